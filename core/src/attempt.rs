@@ -1,0 +1,125 @@
+//! Attempts: one try of one task by one worker, under a lease and a deadline.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Driver, MethodId, Observation, Timestamp};
+
+/// How an attempt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The wanted state was read back after the command.
+    Confirmed,
+    /// The device, or the driver before it acted, said no: trying the same again is pointless.
+    Refused,
+    /// Nobody knows: a timeout, a killed worker, an answer that could not be read, another state than the wanted one.
+    Unknown,
+}
+
+impl Outcome {
+    /// The word used in the API and in messages.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::Refused => "refused",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// Where an attempt stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "status")]
+pub enum AttemptStatus {
+    /// Sent out; no worker has claimed it. It has not acted.
+    Dispatched {
+        /// Without a claim by then it is given up.
+        claim_by: Timestamp,
+    },
+    /// A worker acts.
+    Claimed {
+        /// Without a sign of life by then the worker counts as dead.
+        lease_until: Timestamp,
+        /// The worker stops by itself before this; until then it may be acting even if its lease ran out.
+        deadline: Timestamp,
+    },
+    /// Over.
+    Ended {
+        /// How.
+        outcome: Outcome,
+        /// When the engine learnt of it.
+        ended_at: Timestamp,
+    },
+    /// Ended with its operation before a worker claimed it; it never acted.
+    Cancelled {
+        /// When.
+        ended_at: Timestamp,
+    },
+}
+
+/// One try of one task with one method.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// Its number within the operation, from 1.
+    pub number: u32,
+    /// The level of the task that it belongs to, counted from 0.
+    pub level: usize,
+    /// The method in use.
+    pub method_id: MethodId,
+    /// The method's name when the operation began.
+    pub method: String,
+    /// The method's driver.
+    pub driver: Driver,
+    /// When it was sent out.
+    pub started_at: Timestamp,
+    /// The worker that claimed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
+    /// The claim's own id: the same claim asked again gets the same answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim_id: Option<uuid::Uuid>,
+    /// When the claim was granted: what is observed later was observed after the command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed_at: Option<Timestamp>,
+    /// Where it stands.
+    #[serde(flatten)]
+    pub state: AttemptStatus,
+    /// What was read back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observation: Option<Observation>,
+    /// Why it did not succeed, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+impl Attempt {
+    /// The outcome, once it is over.
+    #[must_use]
+    pub fn outcome(&self) -> Option<Outcome> {
+        match self.state {
+            AttemptStatus::Ended { outcome, .. } => Some(outcome),
+            AttemptStatus::Dispatched { .. }
+            | AttemptStatus::Claimed { .. }
+            | AttemptStatus::Cancelled { .. } => None,
+        }
+    }
+
+    /// Whether it still waits for a claim or a result.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        match self.state {
+            AttemptStatus::Dispatched { .. } | AttemptStatus::Claimed { .. } => true,
+            AttemptStatus::Ended { .. } | AttemptStatus::Cancelled { .. } => false,
+        }
+    }
+
+    /// When it was over.
+    #[must_use]
+    pub fn ended_at(&self) -> Option<Timestamp> {
+        match self.state {
+            AttemptStatus::Ended { ended_at, .. } | AttemptStatus::Cancelled { ended_at } => Some(ended_at),
+            AttemptStatus::Dispatched { .. } | AttemptStatus::Claimed { .. } => None,
+        }
+    }
+}

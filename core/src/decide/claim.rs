@@ -1,0 +1,194 @@
+//! A worker asks before it acts (S5), and shows that it is alive while it does.
+
+use crate::{
+    Answer, Attempt, AttemptStatus, Claim, InFlight, Operation, OperationStatus, Refusal, Standing, Task,
+    TaskStatus,
+};
+
+use super::step::{after_ms, after_s, ms_until};
+use super::{CLAIM_WINDOW_S, DEADLINE_GRACE_MS, DEVICE_WAIT_S, LEASE_MS, Step};
+
+pub(super) fn claim(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
+    let (task, attempt) = find(step, claim)?;
+    match attempt.state {
+        AttemptStatus::Dispatched { .. } => {}
+        AttemptStatus::Claimed { deadline, .. } => return granted_before(step, claim, attempt, deadline),
+        AttemptStatus::Ended { .. } | AttemptStatus::Cancelled { .. } => {
+            return Err(refuse(claim, "it has ended"));
+        }
+    }
+    if task.status != TaskStatus::Running || task.level != attempt.level {
+        return Err(refuse(claim, "its task goes on without it"));
+    }
+    if step.state.host.opposite_in_flight(claim.kind, step.now).is_some() {
+        return Err(refuse(claim, "the opposite of its task may still be running"));
+    }
+    Ok(grant(step, claim))
+}
+
+/// The device is busy with another command: the attempt may wait longer for its claim.
+pub(super) fn device_busy(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
+    let (_, attempt) = find(step, claim)?;
+    let limit = after_s(attempt.started_at, DEVICE_WAIT_S);
+    let longer = after_s(step.now, CLAIM_WINDOW_S).min(limit);
+    match &mut attempt_mut(step, claim)?.state {
+        AttemptStatus::Dispatched { claim_by } => {
+            *claim_by = longer.max(*claim_by);
+            Ok(Answer::Done)
+        }
+        AttemptStatus::Claimed { .. } | AttemptStatus::Ended { .. } | AttemptStatus::Cancelled { .. } => {
+            Err(refuse(claim, "it waits for no device"))
+        }
+    }
+}
+
+pub(super) fn renew(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
+    let now = step.now;
+    let (_, attempt) = find(step, claim)?;
+    if attempt.claim_id != Some(claim.claim_id) {
+        return Err(refuse(claim, "another worker has claimed it"));
+    }
+    match &mut attempt_mut(step, claim)?.state {
+        AttemptStatus::Claimed {
+            lease_until,
+            deadline,
+        } if *lease_until > now && *deadline > now => {
+            *lease_until = after_ms(now, LEASE_MS).min(*deadline);
+            Ok(Answer::Granted {
+                budget_ms: ms_until(now, *deadline).saturating_sub(DEADLINE_GRACE_MS),
+                lease_ms: LEASE_MS,
+            })
+        }
+        AttemptStatus::Claimed { .. } => Err(refuse(claim, "its lease has run out")),
+        AttemptStatus::Dispatched { .. } | AttemptStatus::Ended { .. } | AttemptStatus::Cancelled { .. } => {
+            Err(refuse(claim, "it is not being worked on"))
+        }
+    }
+}
+
+/// The attempt that the claim names, if everything that the claim says of it is right.
+fn find<'a>(step: &'a Step, claim: &Claim) -> Result<(&'a Task, &'a Attempt), Refusal> {
+    let operation = live_of(step, claim)?;
+    let (task, attempt) = operation
+        .find(claim.attempt)
+        .ok_or_else(|| refuse(claim, "there is no such attempt"))?;
+    if task.kind != claim.kind {
+        return Err(refuse(claim, "it belongs to another task"));
+    }
+    Ok((task, attempt))
+}
+
+fn live_of<'a>(step: &'a Step, claim: &Claim) -> Result<&'a Operation, Refusal> {
+    if claim.host_id != step.state.host.id {
+        return Err(refuse(claim, "it belongs to another host"));
+    }
+    let operation = step
+        .live()
+        .filter(|live| live.id == claim.attempt.operation_id)
+        .ok_or_else(|| refuse(claim, "its operation has ended"))?;
+    if operation.generation != claim.generation {
+        return Err(refuse(claim, "it is of another generation"));
+    }
+    if operation.status != OperationStatus::Running {
+        return Err(refuse(claim, "its operation waits for an operator"));
+    }
+    Ok(operation)
+}
+
+fn attempt_mut<'a>(step: &'a mut Step, claim: &Claim) -> Result<&'a mut Attempt, Refusal> {
+    step.state
+        .operation
+        .as_mut()
+        .and_then(|operation| {
+            operation
+                .tasks_mut()
+                .flat_map(|task| &mut task.attempts)
+                .find(|a| a.number == claim.attempt.number)
+        })
+        .ok_or_else(|| refuse(claim, "there is no such attempt"))
+}
+
+/// The same claim again gets the same answer: its first answer may have been lost.
+fn granted_before(
+    step: &Step,
+    claim: &Claim,
+    attempt: &Attempt,
+    deadline: crate::Timestamp,
+) -> Result<Answer, Refusal> {
+    if attempt.claim_id != Some(claim.claim_id) || attempt.worker.as_deref() != Some(claim.worker.as_str()) {
+        return Err(refuse(claim, "another worker has claimed it"));
+    }
+    let budget_ms = ms_until(step.now, deadline).saturating_sub(DEADLINE_GRACE_MS);
+    if budget_ms == 0 {
+        return Err(refuse(claim, "its deadline has passed"));
+    }
+    Ok(Answer::Granted {
+        budget_ms,
+        lease_ms: LEASE_MS,
+    })
+}
+
+fn grant(step: &mut Step, claim: &Claim) -> Answer {
+    let now = step.now;
+    let host = &mut step.state.host;
+    let Some(operation) = step.state.operation.as_mut() else {
+        return Answer::Ignored("there is no operation");
+    };
+    operation.updated_at = now;
+    let mut budget_ms = 0;
+    for task in operation.tasks_mut() {
+        let Some(index) = task
+            .attempts
+            .iter()
+            .position(|a| a.number == claim.attempt.number)
+        else {
+            continue;
+        };
+        let level_started_at = *task.level_started_at.get_or_insert(now);
+        let attempt = &mut task.attempts[index];
+        let Some(method) = task
+            .levels
+            .get(attempt.level)
+            .and_then(|l| l.iter().find(|m| m.id == attempt.method_id))
+        else {
+            continue;
+        };
+        let left_ms = ms_until(now, after_s(level_started_at, method.times.timeout_s));
+        budget_ms = left_ms.clamp(1_000, u64::from(method.times.attempt_timeout_s) * 1_000);
+        let deadline = after_ms(now, budget_ms + DEADLINE_GRACE_MS);
+        attempt.worker = Some(claim.worker.clone());
+        attempt.claim_id = Some(claim.claim_id);
+        attempt.claimed_at = Some(now);
+        attempt.state = AttemptStatus::Claimed {
+            lease_until: after_ms(now, LEASE_MS).min(deadline),
+            deadline,
+        };
+        host.in_flight.push(InFlight {
+            attempt: claim.attempt,
+            generation: claim.generation,
+            kind: claim.kind,
+            until: deadline,
+        });
+        let known = host
+            .standing
+            .iter()
+            .any(|s| s.kind == claim.kind && s.method.id == method.id);
+        if claim.kind.is_fencing() && !known {
+            host.standing.push(Standing {
+                kind: claim.kind,
+                method: method.clone(),
+            });
+        }
+    }
+    Answer::Granted {
+        budget_ms,
+        lease_ms: LEASE_MS,
+    }
+}
+
+fn refuse(claim: &Claim, why: &'static str) -> Refusal {
+    Refusal::Attempt {
+        attempt: claim.attempt,
+        why,
+    }
+}

@@ -1,0 +1,137 @@
+//! A person's word that the host was fenced by hand (S10).
+
+use crate::{
+    Actor, Answer, FailureState, Generation, Operation, OperationId, OperationKind, OperationStatus, Proof,
+    ProofKind, Refusal, SufficientSet,
+};
+
+use super::{Step, proof};
+
+/// What the person said.
+pub(super) struct Word {
+    pub generation: Generation,
+    pub reason: String,
+    pub actor: Actor,
+    pub override_up: bool,
+}
+
+pub(super) fn confirm(
+    step: &mut Step,
+    operation_id: OperationId,
+    word: Word,
+    sufficient_sets: Vec<SufficientSet>,
+) -> Result<Answer, Refusal> {
+    let current = step.state.host.generation;
+    if word.generation != current {
+        return Err(Refusal::StaleGeneration {
+            given: word.generation,
+            current,
+        });
+    }
+    if step.state.host.is_fence_current() {
+        return Ok(Answer::AlreadySo);
+    }
+    refuse_if_up(step, &word)?;
+    refuse_if_undoing(step)?;
+    match step.live() {
+        Some(live) if live.kind == OperationKind::Fence => {
+            if !live.would_complete(ProofKind::Operator) {
+                return Err(Refusal::ConfirmationNotSufficient);
+            }
+        }
+        Some(live) => {
+            return Err(Refusal::OperationLive {
+                kind: live.kind,
+                id: live.id,
+                status: live.status,
+            });
+        }
+        None => {
+            let by_word = SufficientSet::from([ProofKind::Operator]);
+            if !sufficient_sets.contains(&by_word) {
+                return Err(Refusal::ConfirmationNotSufficient);
+            }
+            let operation = operation_of_a_word(step, operation_id, &word, sufficient_sets);
+            step.begin(operation);
+        }
+    }
+    add_word(step, word);
+    Ok(Answer::Done)
+}
+
+fn refuse_if_up(step: &Step, word: &Word) -> Result<(), Refusal> {
+    if step.state.host.failure_state != FailureState::Up {
+        return Ok(());
+    }
+    match (word.override_up, word.actor.is_admin) {
+        (true, true) => Ok(()),
+        (true, false) => Err(Refusal::OverrideNeedsAdmin),
+        (false, true | false) => super::fence::refuse_if_up(step),
+    }
+}
+
+/// What is being given back at this moment could undo what the person did.
+fn refuse_if_undoing(step: &Step) -> Result<(), Refusal> {
+    match step.state.host.undoing_in_flight(step.now) {
+        Some(f) => Err(Refusal::UndoingInFlight {
+            kind: f.kind,
+            generation: f.generation,
+            until: f.until,
+        }),
+        None => Ok(()),
+    }
+}
+
+/// The fence that consists of a person's word.
+fn operation_of_a_word(
+    step: &Step,
+    id: OperationId,
+    word: &Word,
+    sufficient_sets: Vec<SufficientSet>,
+) -> Operation {
+    Operation {
+        id,
+        host_id: step.state.host.id,
+        kind: OperationKind::Fence,
+        status: OperationStatus::Running,
+        detail: String::new(),
+        generation: step.state.host.generation.next(),
+        reason: word.reason.clone(),
+        requested_by: word.actor.name.clone(),
+        plan: None,
+        stages: Vec::new(),
+        sufficient_sets,
+        proofs: Vec::new(),
+        self_fencing_timeout_s: None,
+        round: 0,
+        restarts_left: 0,
+        restart_delay_s: step.state.policy.restart_delay_s,
+        restart_at: None,
+        rejoin_wait_s: step.state.policy.rejoin_wait_s,
+        boot_confirmed: false,
+        last_attempt: 0,
+        created_at: step.now,
+        updated_at: step.now,
+        finished_at: None,
+    }
+}
+
+fn add_word(step: &mut Step, word: Word) {
+    let Some(operation) = &step.state.operation else {
+        return;
+    };
+    let overridden = if word.override_up {
+        " (although the host was seen UP)"
+    } else {
+        ""
+    };
+    let proof = Proof {
+        kind: ProofKind::Operator,
+        source: word.actor.name,
+        observed_at: step.now,
+        operation_id: operation.id,
+        generation: operation.generation,
+        detail: format!("{}{overridden}", word.reason),
+    };
+    proof::add(step, proof);
+}

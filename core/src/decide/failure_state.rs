@@ -1,0 +1,94 @@
+//! What an observer saw.
+
+use serde_json::json;
+
+use crate::{
+    Actor, Answer, Boot, EventKind, FailureState, FencingState, OperationId, OperationKind, OperationStatus,
+    Refusal, Timestamp,
+};
+
+use super::{Step, rejoin};
+
+/// A report.
+pub(super) struct Report {
+    pub state: FailureState,
+    pub source: String,
+    pub observed_at: Timestamp,
+    pub boot: Option<Boot>,
+}
+
+pub(super) fn failure_state(
+    step: &mut Step,
+    operation_id: OperationId,
+    report: Report,
+) -> Result<Answer, Refusal> {
+    let host = &step.state.host;
+    if let Some(known) = host
+        .failure_observed_at
+        .filter(|known| report.observed_at < *known)
+    {
+        return Err(Refusal::StaleObservation {
+            given: report.observed_at,
+            known,
+        });
+    }
+    let changed = host.failure_state != report.state;
+    record(step, report, changed);
+    if changed {
+        abort_if_up_before_anything_was_done(step);
+    }
+    rejoin_by_itself(step, operation_id)?;
+    Ok(if changed { Answer::Done } else { Answer::AlreadySo })
+}
+
+fn record(step: &mut Step, report: Report, changed: bool) {
+    let now = step.now;
+    let host = &mut step.state.host;
+    let before = host.failure_state;
+    host.failure_state = report.state;
+    host.failure_observed_at = Some(report.observed_at);
+    if changed || host.failure_since.is_none() {
+        host.failure_since = Some(now);
+    }
+    if let Some(boot) = report.boot {
+        host.boot = Some(boot);
+    }
+    let data = json!({ "from": before, "to": report.state, "source": report.source, "observed_at": report.observed_at });
+    host.failure_source = Some(report.source);
+    if changed {
+        step.event(EventKind::HostFailureState, data);
+    }
+}
+
+/// A heartbeat that comes before any worker has acted stops the fence; one that comes later does not, since a fence that is half
+/// done is worse than one that is whole.
+fn abort_if_up_before_anything_was_done(step: &mut Step) {
+    let is_idle_fence = step
+        .live()
+        .is_some_and(|live| live.kind == OperationKind::Fence && live.proofs.is_empty() && !live.has_acted());
+    if step.state.host.failure_state == FailureState::Up && is_idle_fence {
+        step.end(
+            OperationStatus::Cancelled,
+            "the host was seen UP before anything was done to it".to_owned(),
+        );
+    }
+}
+
+fn rejoin_by_itself(step: &mut Step, operation_id: OperationId) -> Result<(), Refusal> {
+    let host = &step.state.host;
+    let back = host.failure_state == FailureState::Up && host.fencing_state == FencingState::Fenced;
+    if back && step.state.policy.auto_rejoin && step.live().is_none() {
+        let actor = Actor {
+            name: "ringfence".to_owned(),
+            is_admin: false,
+        };
+        rejoin::rejoin(
+            step,
+            operation_id,
+            "the host is UP again".to_owned(),
+            &actor,
+            false,
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! A request to fence.
+
+use crate::{
+    Actor, Answer, FailureState, FrozenPlan, OperationId, OperationKind, OperationStatus, Refusal, Stage,
+    Task,
+};
+
+use super::Step;
+use crate::Operation;
+
+/// Already FENCED: nothing. A fence is live: that one. Seen UP: refused. A rejoin is live: it makes way. Else: a new one.
+pub(super) fn fence(
+    step: &mut Step,
+    operation_id: OperationId,
+    plan: FrozenPlan,
+    reason: String,
+    actor: &Actor,
+) -> Result<Answer, Refusal> {
+    if step.state.host.is_fence_current() {
+        return Ok(Answer::AlreadySo);
+    }
+    if let Some(live) = step.live().filter(|live| live.kind == OperationKind::Fence) {
+        return Ok(Answer::Joined(live.id));
+    }
+    refuse_if_up(step)?;
+    supersede(step);
+    let operation = new_operation(step, operation_id, plan, reason, actor);
+    step.begin(operation);
+    Ok(Answer::Started(operation_id))
+}
+
+/// A host that answers is not fenced.
+pub(super) fn refuse_if_up(step: &Step) -> Result<(), Refusal> {
+    let host = &step.state.host;
+    if host.failure_state == FailureState::Up {
+        let source_name = host
+            .failure_source
+            .clone()
+            .unwrap_or_else(|| "an observer".to_owned());
+        return Err(Refusal::HostUp { source_name });
+    }
+    Ok(())
+}
+
+/// A rejoin makes way for a newer fence.
+fn supersede(step: &mut Step) {
+    let next = step.state.host.generation.next();
+    if step.live().is_some() {
+        step.end(
+            OperationStatus::Cancelled,
+            format!("superseded by a fence of generation {next}"),
+        );
+    }
+}
+
+fn new_operation(step: &Step, id: OperationId, plan: FrozenPlan, reason: String, actor: &Actor) -> Operation {
+    let policy = &step.state.policy;
+    let stages = plan
+        .stages
+        .into_iter()
+        .map(|stage| Stage {
+            delay_s: stage.delay_s,
+            awaits: None,
+            entered_at: None,
+            started_at: None,
+            tasks: stage
+                .tasks
+                .into_iter()
+                .map(|task| Task::pending(task.kind, task.levels))
+                .collect(),
+        })
+        .collect();
+    Operation {
+        id,
+        host_id: step.state.host.id,
+        kind: OperationKind::Fence,
+        status: OperationStatus::Running,
+        detail: String::new(),
+        generation: step.state.host.generation.next(),
+        reason,
+        requested_by: actor.name.clone(),
+        plan: Some(plan.name),
+        stages,
+        sufficient_sets: plan.sufficient_sets,
+        proofs: Vec::new(),
+        self_fencing_timeout_s: policy.self_fencing_timeout_s,
+        round: 0,
+        restarts_left: policy.restarts,
+        restart_delay_s: policy.restart_delay_s,
+        restart_at: None,
+        rejoin_wait_s: policy.rejoin_wait_s,
+        boot_confirmed: false,
+        last_attempt: 0,
+        created_at: step.now,
+        updated_at: step.now,
+        finished_at: None,
+    }
+}

@@ -1,0 +1,98 @@
+//! The one place where the state of a host is decided.
+//!
+//! Each input has a file of its own; [`advance`] then does what time and the input have made due.
+
+mod advance;
+mod cancel;
+mod claim;
+mod confirm;
+mod failure_state;
+mod fence;
+mod progress;
+mod proof;
+mod rejoin;
+mod result;
+mod retry;
+mod step;
+
+use crate::{Answer, Decision, HostState, Input, Refusal, Timestamp};
+use step::Step;
+
+/// Seconds within which a worker has to claim an attempt after it was sent out.
+pub(crate) const CLAIM_WINDOW_S: u32 = 15;
+/// Seconds that an attempt may wait for a device that serves others, all in all.
+pub(crate) const DEVICE_WAIT_S: u32 = 600;
+/// Milliseconds within which a worker that acts has to show that it lives.
+pub(crate) const LEASE_MS: u64 = 10_000;
+/// Milliseconds between the moment at which a worker has stopped for certain and the moment from which others rely on it.
+pub(crate) const DEADLINE_GRACE_MS: u64 = 2_000;
+
+/// Decides what an input changes.
+///
+/// Total: every input in every state gives a decision or a refusal. A refusal changes nothing; a decision is committed as a
+/// whole or not at all. The same arguments give the same answer.
+pub fn decide(state: &HostState, input: Input, now: Timestamp) -> Result<Decision, Refusal> {
+    let mut step = Step::new(state, now);
+    let answer = match input {
+        Input::Fence {
+            operation_id,
+            plan,
+            reason,
+            actor,
+        } => fence::fence(&mut step, operation_id, plan, reason, &actor)?,
+        Input::Confirm {
+            operation_id,
+            generation,
+            reason,
+            actor,
+            override_up,
+            sufficient_sets,
+        } => {
+            let word = confirm::Word {
+                generation,
+                reason,
+                actor,
+                override_up,
+            };
+            confirm::confirm(&mut step, operation_id, word, sufficient_sets)?
+        }
+        Input::Rejoin {
+            operation_id,
+            reason,
+            actor,
+            boot_confirmed,
+        } => rejoin::rejoin(&mut step, operation_id, reason, &actor, boot_confirmed)?,
+        Input::Cancel {
+            operation_id,
+            reason,
+            actor,
+        } => cancel::cancel(&mut step, operation_id, &reason, &actor)?,
+        Input::Retry {
+            operation_id,
+            reason,
+            actor,
+        } => retry::retry(&mut step, operation_id, &reason, &actor)?,
+        Input::FailureState {
+            operation_id,
+            state,
+            source,
+            observed_at,
+            boot,
+        } => {
+            let report = failure_state::Report {
+                state,
+                source,
+                observed_at,
+                boot,
+            };
+            failure_state::failure_state(&mut step, operation_id, report)?
+        }
+        Input::Claim(claim) => claim::claim(&mut step, &claim)?,
+        Input::DeviceBusy(claim) => claim::device_busy(&mut step, &claim)?,
+        Input::Renew(claim) => claim::renew(&mut step, &claim)?,
+        Input::Result(result) => result::result(&mut step, result),
+        Input::Tick => Answer::Done,
+    };
+    advance::advance(&mut step);
+    Ok(step.into_decision(answer))
+}

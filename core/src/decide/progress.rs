@@ -1,0 +1,223 @@
+//! How far a task is, method by method and level by level.
+
+use crate::{
+    Attempt, AttemptStatus, Dispatch, FrozenMethod, Host, Operation, Outcome, Task, TaskKind, TaskStatus,
+    Timestamp,
+};
+
+use super::result::describe;
+use super::step::{after_ms, after_s};
+use super::{CLAIM_WINDOW_S, Step};
+
+/// Where one method of the level in use stands.
+enum Method {
+    Confirmed,
+    Open,
+    Failed,
+    /// Its next attempt is due then.
+    Due(Timestamp),
+}
+
+/// Ends attempts whose claim, lease or deadline is overdue: nobody knows what became of them.
+pub(super) fn expire(step: &mut Step) {
+    let now = step.now;
+    let Some(operation) = step.state.operation.as_mut().filter(|o| o.status.is_live()) else {
+        return;
+    };
+    let mut wake = Vec::new();
+    let mut lost = false;
+    for attempt in operation.tasks_mut().flat_map(|task| &mut task.attempts) {
+        let (due, why) = match attempt.state {
+            AttemptStatus::Dispatched { claim_by } => (claim_by, "no worker claimed it in time"),
+            AttemptStatus::Claimed {
+                lease_until,
+                deadline,
+            } => (
+                lease_until.min(deadline),
+                "its worker fell silent; the lease ran out",
+            ),
+            AttemptStatus::Ended { .. } | AttemptStatus::Cancelled { .. } => continue,
+        };
+        if due > now {
+            wake.push(due);
+            continue;
+        }
+        attempt.state = AttemptStatus::Ended {
+            outcome: Outcome::Unknown,
+            ended_at: now,
+        };
+        attempt.detail = Some(why.to_owned());
+        lost = true;
+    }
+    if lost {
+        operation.updated_at = now;
+    }
+    wake.into_iter().for_each(|at| step.wake(at));
+}
+
+/// Does what is due for the tasks of one stage.
+pub(super) fn run_stage(step: &mut Step, operation: &mut Operation, index: usize) {
+    let mut stage = std::mem::take(&mut operation.stages[index].tasks);
+    for task in stage.iter_mut().filter(|task| task.status == TaskStatus::Running) {
+        run_task(step, operation, task);
+        if task.status.is_over() {
+            withdraw_unclaimed(task, step.now);
+        }
+    }
+    operation.stages[index].tasks = stage;
+}
+
+/// Begins a task whose stage has begun.
+pub(super) fn start_task(task: &mut Task, confirmed_off: Option<&Vec<FrozenMethod>>, in_fence: bool) {
+    if task.status != TaskStatus::Pending {
+        return;
+    }
+    // Within a fence, power comes back where it was seen to be off, and nowhere else.
+    if task.kind == TaskKind::PowerOn && in_fence {
+        match confirmed_off {
+            Some(methods) => task.levels = vec![methods.clone()],
+            None => {
+                task.status = TaskStatus::Skipped;
+                task.detail = Some("power.off was not confirmed".to_owned());
+                return;
+            }
+        }
+    }
+    task.status = TaskStatus::Running;
+}
+
+fn run_task(step: &mut Step, operation: &mut Operation, task: &mut Task) {
+    while task.status == TaskStatus::Running {
+        let Some(methods) = task.levels.get(task.level).cloned() else {
+            fail(task);
+            return;
+        };
+        if let Some(f) = step.state.host.opposite_in_flight(task.kind, step.now) {
+            step.wake(f.until);
+            return;
+        }
+        let level_started_at = *task.level_started_at.get_or_insert(step.now);
+        let standings: Vec<Method> = methods
+            .iter()
+            .map(|method| standing(task, method, level_started_at, step.now))
+            .collect();
+        if standings.iter().all(|s| matches!(s, Method::Confirmed)) {
+            task.status = TaskStatus::Confirmed;
+            return;
+        }
+        if standings.iter().any(|s| matches!(s, Method::Failed)) {
+            withdraw_unclaimed(task, step.now);
+            task.level += 1;
+            task.level_started_at = None;
+            continue;
+        }
+        for (method, standing) in methods.iter().zip(standings) {
+            match standing {
+                Method::Due(at) if at <= step.now => dispatch(step, operation, task, method),
+                Method::Due(at) => step.wake(at),
+                Method::Confirmed | Method::Open | Method::Failed => {}
+            }
+        }
+        return;
+    }
+}
+
+fn standing(task: &Task, method: &FrozenMethod, level_started_at: Timestamp, now: Timestamp) -> Method {
+    let tries = || {
+        task.round()
+            .iter()
+            .filter(|a| a.level == task.level && a.method_id == method.id)
+    };
+    let Some(last) = tries().last() else {
+        return Method::Due(now);
+    };
+    let AttemptStatus::Ended { outcome, ended_at } = last.state else {
+        return Method::Open;
+    };
+    let times = &method.times;
+    match outcome {
+        Outcome::Confirmed => Method::Confirmed,
+        Outcome::Refused => Method::Failed,
+        Outcome::Unknown if last.claimed_at.is_none() => {
+            // The device was never asked: try until the method's time is up.
+            if now < after_s(level_started_at, times.timeout_s) {
+                Method::Due(now)
+            } else {
+                Method::Failed
+            }
+        }
+        Outcome::Unknown => {
+            let acted = tries().filter(|a| a.claimed_at.is_some()).count();
+            let last_start = after_ms(level_started_at, u64::from(times.timeout_s) * 700);
+            let due = after_ms(ended_at, u64::from(times.pause_ms));
+            let may = u32::try_from(acted).is_ok_and(|acted| acted <= times.retries) && due < last_start;
+            if may { Method::Due(due) } else { Method::Failed }
+        }
+    }
+}
+
+fn dispatch(step: &mut Step, operation: &mut Operation, task: &mut Task, method: &FrozenMethod) {
+    operation.last_attempt = operation.last_attempt.saturating_add(1);
+    operation.updated_at = step.now;
+    let claim_by = after_s(step.now, CLAIM_WINDOW_S);
+    let number = operation.last_attempt;
+    task.attempts.push(Attempt {
+        number,
+        level: task.level,
+        method_id: method.id,
+        method: method.name.clone(),
+        driver: method.driver,
+        started_at: step.now,
+        worker: None,
+        claim_id: None,
+        claimed_at: None,
+        state: AttemptStatus::Dispatched { claim_by },
+        observation: None,
+        detail: None,
+    });
+    step.wake(claim_by);
+    let host: &Host = &step.state.host;
+    let dispatch = Dispatch {
+        host_id: host.id,
+        host: host.name.clone(),
+        attempt: crate::AttemptId {
+            operation_id: operation.id,
+            number,
+        },
+        generation: operation.generation,
+        kind: task.kind,
+        method: method.clone(),
+        claim_by,
+    };
+    step.dispatch(dispatch);
+}
+
+/// Attempts that nobody has claimed when their level or task is over never act.
+fn withdraw_unclaimed(task: &mut Task, now: Timestamp) {
+    for attempt in &mut task.attempts {
+        if matches!(attempt.state, AttemptStatus::Dispatched { .. }) {
+            attempt.state = AttemptStatus::Cancelled { ended_at: now };
+        }
+    }
+}
+
+fn fail(task: &mut Task) {
+    task.status = TaskStatus::Failed;
+    let last = task
+        .round()
+        .iter()
+        .rev()
+        .find(|attempt| attempt.outcome().is_some());
+    task.detail = Some(match last {
+        Some(attempt) => format!("every level failed; last {}", describe(attempt)),
+        None => "every level failed".to_owned(),
+    });
+}
+
+/// The devices that a fence has seen off.
+pub(super) fn confirmed_off(operation: &Operation) -> Option<Vec<FrozenMethod>> {
+    let task = operation
+        .tasks()
+        .find(|t| t.kind == TaskKind::PowerOff && t.status == TaskStatus::Confirmed)?;
+    task.levels.get(task.level).cloned()
+}

@@ -1,0 +1,179 @@
+//! Proofs, and the moment at which they suffice (S1, S8).
+
+use serde_json::json;
+
+use crate::{
+    EventKind, FailureState, FencingState, Operation, OperationKind, OperationStatus, Outcome, Proof,
+    ProofKind, Task, TaskStatus, Timestamp,
+};
+
+use super::Step;
+use super::step::after_s;
+
+/// Adds a proof to the live fence. The first completed set makes the host FENCED; later proofs change no state.
+pub(super) fn add(step: &mut Step, proof: Proof) {
+    let Some(operation) = step.state.operation.as_mut() else {
+        return;
+    };
+    if operation.proofs.iter().any(|known| known.kind == proof.kind) {
+        return;
+    }
+    operation.updated_at = step.now;
+    operation.proofs.push(proof.clone());
+    let suffices = operation.completed_set().is_some();
+    let data = json!({
+        "operation_id": operation.id,
+        "generation": operation.generation,
+        "proof": { "kind": proof.kind, "source": proof.source, "observed_at": proof.observed_at, "detail": proof.detail },
+    });
+    step.event(EventKind::OperationProof, data);
+    if suffices {
+        become_fenced(step);
+    }
+}
+
+/// Turns what the tasks have shown, and the time that has passed, into proofs.
+pub(super) fn collect(step: &mut Step) {
+    for kind in [
+        ProofKind::PowerOff,
+        ProofKind::StorageFence,
+        ProofKind::NetworkFence,
+    ] {
+        if let Some(proof) = step
+            .live()
+            .and_then(|operation| by_tasks(operation, kind, step.now))
+        {
+            add(step, proof);
+        }
+    }
+    if let Some(proof) = by_self_fencing(step) {
+        add(step, proof);
+    }
+}
+
+/// Proven if the operation has tasks of the kind and every one of them is confirmed.
+fn by_tasks(operation: &Operation, kind: ProofKind, now: Timestamp) -> Option<Proof> {
+    if operation.proofs.iter().any(|proof| proof.kind == kind) {
+        return None;
+    }
+    let tasks: Vec<&Task> = operation
+        .tasks()
+        .filter(|task| task.kind.proof_kind() == Some(kind))
+        .collect();
+    if tasks.is_empty() || tasks.iter().any(|task| task.status != TaskStatus::Confirmed) {
+        return None;
+    }
+    let confirmed = || {
+        tasks.iter().flat_map(|task| {
+            task.round()
+                .iter()
+                .filter(|a| a.level == task.level && a.outcome() == Some(Outcome::Confirmed))
+        })
+    };
+    let methods: Vec<_> = confirmed().map(|attempt| attempt.method.as_str()).collect();
+    let details: Vec<_> = confirmed()
+        .filter_map(|attempt| attempt.observation.as_ref())
+        .map(|o| o.detail.as_str())
+        .collect();
+    Some(Proof {
+        kind,
+        source: methods.join(", "),
+        observed_at: now,
+        operation_id: operation.id,
+        generation: operation.generation,
+        detail: details.join("; "),
+    })
+}
+
+/// When the live fence is proven by the host's own watchdog: only while the host has been UNREACHABLE all the time.
+pub(super) fn self_fencing_due(step: &Step) -> Option<Timestamp> {
+    let operation = step
+        .live()
+        .filter(|operation| operation.kind == OperationKind::Fence)?;
+    let timeout_s = operation.self_fencing_timeout_s?;
+    let host = &step.state.host;
+    let known = operation
+        .proofs
+        .iter()
+        .any(|proof| proof.kind == ProofKind::SelfFencing);
+    let counts = operation
+        .sufficient_sets
+        .iter()
+        .any(|set| set.contains(&ProofKind::SelfFencing));
+    if known || !counts || host.is_fence_current() || host.failure_state != FailureState::Unreachable {
+        return None;
+    }
+    let since = host.failure_since?;
+    // What is being given back by an older generation could start the host after its watchdog has struck.
+    let undone = host.undoing_in_flight(step.now).map(|f| f.until);
+    let due = after_s(since, timeout_s);
+    Some(undone.map_or(due, |until| due.max(until)))
+}
+
+fn by_self_fencing(step: &mut Step) -> Option<Proof> {
+    let due = self_fencing_due(step)?;
+    if due > step.now {
+        step.wake(due);
+        return None;
+    }
+    let operation = step.live()?;
+    let timeout_s = operation.self_fencing_timeout_s?;
+    Some(Proof {
+        kind: ProofKind::SelfFencing,
+        source: "the segment's self-fencing timeout".to_owned(),
+        observed_at: step.now,
+        operation_id: operation.id,
+        generation: operation.generation,
+        detail: format!("UNREACHABLE for {timeout_s} s and more"),
+    })
+}
+
+fn become_fenced(step: &mut Step) {
+    let Some(operation) = &step.state.operation else {
+        return;
+    };
+    let host = &mut step.state.host;
+    let dead = [ProofKind::PowerOff, ProofKind::SelfFencing, ProofKind::Operator];
+    let needs_boot = !operation.proofs.iter().any(|proof| dead.contains(&proof.kind));
+    if host.is_fence_current() {
+        // A later proof can only make the way back easier: a host that was seen off has stopped for certain.
+        host.needs_boot &= needs_boot;
+        return;
+    }
+    host.fencing_state = FencingState::Fenced;
+    host.fenced_generation = Some(operation.generation);
+    host.fenced_at = Some(step.now);
+    host.boot_at_fence = host.boot.as_ref().and_then(|boot| boot.id.clone());
+    host.needs_boot = needs_boot;
+    let proofs: Vec<_> = operation
+        .proofs
+        .iter()
+        .map(|p| json!({ "kind": p.kind, "source": p.source, "observed_at": p.observed_at, "detail": p.detail }))
+        .collect();
+    let data = json!({
+        "operation_id": operation.id,
+        "generation": operation.generation,
+        "reason": operation.reason,
+        "requested_by": operation.requested_by,
+        "proofs": proofs,
+    });
+    step.event(EventKind::HostFenced, data);
+}
+
+/// Ends a fence that is proven and has nothing more to do.
+pub(super) fn succeed(step: &mut Step) {
+    let Some(operation) = &step.state.operation else {
+        return;
+    };
+    let proofs: Vec<_> = operation.proofs.iter().map(|proof| proof.kind.as_str()).collect();
+    let failed: Vec<_> = operation
+        .tasks()
+        .filter(|task| task.status == TaskStatus::Failed)
+        .map(|task| task.kind.as_str())
+        .collect();
+    let mut detail = format!("FENCED, proven by {}", proofs.join(", "));
+    if !failed.is_empty() {
+        detail.push_str(&format!("; {} failed and no longer mattered", failed.join(", ")));
+    }
+    step.end(OperationStatus::Succeeded, detail);
+}

@@ -1,0 +1,119 @@
+//! A worker says how an attempt ended (S2, S4).
+
+use serde_json::json;
+
+use crate::{Answer, Attempt, AttemptStatus, ObservedState, Outcome, TaskResult};
+
+use super::Step;
+
+/// Counts only if it matches host, generation, task and attempt; any other goes on record and changes nothing (but that its
+/// worker is known to have stopped).
+pub(super) fn result(step: &mut Step, result: TaskResult) -> Answer {
+    let stopped = result.claim.attempt;
+    step.state.host.in_flight.retain(|f| f.attempt != stopped);
+    match accept(step, &result) {
+        Ok(()) => Answer::Done,
+        Err(why) => {
+            step.note(
+                "result.ignored",
+                json!({
+                    "attempt": result.claim.attempt,
+                    "generation": result.claim.generation,
+                    "kind": result.claim.kind,
+                    "worker": result.claim.worker,
+                    "outcome": result.outcome,
+                    "why": why,
+                }),
+            );
+            Answer::Ignored(why)
+        }
+    }
+}
+
+fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
+    let now = step.now;
+    let claim = &result.claim;
+    if claim.host_id != step.state.host.id {
+        return Err("it belongs to another host");
+    }
+    let Some(operation) = step.state.operation.as_mut().filter(|o| o.status.is_live()) else {
+        return Err("its operation has ended");
+    };
+    if operation.id != claim.attempt.operation_id || operation.generation != claim.generation {
+        return Err("it is of another operation or generation");
+    }
+    let Some(task) = operation
+        .tasks_mut()
+        .find(|t| t.attempts.iter().any(|a| a.number == claim.attempt.number))
+    else {
+        return Err("there is no such attempt");
+    };
+    if task.kind != claim.kind {
+        return Err("it belongs to another task");
+    }
+    let wanted = task.kind.wanted_state();
+    let Some(attempt) = task
+        .attempts
+        .iter_mut()
+        .find(|a| a.number == claim.attempt.number)
+    else {
+        return Err("there is no such attempt");
+    };
+    if attempt.claim_id != Some(claim.claim_id) || attempt.worker.as_deref() != Some(claim.worker.as_str()) {
+        return Err("another worker has claimed it");
+    }
+    if !matches!(attempt.state, AttemptStatus::Claimed { .. }) {
+        return Err("it has ended");
+    }
+    let outcome = judge(result, wanted);
+    attempt.state = AttemptStatus::Ended {
+        outcome,
+        ended_at: now,
+    };
+    attempt.observation.clone_from(&result.observation);
+    attempt.detail = detail(result, outcome, wanted);
+    let undone = (outcome == Outcome::Confirmed).then_some(attempt.method_id);
+    operation.updated_at = now;
+    if let Some(method_id) = undone {
+        let kind = claim.kind;
+        step.state
+            .host
+            .standing
+            .retain(|s| s.kind.undone_by() != Some(kind) || s.method.id != method_id);
+    }
+    Ok(())
+}
+
+/// A success counts only with the wanted state read back, exactly.
+fn judge(result: &TaskResult, wanted: ObservedState) -> Outcome {
+    match result.outcome {
+        Outcome::Confirmed if result.observation.as_ref().is_some_and(|o| o.state == wanted) => {
+            Outcome::Confirmed
+        }
+        Outcome::Confirmed | Outcome::Unknown => Outcome::Unknown,
+        Outcome::Refused => Outcome::Refused,
+    }
+}
+
+fn detail(result: &TaskResult, outcome: Outcome, wanted: ObservedState) -> Option<String> {
+    if result.outcome == Outcome::Confirmed && outcome != Outcome::Confirmed {
+        let shown = result
+            .observation
+            .as_ref()
+            .map_or("nothing", |o| o.state.as_str());
+        return Some(format!(
+            "reported as confirmed, but {shown} was read back and {} was wanted",
+            wanted.as_str()
+        ));
+    }
+    (!result.detail.is_empty()).then(|| result.detail.clone())
+}
+
+/// What an attempt has to say for itself, for a person.
+pub(super) fn describe(attempt: &Attempt) -> String {
+    let outcome = attempt.outcome().map_or("open", Outcome::as_str);
+    match &attempt.detail {
+        Some(detail) => format!("{}: {outcome}, {detail}", attempt.method),
+        None => format!("{}: {outcome}", attempt.method),
+    }
+}

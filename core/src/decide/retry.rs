@@ -1,0 +1,74 @@
+//! Trying again what failed, by request or because the segment says so.
+
+use serde_json::json;
+
+use crate::{Actor, Answer, EventKind, OperationId, OperationStatus, Refusal, TaskKind, TaskStatus};
+
+use super::Step;
+
+pub(super) fn retry(
+    step: &mut Step,
+    id: OperationId,
+    reason: &str,
+    actor: &Actor,
+) -> Result<Answer, Refusal> {
+    let Some(live) = step.live().filter(|live| live.id == id) else {
+        return Err(Refusal::OperationOver { id });
+    };
+    if live.status != OperationStatus::NeedsOperator {
+        return Err(Refusal::NotWaiting {
+            id,
+            status: live.status,
+        });
+    }
+    step.note(
+        "operation.retry",
+        json!({ "operation_id": id, "reason": reason, "by": actor.name }),
+    );
+    restart(step, &format!("tried again by {}: {reason}", actor.name));
+    Ok(Answer::Done)
+}
+
+/// Sets everything that was not confirmed back to its beginning. What was proven stays proven.
+pub(super) fn restart(step: &mut Step, why: &str) {
+    let now = step.now;
+    let Some(operation) = step.state.operation.as_mut() else {
+        return;
+    };
+    for stage in &mut operation.stages {
+        for task in &mut stage.tasks {
+            let again = match task.status {
+                TaskStatus::Failed | TaskStatus::Cancelled | TaskStatus::Running | TaskStatus::Pending => {
+                    true
+                }
+                // Skipped because its power.off had failed; all others were skipped because there is nothing to do.
+                TaskStatus::Skipped => task.kind == TaskKind::PowerOn,
+                TaskStatus::Confirmed => false,
+            };
+            if again {
+                task.status = TaskStatus::Pending;
+                task.detail = None;
+                task.level = 0;
+                task.level_started_at = None;
+                task.first_attempt = task.attempts.len();
+            }
+        }
+        if stage.started_at.is_none() || stage.tasks.iter().any(|task| task.status == TaskStatus::Pending) {
+            stage.entered_at = None;
+            stage.started_at = None;
+        }
+    }
+    operation.status = OperationStatus::Running;
+    why.clone_into(&mut operation.detail);
+    operation.round = operation.round.saturating_add(1);
+    operation.restart_at = None;
+    operation.updated_at = now;
+    let data = json!({
+        "operation_id": operation.id,
+        "kind": operation.kind,
+        "generation": operation.generation,
+        "round": operation.round,
+        "detail": why,
+    });
+    step.event(EventKind::OperationRestarted, data);
+}

@@ -1,0 +1,142 @@
+//! One decision in the making.
+
+use chrono::TimeDelta;
+use serde_json::{Value, json};
+
+use crate::{
+    Answer, AttemptStatus, Decision, Dispatch, Effect, Event, EventKind, HostState, Note, Operation,
+    OperationStatus, Outcome, TaskStatus, Timestamp,
+};
+
+/// The state as far as it has been worked out, and what goes with it.
+pub(super) struct Step {
+    pub state: HostState,
+    pub now: Timestamp,
+    superseded: Option<Operation>,
+    effects: Vec<Effect>,
+    wake_at: Option<Timestamp>,
+}
+
+/// `seconds` after `at`. Durations are bounded by validation, so that this cannot leave the range of a timestamp.
+pub(super) fn after_s(at: Timestamp, seconds: u32) -> Timestamp {
+    at + TimeDelta::seconds(i64::from(seconds))
+}
+
+/// `milliseconds` after `at`.
+pub(super) fn after_ms(at: Timestamp, milliseconds: u64) -> Timestamp {
+    at + TimeDelta::milliseconds(i64::try_from(milliseconds).unwrap_or(i64::from(u32::MAX)))
+}
+
+/// Milliseconds from `from` to `to`; 0 if `to` has passed.
+pub(super) fn ms_until(from: Timestamp, to: Timestamp) -> u64 {
+    u64::try_from((to - from).num_milliseconds()).unwrap_or(0)
+}
+
+impl Step {
+    pub fn new(state: &HostState, now: Timestamp) -> Self {
+        Self {
+            state: state.clone(),
+            now,
+            superseded: None,
+            effects: Vec::new(),
+            wake_at: None,
+        }
+    }
+
+    pub fn into_decision(self, answer: Answer) -> Decision {
+        Decision {
+            state: self.state,
+            superseded: self.superseded,
+            effects: self.effects,
+            wake_at: self.wake_at,
+            answer,
+        }
+    }
+
+    /// Asks to be ticked at `at`.
+    pub fn wake(&mut self, at: Timestamp) {
+        self.wake_at = Some(self.wake_at.map_or(at, |known| known.min(at)));
+    }
+
+    pub fn event(&mut self, kind: EventKind, data: Value) {
+        self.effects.push(Effect::Event(Event { kind, data }));
+    }
+
+    pub fn note(&mut self, action: &'static str, detail: Value) {
+        self.effects.push(Effect::Note(Note { action, detail }));
+    }
+
+    pub fn dispatch(&mut self, dispatch: Dispatch) {
+        self.effects.push(Effect::Dispatch(Box::new(dispatch)));
+    }
+
+    /// The operation that holds the host, if it is live.
+    pub fn live(&self) -> Option<&Operation> {
+        self.state
+            .operation
+            .as_ref()
+            .filter(|operation| operation.status.is_live())
+    }
+
+    /// Puts a new operation in the place of the one that held the host.
+    pub fn begin(&mut self, operation: Operation) {
+        self.event(
+            EventKind::OperationStarted,
+            json!({
+                "operation_id": operation.id,
+                "kind": operation.kind,
+                "generation": operation.generation,
+                "reason": operation.reason,
+                "requested_by": operation.requested_by,
+            }),
+        );
+        self.state.host.generation = operation.generation;
+        self.superseded = self.state.operation.replace(operation);
+    }
+
+    /// Ends the operation as succeeded or cancelled, and with it whatever of it is still open.
+    pub fn end(&mut self, status: OperationStatus, detail: String) {
+        let now = self.now;
+        let Some(operation) = self.state.operation.as_mut() else {
+            return;
+        };
+        for task in operation.tasks_mut() {
+            if !task.status.is_over() {
+                task.status = TaskStatus::Cancelled;
+                task.detail = Some(detail.clone());
+            }
+            for attempt in &mut task.attempts {
+                match attempt.state {
+                    AttemptStatus::Dispatched { .. } => {
+                        attempt.state = AttemptStatus::Cancelled { ended_at: now }
+                    }
+                    AttemptStatus::Claimed { .. } => {
+                        attempt.state = AttemptStatus::Ended {
+                            outcome: Outcome::Unknown,
+                            ended_at: now,
+                        };
+                        attempt.detail = Some("the operation ended while a worker was at it".to_owned());
+                    }
+                    AttemptStatus::Ended { .. } | AttemptStatus::Cancelled { .. } => {}
+                }
+            }
+        }
+        operation.status = status;
+        operation.detail.clone_from(&detail);
+        operation.restart_at = None;
+        operation.finished_at = Some(now);
+        operation.updated_at = now;
+        let kind = match status {
+            OperationStatus::Cancelled => EventKind::OperationCancelled,
+            OperationStatus::Succeeded => EventKind::OperationSucceeded,
+            OperationStatus::Running | OperationStatus::NeedsOperator => return,
+        };
+        let data = json!({
+            "operation_id": operation.id,
+            "kind": operation.kind,
+            "generation": operation.generation,
+            "detail": detail,
+        });
+        self.event(kind, data);
+    }
+}

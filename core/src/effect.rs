@@ -1,0 +1,84 @@
+//! Effects: what has to be committed with the next state.
+
+use serde_json::Value;
+
+use crate::{
+    AttemptId, Event, FrozenMethod, Generation, HostId, HostState, Operation, OperationId, TaskKind,
+    Timestamp,
+};
+
+/// Work for a worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dispatch {
+    /// The host.
+    pub host_id: HostId,
+    /// Its name, for people.
+    pub host: String,
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// The generation that it is for.
+    pub generation: Generation,
+    /// What to make true.
+    pub kind: TaskKind,
+    /// How.
+    pub method: FrozenMethod,
+    /// A claim later than this is refused.
+    pub claim_by: Timestamp,
+}
+
+/// Something for the audit trail that no event tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// What was done or refused, as a word for programs.
+    pub action: &'static str,
+    /// The particulars.
+    pub detail: Value,
+}
+
+/// One thing to commit with the next state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Tell a worker.
+    Dispatch(Box<Dispatch>),
+    /// Tell everyone.
+    Event(Event),
+    /// Put it on record.
+    Note(Note),
+}
+
+/// What the one who asked is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It was done at once.
+    Done,
+    /// It is so already.
+    AlreadySo,
+    /// An operation began.
+    Started(OperationId),
+    /// An operation that does it is running.
+    Joined(OperationId),
+    /// The worker may act.
+    Granted {
+        /// Milliseconds, counted by the worker from before it asked, after which it must have stopped.
+        budget_ms: u64,
+        /// Milliseconds within which it has to show that it lives.
+        lease_ms: u64,
+    },
+    /// The input came too late or twice: put on record, nothing else.
+    Ignored(&'static str),
+}
+
+/// A decision: the next state of the host, what goes with it, and the answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The next state. An operation that has just ended is still in it.
+    pub state: HostState,
+    /// An operation that made way for the one in `state`.
+    pub superseded: Option<Operation>,
+    /// What goes with it, in order.
+    pub effects: Vec<Effect>,
+    /// When time alone will change something: the host has to be ticked then, and not before.
+    pub wake_at: Option<Timestamp>,
+    /// What the one who asked is told.
+    pub answer: Answer,
+}

@@ -1,0 +1,60 @@
+//! Events: what subscribers are told, written in the same transaction as the change.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::host::words;
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EventKind {
+    /// A host was added.
+    HostCreated,
+    /// A host's description was changed.
+    HostUpdated,
+    /// A host was removed.
+    HostDeleted,
+    /// The observers see something else than before.
+    HostFailureState,
+    /// A fence was proven.
+    HostFenced,
+    /// The host was taken back.
+    HostUnfenced,
+    /// A fence or rejoin began.
+    OperationStarted,
+    /// One more proof was won.
+    OperationProof,
+    /// The operation waits for a person.
+    OperationNeedsOperator,
+    /// The operation tries again.
+    OperationRestarted,
+    /// The operation is done.
+    OperationSucceeded,
+    /// The operation was stopped.
+    OperationCancelled,
+}
+
+words!(EventKind {
+    HostCreated => "host.created",
+    HostUpdated => "host.updated",
+    HostDeleted => "host.deleted",
+    HostFailureState => "host.failure_state",
+    HostFenced => "host.fenced",
+    HostUnfenced => "host.unfenced",
+    OperationStarted => "operation.started",
+    OperationProof => "operation.proof",
+    OperationNeedsOperator => "operation.needs_operator",
+    OperationRestarted => "operation.restarted",
+    OperationSucceeded => "operation.succeeded",
+    OperationCancelled => "operation.cancelled",
+});
+
+/// One change of one host. The writer numbers it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// What happened.
+    pub kind: EventKind,
+    /// What goes with it.
+    pub data: Value,
+}

@@ -1,0 +1,131 @@
+//! Inputs: everything that can move a host.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::{
+    AttemptId, Boot, FailureState, FrozenPlan, Generation, HostId, Observation, OperationId, Outcome,
+    SufficientSet, TaskKind, Timestamp,
+};
+
+/// Who asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Actor {
+    /// The name of the person or service.
+    pub name: String,
+    /// Whether it may override.
+    pub is_admin: bool,
+}
+
+/// A worker asks whether it may act. It names everything that the attempt was made for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    /// The host.
+    pub host_id: HostId,
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// The generation that it was made for.
+    pub generation: Generation,
+    /// The task that it was made for.
+    pub kind: TaskKind,
+    /// The worker's name.
+    pub worker: String,
+    /// The claim's own id: asked again, it gets the same answer.
+    pub claim_id: Uuid,
+}
+
+/// A worker says how an attempt ended. Sent after the driver has stopped for good.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskResult {
+    /// What was claimed.
+    pub claim: Claim,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What was read back, if anything was.
+    pub observation: Option<Observation>,
+    /// In words, without secrets.
+    pub detail: String,
+}
+
+/// Everything that can move a host. New ids come from outside; each is used only if something new begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// Fence the host.
+    Fence {
+        /// For the operation, if one begins.
+        operation_id: OperationId,
+        /// How.
+        plan: FrozenPlan,
+        /// Why.
+        reason: String,
+        /// Who asks.
+        actor: Actor,
+    },
+    /// A person says that the host was fenced by hand.
+    Confirm {
+        /// For the operation, if one begins.
+        operation_id: OperationId,
+        /// The generation that the person looked at.
+        generation: Generation,
+        /// Why.
+        reason: String,
+        /// Who says so.
+        actor: Actor,
+        /// Although the host is seen UP; admins only.
+        override_up: bool,
+        /// What counts if no fence is running.
+        sufficient_sets: Vec<SufficientSet>,
+    },
+    /// Take the host back.
+    Rejoin {
+        /// For the operation, if one begins.
+        operation_id: OperationId,
+        /// Why.
+        reason: String,
+        /// Who asks.
+        actor: Actor,
+        /// The person says that the host was booted anew since the fence.
+        boot_confirmed: bool,
+    },
+    /// Stop an operation.
+    Cancel {
+        /// Which.
+        operation_id: OperationId,
+        /// Why.
+        reason: String,
+        /// Who asks.
+        actor: Actor,
+    },
+    /// Try again what failed.
+    Retry {
+        /// Which.
+        operation_id: OperationId,
+        /// Why.
+        reason: String,
+        /// Who asks.
+        actor: Actor,
+    },
+    /// An observer saw the host.
+    FailureState {
+        /// For the rejoin, if the segment says that one begins.
+        operation_id: OperationId,
+        /// What was seen.
+        state: FailureState,
+        /// By whom.
+        source: String,
+        /// When.
+        observed_at: Timestamp,
+        /// The boot that was seen, if the observer can tell.
+        boot: Option<Boot>,
+    },
+    /// A worker asks whether it may act.
+    Claim(Claim),
+    /// The claim's device takes another command at the moment; the attempt waits.
+    DeviceBusy(Claim),
+    /// A worker is still at it.
+    Renew(Claim),
+    /// A worker is done.
+    Result(TaskResult),
+    /// Time has passed.
+    Tick,
+}

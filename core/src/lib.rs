@@ -1,0 +1,51 @@
+//! The fencing rules. Everything that decides lives here and nothing else does.
+//!
+//! The crate is pure: no I/O, no clock, no randomness. Time and ids are arguments, so that every decision can be
+//! replayed. The one entry is [`decide`]: it takes the state of one host, one [`Input`] and the time, and returns the next
+//! state with the [`Effect`]s that have to be committed together with it, or a [`Refusal`].
+
+mod attempt;
+mod decide;
+mod device;
+mod effect;
+mod event;
+mod gate;
+mod host;
+mod ids;
+mod input;
+mod method;
+mod name;
+mod observation;
+mod operation;
+mod plan;
+mod problem;
+mod proof;
+mod refusal;
+mod resolve;
+mod segment;
+mod task;
+
+pub use attempt::{Attempt, AttemptStatus, Outcome};
+pub use decide::decide;
+pub use device::device_key;
+pub use effect::{Answer, Decision, Dispatch, Effect, Note};
+pub use event::{Event, EventKind};
+pub use gate::{Gate, Gates, gates};
+pub use host::{Backend, Boot, FailureState, FencingState, Host, HostState, InFlight, Standing};
+pub use ids::{
+    AttemptId, DEFAULT_SEGMENT_ID, Generation, HostId, MethodId, OperationId, PlanId, SegmentId, Timestamp,
+};
+pub use input::{Actor, Claim, Input, TaskResult};
+pub use method::{Driver, Method, MethodTimes, Parameters, SecretReference, validate_method};
+pub use name::{MAX_NAME_CHARS, MAX_REASON_CHARS, validate_name, validate_reason};
+pub use observation::{Observation, ObservedState};
+pub use operation::{Awaits, Operation, OperationKind, OperationStatus, Stage};
+pub use plan::{
+    Level, Plan, PlanScope, PlanStage, SufficientSet, TaskSpec, default_sufficient_sets, validate_plan,
+};
+pub use problem::{Problem, Problems};
+pub use proof::{Proof, ProofKind};
+pub use refusal::Refusal;
+pub use resolve::{FrozenMethod, FrozenPlan, FrozenStage, FrozenTask, resolve};
+pub use segment::{Segment, SegmentPolicy, validate_policy};
+pub use task::{Resource, Task, TaskKind, TaskStatus};

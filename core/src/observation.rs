@@ -1,0 +1,52 @@
+//! Observations: what was read back after acting, the only thing that proves anything.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Timestamp;
+
+/// The state that a device showed. A state that could not be read exactly is [`ObservedState::Unknown`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ObservedState {
+    /// Power is off, exactly: not "powering off", not "paused".
+    Off,
+    /// Power is on.
+    On,
+    /// The host is cut off.
+    Fenced,
+    /// The host is connected.
+    Unfenced,
+    /// No obsolete workload is left.
+    Clean,
+    /// The remaining workloads were started.
+    Started,
+    /// The device did not answer, or not in a form that can be trusted.
+    Unknown,
+}
+
+impl ObservedState {
+    /// The word used in the API and in messages.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::On => "on",
+            Self::Fenced => "fenced",
+            Self::Unfenced => "unfenced",
+            Self::Clean => "clean",
+            Self::Started => "started",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// One reading of one device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Observation {
+    /// What it showed.
+    pub state: ObservedState,
+    /// In the device's words, cut to 1,000 characters and without secrets.
+    pub detail: String,
+    /// When the worker read it, by the worker's clock; for people, never compared with the engine's clock.
+    pub observed_at: Timestamp,
+}

@@ -1,0 +1,203 @@
+//! Operations: one fence or rejoin of one host.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::host::words;
+use crate::{
+    Attempt, AttemptId, Generation, HostId, OperationId, Proof, ProofKind, SufficientSet, Task, Timestamp,
+};
+
+/// What an operation is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OperationKind {
+    /// Make the host FENCED.
+    Fence,
+    /// Take the host back.
+    Rejoin,
+}
+
+words!(OperationKind { Fence => "fence", Rejoin => "rejoin" });
+
+/// Where an operation stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OperationStatus {
+    /// Tasks are under way or due.
+    Running,
+    /// Nothing more can be done without a person (or a restart that the segment allows).
+    NeedsOperator,
+    /// Done.
+    Succeeded,
+    /// Stopped, by a person or by a newer operation.
+    Cancelled,
+}
+
+words!(OperationStatus {
+    Running => "running",
+    NeedsOperator => "needs_operator",
+    Succeeded => "succeeded",
+    Cancelled => "cancelled",
+});
+
+impl OperationStatus {
+    /// Whether it still holds its host.
+    #[must_use]
+    pub fn is_live(self) -> bool {
+        match self {
+            Self::Running | Self::NeedsOperator => true,
+            Self::Succeeded | Self::Cancelled => false,
+        }
+    }
+}
+
+/// What a stage of a rejoin waits for before its tasks begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Awaits {
+    /// The self-fencing timeout since the fence, or a newer boot: before that the host's own watchdog may still strike.
+    SelfFencing,
+    /// The host is seen UP and, where the fence demands it, booted anew.
+    HostBack,
+}
+
+/// Tasks that run in parallel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stage {
+    /// Seconds to wait before it begins.
+    pub delay_s: u32,
+    /// What has to be true before it begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awaits: Option<Awaits>,
+    /// When its turn came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entered_at: Option<Timestamp>,
+    /// When its tasks began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
+    /// Its tasks.
+    pub tasks: Vec<Task>,
+}
+
+impl Stage {
+    /// Whether everything in it is over.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.started_at.is_some() && self.tasks.iter().all(|task| task.status.is_over())
+    }
+}
+
+/// One fence or rejoin of one host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Operation {
+    /// Its id.
+    pub id: OperationId,
+    /// Its host.
+    pub host_id: HostId,
+    /// What it is for.
+    pub kind: OperationKind,
+    /// Where it stands.
+    pub status: OperationStatus,
+    /// Why it stands there, in words.
+    pub detail: String,
+    /// The generation that it took.
+    pub generation: Generation,
+    /// Why it was asked for.
+    pub reason: String,
+    /// Who asked.
+    pub requested_by: String,
+    /// The plan's name, for a fence.
+    pub plan: Option<String>,
+    /// What is done, in order.
+    pub stages: Vec<Stage>,
+    /// The proofs that make the host FENCED.
+    pub sufficient_sets: Vec<SufficientSet>,
+    /// What was proven in it.
+    pub proofs: Vec<Proof>,
+    /// The segment's self-fencing timeout when it began.
+    pub self_fencing_timeout_s: Option<u32>,
+    /// How often it has been started again, by itself or by hand.
+    pub round: u32,
+    /// How often it may still start again by itself.
+    pub restarts_left: u32,
+    /// Seconds between two such starts.
+    pub restart_delay_s: u32,
+    /// When it starts again by itself.
+    pub restart_at: Option<Timestamp>,
+    /// Seconds that a rejoin waits for its host.
+    pub rejoin_wait_s: u32,
+    /// For a rejoin: a person said that the host was booted anew.
+    pub boot_confirmed: bool,
+    /// The number of its last attempt.
+    pub last_attempt: u32,
+    /// When it was asked for.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+    /// When it ended.
+    pub finished_at: Option<Timestamp>,
+}
+
+impl Operation {
+    /// All its tasks, in order.
+    pub fn tasks(&self) -> impl Iterator<Item = &Task> {
+        self.stages.iter().flat_map(|stage| &stage.tasks)
+    }
+
+    /// All its tasks, in order, to change.
+    pub fn tasks_mut(&mut self) -> impl Iterator<Item = &mut Task> {
+        self.stages.iter_mut().flat_map(|stage| &mut stage.tasks)
+    }
+
+    /// All its attempts.
+    pub fn attempts(&self) -> impl Iterator<Item = &Attempt> {
+        self.tasks().flat_map(|task| &task.attempts)
+    }
+
+    /// The attempt with this id, and its task.
+    #[must_use]
+    pub fn find(&self, id: AttemptId) -> Option<(&Task, &Attempt)> {
+        if id.operation_id != self.id {
+            return None;
+        }
+        self.tasks().find_map(|task| {
+            task.attempts
+                .iter()
+                .find(|a| a.number == id.number)
+                .map(|a| (task, a))
+        })
+    }
+
+    /// The kinds that have been proven.
+    #[must_use]
+    pub fn proven(&self) -> SufficientSet {
+        self.proofs.iter().map(|proof| proof.kind).collect()
+    }
+
+    /// The first sufficient set that the proofs complete.
+    #[must_use]
+    pub fn completed_set(&self) -> Option<&SufficientSet> {
+        let proven = self.proven();
+        self.sufficient_sets
+            .iter()
+            .find(|set| !set.is_empty() && set.is_subset(&proven))
+    }
+
+    /// Whether one more proof of `kind` would complete a set.
+    #[must_use]
+    pub fn would_complete(&self, kind: ProofKind) -> bool {
+        let mut proven = self.proven();
+        proven.insert(kind);
+        self.sufficient_sets
+            .iter()
+            .any(|set| !set.is_empty() && set.is_subset(&proven))
+    }
+
+    /// Whether a worker ever claimed one of its attempts: before that, nothing has been done.
+    #[must_use]
+    pub fn has_acted(&self) -> bool {
+        self.attempts().any(|attempt| attempt.claimed_at.is_some())
+    }
+}

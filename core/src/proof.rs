@@ -1,0 +1,79 @@
+//! Proofs: what counts towards FENCED.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Generation, OperationId, Timestamp};
+
+/// What kind of thing was proven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum ProofKind {
+    /// Every power device of one level was read as off.
+    #[serde(rename = "power.off")]
+    PowerOff,
+    /// Every storage device of one level shows the host cut off.
+    #[serde(rename = "storage.fence")]
+    StorageFence,
+    /// Every network device of one level shows the host cut off.
+    #[serde(rename = "network.fence")]
+    NetworkFence,
+    /// The host was unreachable for so long that it has fenced itself.
+    #[serde(rename = "self-fencing")]
+    SelfFencing,
+    /// An authorised person said so.
+    #[serde(rename = "operator")]
+    Operator,
+}
+
+impl ProofKind {
+    /// All kinds.
+    pub const ALL: [Self; 5] = [
+        Self::PowerOff,
+        Self::StorageFence,
+        Self::NetworkFence,
+        Self::SelfFencing,
+        Self::Operator,
+    ];
+
+    /// The word used in the API.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::PowerOff => "power.off",
+            Self::StorageFence => "storage.fence",
+            Self::NetworkFence => "network.fence",
+            Self::SelfFencing => "self-fencing",
+            Self::Operator => "operator",
+        }
+    }
+
+    /// The kind that the API's word names.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
+    }
+}
+
+impl fmt::Display for ProofKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// One proof, for one host and one generation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proof {
+    /// What was proven.
+    pub kind: ProofKind,
+    /// By what: the methods' names, a person's name, or the segment's timeout.
+    pub source: String,
+    /// When the engine learnt of it.
+    pub observed_at: Timestamp,
+    /// The operation that it was won in.
+    pub operation_id: OperationId,
+    /// The generation that it holds for.
+    pub generation: Generation,
+    /// The observation, or the person's reason, in words.
+    pub detail: String,
+}

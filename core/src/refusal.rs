@@ -1,0 +1,107 @@
+//! Refusals: why an input changes nothing.
+
+use crate::{
+    AttemptId, FailureState, Generation, OperationId, OperationKind, OperationStatus, TaskKind, Timestamp,
+};
+
+/// Why an input was refused. Nothing was changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// A fence, or a person's word, for a host that answers.
+    #[error("the host is seen UP (by {source_name}); it is not fenced while it answers")]
+    HostUp {
+        /// Who sees it.
+        source_name: String,
+    },
+    /// A person's word for a host that answers, against which only an admin's override stands.
+    #[error("the host is seen UP, and only an admin can override that, with a reason")]
+    OverrideNeedsAdmin,
+    /// A person's word for another generation than the present one.
+    #[error("generation {given} was confirmed, but the host is at generation {current}; look at it again")]
+    StaleGeneration {
+        /// What was named.
+        given: Generation,
+        /// What it is.
+        current: Generation,
+    },
+    /// A person's word that the plan does not count.
+    #[error("the plan's sufficient sets do not let an operator's confirmation complete a fence here")]
+    ConfirmationNotSufficient,
+    /// Something is being given back to the host and could undo the fence after it was proven.
+    #[error("a {kind} of generation {generation} may still be running until {until}; confirm after that")]
+    UndoingInFlight {
+        /// What.
+        kind: TaskKind,
+        /// Of which generation.
+        generation: Generation,
+        /// Until when at the latest.
+        until: Timestamp,
+    },
+    /// Another operation holds the host.
+    #[error("{kind} {id} of the host is {status}; wait for it or cancel it")]
+    OperationLive {
+        /// What it is for.
+        kind: OperationKind,
+        /// Which.
+        id: OperationId,
+        /// Where it stands.
+        status: OperationStatus,
+    },
+    /// The operation has ended or is not the host's live one.
+    #[error("operation {id} has ended")]
+    OperationOver {
+        /// Which.
+        id: OperationId,
+    },
+    /// Only an operation that waits for an operator can be tried again.
+    #[error("operation {id} is {status}; only one that is needs_operator can be tried again")]
+    NotWaiting {
+        /// Which.
+        id: OperationId,
+        /// Where it stands.
+        status: OperationStatus,
+    },
+    /// A report of the failure state that is older than the one on record.
+    #[error("the report was observed at {given}, and one observed at {known} is on record")]
+    StaleObservation {
+        /// When this one was observed.
+        given: Timestamp,
+        /// When the known one was observed.
+        known: Timestamp,
+    },
+    /// A claim, or a sign of life, that no longer counts.
+    #[error("attempt {attempt}: {why}")]
+    Attempt {
+        /// Which.
+        attempt: AttemptId,
+        /// Why.
+        why: &'static str,
+    },
+    /// The host cannot be removed or rejoined as it is.
+    #[error("the host is {0}")]
+    HostState(&'static str),
+    /// A host in another failure state than the input needs.
+    #[error("the host is {0}, not UP")]
+    NotUp(FailureState),
+}
+
+impl Refusal {
+    /// A stable word for programs, under `fencing.`.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::HostUp { .. } => "host.up",
+            Self::OverrideNeedsAdmin => "host.override_needs_admin",
+            Self::StaleGeneration { .. } => "generation.stale",
+            Self::ConfirmationNotSufficient => "plan.no_operator",
+            Self::UndoingInFlight { .. } => "host.undoing",
+            Self::OperationLive { .. } => "operation.live",
+            Self::OperationOver { .. } => "operation.over",
+            Self::NotWaiting { .. } => "operation.not_waiting",
+            Self::StaleObservation { .. } => "observation.stale",
+            Self::Attempt { .. } => "attempt.refused",
+            Self::HostState(_) => "host.state",
+            Self::NotUp(_) => "host.not_up",
+        }
+    }
+}

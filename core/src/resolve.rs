@@ -1,0 +1,182 @@
+//! Freezing a plan for one host: after this nothing is left to choose, and later edits change nothing.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Driver, Host, Method, MethodId, MethodTimes, Parameters, Plan, Problems, Resource, SecretReference,
+    SufficientSet, TaskKind, device_key,
+};
+
+/// A method with everything filled in for one host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FrozenMethod {
+    /// The method.
+    pub id: MethodId,
+    /// Its name then.
+    pub name: String,
+    /// What it acts on.
+    pub resource: Resource,
+    /// The code that speaks to the device.
+    pub driver: Driver,
+    /// The method's parameters, the host's own values put over them.
+    pub parameters: Parameters,
+    /// References to secrets.
+    pub secrets: BTreeMap<String, SecretReference>,
+    /// The zone whose workers reach the device.
+    pub zone: String,
+    /// The device, where it takes one command at a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// Limits.
+    pub times: MethodTimes,
+}
+
+/// A task with its methods by level, lowest first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrozenTask {
+    /// What to make true.
+    pub kind: TaskKind,
+    /// Methods by level.
+    pub levels: Vec<Vec<FrozenMethod>>,
+}
+
+/// A stage of a frozen plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrozenStage {
+    /// Seconds to wait before it begins.
+    pub delay_s: u32,
+    /// Its tasks.
+    pub tasks: Vec<FrozenTask>,
+}
+
+/// A plan for one host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrozenPlan {
+    /// The plan's name then.
+    pub name: String,
+    /// What is done, in order.
+    pub stages: Vec<FrozenStage>,
+    /// The proofs that make the host FENCED.
+    pub sufficient_sets: Vec<SufficientSet>,
+}
+
+/// Freezes `plan` for `host`. `methods` are by name; a method that is missing is a problem of the plan.
+pub fn resolve(plan: &Plan, methods: &BTreeMap<String, Method>, host: &Host) -> Result<FrozenPlan, Problems> {
+    let mut problems = Problems::default();
+    let mut stages = Vec::with_capacity(plan.stages.len());
+    for (i, stage) in plan.stages.iter().enumerate() {
+        let mut tasks = Vec::with_capacity(stage.tasks.len());
+        for (j, task) in stage.tasks.iter().enumerate() {
+            let at = format!("stages[{i}].tasks[{j}]");
+            let mut levels: Vec<_> = task.levels.iter().collect();
+            levels.sort_by_key(|level| level.level);
+            let levels = levels
+                .into_iter()
+                .map(|level| {
+                    level
+                        .methods
+                        .iter()
+                        .filter_map(|name| freeze_named(&at, name, methods, host, &mut problems))
+                        .collect()
+                })
+                .collect();
+            tasks.push(FrozenTask {
+                kind: task.kind,
+                levels,
+            });
+        }
+        stages.push(FrozenStage {
+            delay_s: stage.delay_s,
+            tasks,
+        });
+    }
+    problems.into_result()?;
+    Ok(FrozenPlan {
+        name: plan.name.clone(),
+        stages,
+        sufficient_sets: plan.sufficient_sets.clone(),
+    })
+}
+
+impl FrozenMethod {
+    /// Fills a method in for one host.
+    pub fn new(method: &Method, host: &Host) -> Result<Self, Problems> {
+        let own = host.parameters.get(&method.name);
+        let merged = method.parameters.iter().chain(own.into_iter().flatten());
+        let mut parameters = Parameters::new();
+        let mut problems = Problems::default();
+        for (name, value) in merged {
+            match fill_in(value, host) {
+                Ok(value) => {
+                    parameters.insert(name.clone(), value);
+                }
+                Err(why) => problems.add(format!("parameters.{name}"), why),
+            }
+        }
+        problems.into_result()?;
+        Ok(Self {
+            id: method.id,
+            name: method.name.clone(),
+            resource: method.resource,
+            driver: method.driver,
+            device: device_key(method.driver, &parameters),
+            parameters,
+            secrets: method.secrets.clone(),
+            zone: method.zone.clone().unwrap_or_else(|| host.zone.clone()),
+            times: method.times,
+        })
+    }
+}
+
+fn freeze_named(
+    at: &str,
+    name: &str,
+    methods: &BTreeMap<String, Method>,
+    host: &Host,
+    problems: &mut Problems,
+) -> Option<FrozenMethod> {
+    let Some(method) = methods.get(name) else {
+        problems.add(at, format!("names the method {name:?}, and there is none"));
+        return None;
+    };
+    match FrozenMethod::new(method, host) {
+        Ok(frozen) => Some(frozen),
+        Err(found) => {
+            problems.0.extend(
+                found
+                    .0
+                    .into_iter()
+                    .map(|p| crate::Problem::new(format!("{at}: method {name}: {}", p.field), p.detail)),
+            );
+            None
+        }
+    }
+}
+
+/// Replaces `${host.name}`, `${host.id}` and `${host.zone}`.
+fn fill_in(value: &str, host: &Host) -> Result<String, String> {
+    let mut out = String::with_capacity(value.len());
+    let mut rest = value;
+    while let Some(start) = rest.find("${") {
+        let (before, tail) = rest.split_at(start);
+        out.push_str(before);
+        let Some(end) = tail.find('}') else {
+            return Err(format!("has a \"${{\" without a \"}}\" in {value:?}"));
+        };
+        match &tail[2..end] {
+            "host.name" => out.push_str(&host.name),
+            "host.id" => out.push_str(&host.id.to_string()),
+            "host.zone" => out.push_str(&host.zone),
+            other => {
+                return Err(format!(
+                    "names ${{{other}}}; ${{host.name}}, ${{host.id}} and ${{host.zone}} are allowed"
+                ));
+            }
+        }
+        rest = &tail[end + 1..];
+    }
+    out.push_str(rest);
+    Ok(out)
+}

@@ -1,0 +1,73 @@
+//! Segments: failure domain and policy group.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Problems, SegmentId, Timestamp};
+
+/// What holds for every host of a segment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SegmentPolicy {
+    /// Seconds after which a host that lost contact has certainly stopped its own workloads (its watchdog, and whatever
+    /// drift its clock can have, included). `null`: the hosts do not fence themselves.
+    pub self_fencing_timeout_s: Option<u32>,
+    /// How often a fence that ended in `needs_operator` starts again by itself.
+    pub restarts: u32,
+    /// Seconds between two such starts.
+    pub restart_delay_s: u32,
+    /// Whether a FENCED host that is seen UP again is taken back without being asked.
+    pub auto_rejoin: bool,
+    /// Seconds that a rejoin waits for the host to be seen UP (and, where it has to be, booted anew).
+    pub rejoin_wait_s: u32,
+}
+
+impl Default for SegmentPolicy {
+    fn default() -> Self {
+        Self {
+            self_fencing_timeout_s: None,
+            restarts: 0,
+            restart_delay_s: 60,
+            auto_rejoin: false,
+            rejoin_wait_s: 600,
+        }
+    }
+}
+
+/// A failure domain with its policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Its id.
+    pub id: SegmentId,
+    /// Its name, unique.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// What holds for its hosts.
+    pub policy: SegmentPolicy,
+    /// Counts its changes; the API's entity tag.
+    pub revision: u64,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+/// Refuses values that are out of range.
+pub fn validate_policy(policy: &SegmentPolicy) -> Result<(), Problems> {
+    let mut problems = Problems::default();
+    let mut range = |field: &str, value: u32, min: u32, max: u32| {
+        if !(min..=max).contains(&value) {
+            problems.add(
+                format!("policy.{field}"),
+                format!("is {value}; {min} to {max} is allowed"),
+            );
+        }
+    };
+    if let Some(timeout_s) = policy.self_fencing_timeout_s {
+        range("self_fencing_timeout_s", timeout_s, 1, 86_400);
+    }
+    range("restarts", policy.restarts, 0, 100);
+    range("restart_delay_s", policy.restart_delay_s, 1, 86_400);
+    range("rejoin_wait_s", policy.rejoin_wait_s, 1, 86_400);
+    problems.into_result()
+}
