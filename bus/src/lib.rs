@@ -1,1 +1,21 @@
-//! placeholder
+//! Carries work to workers and their claims and results back.
+//!
+//! The bus is never the truth: losing every message loses no operation, and a message that arrives twice, late or out of order
+//! changes nothing that it should not. There are two of them with one contract, [`Bus`]: RabbitMQ, and an in-process one for
+//! standalone. Every message is signed ([`Keys`]), so that access to the broker is not enough to forge one.
+
+mod contract;
+mod error;
+mod keys;
+mod message;
+mod queue;
+mod wire;
+
+pub use contract::{Bus, Deliveries, Delivery, ReplyTo, Settle};
+pub use error::BusError;
+pub use keys::{Key, Keys, MIN_KEY_BYTES};
+pub use message::{
+    CheckRequest, ClaimReply, ClaimRequest, DeviceReply, DeviceRequest, Payload, TaskMessage, ValidateRequest,
+};
+pub use queue::{DEAD_LETTERS, Queue};
+pub use wire::{Audience, MAX_BODY_BYTES, Message};

@@ -1,0 +1,77 @@
+//! What can go wrong on the bus.
+
+use std::time::Duration;
+
+/// A fault of the bus or of a message.
+#[derive(Debug, thiserror::Error)]
+pub enum BusError {
+    /// The broker did not take the message, or took it and has no queue for it.
+    #[error("queue {queue} does not exist: nothing serves it")]
+    Unroutable {
+        /// The queue's name.
+        queue: String,
+    },
+    /// The broker is not there, or went away.
+    #[error("the broker at {address} cannot be reached")]
+    Unavailable {
+        /// Host and port, without credentials.
+        address: String,
+        /// What the client saw.
+        #[source]
+        source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    },
+    /// The broker said no.
+    #[error("the broker refused: {what}")]
+    Refused {
+        /// What was asked.
+        what: String,
+        /// What the client saw.
+        #[source]
+        source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    },
+    /// Nobody answered a request in time.
+    #[error("no answer from queue {queue} within {} ms", .waited.as_millis())]
+    NoAnswer {
+        /// The queue's name.
+        queue: String,
+        /// How long was waited.
+        waited: Duration,
+    },
+    /// The queue is at its bound.
+    #[error("queue {queue} is full")]
+    Full {
+        /// The queue's name.
+        queue: String,
+    },
+    /// The signature is missing, unknown or wrong. The message was not read.
+    #[error("a message of type {kind:?} has no valid signature")]
+    BadSignature {
+        /// What it claims to be.
+        kind: String,
+    },
+    /// The message is signed but is not what was expected.
+    #[error("a message of type {kind:?} cannot be read as {wanted}")]
+    Unreadable {
+        /// What it claims to be.
+        kind: String,
+        /// What was expected.
+        wanted: &'static str,
+        /// Why.
+        #[source]
+        source: Option<serde_json::Error>,
+    },
+    /// The message is larger than any that Ringfence sends.
+    #[error("a message has {bytes} bytes; at most {allowed} are allowed")]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+        /// The bound.
+        allowed: usize,
+    },
+    /// A key or an address in the configuration is unusable. The text names no secret.
+    #[error("{0}")]
+    Configuration(String),
+    /// The bus was shut down.
+    #[error("the bus is closed")]
+    Closed,
+}

@@ -1,0 +1,151 @@
+//! What the messages say.
+
+use std::collections::BTreeMap;
+
+use ringfence_core::{
+    AttemptId, Claim, Driver, FrozenMethod, Generation, HostId, Observation, Parameters, Problem, Resource,
+    SecretReference, TaskKind, TaskResult,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// Something that can be the body of a message.
+pub trait Payload: Serialize + DeserializeOwned {
+    /// The message's type, with the version of its form.
+    const KIND: &'static str;
+}
+
+/// Work for a worker. It may act only after its claim was granted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskMessage {
+    /// The host.
+    pub host_id: HostId,
+    /// Its name, for people.
+    pub host: String,
+    /// The attempt to claim.
+    pub attempt: AttemptId,
+    /// The generation that it is for.
+    pub generation: Generation,
+    /// What to make true.
+    pub kind: TaskKind,
+    /// How.
+    pub method: FrozenMethod,
+}
+
+impl Payload for TaskMessage {
+    const KIND: &'static str = "task.v1";
+}
+
+/// A worker asks whether it may act, or shows that it is still at it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case")]
+pub enum ClaimRequest {
+    /// May I?
+    Claim(Claim),
+    /// I am still at it.
+    Renew(Claim),
+}
+
+impl Payload for ClaimRequest {
+    const KIND: &'static str = "claim.v1";
+}
+
+/// The engine's answer to a claim.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum ClaimReply {
+    /// Act.
+    Granted {
+        /// Milliseconds after which the worker must have stopped, counted from before it asked.
+        budget_ms: u64,
+        /// Milliseconds within which it has to ask for more time.
+        lease_ms: u64,
+    },
+    /// Another command is being carried out by the device; ask again.
+    Busy {
+        /// Milliseconds to wait before asking again.
+        retry_after_ms: u64,
+    },
+    /// Do not act, and drop the message (or stop, if this answers a sign of life).
+    Refused {
+        /// Why, in words.
+        why: String,
+    },
+}
+
+impl Payload for ClaimReply {
+    const KIND: &'static str = "claim-reply.v1";
+}
+
+impl Payload for TaskResult {
+    const KIND: &'static str = "result.v1";
+}
+
+/// A question to a worker about a device or a driver, outside any operation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case")]
+pub enum DeviceRequest {
+    /// Are these parameters right for the driver?
+    Validate(ValidateRequest),
+    /// What state is the device in?
+    Check(CheckRequest),
+}
+
+impl Payload for DeviceRequest {
+    const KIND: &'static str = "device.v1";
+}
+
+/// Parameters to validate by what the driver itself says (a fence agent's metadata).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ValidateRequest {
+    /// The driver.
+    pub driver: Driver,
+    /// What the method acts on.
+    pub resource: Resource,
+    /// Its parameters; `${...}` stands for a host's own value.
+    pub parameters: Parameters,
+    /// References to its secrets.
+    pub secrets: BTreeMap<String, SecretReference>,
+}
+
+/// A device to ask for its state; nothing is changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckRequest {
+    /// How to reach it.
+    pub method: FrozenMethod,
+    /// Milliseconds after which the answer is not waited for.
+    pub budget_ms: u64,
+}
+
+/// A worker's answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum DeviceReply {
+    /// What is wrong with the parameters; empty if nothing is.
+    Validated {
+        /// The faults.
+        problems: Vec<Problem>,
+    },
+    /// The device answered.
+    Checked {
+        /// What it showed.
+        observation: Observation,
+        /// The worker's name.
+        worker: String,
+        /// Milliseconds that it took.
+        took_ms: u64,
+    },
+    /// The device could not be asked.
+    Failed {
+        /// Why, in words, without secrets.
+        detail: String,
+        /// The worker's name.
+        worker: String,
+        /// Milliseconds that it took.
+        took_ms: u64,
+    },
+}
+
+impl Payload for DeviceReply {
+    const KIND: &'static str = "device-reply.v1";
+}

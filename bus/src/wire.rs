@@ -1,0 +1,34 @@
+//! Messages as they travel: a type, an id, a body and a signature.
+
+use uuid::Uuid;
+
+use crate::Queue;
+
+/// The largest body, in bytes. A task carries one method, which validation bounds far below this.
+pub const MAX_BODY_BYTES: usize = 256 * 1024;
+
+/// For whom a message is signed, so that it cannot be used elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Audience {
+    /// Whoever serves a queue.
+    Queue(Queue),
+    /// Whoever asked the question with this message id.
+    Reply(Uuid),
+}
+
+/// A message, not yet believed: read it with [`crate::Keys::open`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Its own id.
+    pub id: Uuid,
+    /// Its type, as [`crate::Payload::KIND`].
+    pub kind: String,
+    /// JSON.
+    pub body: Vec<u8>,
+    /// The id of the key that it was signed with.
+    pub key_id: String,
+    /// HMAC-SHA-256 over type, id, audience and body.
+    pub signature: Vec<u8>,
+    /// The W3C `traceparent` of the span that it was sent in; not signed, only followed.
+    pub trace: Option<String>,
+}
