@@ -11,6 +11,7 @@ mod effect;
 mod event;
 mod gate;
 mod host;
+mod host_rules;
 mod ids;
 mod input;
 mod method;
@@ -32,6 +33,7 @@ pub use effect::{Answer, Decision, Dispatch, Effect, Note};
 pub use event::{Event, EventKind};
 pub use gate::{Gate, Gates, gates};
 pub use host::{Backend, Boot, FailureState, FencingState, Host, HostState, InFlight, Standing};
+pub use host_rules::validate_host;
 pub use ids::{
     AttemptId, DEFAULT_SEGMENT_ID, Generation, HostId, MethodId, OperationId, PlanId, SegmentId, Timestamp,
 };

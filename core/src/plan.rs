@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::method::check_parameters;
 use crate::{Method, PlanId, Problems, ProofKind, TaskKind, Timestamp, validate_name};
 
 /// The most stages of a plan.
@@ -133,22 +132,6 @@ pub fn validate_plan(plan: &Plan, methods: &BTreeMap<String, Method>) -> Result<
     check_order(plan, &mut problems);
     check_sets(plan, &mut problems);
     problems.into_result()
-}
-
-/// Checks what a host says of the parameters of methods.
-pub(crate) fn check_host_parameters(
-    parameters: &BTreeMap<String, crate::Parameters>,
-    problems: &mut Problems,
-) {
-    if parameters.len() > MAX_METHODS * MAX_LEVEL as usize {
-        problems.add(
-            "parameters",
-            format!("names {} methods; at most 72 are allowed", parameters.len()),
-        );
-    }
-    for (method, values) in parameters {
-        check_parameters(&format!("parameters.{method}"), values, problems);
-    }
 }
 
 fn check_stage(at: &str, stage: &PlanStage, methods: &BTreeMap<String, Method>, problems: &mut Problems) {

@@ -128,7 +128,7 @@ fn standing(task: &Task, method: &FrozenMethod, level_started_at: Timestamp, now
             .iter()
             .filter(|a| a.level == task.level && a.method_id == method.id)
     };
-    let Some(last) = tries().last() else {
+    let Some(last) = tries().next_back() else {
         return Method::Due(now);
     };
     let AttemptStatus::Ended { outcome, ended_at } = last.state else {
