@@ -47,7 +47,8 @@ pub trait Bus: Send + Sync + 'static {
     async fn consume(&self, queue: &Queue, prefetch: u16) -> Result<Deliveries, BusError>;
 
     /// Asks a question and waits for one answer. The question is dropped if nobody takes it in time.
-    async fn request(&self, queue: &Queue, message: &Message, timeout: Duration) -> Result<Message, BusError>;
+    async fn request(&self, queue: &Queue, message: &Message, timeout: Duration)
+    -> Result<Message, BusError>;
 
     /// Answers a question. An asker that has gone away is no error.
     async fn respond(&self, to: &ReplyTo, request: &Message, answer: &Message) -> Result<(), BusError>;

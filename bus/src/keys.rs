@@ -6,7 +6,8 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use uuid::Uuid;
 
-use crate::{Audience, BusError, MAX_BODY_BYTES, Message, Payload};
+use crate::wire::check_size;
+use crate::{Audience, BusError, Message, Payload};
 
 /// The shortest key, in bytes: as long as the digest (RFC 2104, section 3).
 pub const MIN_KEY_BYTES: usize = 32;
@@ -34,7 +35,9 @@ impl Key {
 
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Key").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("Key")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
     }
 }
 
@@ -59,20 +62,43 @@ impl Keys {
             source: Some(source),
         })?;
         check_size(body.len())?;
-        let key = self.0.first().ok_or_else(|| BusError::Configuration("no signing key is configured".to_owned()))?;
-        let signature = digest(key, P::KIND, id, audience, &body)?.finalize().into_bytes().to_vec();
-        Ok(Message { id, kind: P::KIND.to_owned(), body, key_id: key.id.clone(), signature, trace: None })
+        let key = self
+            .0
+            .first()
+            .ok_or_else(|| BusError::Configuration("no signing key is configured".to_owned()))?;
+        let signature = digest(key, P::KIND, id, audience, &body)?
+            .finalize()
+            .into_bytes()
+            .to_vec();
+        Ok(Message {
+            id,
+            kind: P::KIND.to_owned(),
+            body,
+            key_id: key.id.clone(),
+            signature,
+            trace: None,
+        })
     }
 
     /// Reads a message if it was signed for this audience with a known key; anything else is refused unread.
     pub fn open<P: Payload>(&self, audience: &Audience, message: &Message) -> Result<P, BusError> {
         check_size(message.body.len())?;
-        let bad = || BusError::BadSignature { kind: message.kind.clone() };
-        let key = self.0.iter().find(|key| key.id == message.key_id).ok_or_else(bad)?;
+        let bad = || BusError::BadSignature {
+            kind: message.kind.clone(),
+        };
+        let key = self
+            .0
+            .iter()
+            .find(|key| key.id == message.key_id)
+            .ok_or_else(bad)?;
         digest(key, &message.kind, message.id, audience, &message.body)?
             .verify_slice(&message.signature)
             .map_err(|_| bad())?;
-        let unreadable = |source| BusError::Unreadable { kind: message.kind.clone(), wanted: P::KIND, source };
+        let unreadable = |source| BusError::Unreadable {
+            kind: message.kind.clone(),
+            wanted: P::KIND,
+            source,
+        };
         if message.kind != P::KIND {
             return Err(unreadable(None));
         }
@@ -80,15 +106,14 @@ impl Keys {
     }
 }
 
-fn check_size(bytes: usize) -> Result<(), BusError> {
-    if bytes > MAX_BODY_BYTES {
-        return Err(BusError::TooLarge { bytes, allowed: MAX_BODY_BYTES });
-    }
-    Ok(())
-}
-
 /// Each field is followed by a newline, which none of them can hold, and the body comes last: no two messages share a text.
-fn digest(key: &Key, kind: &str, id: Uuid, audience: &Audience, body: &[u8]) -> Result<Hmac<Sha256>, BusError> {
+fn digest(
+    key: &Key,
+    kind: &str,
+    id: Uuid,
+    audience: &Audience,
+    body: &[u8],
+) -> Result<Hmac<Sha256>, BusError> {
     let mut mac = Hmac::<Sha256>::new_from_slice(&key.secret)
         .map_err(|_| BusError::Configuration(format!("signing key {:?} cannot be used", key.id)))?;
     let audience = match audience {

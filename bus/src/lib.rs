@@ -5,15 +5,22 @@
 //! standalone. Every message is signed ([`Keys`]), so that access to the broker is not enough to forge one.
 
 mod contract;
+mod dead_letters;
 mod error;
+mod in_process;
 mod keys;
+mod limits;
 mod message;
+mod questions;
 mod queue;
 mod wire;
 
 pub use contract::{Bus, Deliveries, Delivery, ReplyTo, Settle};
+pub use dead_letters::{DeadLetter, DeadLetters};
 pub use error::BusError;
+pub use in_process::InProcessBus;
 pub use keys::{Key, Keys, MIN_KEY_BYTES};
+pub use limits::{DELIVERY_LIMIT, MAX_DEAD_LETTERS, MAX_OPEN_QUESTIONS, MAX_QUEUE_LENGTH};
 pub use message::{
     CheckRequest, ClaimReply, ClaimRequest, DeviceReply, DeviceRequest, Payload, TaskMessage, ValidateRequest,
 };

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use crate::Queue;
+use crate::{BusError, Queue};
 
 /// The largest body, in bytes. A task carries one method, which validation bounds far below this.
 pub const MAX_BODY_BYTES: usize = 256 * 1024;
@@ -31,4 +31,14 @@ pub struct Message {
     pub signature: Vec<u8>,
     /// The W3C `traceparent` of the span that it was sent in; not signed, only followed.
     pub trace: Option<String>,
+}
+
+pub(crate) fn check_size(bytes: usize) -> Result<(), BusError> {
+    if bytes > MAX_BODY_BYTES {
+        return Err(BusError::TooLarge {
+            bytes,
+            allowed: MAX_BODY_BYTES,
+        });
+    }
+    Ok(())
 }

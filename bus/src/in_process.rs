@@ -1,0 +1,140 @@
+//! The bus of standalone: queues in memory, kept to the same rules as those of the broker.
+//!
+//! It is lost with the process, which is no loss: the database knows what has to be done, and a new start publishes it again.
+
+mod dead;
+mod line;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::time::{Instant, timeout_at};
+
+use self::dead::Dead;
+use self::line::{Entry, Line};
+use crate::questions::Questions;
+use crate::wire::check_size;
+use crate::{Bus, BusError, DeadLetter, DeadLetters, Deliveries, Message, Queue, ReplyTo};
+
+/// Everybody asks through the same bus, so an answer needs no other address than the id of its question.
+const HERE: &str = "in-process";
+
+/// A bus within one process. Clones are the same bus.
+#[derive(Clone, Default)]
+pub struct InProcessBus(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    lines: RwLock<HashMap<Queue, Arc<Line>>>,
+    dead: Arc<Dead>,
+    questions: Questions,
+    closed: AtomicBool,
+}
+
+impl InProcessBus {
+    /// An empty bus.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn ensure_open(&self) -> Result<(), BusError> {
+        if self.0.closed.load(Ordering::Acquire) {
+            return Err(BusError::Closed);
+        }
+        Ok(())
+    }
+
+    fn line(&self, queue: &Queue) -> Result<Arc<Line>, BusError> {
+        self.ensure_open()?;
+        let lines = self.0.lines.read().unwrap_or_else(PoisonError::into_inner);
+        lines.get(queue).cloned().ok_or_else(|| BusError::Unroutable {
+            queue: queue.to_string(),
+        })
+    }
+
+    fn line_or_new(&self, queue: &Queue) -> Arc<Line> {
+        let mut lines = self.0.lines.write().unwrap_or_else(PoisonError::into_inner);
+        let new = || Arc::new(Line::new(queue.to_string(), self.0.dead.clone()));
+        lines.entry(queue.clone()).or_insert_with(new).clone()
+    }
+}
+
+#[async_trait]
+impl Bus for InProcessBus {
+    async fn publish(&self, queue: &Queue, message: &Message) -> Result<(), BusError> {
+        check_size(message.body.len())?;
+        self.line(queue)?.put(Entry::new(message))
+    }
+
+    async fn consume(&self, queue: &Queue, prefetch: u16) -> Result<Deliveries, BusError> {
+        self.ensure_open()?;
+        let deliveries = self.line_or_new(queue).serve(prefetch);
+        if self.ensure_open().is_err() {
+            self.close().await;
+        }
+        Ok(deliveries)
+    }
+
+    async fn request(
+        &self,
+        queue: &Queue,
+        message: &Message,
+        timeout: Duration,
+    ) -> Result<Message, BusError> {
+        check_size(message.body.len())?;
+        let deadline = Instant::now() + timeout;
+        let line = self.line(queue)?;
+        let mut question = self.0.questions.ask(message.id)?;
+        line.put(Entry::question(message, ReplyTo(HERE.to_owned()), deadline))?;
+        match timeout_at(deadline, question.answered()).await {
+            Ok(Some(answer)) => Ok(answer),
+            Ok(None) => Err(BusError::Closed),
+            Err(_) => Err(BusError::NoAnswer {
+                queue: queue.to_string(),
+                waited: timeout,
+            }),
+        }
+    }
+
+    async fn respond(&self, _to: &ReplyTo, request: &Message, answer: &Message) -> Result<(), BusError> {
+        check_size(answer.body.len())?;
+        self.ensure_open()?;
+        if !self.0.questions.answer(request.id, answer.clone()) {
+            tracing::debug!(question = %request.id, "nobody waits for this answer");
+        }
+        Ok(())
+    }
+
+    async fn health(&self) -> Result<(), BusError> {
+        self.ensure_open()
+    }
+
+    async fn close(&self) {
+        self.0.closed.store(true, Ordering::Release);
+        let lines: Vec<_> = self
+            .0
+            .lines
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .values()
+            .cloned()
+            .collect();
+        lines.iter().for_each(|line| line.close());
+        self.0.questions.give_up();
+    }
+}
+
+#[async_trait]
+impl DeadLetters for InProcessBus {
+    async fn dead_letter_count(&self) -> Result<u64, BusError> {
+        Ok(self.0.dead.count())
+    }
+
+    async fn dead_letters(&self, limit: u16) -> Result<Vec<DeadLetter>, BusError> {
+        Ok(self.0.dead.oldest(limit))
+    }
+}

@@ -1,0 +1,42 @@
+//! The dead letters of the in-process bus.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use crate::limits::MAX_DEAD_LETTERS;
+use crate::{DeadLetter, Message};
+
+/// A bounded list: the oldest make room.
+#[derive(Default)]
+pub(super) struct Dead(Mutex<VecDeque<DeadLetter>>);
+
+impl Dead {
+    pub fn bury(&self, queue: &str, reason: &str, message: &Message) {
+        tracing::warn!(queue, reason, kind = message.kind, id = %message.id, "a message went to the dead letters");
+        let letter = DeadLetter {
+            id: message.id.to_string(),
+            kind: message.kind.clone(),
+            queue: queue.to_owned(),
+            reason: reason.to_owned(),
+            bytes: message.body.len() as u64,
+            body: message.body.clone(),
+        };
+        let mut letters = self.lock();
+        if letters.len() >= MAX_DEAD_LETTERS {
+            letters.pop_front();
+        }
+        letters.push_back(letter);
+    }
+
+    pub fn count(&self) -> u64 {
+        self.lock().len() as u64
+    }
+
+    pub fn oldest(&self, limit: u16) -> Vec<DeadLetter> {
+        self.lock().iter().take(usize::from(limit)).cloned().collect()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<DeadLetter>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
