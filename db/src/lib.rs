@@ -1,1 +1,40 @@
-//! placeholder
+//! All SQL and all migrations: PostgreSQL, and SQLite for standalone.
+//!
+//! One text for a statement wherever both databases understand it; what differs is in [`value`](self) and `dialect`. Only `engine`
+//! writes; `api` and `scheduler-hook` read.
+
+mod audit;
+mod database;
+mod devices;
+mod dialect;
+mod error;
+mod events;
+mod hosts;
+mod methods;
+mod operations;
+mod outbox;
+mod page;
+mod plans;
+mod row;
+mod run;
+mod schema;
+mod segments;
+mod value;
+
+pub use audit::{AuditEntry, append_audit, list_audit};
+pub use database::{Database, Reader, Tx};
+pub use devices::{claim_device, release_devices};
+pub use error::DbError;
+pub use events::{EventRow, NewEvent, append_events, events_after, last_sequence, number_events};
+pub use hosts::{
+    HostFilter, HostRow, count_hosts, delete_host, due_hosts, host_row, hosts_page, insert_host, load_state, lock_host,
+    update_host,
+};
+pub use methods::{delete_method, insert_method, list_methods, method, methods_by_name, update_method};
+pub use operations::{OperationFilter, insert_operation, insert_proof, operation, operations_page, update_operation};
+pub use outbox::{OutboxRow, append_outbox, delete_outbox, postpone_outbox, take_outbox};
+pub use page::{Page, SortKey};
+pub use plans::{delete_plan, insert_plan, list_plans, plan, plan_for, update_plan};
+pub use run::Run;
+pub use schema::{SchemaState, migrate, schema_state};
+pub use segments::{delete_segment, insert_segment, list_segments, segment, update_segment};

@@ -1,0 +1,169 @@
+-- What the database can hold it holds: one live operation per host, FENCED only with a proof of that generation, events without
+-- gaps per host. The words in the checks are those of the API.
+
+CREATE TABLE segments (
+    id uuid PRIMARY KEY,
+    name text NOT NULL UNIQUE,
+    description text NOT NULL,
+    policy jsonb NOT NULL,
+    revision bigint NOT NULL,
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL
+);
+
+CREATE TABLE methods (
+    id uuid PRIMARY KEY,
+    name text NOT NULL UNIQUE,
+    resource text NOT NULL CHECK (resource IN ('power', 'storage', 'network', 'workloads')),
+    driver text NOT NULL,
+    parameters jsonb NOT NULL,
+    secrets jsonb NOT NULL,
+    zone text,
+    times jsonb NOT NULL,
+    revision bigint NOT NULL,
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL
+);
+
+CREATE TABLE plans (
+    id uuid PRIMARY KEY,
+    name text NOT NULL UNIQUE,
+    scope_kind text NOT NULL CHECK (scope_kind IN ('default', 'host_type', 'host')),
+    -- '' for the default, so that the uniqueness below holds for it as well.
+    scope_value text NOT NULL CHECK ((scope_kind = 'default') = (scope_value = '')),
+    stages jsonb NOT NULL,
+    sufficient_sets jsonb NOT NULL,
+    revision bigint NOT NULL,
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL,
+    UNIQUE (scope_kind, scope_value)
+);
+
+CREATE TABLE hosts (
+    id uuid PRIMARY KEY,
+    name text NOT NULL UNIQUE,
+    segment_id uuid NOT NULL REFERENCES segments (id),
+    backend text NOT NULL CHECK (backend IN ('nova', 'kubernetes', 'none')),
+    host_type text,
+    zone text NOT NULL,
+    parameters jsonb NOT NULL,
+    failure_state text NOT NULL CHECK (failure_state IN ('UP', 'UNREACHABLE', 'UNKNOWN')),
+    failure_source text,
+    failure_observed_at timestamptz,
+    failure_since timestamptz,
+    boot jsonb,
+    fencing_state text NOT NULL CHECK (fencing_state IN ('UNFENCED', 'FENCED')),
+    generation bigint NOT NULL CHECK (generation >= 0),
+    fenced_generation bigint CHECK (fenced_generation <= generation),
+    -- One of the proofs that made the host FENCED; the foreign key below demands that it exists.
+    fenced_proof text,
+    fenced_at timestamptz,
+    boot_at_fence text,
+    needs_boot boolean NOT NULL,
+    standing jsonb NOT NULL,
+    in_flight jsonb NOT NULL,
+    event_sequence bigint NOT NULL,
+    -- When time alone will change something.
+    wake_at timestamptz,
+    revision bigint NOT NULL,
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL,
+    CHECK ((fencing_state = 'FENCED')
+        = (fenced_generation IS NOT NULL AND fenced_proof IS NOT NULL AND fenced_at IS NOT NULL)),
+    CHECK ((fenced_generation IS NULL) = (fenced_proof IS NULL))
+);
+
+CREATE INDEX hosts_by_segment ON hosts (segment_id);
+CREATE INDEX hosts_by_wake_at ON hosts (wake_at) WHERE wake_at IS NOT NULL;
+CREATE INDEX hosts_by_created_at ON hosts (created_at, id);
+CREATE INDEX hosts_by_updated_at ON hosts (updated_at, id);
+
+CREATE TABLE operations (
+    id uuid PRIMARY KEY,
+    host_id uuid NOT NULL REFERENCES hosts (id) ON DELETE CASCADE,
+    kind text NOT NULL CHECK (kind IN ('fence', 'rejoin', 'evacuation')),
+    status text NOT NULL CHECK (status IN ('running', 'needs_operator', 'succeeded', 'cancelled')),
+    generation bigint NOT NULL,
+    -- The operation as the rules see it: stages, tasks, attempts, proofs.
+    body jsonb NOT NULL,
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL,
+    finished_at timestamptz,
+    UNIQUE (host_id, generation),
+    CHECK ((finished_at IS NULL) = (status IN ('running', 'needs_operator')))
+);
+
+CREATE UNIQUE INDEX operations_one_live_per_host ON operations (host_id)
+    WHERE status IN ('running', 'needs_operator');
+CREATE INDEX operations_by_created_at ON operations (created_at, id);
+
+CREATE TABLE proofs (
+    host_id uuid NOT NULL,
+    generation bigint NOT NULL,
+    kind text NOT NULL CHECK (kind IN ('power.off', 'storage.fence', 'network.fence', 'self-fencing', 'operator')),
+    operation_id uuid NOT NULL REFERENCES operations (id) ON DELETE CASCADE,
+    source text NOT NULL,
+    observed_at timestamptz NOT NULL,
+    detail text NOT NULL,
+    PRIMARY KEY (host_id, generation, kind),
+    FOREIGN KEY (host_id, generation) REFERENCES operations (host_id, generation) ON DELETE CASCADE
+);
+
+ALTER TABLE hosts ADD CONSTRAINT hosts_fenced_only_with_a_proof
+    FOREIGN KEY (id, fenced_generation, fenced_proof) REFERENCES proofs (host_id, generation, kind);
+
+CREATE TABLE events (
+    position bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    -- Given after the commit, in the order of the commits, so that a reader who has seen N has seen everything before it.
+    sequence bigint UNIQUE,
+    id uuid NOT NULL UNIQUE,
+    host_id uuid NOT NULL,
+    host text NOT NULL,
+    segment_id uuid NOT NULL,
+    host_sequence bigint NOT NULL,
+    kind text NOT NULL,
+    generation bigint NOT NULL,
+    occurred_at timestamptz NOT NULL,
+    data jsonb NOT NULL,
+    UNIQUE (host_id, host_sequence)
+);
+
+CREATE INDEX events_without_sequence ON events (position) WHERE sequence IS NULL;
+
+CREATE TABLE outbox (
+    id uuid PRIMARY KEY,
+    resource text NOT NULL,
+    zone text NOT NULL,
+    payload jsonb NOT NULL,
+    trace text,
+    -- Whoever wrote the row publishes it at once; from this moment on anyone may.
+    available_at timestamptz NOT NULL,
+    -- Later than this nobody would be let act on it.
+    expires_at timestamptz NOT NULL,
+    tries bigint NOT NULL
+);
+
+CREATE INDEX outbox_by_available_at ON outbox (available_at);
+
+CREATE TABLE device_claims (
+    device text PRIMARY KEY,
+    operation_id uuid NOT NULL,
+    attempt bigint NOT NULL,
+    until timestamptz NOT NULL
+);
+
+CREATE INDEX device_claims_by_attempt ON device_claims (operation_id, attempt);
+
+CREATE TABLE audit (
+    position bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at timestamptz NOT NULL,
+    actor text NOT NULL,
+    origin text,
+    request_id text,
+    action text NOT NULL,
+    target text,
+    host_id uuid,
+    detail jsonb NOT NULL
+);
+
+CREATE INDEX audit_by_host ON audit (host_id, position);

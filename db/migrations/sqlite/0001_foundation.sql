@@ -1,0 +1,174 @@
+-- What the database can hold it holds: one live operation per host, FENCED only with a proof of that generation, events without
+-- gaps per host. The words in the checks are those of the API. Ids are text, moments are microseconds since 1970 in UTC, JSON is text.
+
+CREATE TABLE segments (
+    id text PRIMARY KEY,
+    name text NOT NULL UNIQUE,
+    description text NOT NULL,
+    policy text NOT NULL,
+    revision integer NOT NULL,
+    created_at integer NOT NULL,
+    updated_at integer NOT NULL
+) STRICT;
+
+CREATE TABLE methods (
+    id text PRIMARY KEY,
+    name text NOT NULL UNIQUE,
+    resource text NOT NULL CHECK (resource IN ('power', 'storage', 'network', 'workloads')),
+    driver text NOT NULL,
+    parameters text NOT NULL,
+    secrets text NOT NULL,
+    zone text,
+    times text NOT NULL,
+    revision integer NOT NULL,
+    created_at integer NOT NULL,
+    updated_at integer NOT NULL
+) STRICT;
+
+CREATE TABLE plans (
+    id text PRIMARY KEY,
+    name text NOT NULL UNIQUE,
+    scope_kind text NOT NULL CHECK (scope_kind IN ('default', 'host_type', 'host')),
+    -- '' for the default, so that the uniqueness below holds for it as well.
+    scope_value text NOT NULL CHECK ((scope_kind = 'default') = (scope_value = '')),
+    stages text NOT NULL,
+    sufficient_sets text NOT NULL,
+    revision integer NOT NULL,
+    created_at integer NOT NULL,
+    updated_at integer NOT NULL,
+    UNIQUE (scope_kind, scope_value)
+) STRICT;
+
+CREATE TABLE hosts (
+    id text PRIMARY KEY,
+    name text NOT NULL UNIQUE,
+    segment_id text NOT NULL REFERENCES segments (id),
+    backend text NOT NULL CHECK (backend IN ('nova', 'kubernetes', 'none')),
+    host_type text,
+    zone text NOT NULL,
+    parameters text NOT NULL,
+    failure_state text NOT NULL CHECK (failure_state IN ('UP', 'UNREACHABLE', 'UNKNOWN')),
+    failure_source text,
+    failure_observed_at integer,
+    failure_since integer,
+    boot text,
+    fencing_state text NOT NULL CHECK (fencing_state IN ('UNFENCED', 'FENCED')),
+    generation integer NOT NULL CHECK (generation >= 0),
+    fenced_generation integer CHECK (fenced_generation <= generation),
+    -- One of the proofs that made the host FENCED; the foreign key below demands that it exists.
+    fenced_proof text,
+    fenced_at integer,
+    boot_at_fence text,
+    needs_boot integer NOT NULL CHECK (needs_boot IN (0, 1)),
+    standing text NOT NULL,
+    in_flight text NOT NULL,
+    event_sequence integer NOT NULL,
+    -- When time alone will change something.
+    wake_at integer,
+    revision integer NOT NULL,
+    created_at integer NOT NULL,
+    updated_at integer NOT NULL,
+    CHECK ((fencing_state = 'FENCED')
+        = (fenced_generation IS NOT NULL AND fenced_proof IS NOT NULL AND fenced_at IS NOT NULL)),
+    CHECK ((fenced_generation IS NULL) = (fenced_proof IS NULL)),
+    CONSTRAINT hosts_fenced_only_with_a_proof
+        FOREIGN KEY (id, fenced_generation, fenced_proof) REFERENCES proofs (host_id, generation, kind)
+) STRICT;
+
+CREATE INDEX hosts_by_segment ON hosts (segment_id);
+CREATE INDEX hosts_by_wake_at ON hosts (wake_at) WHERE wake_at IS NOT NULL;
+CREATE INDEX hosts_by_created_at ON hosts (created_at, id);
+CREATE INDEX hosts_by_updated_at ON hosts (updated_at, id);
+
+CREATE TABLE operations (
+    id text PRIMARY KEY,
+    host_id text NOT NULL REFERENCES hosts (id) ON DELETE CASCADE,
+    kind text NOT NULL CHECK (kind IN ('fence', 'rejoin', 'evacuation')),
+    status text NOT NULL CHECK (status IN ('running', 'needs_operator', 'succeeded', 'cancelled')),
+    generation integer NOT NULL,
+    -- The operation as the rules see it: stages, tasks, attempts, proofs.
+    body text NOT NULL,
+    created_at integer NOT NULL,
+    updated_at integer NOT NULL,
+    finished_at integer,
+    UNIQUE (host_id, generation),
+    CHECK ((finished_at IS NULL) = (status IN ('running', 'needs_operator')))
+) STRICT;
+
+CREATE UNIQUE INDEX operations_one_live_per_host ON operations (host_id)
+    WHERE status IN ('running', 'needs_operator');
+CREATE INDEX operations_by_created_at ON operations (created_at, id);
+
+CREATE TABLE proofs (
+    host_id text NOT NULL,
+    generation integer NOT NULL,
+    kind text NOT NULL CHECK (kind IN ('power.off', 'storage.fence', 'network.fence', 'self-fencing', 'operator')),
+    operation_id text NOT NULL REFERENCES operations (id) ON DELETE CASCADE,
+    source text NOT NULL,
+    observed_at integer NOT NULL,
+    detail text NOT NULL,
+    PRIMARY KEY (host_id, generation, kind),
+    FOREIGN KEY (host_id, generation) REFERENCES operations (host_id, generation) ON DELETE CASCADE
+) STRICT;
+
+CREATE TABLE events (
+    position integer PRIMARY KEY AUTOINCREMENT,
+    -- Given after the commit, in the order of the commits, so that a reader who has seen N has seen everything before it.
+    sequence integer UNIQUE,
+    id text NOT NULL UNIQUE,
+    host_id text NOT NULL,
+    host text NOT NULL,
+    segment_id text NOT NULL,
+    host_sequence integer NOT NULL,
+    kind text NOT NULL,
+    generation integer NOT NULL,
+    occurred_at integer NOT NULL,
+    data text NOT NULL,
+    UNIQUE (host_id, host_sequence)
+) STRICT;
+
+-- One writer at a time: the order of the inserts is the order of the commits.
+CREATE TRIGGER events_get_their_sequence AFTER INSERT ON events
+BEGIN
+    UPDATE events SET sequence = NEW.position WHERE position = NEW.position;
+END;
+
+CREATE INDEX events_without_sequence ON events (position) WHERE sequence IS NULL;
+
+CREATE TABLE outbox (
+    id text PRIMARY KEY,
+    resource text NOT NULL,
+    zone text NOT NULL,
+    payload text NOT NULL,
+    trace text,
+    -- Whoever wrote the row publishes it at once; from this moment on anyone may.
+    available_at integer NOT NULL,
+    -- Later than this nobody would be let act on it.
+    expires_at integer NOT NULL,
+    tries integer NOT NULL
+) STRICT;
+
+CREATE INDEX outbox_by_available_at ON outbox (available_at);
+
+CREATE TABLE device_claims (
+    device text PRIMARY KEY,
+    operation_id text NOT NULL,
+    attempt integer NOT NULL,
+    until integer NOT NULL
+) STRICT;
+
+CREATE INDEX device_claims_by_attempt ON device_claims (operation_id, attempt);
+
+CREATE TABLE audit (
+    position integer PRIMARY KEY AUTOINCREMENT,
+    at integer NOT NULL,
+    actor text NOT NULL,
+    origin text,
+    request_id text,
+    action text NOT NULL,
+    target text,
+    host_id text,
+    detail text NOT NULL
+) STRICT;
+
+CREATE INDEX audit_by_host ON audit (host_id, position);

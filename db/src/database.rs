@@ -1,0 +1,270 @@
+//! Opening a database, transactions, and reading outside of one.
+
+use std::path::Path;
+use std::str::FromStr;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{PgPool, Postgres, SqlStr, Sqlite, SqlitePool, Transaction};
+
+use crate::DbError;
+use crate::dialect::Dialect;
+use crate::row::Row;
+use crate::run::{Run, Values, sealed::Sealed};
+use crate::value::{for_postgres, for_sqlite};
+
+/// Seconds to wait for a free connection before the database counts as unavailable.
+const ACQUIRE_TIMEOUT_S: u64 = 5;
+/// Seconds that SQLite waits for another process's lock.
+const SQLITE_BUSY_TIMEOUT_S: u64 = 10;
+/// Connections of SQLite that read beside the one that writes.
+const SQLITE_READERS: u32 = 4;
+
+/// An open database.
+#[derive(Clone, Debug)]
+pub struct Database {
+    pub(crate) pool: Pool,
+    address: String,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Pool {
+    Postgres(PgPool),
+    /// One connection writes; several read what is committed.
+    Sqlite {
+        write: SqlitePool,
+        read: SqlitePool,
+    },
+}
+
+impl Database {
+    /// Opens `postgres://user:password@host:port/name` or `sqlite:///path/to/file`. For PostgreSQL no connection is made yet;
+    /// `connections` bounds them.
+    pub async fn open(url: &str, connections: u32) -> Result<Self, DbError> {
+        let address = without_credentials(url);
+        let bad = |why: String| DbError::Address { address: address.clone(), why };
+        let pool = match url.split_once("://") {
+            Some(("postgres" | "postgresql", _)) => Pool::Postgres(open_postgres(url, connections).map_err(bad)?),
+            Some(("sqlite", path)) => open_sqlite(Path::new(path)).await.map_err(|e| DbError::from_sqlx(&address, e))?,
+            Some(_) | None => {
+                return Err(bad("write postgres://user@host:port/name or sqlite:///absolute/path".to_owned()));
+            }
+        };
+        Ok(Self { pool, address })
+    }
+
+    /// Its address, without credentials.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Whether it is SQLite.
+    #[must_use]
+    pub fn is_sqlite(&self) -> bool {
+        matches!(self.pool, Pool::Sqlite { .. })
+    }
+
+    /// Begins a transaction that may write. SQLite's is immediate: it waits for its turn here and never fails half-way.
+    pub async fn begin(&self) -> Result<Tx, DbError> {
+        let inner = match &self.pool {
+            Pool::Postgres(pool) => pool.begin().await.map(TxInner::Postgres),
+            Pool::Sqlite { write, .. } => write.begin_with("BEGIN IMMEDIATE").await.map(TxInner::Sqlite),
+        };
+        let inner = inner.map_err(|e| DbError::from_sqlx(&self.address, e))?;
+        Ok(Tx { inner, address: self.address.clone() })
+    }
+
+    /// Something to read with, outside a transaction.
+    #[must_use]
+    pub fn reader(&self) -> Reader<'_> {
+        Reader(self)
+    }
+
+    /// The database's own time; for SQLite, that of this machine.
+    pub async fn now(&self) -> Result<DateTime<Utc>, DbError> {
+        match &self.pool {
+            Pool::Postgres(pool) => sqlx::query_scalar("SELECT clock_timestamp()").fetch_one(pool).await,
+            Pool::Sqlite { .. } => Ok(machine_time()),
+        }
+        .map_err(|e| DbError::from_sqlx(&self.address, e))
+    }
+
+    /// Whether it answers.
+    pub async fn ping(&self) -> Result<(), DbError> {
+        crate::run::fetch_all(&mut self.reader(), "SELECT 1", Vec::new()).await.map(|_| ())
+    }
+
+    /// Closes all connections.
+    pub async fn close(&self) {
+        match &self.pool {
+            Pool::Postgres(pool) => pool.close().await,
+            Pool::Sqlite { write, read } => {
+                read.close().await;
+                write.close().await;
+            }
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "SQLite has no clock of its own; the engine's clock starts from this one")]
+fn machine_time() -> DateTime<Utc> {
+    Utc::now()
+}
+
+fn open_postgres(url: &str, connections: u32) -> Result<PgPool, String> {
+    let options = PgConnectOptions::from_str(url).map_err(|e| e.to_string())?.application_name("ringfence");
+    Ok(PgPoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(Duration::from_secs(ACQUIRE_TIMEOUT_S))
+        // A lost connection shows in the next statement, which is tried again; a round trip before every statement is dearer.
+        .test_before_acquire(false)
+        .connect_lazy_with(options))
+}
+
+async fn open_sqlite(path: &Path) -> Result<Pool, sqlx::Error> {
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .foreign_keys(true)
+        .busy_timeout(Duration::from_secs(SQLITE_BUSY_TIMEOUT_S));
+    let pool = |connections| {
+        SqlitePoolOptions::new()
+            .max_connections(connections)
+            .acquire_timeout(Duration::from_secs(SQLITE_BUSY_TIMEOUT_S))
+            .test_before_acquire(false)
+            .idle_timeout(None)
+            .max_lifetime(None)
+    };
+    let write = pool(1).connect_with(options.clone()).await?;
+    let read = pool(SQLITE_READERS).connect_with(options).await?;
+    Ok(Pool::Sqlite { write, read })
+}
+
+/// `scheme://user:password@rest` without what stands before the `@`, and without a query.
+fn without_credentials(url: &str) -> String {
+    let plain = url.split('?').next().unwrap_or(url);
+    match plain.split_once("://") {
+        Some((scheme, rest)) => format!("{scheme}://{}", rest.rsplit_once('@').map_or(rest, |(_, tail)| tail)),
+        None => "(no scheme)".to_owned(),
+    }
+}
+
+/// A transaction. Dropped without [`Tx::commit`], it changes nothing.
+pub struct Tx {
+    inner: TxInner,
+    address: String,
+}
+
+enum TxInner {
+    Postgres(Transaction<'static, Postgres>),
+    Sqlite(Transaction<'static, Sqlite>),
+}
+
+impl Tx {
+    /// Makes everything that was done in it last.
+    pub async fn commit(self) -> Result<(), DbError> {
+        match self.inner {
+            TxInner::Postgres(tx) => tx.commit().await,
+            TxInner::Sqlite(tx) => tx.commit().await,
+        }
+        .map_err(|e| DbError::from_sqlx(&self.address, e))
+    }
+}
+
+impl Sealed for Tx {}
+
+impl Run for Tx {
+    fn dialect(&self) -> Dialect {
+        match self.inner {
+            TxInner::Postgres(_) => Dialect::Postgres,
+            TxInner::Sqlite(_) => Dialect::Sqlite,
+        }
+    }
+
+    async fn rows(&mut self, sql: SqlStr, values: Values) -> Result<Vec<Row>, DbError> {
+        let rows = match &mut self.inner {
+            TxInner::Postgres(tx) => match for_postgres(values.0) {
+                Ok(arguments) => sqlx::query_with(sql, arguments)
+                    .fetch_all(&mut **tx)
+                    .await
+                    .map(|rows| rows.into_iter().map(Row::Postgres).collect()),
+                Err(e) => Err(e),
+            },
+            TxInner::Sqlite(tx) => match for_sqlite(values.0) {
+                Ok(arguments) => sqlx::query_with(sql, arguments)
+                    .fetch_all(&mut **tx)
+                    .await
+                    .map(|rows| rows.into_iter().map(Row::Sqlite).collect()),
+                Err(e) => Err(e),
+            },
+        };
+        rows.map_err(|e| DbError::from_sqlx(&self.address, e))
+    }
+
+    async fn change(&mut self, sql: SqlStr, values: Values) -> Result<u64, DbError> {
+        let changed = match &mut self.inner {
+            TxInner::Postgres(tx) => match for_postgres(values.0) {
+                Ok(arguments) => sqlx::query_with(sql, arguments).execute(&mut **tx).await.map(|r| r.rows_affected()),
+                Err(e) => Err(e),
+            },
+            TxInner::Sqlite(tx) => match for_sqlite(values.0) {
+                Ok(arguments) => sqlx::query_with(sql, arguments).execute(&mut **tx).await.map(|r| r.rows_affected()),
+                Err(e) => Err(e),
+            },
+        };
+        changed.map_err(|e| DbError::from_sqlx(&self.address, e))
+    }
+}
+
+/// Reads what is committed; changes single rows where no transaction is needed.
+pub struct Reader<'a>(&'a Database);
+
+impl Sealed for Reader<'_> {}
+
+impl Run for Reader<'_> {
+    fn dialect(&self) -> Dialect {
+        match self.0.pool {
+            Pool::Postgres(_) => Dialect::Postgres,
+            Pool::Sqlite { .. } => Dialect::Sqlite,
+        }
+    }
+
+    async fn rows(&mut self, sql: SqlStr, values: Values) -> Result<Vec<Row>, DbError> {
+        let rows = match &self.0.pool {
+            Pool::Postgres(pool) => match for_postgres(values.0) {
+                Ok(arguments) => sqlx::query_with(sql, arguments)
+                    .fetch_all(pool)
+                    .await
+                    .map(|rows| rows.into_iter().map(Row::Postgres).collect()),
+                Err(e) => Err(e),
+            },
+            Pool::Sqlite { read, .. } => match for_sqlite(values.0) {
+                Ok(arguments) => sqlx::query_with(sql, arguments)
+                    .fetch_all(read)
+                    .await
+                    .map(|rows| rows.into_iter().map(Row::Sqlite).collect()),
+                Err(e) => Err(e),
+            },
+        };
+        rows.map_err(|e| DbError::from_sqlx(&self.0.address, e))
+    }
+
+    async fn change(&mut self, sql: SqlStr, values: Values) -> Result<u64, DbError> {
+        let changed = match &self.0.pool {
+            Pool::Postgres(pool) => match for_postgres(values.0) {
+                Ok(arguments) => sqlx::query_with(sql, arguments).execute(pool).await.map(|r| r.rows_affected()),
+                Err(e) => Err(e),
+            },
+            Pool::Sqlite { write, .. } => match for_sqlite(values.0) {
+                Ok(arguments) => sqlx::query_with(sql, arguments).execute(write).await.map(|r| r.rows_affected()),
+                Err(e) => Err(e),
+            },
+        };
+        changed.map_err(|e| DbError::from_sqlx(&self.0.address, e))
+    }
+}

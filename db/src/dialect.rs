@@ -1,0 +1,45 @@
+//! The few places where one text does not do for both databases.
+
+/// Which database it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// PostgreSQL.
+    Postgres,
+    /// SQLite.
+    Sqlite,
+}
+
+impl Dialect {
+    /// Locks the rows of `table` that a query reads until the transaction ends. SQLite's only writer holds all of them.
+    pub(crate) fn for_update(self, of: &'static str) -> &'static str {
+        match (self, of) {
+            (Self::Postgres, "hosts") => " FOR UPDATE OF hosts",
+            (Self::Postgres, _) => " FOR UPDATE",
+            (Self::Sqlite, _) => "",
+        }
+    }
+
+    /// The same, leaving out what somebody else has locked.
+    pub(crate) fn for_update_skip_locked(self) -> &'static str {
+        match self {
+            Self::Postgres => " FOR UPDATE SKIP LOCKED",
+            Self::Sqlite => "",
+        }
+    }
+
+    /// A condition: the column is one of the ids bound as `$1`.
+    pub(crate) fn id_in_first_argument(self, column: &'static str) -> String {
+        match self {
+            Self::Postgres => format!("{column} = ANY($1)"),
+            Self::Sqlite => format!("{column} IN (SELECT value FROM json_each($1))"),
+        }
+    }
+
+    /// A statement that lets one numbering of events run at a time.
+    pub(crate) fn lock_event_numbers(self) -> Option<&'static str> {
+        match self {
+            Self::Postgres => Some("SELECT pg_advisory_xact_lock(7411938025476)"),
+            Self::Sqlite => None,
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Events: written with the change, numbered after it.
+
+use ringfence_core::{EventKind, Generation, HostId, SegmentId, Timestamp};
+use serde_json::Value as Json;
+use uuid::Uuid;
+
+use crate::row::Row;
+use crate::run::{Run, execute, fetch_all, fetch_optional};
+use crate::value::args;
+use crate::{Database, DbError};
+
+/// How many events one pass numbers.
+const NUMBERED_AT_ONCE: u32 = 1000;
+
+/// An event to write.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewEvent {
+    /// A new id.
+    pub id: Uuid,
+    /// The host.
+    pub host_id: HostId,
+    /// Its name.
+    pub host: String,
+    /// Its segment.
+    pub segment_id: SegmentId,
+    /// Its number among the host's events, without gaps.
+    pub host_sequence: u64,
+    /// What happened.
+    pub kind: EventKind,
+    /// The host's generation.
+    pub generation: Generation,
+    /// When.
+    pub occurred_at: Timestamp,
+    /// What goes with it.
+    pub data: Json,
+}
+
+/// An event as it is read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventRow {
+    /// Its number among all events, in the order of the commits.
+    pub sequence: u64,
+    /// The event.
+    pub event: NewEvent,
+    /// Its segment's name, unless the segment has been removed.
+    pub segment: Option<String>,
+}
+
+fn read(row: &Row) -> Result<EventRow, DbError> {
+    let event = NewEvent {
+        id: row.id("id")?,
+        host_id: HostId(row.id("host_id")?),
+        host: row.text("host")?,
+        segment_id: SegmentId(row.id("segment_id")?),
+        host_sequence: row.count("host_sequence")?,
+        kind: row.word("kind", EventKind::from_word)?,
+        generation: row.generation("generation")?,
+        occurred_at: row.time("occurred_at")?,
+        data: row.json("data")?,
+    };
+    Ok(EventRow { sequence: row.count("sequence")?, event, segment: row.opt_text("segment")? })
+}
+
+/// Writes events, in order.
+pub async fn append_events(run: &mut impl Run, events: &[NewEvent]) -> Result<(), DbError> {
+    let sql = "INSERT INTO events
+                   (id, host_id, host, segment_id, host_sequence, kind, generation, occurred_at, data)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    for event in events {
+        let values = args![
+            event.id,
+            event.host_id.0,
+            &event.host,
+            event.segment_id.0,
+            event.host_sequence,
+            event.kind.as_str(),
+            event.generation.0,
+            event.occurred_at,
+            event.data.clone()
+        ];
+        execute(run, sql, values).await?;
+    }
+    Ok(())
+}
+
+/// Numbers what was committed since the last call; returns how many events it numbered.
+///
+/// Where transactions run side by side, a number taken inside one could become visible after a higher one, and a reader would miss
+/// it for ever. Numbers are therefore given here, to committed events only, by one caller at a time.
+pub async fn number_events(db: &Database) -> Result<u64, DbError> {
+    if db.is_sqlite() {
+        return Ok(0);
+    }
+    let mut tx = db.begin().await?;
+    if let Some(lock) = tx.dialect().lock_event_numbers() {
+        fetch_all(&mut tx, lock, args![]).await?;
+    }
+    let sql = "UPDATE events SET sequence = numbered.sequence
+               FROM (SELECT fresh.position,
+                            row_number() OVER (ORDER BY fresh.position)
+                                + (SELECT coalesce(max(sequence), 0) FROM events) AS sequence
+                     FROM (SELECT position FROM events WHERE sequence IS NULL ORDER BY position LIMIT $1) AS fresh
+                    ) AS numbered
+               WHERE events.position = numbered.position";
+    let numbered = execute(&mut tx, sql, args![NUMBERED_AT_ONCE]).await?;
+    if numbered > 0 {
+        fetch_all(&mut tx, "SELECT pg_notify('ringfence_events', '')", args![]).await?;
+    }
+    tx.commit().await?;
+    Ok(numbered)
+}
+
+/// Events with a number above `after`, in order.
+pub async fn events_after(
+    run: &mut impl Run,
+    after: u64,
+    host_id: Option<HostId>,
+    limit: u32,
+) -> Result<Vec<EventRow>, DbError> {
+    let sql = "SELECT events.*, segments.name AS segment FROM events
+               LEFT JOIN segments ON segments.id = events.segment_id
+               WHERE events.sequence > $1 AND (CAST($2 AS text) IS NULL OR events.host_id = $2)
+               ORDER BY events.sequence LIMIT $3";
+    let rows = fetch_all(run, sql, args![after, host_id.map(|id| id.0), limit]).await?;
+    rows.iter().map(read).collect()
+}
+
+/// The number of the newest event; 0 if there is none.
+pub async fn last_sequence(run: &mut impl Run) -> Result<u64, DbError> {
+    let row = fetch_optional(run, "SELECT coalesce(max(sequence), 0) AS last FROM events", args![]).await?;
+    row.map_or(Ok(0), |row| row.count("last"))
+}

@@ -1,0 +1,106 @@
+//! Methods.
+
+use std::collections::BTreeMap;
+
+use ringfence_core::{Driver, Method, MethodId, Resource};
+
+use crate::DbError;
+use crate::row::Row;
+use crate::run::{Run, execute, fetch_all, fetch_optional};
+use crate::value::{Value, args};
+
+fn resource(word: &str) -> Option<Resource> {
+    Resource::ALL.into_iter().find(|resource| resource.as_str() == word)
+}
+
+fn read(row: &Row) -> Result<Method, DbError> {
+    Ok(Method {
+        id: MethodId(row.id("id")?),
+        name: row.text("name")?,
+        resource: row.word("resource", resource)?,
+        driver: row.word("driver", Driver::from_word)?,
+        parameters: row.json("parameters")?,
+        secrets: row.json("secrets")?,
+        zone: row.opt_text("zone")?,
+        times: row.json("times")?,
+        revision: row.count("revision")?,
+        created_at: row.time("created_at")?,
+        updated_at: row.time("updated_at")?,
+    })
+}
+
+/// All methods by name, at most `limit`.
+pub async fn list_methods(run: &mut impl Run, limit: u32) -> Result<Vec<Method>, DbError> {
+    let rows = fetch_all(run, "SELECT * FROM methods ORDER BY name LIMIT $1", args![limit]).await?;
+    rows.iter().map(read).collect()
+}
+
+/// The methods of these names.
+pub async fn methods_by_name(
+    run: &mut impl Run,
+    names: impl IntoIterator<Item = String> + Send,
+) -> Result<BTreeMap<String, Method>, DbError> {
+    let mut methods = BTreeMap::new();
+    for name in names {
+        if let Some(row) = fetch_optional(run, "SELECT * FROM methods WHERE name = $1", args![&name]).await? {
+            methods.insert(name, read(&row)?);
+        }
+    }
+    Ok(methods)
+}
+
+/// The method with this id or name.
+pub async fn method(run: &mut impl Run, id_or_name: &str) -> Result<Option<Method>, DbError> {
+    let row = match uuid::Uuid::parse_str(id_or_name) {
+        Ok(id) => fetch_optional(run, "SELECT * FROM methods WHERE id = $1", args![id]).await?,
+        Err(_) => fetch_optional(run, "SELECT * FROM methods WHERE name = $1", args![id_or_name]).await?,
+    };
+    row.as_ref().map(read).transpose()
+}
+
+/// Adds a method.
+pub async fn insert_method(run: &mut impl Run, method: &Method) -> Result<(), DbError> {
+    let sql = "INSERT INTO methods
+                   (id, name, resource, driver, parameters, secrets, zone, times, revision, created_at, updated_at)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+    let values = args![
+        method.id.0,
+        &method.name,
+        method.resource.as_str(),
+        method.driver.as_str(),
+        Value::json(&method.parameters),
+        Value::json(&method.secrets),
+        method.zone.clone(),
+        Value::json(&method.times),
+        method.revision,
+        method.created_at,
+        method.updated_at
+    ];
+    execute(run, sql, values).await.map(|_| ())
+}
+
+/// Replaces a method if it is still at `revision`; tells whether it was.
+pub async fn update_method(run: &mut impl Run, method: &Method, revision: u64) -> Result<bool, DbError> {
+    let sql = "UPDATE methods SET name = $2, resource = $3, driver = $4, parameters = $5, secrets = $6, zone = $7,
+                      times = $8, revision = $9, updated_at = $10
+               WHERE id = $1 AND revision = $11";
+    let values = args![
+        method.id.0,
+        &method.name,
+        method.resource.as_str(),
+        method.driver.as_str(),
+        Value::json(&method.parameters),
+        Value::json(&method.secrets),
+        method.zone.clone(),
+        Value::json(&method.times),
+        method.revision,
+        method.updated_at,
+        revision
+    ];
+    Ok(execute(run, sql, values).await? == 1)
+}
+
+/// Removes a method.
+pub async fn delete_method(run: &mut impl Run, id: MethodId) -> Result<bool, DbError> {
+    Ok(execute(run, "DELETE FROM methods WHERE id = $1", args![id.0]).await? == 1)
+}

@@ -1,0 +1,101 @@
+//! Operations and proofs.
+
+use ringfence_core::{HostId, Operation, OperationKind, OperationStatus, Proof};
+use sqlx::AssertSqlSafe;
+use uuid::Uuid;
+
+use crate::run::{Run, execute, fetch_all, fetch_optional};
+use crate::value::{Value, args};
+use crate::{DbError, Page};
+
+/// Which operations.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OperationFilter {
+    /// Only of this host.
+    pub host_id: Option<HostId>,
+    /// Only of this kind.
+    pub kind: Option<OperationKind>,
+    /// Only with this status.
+    pub status: Option<OperationStatus>,
+}
+
+/// Adds an operation. A second live one for the same host is refused by an index.
+pub async fn insert_operation(run: &mut impl Run, operation: &Operation) -> Result<(), DbError> {
+    let sql = "INSERT INTO operations (id, host_id, kind, status, generation, body, created_at, updated_at, finished_at)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    let values = args![
+        operation.id.0,
+        operation.host_id.0,
+        operation.kind.as_str(),
+        operation.status.as_str(),
+        operation.generation.0,
+        Value::json(operation),
+        operation.created_at,
+        operation.updated_at,
+        operation.finished_at
+    ];
+    execute(run, sql, values).await.map(|_| ())
+}
+
+/// Writes an operation back.
+pub async fn update_operation(run: &mut impl Run, operation: &Operation) -> Result<(), DbError> {
+    let sql = "UPDATE operations SET status = $2, body = $3, updated_at = $4, finished_at = $5 WHERE id = $1";
+    let values = args![
+        operation.id.0,
+        operation.status.as_str(),
+        Value::json(operation),
+        operation.updated_at,
+        operation.finished_at
+    ];
+    execute(run, sql, values).await.map(|_| ())
+}
+
+/// Adds a proof. Its operation must be there already.
+pub async fn insert_proof(run: &mut impl Run, host_id: HostId, proof: &Proof) -> Result<(), DbError> {
+    let sql = "INSERT INTO proofs (host_id, generation, kind, operation_id, source, observed_at, detail)
+               VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    let values = args![
+        host_id.0,
+        proof.generation.0,
+        proof.kind.as_str(),
+        proof.operation_id.0,
+        &proof.source,
+        proof.observed_at,
+        &proof.detail
+    ];
+    execute(run, sql, values).await.map(|_| ())
+}
+
+/// The operation with this id.
+pub async fn operation(run: &mut impl Run, id: Uuid) -> Result<Option<Operation>, DbError> {
+    let row = fetch_optional(run, "SELECT body FROM operations WHERE id = $1", args![id]).await?;
+    row.map(|row| row.json("body")).transpose()
+}
+
+/// A page of operations. They have no name: sorted by name means by the time of creation.
+pub async fn operations_page(
+    run: &mut impl Run,
+    filter: &OperationFilter,
+    page: &Page,
+) -> Result<Vec<Operation>, DbError> {
+    let page = match page.sort {
+        crate::SortKey::Name => Page { sort: crate::SortKey::CreatedAt, ..*page },
+        crate::SortKey::CreatedAt | crate::SortKey::UpdatedAt => *page,
+    };
+    let sql = format!(
+        "SELECT body FROM operations
+         WHERE (CAST($1 AS text) IS NULL OR operations.host_id = $1)
+           AND (CAST($2 AS text) IS NULL OR operations.kind = $2)
+           AND (CAST($3 AS text) IS NULL OR operations.status = $3){}",
+        page.tail("operations", 5, 4)
+    );
+    let values = args![
+        filter.host_id.map(|id| id.0),
+        filter.kind.map(OperationKind::as_str),
+        filter.status.map(OperationStatus::as_str),
+        page.limit,
+        page.marker
+    ];
+    let rows = fetch_all(run, AssertSqlSafe(sql), values).await?;
+    rows.iter().map(|row| row.json("body")).collect()
+}

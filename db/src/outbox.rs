@@ -1,0 +1,94 @@
+//! The outbox: work that was decided and has to reach the bus.
+
+use ringfence_core::Timestamp;
+use serde_json::Value as Json;
+use sqlx::AssertSqlSafe;
+use uuid::Uuid;
+
+use crate::run::{Run, execute, fetch_all};
+use crate::value::args;
+use crate::{Database, DbError};
+
+/// A message that waits to be published.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutboxRow {
+    /// Its id, and that of the message: published twice, it is the same message.
+    pub id: Uuid,
+    /// What the task acts on.
+    pub resource: String,
+    /// The zone.
+    pub zone: String,
+    /// The task.
+    pub payload: Json,
+    /// The span that it was decided in.
+    pub trace: Option<String>,
+    /// From when on anyone may publish it.
+    pub available_at: Timestamp,
+    /// Later than this it is pointless.
+    pub expires_at: Timestamp,
+    /// How often publishing has failed.
+    pub tries: u64,
+}
+
+/// Writes a message.
+pub async fn append_outbox(run: &mut impl Run, row: &OutboxRow) -> Result<(), DbError> {
+    let sql = "INSERT INTO outbox (id, resource, zone, payload, trace, available_at, expires_at, tries)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+    let values = args![
+        row.id,
+        &row.resource,
+        &row.zone,
+        row.payload.clone(),
+        row.trace.clone(),
+        row.available_at,
+        row.expires_at,
+        row.tries
+    ];
+    execute(run, sql, values).await.map(|_| ())
+}
+
+/// Takes messages that nobody has published in time, and keeps others from taking them until `until`.
+pub async fn take_outbox(
+    db: &Database,
+    now: Timestamp,
+    until: Timestamp,
+    limit: u32,
+) -> Result<Vec<OutboxRow>, DbError> {
+    let mut tx = db.begin().await?;
+    let skip = tx.dialect().for_update_skip_locked();
+    let sql = format!(
+        "UPDATE outbox SET available_at = $2, tries = tries + 1
+         WHERE id IN (SELECT id FROM outbox WHERE available_at <= $1 ORDER BY available_at LIMIT $3{skip})
+         RETURNING *"
+    );
+    let rows = fetch_all(&mut tx, AssertSqlSafe(sql), args![now, until, limit]).await?;
+    let rows = rows
+        .iter()
+        .map(|row| {
+            Ok(OutboxRow {
+                id: row.id("id")?,
+                resource: row.text("resource")?,
+                zone: row.text("zone")?,
+                payload: row.json("payload")?,
+                trace: row.opt_text("trace")?,
+                available_at: row.time("available_at")?,
+                expires_at: row.time("expires_at")?,
+                tries: row.count("tries")?,
+            })
+        })
+        .collect::<Result<Vec<_>, DbError>>()?;
+    tx.commit().await?;
+    Ok(rows)
+}
+
+/// Removes messages that were published or are pointless.
+pub async fn delete_outbox(run: &mut impl Run, ids: Vec<Uuid>) -> Result<u64, DbError> {
+    let sql = format!("DELETE FROM outbox WHERE {}", run.dialect().id_in_first_argument("id"));
+    execute(run, AssertSqlSafe(sql), args![ids]).await
+}
+
+/// Lets anyone try a message again from `at` on.
+pub async fn postpone_outbox(run: &mut impl Run, ids: Vec<Uuid>, at: Timestamp) -> Result<u64, DbError> {
+    let sql = format!("UPDATE outbox SET available_at = $2 WHERE {}", run.dialect().id_in_first_argument("id"));
+    execute(run, AssertSqlSafe(sql), args![ids, at]).await
+}

@@ -1,0 +1,110 @@
+//! Plans.
+
+use ringfence_core::{Plan, PlanId, PlanScope};
+
+use crate::DbError;
+use crate::row::Row;
+use crate::run::{Run, execute, fetch_all, fetch_optional};
+use crate::value::{Value, args};
+
+fn scope_words(scope: &PlanScope) -> (&'static str, &str) {
+    match scope {
+        PlanScope::Default => ("default", ""),
+        PlanScope::HostType(value) => ("host_type", value),
+        PlanScope::Host(value) => ("host", value),
+    }
+}
+
+fn read(row: &Row) -> Result<Plan, DbError> {
+    let value = row.text("scope_value")?;
+    let scope = match row.text("scope_kind")?.as_str() {
+        "default" => PlanScope::Default,
+        "host_type" => PlanScope::HostType(value),
+        "host" => PlanScope::Host(value),
+        other => {
+            return Err(DbError::Unreadable { column: "scope_kind", why: format!("unknown word {other:?}") });
+        }
+    };
+    Ok(Plan {
+        id: PlanId(row.id("id")?),
+        name: row.text("name")?,
+        scope,
+        stages: row.json("stages")?,
+        sufficient_sets: row.json("sufficient_sets")?,
+        revision: row.count("revision")?,
+        created_at: row.time("created_at")?,
+        updated_at: row.time("updated_at")?,
+    })
+}
+
+/// All plans by name, at most `limit`.
+pub async fn list_plans(run: &mut impl Run, limit: u32) -> Result<Vec<Plan>, DbError> {
+    let rows = fetch_all(run, "SELECT * FROM plans ORDER BY name LIMIT $1", args![limit]).await?;
+    rows.iter().map(read).collect()
+}
+
+/// The plan with this id or name.
+pub async fn plan(run: &mut impl Run, id_or_name: &str) -> Result<Option<Plan>, DbError> {
+    let row = match uuid::Uuid::parse_str(id_or_name) {
+        Ok(id) => fetch_optional(run, "SELECT * FROM plans WHERE id = $1", args![id]).await?,
+        Err(_) => fetch_optional(run, "SELECT * FROM plans WHERE name = $1", args![id_or_name]).await?,
+    };
+    row.as_ref().map(read).transpose()
+}
+
+/// The plan for a host: its own, else that of its type, else the default.
+pub async fn plan_for(run: &mut impl Run, host: &str, host_type: Option<&str>) -> Result<Option<Plan>, DbError> {
+    let sql = "SELECT * FROM plans
+               WHERE (scope_kind = 'host' AND scope_value = $1)
+                  OR (scope_kind = 'host_type' AND scope_value = $2)
+                  OR scope_kind = 'default'
+               ORDER BY CASE scope_kind WHEN 'host' THEN 1 WHEN 'host_type' THEN 2 ELSE 3 END
+               LIMIT 1";
+    let row = fetch_optional(run, sql, args![host, host_type]).await?;
+    row.as_ref().map(read).transpose()
+}
+
+/// Adds a plan.
+pub async fn insert_plan(run: &mut impl Run, plan: &Plan) -> Result<(), DbError> {
+    let sql = "INSERT INTO plans
+                   (id, name, scope_kind, scope_value, stages, sufficient_sets, revision, created_at, updated_at)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    let (kind, value) = scope_words(&plan.scope);
+    let values = args![
+        plan.id.0,
+        &plan.name,
+        kind,
+        value,
+        Value::json(&plan.stages),
+        Value::json(&plan.sufficient_sets),
+        plan.revision,
+        plan.created_at,
+        plan.updated_at
+    ];
+    execute(run, sql, values).await.map(|_| ())
+}
+
+/// Replaces a plan if it is still at `revision`; tells whether it was.
+pub async fn update_plan(run: &mut impl Run, plan: &Plan, revision: u64) -> Result<bool, DbError> {
+    let sql = "UPDATE plans SET name = $2, scope_kind = $3, scope_value = $4, stages = $5, sufficient_sets = $6,
+                      revision = $7, updated_at = $8
+               WHERE id = $1 AND revision = $9";
+    let (kind, value) = scope_words(&plan.scope);
+    let values = args![
+        plan.id.0,
+        &plan.name,
+        kind,
+        value,
+        Value::json(&plan.stages),
+        Value::json(&plan.sufficient_sets),
+        plan.revision,
+        plan.updated_at,
+        revision
+    ];
+    Ok(execute(run, sql, values).await? == 1)
+}
+
+/// Removes a plan. Operations that began with it keep their frozen copy.
+pub async fn delete_plan(run: &mut impl Run, id: PlanId) -> Result<bool, DbError> {
+    Ok(execute(run, "DELETE FROM plans WHERE id = $1", args![id.0]).await? == 1)
+}

@@ -1,0 +1,116 @@
+//! The schema and its migrations.
+
+use sqlx::AssertSqlSafe;
+use sqlx::SqlSafeStr;
+use sqlx::migrate::{Migration, MigrationType, Migrator};
+
+use crate::database::{Database, Pool};
+use crate::run::{Run, fetch_all};
+use crate::value::args;
+use crate::{DbError, dialect::Dialect};
+
+/// A migration: its number, its name, its text for PostgreSQL and for SQLite.
+struct Script {
+    version: i64,
+    name: &'static str,
+    postgres: &'static str,
+    sqlite: &'static str,
+}
+
+const SCRIPTS: &[Script] = &[Script {
+    version: 1,
+    name: "foundation",
+    postgres: include_str!("../migrations/postgres/0001_foundation.sql"),
+    sqlite: include_str!("../migrations/sqlite/0001_foundation.sql"),
+}];
+
+/// How the schema of a database stands to this build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SchemaState {
+    /// It is this build's own.
+    Current,
+    /// There is none yet.
+    Missing,
+    /// It is older: `ringfence db migrate` brings it up to date.
+    Older {
+        /// What it is.
+        found: i64,
+        /// What this build needs.
+        needed: i64,
+    },
+    /// It is newer: this build must not touch it.
+    Newer {
+        /// What it is.
+        found: i64,
+        /// What this build needs.
+        needed: i64,
+    },
+}
+
+impl SchemaState {
+    /// `Ok` if a service may start on it; else what to do.
+    pub fn require_current(self, address: &str) -> Result<(), DbError> {
+        let text = match self {
+            Self::Current => return Ok(()),
+            Self::Missing => format!("the database at {address} has no schema yet; run `ringfence db migrate`"),
+            Self::Older { found, needed } => format!(
+                "the database at {address} has schema {found}, and this build needs {needed}; run `ringfence db migrate`"
+            ),
+            Self::Newer { found, needed } => format!(
+                "the database at {address} has schema {found}, which is newer than this build's {needed}; start the newer build"
+            ),
+        };
+        Err(DbError::Schema(text))
+    }
+}
+
+/// How the schema stands.
+pub async fn schema_state(db: &Database) -> Result<SchemaState, DbError> {
+    let mut reader = db.reader();
+    let known = match reader.dialect() {
+        Dialect::Postgres => "SELECT 1 AS found WHERE to_regclass('_sqlx_migrations') IS NOT NULL",
+        Dialect::Sqlite => "SELECT 1 AS found FROM sqlite_master WHERE name = '_sqlx_migrations'",
+    };
+    if fetch_all(&mut reader, known, args![]).await?.is_empty() {
+        return Ok(SchemaState::Missing);
+    }
+    let newest = "SELECT max(version) AS version FROM _sqlx_migrations WHERE success";
+    let rows = fetch_all(&mut reader, newest, args![]).await?;
+    let found = rows.first().map(|row| row.opt_int("version")).transpose()?.flatten();
+    let needed = SCRIPTS.last().map_or(0, |script| script.version);
+    Ok(match found {
+        None => SchemaState::Missing,
+        Some(found) if found < needed => SchemaState::Older { found, needed },
+        Some(found) if found > needed => SchemaState::Newer { found, needed },
+        Some(_) => SchemaState::Current,
+    })
+}
+
+/// Brings the schema up to date. Safe to run twice and from several machines at once.
+pub async fn migrate(db: &Database) -> Result<(), DbError> {
+    if let state @ SchemaState::Newer { .. } = schema_state(db).await? {
+        return state.require_current(db.address());
+    }
+    match &db.pool {
+        Pool::Postgres(pool) => migrator(Dialect::Postgres).run(pool).await,
+        Pool::Sqlite { write, .. } => migrator(Dialect::Sqlite).run(write).await,
+    }
+    .map_err(DbError::Migrate)
+}
+
+fn migrator(dialect: Dialect) -> Migrator {
+    let scripts = SCRIPTS.iter().map(|script| {
+        let text = match dialect {
+            Dialect::Postgres => script.postgres,
+            Dialect::Sqlite => script.sqlite,
+        };
+        Migration::new(
+            script.version,
+            script.name.into(),
+            MigrationType::Simple,
+            AssertSqlSafe(text).into_sql_str(),
+            false,
+        )
+    });
+    Migrator::with_migrations(scripts.collect())
+}

@@ -1,0 +1,72 @@
+//! Segments.
+
+use ringfence_core::{Segment, SegmentId};
+
+use crate::DbError;
+use crate::row::Row;
+use crate::run::{Run, execute, fetch_all, fetch_optional};
+use crate::value::{Value, args};
+
+fn read(row: &Row) -> Result<Segment, DbError> {
+    Ok(Segment {
+        id: SegmentId(row.id("id")?),
+        name: row.text("name")?,
+        description: row.text("description")?,
+        policy: row.json("policy")?,
+        revision: row.count("revision")?,
+        created_at: row.time("created_at")?,
+        updated_at: row.time("updated_at")?,
+    })
+}
+
+/// All segments by name, at most `limit`.
+pub async fn list_segments(run: &mut impl Run, limit: u32) -> Result<Vec<Segment>, DbError> {
+    let rows = fetch_all(run, "SELECT * FROM segments ORDER BY name LIMIT $1", args![limit]).await?;
+    rows.iter().map(read).collect()
+}
+
+/// The segment with this id or name.
+pub async fn segment(run: &mut impl Run, id_or_name: &str) -> Result<Option<Segment>, DbError> {
+    let row = match uuid::Uuid::parse_str(id_or_name) {
+        Ok(id) => fetch_optional(run, "SELECT * FROM segments WHERE id = $1", args![id]).await?,
+        Err(_) => fetch_optional(run, "SELECT * FROM segments WHERE name = $1", args![id_or_name]).await?,
+    };
+    row.as_ref().map(read).transpose()
+}
+
+/// Adds a segment.
+pub async fn insert_segment(run: &mut impl Run, segment: &Segment) -> Result<(), DbError> {
+    let sql = "INSERT INTO segments (id, name, description, policy, revision, created_at, updated_at)
+               VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    let values = args![
+        segment.id.0,
+        &segment.name,
+        &segment.description,
+        Value::json(&segment.policy),
+        segment.revision,
+        segment.created_at,
+        segment.updated_at
+    ];
+    execute(run, sql, values).await.map(|_| ())
+}
+
+/// Replaces a segment if it is still at `revision`; tells whether it was.
+pub async fn update_segment(run: &mut impl Run, segment: &Segment, revision: u64) -> Result<bool, DbError> {
+    let sql = "UPDATE segments SET name = $2, description = $3, policy = $4, revision = $5, updated_at = $6
+               WHERE id = $1 AND revision = $7";
+    let values = args![
+        segment.id.0,
+        &segment.name,
+        &segment.description,
+        Value::json(&segment.policy),
+        segment.revision,
+        segment.updated_at,
+        revision
+    ];
+    Ok(execute(run, sql, values).await? == 1)
+}
+
+/// Removes a segment; one that has hosts is kept by its foreign key.
+pub async fn delete_segment(run: &mut impl Run, id: SegmentId) -> Result<bool, DbError> {
+    Ok(execute(run, "DELETE FROM segments WHERE id = $1", args![id.0]).await? == 1)
+}

@@ -1,0 +1,110 @@
+//! Values as they are bound to a statement. This is where the two databases' types differ.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use sqlx::postgres::PgArguments;
+use sqlx::sqlite::SqliteArguments;
+use sqlx::{Arguments, Error};
+use uuid::Uuid;
+
+/// One argument.
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    Uuid(Option<Uuid>),
+    Uuids(Vec<Uuid>),
+    Text(Option<String>),
+    Int(Option<i64>),
+    Bool(bool),
+    Time(Option<DateTime<Utc>>),
+    Json(Option<serde_json::Value>),
+}
+
+impl Value {
+    /// Anything as JSON. A value that cannot be written as JSON (none of ours) becomes JSON's null, which the schema refuses.
+    pub fn json(value: &impl Serialize) -> Self {
+        Self::Json(serde_json::to_value(value).ok())
+    }
+}
+
+macro_rules! from {
+    ($($type:ty => $value:ident => $make:expr),+ $(,)?) => {
+        $(impl From<$type> for Value {
+            fn from($value: $type) -> Self {
+                $make
+            }
+        })+
+    };
+}
+
+from! {
+    Uuid => id => Self::Uuid(Some(id)),
+    Option<Uuid> => id => Self::Uuid(id),
+    Vec<Uuid> => ids => Self::Uuids(ids),
+    &str => text => Self::Text(Some(text.to_owned())),
+    String => text => Self::Text(Some(text)),
+    &String => text => Self::Text(Some(text.clone())),
+    Option<String> => text => Self::Text(text),
+    Option<&str> => text => Self::Text(text.map(ToOwned::to_owned)),
+    i64 => number => Self::Int(Some(number)),
+    Option<i64> => number => Self::Int(number),
+    u32 => number => Self::Int(Some(i64::from(number))),
+    Option<u32> => number => Self::Int(number.map(i64::from)),
+    // The counters that use u64 start at 0 and count events of one host.
+    u64 => number => Self::Int(Some(i64::try_from(number).unwrap_or(i64::MAX))),
+    bool => flag => Self::Bool(flag),
+    DateTime<Utc> => at => Self::Time(Some(at)),
+    Option<DateTime<Utc>> => at => Self::Time(at),
+    serde_json::Value => json => Self::Json(Some(json)),
+}
+
+/// `args![a, b, c]`
+macro_rules! args {
+    ($($value:expr),* $(,)?) => {
+        vec![$($crate::value::Value::from($value)),*]
+    };
+}
+pub(crate) use args;
+
+impl From<Value> for Result<Value, Error> {
+    fn from(value: Value) -> Self {
+        Ok(value)
+    }
+}
+
+pub(crate) fn for_postgres(values: Vec<Value>) -> Result<PgArguments, Error> {
+    let mut arguments = PgArguments::default();
+    for value in values {
+        match value {
+            Value::Uuid(v) => arguments.add(v),
+            Value::Uuids(v) => arguments.add(v),
+            Value::Text(v) => arguments.add(v),
+            Value::Int(v) => arguments.add(v),
+            Value::Bool(v) => arguments.add(v),
+            Value::Time(v) => arguments.add(v),
+            Value::Json(v) => arguments.add(v),
+        }
+        .map_err(Error::Encode)?;
+    }
+    Ok(arguments)
+}
+
+/// Ids as text, moments as microseconds, JSON as text, flags as 0 and 1.
+pub(crate) fn for_sqlite(values: Vec<Value>) -> Result<SqliteArguments, Error> {
+    let mut arguments = SqliteArguments::default();
+    for value in values {
+        match value {
+            Value::Uuid(v) => arguments.add(v.map(|id| id.to_string())),
+            Value::Uuids(v) => {
+                let list: Vec<String> = v.iter().map(Uuid::to_string).collect();
+                arguments.add(serde_json::Value::from(list).to_string())
+            }
+            Value::Text(v) => arguments.add(v),
+            Value::Int(v) => arguments.add(v),
+            Value::Bool(v) => arguments.add(i64::from(v)),
+            Value::Time(v) => arguments.add(v.map(|at| at.timestamp_micros())),
+            Value::Json(v) => arguments.add(v.map(|json| json.to_string())),
+        }
+        .map_err(Error::Encode)?;
+    }
+    Ok(arguments)
+}
