@@ -56,6 +56,9 @@ uuid_id!(
 /// The segment that exists from the first start and takes hosts that name no other.
 pub const DEFAULT_SEGMENT_ID: SegmentId = SegmentId(Uuid::from_u128(1));
 
+/// The zone of hosts that name no other.
+pub const DEFAULT_ZONE: &str = "default";
+
 /// The counter that a new fence or rejoin advances. Everything done for it carries it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
