@@ -73,7 +73,7 @@ pub enum Answer {
 pub struct Decision {
     /// The next state. An operation that has just ended is still in it.
     pub state: HostState,
-    /// An operation that made way for the one in `state`.
+    /// An operation that made way for the one in `state`, or ended just before that began.
     pub superseded: Option<Operation>,
     /// What goes with it, in order.
     pub effects: Vec<Effect>,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FailureState, FencingState, Generation, HostState, OperationKind, Timestamp};
+use crate::{FailureState, FencingState, Generation, HostState, InFlight, OperationKind, Timestamp};
 
 /// One answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,13 +38,13 @@ pub fn gates(state: &HostState, now: Timestamp) -> Gates {
         },
     };
     Gates {
-        schedule: gate(schedule(state)),
+        schedule: gate(schedule(state, now)),
         evacuate: gate(evacuate(state, now)),
         generation: state.host.generation,
     }
 }
 
-fn schedule(state: &HostState) -> Result<String, String> {
+fn schedule(state: &HostState, now: Timestamp) -> Result<String, String> {
     let host = &state.host;
     if host.fencing_state == FencingState::Fenced {
         return Err("the host is FENCED".to_owned());
@@ -61,6 +61,13 @@ fn schedule(state: &HostState) -> Result<String, String> {
                 operation.kind, operation.status
             ));
         }
+    }
+    if let Some(f) = host
+        .in_flight
+        .iter()
+        .find(|f| f.until > now && f.kind.is_fencing())
+    {
+        return Err(format!("a {} may still be running until {}", f.kind, f.until));
     }
     if host.is_cut_off() {
         return Err(
@@ -87,10 +94,9 @@ fn evacuate(state: &HostState, now: Timestamp) -> Result<String, String> {
             host.generation
         ));
     }
-    if let Some(f) = host
-        .undoing_in_flight(now)
-        .filter(|f| f.generation < host.generation)
-    {
+    // The fence's own power.on is part of a reboot and comes after the proof; one of an older generation may come any time.
+    let is_older = |f: &&InFlight| f.until > now && f.kind.is_undoing() && f.generation < host.generation;
+    if let Some(f) = host.in_flight.iter().find(is_older) {
         return Err(format!(
             "a {} of generation {} may still be running until {}",
             f.kind, f.generation, f.until

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::{
     AttemptId, FrozenMethod, Generation, HostId, Operation, Parameters, Resource, SegmentId, SegmentPolicy,
@@ -117,6 +118,9 @@ pub struct InFlight {
     pub generation: Generation,
     /// What it does.
     pub kind: TaskKind,
+    /// The claim under which it acts: only a result of this claim says that it has stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim_id: Option<Uuid>,
     /// The worker stops by itself before this.
     pub until: Timestamp,
 }
@@ -144,7 +148,8 @@ pub struct Host {
     pub failure_source: Option<String>,
     /// When they say they saw it.
     pub failure_observed_at: Option<Timestamp>,
-    /// Since when, by the engine's clock, the failure state has been what it is.
+    /// Since when, by the engine's clock, the failure state has been what it is while nothing was given back to the host:
+    /// its self-fencing timeout counts from here.
     pub failure_since: Option<Timestamp>,
     /// The boot that was last seen.
     pub boot: Option<Boot>,
@@ -183,8 +188,9 @@ impl Host {
 
     /// Whether a boot newer than the fence has been seen.
     ///
-    /// Two boot ids that differ settle it, and so do two that are equal; only where one is missing the host's own word for the time of its
-    /// boot is compared with the time of the fence.
+    /// Equal boot ids say no. Different ones say yes, unless the host itself says that it booted before the fence: the id on
+    /// record may be older than the last boot before it. Where an id is missing the host's word for the time has to say yes;
+    /// a boot later than the moment at which it was seen shows a wrong clock and says nothing good.
     #[must_use]
     pub fn has_newer_boot(&self) -> bool {
         let (Some(boot), Some(fenced_at)) = (&self.boot, self.fenced_at) else {
@@ -193,10 +199,30 @@ impl Host {
         if boot.observed_at <= fenced_at {
             return false;
         }
+        let by_time = boot
+            .booted_at
+            .map(|booted_at| booted_at > fenced_at && booted_at <= boot.observed_at);
         match (&self.boot_at_fence, &boot.id) {
-            (Some(before), Some(now)) => before != now,
-            (None, _) | (_, None) => boot.booted_at.is_some_and(|booted_at| booted_at > fenced_at),
+            (Some(before), Some(now)) => before != now && by_time != Some(false),
+            (None, _) | (_, None) => by_time == Some(true),
         }
+    }
+
+    /// Whether the host was seen UP since it was FENCED; a report from before the fence says nothing of the time after it.
+    #[must_use]
+    pub fn is_seen_back(&self, now: Timestamp) -> bool {
+        let is_newer = match (self.fenced_at, self.failure_observed_at) {
+            // A fence in the future means that the clock was moved back; then times cannot be compared.
+            (Some(fenced_at), Some(observed_at)) => fenced_at > now || observed_at >= fenced_at,
+            (Some(_), None) => false,
+            (None, _) => true,
+        };
+        self.failure_state == FailureState::Up && is_newer
+    }
+
+    /// Notes that something may have been given back to the host until `at`: what it did to itself before counts no more.
+    pub(crate) fn given_back(&mut self, at: Timestamp) {
+        self.failure_since = self.failure_since.map(|since| since.max(at));
     }
 
     /// The first attempt that pulls `resource` the other way than `kind` does and may still be acting.

@@ -250,11 +250,50 @@ pub fn validate_method(method: &Method) -> Result<(), Problems> {
             ),
         );
     }
-    check_parameters("parameters", &method.parameters, &mut problems);
-    check_known(method, &mut problems);
-    check_driver_values(method, &mut problems);
+    check_use(method, &mut problems);
+    check_secrets(method, &mut problems);
     check_times(method.times, &mut problems);
     problems.into_result()
+}
+
+/// Checks the parameters that a driver is given, also once a host's own have been put over them.
+pub(crate) fn check_use(method: &Method, problems: &mut Problems) {
+    check_parameters("parameters", &method.parameters, problems);
+    check_known(method, problems);
+    check_driver_values(method, problems);
+}
+
+fn is_parameter_name(name: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    !name.is_empty() && name.len() <= 64 && name.chars().all(allowed)
+}
+
+/// The names of secrets reach an agent's input as those of parameters do.
+fn check_secrets(method: &Method, problems: &mut Problems) {
+    if method.secrets.len() > MAX_PARAMETERS {
+        problems.add(
+            "secrets",
+            format!(
+                "has {} entries; at most {MAX_PARAMETERS} are allowed",
+                method.secrets.len()
+            ),
+        );
+    }
+    for name in method.secrets.keys() {
+        if !is_parameter_name(name) {
+            problems.add(
+                "secrets",
+                format!("has the name {name:?}; 1 to 64 letters, digits, '_' and '-' are allowed"),
+            );
+        } else if matches!(name.as_str(), "action" | "agent" | "method") {
+            problems.add(format!("secrets.{name}"), "must not be given; it is not a secret");
+        } else if method.parameters.contains_key(name) && !is_secret_name(name) {
+            problems.add(
+                format!("secrets.{name}"),
+                "is given under \"parameters\" as well; give it once",
+            );
+        }
+    }
 }
 
 /// Checks names and values of parameters, wherever they are given: no secret in plain text, nothing that could end a line
@@ -271,12 +310,7 @@ pub(crate) fn check_parameters(field: &str, parameters: &Parameters, problems: &
     }
     for (name, value) in parameters {
         let at = format!("{field}.{name}");
-        let name_ok = !name.is_empty()
-            && name.len() <= 64
-            && name
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
-        if !name_ok {
+        if !is_parameter_name(name) {
             problems.add(
                 field,
                 format!("has the name {name:?}; 1 to 64 letters, digits, '_' and '-' are allowed"),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::method::check_use;
 use crate::{
     Driver, Host, Method, MethodId, MethodTimes, Parameters, Plan, Problems, Resource, SecretReference,
     SufficientSet, TaskKind, device_key,
@@ -116,14 +117,22 @@ impl FrozenMethod {
             }
         }
         problems.into_result()?;
-        Ok(Self {
-            id: method.id,
-            name: method.name.clone(),
-            resource: method.resource,
-            driver: method.driver,
-            device: device_key(method.driver, &parameters),
+        // The host's values have to keep the rules of the driver too: none may smuggle in an action.
+        let filled = Method {
             parameters,
-            secrets: method.secrets.clone(),
+            ..method.clone()
+        };
+        let mut problems = Problems::default();
+        check_use(&filled, &mut problems);
+        problems.into_result()?;
+        Ok(Self {
+            id: filled.id,
+            name: filled.name,
+            resource: filled.resource,
+            driver: filled.driver,
+            device: device_key(filled.driver, &filled.parameters),
+            parameters: filled.parameters,
+            secrets: filled.secrets,
             zone: method.zone.clone().unwrap_or_else(|| host.zone.clone()),
             times: method.times,
         })

@@ -209,7 +209,8 @@ pub struct Task {
     pub levels: Vec<Vec<FrozenMethod>>,
     /// The level in use, counted from 0.
     pub level: usize,
-    /// When the level in use was begun; each of its methods has its own time from here.
+    /// When the level in use was begun; each of its methods has its own time from here. Moved on by the time that no device
+    /// is to blame for: waiting for a free device, or for an engine that was away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level_started_at: Option<Timestamp>,
     /// Attempts of earlier rounds stay in the list for the record; those before this index no longer count.

@@ -298,3 +298,18 @@ pub async fn update_host(
 pub async fn delete_host(run: &mut impl Run, id: HostId) -> Result<bool, DbError> {
     Ok(execute(run, "DELETE FROM hosts WHERE id = $1", args![id.0]).await? == 1)
 }
+
+/// Hosts whose operation runs although nothing would ever wake it; there should be none.
+pub async fn stranded_hosts(run: &mut impl Run, limit: u32) -> Result<Vec<HostId>, DbError> {
+    let sql = "SELECT hosts.id AS id FROM hosts
+               JOIN operations ON operations.host_id = hosts.id AND operations.status = 'running'
+               WHERE hosts.wake_at IS NULL LIMIT $1";
+    let rows = fetch_all(run, sql, args![limit]).await?;
+    rows.iter().map(|row| row.id("id").map(HostId)).collect()
+}
+
+/// Whether a segment has hosts.
+pub async fn segment_has_hosts(run: &mut impl Run, id: SegmentId) -> Result<bool, DbError> {
+    let row = fetch_optional(run, "SELECT 1 AS n FROM hosts WHERE segment_id = $1 LIMIT 1", args![id.0]).await?;
+    Ok(row.is_some())
+}

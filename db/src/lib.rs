@@ -3,6 +3,7 @@
 //! One text for a statement wherever both databases understand it; what differs is in [`value`](self) and `dialect`. Only `engine`
 //! writes; `api` and `scheduler-hook` read.
 
+mod announcements;
 mod audit;
 mod database;
 mod devices;
@@ -21,6 +22,7 @@ mod schema;
 mod segments;
 mod value;
 
+pub use announcements::Announcements;
 pub use audit::{AuditEntry, append_audit, list_audit};
 pub use database::{Database, Reader, Tx};
 pub use devices::{claim_device, release_devices};
@@ -28,7 +30,7 @@ pub use error::DbError;
 pub use events::{EventRow, NewEvent, append_events, events_after, last_sequence, number_events};
 pub use hosts::{
     HostFilter, HostRow, count_hosts, delete_host, due_hosts, host_row, hosts_page, insert_host, load_state, lock_host,
-    update_host,
+    segment_has_hosts, stranded_hosts, update_host,
 };
 pub use methods::{delete_method, insert_method, list_methods, method, methods_by_name, update_method};
 pub use operations::{OperationFilter, insert_operation, insert_proof, operation, operations_page, update_operation};

@@ -1,1 +1,27 @@
-//! placeholder
+//! The write door: everything that changes anything goes through here.
+//!
+//! Lock the host's row, decide in `core`, write state, events and outbox, commit; then publish what was committed. API handlers, timers,
+//! and claims and results from workers all take this way. Any number of engines run side by side.
+
+mod clock;
+mod configure;
+mod context;
+mod devices;
+mod door;
+mod error;
+mod feed;
+mod intake;
+mod reconcile;
+mod relay;
+mod requests;
+mod service;
+
+pub use clock::{Clock, ClockSource};
+pub use configure::{HostChange, HostDraft, MethodDraft, PlanDraft, SegmentDraft};
+pub use context::Context;
+pub use devices::MethodCheck;
+pub use door::Applied;
+pub use error::EngineError;
+pub use feed::{Feed, FeedItem, Subscription};
+pub use requests::{FailureReport, Operated};
+pub use service::{Engine, EngineConfig, Parts, Running};

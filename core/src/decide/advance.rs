@@ -2,8 +2,11 @@
 
 use serde_json::json;
 
+use uuid::Uuid;
+
 use crate::{
-    Awaits, EventKind, FailureState, Operation, OperationKind, OperationStatus, Stage, TaskKind, TaskStatus,
+    Awaits, EventKind, FailureState, Operation, OperationId, OperationKind, OperationStatus, Stage, TaskKind,
+    TaskStatus, Timestamp,
 };
 
 use super::step::after_s;
@@ -11,6 +14,8 @@ use super::{Step, progress, proof, rejoin, retry};
 
 /// How the stages of an operation stand.
 enum Stages {
+    /// One more is over.
+    Moved,
     /// Something is under way or will be due.
     Busy,
     /// All are over.
@@ -28,6 +33,17 @@ enum Wait {
 
 pub(super) fn advance(step: &mut Step) {
     forget_stopped(step);
+    run(step);
+    if step.live().is_none() {
+        // Named by host and generation, so that no id has to come from outside with every tick.
+        let host = &step.state.host;
+        let name = format!("rejoin after generation {}", host.generation);
+        rejoin::by_itself(step, OperationId(Uuid::new_v5(&host.id.0, name.as_bytes())));
+        run(step);
+    }
+}
+
+fn run(step: &mut Step) {
     progress::expire(step);
     let Some(kind) = step.live().map(|live| live.kind) else {
         return;
@@ -42,7 +58,15 @@ pub(super) fn advance(step: &mut Step) {
 /// A worker whose deadline has passed has stopped by itself.
 fn forget_stopped(step: &mut Step) {
     let now = step.now;
-    step.state.host.in_flight.retain(|f| f.until > now);
+    let host = &mut step.state.host;
+    let undone = host
+        .in_flight
+        .iter()
+        .filter(|f| f.until <= now && f.kind.is_undoing());
+    if let Some(until) = undone.map(|f| f.until).max() {
+        host.given_back(until);
+    }
+    host.in_flight.retain(|f| f.until > now);
     // A late clean-up of the list matters to no decision, but the list must not be kept for a host that nothing happens to.
     if let Some(until) = step.state.host.in_flight.iter().map(|f| f.until).min() {
         step.wake(until);
@@ -50,36 +74,26 @@ fn forget_stopped(step: &mut Step) {
 }
 
 fn advance_fence(step: &mut Step) {
-    // A proof can end the wait for an operator, and a stage can win a proof: look again after each.
-    proof::collect(step);
-    let status = step.live().map(|live| live.status);
-    if status == Some(OperationStatus::NeedsOperator) {
-        if step.state.host.is_fence_current() {
-            proof::succeed(step);
-        }
-        return;
-    }
     loop {
-        let before = over_count(step);
-        let stages = run_stages(step);
+        // A proof can end the wait for an operator, and decides whether power may come back: look before each stage.
         proof::collect(step);
-        if over_count(step) != before {
-            continue;
+        if step
+            .live()
+            .is_none_or(|live| live.status == OperationStatus::NeedsOperator)
+        {
+            if step.state.host.is_fence_current() {
+                proof::succeed(step);
+            }
+            return;
         }
-        match stages {
-            Stages::Busy => {}
-            Stages::Stuck(why) => needs_operator(step, why),
-            Stages::Over if step.state.host.is_fence_current() => proof::succeed(step),
-            Stages::Over => wait_or_ask(step),
+        match run_next_stage(step) {
+            Stages::Moved => {}
+            Stages::Busy => return proof::collect(step),
+            Stages::Stuck(why) => return needs_operator(step, why),
+            Stages::Over if step.state.host.is_fence_current() => return proof::succeed(step),
+            Stages::Over => return wait_or_ask(step),
         }
-        return;
     }
-}
-
-fn over_count(step: &Step) -> usize {
-    step.live().map_or(0, |live| {
-        live.stages.iter().filter(|stage| stage.is_over()).count()
-    })
 }
 
 /// Nothing is left to do and nothing is proven: the host's own watchdog may still prove it.
@@ -124,57 +138,54 @@ fn advance_rejoin(step: &mut Step) {
     {
         return;
     }
-    match run_stages(step) {
-        Stages::Busy => {}
-        Stages::Stuck(why) => needs_operator(step, why),
-        Stages::Over => step.end(OperationStatus::Succeeded, "the host was taken back".to_owned()),
+    loop {
+        match run_next_stage(step) {
+            Stages::Moved => {}
+            Stages::Busy => return,
+            Stages::Stuck(why) => return needs_operator(step, why),
+            Stages::Over => {
+                return step.end(OperationStatus::Succeeded, "the host was taken back".to_owned());
+            }
+        }
     }
 }
 
-/// Runs the first stage that is not over, and those after it as far as they end at once.
-fn run_stages(step: &mut Step) -> Stages {
+/// Does what is due of the first stage that is not over.
+fn run_next_stage(step: &mut Step) -> Stages {
     // Taken out so that host and operation can be changed side by side; put back before anyone else looks.
     let Some(mut operation) = step.state.operation.take() else {
         return Stages::Over;
     };
-    let mut outcome = Stages::Over;
-    let mut unfence = false;
-    for index in 0..operation.stages.len() {
-        if operation.stages[index].is_over() {
-            continue;
-        }
-        if operation.kind == OperationKind::Rejoin
-            && let Some(why) = failed_before(&operation, index)
-        {
-            outcome = Stages::Stuck(why);
-            break;
-        }
-        if operation.stages[index].started_at.is_none() {
-            match may_begin(step, &mut operation, index) {
-                Wait::Not => {
-                    outcome = Stages::Busy;
-                    break;
-                }
-                Wait::GiveUp(why) => {
-                    outcome = Stages::Stuck(why);
-                    break;
-                }
-                Wait::Ready => begin_stage(step, &mut operation, index),
-            }
-            unfence |= operation.kind == OperationKind::Rejoin
-                && rejoin::is_after_unfencing(&operation.stages[index]);
-        }
-        progress::run_stage(step, &mut operation, index);
-        if !operation.stages[index].is_over() {
-            outcome = Stages::Busy;
-            break;
-        }
-    }
+    let outcome = match operation.stages.iter().position(|stage| !stage.is_over()) {
+        Some(index) => run_stage(step, &mut operation, index),
+        None => Stages::Over,
+    };
     step.state.operation = Some(operation);
-    if unfence {
-        rejoin::become_unfenced(step);
-    }
     outcome
+}
+
+fn run_stage(step: &mut Step, operation: &mut Operation, index: usize) -> Stages {
+    let is_rejoin = operation.kind == OperationKind::Rejoin;
+    if let Some(why) = failed_before(operation, index).filter(|_| is_rejoin) {
+        return Stages::Stuck(why);
+    }
+    if operation.stages[index].started_at.is_none() {
+        match may_begin(step, operation, index) {
+            Wait::Not => return Stages::Busy,
+            Wait::GiveUp(why) => return Stages::Stuck(why),
+            Wait::Ready => {}
+        }
+        if is_rejoin && rejoin::is_after_unfencing(&operation.stages[index]) {
+            rejoin::become_unfenced(step, operation);
+        }
+        begin_stage(step, operation, index);
+    }
+    progress::run_stage(step, operation, index);
+    if operation.stages[index].is_over() {
+        Stages::Moved
+    } else {
+        Stages::Busy
+    }
 }
 
 /// What of a rejoin failed before this stage. Power alone does not matter: that the host is back is what counts.
@@ -195,13 +206,12 @@ fn failed_before(operation: &Operation, index: usize) -> Option<String> {
 }
 
 fn begin_stage(step: &Step, operation: &mut Operation, index: usize) {
-    let off = progress::confirmed_off(operation);
-    let in_fence = operation.kind == OperationKind::Fence;
+    let power = progress::power_back(operation, &step.state.host);
     let stage: &mut Stage = &mut operation.stages[index];
     stage.started_at = Some(step.now);
     operation.updated_at = step.now;
     for task in &mut stage.tasks {
-        progress::start_task(task, off.as_ref(), in_fence);
+        progress::start_task(task, &power);
     }
 }
 
@@ -216,17 +226,18 @@ fn may_begin(step: &mut Step, operation: &mut Operation, index: usize) -> Wait {
     }
     match stage.awaits {
         None => Wait::Ready,
-        Some(Awaits::SelfFencing) => await_self_fencing(step, operation),
+        Some(Awaits::SelfFencing) => await_self_fencing(step, operation, entered_at),
         Some(Awaits::HostBack) => await_host(step, operation, after_s(entered_at, operation.rejoin_wait_s)),
     }
 }
 
-fn await_self_fencing(step: &mut Step, operation: &Operation) -> Wait {
+fn await_self_fencing(step: &mut Step, operation: &Operation, entered_at: Timestamp) -> Wait {
     let host = &step.state.host;
     let (Some(timeout_s), Some(fenced_at)) = (operation.self_fencing_timeout_s, host.fenced_at) else {
         return Wait::Ready;
     };
-    let due = after_s(fenced_at, timeout_s);
+    // The stage is entered after the fence, unless the clock was moved back in between.
+    let due = after_s(fenced_at.min(entered_at), timeout_s);
     if due <= step.now || host.has_newer_boot() || operation.boot_confirmed {
         return Wait::Ready;
     }
@@ -234,12 +245,15 @@ fn await_self_fencing(step: &mut Step, operation: &Operation) -> Wait {
     Wait::Not
 }
 
-fn await_host(step: &mut Step, operation: &mut Operation, until: crate::Timestamp) -> Wait {
+fn await_host(step: &mut Step, operation: &mut Operation, until: Timestamp) -> Wait {
     let host = &step.state.host;
-    let is_up = host.failure_state == FailureState::Up;
+    let is_up = host.is_seen_back(step.now);
     let is_booted = !host.needs_boot || operation.boot_confirmed || host.has_newer_boot();
     let missing = match (is_up, is_booted) {
         (true, true) => return Wait::Ready,
+        (false, true | false) if host.failure_state == FailureState::Up => {
+            "the host was last seen UP before the fence, and not since".to_owned()
+        }
         (false, true | false) => format!("the host is {}, not UP", host.failure_state),
         (true, false) => {
             "the host was fenced by storage or network alone and has shown no boot newer than the fence"
@@ -294,5 +308,5 @@ fn restart_when_due(step: &mut Step) {
         return;
     }
     retry::restart(step, "started again by itself, as the segment says");
-    advance(step);
+    run(step);
 }

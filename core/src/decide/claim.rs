@@ -1,16 +1,19 @@
 //! A worker asks before it acts (S5), and shows that it is alive while it does.
 
 use crate::{
-    Answer, Attempt, AttemptStatus, Claim, InFlight, Operation, OperationStatus, Refusal, Standing, Task,
-    TaskStatus,
+    Answer, Attempt, AttemptStatus, Claim, FrozenMethod, InFlight, Operation, OperationStatus, Refusal,
+    Standing, Task, TaskStatus, Timestamp,
 };
 
 use super::step::{after_ms, after_s, ms_until};
-use super::{CLAIM_WINDOW_S, DEADLINE_GRACE_MS, DEVICE_WAIT_S, LEASE_MS, Step};
+use super::{CLAIM_WINDOW_S, DEADLINE_GRACE_MS, DEVICE_WAIT_S, LEASE_MS, MAX_BUDGET_MS, Step};
 
 pub(super) fn claim(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
     let (task, attempt) = find(step, claim)?;
     match attempt.state {
+        AttemptStatus::Dispatched { claim_by } if claim_by <= step.now => {
+            return Err(refuse(claim, "its claim comes too late"));
+        }
         AttemptStatus::Dispatched { .. } => {}
         AttemptStatus::Claimed { deadline, .. } => return granted_before(step, claim, attempt, deadline),
         AttemptStatus::Ended { .. } | AttemptStatus::Cancelled { .. } => {
@@ -23,13 +26,13 @@ pub(super) fn claim(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
     if step.state.host.opposite_in_flight(claim.kind, step.now).is_some() {
         return Err(refuse(claim, "the opposite of its task may still be running"));
     }
-    Ok(grant(step, claim))
+    grant(step, claim)
 }
 
 /// The device is busy with another command: the attempt may wait longer for its claim.
 pub(super) fn device_busy(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
     let (_, attempt) = find(step, claim)?;
-    let limit = after_s(attempt.started_at, DEVICE_WAIT_S);
+    let limit = after_s(attempt.started_at.min(step.now), DEVICE_WAIT_S);
     let longer = after_s(step.now, CLAIM_WINDOW_S).min(limit);
     match &mut attempt_mut(step, claim)?.state {
         AttemptStatus::Dispatched { claim_by } => {
@@ -113,7 +116,7 @@ fn granted_before(
     step: &Step,
     claim: &Claim,
     attempt: &Attempt,
-    deadline: crate::Timestamp,
+    deadline: Timestamp,
 ) -> Result<Answer, Refusal> {
     if attempt.claim_id != Some(claim.claim_id) || attempt.worker.as_deref() != Some(claim.worker.as_str()) {
         return Err(refuse(claim, "another worker has claimed it"));
@@ -128,62 +131,71 @@ fn granted_before(
     })
 }
 
-fn grant(step: &mut Step, claim: &Claim) -> Answer {
+fn grant(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
     let now = step.now;
     let host = &mut step.state.host;
-    let Some(operation) = step.state.operation.as_mut() else {
-        return Answer::Ignored("there is no operation");
-    };
+    let operation = step.state.operation.as_mut();
+    let (operation, index) = operation
+        .and_then(|operation| {
+            let is_its = |t: &Task| t.attempts.iter().any(|a| a.number == claim.attempt.number);
+            let index = operation.tasks().position(is_its)?;
+            Some((operation, index))
+        })
+        .ok_or_else(|| refuse(claim, "there is no such attempt"))?;
     operation.updated_at = now;
-    let mut budget_ms = 0;
-    for task in operation.tasks_mut() {
-        let Some(index) = task
-            .attempts
-            .iter()
-            .position(|a| a.number == claim.attempt.number)
-        else {
-            continue;
-        };
-        let level_started_at = *task.level_started_at.get_or_insert(now);
-        let attempt = &mut task.attempts[index];
-        let Some(method) = task
-            .levels
-            .get(attempt.level)
-            .and_then(|l| l.iter().find(|m| m.id == attempt.method_id))
-        else {
-            continue;
-        };
-        let left_ms = ms_until(now, after_s(level_started_at, method.times.timeout_s));
-        budget_ms = left_ms.clamp(1_000, u64::from(method.times.attempt_timeout_s) * 1_000);
-        let deadline = after_ms(now, budget_ms + DEADLINE_GRACE_MS);
-        attempt.worker = Some(claim.worker.clone());
-        attempt.claim_id = Some(claim.claim_id);
-        attempt.claimed_at = Some(now);
-        attempt.state = AttemptStatus::Claimed {
-            lease_until: after_ms(now, LEASE_MS).min(deadline),
-            deadline,
-        };
-        host.in_flight.push(InFlight {
-            attempt: claim.attempt,
-            generation: claim.generation,
+    let (budget_ms, method) = operation
+        .tasks_mut()
+        .nth(index)
+        .and_then(|task| take(task, claim, now))
+        .ok_or_else(|| refuse(claim, "its method is not in the plan"))?;
+    host.in_flight.push(InFlight {
+        attempt: claim.attempt,
+        generation: claim.generation,
+        kind: claim.kind,
+        claim_id: Some(claim.claim_id),
+        until: after_ms(now, budget_ms + DEADLINE_GRACE_MS),
+    });
+    // Compared as a whole: a method that was edited since may have meant another device then.
+    let known = host
+        .standing
+        .iter()
+        .any(|s| s.kind == claim.kind && s.method == method);
+    if claim.kind.is_fencing() && !known {
+        host.standing.push(Standing {
             kind: claim.kind,
-            until: deadline,
+            method,
         });
-        let known = host
-            .standing
-            .iter()
-            .any(|s| s.kind == claim.kind && s.method.id == method.id);
-        if claim.kind.is_fencing() && !known {
-            host.standing.push(Standing {
-                kind: claim.kind,
-                method: method.clone(),
-            });
-        }
     }
-    Answer::Granted {
+    Ok(Answer::Granted {
         budget_ms,
         lease_ms: LEASE_MS,
-    }
+    })
+}
+
+/// Marks the attempt as claimed; gives its budget and its method.
+fn take(task: &mut Task, claim: &Claim, now: Timestamp) -> Option<(u64, FrozenMethod)> {
+    let attempt = task.attempts.iter().find(|a| a.number == claim.attempt.number)?;
+    let level = task.levels.get(attempt.level)?;
+    let method = level.iter().find(|m| m.id == attempt.method_id)?.clone();
+    // Waiting for a worker or a free device is not the time of this method.
+    let waited = now - attempt.started_at.min(now);
+    let began_at = (task.level_started_at.unwrap_or(now) + waited).min(now);
+    task.level_started_at = Some(began_at);
+    let longest_ms = (u64::from(method.times.attempt_timeout_s) * 1_000).clamp(1_000, MAX_BUDGET_MS);
+    let budget_ms = ms_until(now, after_s(began_at, method.times.timeout_s)).clamp(1_000, longest_ms);
+    let deadline = after_ms(now, budget_ms + DEADLINE_GRACE_MS);
+    let attempt = task
+        .attempts
+        .iter_mut()
+        .find(|a| a.number == claim.attempt.number)?;
+    attempt.worker = Some(claim.worker.clone());
+    attempt.claim_id = Some(claim.claim_id);
+    attempt.claimed_at = Some(now);
+    attempt.state = AttemptStatus::Claimed {
+        lease_until: after_ms(now, LEASE_MS).min(deadline),
+        deadline,
+    };
+    Some((budget_ms, method))
 }
 
 fn refuse(claim: &Claim, why: &'static str) -> Refusal {

@@ -120,7 +120,8 @@ fn add_word(step: &mut Step, word: Word) {
     let Some(operation) = &step.state.operation else {
         return;
     };
-    let overridden = if word.override_up {
+    let is_up = step.state.host.failure_state == FailureState::Up;
+    let overridden = if word.override_up && is_up {
         " (although the host was seen UP)"
     } else {
         ""

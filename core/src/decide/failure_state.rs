@@ -3,8 +3,7 @@
 use serde_json::json;
 
 use crate::{
-    Actor, Answer, Boot, EventKind, FailureState, FencingState, OperationId, OperationKind, OperationStatus,
-    Refusal, Timestamp,
+    Answer, Boot, EventKind, FailureState, OperationId, OperationKind, OperationStatus, Refusal, Timestamp,
 };
 
 use super::{Step, rejoin};
@@ -20,8 +19,13 @@ pub(super) struct Report {
 pub(super) fn failure_state(
     step: &mut Step,
     operation_id: OperationId,
-    report: Report,
+    mut report: Report,
 ) -> Result<Answer, Refusal> {
+    // A watch that is ahead must not shut out all others until the time that it shows.
+    report.observed_at = report.observed_at.min(step.now);
+    if let Some(boot) = &mut report.boot {
+        boot.observed_at = boot.observed_at.min(step.now);
+    }
     let host = &step.state.host;
     if let Some(known) = host
         .failure_observed_at
@@ -37,7 +41,7 @@ pub(super) fn failure_state(
     if changed {
         abort_if_up_before_anything_was_done(step);
     }
-    rejoin_by_itself(step, operation_id)?;
+    rejoin::by_itself(step, operation_id);
     Ok(if changed { Answer::Done } else { Answer::AlreadySo })
 }
 
@@ -72,23 +76,4 @@ fn abort_if_up_before_anything_was_done(step: &mut Step) {
             "the host was seen UP before anything was done to it".to_owned(),
         );
     }
-}
-
-fn rejoin_by_itself(step: &mut Step, operation_id: OperationId) -> Result<(), Refusal> {
-    let host = &step.state.host;
-    let back = host.failure_state == FailureState::Up && host.fencing_state == FencingState::Fenced;
-    if back && step.state.policy.auto_rejoin && step.live().is_none() {
-        let actor = Actor {
-            name: "ringfence".to_owned(),
-            is_admin: false,
-        };
-        rejoin::rejoin(
-            step,
-            operation_id,
-            "the host is UP again".to_owned(),
-            &actor,
-            false,
-        )?;
-    }
-    Ok(())
 }

@@ -5,6 +5,7 @@
 mod advance;
 mod cancel;
 mod claim;
+mod clock;
 mod confirm;
 mod failure_state;
 mod fence;
@@ -24,6 +25,10 @@ pub(crate) const CLAIM_WINDOW_S: u32 = 15;
 pub(crate) const DEVICE_WAIT_S: u32 = 600;
 /// Milliseconds within which a worker that acts has to show that it lives.
 pub(crate) const LEASE_MS: u64 = 10_000;
+/// The longest that one attempt may take, in milliseconds, whatever its method says.
+pub(crate) const MAX_BUDGET_MS: u64 = 300_000;
+/// Seconds by which a tick may be late and still count as having watched the host all the time.
+pub(crate) const WATCH_SLACK_S: u32 = 30;
 /// Milliseconds between the moment at which a worker has stopped for certain and the moment from which others rely on it.
 pub(crate) const DEADLINE_GRACE_MS: u64 = 2_000;
 
@@ -33,6 +38,7 @@ pub(crate) const DEADLINE_GRACE_MS: u64 = 2_000;
 /// whole or not at all. The same arguments give the same answer.
 pub fn decide(state: &HostState, input: Input, now: Timestamp) -> Result<Decision, Refusal> {
     let mut step = Step::new(state, now);
+    clock::pull_back(&mut step);
     let answer = match input {
         Input::Fence {
             operation_id,

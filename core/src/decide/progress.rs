@@ -1,8 +1,10 @@
 //! How far a task is, method by method and level by level.
 
+use chrono::TimeDelta;
+
 use crate::{
-    Attempt, AttemptStatus, Dispatch, FrozenMethod, Host, Operation, Outcome, Task, TaskKind, TaskStatus,
-    Timestamp,
+    Attempt, AttemptStatus, Dispatch, FrozenMethod, Host, Operation, OperationKind, Outcome, Task, TaskKind,
+    TaskStatus, Timestamp,
 };
 
 use super::result::describe;
@@ -26,7 +28,22 @@ pub(super) fn expire(step: &mut Step) {
     };
     let mut wake = Vec::new();
     let mut lost = false;
-    for attempt in operation.tasks_mut().flat_map(|task| &mut task.attempts) {
+    for task in operation.tasks_mut() {
+        if let Some(due) = expire_attempts(task, now, &mut wake) {
+            excuse(task, due, now);
+            lost = true;
+        }
+    }
+    if lost {
+        operation.updated_at = now;
+    }
+    wake.into_iter().for_each(|at| step.wake(at));
+}
+
+/// Gives the latest moment at which one of those that are over was due.
+fn expire_attempts(task: &mut Task, now: Timestamp, wake: &mut Vec<Timestamp>) -> Option<Timestamp> {
+    let mut latest = None;
+    for attempt in &mut task.attempts {
         let (due, why) = match attempt.state {
             AttemptStatus::Dispatched { claim_by } => (claim_by, "no worker claimed it in time"),
             AttemptStatus::Claimed {
@@ -47,12 +64,15 @@ pub(super) fn expire(step: &mut Step) {
             ended_at: now,
         };
         attempt.detail = Some(why.to_owned());
-        lost = true;
+        latest = latest.max(Some(due));
     }
-    if lost {
-        operation.updated_at = now;
-    }
-    wake.into_iter().for_each(|at| step.wake(at));
+    latest
+}
+
+/// What was due at `due` is seen only now, because no engine was there to see it: that time is not the methods'.
+pub(super) fn excuse(task: &mut Task, due: Timestamp, now: Timestamp) {
+    let late = (now - due).max(TimeDelta::zero());
+    task.level_started_at = task.level_started_at.map(|at| (at + late).min(now));
 }
 
 /// Does what is due for the tasks of one stage.
@@ -67,23 +87,44 @@ pub(super) fn run_stage(step: &mut Step, operation: &mut Operation, index: usize
     operation.stages[index].tasks = stage;
 }
 
+/// The power that a fence may give back.
+pub(super) enum PowerBack {
+    /// Not within a fence: the task knows its devices.
+    AsPlanned,
+    /// The devices that were seen off.
+    To(Vec<FrozenMethod>),
+    /// None, and why.
+    No(&'static str),
+}
+
+/// What a fence may switch on again: what it has seen off, once that (or something else) has made the host FENCED. Before
+/// that the observation would be undone while it still has to count.
+pub(super) fn power_back(operation: &Operation, host: &Host) -> PowerBack {
+    match operation.kind {
+        OperationKind::Rejoin => PowerBack::AsPlanned,
+        OperationKind::Fence if !host.is_fence_current() => PowerBack::No("the host was not FENCED by then"),
+        OperationKind::Fence => match confirmed_off(operation) {
+            Some(methods) => PowerBack::To(methods),
+            None => PowerBack::No("power.off was not confirmed"),
+        },
+    }
+}
+
 /// Begins a task whose stage has begun.
-pub(super) fn start_task(task: &mut Task, confirmed_off: Option<&Vec<FrozenMethod>>, in_fence: bool) {
+pub(super) fn start_task(task: &mut Task, power: &PowerBack) {
     if task.status != TaskStatus::Pending {
         return;
     }
-    // Within a fence, power comes back where it was seen to be off, and nowhere else.
-    if task.kind == TaskKind::PowerOn && in_fence {
-        match confirmed_off {
-            Some(methods) => task.levels = vec![methods.clone()],
-            None => {
-                task.status = TaskStatus::Skipped;
-                task.detail = Some("power.off was not confirmed".to_owned());
-                return;
-            }
-        }
-    }
     task.status = TaskStatus::Running;
+    match power {
+        PowerBack::AsPlanned => {}
+        PowerBack::To(methods) if task.kind == TaskKind::PowerOn => task.levels = vec![methods.clone()],
+        PowerBack::No(why) if task.kind == TaskKind::PowerOn => {
+            task.status = TaskStatus::Skipped;
+            task.detail = Some((*why).to_owned());
+        }
+        PowerBack::To(_) | PowerBack::No(_) => {}
+    }
 }
 
 fn run_task(step: &mut Step, operation: &mut Operation, task: &mut Task) {
@@ -92,6 +133,11 @@ fn run_task(step: &mut Step, operation: &mut Operation, task: &mut Task) {
             fail(task);
             return;
         };
+        // "Every device was seen off" must not be true of none.
+        if methods.is_empty() {
+            task.level += 1;
+            continue;
+        }
         if let Some(f) = step.state.host.opposite_in_flight(task.kind, step.now) {
             step.wake(f.until);
             return;
@@ -113,7 +159,10 @@ fn run_task(step: &mut Step, operation: &mut Operation, task: &mut Task) {
         }
         for (method, standing) in methods.iter().zip(standings) {
             match standing {
-                Method::Due(at) if at <= step.now => dispatch(step, operation, task, method),
+                Method::Due(at) if at <= step.now => {
+                    excuse(task, at, step.now);
+                    dispatch(step, operation, task, method);
+                }
                 Method::Due(at) => step.wake(at),
                 Method::Confirmed | Method::Open | Method::Failed => {}
             }
@@ -131,8 +180,10 @@ fn standing(task: &Task, method: &FrozenMethod, level_started_at: Timestamp, now
     let Some(last) = tries().next_back() else {
         return Method::Due(now);
     };
-    let AttemptStatus::Ended { outcome, ended_at } = last.state else {
-        return Method::Open;
+    let (outcome, ended_at) = match last.state {
+        AttemptStatus::Dispatched { .. } | AttemptStatus::Claimed { .. } => return Method::Open,
+        AttemptStatus::Cancelled { .. } => return Method::Due(now),
+        AttemptStatus::Ended { outcome, ended_at } => (outcome, ended_at.min(now)),
     };
     let times = &method.times;
     match outcome {
@@ -215,7 +266,7 @@ fn fail(task: &mut Task) {
 }
 
 /// The devices that a fence has seen off.
-pub(super) fn confirmed_off(operation: &Operation) -> Option<Vec<FrozenMethod>> {
+fn confirmed_off(operation: &Operation) -> Option<Vec<FrozenMethod>> {
     let task = operation
         .tasks()
         .find(|t| t.kind == TaskKind::PowerOff && t.status == TaskStatus::Confirmed)?;

@@ -4,13 +4,13 @@ use serde_json::json;
 
 use crate::{
     EventKind, FailureState, FencingState, Operation, OperationKind, OperationStatus, Outcome, Proof,
-    ProofKind, Task, TaskStatus, Timestamp,
+    ProofKind, SufficientSet, Task, TaskStatus, Timestamp,
 };
 
-use super::Step;
 use super::step::after_s;
+use super::{Step, WATCH_SLACK_S};
 
-/// Adds a proof to the live fence. The first completed set makes the host FENCED; later proofs change no state.
+/// Adds a proof to the live fence, and draws the consequences.
 pub(super) fn add(step: &mut Step, proof: Proof) {
     let Some(operation) = step.state.operation.as_mut() else {
         return;
@@ -20,15 +20,41 @@ pub(super) fn add(step: &mut Step, proof: Proof) {
     }
     operation.updated_at = step.now;
     operation.proofs.push(proof.clone());
-    let suffices = operation.completed_set().is_some();
     let data = json!({
         "operation_id": operation.id,
         "generation": operation.generation,
         "proof": { "kind": proof.kind, "source": proof.source, "observed_at": proof.observed_at, "detail": proof.detail },
     });
     step.event(EventKind::OperationProof, data);
-    if suffices {
-        become_fenced(step);
+    settle(step);
+}
+
+/// The first completed set makes the host FENCED; later proofs change no state.
+fn settle(step: &mut Step) {
+    let Some(operation) = step.live().filter(|live| live.kind == OperationKind::Fence) else {
+        return;
+    };
+    let counting: SufficientSet = operation
+        .proven()
+        .into_iter()
+        .filter(|kind| still_counts(step, operation, *kind))
+        .collect();
+    let is_complete = |set: &SufficientSet| !set.is_empty() && set.is_subset(&counting);
+    if operation.sufficient_sets.iter().any(is_complete) {
+        become_fenced(step, &counting);
+    }
+}
+
+/// Whether a proof that did not suffice alone may still be put together with others: power that is being read again does
+/// not count meanwhile, and neither does the silence of a host that has spoken since.
+fn still_counts(step: &Step, operation: &Operation, kind: ProofKind) -> bool {
+    match kind {
+        ProofKind::PowerOff | ProofKind::StorageFence | ProofKind::NetworkFence => operation
+            .tasks()
+            .filter(|task| task.kind.proof_kind() == Some(kind))
+            .all(|task| task.status == TaskStatus::Confirmed),
+        ProofKind::SelfFencing => timeout_runs_out(step, operation).is_some_and(|due| due <= step.now),
+        ProofKind::Operator => true,
     }
 }
 
@@ -49,6 +75,7 @@ pub(super) fn collect(step: &mut Step) {
     if let Some(proof) = by_self_fencing(step) {
         add(step, proof);
     }
+    settle(step);
 }
 
 /// Proven if the operation has tasks of the kind and every one of them is confirmed.
@@ -90,8 +117,6 @@ pub(super) fn self_fencing_due(step: &Step) -> Option<Timestamp> {
     let operation = step
         .live()
         .filter(|operation| operation.kind == OperationKind::Fence)?;
-    let timeout_s = operation.self_fencing_timeout_s?;
-    let host = &step.state.host;
     let known = operation
         .proofs
         .iter()
@@ -100,18 +125,28 @@ pub(super) fn self_fencing_due(step: &Step) -> Option<Timestamp> {
         .sufficient_sets
         .iter()
         .any(|set| set.contains(&ProofKind::SelfFencing));
-    if known || !counts || host.is_fence_current() || host.failure_state != FailureState::Unreachable {
-        return None;
-    }
-    let since = host.failure_since?;
-    // What is being given back by an older generation could start the host after its watchdog has struck.
+    let is_wanted = counts && !known && !step.state.host.is_fence_current();
+    is_wanted.then(|| timeout_runs_out(step, operation)).flatten()
+}
+
+/// The end of the timeout, counted from when contact was lost, or from when something may last have been given back to the
+/// host: what that has started knows nothing of the time before.
+fn timeout_runs_out(step: &Step, operation: &Operation) -> Option<Timestamp> {
+    let host = &step.state.host;
+    let timeout_s = operation.self_fencing_timeout_s?;
+    let since = host
+        .failure_since
+        .filter(|_| host.failure_state == FailureState::Unreachable)?;
     let undone = host.undoing_in_flight(step.now).map(|f| f.until);
-    let due = after_s(since, timeout_s);
-    Some(undone.map_or(due, |until| due.max(until)))
+    Some(after_s(undone.map_or(since, |until| since.max(until)), timeout_s))
 }
 
 fn by_self_fencing(step: &mut Step) -> Option<Proof> {
-    let due = self_fencing_due(step)?;
+    let mut due = self_fencing_due(step)?;
+    if due <= step.now && !is_witnessed(step, due) {
+        step.state.host.given_back(step.now);
+        due = self_fencing_due(step)?;
+    }
     if due > step.now {
         step.wake(due);
         return None;
@@ -128,13 +163,25 @@ fn by_self_fencing(step: &mut Step) -> Option<Proof> {
     })
 }
 
-fn become_fenced(step: &mut Step) {
+/// Whether the host was seen UNREACHABLE after the timeout, or this operation was there when it ran out. If neither, the engine
+/// was away or the clock was moved; the host may have come back meanwhile without a report, and the count begins anew.
+fn is_witnessed(step: &Step, due: Timestamp) -> bool {
+    let was_seen = step
+        .state
+        .host
+        .failure_observed_at
+        .is_some_and(|observed_at| observed_at >= due);
+    let was_there = step.live().is_some_and(|live| live.created_at <= due);
+    was_seen || (was_there && step.now <= after_s(due, WATCH_SLACK_S))
+}
+
+fn become_fenced(step: &mut Step, counting: &SufficientSet) {
     let Some(operation) = &step.state.operation else {
         return;
     };
     let host = &mut step.state.host;
     let dead = [ProofKind::PowerOff, ProofKind::SelfFencing, ProofKind::Operator];
-    let needs_boot = !operation.proofs.iter().any(|proof| dead.contains(&proof.kind));
+    let needs_boot = !dead.iter().any(|kind| counting.contains(kind));
     if host.is_fence_current() {
         // A later proof can only make the way back easier: a host that was seen off has stopped for certain.
         host.needs_boot &= needs_boot;

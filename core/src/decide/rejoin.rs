@@ -20,7 +20,13 @@ pub(super) fn rejoin(
     boot_confirmed: bool,
 ) -> Result<Answer, Refusal> {
     match step.live() {
-        Some(live) if live.kind == OperationKind::Rejoin => return Ok(Answer::Joined(live.id)),
+        Some(live) if live.kind == OperationKind::Rejoin => {
+            let id = live.id;
+            if boot_confirmed {
+                confirm_boot(step, &reason, actor);
+            }
+            return Ok(Answer::Joined(id));
+        }
         Some(live) => {
             return Err(Refusal::OperationLive {
                 kind: live.kind,
@@ -34,33 +40,77 @@ pub(super) fn rejoin(
     if host.fencing_state == FencingState::Unfenced && host.standing.is_empty() {
         return Ok(Answer::AlreadySo);
     }
-    let operation = Operation {
-        id: operation_id,
-        host_id: host.id,
+    let operation = new_operation(step, operation_id, reason, &actor.name, boot_confirmed);
+    step.begin(operation);
+    Ok(Answer::Started(operation_id))
+}
+
+/// A person says of a rejoin that is under way that the host was booted anew.
+fn confirm_boot(step: &mut Step, reason: &str, actor: &Actor) {
+    let now = step.now;
+    let Some(operation) = step.state.operation.as_mut() else {
+        return;
+    };
+    operation.boot_confirmed = true;
+    operation.updated_at = now;
+    let id = operation.id;
+    step.note(
+        "rejoin.boot_confirmed",
+        json!({ "operation_id": id, "reason": reason, "by": actor.name }),
+    );
+}
+
+/// Takes the host back without being asked, where the segment says so: FENCED, seen UP since, and nothing has begun since
+/// the fence (a rejoin that a person has cancelled stays cancelled).
+pub(super) fn by_itself(step: &mut Step, operation_id: OperationId) {
+    let host = &step.state.host;
+    let is_back = host.is_fence_current() && host.is_seen_back(step.now);
+    if !is_back || !step.state.policy.auto_rejoin || step.live().is_some() {
+        return;
+    }
+    let operation = new_operation(
+        step,
+        operation_id,
+        "the host is UP again".to_owned(),
+        "ringfence",
+        false,
+    );
+    step.begin(operation);
+}
+
+fn new_operation(
+    step: &Step,
+    id: OperationId,
+    reason: String,
+    requested_by: &str,
+    boot_confirmed: bool,
+) -> Operation {
+    let policy = &step.state.policy;
+    Operation {
+        id,
+        host_id: step.state.host.id,
         kind: OperationKind::Rejoin,
         status: OperationStatus::Running,
         detail: String::new(),
-        generation: host.generation.next(),
+        generation: step.state.host.generation.next(),
         reason,
-        requested_by: actor.name.clone(),
+        requested_by: requested_by.to_owned(),
         plan: None,
         stages: stages(&step.state),
         sufficient_sets: Vec::new(),
         proofs: Vec::new(),
-        self_fencing_timeout_s: step.state.policy.self_fencing_timeout_s,
+        self_fencing_timeout_s: policy.self_fencing_timeout_s,
         round: 0,
-        restarts_left: step.state.policy.restarts,
-        restart_delay_s: step.state.policy.restart_delay_s,
+        restarts_left: policy.restarts,
+        restart_delay_s: policy.restart_delay_s,
         restart_at: None,
-        rejoin_wait_s: step.state.policy.rejoin_wait_s,
+        rejoin_wait_s: policy.rejoin_wait_s,
         boot_confirmed,
         last_attempt: 0,
         created_at: step.now,
         updated_at: step.now,
         finished_at: None,
-    };
-    step.begin(operation);
-    Ok(Answer::Started(operation_id))
+    }
 }
 
 fn stages(state: &HostState) -> Vec<Stage> {
@@ -69,48 +119,53 @@ fn stages(state: &HostState) -> Vec<Stage> {
         stages.push(stage(None, undo(state, TaskKind::PowerOff)));
     }
     if state.host.fencing_state == FencingState::Fenced && state.policy.self_fencing_timeout_s.is_some() {
-        stages.push(Stage {
-            tasks: Vec::new(),
-            ..stage(Some(Awaits::SelfFencing), undo(state, TaskKind::PowerOff))
-        });
+        stages.push(stage(Some(Awaits::SelfFencing), Vec::new()));
     }
     stages.push(stage(
         Some(Awaits::HostBack),
-        workloads(state.host.backend, TaskKind::WorkloadsCleanUp),
+        vec![workloads(state.host.backend, TaskKind::WorkloadsCleanUp)],
     ));
     stages.push(stage(None, undo(state, TaskKind::StorageFence)));
     stages.push(stage(None, undo(state, TaskKind::NetworkFence)));
     stages.push(stage(
         None,
-        workloads(state.host.backend, TaskKind::WorkloadsStart),
+        vec![workloads(state.host.backend, TaskKind::WorkloadsStart)],
     ));
     stages
 }
 
-fn stage(awaits: Option<Awaits>, task: Task) -> Stage {
+fn stage(awaits: Option<Awaits>, tasks: Vec<Task>) -> Stage {
     Stage {
         delay_s: 0,
         awaits,
         entered_at: None,
         started_at: None,
-        tasks: vec![task],
+        tasks,
     }
 }
 
-/// The task that gives back everything that stands of one kind.
-fn undo(state: &HostState, fencing: TaskKind) -> Task {
+/// The tasks that give back everything that stands of one kind: one task, and one more for each time that a method was
+/// edited between two fences, since a task knows its methods by their ids.
+fn undo(state: &HostState, fencing: TaskKind) -> Vec<Task> {
     let kind = fencing.undone_by().unwrap_or(fencing);
-    let methods: Vec<FrozenMethod> = state
-        .host
-        .standing
-        .iter()
-        .filter(|s| s.kind == fencing)
-        .map(|s| s.method.clone())
-        .collect();
-    if methods.is_empty() {
-        return Task::skipped(kind, format!("no {fencing} stands"));
+    let mut levels: Vec<Vec<FrozenMethod>> = Vec::new();
+    for standing in state.host.standing.iter().filter(|s| s.kind == fencing) {
+        let method = standing.method.clone();
+        match levels
+            .iter_mut()
+            .find(|level| level.iter().all(|m| m.id != method.id))
+        {
+            Some(level) => level.push(method),
+            None => levels.push(vec![method]),
+        }
     }
-    Task::pending(kind, vec![methods])
+    if levels.is_empty() {
+        return vec![Task::skipped(kind, format!("no {fencing} stands"))];
+    }
+    levels
+        .into_iter()
+        .map(|level| Task::pending(kind, vec![level]))
+        .collect()
 }
 
 /// Workload steps belong to a backend; no driver of this build moves workloads, so that with a backend they are left to it.
@@ -133,10 +188,7 @@ pub(super) fn is_after_unfencing(stage: &Stage) -> bool {
 }
 
 /// Everything was observed to be given back: the host is UNFENCED.
-pub(super) fn become_unfenced(step: &mut Step) {
-    let Some(operation) = &step.state.operation else {
-        return;
-    };
+pub(super) fn become_unfenced(step: &mut Step, operation: &Operation) {
     let host = &mut step.state.host;
     // The host is seen UP, so that what power it has suffices; a feed that could not be switched on shows in the operation.
     host.standing.retain(|s| s.kind.resource() != Resource::Power);

@@ -2,15 +2,17 @@
 
 use serde_json::json;
 
-use crate::{Answer, Attempt, AttemptStatus, ObservedState, Outcome, TaskResult};
+use crate::{
+    Answer, Attempt, AttemptStatus, Claim, FrozenMethod, InFlight, ObservedState, Outcome, Standing, Task,
+    TaskResult,
+};
 
-use super::Step;
+use super::{Step, progress};
 
 /// Counts only if it matches host, generation, task and attempt; any other goes on record and changes nothing (but that its
 /// worker is known to have stopped).
 pub(super) fn result(step: &mut Step, result: TaskResult) -> Answer {
-    let stopped = result.claim.attempt;
-    step.state.host.in_flight.retain(|f| f.attempt != stopped);
+    forget_stopped(step, &result.claim);
     match accept(step, &result) {
         Ok(()) => Answer::Done,
         Err(why) => {
@@ -62,9 +64,9 @@ fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
     if attempt.claim_id != Some(claim.claim_id) || attempt.worker.as_deref() != Some(claim.worker.as_str()) {
         return Err("another worker has claimed it");
     }
-    if !matches!(attempt.state, AttemptStatus::Claimed { .. }) {
+    let AttemptStatus::Claimed { lease_until, .. } = attempt.state else {
         return Err("it has ended");
-    }
+    };
     let outcome = judge(result, wanted);
     attempt.state = AttemptStatus::Ended {
         outcome,
@@ -72,16 +74,40 @@ fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
     };
     attempt.observation.clone_from(&result.observation);
     attempt.detail = detail(result, outcome, wanted);
-    let undone = (outcome == Outcome::Confirmed).then_some(attempt.method_id);
+    let method = method_of(task, claim.attempt.number);
+    progress::excuse(task, lease_until, now);
     operation.updated_at = now;
-    if let Some(method_id) = undone {
-        let kind = claim.kind;
-        step.state
-            .host
-            .standing
-            .retain(|s| s.kind.undone_by() != Some(kind) || s.method.id != method_id);
+    if let Some(method) = method.filter(|_| outcome == Outcome::Confirmed) {
+        let is_given_back = |s: &Standing| s.kind.undone_by() == Some(claim.kind) && s.method == method;
+        step.state.host.standing.retain(|s| !is_given_back(s));
     }
     Ok(())
+}
+
+/// Only the result of the very claim says that its worker has stopped.
+fn forget_stopped(step: &mut Step, claim: &Claim) {
+    let now = step.now;
+    let host = &mut step.state.host;
+    let is_it = |f: &InFlight| {
+        claim.host_id == host.id
+            && f.attempt == claim.attempt
+            && f.generation == claim.generation
+            && f.kind == claim.kind
+            && f.claim_id.is_none_or(|id| id == claim.claim_id)
+    };
+    let Some(index) = host.in_flight.iter().position(is_it) else {
+        return;
+    };
+    let stopped = host.in_flight.remove(index);
+    if stopped.kind.is_undoing() {
+        host.given_back(now);
+    }
+}
+
+fn method_of(task: &Task, number: u32) -> Option<FrozenMethod> {
+    let attempt = task.attempts.iter().find(|a| a.number == number)?;
+    let level = task.levels.get(attempt.level)?;
+    level.iter().find(|m| m.id == attempt.method_id).cloned()
 }
 
 /// A success counts only with the wanted state read back, exactly.

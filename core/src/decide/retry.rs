@@ -29,9 +29,11 @@ pub(super) fn retry(
     Ok(Answer::Done)
 }
 
-/// Sets everything that was not confirmed back to its beginning. What was proven stays proven.
+/// Sets everything that was not confirmed back to its beginning. What was proven stays proven, but for power that is not
+/// part of a fence yet: hosts are switched on by their power supplies, and by people, so that it has to be read again.
 pub(super) fn restart(step: &mut Step, why: &str) {
     let now = step.now;
+    let is_fenced = step.state.host.is_fence_current();
     let Some(operation) = step.state.operation.as_mut() else {
         return;
     };
@@ -43,7 +45,7 @@ pub(super) fn restart(step: &mut Step, why: &str) {
                 }
                 // Skipped because its power.off had failed; all others were skipped because there is nothing to do.
                 TaskStatus::Skipped => task.kind == TaskKind::PowerOn,
-                TaskStatus::Confirmed => false,
+                TaskStatus::Confirmed => task.kind == TaskKind::PowerOff && !is_fenced,
             };
             if again {
                 task.status = TaskStatus::Pending;

@@ -1,0 +1,87 @@
+//! Questions to devices outside any operation, asked through a worker.
+
+use std::time::Duration;
+
+use ringfence_bus::{Audience, BusError, CheckRequest, DeviceReply, DeviceRequest, Queue};
+use ringfence_core::{FrozenMethod, Method, Observation, Problems, Resource, device_key};
+use uuid::Uuid;
+
+use crate::{Engine, EngineError};
+
+/// How long a worker may take to validate parameters: an agent's metadata takes about 0.1 s, a busy machine more.
+pub(crate) const VALIDATE_TIMEOUT: Duration = Duration::from_secs(15);
+/// What the way there and back may take beside the device's own time.
+const WAY: Duration = Duration::from_secs(3);
+
+/// What a device showed.
+#[derive(Clone, Debug)]
+pub struct MethodCheck {
+    /// The reading.
+    pub observation: Observation,
+    /// The worker that asked.
+    pub worker: String,
+    /// Milliseconds that it took.
+    pub took_ms: u64,
+}
+
+impl Engine {
+    /// Asks a method's device for its state; nothing is changed. A method whose parameters name the host needs one.
+    pub async fn check_method(&self, id: &str, host: Option<&str>) -> Result<MethodCheck, EngineError> {
+        let method = self.method_of(id).await?;
+        let frozen = match host {
+            Some(host) => FrozenMethod::new(&method, &self.state_of(host).await?.host)?,
+            None => without_host(&method)?,
+        };
+        let budget = Duration::from_secs(u64::from(frozen.times.attempt_timeout_s));
+        let (resource, zone) = (frozen.resource, frozen.zone.clone());
+        let budget_ms = u64::try_from(budget.as_millis()).unwrap_or(u64::MAX);
+        let request = DeviceRequest::Check(CheckRequest { method: frozen, budget_ms });
+        match self.ask_worker(resource, &zone, &request, budget + WAY).await? {
+            DeviceReply::Checked { observation, worker, took_ms } => Ok(MethodCheck { observation, worker, took_ms }),
+            DeviceReply::Failed { detail, worker, .. } => {
+                Err(EngineError::DeviceFailed { detail: format!("{detail} (worker {worker})") })
+            }
+            DeviceReply::Validated { .. } => {
+                Err(EngineError::DeviceFailed { detail: "the worker answered another question".to_owned() })
+            }
+        }
+    }
+
+    pub(crate) async fn ask_worker(
+        &self,
+        resource: Resource,
+        zone: &str,
+        request: &DeviceRequest,
+        timeout: Duration,
+    ) -> Result<DeviceReply, EngineError> {
+        let queue = Queue::Devices { resource, zone: zone.to_owned() };
+        let id = Uuid::new_v4();
+        let message = self.0.keys.seal(id, &Audience::Queue(queue.clone()), request)?;
+        let answer = self.0.bus.request(&queue, &message, timeout).await.map_err(|source| match source {
+            BusError::Unroutable { .. } | BusError::NoAnswer { .. } => {
+                EngineError::NoWorker { resource: resource.as_str(), zone: zone.to_owned(), source }
+            }
+            other => EngineError::Bus(other),
+        })?;
+        Ok(self.0.keys.open(&Audience::Reply(id), &answer)?)
+    }
+}
+
+fn without_host(method: &Method) -> Result<FrozenMethod, Problems> {
+    if let Some((name, _)) = method.parameters.iter().find(|(_, value)| value.contains("${")) {
+        let mut problems = Problems::default();
+        problems.add("host", format!("is missing; parameter {name:?} of the method takes its value from a host"));
+        return Err(problems);
+    }
+    Ok(FrozenMethod {
+        id: method.id,
+        name: method.name.clone(),
+        resource: method.resource,
+        driver: method.driver,
+        device: device_key(method.driver, &method.parameters),
+        parameters: method.parameters.clone(),
+        secrets: method.secrets.clone(),
+        zone: method.zone.clone().unwrap_or_else(|| ringfence_core::DEFAULT_ZONE.to_owned()),
+        times: method.times,
+    })
+}

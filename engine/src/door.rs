@@ -1,0 +1,255 @@
+//! One way to change a host: lock, decide, write, commit, publish.
+
+use std::time::Duration;
+
+use ringfence_core::{
+    Answer, Decision, Dispatch, Effect, HostId, HostState, Input, Operation, ProofKind, Refusal,
+    Timestamp, decide,
+};
+use ringfence_db::{AuditEntry, DbError, NewEvent, OutboxRow, Tx};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::relay::{self, Outgoing};
+use crate::{Context, Engine, EngineError};
+
+/// How often a change is tried again when the database goes away under it. Every input may be decided twice.
+const TRIES: u32 = 5;
+/// The first pause between two tries; it doubles.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+
+/// A change that was committed.
+#[derive(Clone, Debug)]
+pub struct Applied {
+    /// The host and its operation as they are now.
+    pub state: HostState,
+    /// What the one who asked is told.
+    pub answer: Answer,
+}
+
+/// What a claim came to beside its decision.
+pub(crate) enum Claimed {
+    Decided(Applied),
+    DeviceBusy,
+}
+
+impl Engine {
+    /// Decides an input and commits what it changes.
+    pub(crate) async fn apply(&self, host_id: HostId, input: Input, by: &Context) -> Result<Applied, EngineError> {
+        let mut pause = FIRST_PAUSE;
+        for _ in 1..TRIES {
+            match self.try_apply(host_id, input.clone(), by).await {
+                Err(EngineError::Db(error)) if error.is_passing() => {
+                    tracing::warn!(%host_id, error = %error_chain(&error), "the database went away; trying again");
+                    tokio::time::sleep(pause).await;
+                    pause *= 2;
+                }
+                done => return done,
+            }
+        }
+        self.try_apply(host_id, input, by).await
+    }
+
+    async fn try_apply(&self, host_id: HostId, input: Input, by: &Context) -> Result<Applied, EngineError> {
+        match self.try_claim(host_id, input, by, None).await? {
+            Claimed::Decided(applied) => Ok(applied),
+            // Only an input that names a device can find it busy.
+            Claimed::DeviceBusy => Err(EngineError::NotFound { kind: "device", id: host_id.to_string() }),
+        }
+    }
+
+    /// As [`Engine::apply`], once, and takes the device in the same transaction if the claim is granted.
+    pub(crate) async fn try_claim(
+        &self,
+        host_id: HostId,
+        input: Input,
+        by: &Context,
+        device: Option<&Device>,
+    ) -> Result<Claimed, EngineError> {
+        let is_tick = matches!(input, Input::Tick);
+        let releases = if let Input::Result(result) = &input { Some(result.claim.attempt) } else { None };
+        let mut tx = self.0.db.begin().await?;
+        let before = ringfence_db::lock_host(&mut tx, host_id)
+            .await?
+            .ok_or_else(|| EngineError::NotFound { kind: "host", id: host_id.to_string() })?;
+        // Engines' clocks may differ a little; for one host, time never runs backwards.
+        let now = self.0.clock.now().max(before.host.updated_at);
+        let decision = decide(&before, input, now)?;
+        if let (Some(device), Answer::Granted { budget_ms, .. }) = (device, &decision.answer)
+            && !device.take(&mut tx, now, *budget_ms).await?
+        {
+            return Ok(Claimed::DeviceBusy);
+        }
+        if let Some(attempt) = releases {
+            ringfence_db::release_devices(&mut tx, attempt).await?;
+        }
+        let changed = decision.state != before || !decision.effects.is_empty();
+        if !changed && !is_tick && releases.is_none() {
+            return Ok(Claimed::Decided(Applied { state: decision.state, answer: decision.answer }));
+        }
+        let (state, outgoing) = write(&mut tx, &before, decision.clone(), now, by).await?;
+        tx.commit().await?;
+        if !outgoing.is_empty() {
+            self.0.relay.send(outgoing);
+        }
+        if decision.effects.iter().any(|effect| matches!(effect, Effect::Event(_))) {
+            self.0.events_written.notify_one();
+        }
+        Ok(Claimed::Decided(Applied { state, answer: decision.answer }))
+    }
+
+    /// Puts a refused claim or the like on record, outside of any host's transaction.
+    pub(crate) async fn audit_refusal(&self, host_id: HostId, by: &Context, what: &'static str, refusal: &Refusal) {
+        let entry = AuditEntry {
+            at: self.0.clock.now(),
+            actor: by.actor.clone(),
+            origin: by.origin.clone(),
+            request_id: by.request_id.clone(),
+            action: what.to_owned(),
+            target: None,
+            host_id: Some(host_id),
+            detail: json!({ "why": refusal.to_string() }),
+        };
+        if let Err(error) = ringfence_db::append_audit(&mut self.0.db.reader(), &entry).await {
+            tracing::warn!(%host_id, error = %error_chain(&error), what, "a refusal could not be put on record");
+        }
+    }
+}
+
+/// A device that takes one command at a time.
+pub(crate) struct Device {
+    pub key: String,
+    pub attempt: ringfence_core::AttemptId,
+}
+
+impl Device {
+    async fn take(&self, tx: &mut Tx, now: Timestamp, budget_ms: u64) -> Result<bool, DbError> {
+        // The worker has stopped before its budget ends; what it has taken is free again a little later in any case.
+        let until = now + chrono::TimeDelta::milliseconds(i64::try_from(budget_ms).unwrap_or(i64::MAX / 2) + 2_000);
+        ringfence_db::claim_device(tx, &self.key, self.attempt, now, until).await
+    }
+}
+
+/// Writes a decision. The order satisfies the foreign keys: operations, proofs, then the host that rests on them.
+async fn write(
+    tx: &mut Tx,
+    before: &HostState,
+    decision: Decision,
+    now: Timestamp,
+    by: &Context,
+) -> Result<(HostState, Vec<Outgoing>), DbError> {
+    let mut state = decision.state;
+    if let Some(superseded) = &decision.superseded {
+        write_operation(tx, before.operation.as_ref(), superseded).await?;
+    }
+    if let Some(operation) = &state.operation {
+        write_operation(tx, before.operation.as_ref(), operation).await?;
+    }
+    let events = number_events(&mut state, &decision.effects, now);
+    if state.host != before.host {
+        state.host.revision += 1;
+        state.host.updated_at = now;
+    }
+    ringfence_db::update_host(tx, &state.host, fenced_proof(&state), decision.wake_at).await?;
+    ringfence_db::append_events(tx, &events).await?;
+    let mut outgoing = Vec::new();
+    for effect in decision.effects {
+        match effect {
+            Effect::Dispatch(dispatch) => outgoing.push(write_dispatch(tx, *dispatch, now).await?),
+            Effect::Note(note) => {
+                let entry = audit_entry(&state, by, note.action, note.detail, now);
+                ringfence_db::append_audit(tx, &entry).await?;
+            }
+            Effect::Event(event) => {
+                let entry = audit_entry(&state, by, event.kind.as_str(), event.data, now);
+                ringfence_db::append_audit(tx, &entry).await?;
+            }
+        }
+    }
+    Ok((state, outgoing))
+}
+
+async fn write_operation(tx: &mut Tx, before: Option<&Operation>, operation: &Operation) -> Result<(), DbError> {
+    let known = before.filter(|before| before.id == operation.id);
+    match known {
+        Some(known) if known == operation => {}
+        Some(_) => ringfence_db::update_operation(tx, operation).await?,
+        None => {
+            ringfence_db::insert_operation(tx, operation).await?;
+        }
+    }
+    let old = known.map_or(0, |known| known.proofs.len());
+    for proof in operation.proofs.iter().skip(old) {
+        ringfence_db::insert_proof(tx, operation.host_id, proof).await?;
+    }
+    Ok(())
+}
+
+/// One of the proofs of the present fence, if the operation at hand has won it.
+fn fenced_proof(state: &HostState) -> Option<ProofKind> {
+    let fenced = state.host.fenced_generation?;
+    let operation = state.operation.as_ref().filter(|operation| operation.generation == fenced)?;
+    operation.proofs.first().map(|proof| proof.kind)
+}
+
+fn number_events(state: &mut HostState, effects: &[Effect], now: Timestamp) -> Vec<NewEvent> {
+    let mut events = Vec::new();
+    for effect in effects {
+        let Effect::Event(event) = effect else { continue };
+        state.host.event_sequence += 1;
+        events.push(NewEvent {
+            id: Uuid::new_v4(),
+            host_id: state.host.id,
+            host: state.host.name.clone(),
+            segment_id: state.host.segment_id,
+            host_sequence: state.host.event_sequence,
+            kind: event.kind,
+            generation: state.host.generation,
+            occurred_at: now,
+            data: event.data.clone(),
+        });
+    }
+    events
+}
+
+async fn write_dispatch(tx: &mut Tx, dispatch: Dispatch, now: Timestamp) -> Result<Outgoing, DbError> {
+    let outgoing = Outgoing::new(dispatch);
+    let row = OutboxRow {
+        id: outgoing.id,
+        resource: outgoing.task.kind.resource().as_str().to_owned(),
+        zone: outgoing.task.method.zone.clone(),
+        payload: serde_json::to_value(&outgoing.task).unwrap_or(Value::Null),
+        trace: outgoing.trace.clone(),
+        available_at: now + relay::HEAD_START,
+        expires_at: outgoing.claim_by,
+        tries: 0,
+    };
+    ringfence_db::append_outbox(tx, &row).await?;
+    Ok(outgoing)
+}
+
+fn audit_entry(state: &HostState, by: &Context, action: &str, detail: Value, now: Timestamp) -> AuditEntry {
+    AuditEntry {
+        at: now,
+        actor: by.actor.clone(),
+        origin: by.origin.clone(),
+        request_id: by.request_id.clone(),
+        action: action.to_owned(),
+        target: Some(state.host.name.clone()),
+        host_id: Some(state.host.id),
+        detail,
+    }
+}
+
+
+/// An error with its sources, for a log line.
+pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

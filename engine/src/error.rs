@@ -1,0 +1,87 @@
+//! What can go wrong at the write door.
+
+use ringfence_bus::BusError;
+use ringfence_core::{Problems, Refusal};
+use ringfence_db::DbError;
+
+/// Why a change was not made. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// There is no such thing.
+    #[error("there is no {kind} {id:?}")]
+    NotFound {
+        /// host, segment, method, plan or operation.
+        kind: &'static str,
+        /// What was asked for.
+        id: String,
+    },
+    /// The rules say no.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// What was given is wrong.
+    #[error("{0}")]
+    Invalid(#[from] Problems),
+    /// The name (or the plan's scope) is taken.
+    #[error("{0}")]
+    Duplicate(String),
+    /// It was changed since it was read.
+    #[error("it was changed since it was read: it is at revision {current}, not {given}")]
+    Changed {
+        /// What was named.
+        given: u64,
+        /// What it is.
+        current: u64,
+    },
+    /// It cannot be removed while something needs it.
+    #[error("{0}")]
+    InUse(String),
+    /// No plan is found for the host.
+    #[error("no plan applies to host {host:?}: none for the host, its type or by default")]
+    PlanMissing {
+        /// The host's name.
+        host: String,
+    },
+    /// The plan cannot be carried out for the host.
+    #[error("plan {plan:?} cannot be carried out for host {host:?}: {problems}")]
+    PlanBroken {
+        /// The plan's name.
+        plan: String,
+        /// The host's name.
+        host: String,
+        /// Why.
+        problems: Problems,
+    },
+    /// Nobody serves the zone.
+    #[error("no worker for {resource} in zone {zone:?} answered; start one there, or name another zone")]
+    NoWorker {
+        /// What it would act on.
+        resource: &'static str,
+        /// The zone.
+        zone: String,
+        /// What the bus saw.
+        #[source]
+        source: BusError,
+    },
+    /// The device could not be asked.
+    #[error("the device could not be asked: {detail}")]
+    DeviceFailed {
+        /// Why, in the worker's words.
+        detail: String,
+    },
+    /// The database failed.
+    #[error(transparent)]
+    Db(#[from] DbError),
+    /// The bus failed.
+    #[error(transparent)]
+    Bus(#[from] BusError),
+}
+
+impl EngineError {
+    /// A unique value that is taken is a conflict, not a fault.
+    pub(crate) fn or_duplicate(error: DbError, text: impl FnOnce() -> String) -> Self {
+        match error {
+            DbError::Constraint { is_duplicate: true, .. } => Self::Duplicate(text()),
+            other => Self::Db(other),
+        }
+    }
+}

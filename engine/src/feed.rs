@@ -1,0 +1,164 @@
+//! The feed of events: one reader of the table per process, any number of listeners.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use ringfence_core::HostId;
+use ringfence_db::EventRow;
+use tokio::sync::{Notify, broadcast};
+use tokio_util::sync::CancellationToken;
+
+use crate::door::error_chain;
+use crate::{Engine, EngineError};
+
+/// Events kept for listeners that are a little behind; one that is further behind reads the table.
+const KEPT: usize = 4096;
+/// Events that one look at the table reads.
+const READ_AT_ONCE: u32 = 500;
+/// How long to wait before listening for announcements is tried again.
+const LISTEN_AGAIN_AFTER: Duration = Duration::from_secs(2);
+
+/// An event, shared by all listeners.
+pub type FeedItem = Arc<EventRow>;
+
+/// The feed.
+pub struct Feed {
+    sender: broadcast::Sender<FeedItem>,
+    wake: Notify,
+    read_up_to: AtomicU64,
+}
+
+impl Feed {
+    pub(crate) fn new() -> Self {
+        Self { sender: broadcast::channel(KEPT).0, wake: Notify::new(), read_up_to: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn nudge(&self) {
+        self.wake.notify_one();
+    }
+}
+
+/// A listener: every event after a number, in order, without gap or double.
+pub struct Subscription {
+    engine: Engine,
+    live: broadcast::Receiver<FeedItem>,
+    after: u64,
+    host_id: Option<HostId>,
+    backlog: std::collections::VecDeque<FeedItem>,
+    /// Whether the table has to be read before the live events can be believed to follow without a gap.
+    is_behind: bool,
+}
+
+impl Engine {
+    /// Listens to everything with a number above `after`, of one host or of all.
+    #[must_use]
+    pub fn subscribe(&self, after: u64, host_id: Option<HostId>) -> Subscription {
+        Subscription {
+            engine: self.clone(),
+            live: self.0.feed.sender.subscribe(),
+            after,
+            host_id,
+            backlog: std::collections::VecDeque::new(),
+            is_behind: true,
+        }
+    }
+}
+
+impl Subscription {
+    /// The next event. Ends with an error only if the database cannot be read; calling again goes on where it was.
+    pub async fn next(&mut self) -> Result<FeedItem, EngineError> {
+        loop {
+            if let Some(item) = self.backlog.pop_front() {
+                self.after = item.sequence;
+                return Ok(item);
+            }
+            if self.is_behind {
+                self.read_backlog().await?;
+                continue;
+            }
+            match self.live.recv().await {
+                Ok(item) if item.sequence <= self.after => {}
+                Ok(item) => {
+                    self.after = item.sequence;
+                    if self.host_id.is_none_or(|id| id == item.event.host_id) {
+                        return Ok(item);
+                    }
+                }
+                Err(broadcast::error::RecvError::Lagged(_)) => self.is_behind = true,
+                // The sender lives as long as the engine, which this holds.
+                Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
+            }
+        }
+    }
+
+    async fn read_backlog(&mut self) -> Result<(), EngineError> {
+        let mut reader = self.engine.0.db.reader();
+        let rows = ringfence_db::events_after(&mut reader, self.after, self.host_id, READ_AT_ONCE).await?;
+        self.is_behind = rows.len() == READ_AT_ONCE as usize;
+        self.backlog.extend(rows.into_iter().map(Arc::new));
+        Ok(())
+    }
+}
+
+/// Reads new events and passes them on.
+pub(crate) async fn follow(engine: Engine, stop: CancellationToken) {
+    let feed = &engine.0.feed;
+    let mut after = loop {
+        match ringfence_db::last_sequence(&mut engine.0.db.reader()).await {
+            Ok(last) => break last,
+            Err(error) => tracing::warn!(error = %error_chain(&error), "the events cannot be read yet"),
+        }
+        if !crate::reconcile::pause(&stop, LISTEN_AGAIN_AFTER).await {
+            return;
+        }
+    };
+    loop {
+        match ringfence_db::events_after(&mut engine.0.db.reader(), after, None, READ_AT_ONCE).await {
+            Ok(rows) => {
+                let more = rows.len() == READ_AT_ONCE as usize;
+                for row in rows {
+                    after = row.sequence;
+                    // Nobody listening is no error.
+                    let _ = feed.sender.send(Arc::new(row));
+                }
+                feed.read_up_to.store(after, Ordering::Relaxed);
+                if more {
+                    continue;
+                }
+            }
+            Err(error) => tracing::warn!(error = %error_chain(&error), "the events could not be read"),
+        }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = feed.wake.notified() => {}
+            () = tokio::time::sleep(engine.0.config.feed_every) => {}
+        }
+    }
+}
+
+/// Hears of events that other processes have numbered. It only shortens the wait: without it the table is looked at regularly.
+pub(crate) async fn listen(engine: Engine, stop: CancellationToken) {
+    loop {
+        match engine.0.db.announcements().await {
+            Ok(None) => return,
+            Ok(Some(mut announcements)) => loop {
+                let heard = tokio::select! {
+                    () = stop.cancelled() => return,
+                    heard = announcements.next() => heard,
+                };
+                match heard {
+                    Ok(()) => engine.0.feed.nudge(),
+                    Err(error) => {
+                        tracing::debug!(error = %error_chain(&error), "announcements of events are not heard");
+                        break;
+                    }
+                }
+            },
+            Err(error) => tracing::debug!(error = %error_chain(&error), "announcements of events are not heard"),
+        }
+        if !crate::reconcile::pause(&stop, LISTEN_AGAIN_AFTER).await {
+            return;
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Claims and results from workers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringfence_bus::{Audience, BusError, ClaimReply, ClaimRequest, Delivery, Queue};
+use ringfence_core::{Answer, Claim, Input, TaskResult};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::door::{Claimed, Device, error_chain};
+use crate::{Context, Engine, EngineError};
+
+/// Milliseconds after which a worker asks again for a device that is busy.
+const BUSY_RETRY_MS: u64 = 250;
+/// How long to wait before serving a queue is tried again.
+const SERVE_AGAIN_AFTER: Duration = Duration::from_secs(1);
+
+/// Answers claims and signs of life until it is stopped.
+pub(crate) async fn claims(engine: Engine, stop: CancellationToken) {
+    serve(engine, Queue::Claims, stop, |engine, delivery| async move { answer_claim(&engine, delivery).await }).await;
+}
+
+/// Takes results until it is stopped.
+pub(crate) async fn results(engine: Engine, stop: CancellationToken) {
+    serve(engine, Queue::Results, stop, |engine, delivery| async move { take_result(&engine, delivery).await }).await;
+}
+
+async fn serve<F, D>(engine: Engine, queue: Queue, stop: CancellationToken, deal: D)
+where
+    D: Fn(Engine, Delivery) -> F + Send + Sync + 'static,
+    F: Future<Output = ()> + Send + 'static,
+{
+    let prefetch = engine.0.config.prefetch;
+    let at_once = Arc::new(Semaphore::new(usize::from(prefetch)));
+    while !stop.is_cancelled() {
+        let mut deliveries = match engine.0.bus.consume(&queue, prefetch).await {
+            Ok(deliveries) => deliveries,
+            Err(error) => {
+                tracing::warn!(%queue, error = %error_chain(&error), "the queue cannot be served yet");
+                pause(&stop).await;
+                continue;
+            }
+        };
+        loop {
+            let delivery = tokio::select! {
+                () = stop.cancelled() => None,
+                delivery = deliveries.recv() => delivery,
+            };
+            let Some(delivery) = delivery else { break };
+            let Ok(permit) = Arc::clone(&at_once).acquire_owned().await else { return };
+            let work = deal(engine.clone(), delivery);
+            tokio::spawn(async move {
+                work.await;
+                drop(permit);
+            });
+        }
+        if !stop.is_cancelled() {
+            pause(&stop).await;
+        }
+    }
+    // What is being dealt with is finished before the loop counts as stopped.
+    let _ = at_once.acquire_many(u32::from(prefetch)).await;
+}
+
+async fn pause(stop: &CancellationToken) {
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = tokio::time::sleep(SERVE_AGAIN_AFTER) => {}
+    }
+}
+
+async fn answer_claim(engine: &Engine, delivery: Delivery) {
+    let Delivery { message, reply_to, settle, .. } = delivery;
+    let request: ClaimRequest = match engine.0.keys.open(&Audience::Queue(Queue::Claims), &message) {
+        Ok(request) => request,
+        Err(error) => return refuse_unread(error, settle).await,
+    };
+    let reply = match decide_claim(engine, request).await {
+        Ok(reply) => reply,
+        Err(error) => {
+            // The worker asks again, or another one does; an answer that is not known must not be made up.
+            tracing::warn!(error = %error_chain(&error), "a claim could not be decided");
+            settle_quietly(settle.ack().await);
+            return;
+        }
+    };
+    if let Some(to) = reply_to {
+        let audience = Audience::Reply(message.id);
+        let sent = match engine.0.keys.seal(Uuid::new_v4(), &audience, &reply) {
+            Ok(answer) => engine.0.bus.respond(&to, &message, &answer).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = sent {
+            tracing::warn!(error = %error_chain(&error), "a claim could not be answered; the worker will ask again");
+        }
+    }
+    settle_quietly(settle.ack().await);
+}
+
+async fn decide_claim(engine: &Engine, request: ClaimRequest) -> Result<ClaimReply, EngineError> {
+    let (claim, is_new) = match request {
+        ClaimRequest::Claim(claim) => (claim, true),
+        ClaimRequest::Renew(claim) => (claim, false),
+    };
+    let by = Context::own(&claim.worker);
+    let host_id = claim.host_id;
+    let decided = if is_new {
+        engine.claim(claim, &by).await
+    } else {
+        engine.apply(host_id, Input::Renew(claim), &by).await.map(Claimed::Decided)
+    };
+    match decided {
+        Ok(Claimed::DeviceBusy) => Ok(ClaimReply::Busy { retry_after_ms: BUSY_RETRY_MS }),
+        Ok(Claimed::Decided(applied)) => Ok(reply(applied.answer)),
+        Err(EngineError::Refused(refusal)) => {
+            engine.audit_refusal(host_id, &by, "claim.refused", &refusal).await;
+            Ok(ClaimReply::Refused { why: refusal.to_string() })
+        }
+        Err(EngineError::NotFound { .. }) => Ok(ClaimReply::Refused { why: "there is no such host".to_owned() }),
+        Err(other) => Err(other),
+    }
+}
+
+fn reply(answer: Answer) -> ClaimReply {
+    match answer {
+        Answer::Granted { budget_ms, lease_ms } => ClaimReply::Granted { budget_ms, lease_ms },
+        Answer::Done | Answer::AlreadySo | Answer::Started(_) | Answer::Joined(_) | Answer::Ignored(_) => {
+            ClaimReply::Refused { why: "it was not granted".to_owned() }
+        }
+    }
+}
+
+impl Engine {
+    /// Decides a claim, and takes the attempt's device with it.
+    async fn claim(&self, claim: Claim, by: &Context) -> Result<Claimed, EngineError> {
+        let state = ringfence_db::load_state(&mut self.0.db.reader(), &claim.host_id.to_string()).await?;
+        let device = state.and_then(|state| {
+            let operation = state.operation?;
+            let (task, attempt) = operation.find(claim.attempt)?;
+            let method = task.levels.get(attempt.level)?.iter().find(|method| method.id == attempt.method_id)?;
+            Some(Device { key: method.device.clone()?, attempt: claim.attempt })
+        });
+        let claimed = self.try_claim(claim.host_id, Input::Claim(claim.clone()), by, device.as_ref()).await?;
+        if let Claimed::DeviceBusy = claimed {
+            self.apply(claim.host_id, Input::DeviceBusy(claim), by).await?;
+        }
+        Ok(claimed)
+    }
+}
+
+async fn take_result(engine: &Engine, delivery: Delivery) {
+    let Delivery { message, settle, .. } = delivery;
+    let result: TaskResult = match engine.0.keys.open(&Audience::Queue(Queue::Results), &message) {
+        Ok(result) => result,
+        Err(error) => return refuse_unread(error, settle).await,
+    };
+    let by = Context::own(&result.claim.worker);
+    let (host_id, attempt) = (result.claim.host_id, result.claim.attempt);
+    match engine.apply(host_id, Input::Result(result), &by).await {
+        Ok(applied) => {
+            if let Answer::Ignored(why) = applied.answer {
+                tracing::info!(%host_id, %attempt, why, "a result changes nothing");
+            }
+            settle_quietly(settle.ack().await);
+        }
+        Err(EngineError::Refused(refusal)) => {
+            engine.audit_refusal(host_id, &by, "result.refused", &refusal).await;
+            settle_quietly(settle.ack().await);
+        }
+        Err(EngineError::NotFound { .. }) => settle_quietly(settle.ack().await),
+        Err(error) => {
+            tracing::warn!(%host_id, %attempt, error = %error_chain(&error), "a result could not be taken; it comes again");
+            settle_quietly(settle.requeue().await);
+        }
+    }
+}
+
+async fn refuse_unread(error: BusError, settle: Box<dyn ringfence_bus::Settle>) {
+    tracing::warn!(error = %error_chain(&error), "a message was refused unread");
+    settle_quietly(settle.reject().await);
+}
+
+/// A delivery that cannot be settled comes again, which every input allows for.
+fn settle_quietly(settled: Result<(), BusError>) {
+    if let Err(error) = settled {
+        tracing::debug!(error = %error_chain(&error), "a delivery could not be settled and will come again");
+    }
+}

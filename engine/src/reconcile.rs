@@ -1,0 +1,119 @@
+//! Passes that take no input and find by themselves what has become due.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream;
+use ringfence_core::{HostId, Input};
+use tokio_util::sync::CancellationToken;
+
+use crate::door::error_chain;
+use crate::{Context, Engine, EngineError};
+
+/// Hosts that one look for due hosts takes.
+const DUE_AT_ONCE: u32 = 256;
+/// Due hosts that are decided side by side.
+const SIDE_BY_SIDE: usize = 8;
+/// Between two looks for operations that nothing would ever wake.
+const STRANDED_EVERY: Duration = Duration::from_secs(30);
+/// Between two comparisons with the database's clock.
+const FOLLOW_EVERY: Duration = Duration::from_secs(10);
+/// Between two looks for events without a number where nothing has announced any.
+const NUMBER_EVERY: Duration = Duration::from_secs(1);
+
+/// Ticks the hosts whose time has come.
+pub(crate) async fn tick(engine: Engine, stop: CancellationToken) {
+    let every = engine.0.config.tick_every;
+    while pause(&stop, every).await {
+        if let Err(error) = tick_due(&engine).await {
+            tracing::warn!(error = %error_chain(&error), "due hosts could not be looked for");
+        }
+    }
+}
+
+async fn tick_due(engine: &Engine) -> Result<(), EngineError> {
+    loop {
+        let now = engine.0.clock.now();
+        let due = ringfence_db::due_hosts(&mut engine.0.db.reader(), now, DUE_AT_ONCE).await?;
+        let is_last = due.len() < DUE_AT_ONCE as usize;
+        tick_all(engine, due).await;
+        if is_last {
+            return Ok(());
+        }
+    }
+}
+
+async fn tick_all(engine: &Engine, hosts: Vec<HostId>) {
+    stream::iter(hosts)
+        .for_each_concurrent(SIDE_BY_SIDE, |host_id| async move {
+            let by = Context::own("ringfence");
+            match engine.apply(host_id, Input::Tick, &by).await {
+                Ok(_) | Err(EngineError::NotFound { .. }) => {}
+                Err(error) => tracing::warn!(%host_id, error = %error_chain(&error), "a due host could not be ticked"),
+            }
+        })
+        .await;
+}
+
+/// Belt and braces: a running operation always says when it wants to be woken; should one ever not, it is found here.
+pub(crate) async fn find_stranded(engine: Engine, stop: CancellationToken) {
+    loop {
+        match ringfence_db::stranded_hosts(&mut engine.0.db.reader(), DUE_AT_ONCE).await {
+            Ok(hosts) => tick_all(&engine, hosts).await,
+            Err(error) => tracing::warn!(error = %error_chain(&error), "stranded operations could not be looked for"),
+        }
+        if !pause(&stop, STRANDED_EVERY).await {
+            return;
+        }
+    }
+}
+
+/// Publishes what a process that died, or a broker that was away, has left in the outbox.
+pub(crate) async fn sweep_outbox(engine: Engine, stop: CancellationToken) {
+    let every = engine.0.config.sweep_every;
+    while pause(&stop, every).await {
+        if let Err(error) = engine.0.relay.sweep().await {
+            tracing::warn!(error = %error_chain(&error), "the outbox could not be swept");
+        }
+    }
+}
+
+/// Numbers committed events, at once when this process has written some.
+pub(crate) async fn number_events(engine: Engine, stop: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = engine.0.events_written.notified() => {}
+            () = tokio::time::sleep(NUMBER_EVERY) => {}
+        }
+        loop {
+            match ringfence_db::number_events(&engine.0.db).await {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::warn!(error = %error_chain(&error), "events could not be numbered");
+                    break;
+                }
+            }
+        }
+        engine.0.feed.nudge();
+    }
+}
+
+/// Keeps the engine's clock with the database's.
+pub(crate) async fn follow_clock(engine: Engine, stop: CancellationToken) {
+    while pause(&stop, FOLLOW_EVERY).await {
+        match engine.0.db.now().await {
+            Ok(now) => engine.0.clock.follow(now),
+            Err(error) => tracing::debug!(error = %error_chain(&error), "the database's clock could not be read"),
+        }
+    }
+}
+
+/// Waits; `false` if the loop has to stop.
+pub(crate) async fn pause(stop: &CancellationToken, time: Duration) -> bool {
+    tokio::select! {
+        () = stop.cancelled() => false,
+        () = tokio::time::sleep(time) => true,
+    }
+}

@@ -1,0 +1,185 @@
+//! Publishes what was committed.
+//!
+//! Whoever commits a message publishes it at once, without a look at the table; the row is there for the case that this process dies
+//! or the broker is away, and is removed a little later together with others.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use ringfence_bus::{Audience, Bus, BusError, Keys, Queue, TaskMessage};
+use ringfence_core::{Dispatch, Resource, Timestamp};
+use ringfence_db::{Database, OutboxRow};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::clock::Clock;
+use crate::door::error_chain;
+use crate::{Engine, EngineError};
+
+/// For so long after the commit only the process that wrote a message publishes it.
+pub(crate) const HEAD_START: TimeDelta = TimeDelta::milliseconds(2_000);
+/// After a failure a message is left alone for so long.
+const PAUSE_AFTER_FAILURE: TimeDelta = TimeDelta::milliseconds(500);
+/// Messages that one sweep takes.
+const SWEPT_AT_ONCE: u32 = 256;
+/// Published messages whose rows are removed together.
+const CLEARED_AT_ONCE: usize = 256;
+/// Published messages whose rows wait to be removed; beyond that the sweep finds them, and they are published twice, which does no harm.
+const CLEAR_QUEUE: usize = 65_536;
+/// How long rows of published messages wait for company.
+const CLEAR_EVERY: Duration = Duration::from_millis(100);
+
+/// A message on its way.
+#[derive(Clone, Debug)]
+pub(crate) struct Outgoing {
+    pub id: Uuid,
+    pub task: TaskMessage,
+    pub trace: Option<String>,
+    pub claim_by: Timestamp,
+}
+
+impl Outgoing {
+    pub fn new(dispatch: Dispatch) -> Self {
+        // W3C Trace Context: the operation is the trace, the attempt the span.
+        let trace = format!(
+            "00-{}-{:016x}-01",
+            dispatch.attempt.operation_id.0.simple(),
+            u64::from(dispatch.attempt.number)
+        );
+        Self {
+            id: Uuid::new_v4(),
+            trace: Some(trace),
+            claim_by: dispatch.claim_by,
+            task: TaskMessage {
+                host_id: dispatch.host_id,
+                host: dispatch.host,
+                attempt: dispatch.attempt,
+                generation: dispatch.generation,
+                kind: dispatch.kind,
+                method: dispatch.method,
+            },
+        }
+    }
+
+    fn queue(&self) -> Queue {
+        Queue::Tasks { resource: self.task.kind.resource(), zone: self.task.method.zone.clone() }
+    }
+}
+
+/// Publishes messages and remembers which rows can go.
+#[derive(Clone)]
+pub(crate) struct Relay {
+    db: Database,
+    bus: Arc<dyn Bus>,
+    keys: Keys,
+    clock: Clock,
+    published: mpsc::Sender<Uuid>,
+    to_clear: Arc<tokio::sync::Mutex<mpsc::Receiver<Uuid>>>,
+}
+
+impl Relay {
+    pub fn new(db: Database, bus: Arc<dyn Bus>, keys: Keys, clock: Clock) -> Self {
+        let (published, to_clear) = mpsc::channel(CLEAR_QUEUE);
+        Self { db, bus, keys, clock, published, to_clear: Arc::new(tokio::sync::Mutex::new(to_clear)) }
+    }
+
+    /// Publishes in the background; a failure leaves the row for the sweep.
+    pub fn send(&self, outgoing: Vec<Outgoing>) {
+        for message in outgoing {
+            let relay = self.clone();
+            tokio::spawn(async move {
+                if let Err(error) = relay.publish(&message).await {
+                    tracing::warn!(
+                        host = message.task.host, attempt = %message.task.attempt, error = %error_chain(&error),
+                        "a task could not be published; it will be tried again until {}", message.claim_by
+                    );
+                }
+            });
+        }
+    }
+
+    async fn publish(&self, message: &Outgoing) -> Result<(), BusError> {
+        let queue = message.queue();
+        let mut sealed = self.keys.seal(message.id, &Audience::Queue(queue.clone()), &message.task)?;
+        sealed.trace.clone_from(&message.trace);
+        self.bus.publish(&queue, &sealed).await?;
+        // A full queue costs a second delivery, not a message.
+        let _ = self.published.try_send(message.id);
+        Ok(())
+    }
+
+    /// Publishes what others have left behind; returns how many messages it took.
+    pub async fn sweep(&self) -> Result<usize, EngineError> {
+        let now = self.clock.now();
+        let rows = ringfence_db::take_outbox(&self.db, now, now + HEAD_START, SWEPT_AT_ONCE).await?;
+        let taken = rows.len();
+        let mut gone = Vec::new();
+        let mut failed = Vec::new();
+        for row in rows {
+            match self.republish(&row, now).await {
+                Ok(()) => gone.push(row.id),
+                Err(error) => {
+                    tracing::warn!(tries = row.tries, zone = row.zone, error = %error_chain(&error),
+                        "a task could not be published");
+                    failed.push(row.id);
+                }
+            }
+        }
+        if !gone.is_empty() {
+            ringfence_db::delete_outbox(&mut self.db.reader(), gone).await?;
+        }
+        if !failed.is_empty() {
+            ringfence_db::postpone_outbox(&mut self.db.reader(), failed, now + PAUSE_AFTER_FAILURE).await?;
+        }
+        Ok(taken)
+    }
+
+    /// A message whose attempt nobody may claim any more is dropped: the attempt has been given up by its own time.
+    async fn republish(&self, row: &OutboxRow, now: Timestamp) -> Result<(), BusError> {
+        if row.expires_at <= now {
+            return Ok(());
+        }
+        let unreadable = |source| BusError::Unreadable { kind: "outbox".to_owned(), wanted: "task", source };
+        let task: TaskMessage = serde_json::from_value(row.payload.clone()).map_err(|e| unreadable(Some(e)))?;
+        let is_known = Resource::ALL.iter().any(|resource| resource.as_str() == row.resource);
+        if !is_known {
+            return Err(unreadable(None));
+        }
+        self.publish(&Outgoing { id: row.id, task, trace: row.trace.clone(), claim_by: row.expires_at }).await
+    }
+}
+
+/// Removes the rows of published messages, many at a time.
+pub(crate) async fn clear(engine: Engine, stop: CancellationToken) {
+    let relay = engine.0.relay.clone();
+    let mut to_clear = relay.to_clear.lock().await;
+    let mut ids = Vec::new();
+    loop {
+        let stopping = tokio::select! {
+            () = stop.cancelled() => true,
+            () = tokio::time::sleep(CLEAR_EVERY) => false,
+        };
+        while let Ok(id) = to_clear.try_recv() {
+            ids.push(id);
+            if ids.len() == CLEARED_AT_ONCE {
+                remove(&relay.db, &mut ids).await;
+            }
+        }
+        remove(&relay.db, &mut ids).await;
+        if stopping {
+            return;
+        }
+    }
+}
+
+async fn remove(db: &Database, ids: &mut Vec<Uuid>) {
+    let ids = std::mem::take(ids);
+    if ids.is_empty() {
+        return;
+    }
+    if let Err(error) = ringfence_db::delete_outbox(&mut db.reader(), ids).await {
+        tracing::warn!(error = %error_chain(&error), "published messages stay in the outbox and will be published again");
+    }
+}

@@ -1,0 +1,221 @@
+//! What the API asks of a host.
+
+use std::collections::BTreeSet;
+
+use ringfence_core::{
+    Answer, Boot, FailureState, FrozenPlan, Generation, Host, HostId, HostState, Input, Operation, OperationId,
+    OperationKind, Plan, Problems, SufficientSet, Timestamp, default_sufficient_sets, resolve, validate_reason,
+};
+use uuid::Uuid;
+
+use crate::door::Applied;
+use crate::{Context, Engine, EngineError};
+
+/// The furthest into the future, in seconds, that an observer's clock may be before its report is refused.
+const MAX_AHEAD_S: i64 = 300;
+/// The longest name of an observer, and the longest boot id.
+const MAX_SOURCE_CHARS: usize = 255;
+
+/// What a request to fence, rejoin or confirm came to.
+#[derive(Clone, Debug)]
+pub enum Operated {
+    /// It is so already.
+    Already(Box<HostState>),
+    /// An operation began.
+    Started(OperationId),
+    /// One that does it was running.
+    Joined(OperationId),
+}
+
+/// What an observer saw.
+#[derive(Clone, Debug)]
+pub struct FailureReport {
+    /// The state.
+    pub state: FailureState,
+    /// The observer.
+    pub source: String,
+    /// When it saw it.
+    pub observed_at: Timestamp,
+    /// The id of the host's present boot.
+    pub boot_id: Option<String>,
+    /// When the host says it booted.
+    pub booted_at: Option<Timestamp>,
+}
+
+impl Engine {
+    /// Fences a host.
+    pub async fn fence(&self, host: &str, reason: &str, by: &Context) -> Result<Operated, EngineError> {
+        validate_reason(reason)?;
+        let state = self.state_of(host).await?;
+        if state.host.is_fence_current() && state.operation.as_ref().is_none_or(|o| o.kind == OperationKind::Fence) {
+            return Ok(Operated::Already(Box::new(state)));
+        }
+        if let Some(live) = state.operation.as_ref().filter(|o| o.kind == OperationKind::Fence) {
+            return Ok(Operated::Joined(live.id));
+        }
+        let plan = self.plan_of(&state).await?;
+        let input = Input::Fence {
+            operation_id: OperationId(Uuid::new_v4()),
+            plan,
+            reason: reason.to_owned(),
+            actor: by.actor(),
+        };
+        Ok(operated(self.apply(state.host.id, input, by).await?))
+    }
+
+    /// Takes a person's word that a host was fenced by hand.
+    pub async fn confirm(
+        &self,
+        host: &str,
+        generation: Generation,
+        reason: &str,
+        override_up: bool,
+        by: &Context,
+    ) -> Result<Applied, EngineError> {
+        validate_reason(reason)?;
+        let state = self.state_of(host).await?;
+        let input = Input::Confirm {
+            operation_id: OperationId(Uuid::new_v4()),
+            generation,
+            reason: reason.to_owned(),
+            actor: by.actor(),
+            override_up,
+            sufficient_sets: self.sufficient_sets_of(&state.host).await?,
+        };
+        self.apply(state.host.id, input, by).await
+    }
+
+    /// Takes a host back.
+    pub async fn rejoin(
+        &self,
+        host: &str,
+        reason: &str,
+        boot_confirmed: bool,
+        by: &Context,
+    ) -> Result<Operated, EngineError> {
+        validate_reason(reason)?;
+        let state = self.state_of(host).await?;
+        let input = Input::Rejoin {
+            operation_id: OperationId(Uuid::new_v4()),
+            reason: reason.to_owned(),
+            actor: by.actor(),
+            boot_confirmed,
+        };
+        Ok(operated(self.apply(state.host.id, input, by).await?))
+    }
+
+    /// Stops an operation.
+    pub async fn cancel(&self, operation: Uuid, reason: &str, by: &Context) -> Result<Operation, EngineError> {
+        validate_reason(reason)?;
+        let known = self.operation_of(operation).await?;
+        let input = Input::Cancel { operation_id: known.id, reason: reason.to_owned(), actor: by.actor() };
+        let applied = self.apply(known.host_id, input, by).await?;
+        Ok(applied.state.operation.unwrap_or(known))
+    }
+
+    /// Tries again what failed in an operation that waits for an operator.
+    pub async fn retry(&self, operation: Uuid, reason: &str, by: &Context) -> Result<Operation, EngineError> {
+        validate_reason(reason)?;
+        let known = self.operation_of(operation).await?;
+        let input = Input::Retry { operation_id: known.id, reason: reason.to_owned(), actor: by.actor() };
+        let applied = self.apply(known.host_id, input, by).await?;
+        Ok(applied.state.operation.unwrap_or(known))
+    }
+
+    /// Takes down what an observer saw.
+    pub async fn report_failure_state(
+        &self,
+        host: &str,
+        report: FailureReport,
+        by: &Context,
+    ) -> Result<HostState, EngineError> {
+        self.check_report(&report)?;
+        let id = self.host_id_of(host).await?;
+        let boot = (report.boot_id.is_some() || report.booted_at.is_some()).then_some(Boot {
+            id: report.boot_id,
+            booted_at: report.booted_at,
+            observed_at: report.observed_at,
+        });
+        let input = Input::FailureState {
+            operation_id: OperationId(Uuid::new_v4()),
+            state: report.state,
+            source: report.source,
+            observed_at: report.observed_at,
+            boot,
+        };
+        Ok(self.apply(id, input, by).await?.state)
+    }
+
+    fn check_report(&self, report: &FailureReport) -> Result<(), Problems> {
+        let mut problems = Problems::default();
+        for (field, text) in [("source", Some(&report.source)), ("boot_id", report.boot_id.as_ref())] {
+            let Some(text) = text else { continue };
+            if text.is_empty() || text.chars().count() > MAX_SOURCE_CHARS || text.chars().any(char::is_control) {
+                problems.add(field, format!("1 to {MAX_SOURCE_CHARS} characters of plain text are allowed"));
+            }
+        }
+        let ahead_s = (report.observed_at - self.0.clock.now()).num_seconds();
+        if ahead_s > MAX_AHEAD_S {
+            problems.add(
+                "observed_at",
+                format!("is {}, {ahead_s} s ahead of this service's clock; at most {MAX_AHEAD_S} s are allowed", report.observed_at),
+            );
+        }
+        problems.into_result()
+    }
+
+    pub(crate) async fn state_of(&self, host: &str) -> Result<HostState, EngineError> {
+        ringfence_db::load_state(&mut self.0.db.reader(), host)
+            .await?
+            .ok_or_else(|| EngineError::NotFound { kind: "host", id: host.to_owned() })
+    }
+
+    async fn host_id_of(&self, host: &str) -> Result<HostId, EngineError> {
+        match Uuid::parse_str(host) {
+            Ok(id) => Ok(HostId(id)),
+            Err(_) => Ok(self.state_of(host).await?.host.id),
+        }
+    }
+
+    async fn operation_of(&self, id: Uuid) -> Result<Operation, EngineError> {
+        ringfence_db::operation(&mut self.0.db.reader(), id)
+            .await?
+            .ok_or_else(|| EngineError::NotFound { kind: "operation", id: id.to_string() })
+    }
+
+    /// The plan for a host, with everything filled in.
+    async fn plan_of(&self, state: &HostState) -> Result<FrozenPlan, EngineError> {
+        let host = &state.host;
+        let mut reader = self.0.db.reader();
+        let plan = ringfence_db::plan_for(&mut reader, &host.name, host.host_type.as_deref())
+            .await?
+            .ok_or_else(|| EngineError::PlanMissing { host: host.name.clone() })?;
+        let methods = ringfence_db::methods_by_name(&mut reader, method_names(&plan)).await?;
+        resolve(&plan, &methods, host).map_err(|problems| EngineError::PlanBroken {
+            plan: plan.name.clone(),
+            host: host.name.clone(),
+            problems,
+        })
+    }
+
+    async fn sufficient_sets_of(&self, host: &Host) -> Result<Vec<SufficientSet>, EngineError> {
+        let plan = ringfence_db::plan_for(&mut self.0.db.reader(), &host.name, host.host_type.as_deref()).await?;
+        Ok(plan.map_or_else(default_sufficient_sets, |plan| plan.sufficient_sets))
+    }
+}
+
+/// The names of all methods that a plan uses.
+pub(crate) fn method_names(plan: &Plan) -> BTreeSet<String> {
+    let tasks = plan.stages.iter().flat_map(|stage| &stage.tasks);
+    tasks.flat_map(|task| &task.levels).flat_map(|level| level.methods.iter().cloned()).collect()
+}
+
+fn operated(applied: Applied) -> Operated {
+    match applied.answer {
+        Answer::Started(id) => Operated::Started(id),
+        Answer::Joined(id) => Operated::Joined(id),
+        Answer::Done | Answer::AlreadySo | Answer::Granted { .. } | Answer::Ignored(_) => {
+            Operated::Already(Box::new(applied.state))
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! An engine and its loops.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringfence_bus::{Bus, Keys};
+use ringfence_db::Database;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::{Clock, ClockSource};
+use crate::feed::Feed;
+use crate::relay::Relay;
+use crate::{EngineError, intake, reconcile};
+
+/// How an engine works. The defaults suit both one machine and many.
+#[derive(Clone, Debug)]
+pub struct EngineConfig {
+    /// The engine's name, for logs and the audit trail.
+    pub name: String,
+    /// Between two looks for hosts that time has made due.
+    pub tick_every: Duration,
+    /// Between two looks for messages that were committed and not published.
+    pub sweep_every: Duration,
+    /// Between two looks for new events where nothing announces them.
+    pub feed_every: Duration,
+    /// Unsettled claims, and unsettled results, that are taken from the bus at once.
+    pub prefetch: u16,
+}
+
+impl Default for EngineConfig {
+    fn default() -> Self {
+        Self {
+            name: "engine".to_owned(),
+            tick_every: Duration::from_millis(200),
+            sweep_every: Duration::from_millis(500),
+            feed_every: Duration::from_millis(500),
+            prefetch: 64,
+        }
+    }
+}
+
+/// What an engine is made of.
+pub struct Parts {
+    /// The database, with this build's schema.
+    pub db: Database,
+    /// The bus.
+    pub bus: Arc<dyn Bus>,
+    /// The keys that messages are signed with.
+    pub keys: Keys,
+    /// Where the time comes from.
+    pub clock: ClockSource,
+}
+
+/// The write door. Clones share it.
+#[derive(Clone)]
+pub struct Engine(pub(crate) Arc<Shared>);
+
+pub(crate) struct Shared {
+    pub db: Database,
+    pub bus: Arc<dyn Bus>,
+    pub keys: Keys,
+    pub clock: Clock,
+    pub config: EngineConfig,
+    pub relay: Relay,
+    pub feed: Feed,
+    /// Something that has to be numbered was committed.
+    pub events_written: Notify,
+}
+
+impl Engine {
+    /// Makes an engine; its loops do not run yet.
+    pub async fn new(parts: Parts, config: EngineConfig) -> Result<Self, EngineError> {
+        let clock = Clock::start(parts.clock, &parts.db).await?;
+        let relay = Relay::new(parts.db.clone(), Arc::clone(&parts.bus), parts.keys.clone(), clock.clone());
+        let feed = Feed::new();
+        Ok(Self(Arc::new(Shared {
+            db: parts.db,
+            bus: parts.bus,
+            keys: parts.keys,
+            clock,
+            config,
+            relay,
+            feed,
+            events_written: Notify::new(),
+        })))
+    }
+
+    /// The database, to read.
+    #[must_use]
+    pub fn db(&self) -> &Database {
+        &self.0.db
+    }
+
+    /// The clock.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.0.clock
+    }
+
+    /// New events as they are numbered.
+    #[must_use]
+    pub fn feed(&self) -> &Feed {
+        &self.0.feed
+    }
+
+    /// Whether the bus can be used.
+    pub async fn bus_health(&self) -> Result<(), EngineError> {
+        Ok(self.0.bus.health().await?)
+    }
+
+    /// Starts the loops that every process with a write door needs: publishing, and following the events.
+    #[must_use]
+    pub fn start_door(&self) -> Running {
+        let mut running = Running::new();
+        self.spawn_door(&mut running);
+        running
+    }
+
+    /// Starts all loops: those of the door, and timers, claims and results.
+    #[must_use]
+    pub fn start(&self) -> Running {
+        let mut running = Running::new();
+        self.spawn_door(&mut running);
+        let stop = &running.stop;
+        running.tasks.spawn(intake::claims(self.clone(), stop.clone()));
+        running.tasks.spawn(intake::results(self.clone(), stop.clone()));
+        running.tasks.spawn(reconcile::tick(self.clone(), stop.clone()));
+        running.tasks.spawn(reconcile::find_stranded(self.clone(), stop.clone()));
+        running.tasks.spawn(reconcile::follow_clock(self.clone(), stop.clone()));
+        running
+    }
+
+    fn spawn_door(&self, running: &mut Running) {
+        let stop = &running.stop;
+        running.tasks.spawn(reconcile::sweep_outbox(self.clone(), stop.clone()));
+        running.tasks.spawn(reconcile::number_events(self.clone(), stop.clone()));
+        running.tasks.spawn(crate::feed::follow(self.clone(), stop.clone()));
+        running.tasks.spawn(crate::feed::listen(self.clone(), stop.clone()));
+        running.tasks.spawn(crate::relay::clear(self.clone(), stop.clone()));
+    }
+}
+
+/// Loops that run until they are stopped.
+pub struct Running {
+    stop: CancellationToken,
+    tasks: JoinSet<()>,
+}
+
+impl Running {
+    fn new() -> Self {
+        Self { stop: CancellationToken::new(), tasks: JoinSet::new() }
+    }
+
+    /// Lets each loop finish what it is at, and waits for it.
+    pub async fn stop(mut self) {
+        self.stop.cancel();
+        while self.tasks.join_next().await.is_some() {}
+    }
+}
