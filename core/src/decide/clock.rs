@@ -1,0 +1,49 @@
+//! The clock may be moved back. What then lies in the future is pulled back, so that nothing waits for a day and nothing
+//! that lies ahead is taken for evidence.
+
+use crate::AttemptStatus;
+
+use super::step::{after_ms, after_s};
+use super::{CLAIM_WINDOW_S, DEADLINE_GRACE_MS, LEASE_MS, MAX_BUDGET_MS, Step};
+
+/// No moment of the past lies after now, and no deadline further ahead than it can have been set. Changes nothing while the
+/// clock runs forwards.
+pub(super) fn pull_back(step: &mut Step) {
+    let now = step.now;
+    let last_deadline = after_ms(now, MAX_BUDGET_MS + DEADLINE_GRACE_MS);
+    let host = &mut step.state.host;
+    host.failure_since = host.failure_since.map(|at| at.min(now));
+    host.failure_observed_at = host.failure_observed_at.map(|at| at.min(now));
+    if let Some(boot) = &mut host.boot {
+        boot.observed_at = boot.observed_at.min(now);
+    }
+    for f in &mut host.in_flight {
+        f.until = f.until.min(last_deadline);
+    }
+    let Some(operation) = step.state.operation.as_mut().filter(|o| o.status.is_live()) else {
+        return;
+    };
+    let last_restart = after_s(now, operation.restart_delay_s);
+    operation.restart_at = operation.restart_at.map(|at| at.min(last_restart));
+    for stage in &mut operation.stages {
+        stage.entered_at = stage.entered_at.map(|at| at.min(now));
+    }
+    for task in operation.tasks_mut() {
+        task.level_started_at = task.level_started_at.map(|at| at.min(now));
+        for attempt in &mut task.attempts {
+            match &mut attempt.state {
+                AttemptStatus::Dispatched { claim_by } => {
+                    *claim_by = (*claim_by).min(after_s(now, CLAIM_WINDOW_S));
+                }
+                AttemptStatus::Claimed {
+                    lease_until,
+                    deadline,
+                } => {
+                    *deadline = (*deadline).min(last_deadline);
+                    *lease_until = (*lease_until).min(after_ms(now, LEASE_MS)).min(*deadline);
+                }
+                AttemptStatus::Ended { .. } | AttemptStatus::Cancelled { .. } => {}
+            }
+        }
+    }
+}
