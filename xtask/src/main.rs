@@ -1,1 +1,62 @@
-fn main() {}
+//! The developer's commands: `cargo xtask --help`.
+
+mod apt;
+mod error;
+mod lab;
+mod layers;
+mod packages;
+mod peers;
+mod rooms;
+mod say;
+mod supervise;
+mod sushy;
+mod test;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::error::XtaskError;
+use crate::say::say;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "The developer's commands")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Runs every test; installs and starts what they need, and stops it afterwards
+    Test(test::Arguments),
+    /// Checks that no crate depends upwards
+    Layers,
+    /// Runs a command, or a shell, with the tests' peers running and their addresses in the environment
+    Lab(lab::Arguments),
+}
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().command {
+        Command::Test(arguments) => test::run(&arguments),
+        Command::Layers => layers::run(),
+        Command::Lab(arguments) => lab::run(&arguments),
+    };
+    done.unwrap_or_else(|error| {
+        say(&format!("error: {}", in_full(&error)));
+        ExitCode::FAILURE
+    })
+}
+
+/// An error with everything that caused it.
+fn in_full(error: &XtaskError) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,109 @@
+//! The folder of a peer.
+
+use std::io::{Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::error::{During, LabError};
+use crate::leash::Leash;
+
+/// How often a peer is asked whether it is ready.
+const POLL: Duration = Duration::from_millis(50);
+/// The most of a log that an error quotes, in bytes.
+const TAIL_BYTES: usize = 3000;
+
+/// A temporary folder, kept short: a Unix socket's path has at most 107 characters.
+#[derive(Debug)]
+pub(crate) struct Home {
+    folder: TempDir,
+}
+
+impl Home {
+    pub(crate) fn new(peer: &str) -> Result<Self, LabError> {
+        let folder = tempfile::Builder::new()
+            .prefix(&format!("rf-{peer}-"))
+            .tempdir()
+            .during(|| format!("making a folder for {peer}"))?;
+        Ok(Self { folder })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn join(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn text(&self, name: &str) -> String {
+        self.join(name).display().to_string()
+    }
+
+    /// Writes a file that only its owner can read.
+    pub(crate) fn write(&self, name: &str, content: &str) -> Result<PathBuf, LabError> {
+        let path = self.join(name);
+        std::fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&path)
+            .and_then(|mut file| file.write_all(content.as_bytes()))
+            .during(|| format!("writing {}", path.display()))?;
+        Ok(path)
+    }
+
+    pub(crate) fn write_script(&self, name: &str, content: &str) -> Result<PathBuf, LabError> {
+        let path = self.write(name, content)?;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700))
+            .during(|| format!("making {} executable", path.display()))?;
+        Ok(path)
+    }
+
+    pub(crate) fn make_folder(&self, name: &str) -> Result<PathBuf, LabError> {
+        let path = self.join(name);
+        std::fs::create_dir_all(&path).during(|| format!("making {}", path.display()))?;
+        Ok(path)
+    }
+}
+
+/// Waits until `is_ready`, the program's end or the end of the time, whichever comes first.
+pub(crate) fn wait_ready(
+    peer: &'static str,
+    leash: &Leash,
+    log: &Path,
+    limit: Duration,
+    mut is_ready: impl FnMut() -> bool,
+) -> Result<(), LabError> {
+    let begun = Instant::now();
+    while begun.elapsed() < limit && leash.is_running() {
+        if is_ready() {
+            return Ok(());
+        }
+        std::thread::sleep(POLL);
+    }
+    Err(LabError::NotReady {
+        peer,
+        seconds: limit.as_secs(),
+        log: log.to_owned(),
+        tail: tail(&std::fs::read(log).unwrap_or_default()),
+    })
+}
+
+/// The end of a text.
+pub(crate) fn tail(text: &[u8]) -> String {
+    let from = text.len().saturating_sub(TAIL_BYTES);
+    String::from_utf8_lossy(&text[from..]).trim().to_owned()
+}
+
+/// A password of 32 hexadecimal digits.
+pub(crate) fn random_password() -> Result<String, LabError> {
+    let mut bytes = [0u8; 16];
+    std::fs::File::open("/dev/urandom")
+        .and_then(|mut source| source.read_exact(&mut bytes))
+        .during(|| "reading /dev/urandom".to_owned())?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,187 @@
+//! A real IPMI BMC without a machine behind it: OpenIPMI's `ipmi_sim`.
+
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+
+use crate::error::{During, LabError};
+use crate::home::{Home, wait_ready};
+use crate::leash::{Leash, Start};
+use crate::net::free_udp_port;
+use crate::programs::find_program;
+
+const PACKAGE: &str = "openipmi";
+const READY_LIMIT: Duration = Duration::from_secs(20);
+const CHASSIS_SCRIPT: &str = include_str!("chassis.sh");
+/// One management controller at the usual address, with an event log and no sensors.
+const EMULATION: &str = "mc_setbmc 0x20\nmc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr\n\
+                         sel_enable 0x20 1000 0x0a\nmc_enable 0x20\n";
+
+/// How the BMC misbehaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IpmiFault {
+    /// It does not.
+    None,
+    /// Answers ok and changes nothing.
+    Lies,
+    /// Takes 8 s for every answer about the chassis.
+    Slow,
+    /// Refuses to change the power.
+    Fails,
+}
+
+/// A BMC on a loopback UDP port of its own. It speaks cipher suite 3; clients have to say so, or each call takes 10 s.
+#[derive(Debug)]
+pub struct IpmiBmc {
+    leash: Leash,
+    port: u16,
+    home: Home,
+}
+
+impl IpmiBmc {
+    /// The administrator's name.
+    pub const USER: &'static str = "admin";
+    /// The administrator's password.
+    pub const PASSWORD: &'static str = "secret";
+
+    /// Starts a BMC whose host is powered on.
+    ///
+    /// # Errors
+    /// `ipmi_sim` or `ipmitool` is not installed, or the BMC does not answer within 20 s.
+    pub fn start() -> Result<Self, LabError> {
+        let missing = |program, package| LabError::Missing { program, package };
+        let program = find_program("ipmi_sim").ok_or(missing("ipmi_sim", PACKAGE))?;
+        let ipmitool = find_program("ipmitool").ok_or(missing("ipmitool", "ipmitool"))?;
+        let home = Home::new("ipmi")?;
+        let port = free_udp_port()?;
+        home.write("power", "1\n")?;
+        home.write("fault", "none\n")?;
+        home.make_folder("state")?;
+        home.write("bmc.emu", EMULATION)?;
+        let script = home.write_script("chassis.sh", CHASSIS_SCRIPT)?;
+        home.write(
+            "lan.conf",
+            &lan_configuration(port, &script.display().to_string()),
+        )?;
+        let log = home.join("ipmi_sim.log");
+        let leash = Leash::start(Start {
+            program: &program,
+            arguments: ["-c", "lan.conf", "-f", "bmc.emu", "-s", "state", "-n"]
+                .map(str::to_owned)
+                .to_vec(),
+            environment: Vec::new(),
+            without: &[],
+            stop_signal: Signal::SIGTERM,
+            log: &log,
+            home: home.path(),
+            user: None,
+        })?;
+        wait_ready("ipmi_sim", &leash, &log, READY_LIMIT, || {
+            std::process::Command::new(&ipmitool)
+                .args([
+                    "-I",
+                    "lanplus",
+                    "-C",
+                    "3",
+                    "-N",
+                    "1",
+                    "-R",
+                    "1",
+                    "-H",
+                    "127.0.0.1",
+                ])
+                .args(["-U", Self::USER, "-E", "-p", &port.to_string(), "power", "status"])
+                .env("IPMI_PASSWORD", Self::PASSWORD)
+                .output()
+                .is_ok_and(|done| done.status.success())
+        })?;
+        Ok(Self { leash, port, home })
+    }
+
+    /// The UDP port on 127.0.0.1.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Makes the BMC misbehave from now on.
+    ///
+    /// # Errors
+    /// The file that its script reads cannot be written.
+    pub fn set_fault(&self, fault: IpmiFault) -> Result<(), LabError> {
+        let word = match fault {
+            IpmiFault::None => "none",
+            IpmiFault::Lies => "lie",
+            IpmiFault::Slow => "slow",
+            IpmiFault::Fails => "fail",
+        };
+        self.home.write("fault", &format!("{word}\n")).map(|_| ())
+    }
+
+    /// Whether the host really has power, whatever the BMC says.
+    ///
+    /// # Errors
+    /// The file that holds the truth cannot be read.
+    pub fn is_powered(&self) -> Result<bool, LabError> {
+        let path = self.home.join("power");
+        let text = std::fs::read_to_string(&path).during(|| format!("reading {}", path.display()))?;
+        Ok(text.trim() == "1")
+    }
+
+    /// Switches the host's power behind the BMC's back.
+    ///
+    /// # Errors
+    /// The file that holds the truth cannot be written.
+    pub fn set_powered(&self, powered: bool) -> Result<(), LabError> {
+        self.home
+            .write("power", if powered { "1\n" } else { "0\n" })
+            .map(|_| ())
+    }
+
+    /// Everything that the BMC did to its chassis, one line each: seconds, then what it was asked.
+    #[must_use]
+    pub fn chassis_log(&self) -> String {
+        std::fs::read_to_string(self.home.join("chassis.log")).unwrap_or_default()
+    }
+
+    /// Makes the BMC stop answering.
+    ///
+    /// # Errors
+    /// The signal could not be sent.
+    pub fn silence(&self) -> Result<(), LabError> {
+        self.leash.signal(Signal::SIGSTOP)
+    }
+
+    /// Makes a silenced BMC answer again.
+    ///
+    /// # Errors
+    /// The signal could not be sent.
+    pub fn wake(&self) -> Result<(), LabError> {
+        self.leash.signal(Signal::SIGCONT)
+    }
+}
+
+impl Drop for IpmiBmc {
+    fn drop(&mut self) {
+        // A stopped process does not hear the signal that ends it.
+        let _ = self.wake();
+    }
+}
+
+/// `ipmi_sim` adds its own arguments to the command; without one of ours before them a status request fails.
+fn lan_configuration(port: u16, script: &str) -> String {
+    let user = IpmiBmc::USER;
+    let password = IpmiBmc::PASSWORD;
+    let mut text = format!(
+        "name \"bmc\"\nset_working_mc 0x20\n  startlan 1\n    addr 127.0.0.1 {port}\n    priv_limit admin\n"
+    );
+    for level in ["callback", "user", "operator", "admin"] {
+        text.push_str(&format!("    allowed_auths_{level} none md2 md5 straight\n"));
+    }
+    text.push_str(&format!(
+        "    guid a123456789abcdefa123456789abcdef\n  endlan\n  chassis_control \"{script} bmc\"\n  \
+         user 1 true \"\" \"test\" user 10 none md2 md5 straight\n  \
+         user 2 true \"{user}\" \"{password}\" admin 10 none md2 md5 straight\n"
+    ));
+    text
+}

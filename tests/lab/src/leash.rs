@@ -1,0 +1,186 @@
+//! A program that cannot outlive its owner.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::Pid;
+
+use crate::error::{During, LabError};
+
+const SCRIPT: &str = include_str!("leash.sh");
+/// How long a program may take to end when asked.
+const STOP_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// How a program is started.
+pub(crate) struct Start<'a> {
+    pub program: &'a Path,
+    pub arguments: Vec<String>,
+    pub environment: Vec<(&'static str, String)>,
+    /// Environment variables that the program must not see.
+    pub without: &'static [&'static str],
+    /// The signal that ends it in good order.
+    pub stop_signal: Signal,
+    pub log: &'a Path,
+    /// Removed if the owner dies.
+    pub home: &'a Path,
+    /// The user to run as, where it is not ours.
+    pub user: Option<(u32, u32)>,
+}
+
+/// A running program. Dropping it stops the program.
+///
+/// A shell stands between, because nothing else notices the owner's death in all its forms: the pipe to the shell's stdin
+/// closes with the process, even after SIGKILL. (`PR_SET_PDEATHSIG` looks at the thread that spawned, which is too short.)
+#[derive(Debug)]
+pub(crate) struct Leash {
+    shell: Child,
+    rope: Option<ChildStdin>,
+    pid: Pid,
+    program: PathBuf,
+}
+
+impl Leash {
+    pub(crate) fn start(start: Start<'_>) -> Result<Self, LabError> {
+        let mut command = Command::new("/bin/sh");
+        command
+            .args(["-c", SCRIPT, "leash.sh", signal_name(start.stop_signal)])
+            .arg(start.log)
+            .arg(start.home)
+            .arg(start.program)
+            .args(&start.arguments)
+            .envs(start.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .current_dir(start.home)
+            .process_group(0);
+        for name in start.without {
+            command.env_remove(name);
+        }
+        if let Some((uid, gid)) = start.user {
+            command.uid(uid).gid(gid);
+        }
+        let starting = || format!("starting {}", start.program.display());
+        let mut shell = command.spawn().during(starting)?;
+        let rope = shell.stdin.take();
+        let pid = read_pid(&mut shell).during(starting)?;
+        Ok(Self {
+            shell,
+            rope,
+            pid,
+            program: start.program.to_owned(),
+        })
+    }
+
+    /// Whether the program still runs (a program that ended waits for its shell as a zombie).
+    pub(crate) fn is_running(&self) -> bool {
+        std::fs::read_to_string(format!("/proc/{}/stat", self.pid))
+            .is_ok_and(|stat| !stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" Z")))
+    }
+
+    /// Sends a signal to the program alone.
+    pub(crate) fn signal(&self, signal: Signal) -> Result<(), LabError> {
+        kill(self.pid, signal).during(|| format!("sending {signal} to {}", self.program.display()))
+    }
+
+    /// Ends the program in good order, or by force after 20 s.
+    pub(crate) fn stop(&mut self) {
+        let Some(mut rope) = self.rope.take() else {
+            return;
+        };
+        // Writing fails only if the shell is gone, which the wait below finds out as well.
+        let _ = rope.write_all(b"stop\n");
+        let begun = Instant::now();
+        while begun.elapsed() < STOP_TIMEOUT && matches!(self.shell.try_wait(), Ok(None)) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // The group is the shell's own: what the program left behind goes with it.
+        let group = Pid::from_raw(i32::try_from(self.shell.id()).unwrap_or(i32::MAX));
+        let _ = killpg(group, Signal::SIGKILL);
+        let _ = self.shell.wait();
+    }
+}
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn read_pid(shell: &mut Child) -> std::io::Result<Pid> {
+    let stdout = shell.stdout.take().ok_or(std::io::ErrorKind::BrokenPipe)?;
+    let mut line = String::new();
+    BufReader::new(stdout).read_line(&mut line)?;
+    let pid: i32 = line
+        .trim()
+        .parse()
+        .map_err(|_| std::io::Error::other(format!("the shell answered {line:?} instead of a process id")))?;
+    Ok(Pid::from_raw(pid))
+}
+
+fn signal_name(signal: Signal) -> &'static str {
+    signal.as_str().trim_start_matches("SIG")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sleeping(home: &Path) -> Leash {
+        Leash::start(Start {
+            program: Path::new("/bin/sleep"),
+            arguments: vec!["600".to_owned()],
+            environment: Vec::new(),
+            without: &[],
+            stop_signal: Signal::SIGTERM,
+            log: &home.join("log"),
+            home,
+            user: None,
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn a_dropped_leash_ends_the_program_and_leaves_its_files_to_the_owner() {
+        let folder = tempfile::tempdir().unwrap();
+        let leash = sleeping(folder.path());
+        let pid = leash.pid;
+        assert!(leash.is_running());
+
+        drop(leash);
+
+        assert!(kill(pid, None).is_err());
+        assert!(folder.path().exists());
+    }
+
+    #[test]
+    fn a_program_and_its_files_do_not_outlive_their_owner() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().join("home");
+        std::fs::create_dir(&home).unwrap();
+        let mut leash = sleeping(&home);
+
+        drop(leash.rope.take());
+        leash.shell.wait().unwrap();
+
+        assert!(kill(leash.pid, None).is_err());
+        assert!(!home.exists());
+    }
+
+    #[test]
+    fn a_program_that_has_ended_is_not_running() {
+        let folder = tempfile::tempdir().unwrap();
+        let leash = sleeping(folder.path());
+
+        leash.signal(Signal::SIGKILL).unwrap();
+
+        let begun = Instant::now();
+        while leash.is_running() && begun.elapsed() < STOP_TIMEOUT {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(!leash.is_running());
+    }
+}

@@ -1,0 +1,24 @@
+//! Real peers on loopback for tests: PostgreSQL, RabbitMQ, an IPMI BMC and a Redfish service.
+//!
+//! Each peer runs with files, ports and credentials of its own, so that it never meets one that the machine runs anyway,
+//! and each can be stopped, crashed and started again. A peer lives as long as its value: dropping it stops the program
+//! and removes its files, and so does the death of the process that owns it, by whatever signal.
+//!
+//! Everything here blocks; an async test starts its peers through `spawn_blocking` or before its runtime.
+
+mod error;
+mod home;
+mod ipmi;
+mod leash;
+mod net;
+mod postgres;
+mod programs;
+mod rabbitmq;
+mod redfish;
+
+pub use error::LabError;
+pub use ipmi::{IpmiBmc, IpmiFault};
+pub use postgres::PostgreSql;
+pub use programs::{POSTGRESQL_PROGRAMS, find_postgresql, find_program, rabbitmq_folder};
+pub use rabbitmq::RabbitMq;
+pub use redfish::{REDFISH_PASSWORD, REDFISH_USER, Redfish};

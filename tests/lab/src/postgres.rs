@@ -1,0 +1,169 @@
+//! A private PostgreSQL.
+
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use nix::unistd::{User, geteuid};
+
+use crate::error::{During, LabError};
+use crate::home::{Home, random_password, tail, wait_ready};
+use crate::leash::{Leash, Start};
+use crate::net::free_tcp_port;
+use crate::programs::find_postgresql;
+
+const PACKAGE: &str = "postgresql";
+const USER: &str = "ringfence";
+const READY_LIMIT: Duration = Duration::from_secs(60);
+/// What this process inherits from its environment must not redirect a client or a server.
+const NOT_INHERITED: &[&str] = &["PGDATA", "PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGOPTIONS"];
+
+/// A PostgreSQL server on a loopback port of its own, with an empty cluster and with durability as in production.
+#[derive(Debug)]
+pub struct PostgreSql {
+    leash: Option<Leash>,
+    programs: PathBuf,
+    user: Option<(u32, u32)>,
+    port: u16,
+    password: String,
+    home: Home,
+}
+
+impl PostgreSql {
+    /// Makes a cluster and starts its server. PostgreSQL refuses to run as root, so root runs it as `postgres`.
+    ///
+    /// # Errors
+    /// PostgreSQL is not installed, or does not become ready within a minute.
+    pub fn start() -> Result<Self, LabError> {
+        let programs = find_postgresql().ok_or(LabError::Missing {
+            program: "postgres",
+            package: PACKAGE,
+        })?;
+        let mut server = Self {
+            leash: None,
+            programs,
+            user: other_user()?,
+            port: free_tcp_port()?,
+            password: random_password()?,
+            home: Home::new("pg")?,
+        };
+        server.make_cluster()?;
+        server.start_again()?;
+        Ok(server)
+    }
+
+    /// The address of a database, password included; `postgres` exists from the start, and the user may make others.
+    #[must_use]
+    pub fn url(&self, database: &str) -> String {
+        format!(
+            "postgres://{USER}:{}@127.0.0.1:{}/{database}",
+            self.password, self.port
+        )
+    }
+
+    /// The port on 127.0.0.1.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Starts the server of an existing cluster on the same port, after [`stop`](Self::stop) or [`crash`](Self::crash).
+    ///
+    /// # Errors
+    /// It does not become ready within a minute.
+    pub fn start_again(&mut self) -> Result<(), LabError> {
+        let log = self.home.join("postgres.log");
+        let leash = Leash::start(Start {
+            program: &self.programs.join("postgres"),
+            arguments: vec!["-D".to_owned(), self.home.text("data")],
+            environment: Vec::new(),
+            without: NOT_INHERITED,
+            stop_signal: Signal::SIGINT,
+            log: &log,
+            home: self.home.path(),
+            user: self.user,
+        })?;
+        wait_ready("PostgreSQL", &leash, &log, READY_LIMIT, || self.answers())?;
+        self.leash = Some(leash);
+        Ok(())
+    }
+
+    /// Ends the server in good order; connections are cut, not waited for.
+    pub fn stop(&mut self) {
+        self.leash = None;
+    }
+
+    /// Ends the server without a checkpoint, as a loss of power would; the next start recovers from its log.
+    ///
+    /// # Errors
+    /// The signal could not be sent.
+    pub fn crash(&mut self) -> Result<(), LabError> {
+        if let Some(leash) = self.leash.take() {
+            leash.signal(Signal::SIGQUIT)?;
+        }
+        Ok(())
+    }
+
+    fn make_cluster(&self) -> Result<(), LabError> {
+        let password_file = self.home.write("password", &self.password)?;
+        let settings = format!(
+            "listen_addresses = '127.0.0.1'\nport = {}\nunix_socket_directories = '{}'\nmax_connections = 400\n\
+             shared_buffers = 64MB\nlog_line_prefix = '%m [%p] '\n",
+            self.port,
+            self.home.path().display(),
+        );
+        if let Some((uid, gid)) = self.user {
+            for path in [self.home.path(), &password_file] {
+                chown(path, Some(uid), Some(gid)).during(|| format!("giving {} away", path.display()))?;
+            }
+        }
+        let mut initdb = Command::new(self.programs.join("initdb"));
+        initdb
+            .arg("--pgdata")
+            .arg(self.home.join("data"))
+            .args(["--username", USER, "--auth", "scram-sha-256", "--pwfile"])
+            .arg(&password_file)
+            .args(["--encoding", "UTF8", "--no-locale", "--no-sync"])
+            .current_dir(self.home.path())
+            .stdin(Stdio::null());
+        if let Some((uid, gid)) = self.user {
+            initdb.uid(uid).gid(gid);
+        }
+        let done = initdb.output().during(|| "running initdb".to_owned())?;
+        if !done.status.success() {
+            return Err(LabError::Failed {
+                program: "initdb".to_owned(),
+                output: tail(&[done.stdout, done.stderr].concat()),
+            });
+        }
+        let file = self.home.join("data/postgresql.auto.conf");
+        std::fs::write(&file, settings).during(|| format!("writing {}", file.display()))
+    }
+
+    fn answers(&self) -> bool {
+        Command::new(self.programs.join("pg_isready"))
+            .args(["--quiet", "--host", "127.0.0.1", "--timeout", "2", "--port"])
+            .arg(self.port.to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success())
+    }
+}
+
+/// The user and group that the server has to run as, where this process may not run it itself.
+fn other_user() -> Result<Option<(u32, u32)>, LabError> {
+    if !geteuid().is_root() {
+        return Ok(None);
+    }
+    let user = User::from_name("postgres").during(|| "looking up the user postgres".to_owned())?;
+    let user = user.ok_or(LabError::Missing {
+        program: "the user postgres",
+        package: PACKAGE,
+    })?;
+    Ok(Some((user.uid.as_raw(), user.gid.as_raw())))
+}

@@ -1,0 +1,172 @@
+//! A private RabbitMQ node.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+
+use crate::error::LabError;
+use crate::home::{Home, random_password, wait_ready};
+use crate::leash::{Leash, Start};
+use crate::net::{free_tcp_port, is_open};
+use crate::programs::{find_program, rabbitmq_folder};
+
+const PACKAGE: &str = "rabbitmq-server";
+const USER: &str = "ringfence";
+const READY_LIMIT: Duration = Duration::from_secs(120);
+
+/// A broker on a loopback port of its own. Its node name, port mapper, cookie, home and files are its own too.
+#[derive(Debug)]
+pub struct RabbitMq {
+    leash: Option<Leash>,
+    /// Erlang's port mapper. The node would start one that outlives it.
+    _epmd: Leash,
+    scripts: PathBuf,
+    port: u16,
+    distribution_port: u16,
+    epmd_port: u16,
+    password: String,
+    home: Home,
+}
+
+impl RabbitMq {
+    /// Starts an empty node.
+    ///
+    /// # Errors
+    /// RabbitMQ is not installed, or does not become ready within two minutes.
+    pub fn start() -> Result<Self, LabError> {
+        let missing = |program| LabError::Missing {
+            program,
+            package: PACKAGE,
+        };
+        let scripts = rabbitmq_folder().ok_or_else(|| missing("rabbitmq-server"))?;
+        let epmd = find_program("epmd").ok_or_else(|| missing("epmd"))?;
+        let home = Home::new("mq")?;
+        let epmd_port = free_tcp_port()?;
+        let epmd = start_epmd(&home, &epmd, epmd_port)?;
+        let mut node = Self {
+            leash: None,
+            _epmd: epmd,
+            scripts,
+            port: free_tcp_port()?,
+            distribution_port: free_tcp_port()?,
+            epmd_port,
+            password: random_password()?,
+            home,
+        };
+        node.configure()?;
+        node.start_again()?;
+        Ok(node)
+    }
+
+    /// The address of the virtual host `/`, password included.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("amqp://{USER}:{}@127.0.0.1:{}/%2f", self.password, self.port)
+    }
+
+    /// The port on 127.0.0.1.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Starts the node on the same port with what it kept, after [`stop`](Self::stop) or [`crash`](Self::crash).
+    ///
+    /// # Errors
+    /// It does not become ready within two minutes.
+    pub fn start_again(&mut self) -> Result<(), LabError> {
+        let log = self.home.join("rabbitmq.log");
+        let leash = Leash::start(Start {
+            program: &self.scripts.join("rabbitmq-server"),
+            arguments: Vec::new(),
+            environment: self.environment(),
+            without: &[
+                "RABBITMQ_NODE_PORT",
+                "RABBITMQ_NODE_IP_ADDRESS",
+                "RABBITMQ_BASE",
+                "NOTIFY_SOCKET",
+            ],
+            stop_signal: Signal::SIGTERM,
+            log: &log,
+            home: self.home.path(),
+            user: None,
+        })?;
+        wait_ready("RabbitMQ", &leash, &log, READY_LIMIT, || is_open(self.port))?;
+        self.leash = Some(leash);
+        Ok(())
+    }
+
+    /// Ends the node in good order.
+    pub fn stop(&mut self) {
+        self.leash = None;
+    }
+
+    /// Ends the node as a loss of power would.
+    ///
+    /// # Errors
+    /// The signal could not be sent.
+    pub fn crash(&mut self) -> Result<(), LabError> {
+        if let Some(leash) = self.leash.take() {
+            leash.signal(Signal::SIGKILL)?;
+        }
+        Ok(())
+    }
+
+    fn configure(&self) -> Result<(), LabError> {
+        self.home.write(
+            "rabbitmq.conf",
+            &format!(
+                "listeners.tcp.1 = 127.0.0.1:{}\ndefault_user = {USER}\ndefault_pass = {}\nlog.console = true\nlog.file = false\n",
+                self.port, self.password
+            ),
+        )?;
+        self.home.write("enabled_plugins", "[].\n")?;
+        self.home.write("rabbitmq-env.conf", "")?;
+        self.home.make_folder("mnesia").map(|_| ())
+    }
+
+    fn environment(&self) -> Vec<(&'static str, String)> {
+        let home = &self.home;
+        vec![
+            ("HOME", home.path().display().to_string()),
+            // Its start script then becomes the node instead of waiting for it, and signals reach the node itself.
+            ("RUNNING_UNDER_SYSTEMD", "true".to_owned()),
+            ("ERL_EPMD_PORT", self.epmd_port.to_string()),
+            ("ERL_EPMD_ADDRESS", "127.0.0.1".to_owned()),
+            ("RABBITMQ_NODENAME", format!("ringfence-{}@localhost", self.port)),
+            ("RABBITMQ_DIST_PORT", self.distribution_port.to_string()),
+            ("RABBITMQ_CONF_ENV_FILE", home.text("rabbitmq-env.conf")),
+            ("RABBITMQ_CONFIG_FILE", home.text("rabbitmq.conf")),
+            ("RABBITMQ_ADVANCED_CONFIG_FILE", home.text("advanced.config")),
+            ("RABBITMQ_GENERATED_CONFIG_DIR", home.text("generated")),
+            ("RABBITMQ_ENABLED_PLUGINS_FILE", home.text("enabled_plugins")),
+            ("RABBITMQ_MNESIA_BASE", home.text("mnesia")),
+            ("RABBITMQ_LOG_BASE", home.text("log")),
+            ("RABBITMQ_PID_FILE", home.text("erlang.pid")),
+            (
+                "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",
+                // One scheduler that does not spin: the tests need the cores more.
+                "-kernel inet_dist_use_interface {127,0,0,1} +S 1:1 +sbwt none".to_owned(),
+            ),
+        ]
+    }
+}
+
+fn start_epmd(home: &Home, program: &Path, port: u16) -> Result<Leash, LabError> {
+    let log = home.join("epmd.log");
+    let leash = Leash::start(Start {
+        program,
+        arguments: ["-port", &port.to_string(), "-address", "127.0.0.1"]
+            .map(str::to_owned)
+            .to_vec(),
+        environment: Vec::new(),
+        without: &["ERL_EPMD_PORT", "ERL_EPMD_ADDRESS"],
+        stop_signal: Signal::SIGTERM,
+        log: &log,
+        home: home.path(),
+        user: None,
+    })?;
+    wait_ready("epmd", &leash, &log, Duration::from_secs(20), || is_open(port))?;
+    Ok(leash)
+}

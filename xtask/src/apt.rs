@@ -1,0 +1,105 @@
+//! Installing Debian packages without starting the daemons that they bring.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use ringfence_lab::find_program;
+
+use crate::error::XtaskError;
+use crate::say::say;
+
+const POLICY: &str = "/usr/sbin/policy-rc.d";
+/// How much of apt's output an error quotes, in bytes.
+const TAIL_BYTES: usize = 4000;
+
+/// Whether this process is root on a Debian.
+pub fn may_install() -> bool {
+    let is_root =
+        std::fs::metadata("/proc/self").is_ok_and(|this| std::os::unix::fs::MetadataExt::uid(&this) == 0);
+    is_root && find_program("apt-get").is_some()
+}
+
+/// Installs packages. `folder` keeps the downloads while that goes on (two `apt-get` that share one can lose archives) and
+/// the log afterwards.
+pub fn install(packages: &[&str], folder: &Path) -> Result<(), XtaskError> {
+    say(&format!("installing {}", packages.join(" ")));
+    let _no_daemons = NoDaemons::enforce();
+    let archives = folder.join("archives");
+    let of = |path: &Path| {
+        let path = path.to_owned();
+        move |source| XtaskError::File { path, source }
+    };
+    std::fs::create_dir_all(archives.join("partial")).map_err(of(&archives))?;
+    let done = apt(&archives, "install", packages, folder).or_else(|_| {
+        apt(&archives, "update", &[], folder)?;
+        apt(&archives, "install", packages, folder)
+    });
+    std::fs::remove_dir_all(&archives).map_err(of(&archives))?;
+    done
+}
+
+fn apt(archives: &Path, verb: &str, packages: &[&str], folder: &Path) -> Result<(), XtaskError> {
+    let path = folder.join("apt.log");
+    let log = File::create(&path);
+    let (out, err) = log
+        .and_then(|log| Ok((log.try_clone()?, log)))
+        .map_err(|source| XtaskError::File {
+            path: path.clone(),
+            source,
+        })?;
+    let program = format!("apt-get {verb}");
+    let status = Command::new("apt-get")
+        .args(["-q", "-y", "-o", "DPkg::Lock::Timeout=300", "-o"])
+        .arg(format!("Dir::Cache::archives={}/", archives.display()))
+        .args([verb, "--no-install-recommends"])
+        .args(packages)
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .stdin(Stdio::null())
+        .stdout(out)
+        .stderr(err)
+        .status()
+        .map_err(|source| XtaskError::Spawn {
+            program: program.clone(),
+            source,
+        })?;
+    if status.success() {
+        return Ok(());
+    }
+    let output = std::fs::read(&path).unwrap_or_default();
+    let output = String::from_utf8_lossy(&output[output.len().saturating_sub(TAIL_BYTES)..]).into_owned();
+    Err(XtaskError::Failed {
+        program,
+        status: status.to_string(),
+        output,
+    })
+}
+
+/// While this lives, packages do not start their daemons. A policy that the machine has already is left as it is.
+struct NoDaemons {
+    is_ours: bool,
+}
+
+impl NoDaemons {
+    fn enforce() -> Self {
+        let made = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o755)
+            .open(POLICY)
+            .and_then(|mut file| file.write_all(b"#!/bin/sh\nexit 101\n"));
+        Self {
+            is_ours: made.is_ok(),
+        }
+    }
+}
+
+impl Drop for NoDaemons {
+    fn drop(&mut self) {
+        if self.is_ours && std::fs::remove_file(POLICY).is_err() {
+            say(&format!("could not remove {POLICY}; please do"));
+        }
+    }
+}

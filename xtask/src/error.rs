@@ -1,0 +1,70 @@
+//! What can go wrong with a developer's command.
+
+use std::io;
+use std::path::PathBuf;
+
+use ringfence_lab::LabError;
+
+/// Why a command could not be carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum XtaskError {
+    /// A program could not be started.
+    #[error("cannot run {program}")]
+    Spawn {
+        /// The program.
+        program: String,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// A program failed.
+    #[error("{program} failed ({status}):\n{output}")]
+    Failed {
+        /// The program.
+        program: String,
+        /// How it ended.
+        status: String,
+        /// The end of what it printed.
+        output: String,
+    },
+    /// `cargo` printed something that is not what it documents.
+    #[error("cannot read what {program} printed")]
+    Json {
+        /// The program with its arguments.
+        program: &'static str,
+        /// What is wrong with it.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// `cargo` left out something.
+    #[error("{program} did not say {what}")]
+    Absent {
+        /// The program with its arguments.
+        program: &'static str,
+        /// What was looked for.
+        what: &'static str,
+    },
+    /// A file or folder could not be read or written.
+    #[error("cannot use {path}", path = path.display())]
+    File {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// Packages are missing and this process may not install them.
+    #[error(
+        "missing Debian packages: {packages}; install them as root with\n  apt-get install --no-install-recommends {packages}"
+    )]
+    Packages {
+        /// Their names, separated by blanks.
+        packages: String,
+    },
+    /// Signals cannot be listened to.
+    #[error("cannot listen to signals")]
+    Signals(#[source] io::Error),
+    /// A peer did not start.
+    #[error(transparent)]
+    Lab(#[from] LabError),
+}

@@ -1,0 +1,36 @@
+//! `cargo xtask lab`: the tests' peers for whatever else one wants to run.
+
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::process::{Command, ExitCode};
+
+use crate::error::XtaskError;
+use crate::peers::Peers;
+use crate::supervise::{Supervisor, exit_code};
+use crate::workspace::Workspace;
+
+/// What to run.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The command with its arguments; none starts a shell
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+/// Runs the command among the peers and answers with its exit code.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
+    let workspace = Workspace::find()?;
+    let mut supervisor = Supervisor::new()?;
+    let peers = Peers::start(&workspace)?;
+    let mut command = match arguments.command.split_first() {
+        Some((program, rest)) => {
+            let mut command = Command::new(program);
+            command.args(rest);
+            command
+        }
+        None => Command::new(std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into())),
+    };
+    command.envs(peers.environment());
+    let interactive = std::io::stdin().is_terminal();
+    supervisor.run(command, interactive).map(exit_code)
+}

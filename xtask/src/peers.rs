@@ -1,0 +1,67 @@
+//! The peers of a test run and how the tests find them.
+
+use std::ffi::OsString;
+
+use ringfence_lab::{PostgreSql, RabbitMq};
+
+use crate::error::XtaskError;
+use crate::say::say;
+use crate::workspace::Workspace;
+use crate::{packages, sushy};
+
+/// An administrator's address of a PostgreSQL; tests make databases of their own there.
+const DATABASE_URL: &str = "RINGFENCE_TEST_DATABASE_URL";
+/// The address of a RabbitMQ.
+const AMQP_URL: &str = "RINGFENCE_TEST_AMQP_URL";
+/// The path of `sushy-emulator`.
+const SUSHY: &str = "RINGFENCE_TEST_SUSHY";
+
+/// Running peers. They end with this value.
+pub struct Peers {
+    _postgresql: Option<PostgreSql>,
+    _rabbitmq: Option<RabbitMq>,
+    environment: Vec<(&'static str, OsString)>,
+}
+
+impl Peers {
+    /// Installs what is missing and starts a PostgreSQL and a RabbitMQ, unless the environment names others.
+    pub fn start(workspace: &Workspace) -> Result<Self, XtaskError> {
+        packages::provide(workspace)?;
+        let emulator = sushy::provide(workspace)?;
+        let mut environment = vec![(SUSHY, emulator.into_os_string())];
+        let (postgresql, rabbitmq) = std::thread::scope(|scope| {
+            let rabbitmq = scope.spawn(|| unless_given(AMQP_URL, RabbitMq::start));
+            let postgresql = unless_given(DATABASE_URL, PostgreSql::start);
+            let rabbitmq = rabbitmq
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            (postgresql, rabbitmq)
+        });
+        let (postgresql, rabbitmq) = (postgresql?, rabbitmq?);
+        if let Some(server) = &postgresql {
+            environment.push((DATABASE_URL, server.url("postgres").into()));
+            say(&format!("PostgreSQL is at 127.0.0.1:{}", server.port()));
+        }
+        if let Some(node) = &rabbitmq {
+            environment.push((AMQP_URL, node.url().into()));
+            say(&format!("RabbitMQ is at 127.0.0.1:{}", node.port()));
+        }
+        Ok(Self {
+            _postgresql: postgresql,
+            _rabbitmq: rabbitmq,
+            environment,
+        })
+    }
+
+    /// What the tests have to be told.
+    pub fn environment(&self) -> impl Iterator<Item = (&'static str, &OsString)> {
+        self.environment.iter().map(|(name, value)| (*name, value))
+    }
+}
+
+fn unless_given<T, E>(variable: &str, start: impl FnOnce() -> Result<T, E>) -> Result<Option<T>, E> {
+    if std::env::var_os(variable).is_some_and(|value| !value.is_empty()) {
+        return Ok(None);
+    }
+    start().map(Some)
+}

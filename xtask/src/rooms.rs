@@ -1,0 +1,79 @@
+//! Which crate may depend on which.
+
+/// A crate of the workspace. Its crate is called `ringfence-<name>`, `xtask` apart.
+pub struct Room {
+    /// The end of the crate's name.
+    pub name: &'static str,
+    /// What its code may depend on.
+    pub may_use: &'static [&'static str],
+    /// How high it stands. Its tests may use any room that stands no higher than itself.
+    pub height: u8,
+}
+
+const fn room(height: u8, name: &'static str, may_use: &'static [&'static str]) -> Room {
+    Room {
+        name,
+        may_use,
+        height,
+    }
+}
+
+const PRODUCT: &[&str] = &[
+    "core",
+    "db",
+    "bus",
+    "backends",
+    "engine",
+    "api",
+    "workers",
+    "scheduler-hook",
+    "simulators",
+];
+const EVERYTHING: &[&str] = &[
+    "core",
+    "db",
+    "bus",
+    "backends",
+    "engine",
+    "api",
+    "workers",
+    "scheduler-hook",
+    "simulators",
+    "cli",
+    "lab",
+];
+
+/// All rooms, the lowest first.
+pub const ROOMS: &[Room] = &[
+    room(0, "core", &[]),
+    room(0, "lab", &[]),
+    room(1, "db", &["core"]),
+    room(1, "bus", &["core"]),
+    room(1, "backends", &["core"]),
+    room(1, "simulators", &["core"]),
+    room(2, "engine", &["core", "db", "bus", "backends"]),
+    room(2, "workers", &["core", "bus", "backends"]),
+    room(2, "scheduler-hook", &["core", "db"]),
+    room(3, "api", &["core", "engine", "db"]),
+    room(4, "cli", PRODUCT),
+    room(5, "tests", EVERYTHING),
+    room(5, "bench", EVERYTHING),
+    room(5, "xtask", EVERYTHING),
+];
+
+/// Libraries that only some rooms may use, because those rooms are there to hide them.
+pub const KEPT_TO: &[(&str, &[&str])] = &[
+    ("sqlx", &["db", "tests", "bench"]),
+    ("lapin", &["bus", "tests", "bench"]),
+];
+
+/// All that the rules may use: nothing with I/O, a clock or randomness.
+pub const CORE_LIBRARIES: &[&str] = &["chrono", "serde", "serde_json", "thiserror", "uuid"];
+
+/// The room with this crate name.
+pub fn by_crate(crate_name: &str) -> Option<&'static Room> {
+    let name = crate_name.strip_prefix("ringfence-").unwrap_or(crate_name);
+    let room = ROOMS.iter().find(|room| room.name == name)?;
+    let is_prefixed = crate_name.len() != name.len();
+    (is_prefixed != (name == "xtask")).then_some(room)
+}

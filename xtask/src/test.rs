@@ -1,0 +1,116 @@
+//! `cargo xtask test`: every test, with real peers.
+
+use std::process::{Command, ExitCode, Stdio};
+
+use crate::error::XtaskError;
+use crate::peers::Peers;
+use crate::say::say;
+use crate::supervise::{Supervisor, exit_code};
+use crate::workspace::{Workspace, build_ringfence, cargo};
+
+/// The path of the `ringfence` binary, for the tests that run it.
+const BINARY: &str = "RINGFENCE_TEST_BINARY";
+
+/// What to test.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Arguments for cargo nextest, or for cargo test where nextest is not installed; none runs everything
+    #[arg(last = true)]
+    runner: Vec<String>,
+}
+
+/// Runs the tests and answers with their exit code.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
+    let workspace = Workspace::find()?;
+    let mut supervisor = Supervisor::new()?;
+    let peers = Peers::start(&workspace)?;
+    let binary = build_ringfence()?;
+    let mut run = |mut command: Command| {
+        command
+            .envs(peers.environment())
+            .env(BINARY, &binary)
+            .stdin(Stdio::null());
+        supervisor.run(command, false)
+    };
+    let has_nextest = has_nextest();
+    let mut documentation = None;
+    if has_nextest && arguments.runner.is_empty() {
+        // nextest leaves these out.
+        documentation = Some(run(quiet_doc_tests())?);
+    }
+    let tests = run(main_run(has_nextest, &arguments.runner))?;
+    match documentation {
+        Some(failed) if tests.success() && !failed.success() => {
+            say("the tests in the documentation failed; they are at the beginning");
+            Ok(exit_code(failed))
+        }
+        Some(_) | None => Ok(exit_code(tests)),
+    }
+}
+
+fn has_nextest() -> bool {
+    cargo()
+        .args(["nextest", "--version"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+fn quiet_doc_tests() -> Command {
+    let mut command = cargo();
+    command.args(["test", "--doc", "--workspace", "--no-fail-fast", "--quiet"]);
+    command
+}
+
+fn main_run(has_nextest: bool, arguments: &[String]) -> Command {
+    let mut command = cargo();
+    if has_nextest {
+        command.args(["nextest", "run"]);
+    } else {
+        command.arg("test");
+    }
+    if !names_packages(arguments) {
+        command.arg("--workspace");
+    }
+    command.arg("--no-fail-fast").args(arguments);
+    command
+}
+
+/// Cargo ignores `--package` beside `--workspace`.
+fn names_packages(arguments: &[String]) -> bool {
+    arguments
+        .iter()
+        .take_while(|argument| *argument != "--")
+        .any(|argument| argument.starts_with("-p") || argument.starts_with("--package"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(has_nextest: bool, arguments: &[&str]) -> String {
+        let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
+        let command = main_run(has_nextest, &arguments);
+        let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
+        words.join(" ")
+    }
+
+    #[test]
+    fn without_arguments_everything_runs() {
+        assert_eq!(line(true, &[]), "nextest run --workspace --no-fail-fast");
+        assert_eq!(line(false, &[]), "test --workspace --no-fail-fast");
+    }
+
+    #[test]
+    fn a_package_narrows_the_run() {
+        assert_eq!(
+            line(true, &["-p", "ringfence-db", "gapless"]),
+            "nextest run --no-fail-fast -p ringfence-db gapless"
+        );
+        assert_eq!(
+            line(false, &["gapless", "--", "-p"]),
+            "test --workspace --no-fail-fast gapless -- -p"
+        );
+    }
+}
