@@ -4,6 +4,7 @@
 //! changes nothing that it should not. There are two of them with one contract, [`Bus`]: RabbitMQ, and an in-process one for
 //! standalone. Every message is signed ([`Keys`]), so that access to the broker is not enough to forge one.
 
+mod amqp;
 mod contract;
 mod dead_letters;
 mod error;
@@ -15,6 +16,7 @@ mod questions;
 mod queue;
 mod wire;
 
+pub use amqp::{AmqpBus, AmqpConfig};
 pub use contract::{Bus, Deliveries, Delivery, ReplyTo, Settle};
 pub use dead_letters::{DeadLetter, DeadLetters};
 pub use error::BusError;

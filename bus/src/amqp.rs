@@ -1,0 +1,194 @@
+//! The bus on RabbitMQ.
+//!
+//! Queues are quorum queues. Publishes are mandatory and confirmed. There are two connections, since a broker that is short
+//! of memory stops reading from those that publish, and deliveries have to be settled all the same.
+
+mod backoff;
+mod burial;
+mod config;
+mod consumer;
+mod fault;
+mod link;
+mod looking;
+mod publisher;
+mod replies;
+mod settle;
+mod topology;
+mod wire;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+
+pub use self::config::AmqpConfig;
+use self::consumer::Server;
+use self::fault::{fault, is_refusal, short, unavailable};
+use self::link::Link;
+use self::publisher::Publisher;
+use self::replies::Replies;
+use crate::wire::check_size;
+use crate::{Bus, BusError, Deliveries, Message, Queue, ReplyTo};
+
+/// How long the first connection waits for its queue for answers.
+const READY_TIMEOUT: Duration = Duration::from_secs(5);
+const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A bus on a broker. It reconnects by itself for as long as it exists.
+pub struct AmqpBus {
+    incoming: Link,
+    outgoing: Link,
+    publisher: Arc<Publisher>,
+    replies: Replies,
+    tasks: TaskTracker,
+    closed: CancellationToken,
+    _closes_when_dropped: DropGuard,
+}
+
+impl AmqpBus {
+    /// Connects; an error if the broker is not there now, or does not let us in.
+    pub async fn connect(config: AmqpConfig) -> Result<Self, BusError> {
+        let bus = Self::new(config);
+        bus.outgoing.open(1).await?;
+        bus.incoming.open(1).await?;
+        bus.start();
+        bus.replies.address(Instant::now() + READY_TIMEOUT).await?;
+        Ok(bus)
+    }
+
+    /// Connects once the broker is there, and goes on trying until then: [`Bus::health`] says how it stands. Queues can be
+    /// consumed at once; publishes are [`BusError::Unavailable`] until there is a connection.
+    pub fn connect_when_there(config: AmqpConfig) -> Self {
+        let bus = Self::new(config);
+        bus.start();
+        bus
+    }
+
+    fn new(config: AmqpConfig) -> Self {
+        let closed = CancellationToken::new();
+        let incoming = Link::new(config.clone(), "in", closed.clone());
+        let outgoing = Link::new(config, "out", closed.clone());
+        Self {
+            publisher: Arc::new(Publisher::new(outgoing.clone())),
+            replies: Replies::new(incoming.clone()),
+            incoming,
+            outgoing,
+            tasks: TaskTracker::new(),
+            _closes_when_dropped: closed.clone().drop_guard(),
+            closed,
+        }
+    }
+
+    fn start(&self) {
+        self.tasks.spawn(self.incoming.clone().supervise());
+        self.tasks.spawn(self.outgoing.clone().supervise());
+        self.tasks.spawn(self.replies.clone().serve());
+    }
+}
+
+#[async_trait]
+impl Bus for AmqpBus {
+    async fn publish(&self, queue: &Queue, message: &Message) -> Result<(), BusError> {
+        check_size(message.body.len())?;
+        self.publisher
+            .publish(&queue.to_string(), wire::properties(message)?, &message.body)
+            .await
+    }
+
+    async fn consume(&self, queue: &Queue, prefetch: u16) -> Result<Deliveries, BusError> {
+        // To the broker, none would be no bound at all.
+        let prefetch = prefetch.max(1);
+        let (out, deliveries) = mpsc::channel(usize::from(prefetch));
+        let server = Server::new(
+            self.incoming.clone(),
+            queue,
+            prefetch,
+            self.publisher.clone(),
+            out,
+        )?;
+        let session = match self.incoming.live() {
+            Err(BusError::Closed) => return Err(BusError::Closed),
+            Err(_) => None,
+            Ok(live) => match server.begin(&live).await {
+                Ok(session) => Some(session),
+                Err(error) if is_refusal(&error) => {
+                    return Err(fault(
+                        self.incoming.address(),
+                        || format!("to serve {queue}"),
+                        error,
+                    ));
+                }
+                Err(_) => None,
+            },
+        };
+        self.tasks.spawn(server.serve(session));
+        Ok(deliveries)
+    }
+
+    async fn request(
+        &self,
+        queue: &Queue,
+        message: &Message,
+        patience: Duration,
+    ) -> Result<Message, BusError> {
+        check_size(message.body.len())?;
+        let deadline = Instant::now() + patience;
+        let name = queue.to_string();
+        let mut question = self.replies.questions.ask(message.id)?;
+        let properties = wire::properties(message)?
+            .with_reply_to(short(&self.replies.address(deadline).await?)?)
+            .with_expiration(short(&patience.as_millis().max(1).to_string())?);
+        let asked = async {
+            self.publisher.publish(&name, properties, &message.body).await?;
+            let lost = || {
+                unavailable(
+                    self.incoming.address(),
+                    "the connection was lost before the answer came",
+                )
+            };
+            question.answered().await.ok_or_else(lost)
+        };
+        let late = |_| BusError::NoAnswer {
+            queue: name.clone(),
+            waited: patience,
+        };
+        timeout_at(deadline, asked).await.map_err(late)?
+    }
+
+    async fn respond(&self, to: &ReplyTo, request: &Message, answer: &Message) -> Result<(), BusError> {
+        check_size(answer.body.len())?;
+        let properties = wire::properties(answer)?.with_correlation_id(short(&request.id.to_string())?);
+        match self.publisher.publish(&to.0, properties, &answer.body).await {
+            Err(BusError::Unroutable { .. }) => {
+                tracing::debug!(question = %request.id, "who asked has gone away");
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    async fn health(&self) -> Result<(), BusError> {
+        for link in [&self.outgoing, &self.incoming] {
+            let live = link.live()?;
+            // A round trip: a connection can look alive for some time after its broker has died.
+            let channel = timeout(HEALTH_TIMEOUT, live.connection.create_channel()).await;
+            channel
+                .map_err(|_| unavailable(link.address(), "it does not answer"))?
+                .map_err(|error| fault(link.address(), || "to open a channel".to_owned(), error))?;
+        }
+        Ok(())
+    }
+
+    async fn close(&self) {
+        self.closed.cancel();
+        self.tasks.close();
+        if timeout(CLOSE_TIMEOUT, self.tasks.wait()).await.is_err() {
+            tracing::warn!(broker = self.outgoing.address(), "the bus did not close in time");
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Deliveries of one queue, over as many connections as it takes.
+
+use std::sync::Arc;
+
+use futures_util::{FutureExt, StreamExt};
+use lapin::message::Delivery as Parcel;
+use lapin::options::{
+    BasicCancelOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions, BasicRejectOptions,
+};
+use lapin::types::FieldTable;
+use lapin::{Channel, Consumer};
+use tokio::sync::mpsc;
+
+use super::backoff::Backoff;
+use super::burial::Burial;
+use super::fault::short;
+use super::link::{Link, Live};
+use super::publisher::Publisher;
+use super::settle::Ticket;
+use super::topology::{declare, holds_questions};
+use super::wire::{self, Unfit};
+use crate::{BusError, Delivery, Queue};
+
+/// What serves one queue for one receiver.
+pub(super) struct Server {
+    link: Link,
+    queue: Queue,
+    prefetch: u16,
+    burial: Burial,
+    out: mpsc::Sender<Delivery>,
+}
+
+/// A consumer on one connection.
+pub(super) struct Session {
+    channel: Channel,
+    consumer: Consumer,
+    epoch: u64,
+}
+
+enum End {
+    /// Of this session: the connection went away, or the queue did.
+    Lost,
+    /// Of it all: the bus was closed, or nobody receives any more.
+    Done,
+}
+
+impl Server {
+    pub fn new(
+        link: Link,
+        queue: &Queue,
+        prefetch: u16,
+        publisher: Arc<Publisher>,
+        out: mpsc::Sender<Delivery>,
+    ) -> Result<Self, BusError> {
+        let name = queue.to_string();
+        short(&name)?;
+        let burial = Burial {
+            publisher,
+            queue: name.into(),
+        };
+        Ok(Self {
+            link,
+            queue: queue.clone(),
+            prefetch,
+            burial,
+            out,
+        })
+    }
+
+    /// Makes the queue and begins to take from it.
+    pub async fn begin(&self, live: &Live) -> lapin::Result<Session> {
+        let channel = live.connection.create_channel().await?;
+        declare(&channel, &self.queue).await?;
+        channel
+            .basic_qos(self.prefetch, BasicQosOptions::default())
+            .await?;
+        let name = short(&self.burial.queue).map_err(std::io::Error::other)?;
+        let options = BasicConsumeOptions::default();
+        let consumer = channel
+            .basic_consume(name, "".into(), options, FieldTable::default())
+            .await?;
+        Ok(Session {
+            channel,
+            consumer,
+            epoch: live.epoch,
+        })
+    }
+
+    /// Serves until the bus is closed or nobody receives any more.
+    pub async fn serve(self, mut session: Option<Session>) {
+        let mut backoff = Backoff::new();
+        let mut epoch = 0;
+        loop {
+            if let Some(session) = session.take() {
+                epoch = session.epoch - 1;
+                backoff.reset();
+                if matches!(self.forward(session).await, End::Done) {
+                    return;
+                }
+            }
+            tokio::select! {
+                () = self.out.closed() => return,
+                again = self.again(epoch, &mut backoff) => match again {
+                    Some(begun) => session = begun,
+                    None => return,
+                }
+            }
+        }
+    }
+
+    /// Tries once more; `None` when the bus is closed.
+    async fn again(&self, epoch: u64, backoff: &mut Backoff) -> Option<Option<Session>> {
+        let live = self.link.newer(epoch).await?;
+        match self.begin(&live).await {
+            Ok(session) => {
+                tracing::info!(queue = %self.queue, "serving the queue again");
+                Some(Some(session))
+            }
+            Err(error) => {
+                tracing::warn!(
+                    queue = %self.queue, error = &error as &dyn std::error::Error,
+                    "the queue cannot be served; trying again"
+                );
+                self.link.pause(backoff.next()).await;
+                Some(None)
+            }
+        }
+    }
+
+    async fn forward(&self, mut session: Session) -> End {
+        loop {
+            tokio::select! {
+                biased;
+                () = self.link.closed().cancelled() => return End::Done,
+                () = self.out.closed() => {
+                    give_back(session).await;
+                    return End::Done;
+                }
+                next = session.consumer.next() => match next {
+                    Some(Ok(parcel)) => self.deliver(&session.channel, parcel).await,
+                    Some(Err(error)) => {
+                        tracing::warn!(queue = %self.queue, error = &error as &dyn std::error::Error, "deliveries stopped");
+                        return End::Lost;
+                    }
+                    None => return End::Lost,
+                }
+            }
+        }
+    }
+
+    async fn deliver(&self, channel: &Channel, mut parcel: Parcel) {
+        let message = match wire::message(&mut parcel) {
+            Ok(message) => message,
+            Err(unfit) => return self.refuse(parcel, unfit).await,
+        };
+        let mut ticket = Ticket::new(parcel.acker, channel.clone(), self.link.address());
+        let reply_to = wire::reply_to(&parcel.properties);
+        if holds_questions(&self.queue) {
+            ticket = ticket.with_burial(self.burial.clone(), parcel.properties, message.body.clone());
+        }
+        let delivery = Delivery {
+            message,
+            redelivered: parcel.redelivered,
+            reply_to,
+            settle: Box::new(ticket),
+        };
+        // It is dropped, and so given back, if nobody receives any more. There is always room: it is as large as the prefetch.
+        let _ = self.out.send(delivery).await;
+    }
+
+    /// Nobody gets to see it.
+    async fn refuse(&self, parcel: Parcel, unfit: Unfit) {
+        let reason = unfit.reason();
+        tracing::warn!(queue = %self.queue, reason, bytes = parcel.data.len(), "a message was refused unread");
+        let Parcel {
+            acker,
+            properties,
+            data,
+            ..
+        } = parcel;
+        let kept = self.burial.bury(reason, &properties, data).await;
+        // The copy says why. Without it the broker's own dead letters have to do, where the queue has any.
+        let done = match kept {
+            Ok(()) => acker.ack(Default::default()).await,
+            Err(_) => acker.reject(BasicRejectOptions { requeue: false }).await,
+        };
+        if let Err(error) = done {
+            tracing::debug!(
+                error = &error as &dyn std::error::Error,
+                "it will be delivered again"
+            );
+        }
+    }
+}
+
+/// Takes no more, and gives back what was taken in advance. What was delivered can still be settled.
+async fn give_back(mut session: Session) {
+    let tag = session.consumer.tag();
+    if session
+        .channel
+        .basic_cancel(tag, BasicCancelOptions::default())
+        .await
+        .is_err()
+    {
+        return;
+    }
+    while let Some(Ok(parcel)) = session.consumer.next().await {
+        let _ = parcel
+            .acker
+            .nack(BasicNackOptions {
+                multiple: false,
+                requeue: true,
+            })
+            .now_or_never();
+    }
+}

@@ -1,0 +1,225 @@
+//! One connection to the broker, made again whenever it is lost.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use lapin::{Connection, ConnectionProperties, Event};
+use tokio::sync::watch;
+use tokio::time::{interval, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::backoff::Backoff;
+use super::config::AmqpConfig;
+use super::fault::{fault, unavailable};
+use crate::BusError;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// The client tells of a lost connection; this is only for the case that it does not.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// A connection that stands. Later ones have greater epochs.
+#[derive(Clone)]
+pub(super) struct Live {
+    pub connection: Arc<Connection>,
+    pub epoch: u64,
+}
+
+#[derive(Clone)]
+enum State {
+    /// Not there, with what the last attempt or the loss showed.
+    Down(Option<lapin::Error>),
+    Up(Live),
+}
+
+/// A supervised connection. Clones are the same one.
+#[derive(Clone)]
+pub(super) struct Link(Arc<Inner>);
+
+struct Inner {
+    config: AmqpConfig,
+    role: &'static str,
+    address: String,
+    state: watch::Sender<State>,
+    closed: CancellationToken,
+}
+
+impl Link {
+    pub fn new(config: AmqpConfig, role: &'static str, closed: CancellationToken) -> Self {
+        let address = config.address();
+        Self(Arc::new(Inner {
+            config,
+            role,
+            address,
+            state: watch::Sender::new(State::Down(None)),
+            closed,
+        }))
+    }
+
+    pub fn address(&self) -> &str {
+        &self.0.address
+    }
+
+    pub fn closed(&self) -> &CancellationToken {
+        &self.0.closed
+    }
+
+    /// The connection, if it can be used now.
+    pub fn live(&self) -> Result<Live, BusError> {
+        if self.0.closed.is_cancelled() {
+            return Err(BusError::Closed);
+        }
+        match &*self.0.state.borrow() {
+            State::Down(None) => Err(unavailable(self.address(), "no connection yet")),
+            State::Down(Some(error)) => Err(BusError::Unavailable {
+                address: self.0.address.clone(),
+                source: Some(Box::new(error.clone())),
+            }),
+            State::Up(live) if !live.connection.status().connected() => {
+                Err(unavailable(self.address(), "the connection was lost"))
+            }
+            State::Up(live) if live.connection.status().blocked() => Err(unavailable(
+                self.address(),
+                "the broker is short of memory or disk space and takes no messages",
+            )),
+            State::Up(live) => Ok(live.clone()),
+        }
+    }
+
+    /// Waits for a connection newer than `epoch`; `None` once the bus is closed.
+    pub async fn newer(&self, epoch: u64) -> Option<Live> {
+        let mut states = self.0.state.subscribe();
+        let newer = states.wait_for(|state| matches!(state, State::Up(live) if live.epoch > epoch));
+        tokio::select! {
+            () = self.0.closed.cancelled() => None,
+            state = newer => match &*state.ok()? {
+                State::Up(live) => Some(live.clone()),
+                State::Down(_) => None,
+            },
+        }
+    }
+
+    /// Waits before another attempt, not beyond the bus being closed.
+    pub async fn pause(&self, wait: Duration) {
+        tokio::select! {
+            () = self.0.closed.cancelled() => {}
+            () = sleep(wait) => {}
+        }
+    }
+
+    /// Connects once.
+    pub async fn open(&self, epoch: u64) -> Result<(), BusError> {
+        let tls = self.0.config.tls()?;
+        let name = format!("{} ({})", self.0.config.name(), self.0.role);
+        let properties = ConnectionProperties::default().with_connection_name(name.into());
+        let runtime = lapin::runtime::default_runtime().map_err(|error| self.fault(error))?;
+        let connecting = Connection::connect_uri_with_config(self.0.config.uri(), properties, tls, runtime);
+        let connection = timeout(CONNECT_TIMEOUT, connecting)
+            .await
+            .map_err(|_| unavailable(self.address(), "it did not answer in time"))?
+            .map_err(|error| {
+                self.0.state.send_replace(State::Down(Some(error.clone())));
+                self.fault(error)
+            })?;
+        self.0.state.send_replace(State::Up(Live {
+            connection: Arc::new(connection),
+            epoch,
+        }));
+        Ok(())
+    }
+
+    fn fault(&self, error: lapin::Error) -> BusError {
+        fault(
+            self.address(),
+            || format!("to let {} in at {}", self.0.config.name(), self.address()),
+            error,
+        )
+    }
+
+    /// Keeps the connection up until the bus is closed.
+    pub async fn supervise(self) {
+        let closed = self.0.closed.clone();
+        let mut backoff = Backoff::new();
+        let mut epoch = 1;
+        while !closed.is_cancelled() {
+            if let Ok(live) = self.up() {
+                tokio::select! {
+                    () = closed.cancelled() => break,
+                    error = self.lost(&live) => self.gone(error),
+                }
+                backoff.reset();
+            }
+            tokio::select! {
+                () = closed.cancelled() => break,
+                () = sleep(backoff.next()) => {}
+            }
+            epoch += 1;
+            match self.open(epoch).await {
+                Ok(()) => tracing::info!(
+                    broker = self.address(),
+                    role = self.0.role,
+                    "connected to the broker"
+                ),
+                Err(error) => tracing::warn!(
+                    broker = self.address(),
+                    role = self.0.role,
+                    error = &error as &dyn std::error::Error,
+                    "no connection to the broker; trying again"
+                ),
+            }
+        }
+        self.shut().await;
+    }
+
+    fn up(&self) -> Result<Live, ()> {
+        match &*self.0.state.borrow() {
+            State::Up(live) => Ok(live.clone()),
+            State::Down(_) => Err(()),
+        }
+    }
+
+    fn gone(&self, error: Option<lapin::Error>) {
+        let shown = error.as_ref().map(|error| error as &dyn std::error::Error);
+        tracing::warn!(
+            broker = self.address(),
+            role = self.0.role,
+            error = shown,
+            "the connection to the broker was lost"
+        );
+        self.0.state.send_replace(State::Down(error));
+    }
+
+    async fn lost(&self, live: &Live) -> Option<lapin::Error> {
+        let mut events = Box::pin(live.connection.events_listener());
+        let mut look = interval(LOOK_EVERY);
+        loop {
+            tokio::select! {
+                event = events.next() => match event {
+                    Some(Event::Error(error)) => return Some(error),
+                    Some(Event::ConnectionBlocked(reason)) => {
+                        tracing::warn!(broker = self.address(), role = self.0.role, reason, "the broker takes no messages");
+                    }
+                    Some(Event::ConnectionUnblocked) => {
+                        tracing::info!(broker = self.address(), role = self.0.role, "the broker takes messages again");
+                    }
+                    Some(_) => {}
+                    None => return None,
+                },
+                _ = look.tick() => {
+                    if !live.connection.status().connected() {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn shut(&self) {
+        if let Ok(live) = self.up() {
+            // Whether it was told goodbye makes no difference to the broker's queues.
+            let _ = timeout(CLOSE_TIMEOUT, live.connection.close(200, "closed".into())).await;
+        }
+        self.0.state.send_replace(State::Down(None));
+    }
+}

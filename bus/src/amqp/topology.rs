@@ -1,0 +1,75 @@
+//! The queues as they are on the broker.
+
+use lapin::Channel;
+use lapin::options::QueueDeclareOptions;
+use lapin::types::{AMQPValue, FieldTable};
+
+use super::fault::short;
+use super::wire::text;
+use crate::limits::{DELIVERY_LIMIT, MAX_DEAD_LETTERS, MAX_QUEUE_LENGTH};
+use crate::{DEAD_LETTERS, Queue};
+
+const MAX_DEAD_LETTER_BYTES: i64 = 64 * 1024 * 1024;
+/// Looking at a dead letter counts as a delivery, and must not be what removes it.
+const MAX_LOOKS: i64 = 1_000_000_000;
+
+/// Whether a queue holds questions, which nobody misses once they were not answered in time. The broker would send each
+/// one that expires to the dead letters, where they would push out what matters; so these queues have none, and what
+/// is refused there the bus takes to the dead letters itself.
+pub(super) fn holds_questions(queue: &Queue) -> bool {
+    match queue {
+        Queue::Claims | Queue::Devices { .. } => true,
+        Queue::Tasks { .. } | Queue::Results => false,
+    }
+}
+
+/// Makes a queue, and the one for its dead letters first, if they are not there.
+pub(super) async fn declare(channel: &Channel, queue: &Queue) -> lapin::Result<()> {
+    declare_dead_letters(channel).await?;
+    let name = queue.to_string();
+    // The name was checked when the consumer began.
+    let name = short(&name).map_err(std::io::Error::other)?;
+    channel
+        .queue_declare(name, QueueDeclareOptions::durable(), arguments(queue))
+        .await?;
+    Ok(())
+}
+
+pub(super) async fn declare_dead_letters(channel: &Channel) -> lapin::Result<()> {
+    let mut arguments = quorum();
+    arguments.insert("x-delivery-limit".into(), AMQPValue::LongLongInt(MAX_LOOKS));
+    arguments.insert("x-max-length".into(), number(MAX_DEAD_LETTERS));
+    arguments.insert(
+        "x-max-length-bytes".into(),
+        AMQPValue::LongLongInt(MAX_DEAD_LETTER_BYTES),
+    );
+    channel
+        .queue_declare(DEAD_LETTERS.into(), QueueDeclareOptions::durable(), arguments)
+        .await?;
+    Ok(())
+}
+
+fn arguments(queue: &Queue) -> FieldTable {
+    let mut arguments = quorum();
+    arguments.insert(
+        "x-delivery-limit".into(),
+        AMQPValue::LongLongInt(DELIVERY_LIMIT.into()),
+    );
+    arguments.insert("x-max-length".into(), number(MAX_QUEUE_LENGTH));
+    arguments.insert("x-overflow".into(), text("reject-publish"));
+    if !holds_questions(queue) {
+        arguments.insert("x-dead-letter-exchange".into(), text(""));
+        arguments.insert("x-dead-letter-routing-key".into(), text(DEAD_LETTERS));
+    }
+    arguments
+}
+
+fn quorum() -> FieldTable {
+    let mut arguments = FieldTable::default();
+    arguments.insert("x-queue-type".into(), text("quorum"));
+    arguments
+}
+
+fn number(value: usize) -> AMQPValue {
+    AMQPValue::LongLongInt(i64::try_from(value).unwrap_or(i64::MAX))
+}

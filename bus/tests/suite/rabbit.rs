@@ -1,0 +1,130 @@
+//! A RabbitMQ node of the test's own: on loopback, with its own port mapper, cookie and folders, gone with the test.
+
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use tempfile::TempDir;
+
+const SERVER: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
+const START_TIMEOUT: Duration = Duration::from_secs(90);
+
+/// The shell outlives neither the test (its input ends) nor the node, and takes the whole process group with it.
+const SCRIPT: &str = "epmd -port $ERL_EPMD_PORT -address 127.0.0.1 & \"$0\" & cat >/dev/null; kill -KILL 0";
+
+/// A node that can be killed and started again with what it had written.
+pub struct Rabbit {
+    folder: TempDir,
+    ports: [u16; 3],
+    group: Option<Child>,
+}
+
+impl Rabbit {
+    /// Takes some seconds. `None` where RabbitMQ is not installed.
+    pub fn start() -> Option<Self> {
+        let mut rabbit = Self::stopped()?;
+        rabbit.go();
+        Some(rabbit)
+    }
+
+    /// A node that does not run yet.
+    pub fn stopped() -> Option<Self> {
+        Path::new(SERVER).exists().then(|| {
+            let folder = tempfile::Builder::new()
+                .prefix("ringfence-rabbit-")
+                .tempdir()
+                .unwrap();
+            Self {
+                folder,
+                ports: free_ports(),
+                group: None,
+            }
+        })
+    }
+
+    pub fn url(&self) -> String {
+        format!("amqp://guest:guest@127.0.0.1:{}/%2F", self.ports[0])
+    }
+
+    /// Starts it and waits until it takes connections.
+    pub fn go(&mut self) {
+        assert!(self.group.is_none(), "it runs already");
+        self.group = Some(self.spawn());
+        let deadline = Instant::now() + START_TIMEOUT;
+        while TcpStream::connect(("127.0.0.1", self.ports[0])).is_err() {
+            assert!(
+                Instant::now() < deadline,
+                "no broker after {START_TIMEOUT:?}: {}",
+                self.log()
+            );
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// Ends it at once, as a power cut would.
+    pub fn kill(&mut self) {
+        if let Some(mut group) = self.group.take() {
+            let id = Pid::from_raw(i32::try_from(group.id()).unwrap());
+            let _ = killpg(id, Signal::SIGKILL);
+            let _ = group.wait();
+        }
+    }
+
+    fn spawn(&self) -> Child {
+        use std::os::unix::process::CommandExt;
+        let [amqp, distribution, mapper] = self.ports;
+        let path = |name: &str| self.folder.path().join(name);
+        let config = format!("listeners.tcp.1 = 127.0.0.1:{amqp}\nlog.console = false\n");
+        std::fs::write(path("rabbitmq.conf"), config).unwrap();
+        std::fs::write(path("plugins"), "[].\n").unwrap();
+        std::fs::write(path("env.conf"), "").unwrap();
+        let log = || {
+            std::fs::File::options()
+                .create(true)
+                .append(true)
+                .open(path("out.log"))
+                .unwrap()
+        };
+        Command::new("sh")
+            .args(["-c", SCRIPT, SERVER])
+            .env("HOME", self.folder.path())
+            .env("ERL_EPMD_PORT", mapper.to_string())
+            .env("ERL_EPMD_ADDRESS", "127.0.0.1")
+            .env("RABBITMQ_NODENAME", format!("ringfence-{amqp}@localhost"))
+            .env("RABBITMQ_DIST_PORT", distribution.to_string())
+            .env("RABBITMQ_CONF_ENV_FILE", path("env.conf"))
+            .env("RABBITMQ_CONFIG_FILE", path("rabbitmq.conf"))
+            .env("RABBITMQ_ENABLED_PLUGINS_FILE", path("plugins"))
+            .env("RABBITMQ_MNESIA_BASE", path("data"))
+            .env("RABBITMQ_LOG_BASE", path("log"))
+            .env("RABBITMQ_PID_FILE", path("pid"))
+            .env(
+                "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",
+                "-kernel inet_dist_use_interface {127,0,0,1} +S 1:1 +sbwt none",
+            )
+            .stdin(Stdio::piped())
+            .stdout(log())
+            .stderr(log())
+            .process_group(0)
+            .spawn()
+            .unwrap()
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("out.log")).unwrap_or_default()
+    }
+}
+
+impl Drop for Rabbit {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn free_ports() -> [u16; 3] {
+    let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    listeners.map(|listener| listener.local_addr().unwrap().port())
+}
