@@ -27,7 +27,7 @@ use tokio_util::task::TaskTracker;
 
 pub use self::config::AmqpConfig;
 use self::consumer::Server;
-use self::fault::{fault, is_refusal, short, unavailable};
+use self::fault::{fault, short, unavailable};
 use self::link::Link;
 use self::publisher::Publisher;
 use self::replies::Replies;
@@ -116,13 +116,7 @@ impl Bus for AmqpBus {
             Err(_) => None,
             Ok(live) => match server.begin(&live).await {
                 Ok(session) => Some(session),
-                Err(error) if is_refusal(&error) => {
-                    return Err(fault(
-                        self.incoming.address(),
-                        || format!("to serve {queue}"),
-                        error,
-                    ));
-                }
+                Err(error @ BusError::Refused { .. }) => return Err(error),
                 Err(_) => None,
             },
         };

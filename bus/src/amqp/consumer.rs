@@ -1,19 +1,21 @@
 //! Deliveries of one queue, over as many connections as it takes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::{FutureExt, StreamExt};
 use lapin::message::Delivery as Parcel;
 use lapin::options::{
     BasicCancelOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions, BasicRejectOptions,
 };
-use lapin::types::FieldTable;
+use lapin::types::{FieldTable, ShortString};
 use lapin::{Channel, Consumer};
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use super::backoff::Backoff;
 use super::burial::Burial;
-use super::fault::short;
+use super::fault::{fault, short, unavailable};
 use super::link::{Link, Live};
 use super::publisher::Publisher;
 use super::settle::Ticket;
@@ -21,10 +23,14 @@ use super::topology::{declare, holds_questions};
 use super::wire::{self, Unfit};
 use crate::{BusError, Delivery, Queue};
 
+/// A queue whose leader is not there yet lets those who want to serve it wait, without an end.
+const BEGIN_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// What serves one queue for one receiver.
 pub(super) struct Server {
     link: Link,
     queue: Queue,
+    name: ShortString,
     prefetch: u16,
     burial: Burial,
     out: mpsc::Sender<Delivery>,
@@ -53,7 +59,7 @@ impl Server {
         out: mpsc::Sender<Delivery>,
     ) -> Result<Self, BusError> {
         let name = queue.to_string();
-        short(&name)?;
+        let short_name = short(&name)?;
         let burial = Burial {
             publisher,
             queue: name.into(),
@@ -61,6 +67,7 @@ impl Server {
         Ok(Self {
             link,
             queue: queue.clone(),
+            name: short_name,
             prefetch,
             burial,
             out,
@@ -68,16 +75,22 @@ impl Server {
     }
 
     /// Makes the queue and begins to take from it.
-    pub async fn begin(&self, live: &Live) -> lapin::Result<Session> {
+    pub async fn begin(&self, live: &Live) -> Result<Session, BusError> {
+        timeout(BEGIN_TIMEOUT, self.subscribe(live))
+            .await
+            .map_err(|_| unavailable(self.link.address(), "it did not open a queue in time"))?
+            .map_err(|error| fault(self.link.address(), || format!("to serve {}", self.queue), error))
+    }
+
+    async fn subscribe(&self, live: &Live) -> lapin::Result<Session> {
         let channel = live.connection.create_channel().await?;
-        declare(&channel, &self.queue).await?;
+        declare(&channel, self.name.clone(), &self.queue).await?;
         channel
             .basic_qos(self.prefetch, BasicQosOptions::default())
             .await?;
-        let name = short(&self.burial.queue).map_err(std::io::Error::other)?;
         let options = BasicConsumeOptions::default();
         let consumer = channel
-            .basic_consume(name, "".into(), options, FieldTable::default())
+            .basic_consume(self.name.clone(), "".into(), options, FieldTable::default())
             .await?;
         Ok(Session {
             channel,

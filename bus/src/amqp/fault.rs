@@ -7,7 +7,7 @@ use lapin::types::ShortString;
 use crate::BusError;
 
 /// The broker says no to what was asked, and would again. Anything else may pass: the broker is away or in trouble.
-pub(super) fn is_refusal(error: &lapin::Error) -> bool {
+fn is_refusal(error: &lapin::Error) -> bool {
     match error.kind() {
         ErrorKind::ProtocolError(fault) => matches!(
             fault.kind(),

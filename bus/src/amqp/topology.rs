@@ -2,9 +2,8 @@
 
 use lapin::Channel;
 use lapin::options::QueueDeclareOptions;
-use lapin::types::{AMQPValue, FieldTable};
+use lapin::types::{AMQPValue, FieldTable, ShortString};
 
-use super::fault::short;
 use super::wire::text;
 use crate::limits::{DELIVERY_LIMIT, MAX_DEAD_LETTERS, MAX_QUEUE_LENGTH};
 use crate::{DEAD_LETTERS, Queue};
@@ -24,11 +23,8 @@ pub(super) fn holds_questions(queue: &Queue) -> bool {
 }
 
 /// Makes a queue, and the one for its dead letters first, if they are not there.
-pub(super) async fn declare(channel: &Channel, queue: &Queue) -> lapin::Result<()> {
+pub(super) async fn declare(channel: &Channel, name: ShortString, queue: &Queue) -> lapin::Result<()> {
     declare_dead_letters(channel).await?;
-    let name = queue.to_string();
-    // The name was checked when the consumer began.
-    let name = short(&name).map_err(std::io::Error::other)?;
     channel
         .queue_declare(name, QueueDeclareOptions::durable(), arguments(queue))
         .await?;

@@ -47,6 +47,7 @@ async fn a_broker_that_dies_and_returns_loses_nothing_that_it_confirmed() {
     let mut rabbit = Rabbit::start().expect("rabbitmq-server");
     let bus = AmqpBus::connect(config(&rabbit)).await.unwrap();
     let mut deliveries = bus.consume(&queue(), 1).await.unwrap();
+    rabbit.settled().await;
     for number in 0..20 {
         bus.publish(&queue(), &message(number)).await.unwrap();
     }
@@ -71,6 +72,7 @@ async fn a_question_that_is_open_when_the_broker_dies_fails_and_the_next_one_is_
     let mut rabbit = Rabbit::start().expect("rabbitmq-server");
     let bus = AmqpBus::connect(config(&rabbit)).await.unwrap();
     let mut deliveries = bus.consume(&queue(), 1).await.unwrap();
+    rabbit.settled().await;
     let (place, question) = (queue(), message(1));
     let (answer, ()) = tokio::join!(bus.request(&place, &question, SOON), async {
         drop(next(&mut deliveries).await);

@@ -64,6 +64,12 @@ impl Rabbit {
         }
     }
 
+    /// Waits until it has written down which queues it has: it does so up to half a second later than it says, and one
+    /// that is killed before has lost a queue, unless other nodes know it.
+    pub async fn settled(&self) {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+    }
+
     /// Ends it at once, as a power cut would.
     pub fn kill(&mut self) {
         if let Some(mut group) = self.group.take() {
