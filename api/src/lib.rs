@@ -1,1 +1,21 @@
-//! placeholder
+//! The REST API: OpenStack style, service type `fencing`, paths at the root.
+//!
+//! Handlers check who asks and what, and leave everything else to `engine`; they read through `db`. Errors become HTTP answers here
+//! and nowhere else.
+
+mod application;
+mod auth;
+mod body;
+mod conditional;
+mod error;
+mod openapi;
+mod paging;
+mod request;
+mod routes;
+mod tokens;
+mod view;
+
+pub use application::{ApiConfig, Application};
+pub use error::{ApiError, StartError};
+pub use openapi::openapi_json;
+pub use tokens::{Role, TokenEntry, TokenFile, Tokens, hash_token};

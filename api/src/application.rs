@@ -1,0 +1,118 @@
+//! The application: the same for the service and for tests.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::middleware::from_fn;
+use actix_web::{App, HttpRequest, HttpServer, web};
+use ringfence_engine::Engine;
+use tokio_util::sync::CancellationToken;
+
+use crate::tokens::Tokens;
+use crate::{ApiError, StartError, request, routes};
+
+/// How the API serves.
+#[derive(Clone, Debug)]
+pub struct ApiConfig {
+    /// Where it listens; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// The largest body, in bytes.
+    pub max_body_bytes: usize,
+    /// Threads that serve requests.
+    pub threads: usize,
+}
+
+/// What handlers share.
+pub(crate) struct State {
+    pub engine: Engine,
+    pub tokens: Arc<Tokens>,
+    pub max_body_bytes: usize,
+    /// Ends the streams when the service stops.
+    pub stop: CancellationToken,
+}
+
+/// An API that has its address and does not serve yet.
+pub struct Application {
+    listener: TcpListener,
+    address: SocketAddr,
+    config: ApiConfig,
+    engine: Engine,
+    tokens: Arc<Tokens>,
+}
+
+impl Application {
+    /// Takes the address.
+    pub fn build(config: ApiConfig, engine: Engine, tokens: Tokens) -> Result<Self, StartError> {
+        let fault = |source| StartError::Listen {
+            address: config.listen.to_string(),
+            source,
+        };
+        let listener = TcpListener::bind(config.listen).map_err(fault)?;
+        let address = listener.local_addr().map_err(fault)?;
+        Ok(Self {
+            listener,
+            address,
+            config,
+            engine,
+            tokens: Arc::new(tokens),
+        })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `stop`; requests that have begun are finished, streams are ended.
+    pub async fn run(self, stop: CancellationToken) -> Result<(), StartError> {
+        let address = self.address;
+        let fault = move |source| StartError::Listen {
+            address: address.to_string(),
+            source,
+        };
+        let state = web::Data::new(State {
+            engine: self.engine,
+            tokens: self.tokens,
+            max_body_bytes: self.config.max_body_bytes,
+            stop: stop.clone(),
+        });
+        let max_body_bytes = self.config.max_body_bytes;
+        let server = HttpServer::new(move || {
+            App::new()
+                .app_data(state.clone())
+                .app_data(web::PayloadConfig::new(max_body_bytes))
+                .app_data(web::QueryConfig::default().error_handler(bad_query))
+                .wrap(from_fn(request::frame))
+                .configure(routes::configure)
+                .default_service(web::to(nothing_here))
+        })
+        .workers(self.config.threads)
+        .client_request_timeout(Duration::from_secs(10))
+        .shutdown_timeout(5)
+        .disable_signals()
+        .listen(self.listener)
+        .map_err(fault)?
+        .run();
+        let handle = server.handle();
+        let stopper = tokio::spawn(async move {
+            stop.cancelled().await;
+            handle.stop(true).await;
+        });
+        let served = server.await.map_err(fault);
+        stopper.abort();
+        served
+    }
+}
+
+fn bad_query(error: actix_web::error::QueryPayloadError, _: &HttpRequest) -> actix_web::Error {
+    ApiError::bad("query", error.to_string()).into()
+}
+
+async fn nothing_here(request: HttpRequest) -> Result<&'static str, ApiError> {
+    if request.match_pattern().is_some() {
+        return Err(ApiError::MethodNotAllowed(request.method().to_string()));
+    }
+    Err(ApiError::NoSuchPath(request.path().to_owned()))
+}

@@ -1,0 +1,62 @@
+//! Bodies: JSON, bounded, and an error that names the field.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use actix_web::dev::Payload;
+use actix_web::{FromRequest, HttpRequest, error::PayloadError, web};
+use serde::de::DeserializeOwned;
+
+use crate::ApiError;
+use crate::application::State;
+
+/// A body that was read as `T`.
+#[derive(Debug)]
+pub(crate) struct Body<T>(pub T);
+
+impl<T: DeserializeOwned + 'static> FromRequest for Body<T> {
+    type Error = ApiError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, ApiError>>>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let allowed = request
+            .app_data::<web::Data<State>>()
+            .map_or(0, |state| state.max_body_bytes);
+        let content_type = request
+            .headers()
+            .get("content-type")
+            .and_then(|v| v.to_str().ok())
+            .unwrap_or_default();
+        let is_json = content_type
+            .split(';')
+            .next()
+            .is_some_and(|t| t.trim().eq_ignore_ascii_case("application/json"));
+        let content_type = content_type.to_owned();
+        let bytes = web::Bytes::from_request(request, payload);
+        Box::pin(async move {
+            if !is_json {
+                return Err(ApiError::NotJson(content_type));
+            }
+            let bytes = bytes
+                .await
+                .map_err(|error| match error.as_error::<PayloadError>() {
+                    Some(PayloadError::Overflow) => ApiError::TooLarge { allowed },
+                    _ if error.as_response_error().status_code() == 413 => ApiError::TooLarge { allowed },
+                    _ => ApiError::bad("body", format!("cannot be read: {error}")),
+                })?;
+            parse(&bytes).map(Self)
+        })
+    }
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let path = error.path().to_string();
+        let field = if path == "." { "body" } else { path.as_str() };
+        ApiError::bad(field, error.inner().to_string())
+    })?;
+    json.end()
+        .map_err(|error| ApiError::bad("body", error.to_string()))?;
+    Ok(value)
+}

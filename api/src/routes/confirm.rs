@@ -1,0 +1,54 @@
+//! `POST /hosts/{id}/confirm-fenced`: a person says that the host was fenced by hand.
+
+use actix_web::{HttpResponse, web};
+use ringfence_core::Generation;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::ApiError;
+use crate::application::State;
+use crate::auth::Caller;
+use crate::body::Body;
+use crate::error::ErrorList;
+use crate::routes::hosts;
+use crate::tokens::Role;
+use crate::view::host::HostView;
+
+/// A person's word.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ConfirmBody {
+    /// The host's generation as the person saw it.
+    generation: u32,
+    /// How it was made certain: 1 to 255 characters of plain text.
+    reason: String,
+    /// Although the host is seen UP; admins only.
+    #[serde(default)]
+    override_up: bool,
+}
+
+#[utoipa::path(post, path = "/hosts/{id}/confirm-fenced", tag = "fencing", request_body = ConfirmBody,
+    params(("id" = String, Path, description = "id or name")),
+    responses((status = 200, body = HostView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
+        (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 409, body = ErrorList),
+        (status = 413, body = ErrorList), (status = 415, body = ErrorList)))]
+pub(crate) async fn confirm(
+    state: web::Data<State>,
+    caller: Caller,
+    id: web::Path<String>,
+    body: Body<ConfirmBody>,
+) -> Result<HttpResponse, ApiError> {
+    let by = caller.require(Role::Service)?;
+    let body = body.0;
+    let confirmed = state
+        .engine
+        .confirm(
+            &id,
+            Generation(body.generation),
+            &body.reason,
+            body.override_up,
+            &by,
+        )
+        .await?;
+    hosts::answer(&state, &confirmed.state.host.id.to_string(), HttpResponse::Ok()).await
+}

@@ -1,0 +1,60 @@
+//! `PUT /hosts/{id}/failure-state`: what an outside monitor saw.
+
+use actix_web::{HttpResponse, web};
+use chrono::{DateTime, Utc};
+use ringfence_core::FailureState;
+use ringfence_engine::FailureReport;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::ApiError;
+use crate::application::State;
+use crate::auth::Caller;
+use crate::body::Body;
+use crate::error::ErrorList;
+use crate::routes::hosts;
+use crate::tokens::Role;
+use crate::view::host::HostView;
+
+/// What was seen.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FailureStateBody {
+    /// UP, UNREACHABLE or UNKNOWN
+    #[schema(value_type = String, example = "UNREACHABLE")]
+    failure_state: FailureState,
+    /// The monitor's name, up to 255 characters.
+    source: String,
+    /// When it was seen, with its zone. Older than the last report: 409.
+    observed_at: DateTime<Utc>,
+    /// The id of the host's present boot, if the monitor can tell.
+    #[serde(default)]
+    boot_id: Option<String>,
+    /// When the host says it booted.
+    #[serde(default)]
+    booted_at: Option<DateTime<Utc>>,
+}
+
+#[utoipa::path(put, path = "/hosts/{id}/failure-state", tag = "hosts", request_body = FailureStateBody,
+    params(("id" = String, Path, description = "id or name")),
+    responses((status = 200, body = HostView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
+        (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 409, body = ErrorList),
+        (status = 413, body = ErrorList), (status = 415, body = ErrorList)))]
+pub(crate) async fn report(
+    state: web::Data<State>,
+    caller: Caller,
+    id: web::Path<String>,
+    body: Body<FailureStateBody>,
+) -> Result<HttpResponse, ApiError> {
+    let by = caller.require(Role::Service)?;
+    let body = body.0;
+    let report = FailureReport {
+        state: body.failure_state,
+        source: body.source,
+        observed_at: body.observed_at,
+        boot_id: body.boot_id,
+        booted_at: body.booted_at,
+    };
+    let seen = state.engine.report_failure_state(&id, report, &by).await?;
+    hosts::answer(&state, &seen.host.id.to_string(), HttpResponse::Ok()).await
+}

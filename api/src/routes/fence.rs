@@ -1,0 +1,53 @@
+//! `POST /hosts/{id}/fence`.
+
+use actix_web::{HttpResponse, web};
+use ringfence_engine::Operated;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::ApiError;
+use crate::application::State;
+use crate::auth::Caller;
+use crate::body::Body;
+use crate::error::ErrorList;
+use crate::routes::{hosts, operations};
+use crate::tokens::Role;
+use crate::view::host::HostView;
+use crate::view::operation::OperationView;
+
+/// Why.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ReasonBody {
+    /// 1 to 255 characters of plain text; goes into the audit trail.
+    pub reason: String,
+}
+
+#[utoipa::path(post, path = "/hosts/{id}/fence", tag = "fencing", request_body = ReasonBody,
+    params(("id" = String, Path, description = "id or name")),
+    responses((status = 200, description = "It is FENCED already", body = HostView),
+        (status = 202, description = "A fence is running; see Location", body = OperationView),
+        (status = 400, body = ErrorList), (status = 401, body = ErrorList), (status = 403, body = ErrorList),
+        (status = 404, body = ErrorList), (status = 409, body = ErrorList), (status = 413, body = ErrorList),
+        (status = 415, body = ErrorList)))]
+pub(crate) async fn fence(
+    state: web::Data<State>,
+    caller: Caller,
+    id: web::Path<String>,
+    body: Body<ReasonBody>,
+) -> Result<HttpResponse, ApiError> {
+    let by = caller.require(Role::Service)?;
+    answer(&state, state.engine.fence(&id, &body.0.reason, &by).await?).await
+}
+
+/// 200 with the host if it is so already, else 202 with the operation.
+pub(crate) async fn answer(state: &State, operated: Operated) -> Result<HttpResponse, ApiError> {
+    match operated {
+        Operated::Already(host) => hosts::answer(state, &host.host.id.to_string(), HttpResponse::Ok()).await,
+        Operated::Started(id) | Operated::Joined(id) => {
+            let mut accepted = HttpResponse::Accepted();
+            accepted.insert_header(("Location", format!("/operations/{id}")));
+            operations::answer(state, id.0, accepted).await
+        }
+    }
+}

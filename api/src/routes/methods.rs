@@ -1,0 +1,140 @@
+//! `/methods`.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use ringfence_core::Method;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::ApiError;
+use crate::application::State;
+use crate::auth::Caller;
+use crate::body::Body;
+use crate::conditional::{if_match, tag};
+use crate::error::ErrorList;
+use crate::paging::MAX_LIMIT;
+use crate::tokens::Role;
+use crate::view::method::{MethodBody, MethodView};
+use crate::view::operation::ObservationView;
+
+/// All methods, up to 1000.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct MethodList {
+    methods: Vec<MethodView>,
+}
+
+/// Whose values to use.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CheckBody {
+    /// The id or name of a host; needed where the method's parameters name the host.
+    #[serde(default)]
+    host: Option<String>,
+}
+
+/// What the device showed.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CheckView {
+    observation: ObservationView,
+    worker: String,
+    took_ms: u64,
+}
+
+fn answer(mut answer: actix_web::HttpResponseBuilder, method: Method) -> HttpResponse {
+    tag(&mut answer, method.revision).json(MethodView::from(method))
+}
+
+#[utoipa::path(get, path = "/methods", tag = "configuration",
+    responses((status = 200, body = MethodList), (status = 401, body = ErrorList)))]
+pub(crate) async fn list(state: web::Data<State>, caller: Caller) -> Result<HttpResponse, ApiError> {
+    caller.require(Role::Reader)?;
+    let methods = ringfence_db::list_methods(&mut state.engine.db().reader(), MAX_LIMIT).await?;
+    Ok(HttpResponse::Ok().json(MethodList {
+        methods: methods.into_iter().map(MethodView::from).collect(),
+    }))
+}
+
+#[utoipa::path(post, path = "/methods", tag = "configuration", request_body = MethodBody,
+    responses((status = 201, body = MethodView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
+        (status = 403, body = ErrorList), (status = 409, body = ErrorList), (status = 413, body = ErrorList),
+        (status = 415, body = ErrorList), (status = 502, body = ErrorList), (status = 503, body = ErrorList)))]
+pub(crate) async fn create(
+    state: web::Data<State>,
+    caller: Caller,
+    body: Body<MethodBody>,
+) -> Result<HttpResponse, ApiError> {
+    let by = caller.require(Role::Admin)?;
+    let method = state.engine.create_method(body.0.draft()?, &by).await?;
+    let mut created = HttpResponse::Created();
+    created.insert_header(("Location", format!("/methods/{}", method.id)));
+    Ok(answer(created, method))
+}
+
+#[utoipa::path(get, path = "/methods/{id}", tag = "configuration", params(("id" = String, Path, description = "id or name")),
+    responses((status = 200, body = MethodView), (status = 401, body = ErrorList), (status = 404, body = ErrorList)))]
+pub(crate) async fn show(
+    state: web::Data<State>,
+    caller: Caller,
+    id: web::Path<String>,
+) -> Result<HttpResponse, ApiError> {
+    caller.require(Role::Reader)?;
+    let method = ringfence_db::method(&mut state.engine.db().reader(), &id).await?;
+    Ok(answer(
+        HttpResponse::Ok(),
+        method.ok_or_else(|| ApiError::not_found("method", &id))?,
+    ))
+}
+
+#[utoipa::path(put, path = "/methods/{id}", tag = "configuration", request_body = MethodBody,
+    params(("id" = String, Path, description = "id or name")),
+    responses((status = 200, body = MethodView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
+        (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 409, body = ErrorList),
+        (status = 412, body = ErrorList), (status = 413, body = ErrorList), (status = 415, body = ErrorList),
+        (status = 502, body = ErrorList), (status = 503, body = ErrorList)))]
+pub(crate) async fn replace(
+    state: web::Data<State>,
+    caller: Caller,
+    request: HttpRequest,
+    id: web::Path<String>,
+    body: Body<MethodBody>,
+) -> Result<HttpResponse, ApiError> {
+    let by = caller.require(Role::Admin)?;
+    let method = state
+        .engine
+        .update_method(&id, body.0.draft()?, if_match(&request)?, &by)
+        .await?;
+    Ok(answer(HttpResponse::Ok(), method))
+}
+
+#[utoipa::path(delete, path = "/methods/{id}", tag = "configuration", params(("id" = String, Path, description = "id or name")),
+    responses((status = 204), (status = 401, body = ErrorList), (status = 403, body = ErrorList),
+        (status = 404, body = ErrorList), (status = 409, body = ErrorList), (status = 412, body = ErrorList)))]
+pub(crate) async fn remove(
+    state: web::Data<State>,
+    caller: Caller,
+    request: HttpRequest,
+    id: web::Path<String>,
+) -> Result<HttpResponse, ApiError> {
+    let by = caller.require(Role::Admin)?;
+    state.engine.delete_method(&id, if_match(&request)?, &by).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+#[utoipa::path(post, path = "/methods/{id}/check", tag = "configuration", request_body = CheckBody,
+    params(("id" = String, Path, description = "id or name")),
+    responses((status = 200, body = CheckView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
+        (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 413, body = ErrorList),
+        (status = 415, body = ErrorList), (status = 502, body = ErrorList), (status = 503, body = ErrorList)))]
+pub(crate) async fn check(
+    state: web::Data<State>,
+    caller: Caller,
+    id: web::Path<String>,
+    body: Body<CheckBody>,
+) -> Result<HttpResponse, ApiError> {
+    caller.require(Role::Service)?;
+    let check = state.engine.check_method(&id, body.0.host.as_deref()).await?;
+    Ok(HttpResponse::Ok().json(CheckView {
+        observation: ObservationView::from(&check.observation),
+        worker: check.worker,
+        took_ms: check.took_ms,
+    }))
+}

@@ -1,0 +1,89 @@
+//! The paths, one file each.
+
+pub(crate) mod confirm;
+pub(crate) mod docs;
+pub(crate) mod events;
+pub(crate) mod failure_state;
+pub(crate) mod fence;
+pub(crate) mod gates;
+pub(crate) mod health;
+pub(crate) mod hosts;
+pub(crate) mod methods;
+pub(crate) mod operations;
+pub(crate) mod plans;
+pub(crate) mod rejoin;
+pub(crate) mod root;
+pub(crate) mod segments;
+pub(crate) mod stream;
+
+use actix_web::web::{self, ServiceConfig};
+
+/// All of them. A path that is known and a method that is not answer 405, not 404.
+pub(crate) fn configure(service: &mut ServiceConfig) {
+    let at = |path: &str| web::resource(path).default_service(web::to(not_allowed));
+    service
+        .service(at("/").route(web::get().to(root::versions)))
+        .service(at("/healthcheck").route(web::get().to(health::healthcheck)))
+        .service(at("/openapi.json").route(web::get().to(docs::openapi)))
+        .service(
+            at("/hosts")
+                .route(web::get().to(hosts::list))
+                .route(web::post().to(hosts::create)),
+        )
+        .service(
+            at("/hosts/{id}")
+                .route(web::get().to(hosts::show))
+                .route(web::patch().to(hosts::update))
+                .route(web::delete().to(hosts::remove)),
+        )
+        .service(at("/hosts/{id}/failure-state").route(web::put().to(failure_state::report)))
+        .service(at("/hosts/{id}/fence").route(web::post().to(fence::fence)))
+        .service(at("/hosts/{id}/confirm-fenced").route(web::post().to(confirm::confirm)))
+        .service(at("/hosts/{id}/rejoin").route(web::post().to(rejoin::rejoin)))
+        .service(at("/hosts/{id}/gates").route(web::get().to(gates::gates)))
+        .service(at("/operations").route(web::get().to(operations::list)))
+        .service(at("/operations/{id}").route(web::get().to(operations::show)))
+        .service(at("/operations/{id}/cancel").route(web::post().to(operations::cancel)))
+        .service(at("/operations/{id}/retry").route(web::post().to(operations::retry)))
+        .service(at("/events").route(web::get().to(events::list)))
+        .service(at("/events/stream").route(web::get().to(stream::stream)))
+        .service(
+            at("/methods")
+                .route(web::get().to(methods::list))
+                .route(web::post().to(methods::create)),
+        )
+        .service(
+            at("/methods/{id}")
+                .route(web::get().to(methods::show))
+                .route(web::put().to(methods::replace))
+                .route(web::delete().to(methods::remove)),
+        )
+        .service(at("/methods/{id}/check").route(web::post().to(methods::check)))
+        .service(
+            at("/plans")
+                .route(web::get().to(plans::list))
+                .route(web::post().to(plans::create)),
+        )
+        .service(
+            at("/plans/{id}")
+                .route(web::get().to(plans::show))
+                .route(web::put().to(plans::replace))
+                .route(web::delete().to(plans::remove)),
+        )
+        .service(
+            at("/segments")
+                .route(web::get().to(segments::list))
+                .route(web::post().to(segments::create)),
+        )
+        .service(
+            at("/segments/{id}")
+                .route(web::get().to(segments::show))
+                .route(web::put().to(segments::replace))
+                .route(web::delete().to(segments::remove)),
+        )
+        .service(docs::swagger());
+}
+
+async fn not_allowed(request: actix_web::HttpRequest) -> Result<&'static str, crate::ApiError> {
+    Err(crate::ApiError::MethodNotAllowed(request.method().to_string()))
+}

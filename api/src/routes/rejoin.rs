@@ -1,0 +1,51 @@
+//! `POST /hosts/{id}/rejoin`.
+
+use actix_web::{HttpResponse, web};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::ApiError;
+use crate::application::State;
+use crate::auth::Caller;
+use crate::body::Body;
+use crate::error::ErrorList;
+use crate::routes::fence;
+use crate::tokens::Role;
+use crate::view::host::HostView;
+use crate::view::operation::OperationView;
+
+/// Why, and what is known of the host's boot.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RejoinBody {
+    /// 1 to 255 characters of plain text.
+    reason: String,
+    /// The person says that the host was booted anew since the fence.
+    #[serde(default)]
+    boot_confirmed: bool,
+}
+
+#[utoipa::path(post, path = "/hosts/{id}/rejoin", tag = "fencing", request_body = RejoinBody,
+    params(("id" = String, Path, description = "id or name")),
+    responses((status = 200, description = "It is UNFENCED already", body = HostView),
+        (status = 202, description = "A rejoin is running; see Location", body = OperationView),
+        (status = 400, body = ErrorList), (status = 401, body = ErrorList), (status = 403, body = ErrorList),
+        (status = 404, body = ErrorList), (status = 409, body = ErrorList), (status = 413, body = ErrorList),
+        (status = 415, body = ErrorList)))]
+pub(crate) async fn rejoin(
+    state: web::Data<State>,
+    caller: Caller,
+    id: web::Path<String>,
+    body: Body<RejoinBody>,
+) -> Result<HttpResponse, ApiError> {
+    let by = caller.require(Role::Service)?;
+    let body = body.0;
+    fence::answer(
+        &state,
+        state
+            .engine
+            .rejoin(&id, &body.reason, body.boot_confirmed, &by)
+            .await?,
+    )
+    .await
+}

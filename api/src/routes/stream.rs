@@ -1,0 +1,97 @@
+//! `GET /events/stream`: server-sent events.
+
+use std::time::Duration;
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use futures_util::stream;
+use ringfence_engine::Subscription;
+use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
+use utoipa::IntoParams;
+
+use crate::ApiError;
+use crate::application::State;
+use crate::auth::Caller;
+use crate::error::ErrorList;
+use crate::routes::events::{host_id, sequence};
+use crate::tokens::Role;
+use crate::view::event::EventView;
+
+/// A comment is sent when nothing else was for so long, so that a dead connection is noticed by either side.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// How long to wait before the events are read again when they could not be.
+const AGAIN_AFTER: Duration = Duration::from_secs(1);
+
+/// Where to begin.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StreamQuery {
+    /// Only with a number above this one. The header Last-Event-ID goes before it; without either the stream begins now.
+    after: Option<String>,
+    /// Only of the host with this id or name.
+    host: Option<String>,
+}
+
+#[utoipa::path(get, path = "/events/stream", tag = "events",
+    params(StreamQuery, ("Last-Event-ID" = Option<String>, Header, description = "where the stream goes on")),
+    responses((status = 200, description = "Events, each with its number as id", content_type = "text/event-stream", body = String),
+        (status = 400, body = ErrorList), (status = 401, body = ErrorList), (status = 404, body = ErrorList)))]
+pub(crate) async fn stream(
+    state: web::Data<State>,
+    caller: Caller,
+    request: HttpRequest,
+    query: web::Query<StreamQuery>,
+) -> Result<HttpResponse, ApiError> {
+    caller.require(Role::Reader)?;
+    let last = request
+        .headers()
+        .get("last-event-id")
+        .map(|value| value.to_str().unwrap_or_default());
+    let after = match (last, query.after.as_deref()) {
+        (Some(text), _) => sequence("Last-Event-ID", text)?,
+        (None, Some(text)) => sequence("after", text)?,
+        (None, None) => ringfence_db::last_sequence(&mut state.engine.db().reader()).await?,
+    };
+    let host_id = host_id(&state, query.host.as_deref()).await?;
+    let listener = Listener {
+        subscription: state.engine.subscribe(after, host_id),
+        stop: state.stop.clone(),
+    };
+    let chunks = stream::unfold(listener, |mut listener| async move {
+        let chunk = listener.next().await?;
+        Some((Ok::<_, ApiError>(web::Bytes::from(chunk)), listener))
+    });
+    Ok(HttpResponse::Ok()
+        .content_type("text/event-stream")
+        .insert_header(("Cache-Control", "no-store"))
+        .insert_header(("X-Accel-Buffering", "no"))
+        .streaming(chunks))
+}
+
+struct Listener {
+    subscription: Subscription,
+    stop: CancellationToken,
+}
+
+impl Listener {
+    /// The next piece of text; `None` when the service stops.
+    async fn next(&mut self) -> Option<String> {
+        tokio::select! {
+            () = self.stop.cancelled() => None,
+            () = tokio::time::sleep(HEARTBEAT) => Some(": still here\n\n".to_owned()),
+            item = self.subscription.next() => match item {
+                Ok(item) => {
+                    let event = EventView::from(&*item);
+                    let data = serde_json::to_string(&event).unwrap_or_default();
+                    Some(format!("id: {}\nevent: {}\ndata: {data}\n\n", event.sequence, event.kind))
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a stream of events could not be read; it goes on when the database is back");
+                    tokio::time::sleep(AGAIN_AFTER).await;
+                    Some(": the database is away\n\n".to_owned())
+                }
+            },
+        }
+    }
+}

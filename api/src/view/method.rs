@@ -1,0 +1,171 @@
+//! Methods.
+
+use chrono::{DateTime, Utc};
+use std::collections::BTreeMap;
+
+use ringfence_core::{Driver, Method, MethodTimes, Problems, Resource, SecretReference};
+use ringfence_engine::MethodDraft;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::ApiError;
+
+/// A configured way to do the tasks of one resource.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct MethodView {
+    pub id: Uuid,
+    pub name: String,
+    /// power, storage or network
+    #[schema(value_type = String, example = "power")]
+    pub resource: Resource,
+    /// fence-agent, redfish, ipmi or simulated
+    #[schema(value_type = String, example = "ipmi")]
+    pub driver: Driver,
+    pub parameters: BTreeMap<String, String>,
+    /// References, never the secrets themselves.
+    pub secrets: BTreeMap<String, String>,
+    pub zone: Option<String>,
+    pub times: TimesView,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+}
+
+/// A method to add, or to put in the place of one.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MethodBody {
+    /// 1 to 255 letters, digits, `.`, `_` and `-`.
+    pub name: String,
+    /// power, storage or network; power if absent
+    #[serde(default = "power")]
+    #[schema(value_type = String, example = "power")]
+    pub resource: Resource,
+    /// fence-agent, redfish, ipmi or simulated
+    #[schema(value_type = String, example = "ipmi")]
+    pub driver: Driver,
+    /// The driver's parameters; `${host.name}`, `${host.id}` and `${host.zone}` stand for the host's own.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, ParameterValue>,
+    /// The driver's secrets: `env:NAME` or `file:/absolute/path`, resolved by the worker.
+    #[serde(default)]
+    pub secrets: BTreeMap<String, String>,
+    /// The zone whose workers reach the device; the host's own if absent.
+    #[serde(default)]
+    pub zone: Option<String>,
+    #[serde(default)]
+    pub times: TimesView,
+}
+
+fn power() -> Resource {
+    Resource::Power
+}
+
+/// Text, a number or true/false; a device gets its text.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(untagged, expecting = "text, a number, true or false is allowed")]
+pub(crate) enum ParameterValue {
+    Text(String),
+    Flag(bool),
+    #[schema(value_type = f64)]
+    Number(serde_json::Number),
+}
+
+impl From<ParameterValue> for String {
+    fn from(value: ParameterValue) -> Self {
+        match value {
+            ParameterValue::Text(text) => text,
+            ParameterValue::Flag(flag) => flag.to_string(),
+            ParameterValue::Number(number) => number.to_string(),
+        }
+    }
+}
+
+/// How long and how often a method may be tried.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct TimesView {
+    /// Seconds that one attempt may take; 1 to 300.
+    pub attempt_timeout_s: u32,
+    /// Seconds that all attempts of a task may take together; up to 900.
+    pub timeout_s: u32,
+    /// Retries after the first attempt; 0 to 10.
+    pub retries: u32,
+    /// Milliseconds between two attempts; 0 to 60000.
+    pub pause_ms: u32,
+}
+
+impl Default for TimesView {
+    fn default() -> Self {
+        MethodTimes::default().into()
+    }
+}
+
+impl From<MethodTimes> for TimesView {
+    fn from(times: MethodTimes) -> Self {
+        Self {
+            attempt_timeout_s: times.attempt_timeout_s,
+            timeout_s: times.timeout_s,
+            retries: times.retries,
+            pause_ms: times.pause_ms,
+        }
+    }
+}
+
+impl From<Method> for MethodView {
+    fn from(method: Method) -> Self {
+        Self {
+            id: method.id.0,
+            name: method.name,
+            resource: method.resource,
+            driver: method.driver,
+            parameters: method.parameters,
+            secrets: method
+                .secrets
+                .into_iter()
+                .map(|(name, reference)| (name, reference.to_string()))
+                .collect(),
+            zone: method.zone,
+            times: method.times.into(),
+            created_at: method.created_at,
+            updated_at: method.updated_at,
+        }
+    }
+}
+
+impl MethodBody {
+    /// Refuses secrets that are not references; everything else is checked by the engine.
+    pub fn draft(self) -> Result<MethodDraft, ApiError> {
+        let mut problems = Problems::default();
+        let mut secrets = BTreeMap::new();
+        for (name, text) in self.secrets {
+            match SecretReference::parse(&text) {
+                Ok(reference) => {
+                    secrets.insert(name, reference);
+                }
+                // The text may be the secret itself: it is not repeated.
+                Err(why) => problems.add(format!("secrets.{name}"), why),
+            }
+        }
+        problems.into_result().map_err(ApiError::Malformed)?;
+        let times = MethodTimes {
+            attempt_timeout_s: self.times.attempt_timeout_s,
+            timeout_s: self.times.timeout_s,
+            retries: self.times.retries,
+            pause_ms: self.times.pause_ms,
+        };
+        Ok(MethodDraft {
+            name: self.name,
+            resource: self.resource,
+            driver: self.driver,
+            parameters: self
+                .parameters
+                .into_iter()
+                .map(|(name, value)| (name, value.into()))
+                .collect(),
+            secrets,
+            zone: self.zone,
+            times,
+        })
+    }
+}

@@ -1,0 +1,8 @@
+//! What the API shows: one file per kind of thing.
+
+pub(crate) mod event;
+pub(crate) mod host;
+pub(crate) mod method;
+pub(crate) mod operation;
+pub(crate) mod plan;
+pub(crate) mod segment;

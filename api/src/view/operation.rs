@@ -1,0 +1,174 @@
+//! Operations.
+
+use chrono::{DateTime, Utc};
+use ringfence_core::{Attempt, AttemptStatus, Observation, Operation, Outcome, Task, TaskStatus};
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::host::ProofView;
+
+/// One fence or rejoin of one host.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct OperationView {
+    pub id: Uuid,
+    pub host_id: Uuid,
+    /// The host's name; absent if the host has been removed.
+    pub host: Option<String>,
+    /// fence or rejoin
+    #[schema(example = "fence")]
+    pub kind: &'static str,
+    /// running, needs_operator, succeeded or cancelled
+    #[schema(example = "running")]
+    pub status: &'static str,
+    /// Why it stands there.
+    pub detail: String,
+    pub generation: u32,
+    pub reason: String,
+    pub requested_by: String,
+    /// The plan that it was begun with.
+    pub plan: Option<String>,
+    /// How often it was started again.
+    pub round: u32,
+    /// When it starts again by itself.
+    pub restart_at: Option<DateTime<Utc>>,
+    pub proofs: Vec<ProofView>,
+    pub stages: Vec<StageView>,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+    pub finished_at: Option<DateTime<Utc>>,
+}
+
+/// Tasks that run in parallel.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct StageView {
+    pub delay_s: u32,
+    pub started_at: Option<DateTime<Utc>>,
+    pub tasks: Vec<TaskView>,
+}
+
+/// One task.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct TaskView {
+    #[schema(example = "power.off")]
+    pub kind: &'static str,
+    /// pending, running, confirmed, failed, skipped or cancelled
+    #[schema(value_type = String, example = "confirmed")]
+    pub status: TaskStatus,
+    pub detail: Option<String>,
+    /// The ways to do it, by level: names of methods.
+    pub levels: Vec<Vec<String>>,
+    pub attempts: Vec<AttemptView>,
+}
+
+/// One try.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct AttemptView {
+    /// Counts from 1 within the operation.
+    pub number: u32,
+    /// The level that it belongs to, from 1.
+    pub level: usize,
+    pub method: String,
+    #[schema(example = "ipmi")]
+    pub driver: &'static str,
+    pub worker: Option<String>,
+    /// dispatched, claimed, ended or cancelled
+    #[schema(example = "ended")]
+    pub status: &'static str,
+    /// confirmed, refused or unknown, once it has ended
+    pub outcome: Option<&'static str>,
+    pub observation: Option<ObservationView>,
+    pub detail: Option<String>,
+    pub started_at: DateTime<Utc>,
+    pub claimed_at: Option<DateTime<Utc>>,
+    pub ended_at: Option<DateTime<Utc>>,
+}
+
+/// What was read back.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ObservationView {
+    #[schema(example = "off")]
+    pub state: &'static str,
+    pub detail: String,
+    /// By the worker's clock.
+    pub observed_at: DateTime<Utc>,
+}
+
+impl From<&Observation> for ObservationView {
+    fn from(observation: &Observation) -> Self {
+        Self {
+            state: observation.state.as_str(),
+            detail: observation.detail.clone(),
+            observed_at: observation.observed_at,
+        }
+    }
+}
+
+impl From<&Attempt> for AttemptView {
+    fn from(attempt: &Attempt) -> Self {
+        let status = match attempt.state {
+            AttemptStatus::Dispatched { .. } => "dispatched",
+            AttemptStatus::Claimed { .. } => "claimed",
+            AttemptStatus::Ended { .. } => "ended",
+            AttemptStatus::Cancelled { .. } => "cancelled",
+        };
+        Self {
+            number: attempt.number,
+            level: attempt.level + 1,
+            method: attempt.method.clone(),
+            driver: attempt.driver.as_str(),
+            worker: attempt.worker.clone(),
+            status,
+            outcome: attempt.outcome().map(Outcome::as_str),
+            observation: attempt.observation.as_ref().map(ObservationView::from),
+            detail: attempt.detail.clone(),
+            started_at: attempt.started_at,
+            claimed_at: attempt.claimed_at,
+            ended_at: attempt.ended_at(),
+        }
+    }
+}
+
+impl From<&Task> for TaskView {
+    fn from(task: &Task) -> Self {
+        let names =
+            |level: &Vec<ringfence_core::FrozenMethod>| level.iter().map(|m| m.name.clone()).collect();
+        Self {
+            kind: task.kind.as_str(),
+            status: task.status,
+            detail: task.detail.clone(),
+            levels: task.levels.iter().map(names).collect(),
+            attempts: task.attempts.iter().map(AttemptView::from).collect(),
+        }
+    }
+}
+
+impl OperationView {
+    /// The operation of the host with this name.
+    pub fn new(operation: &Operation, host: Option<String>) -> Self {
+        let stages = operation.stages.iter().map(|stage| StageView {
+            delay_s: stage.delay_s,
+            started_at: stage.started_at,
+            tasks: stage.tasks.iter().map(TaskView::from).collect(),
+        });
+        Self {
+            id: operation.id.0,
+            host_id: operation.host_id.0,
+            host,
+            kind: operation.kind.as_str(),
+            status: operation.status.as_str(),
+            detail: operation.detail.clone(),
+            generation: operation.generation.0,
+            reason: operation.reason.clone(),
+            requested_by: operation.requested_by.clone(),
+            plan: operation.plan.clone(),
+            round: operation.round,
+            restart_at: operation.restart_at,
+            proofs: operation.proofs.iter().map(ProofView::from).collect(),
+            stages: stages.collect(),
+            created_at: operation.created_at,
+            updated_at: operation.updated_at,
+            finished_at: operation.finished_at,
+        }
+    }
+}
