@@ -35,7 +35,8 @@ pub use gate::{Gate, Gates, gates};
 pub use host::{Backend, Boot, FailureState, FencingState, Host, HostState, InFlight, Standing};
 pub use host_rules::validate_host;
 pub use ids::{
-    AttemptId, DEFAULT_SEGMENT_ID, DEFAULT_ZONE, Generation, HostId, MethodId, OperationId, PlanId, SegmentId, Timestamp,
+    AttemptId, DEFAULT_SEGMENT_ID, DEFAULT_ZONE, Generation, HostId, MethodId, OperationId, PlanId,
+    SegmentId, Timestamp,
 };
 pub use input::{Actor, Claim, Input, TaskResult};
 pub use method::{Driver, Method, MethodTimes, Parameters, SecretReference, validate_method};

@@ -34,7 +34,9 @@ enum Wait {
 pub(super) fn advance(step: &mut Step) {
     forget_stopped(step);
     run(step);
-    if step.live().is_none() {
+    // A fence and the end of it are committed before the way back begins.
+    let is_settled = step.state.host.fenced_at.is_some_and(|at| at < step.now);
+    if is_settled && step.live().is_none() {
         // Named by host and generation, so that no id has to come from outside with every tick.
         let host = &step.state.host;
         let name = format!("rejoin after generation {}", host.generation);

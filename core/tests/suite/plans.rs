@@ -1,0 +1,114 @@
+//! Short ways to write methods, plans and hosts.
+
+use std::collections::BTreeMap;
+
+use chrono::TimeZone;
+use ringfence_core::*;
+use uuid::Uuid;
+
+/// All scenarios begin here.
+pub fn start() -> Timestamp {
+    chrono::Utc.with_ymd_and_hms(2030, 1, 1, 12, 0, 0).unwrap()
+}
+
+pub fn method_with(name: &str, resource: Resource, times: MethodTimes) -> FrozenMethod {
+    FrozenMethod {
+        id: MethodId(Uuid::new_v5(&Uuid::nil(), name.as_bytes())),
+        name: name.to_owned(),
+        resource,
+        driver: Driver::Simulated,
+        parameters: BTreeMap::from([("device".to_owned(), name.to_owned())]),
+        secrets: BTreeMap::new(),
+        zone: "here".to_owned(),
+        device: Some(format!("simulated/{name}")),
+        times,
+    }
+}
+
+pub fn task_with(kind: TaskKind, levels: &[&[&str]], times: MethodTimes) -> FrozenTask {
+    let method = |name: &&str| method_with(name, kind.resource(), times);
+    FrozenTask {
+        kind,
+        levels: levels
+            .iter()
+            .map(|level| level.iter().map(method).collect())
+            .collect(),
+    }
+}
+
+pub fn task(kind: TaskKind, levels: &[&[&str]]) -> FrozenTask {
+    task_with(kind, levels, MethodTimes::default())
+}
+
+/// A plan whose stages follow each other without delay and whose sufficient sets are the default ones.
+pub fn plan(stages: Vec<Vec<FrozenTask>>) -> FrozenPlan {
+    FrozenPlan {
+        name: "plan".to_owned(),
+        stages: stages
+            .into_iter()
+            .map(|tasks| FrozenStage { delay_s: 0, tasks })
+            .collect(),
+        sufficient_sets: default_sufficient_sets(),
+    }
+}
+
+pub fn power_plan() -> FrozenPlan {
+    plan(vec![vec![task(TaskKind::PowerOff, &[&["bmc"]])]])
+}
+
+pub fn reboot_plan() -> FrozenPlan {
+    plan(vec![
+        vec![task(TaskKind::PowerOff, &[&["bmc"]])],
+        vec![task(TaskKind::PowerOn, &[])],
+    ])
+}
+
+pub fn cut_off_plan() -> FrozenPlan {
+    plan(vec![vec![
+        task(TaskKind::StorageFence, &[&["ceph"]]),
+        task(TaskKind::NetworkFence, &[&["switch"]]),
+    ]])
+}
+
+pub fn host() -> Host {
+    Host {
+        id: HostId(Uuid::from_u128(0x51)),
+        name: "compute1".to_owned(),
+        segment_id: DEFAULT_SEGMENT_ID,
+        backend: Backend::None,
+        host_type: None,
+        zone: "here".to_owned(),
+        parameters: BTreeMap::new(),
+        failure_state: FailureState::Unknown,
+        failure_source: None,
+        failure_observed_at: None,
+        failure_since: None,
+        boot: None,
+        fencing_state: FencingState::Unfenced,
+        generation: Generation(0),
+        fenced_generation: None,
+        fenced_at: None,
+        boot_at_fence: None,
+        needs_boot: false,
+        standing: Vec::new(),
+        in_flight: Vec::new(),
+        event_sequence: 0,
+        revision: 0,
+        created_at: start(),
+        updated_at: start(),
+    }
+}
+
+pub fn person(name: &str) -> Actor {
+    Actor {
+        name: name.to_owned(),
+        is_admin: false,
+    }
+}
+
+pub fn admin(name: &str) -> Actor {
+    Actor {
+        name: name.to_owned(),
+        is_admin: true,
+    }
+}

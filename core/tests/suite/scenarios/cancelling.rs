@@ -1,0 +1,188 @@
+//! Operations that are stopped, and what is left of them.
+
+use ringfence_core::*;
+
+use super::{expect, lost};
+use crate::plans::*;
+
+#[test]
+fn cancelled_before_a_claim_nobody_acts() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    world.cancel().unwrap();
+    let refusal = world.deliver(0, "worker-1").unwrap_err();
+    assert_eq!(refusal.code(), "attempt.refused");
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 power.off bmc",
+            "0.0 note operation.cancel",
+            "0.0 operation.cancelled: cancelled by anna: a mistake",
+        ],
+    );
+    assert!(world.state.host.standing.is_empty());
+    assert!(world.site.running);
+}
+
+#[test]
+fn cancelled_during_an_attempt_its_worker_is_waited_for() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    let job = world.deliver(0, "worker-1").unwrap();
+    world.cancel().unwrap();
+    world.see(FailureState::Up).unwrap();
+    assert!(!world.gates().schedule.allowed, "the off may still come");
+    world.command(job);
+    let result = world.finish(job).unwrap();
+    assert_eq!(
+        world.deliver_result(result),
+        Answer::Ignored("its operation has ended")
+    );
+    assert!(!world.is_fenced(), "a fence that was cancelled proves nothing");
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 power.off bmc",
+            "0.0 note operation.cancel",
+            "0.0 operation.cancelled: cancelled by anna: a mistake",
+            "0.0 host.failure_state UP",
+            "0.0 note result.ignored: its operation has ended",
+        ],
+    );
+    // The host is off: what was taken is remembered and can be given back.
+    world.rejoin(false).unwrap();
+    world.work(1);
+    world.see(FailureState::Up).unwrap();
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started rejoin 2",
+            "0.0 send 1 power.on bmc",
+            "0.0 operation.succeeded: the host was taken back",
+        ],
+    );
+    assert!(world.state.host.standing.is_empty());
+}
+
+#[test]
+fn a_silent_worker_of_a_cancelled_off_holds_the_on_until_its_deadline() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    let job = world.deliver(0, "worker-1").unwrap();
+    world.cancel().unwrap();
+    world.take_log();
+    world.rejoin(false).unwrap();
+    world.pass(19_999);
+    assert!(world.command(job), "it acts at the last moment");
+    world.pass(5_000);
+    expect(
+        &mut world,
+        &["0.0 operation.started rejoin 2", "22.0 send 1 power.on bmc"],
+    );
+}
+
+#[test]
+fn cancelled_after_the_proof_the_host_stays_fenced() {
+    let mut world = lost(reboot_plan());
+    world.fence().unwrap();
+    world.work(0);
+    world.cancel().unwrap();
+    assert!(world.is_fenced());
+    assert!(world.gates().evacuate.allowed);
+    assert!(world.deliver(1, "worker-1").is_err(), "the power stays off");
+    assert_eq!(world.fence(), Ok(Answer::AlreadySo));
+}
+
+#[test]
+fn what_has_ended_cannot_be_cancelled() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    let operation_id = world.live_id();
+    world.work(0);
+    let cancel = Input::Cancel {
+        operation_id,
+        reason: "too late".to_owned(),
+        actor: person("anna"),
+    };
+    assert_eq!(world.give(cancel).unwrap_err().code(), "operation.over");
+}
+
+#[test]
+fn a_late_result_of_an_older_generation_changes_nothing() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    let job = world.deliver(0, "worker-1").unwrap();
+    world.command(job);
+    let late = world.finish(job).unwrap();
+    world.cancel().unwrap();
+    world.site.restore_power();
+    world.fence().unwrap();
+    world.take_log();
+    let answer = world.deliver_result(late);
+    assert_eq!(
+        answer,
+        Answer::Ignored("it is of another operation or generation")
+    );
+    assert!(!world.is_fenced());
+    expect(
+        &mut world,
+        &["0.0 note result.ignored: it is of another operation or generation"],
+    );
+    world.work(1);
+    assert!(world.is_fenced());
+}
+
+#[test]
+fn a_result_that_comes_twice_counts_once() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    world.work(0);
+    world.take_log();
+    assert_eq!(
+        world.deliver_result(0),
+        Answer::Ignored("its operation has ended")
+    );
+    expect(&mut world, &["0.0 note result.ignored: its operation has ended"]);
+}
+
+#[test]
+fn the_result_of_another_claim_frees_nobody() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    world.deliver(0, "worker-1").unwrap();
+    world.cancel().unwrap();
+    let dispatch = world.sent[0].clone();
+    let claim = world.claim_for(&dispatch, "worker-2");
+    let stranger = TaskResult {
+        claim,
+        outcome: Outcome::Refused,
+        observation: None,
+        detail: "my claim was refused".to_owned(),
+    };
+    world.give(Input::Result(stranger)).unwrap();
+    assert_eq!(world.state.host.in_flight.len(), 1, "worker-1 is still at it");
+}
+
+#[test]
+fn one_message_at_two_workers_is_one_attempt() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    world.deliver(0, "worker-1").unwrap();
+    assert_eq!(
+        world.deliver(0, "worker-2").unwrap_err().code(),
+        "attempt.refused"
+    );
+    // The first one asks again, because the answer was lost, and is told how much time is left.
+    world.pass(4_000);
+    let claim = world.jobs[0].claim.clone();
+    let again = world.give(Input::Claim(claim)).unwrap();
+    assert_eq!(
+        again,
+        Answer::Granted {
+            budget_ms: 16_000,
+            lease_ms: 10_000
+        }
+    );
+}

@@ -1,0 +1,509 @@
+//! From the request to FENCED.
+
+use ringfence_core::*;
+
+use super::{expect, lost, lost_under};
+use crate::plans::*;
+use crate::site::Manner;
+
+#[test]
+fn power_alone_is_enough() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    world.pass(1_000);
+    world.work(0);
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 power.off bmc",
+            "1.0 operation.proof power.off",
+            "1.0 host.fenced 1",
+            "1.0 operation.succeeded: FENCED, proven by power.off",
+        ],
+    );
+    assert!(world.gates().evacuate.allowed);
+    assert!(!world.gates().schedule.allowed);
+    assert_eq!(world.wake_at, None);
+}
+
+#[test]
+fn storage_and_network_are_enough_without_power() {
+    let mut world = lost(cut_off_plan());
+    world.fence().unwrap();
+    world.work(1);
+    assert!(!world.is_fenced(), "the network alone is not enough");
+    world.work(0);
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 storage.fence ceph",
+            "0.0 send 2 network.fence switch",
+            "0.0 operation.proof network.fence",
+            "0.0 operation.proof storage.fence",
+            "0.0 host.fenced 1",
+            "0.0 operation.succeeded: FENCED, proven by network.fence, storage.fence",
+        ],
+    );
+    assert!(world.state.host.needs_boot);
+    assert!(world.site.running, "it runs, but it can reach nothing");
+}
+
+#[test]
+fn the_other_tasks_go_on_after_the_first_success() {
+    let mut world = lost(plan(vec![vec![
+        task(TaskKind::StorageFence, &[&["ceph"]]),
+        task(TaskKind::NetworkFence, &[&["switch"]]),
+        task(TaskKind::PowerOff, &[&["bmc"]]),
+    ]]));
+    world.fence().unwrap();
+    world.work(0);
+    world.work(1);
+    assert!(world.is_fenced());
+    assert!(world.state.host.needs_boot);
+    world.take_log();
+    world.work(2);
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.proof power.off",
+            "0.0 operation.succeeded: FENCED, proven by storage.fence, network.fence, power.off",
+        ],
+    );
+    assert!(
+        !world.state.host.needs_boot,
+        "a host that was seen off has forgotten everything"
+    );
+}
+
+#[test]
+fn a_level_that_fails_makes_way_for_the_next() {
+    let mut world = lost(plan(vec![vec![task(TaskKind::PowerOff, &[&["bmc"], &["pdu"]])]]));
+    world.site.manners.insert("bmc".to_owned(), Manner::Refuses);
+    world.fence().unwrap();
+    world.work_off();
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 power.off bmc",
+            "0.0 send 2 power.off pdu",
+            "0.0 operation.proof power.off",
+            "0.0 host.fenced 1",
+            "0.0 operation.succeeded: FENCED, proven by power.off",
+        ],
+    );
+}
+
+#[test]
+fn a_late_success_of_a_level_that_was_left_proves_nothing() {
+    let mut world = lost(plan(vec![vec![task(
+        TaskKind::PowerOff,
+        &[&["left", "right"], &["bmc"]],
+    )]]));
+    world.site.manners.insert("right".to_owned(), Manner::Refuses);
+    world.fence().unwrap();
+    let left = world.deliver(0, "worker-1").unwrap();
+    world.work(1);
+    world.command(left);
+    let result = world.finish(left).unwrap();
+    world.deliver_result(result);
+    assert!(!world.is_fenced());
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 power.off left",
+            "0.0 send 2 power.off right",
+            "0.0 send 3 power.off bmc",
+        ],
+    );
+    world.work(2);
+    assert!(world.is_fenced());
+}
+
+#[test]
+fn two_power_supplies_are_all_off_before_any_is_on() {
+    let mut world = lost(plan(vec![
+        vec![task(TaskKind::PowerOff, &[&["left", "right"]])],
+        vec![task(TaskKind::PowerOn, &[])],
+    ]));
+    world.fence().unwrap();
+    world.work(0);
+    assert!(!world.is_fenced(), "one of two feeds keeps the host alive");
+    world.work(1);
+    world.work_off();
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 power.off left",
+            "0.0 send 2 power.off right",
+            "0.0 operation.proof power.off",
+            "0.0 host.fenced 1",
+            "0.0 send 3 power.on left",
+            "0.0 send 4 power.on right",
+            "0.0 operation.succeeded: FENCED, proven by power.off",
+        ],
+    );
+    assert!(
+        world.state.host.standing.is_empty(),
+        "the power has been given back"
+    );
+}
+
+#[test]
+fn a_reboot_is_fenced_at_the_off_and_stays_so_whatever_the_on_does() {
+    let mut world = lost(reboot_plan());
+    world.fence().unwrap();
+    world.work(0);
+    assert!(world.gates().evacuate.allowed);
+    world.site.manners.insert("bmc".to_owned(), Manner::Refuses);
+    world.work(1);
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 power.off bmc",
+            "0.0 operation.proof power.off",
+            "0.0 host.fenced 1",
+            "0.0 send 2 power.on bmc",
+            "0.0 operation.succeeded: FENCED, proven by power.off; power.on failed and no longer mattered",
+        ],
+    );
+    assert!(world.gates().evacuate.allowed);
+}
+
+#[test]
+fn power_does_not_come_back_before_the_host_is_fenced() {
+    let mut reboot = reboot_plan();
+    reboot.stages[0]
+        .tasks
+        .push(task(TaskKind::StorageFence, &[&["ceph"]]));
+    reboot.sufficient_sets = vec![[ProofKind::PowerOff, ProofKind::StorageFence].into()];
+    let mut world = lost(reboot);
+    world.site.manners.insert("ceph".to_owned(), Manner::Refuses);
+    world.fence().unwrap();
+    world.work_off();
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 power.off bmc",
+            "0.0 send 2 storage.fence ceph",
+            "0.0 operation.proof power.off",
+            "0.0 operation.needs_operator: no sufficient set was completed; failed: storage.fence (every level failed; last \
+             ceph: refused)",
+        ],
+    );
+    // Somebody switches it on meanwhile: the old observation must not complete the set.
+    world.site.restore_power();
+    world.settle();
+    world.site.manners.clear();
+    world.retry().unwrap();
+    let storage = world
+        .sent
+        .iter()
+        .rposition(|d| d.kind == TaskKind::StorageFence)
+        .unwrap();
+    world.work(storage);
+    assert!(!world.is_fenced(), "power has to be read again");
+    world.work_off();
+    expect(
+        &mut world,
+        &[
+            "0.0 note operation.retry",
+            "0.0 operation.restarted: tried again by anna: mended",
+            "0.0 send 3 power.off bmc",
+            "0.0 send 4 storage.fence ceph",
+            "0.0 operation.proof storage.fence",
+            "0.0 host.fenced 1",
+            "0.0 send 5 power.on bmc",
+            "0.0 operation.succeeded: FENCED, proven by power.off, storage.fence",
+        ],
+    );
+}
+
+#[test]
+fn a_stage_waits_for_the_one_before_and_for_its_delay() {
+    let mut staged = plan(vec![
+        vec![task(TaskKind::StorageFence, &[&["ceph"]])],
+        vec![task(TaskKind::PowerOff, &[&["bmc"]])],
+    ]);
+    staged.stages[1].delay_s = 5;
+    let mut world = lost(staged);
+    world.fence().unwrap();
+    world.pass(2_000);
+    world.work(0);
+    world.pass(10_000);
+    world.work(1);
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 storage.fence ceph",
+            "2.0 operation.proof storage.fence",
+            "7.0 send 2 power.off bmc",
+            "12.0 operation.proof power.off",
+            "12.0 host.fenced 1",
+            "12.0 operation.succeeded: FENCED, proven by storage.fence, power.off",
+        ],
+    );
+}
+
+#[test]
+fn a_bmc_that_says_ok_and_stays_on_is_tried_again_and_never_believed() {
+    let mut world = lost(power_plan());
+    world.site.manners.insert("bmc".to_owned(), Manner::Lies);
+    world.fence().unwrap();
+    for attempt in 0..3 {
+        world.work(attempt);
+        world.pass(1_000);
+    }
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 power.off bmc",
+            "1.0 send 2 power.off bmc",
+            "2.0 send 3 power.off bmc",
+            "2.0 operation.needs_operator: no sufficient set was completed; failed: power.off (every level failed; last \
+             bmc: unknown, reported as confirmed, but on was read back and off was wanted)",
+        ],
+    );
+    assert!(!world.gates().evacuate.allowed);
+}
+
+#[test]
+fn no_worker_at_all_ends_in_a_call_for_help() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    world.pass(300_000);
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 power.off bmc",
+            "15.0 send 2 power.off bmc",
+            "30.0 send 3 power.off bmc",
+            "45.0 send 4 power.off bmc",
+            "60.0 operation.needs_operator: no sufficient set was completed; failed: power.off (every level failed; last \
+             bmc: unknown, no worker claimed it in time)",
+        ],
+    );
+    assert_eq!(world.wake_at, None);
+}
+
+#[test]
+fn a_worker_that_dies_is_noticed_and_its_task_goes_on_elsewhere() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    let dead = world.deliver(0, "worker-1").unwrap();
+    world.pass(11_000);
+    world.work(1);
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 power.off bmc",
+            "11.0 send 2 power.off bmc",
+            "11.0 operation.proof power.off",
+            "11.0 host.fenced 1",
+            "11.0 operation.succeeded: FENCED, proven by power.off",
+        ],
+    );
+    // It was only silent; what it says now is too late, and known to be so.
+    let late = world.finish(dead).unwrap();
+    assert_eq!(
+        world.deliver_result(late),
+        Answer::Ignored("its operation has ended")
+    );
+    expect(&mut world, &["11.0 note result.ignored: its operation has ended"]);
+}
+
+#[test]
+fn a_worker_that_shows_that_it_lives_keeps_its_attempt() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    let job = world.deliver(0, "worker-1").unwrap();
+    for _ in 0..2 {
+        world.pass(9_000);
+        let claim = world.jobs[job].claim.clone();
+        world.give(Input::Renew(claim)).unwrap();
+    }
+    world.command(job);
+    let result = world.finish(job).unwrap();
+    world.deliver_result(result);
+    assert!(world.is_fenced());
+    assert_eq!(world.sent.len(), 1);
+}
+
+#[test]
+fn waiting_for_a_busy_device_takes_nothing_from_the_time_of_its_method() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    for _ in 0..20 {
+        world.pass(10_000);
+        let dispatch = world.sent[0].clone();
+        let claim = world.claim_for(&dispatch, "worker-1");
+        world.give(Input::DeviceBusy(claim)).unwrap();
+    }
+    let dispatch = world.sent[0].clone();
+    let claim = world.claim_for(&dispatch, "worker-1");
+    let answer = world.give(Input::Claim(claim)).unwrap();
+    assert_eq!(
+        answer,
+        Answer::Granted {
+            budget_ms: 20_000,
+            lease_ms: 10_000
+        }
+    );
+    assert_eq!(world.sent.len(), 1);
+}
+
+#[test]
+fn a_device_that_stays_busy_for_ten_minutes_is_given_up() {
+    let mut world = lost(plan(vec![vec![task(
+        TaskKind::PowerOff,
+        &[&["shared"], &["pdu"]],
+    )]]));
+    world.fence().unwrap();
+    let dispatch = world.sent[0].clone();
+    for _ in 0..59 {
+        world.pass(10_000);
+        let claim = world.claim_for(&dispatch, "worker-1");
+        world.give(Input::DeviceBusy(claim)).unwrap();
+    }
+    world.pass(10_000);
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 power.off shared",
+            "600.0 send 2 power.off pdu",
+        ],
+    );
+}
+
+#[test]
+fn five_equal_requests_are_one_operation() {
+    let mut world = lost(power_plan());
+    let Answer::Started(id) = world.fence().unwrap() else {
+        panic!("the first request begins it");
+    };
+    for _ in 0..4 {
+        assert_eq!(world.fence(), Ok(Answer::Joined(id)));
+    }
+    world.work(0);
+    assert_eq!(world.fence(), Ok(Answer::AlreadySo));
+    assert_eq!(world.sent.len(), 1);
+}
+
+#[test]
+fn a_host_that_is_seen_up_is_not_fenced() {
+    let mut world = lost(power_plan());
+    world.see(FailureState::Up).unwrap();
+    let refusal = world.fence().unwrap_err();
+    assert_eq!(refusal.code(), "host.up");
+    assert_eq!(world.state.operation, None);
+}
+
+#[test]
+fn a_heartbeat_before_anything_was_done_stops_the_fence() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    world.see(FailureState::Up).unwrap();
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 power.off bmc",
+            "0.0 host.failure_state UP",
+            "0.0 operation.cancelled: the host was seen UP before anything was done to it",
+        ],
+    );
+    assert!(world.deliver(0, "worker-1").is_err(), "nobody may act any more");
+    assert!(world.gates().schedule.allowed);
+}
+
+#[test]
+fn a_heartbeat_in_the_middle_of_an_off_does_not_stop_it() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    let job = world.deliver(0, "worker-1").unwrap();
+    world.see(FailureState::Up).unwrap();
+    assert!(!world.gates().evacuate.allowed);
+    world.command(job);
+    let result = world.finish(job).unwrap();
+    world.deliver_result(result);
+    assert!(world.is_fenced());
+    assert!(!world.gates().evacuate.allowed, "it is not known to be gone");
+    assert!(!world.gates().schedule.allowed);
+    world.see(FailureState::Unreachable).unwrap();
+    assert!(world.gates().evacuate.allowed);
+}
+
+#[test]
+fn an_engine_that_was_away_for_an_hour_has_used_up_no_method() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    world.pass_unseen(3_600_000);
+    world.tick();
+    world.work(1);
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 power.off bmc",
+            "3600.0 send 2 power.off bmc",
+            "3600.0 operation.proof power.off",
+            "3600.0 host.fenced 1",
+            "3600.0 operation.succeeded: FENCED, proven by power.off",
+        ],
+    );
+}
+
+#[test]
+fn restarts_come_by_themselves_as_often_as_the_segment_says() {
+    let policy = SegmentPolicy {
+        restarts: 1,
+        restart_delay_s: 30,
+        ..SegmentPolicy::default()
+    };
+    let mut world = lost_under(power_plan(), policy);
+    world.site.manners.insert("bmc".to_owned(), Manner::Refuses);
+    world.fence().unwrap();
+    world.work(0);
+    world.pass(30_000);
+    world.work(1);
+    world.pass(3_600_000);
+    let failed = "no sufficient set was completed; failed: power.off (every level failed; last bmc: refused)";
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 power.off bmc",
+            &format!("0.0 operation.needs_operator: {failed}"),
+            "30.0 operation.restarted: started again by itself, as the segment says",
+            "30.0 send 2 power.off bmc",
+            &format!("30.0 operation.needs_operator: {failed}"),
+        ],
+    );
+}
+
+#[test]
+fn a_level_without_devices_proves_nothing() {
+    let mut empty = power_plan();
+    empty.stages[0].tasks[0].levels = vec![Vec::new()];
+    let mut world = lost(empty);
+    world.fence().unwrap();
+    assert!(!world.is_fenced());
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 operation.needs_operator: no sufficient set was completed; failed: power.off (every level failed)",
+        ],
+    );
+}

@@ -1,0 +1,31 @@
+//! Short scripts with exact logs. A line is seconds since the start, then an event, a message to a worker (`send`), or a
+//! note for the audit trail.
+
+mod cancelling;
+mod fencing;
+mod people;
+mod rejoining;
+mod time;
+
+use ringfence_core::{FailureState, FrozenPlan, SegmentPolicy};
+
+use crate::world::World;
+
+/// A host that has just been reported UNREACHABLE.
+fn lost(plan: FrozenPlan) -> World {
+    lost_under(plan, SegmentPolicy::default())
+}
+
+fn lost_under(plan: FrozenPlan, policy: SegmentPolicy) -> World {
+    let mut world = World::new(plan, policy);
+    world.see(FailureState::Unreachable).unwrap();
+    world.take_log();
+    world
+}
+
+/// Compares what was logged since the last call.
+#[track_caller]
+fn expect(world: &mut World, lines: &[&str]) {
+    let log = world.take_log();
+    assert_eq!(log, lines, "\ngot:\n{}\n", log.join("\n"));
+}
