@@ -1,0 +1,80 @@
+//! What the simulators refuse and what can go wrong with them.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use ringfence_core::{Problem, Resource};
+
+use crate::PortState;
+
+/// Why something was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum SimulatorError {
+    /// No host has this name.
+    #[error("there is no host {0:?}")]
+    UnknownHost(String),
+    /// No device has this name, or it does not act on this resource.
+    #[error("there is no device {device:?} for {resource:?}")]
+    UnknownDevice {
+        /// The name.
+        device: String,
+        /// The resource, as it was given.
+        resource: String,
+    },
+    /// A state that this resource cannot have.
+    #[error("{resource} cannot be {state}", resource = resource.as_str(), state = state.as_str())]
+    StateDoesNotFit {
+        /// The resource.
+        resource: Resource,
+        /// The state.
+        state: PortState,
+    },
+    /// A fault out of range.
+    #[error("{0}")]
+    Fault(String),
+    /// A host or device that cannot be added.
+    #[error("{0}")]
+    Name(String),
+    /// The simulators have no access control, so they stay on loopback.
+    #[error("the simulators listen on loopback only, not on {0}")]
+    NotLoopback(SocketAddr),
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The state file cannot be read or written.
+    #[error("cannot {verb} the simulators' state {path}", path = path.display())]
+    StateFile {
+        /// `read` or `write`.
+        verb: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The state file does not hold a state.
+    #[error("{path} does not hold the simulators' state", path = path.display())]
+    NotAState {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// The process ran out of threads, or is ending.
+    #[error("the simulators are stopping")]
+    Stopping,
+}
+
+impl From<Problem> for SimulatorError {
+    fn from(problem: Problem) -> Self {
+        Self::Name(problem.to_string())
+    }
+}

@@ -1,0 +1,153 @@
+//! One resource of one device: a switch with a fault.
+
+use chrono::TimeDelta;
+use ringfence_core::{Resource, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::fault::{Fault, FaultKind};
+
+/// What a device can be told, and can say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PortState {
+    /// Gives power.
+    On,
+    /// Gives no power.
+    Off,
+    /// Cuts the host off.
+    Fenced,
+    /// Lets the host through.
+    Unfenced,
+}
+
+impl PortState {
+    /// The word used on the wire.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::On => "on",
+            Self::Off => "off",
+            Self::Fenced => "fenced",
+            Self::Unfenced => "unfenced",
+        }
+    }
+
+    /// Whether the resource can have this state.
+    #[must_use]
+    pub fn fits(self, resource: Resource) -> bool {
+        match resource {
+            Resource::Power => matches!(self, Self::On | Self::Off),
+            Resource::Storage | Resource::Network => matches!(self, Self::Fenced | Self::Unfenced),
+            Resource::Workloads => false,
+        }
+    }
+
+    /// Whether the host has been deprived of something.
+    #[must_use]
+    pub fn takes_away(self) -> bool {
+        matches!(self, Self::Off | Self::Fenced)
+    }
+
+    /// The state of a device that nobody has touched yet.
+    pub(crate) fn initial(resource: Resource) -> Self {
+        if resource == Resource::Power {
+            Self::On
+        } else {
+            Self::Unfenced
+        }
+    }
+
+    fn opposite(self) -> Self {
+        match self {
+            Self::On => Self::Off,
+            Self::Off => Self::On,
+            Self::Fenced => Self::Unfenced,
+            Self::Unfenced => Self::Fenced,
+        }
+    }
+}
+
+/// What is asked of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// Its state.
+    Read,
+    /// To take on a state.
+    Command(PortState),
+}
+
+/// How a device meets one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Behaviour {
+    /// It does what it should.
+    Obey,
+    /// It answers ok and does nothing.
+    Lie,
+    /// It does what it should after this many milliseconds.
+    ObeyAfter(u64),
+    /// It never answers.
+    Silence,
+    /// It refuses.
+    Refuse,
+    /// It does what it should, and takes it back after this many milliseconds.
+    TakeBackAfter(u64),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Port {
+    pub state: PortState,
+    pub fault: Option<Fault>,
+    /// When the state turns into its opposite by itself.
+    pub turns_at: Option<Timestamp>,
+}
+
+impl Port {
+    pub fn new(resource: Resource) -> Self {
+        Self {
+            state: PortState::initial(resource),
+            fault: None,
+            turns_at: None,
+        }
+    }
+
+    /// Meets one request; a fault that concerns it has fired then.
+    pub fn meet(&mut self, verb: Verb) -> Behaviour {
+        let Some(fault) = &self.fault else {
+            return Behaviour::Obey;
+        };
+        let behaviour = match (fault.kind, verb) {
+            (FaultKind::Lie, Verb::Command(_)) => Behaviour::Lie,
+            (FaultKind::Flap, Verb::Command(state)) if state.takes_away() => {
+                Behaviour::TakeBackAfter(fault.delay_ms)
+            }
+            (FaultKind::Lie | FaultKind::Flap, Verb::Read | Verb::Command(_)) => return Behaviour::Obey,
+            (FaultKind::Slow, _) => Behaviour::ObeyAfter(fault.delay_ms),
+            (FaultKind::Silent, _) => Behaviour::Silence,
+            (FaultKind::Refuse, _) => Behaviour::Refuse,
+        };
+        self.fault = self.fault.take().and_then(Fault::fired);
+        behaviour
+    }
+
+    pub fn take_on(&mut self, state: PortState, turns_at: Option<Timestamp>) {
+        self.state = state;
+        self.turns_at = turns_at;
+    }
+
+    /// Does what is due by now.
+    pub fn settle(&mut self, now: Timestamp) {
+        if self.turns_at.is_some_and(|at| at <= now) {
+            self.take_on(self.state.opposite(), None);
+        }
+    }
+}
+
+/// `now` and so many milliseconds; the end of time where that is beyond it.
+pub(crate) fn later(now: Timestamp, delay_ms: u64) -> Timestamp {
+    i64::try_from(delay_ms)
+        .ok()
+        .and_then(TimeDelta::try_milliseconds)
+        .and_then(|delay| now.checked_add_signed(delay))
+        .unwrap_or(Timestamp::MAX_UTC)
+}

@@ -1,0 +1,203 @@
+//! The world over HTTP.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use actix_web::dev::ServerHandle;
+use actix_web::{App, HttpServer, web};
+use ringfence_core::{Resource, Timestamp};
+
+use crate::host::{Condition, SeenHost};
+use crate::{Fault, SimulatorError, World, routes, store};
+
+/// The most connections at once; silent devices keep theirs.
+const MAX_CONNECTIONS: usize = 2048;
+/// The largest body of a request, in bytes.
+const MAX_BODY_BYTES: usize = 4096;
+
+/// The simulators' server.
+pub struct Simulators;
+
+impl Simulators {
+    /// Listens on a loopback address (port 0 takes a free one) and serves until the handle is stopped or dropped.
+    ///
+    /// With a state file, the world is the one that the file holds, or `initial` if there is none yet; every change is in the
+    /// file before it is answered. Has to be called within a Tokio runtime.
+    ///
+    /// # Errors
+    /// The address is not loopback or cannot be listened on; the state file cannot be read, written or understood.
+    pub fn start(
+        listen: SocketAddr,
+        state_file: Option<PathBuf>,
+        initial: World,
+    ) -> Result<Handle, SimulatorError> {
+        if !listen.ip().is_loopback() {
+            return Err(SimulatorError::NotLoopback(listen));
+        }
+        let shared = Arc::new(Shared::open(state_file, initial)?);
+        let cannot = |source| SimulatorError::Listen {
+            address: listen,
+            source,
+        };
+        let listener = TcpListener::bind(listen).map_err(cannot)?;
+        let addr = listener.local_addr().map_err(cannot)?;
+        let data = web::Data::from(Arc::clone(&shared));
+        let server = HttpServer::new(move || {
+            App::new()
+                .app_data(data.clone())
+                .app_data(
+                    web::JsonConfig::default()
+                        .limit(MAX_BODY_BYTES)
+                        .error_handler(routes::bad_body),
+                )
+                .configure(routes::configure)
+        })
+        .workers(1)
+        .max_connections(MAX_CONNECTIONS)
+        .client_request_timeout(Duration::from_secs(10))
+        .disable_signals()
+        .listen(listener)
+        .map_err(cannot)?
+        .run();
+        let server_handle = server.handle();
+        tokio::spawn(server);
+        Ok(Handle {
+            addr,
+            shared,
+            server: server_handle,
+        })
+    }
+}
+
+/// Running simulators. Dropping it stops them.
+pub struct Handle {
+    /// Where they listen.
+    pub addr: SocketAddr,
+    shared: Arc<Shared>,
+    server: ServerHandle,
+}
+
+impl Handle {
+    /// The base URL for the workers' driver.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.addr)
+    }
+
+    /// What a monitor sees of every host now.
+    #[must_use]
+    pub fn observe(&self) -> Vec<SeenHost> {
+        self.world().observe()
+    }
+
+    /// Whether the host can still write now: see [`World::may_write`].
+    #[must_use]
+    pub fn may_write(&self, host: &str) -> bool {
+        self.world().may_write(host)
+    }
+
+    /// The truth as it is now.
+    #[must_use]
+    pub fn world(&self) -> World {
+        self.shared.now()
+    }
+
+    /// Decides what goes on in a host.
+    ///
+    /// # Errors
+    /// The host is unknown, or the state file cannot be written.
+    pub fn set_condition(&self, host: &str, condition: Condition) -> Result<(), SimulatorError> {
+        self.shared
+            .change(|world, _| world.set_condition(host, condition))
+    }
+
+    /// Makes a device misbehave, or behave again.
+    ///
+    /// # Errors
+    /// The device is unknown, or the state file cannot be written.
+    pub fn set_fault(
+        &self,
+        device: &str,
+        resource: Resource,
+        fault: Option<Fault>,
+    ) -> Result<(), SimulatorError> {
+        self.shared
+            .change(|world, _| world.set_fault(device, resource, fault))
+    }
+
+    /// Stops listening and cuts every connection.
+    pub async fn stop(self) {
+        self.server.stop(false).await;
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // The command is sent at once; only its end would have to be awaited.
+        drop(self.server.stop(false));
+    }
+}
+
+/// The world and its file.
+pub(crate) struct Shared {
+    world: Mutex<World>,
+    state_file: Option<PathBuf>,
+}
+
+impl Shared {
+    fn open(state_file: Option<PathBuf>, initial: World) -> Result<Self, SimulatorError> {
+        let known = match &state_file {
+            Some(path) => store::load(path)?,
+            None => None,
+        };
+        if let (Some(path), None) = (&state_file, &known) {
+            store::save(path, &initial)?;
+        }
+        Ok(Self {
+            world: Mutex::new(known.unwrap_or(initial)),
+            state_file,
+        })
+    }
+
+    /// Changes the world. What cannot be written to the file has not happened.
+    pub(crate) fn change<T>(
+        &self,
+        how: impl FnOnce(&mut World, Timestamp) -> Result<T, SimulatorError>,
+    ) -> Result<T, SimulatorError> {
+        let mut world = self.lock();
+        let mut next = world.clone();
+        let now = clock();
+        next.settle(now);
+        let answer = how(&mut next, now)?;
+        if next != *world {
+            if let Some(path) = &self.state_file {
+                store::save(path, &next)?;
+            }
+            *world = next;
+        }
+        Ok(answer)
+    }
+
+    /// A copy of the world as it is now.
+    pub(crate) fn now(&self) -> World {
+        let mut world = self.lock().clone();
+        world.settle(clock());
+        world
+    }
+
+    fn lock(&self) -> MutexGuard<'_, World> {
+        // A change replaces the world as a whole, so that a panic cannot have left half of one.
+        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The one place where the simulators look at a clock.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the simulators' own clock; the world takes time as an argument"
+)]
+fn clock() -> Timestamp {
+    chrono::Utc::now()
+}
