@@ -1,0 +1,170 @@
+//! A caller of the API.
+
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+/// Speaks to the API with one token.
+#[derive(Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    base: String,
+    token: Option<String>,
+}
+
+/// What came back.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: reqwest::header::HeaderMap,
+    pub body: Value,
+}
+
+impl Answer {
+    /// The code of the first error.
+    pub fn code(&self) -> &str {
+        self.body["errors"][0]["code"].as_str().unwrap_or_default()
+    }
+
+    /// The words of all errors.
+    pub fn details(&self) -> String {
+        let errors = self.body["errors"].as_array().cloned().unwrap_or_default();
+        errors.iter().filter_map(|error| error["detail"].as_str()).collect::<Vec<_>>().join("\n")
+    }
+
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+
+    /// The body, if the status is the wanted one.
+    #[track_caller]
+    pub fn ok(self, status: u16) -> Value {
+        assert_eq!(self.status, status, "{}", self.body);
+        self.body
+    }
+}
+
+impl Client {
+    pub fn new(base: &str, token: Option<&str>) -> Self {
+        let http = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls())
+            .timeout(Duration::from_secs(40))
+            .build()
+            .unwrap();
+        Self { http, base: base.to_owned(), token: token.map(ToOwned::to_owned) }
+    }
+
+    pub fn with_token(&self, token: Option<&str>) -> Self {
+        Self { token: token.map(ToOwned::to_owned), ..self.clone() }
+    }
+
+    pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        let request = self.http.request(method, format!("{}{path}", self.base));
+        match &self.token {
+            Some(token) => request.header("X-Auth-Token", token),
+            None => request,
+        }
+    }
+
+    pub async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
+        let response = request.send().await.unwrap();
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let bytes = response.bytes().await.unwrap();
+        let body = serde_json::from_slice(&bytes)
+            .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&bytes).into_owned()));
+        Answer { status, headers, body }
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send(self.request(Method::GET, path)).await
+    }
+
+    pub async fn post(&self, path: &str, body: Value) -> Answer {
+        self.send(self.request(Method::POST, path).json(&body)).await
+    }
+
+    pub async fn put(&self, path: &str, body: Value) -> Answer {
+        self.send(self.request(Method::PUT, path).json(&body)).await
+    }
+
+    pub async fn patch(&self, path: &str, body: Value) -> Answer {
+        self.send(self.request(Method::PATCH, path).json(&body)).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Answer {
+        self.send(self.request(Method::DELETE, path)).await
+    }
+
+    /// Reports what a monitor would.
+    pub async fn seen(&self, host: &str, state: &str) -> Answer {
+        self.seen_with_boot(host, state, None).await
+    }
+
+    pub async fn seen_with_boot(&self, host: &str, state: &str, boot_id: Option<&str>) -> Answer {
+        let observed_at = now();
+        let body = json!({ "failure_state": state, "source": "test", "observed_at": observed_at, "boot_id": boot_id });
+        self.put(&format!("/hosts/{host}/failure-state"), body).await
+    }
+
+    /// Asks for a fence; the operation that answers.
+    pub async fn fence(&self, host: &str) -> Value {
+        self.post(&format!("/hosts/{host}/fence"), json!({ "reason": "test" })).await.ok(202)
+    }
+
+    /// Waits until `path` reads as `is` wants.
+    pub async fn until(&self, path: &str, is: impl Fn(&Value) -> bool) -> Value {
+        self.until_within(path, Duration::from_secs(60), is).await
+    }
+
+    pub async fn until_within(&self, path: &str, patience: Duration, is: impl Fn(&Value) -> bool) -> Value {
+        let deadline = Instant::now() + patience;
+        loop {
+            let answer = self.get(path).await;
+            if answer.status == 200 && is(&answer.body) {
+                return answer.body;
+            }
+            assert!(Instant::now() < deadline, "{path} never came to it; last: {}", answer.body);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    pub async fn until_fenced(&self, host: &str) -> Value {
+        self.until(&format!("/hosts/{host}"), |host| host["fencing_state"] == "FENCED").await
+    }
+
+    /// Waits until the operation is over or waits for an operator.
+    pub async fn until_settled(&self, operation: &Value) -> Value {
+        let path = format!("/operations/{}", operation["id"].as_str().unwrap());
+        self.until(&path, |operation| operation["status"] != "running").await
+    }
+
+    pub async fn host(&self, host: &str) -> Value {
+        self.get(&format!("/hosts/{host}")).await.ok(200)
+    }
+
+    pub async fn gates(&self, host: &str) -> Value {
+        self.get(&format!("/hosts/{host}/gates")).await.ok(200)
+    }
+
+    /// The kinds of a host's events, in order, each with the operation's kind where there is one.
+    pub async fn event_types(&self, host: &str) -> Vec<String> {
+        let events = self.get(&format!("/events?host={host}&limit=1000")).await.ok(200);
+        let events = events["events"].as_array().unwrap();
+        events.iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a monitor outside of the service tells its own time")]
+pub(crate) fn now() -> chrono::DateTime<chrono::Utc> {
+    chrono::Utc::now()
+}
+
+fn tls() -> rustls::ClientConfig {
+    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth()
+}

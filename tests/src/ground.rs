@@ -1,0 +1,94 @@
+//! Where a test plays: SQLite and the in-process bus, or PostgreSQL and RabbitMQ.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ringfence_bus::{AmqpBus, AmqpConfig, Bus, InProcessBus};
+use ringfence_lab::{PostgreSql, RabbitMq};
+use uuid::Uuid;
+
+/// Where a test plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ground {
+    /// SQLite and the in-process bus.
+    Standalone,
+    /// PostgreSQL and RabbitMQ.
+    Distributed,
+}
+
+/// A database and a bus of one test's own.
+pub struct Site {
+    pub database_url: String,
+    /// `None` where the bus is in the process.
+    pub amqp_url: Option<String>,
+    /// Keeps this site's queues apart from those of other tests on the same broker.
+    pub prefix: String,
+    in_process: Arc<InProcessBus>,
+    pub dir: tempfile::TempDir,
+    /// Peers that belong to this test alone, because it stops them.
+    pub postgres: Option<PostgreSql>,
+    pub rabbit: Option<RabbitMq>,
+}
+
+impl Site {
+    /// A fresh database and fresh queues, on the peers that the test run has started.
+    pub async fn new(ground: Ground) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let name = format!("t{}", Uuid::new_v4().simple());
+        let (database_url, amqp_url) = match ground {
+            Ground::Standalone => (sqlite_url(&dir.path().join("ringfence.db")), None),
+            Ground::Distributed => {
+                let postgres = std::env::var("RINGFENCE_TEST_DATABASE_URL")
+                    .expect("RINGFENCE_TEST_DATABASE_URL is not set; run the tests with `cargo xtask test`");
+                let amqp = std::env::var("RINGFENCE_TEST_AMQP_URL")
+                    .expect("RINGFENCE_TEST_AMQP_URL is not set; run the tests with `cargo xtask test`");
+                (create_database(&postgres, &name).await, Some(amqp))
+            }
+        };
+        Self { database_url, amqp_url, prefix: name, in_process: Arc::new(InProcessBus::new()), dir, postgres: None, rabbit: None }
+    }
+
+    /// The same on peers of its own, for a test that stops them.
+    pub async fn with_own_peers() -> Self {
+        let (postgres, rabbit) = tokio::task::spawn_blocking(|| (PostgreSql::start().unwrap(), RabbitMq::start().unwrap()))
+            .await
+            .unwrap();
+        let name = format!("t{}", Uuid::new_v4().simple());
+        let database_url = create_database(&postgres.url("postgres"), &name).await;
+        Self {
+            database_url,
+            amqp_url: Some(rabbit.url()),
+            prefix: name,
+            in_process: Arc::new(InProcessBus::new()),
+            dir: tempfile::tempdir().unwrap(),
+            postgres: Some(postgres),
+            rabbit: Some(rabbit),
+        }
+    }
+
+    /// A bus as a service of this site would open it.
+    pub async fn bus(&self, name: &str) -> Arc<dyn Bus> {
+        match &self.amqp_url {
+            None => Arc::clone(&self.in_process) as Arc<dyn Bus>,
+            Some(url) => {
+                let config = AmqpConfig::new(url, name).unwrap();
+                Arc::new(AmqpBus::connect(config).await.unwrap())
+            }
+        }
+    }
+}
+
+fn sqlite_url(path: &PathBuf) -> String {
+    format!("sqlite://{}", path.display())
+}
+
+async fn create_database(admin_url: &str, name: &str) -> String {
+    use sqlx::Connection;
+    let mut connection = sqlx::PgConnection::connect(admin_url).await.unwrap();
+    let sql = format!("CREATE DATABASE {name}");
+    sqlx::query(sqlx::AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+    let mut url = url::Url::parse(admin_url).unwrap();
+    url.set_path(name);
+    url.to_string()
+}

@@ -1,0 +1,246 @@
+//! Engines, workers and an API on one site.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringfence_api::{ApiConfig, Application, Role, TokenEntry, TokenFile, Tokens, hash_token};
+use ringfence_bus::{Bus, Key, Keys};
+use ringfence_core::{FailureState, Resource};
+use ringfence_db::Database;
+use ringfence_engine::{ClockSource, Engine, EngineConfig, Parts, Running};
+use ringfence_simulators::{Condition, Handle, Simulators, World};
+use ringfence_workers::{DriverSettings, Drivers, Worker, WorkerConfig, WorkerHandle};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::client::{Client, now};
+use crate::{Ground, Site};
+
+/// What to start.
+#[derive(Clone, Debug)]
+pub struct StackOptions {
+    pub engines: usize,
+    pub workers: usize,
+    pub clock: ClockSource,
+    /// Hosts `h1` to `hN`, simulated, each with a device of its own name.
+    pub hosts: usize,
+}
+
+impl Default for StackOptions {
+    fn default() -> Self {
+        Self { engines: 1, workers: 1, clock: ClockSource::Database, hosts: 1 }
+    }
+}
+
+/// A running stack.
+pub struct Stack {
+    pub site: Site,
+    pub engines: Vec<(Engine, Option<Running>)>,
+    pub workers: Vec<WorkerHandle>,
+    pub simulators: Handle,
+    /// As admin.
+    pub client: Client,
+    pub api: Engine,
+    stop: CancellationToken,
+}
+
+/// The signing keys of every stack.
+pub fn keys() -> Keys {
+    Keys::new(vec![Key::new("test", vec![7; 32]).unwrap()]).unwrap()
+}
+
+/// A token of a role.
+fn token(role: Role) -> String {
+    format!("token-of-{}", role.as_str())
+}
+
+impl Stack {
+    /// One engine, one worker, one simulated host.
+    pub async fn start(ground: Ground) -> Self {
+        Self::start_with(Site::new(ground).await, StackOptions::default()).await
+    }
+
+    pub async fn start_with(site: Site, options: StackOptions) -> Self {
+        let db = Database::open(&site.database_url, 10).await.unwrap();
+        ringfence_db::migrate(&db).await.unwrap();
+        let mut world = World::default();
+        for number in 1..=options.hosts {
+            world.add_host(&format!("h{number}")).unwrap();
+        }
+        let simulators = Simulators::start("127.0.0.1:0".parse().unwrap(), None, world).unwrap();
+        let api = engine(&site, &options, "api").await;
+        api.ensure_default_segment().await.unwrap();
+        let (address, stop) = serve(&site, api.clone());
+        let mut stack = Self {
+            engines: Vec::new(),
+            workers: Vec::new(),
+            client: Client::new(&format!("http://{address}"), Some(&token(Role::Admin))),
+            simulators,
+            api,
+            stop,
+            site,
+        };
+        for _ in 0..options.engines {
+            stack.add_engine(&options).await;
+        }
+        for _ in 0..options.workers {
+            stack.add_worker().await;
+        }
+        for number in 1..=options.hosts {
+            stack.client.post("/hosts", json!({ "name": format!("h{number}") })).await.ok(201);
+        }
+        stack
+    }
+
+    /// One more engine with all its loops.
+    pub async fn add_engine(&mut self, options: &StackOptions) {
+        let name = format!("engine-{}", self.engines.len() + 1);
+        let engine = engine(&self.site, options, &name).await;
+        let running = engine.start();
+        self.engines.push((engine, Some(running)));
+    }
+
+    /// One more worker for everything in the default zone.
+    pub async fn add_worker(&mut self) {
+        let name = format!("worker-{}", self.workers.len() + 1);
+        let bus = self.site.bus(&name).await;
+        self.workers.push(self.worker(WorkerConfig::new(name, "default"), bus));
+    }
+
+    pub fn worker(&self, config: WorkerConfig, bus: Arc<dyn Bus>) -> WorkerHandle {
+        let mut settings = DriverSettings::new(Arc::new(now));
+        settings.simulator = Some(self.simulators.url().parse().unwrap());
+        Worker::start(config, bus, keys(), Drivers::new(settings), Arc::new(Uuid::new_v4)).unwrap()
+    }
+
+    /// The API as somebody with this role.
+    pub fn as_role(&self, role: Role) -> Client {
+        self.client.with_token(Some(&token(role)))
+    }
+
+    /// Adds a method on simulated devices, one per host, named as the host.
+    pub async fn simulated_method(&self, name: &str, resource: Resource) -> Value {
+        self.method_on(name, resource, "${host.name}").await
+    }
+
+    /// Adds a method on one simulated device.
+    pub async fn method_on(&self, name: &str, resource: Resource, device: &str) -> Value {
+        let body = json!({
+            "name": name, "resource": resource.as_str(), "driver": "simulated", "parameters": { "device": device },
+            "times": { "attempt_timeout_s": 2, "timeout_s": 6, "retries": 1, "pause_ms": 100 },
+        });
+        self.client.post("/methods", body).await.ok(201)
+    }
+
+    /// Methods `power`, `storage` and `network`, and a default plan with these stages.
+    pub async fn plan(&self, stages: Value) -> Value {
+        for resource in [Resource::Power, Resource::Storage, Resource::Network] {
+            self.simulated_method(resource.as_str(), resource).await;
+        }
+        self.client.post("/plans", json!({ "name": "default", "stages": stages })).await.ok(201)
+    }
+
+    /// The host hangs: it still runs and writes, and answers nobody.
+    pub async fn hang(&self, host: &str) {
+        self.simulators.set_condition(host, Condition::Hung).unwrap();
+        self.client.seen(host, "UNREACHABLE").await.ok(200);
+    }
+
+    /// Reports of all simulated hosts what a monitor would see now.
+    pub async fn observe(&self) {
+        for host in self.simulators.observe() {
+            let state = match host.failure_state {
+                FailureState::Up => "UP",
+                FailureState::Unreachable => "UNREACHABLE",
+                FailureState::Unknown => "UNKNOWN",
+            };
+            self.client.seen_with_boot(&host.name, state, host.boot_id.as_deref()).await.ok(200);
+        }
+    }
+
+    /// The judge: a host that is FENCED with its evacuate gate open must not be able to write.
+    pub async fn judge(&self, host: &str) {
+        let gates = self.client.gates(host).await;
+        let may_leave = gates["evacuate"]["allowed"] == true;
+        assert!(!(may_leave && self.simulators.may_write(host)), "{host} may leave and still writes");
+    }
+
+    /// Stops everything in order.
+    pub async fn stop(mut self) {
+        self.stop.cancel();
+        for worker in self.workers.drain(..) {
+            worker.shutdown(Duration::from_secs(5)).await;
+        }
+        for (_, running) in self.engines.drain(..) {
+            if let Some(running) = running {
+                running.stop().await;
+            }
+        }
+    }
+}
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+async fn engine(site: &Site, options: &StackOptions, name: &str) -> Engine {
+    let parts = Parts {
+        db: Database::open(&site.database_url, 10).await.unwrap(),
+        bus: site.bus(name).await,
+        keys: keys(),
+        clock: options.clock.clone(),
+    };
+    let config = EngineConfig { name: name.to_owned(), ..EngineConfig::default() };
+    Engine::new(parts, config).await.unwrap()
+}
+
+fn serve(site: &Site, engine: Engine) -> (SocketAddr, CancellationToken) {
+    let path = site.dir.path().join("tokens.toml");
+    let roles = [Role::Reader, Role::Service, Role::Operator, Role::Admin];
+    let tokens = roles.into_iter().map(|role| TokenEntry {
+        name: format!("a-{}", role.as_str()),
+        role,
+        sha256: hash_token(&token(role)),
+        expires_at: None,
+    });
+    let file = TokenFile { tokens: tokens.collect() };
+    std::fs::write(&path, toml_of(&file)).unwrap();
+    let config = ApiConfig { listen: "127.0.0.1:0".parse().unwrap(), max_body_bytes: 65_536, threads: 1 };
+    let stop = CancellationToken::new();
+    let application = Application::build(config, engine.clone(), Tokens::open(&path).unwrap()).unwrap();
+    let address = application.address();
+    let running = engine.start_door();
+    let stopped = stop.clone();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(application.run(stopped)).unwrap();
+    });
+    let stopped = stop.clone();
+    tokio::spawn(async move {
+        stopped.cancelled().await;
+        running.stop().await;
+    });
+    (address, stop)
+}
+
+fn toml_of(file: &TokenFile) -> String {
+    let mut text = String::new();
+    for token in &file.tokens {
+        text.push_str(&format!(
+            "[[token]]\nname = {:?}\nrole = {:?}\nsha256 = {:?}\n",
+            token.name,
+            token.role.as_str(),
+            token.sha256
+        ));
+    }
+    text
+}
+
+/// One stage with one task: power, by the method `power`.
+pub fn power_plan() -> Value {
+    json!([{ "tasks": [{ "kind": "power.off", "levels": [{ "level": 1, "methods": ["power"] }] }] }])
+}

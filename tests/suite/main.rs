@@ -1,0 +1,22 @@
+//! The whole stack, run as stories, on both grounds.
+
+mod fencing;
+
+/// Makes of each story a test on either ground.
+macro_rules! on_both_grounds {
+    ($($story:ident),+ $(,)?) => {
+        mod standalone {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $story() {
+                super::$story(ringfence_tests::Ground::Standalone).await;
+            })+
+        }
+        mod distributed {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $story() {
+                super::$story(ringfence_tests::Ground::Distributed).await;
+            })+
+        }
+    };
+}
+pub(crate) use on_both_grounds;
