@@ -1,1 +1,25 @@
-//! placeholder
+//! Acts on devices and reads them back.
+//!
+//! A worker takes tasks from the bus, claims each attempt just before it acts, has a [`Driver`] make it true within the granted
+//! time, and reports what was read back. It knows nothing of hosts and operations, reaches the bus and its devices, and holds no
+//! database credentials. Secrets are looked up here ([`Secrets`]) and nowhere else.
+
+mod act;
+mod driver;
+mod error;
+mod fence_agent;
+mod http;
+mod power;
+mod process;
+mod runtime;
+mod secrets;
+mod simulated;
+mod text;
+
+pub use driver::{Clock, Driver, DriverSettings, Drivers, Report};
+pub use error::WorkerError;
+pub use fence_agent::FenceAgent;
+pub use power::{Ipmi, Redfish};
+pub use runtime::{MetricsSnapshot, NewId, Worker, WorkerConfig, WorkerHandle};
+pub use secrets::{SecretValue, Secrets};
+pub use simulated::Simulated;

@@ -1,0 +1,169 @@
+//! The one way in which every driver acts: read, command, read until it is so.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use ringfence_core::{Observation, ObservedState, Outcome, TaskKind};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::driver::{Clock, Report};
+use crate::text::cut;
+use crate::{Secrets, WorkerError};
+
+/// One reading of a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// It showed a state, exactly.
+    State(ObservedState, String),
+    /// No answer, or none that can be trusted.
+    Unclear(String),
+    /// A definite no.
+    Refused(String),
+}
+
+/// What a device answered to a command. None of this is a success.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// The device took it, or may have.
+    Sent(String),
+    /// A definite no.
+    Refused(String),
+}
+
+/// A device that can be read and commanded. Both have stopped for good by `until`.
+#[async_trait]
+pub(crate) trait Device: Send + Sync {
+    async fn read(&self, until: Instant) -> Reading;
+    async fn command(&self, kind: TaskKind, until: Instant) -> Answer;
+    /// Between two readings.
+    fn pause(&self) -> Duration;
+}
+
+/// A reading with less time than this would only be cut off.
+const SHORTEST_READING: Duration = Duration::from_millis(300);
+
+/// A silent device must not use up the time that its command needs.
+fn end_of_first_reading(until: Instant) -> Instant {
+    let left = until.saturating_duration_since(Instant::now());
+    until - left * 2 / 3
+}
+
+/// A slow command must leave time to read what became of it.
+fn end_of_command(until: Instant) -> Instant {
+    let left = until.saturating_duration_since(Instant::now());
+    until - (left / 4).min(Duration::from_secs(5))
+}
+
+pub(crate) async fn act_and_observe(
+    device: &dyn Device,
+    kind: TaskKind,
+    secrets: &Secrets,
+    clock: &Clock,
+    until: Instant,
+) -> Report {
+    let report = timeout_at(until, act(device, kind, clock, until)).await;
+    let report =
+        report.unwrap_or_else(|_| Report::unknown("the time ran out before the device was read back"));
+    clean(report, secrets)
+}
+
+async fn act(device: &dyn Device, kind: TaskKind, clock: &Clock, until: Instant) -> Report {
+    let wanted = kind.wanted_state();
+    match device.read(end_of_first_reading(until)).await {
+        Reading::State(state, detail) if state == wanted => return confirmed(state, detail, clock),
+        Reading::Refused(detail) => return Report::refused(detail),
+        Reading::State(..) | Reading::Unclear(_) => {}
+    }
+    match device.command(kind, end_of_command(until)).await {
+        Answer::Refused(detail) => Report::refused(detail),
+        Answer::Sent(answer) => watch(device, kind, &answer, clock, until).await,
+    }
+}
+
+/// Reads until the wanted state is shown or no time is left for another reading.
+async fn watch(device: &dyn Device, kind: TaskKind, answer: &str, clock: &Clock, until: Instant) -> Report {
+    let wanted = kind.wanted_state();
+    let mut seen = None;
+    let mut trouble;
+    loop {
+        match device.read(until).await {
+            Reading::State(state, detail) if state == wanted => return confirmed(state, detail, clock),
+            Reading::State(state, detail) => {
+                seen = Some(observation(state, detail, clock));
+                trouble = None;
+            }
+            Reading::Unclear(detail) | Reading::Refused(detail) => trouble = Some(detail),
+        }
+        if until.saturating_duration_since(Instant::now()) <= device.pause() + SHORTEST_READING {
+            break;
+        }
+        sleep(device.pause()).await;
+    }
+    let mut detail = format!("commanded {kind}, but it");
+    if let Some(seen) = &seen {
+        detail += &format!(" last read as {}", seen.state.as_str());
+    }
+    if let Some(trouble) = trouble {
+        let and = if seen.is_some() { " and then" } else { "" };
+        detail += &format!("{and} could not be read: {trouble}");
+    }
+    detail += &format!("; the device answered: {answer}");
+    Report {
+        outcome: Outcome::Unknown,
+        observation: seen,
+        detail,
+    }
+}
+
+pub(crate) async fn observe(
+    device: &dyn Device,
+    secrets: &Secrets,
+    clock: &Clock,
+    until: Instant,
+) -> Result<Observation, WorkerError> {
+    let reading = timeout_at(until, device.read(until)).await;
+    match reading.unwrap_or_else(|_| Reading::Unclear("the device did not answer in time".to_owned())) {
+        Reading::State(state, detail) => Ok(observation(state, cut(&secrets.mask(&detail)), clock)),
+        Reading::Unclear(detail) => Err(clean_error(WorkerError::unclear(detail), secrets)),
+        Reading::Refused(detail) => Err(clean_error(WorkerError::refused(detail), secrets)),
+    }
+}
+
+fn confirmed(state: ObservedState, detail: String, clock: &Clock) -> Report {
+    Report {
+        outcome: Outcome::Confirmed,
+        observation: Some(observation(state, detail, clock)),
+        detail: String::new(),
+    }
+}
+
+fn observation(state: ObservedState, detail: String, clock: &Clock) -> Observation {
+    Observation {
+        state,
+        detail,
+        observed_at: clock(),
+    }
+}
+
+/// Takes secrets out of all texts, and cuts them to length.
+pub(crate) fn clean(report: Report, secrets: &Secrets) -> Report {
+    let mask = |text: &str| cut(&secrets.mask(text));
+    Report {
+        outcome: report.outcome,
+        detail: mask(&report.detail),
+        observation: report.observation.map(|o| Observation {
+            detail: mask(&o.detail),
+            ..o
+        }),
+    }
+}
+
+/// The same for an error.
+pub(crate) fn clean_error(error: WorkerError, secrets: &Secrets) -> WorkerError {
+    let mask = |text: &str| cut(&secrets.mask(text));
+    match error {
+        WorkerError::Refused { detail } => WorkerError::refused(mask(&detail)),
+        WorkerError::Unclear { detail } => WorkerError::unclear(mask(&detail)),
+        WorkerError::Secret { .. } | WorkerError::Configuration(_) | WorkerError::Bus(_) => error,
+    }
+}

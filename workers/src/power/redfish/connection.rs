@@ -1,0 +1,137 @@
+//! The way to one controller: address, trust and credentials. Nothing is ever sent anywhere else.
+
+use std::fs::File;
+use std::io::Read;
+
+use reqwest::{Certificate, Client, Method};
+use ringfence_core::FrozenMethod;
+use tokio::time::Instant;
+use url::Url;
+
+use crate::http::{self, Reply, Request};
+use crate::{Secrets, WorkerError};
+
+/// The largest file of CA certificates, in bytes: all that a distribution trusts are about 220 kB.
+const MAX_CA_BYTES: u64 = 1024 * 1024;
+
+pub(super) struct Connection<'a> {
+    client: Client,
+    base: Url,
+    pub system: &'a str,
+    pub username: &'a str,
+    pub password: &'a str,
+}
+
+impl<'a> Connection<'a> {
+    pub(super) fn new(method: &'a FrozenMethod, secrets: &'a Secrets) -> Result<Self, WorkerError> {
+        let optional = |name: &str| {
+            method
+                .parameters
+                .get(name)
+                .map(String::as_str)
+                .filter(|v| !v.is_empty())
+        };
+        let required = |name: &str| {
+            optional(name)
+                .ok_or_else(|| WorkerError::refused(format!("method {} has no {name}", method.name)))
+        };
+        let password = secrets
+            .get("password")
+            .ok_or_else(|| WorkerError::refused(format!("method {} has no secret password", method.name)))?;
+        Ok(Self {
+            client: client(optional("ca_file"), optional("insecure") == Some("true"))?,
+            base: base(required("address")?)?,
+            system: required("system")?,
+            username: required("username")?,
+            password: password.expose(),
+        })
+    }
+
+    /// The URL of a path that the controller or the configuration gives; one that leads to another host is refused.
+    pub(super) fn url(&self, path: &str) -> Result<Url, String> {
+        let url = self
+            .base
+            .join(path)
+            .map_err(|error| format!("{path:?} is not a path: {error}"))?;
+        if url.origin() != self.base.origin() {
+            return Err(format!("{path:?} leads to another host"));
+        }
+        Ok(url)
+    }
+
+    pub(super) fn request(&self, method: Method, path: &str) -> Result<Request, String> {
+        Ok(Request::new(method, self.url(path)?))
+    }
+
+    pub(super) async fn send(&self, request: Request, until: Instant) -> Result<Reply, String> {
+        http::send(&self.client, request, until).await
+    }
+}
+
+/// An address has no path, so that the system's path is all that counts, and no credentials, which would be stored with it.
+pub(super) fn base(address: &str) -> Result<Url, WorkerError> {
+    let url = Url::parse(address)
+        .map_err(|error| WorkerError::refused(format!("the address is not a URL: {error}")))?;
+    let plain = matches!(url.scheme(), "http" | "https")
+        && url.has_host()
+        && url.username().is_empty()
+        && url.password().is_none()
+        && matches!(url.path(), "" | "/")
+        && url.query().is_none()
+        && url.fragment().is_none();
+    if plain {
+        Ok(url)
+    } else {
+        Err(WorkerError::refused(
+            "the address must be scheme, host and port alone, such as https://bmc.example:8443",
+        ))
+    }
+}
+
+fn client(ca_file: Option<&str>, insecure: bool) -> Result<Client, WorkerError> {
+    let mut builder = http::builder();
+    if let Some(path) = ca_file {
+        builder = builder.tls_certs_only(certificates(path)?);
+    }
+    if insecure {
+        builder = builder.tls_danger_accept_invalid_certs(true);
+    }
+    http::build(builder)
+}
+
+fn certificates(path: &str) -> Result<Vec<Certificate>, WorkerError> {
+    let fault = |why: String| WorkerError::refused(format!("the CA file {path} cannot be used: {why}"));
+    let mut pem = Vec::new();
+    let file = File::open(path).map_err(|error| fault(error.to_string()))?;
+    if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+        return Err(fault("it is not a regular file".to_owned()));
+    }
+    file.take(MAX_CA_BYTES)
+        .read_to_end(&mut pem)
+        .map_err(|error| fault(error.to_string()))?;
+    match Certificate::from_pem_bundle(&pem) {
+        Ok(certificates) if !certificates.is_empty() => Ok(certificates),
+        Ok(_) => Err(fault("it holds no certificate".to_owned())),
+        Err(error) => Err(fault(error.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_holds_neither_credentials_nor_a_path() {
+        assert!(base("https://bmc.example:8443").is_ok());
+        for address in [
+            "https://a:b@bmc",
+            "https://bmc/redfish/v1",
+            "https://bmc/?x",
+            "ftp://bmc",
+            "bmc",
+            "https://",
+        ] {
+            assert!(base(address).is_err(), "{address}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Redfish (DMTF DSP0266): power over the HTTP interface of a management controller.
+//!
+//! The method pins one system by its path. With several systems behind one address, a client that picks one itself may report
+//! on another host.
+
+mod connection;
+mod reset;
+mod session;
+mod system;
+
+use std::path::Path;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use ringfence_bus::ValidateRequest;
+use ringfence_core::{FrozenMethod, Observation, Problem, TaskKind};
+use tokio::time::Instant;
+
+use crate::act;
+use crate::driver::{Clock, Driver, Report};
+use crate::{Secrets, WorkerError};
+
+use connection::Connection;
+use session::Session;
+use system::System;
+
+/// The driver `redfish`.
+pub struct Redfish {
+    clock: Clock,
+}
+
+impl Redfish {
+    /// With a clock for observations.
+    #[must_use]
+    pub fn new(clock: Clock) -> Self {
+        Self { clock }
+    }
+}
+
+/// A session is ended before the time is up: controllers have room for few.
+fn end_of_work(until: Instant) -> Instant {
+    let left = until.saturating_duration_since(Instant::now());
+    until - (left / 10).min(Duration::from_secs(1))
+}
+
+#[async_trait]
+impl Driver for Redfish {
+    async fn act_and_observe(
+        &self,
+        kind: TaskKind,
+        method: &FrozenMethod,
+        secrets: &Secrets,
+        budget: Duration,
+    ) -> Report {
+        let until = Instant::now() + budget;
+        let work_until = end_of_work(until);
+        let connection = match Connection::new(method, secrets) {
+            Ok(connection) => connection,
+            Err(error) => return error.into(),
+        };
+        let session = match Session::open(&connection, work_until).await {
+            Ok(session) => session,
+            Err(error) => return act::clean(error.into(), secrets),
+        };
+        let system = System::new(&connection, &session);
+        let report = act::act_and_observe(&system, kind, secrets, &self.clock, work_until).await;
+        session.close(&connection, until).await;
+        report
+    }
+
+    async fn observe(
+        &self,
+        method: &FrozenMethod,
+        secrets: &Secrets,
+        budget: Duration,
+    ) -> Result<Observation, WorkerError> {
+        let until = Instant::now() + budget;
+        let work_until = end_of_work(until);
+        let connection = Connection::new(method, secrets)?;
+        let session = Session::open(&connection, work_until)
+            .await
+            .map_err(|error| act::clean_error(error, secrets))?;
+        let system = System::new(&connection, &session);
+        let observation = act::observe(&system, secrets, &self.clock, work_until).await;
+        session.close(&connection, until).await;
+        observation
+    }
+
+    async fn validate(&self, request: &ValidateRequest) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let value = |name: &str| request.parameters.get(name).filter(|value| !value.contains("${"));
+        if let Some(Err(error)) = value("address").map(|address| connection::base(address)) {
+            problems.push(Problem::new("parameters.address", error.to_string()));
+        }
+        if let Some(file) = value("ca_file").filter(|file| !Path::new(file).is_file()) {
+            problems.push(Problem::new(
+                "parameters.ca_file",
+                format!("is {file:?}, which is no file on the worker"),
+            ));
+        }
+        problems
+    }
+}

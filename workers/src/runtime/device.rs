@@ -1,0 +1,120 @@
+//! Questions about devices and drivers, outside any operation. Nothing is changed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringfence_bus::{
+    Audience, BusError, CheckRequest, Delivery, DeviceReply, DeviceRequest, Message, Queue, ReplyTo,
+    ValidateRequest,
+};
+use ringfence_core::{Observation, Problem};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::attempt::resolve;
+use super::context::Context;
+use super::metrics::Metrics;
+use crate::text::cut;
+use crate::{WorkerError, act};
+
+/// How long a validation may take.
+const VALIDATE_TIMEOUT: Duration = Duration::from_secs(20);
+/// The longest that a status is waited for, whatever the question says.
+const MAX_CHECK: Duration = Duration::from_secs(60);
+
+pub(super) async fn handle(context: Arc<Context>, queue: Queue, delivery: Delivery) {
+    let Delivery {
+        message,
+        settle,
+        reply_to,
+        ..
+    } = delivery;
+    let settled = match (
+        context.open::<DeviceRequest>(&Audience::Queue(queue), &message),
+        reply_to,
+    ) {
+        (Ok(request), Some(reply_to)) => {
+            if let Err(error) = answer(&context, request, &message, &reply_to).await {
+                tracing::warn!(%error, "an answer about a device could not be sent");
+            }
+            settle.ack().await
+        }
+        (Ok(_), None) | (Err(_), _) => settle.reject().await,
+    };
+    if let Err(error) = settled {
+        tracing::warn!(%error, "a delivery could not be settled");
+    }
+}
+
+async fn answer(
+    context: &Context,
+    request: DeviceRequest,
+    message: &Message,
+    reply_to: &ReplyTo,
+) -> Result<(), BusError> {
+    let started = Instant::now();
+    let reply = match request {
+        DeviceRequest::Validate(request) => validate(context, &request).await,
+        DeviceRequest::Check(request) => {
+            let checked = check(context, &request).await;
+            let worker = context.config.name.clone();
+            let took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+            match checked {
+                Ok(observation) => DeviceReply::Checked {
+                    observation,
+                    worker,
+                    took_ms,
+                },
+                Err(error) => DeviceReply::Failed {
+                    detail: cut(&error.to_string()),
+                    worker,
+                    took_ms,
+                },
+            }
+        }
+    };
+    let sealed = context.seal(&Audience::Reply(message.id), &reply, message.trace.as_ref())?;
+    context.bus.respond(reply_to, message, &sealed).await?;
+    Metrics::count(&context.metrics.questions_answered);
+    Ok(())
+}
+
+async fn validate(context: &Context, request: &ValidateRequest) -> DeviceReply {
+    let no_driver = || {
+        Problem::new(
+            "driver",
+            format!(
+                "is {}, which worker {} does not have",
+                request.driver, context.config.name
+            ),
+        )
+    };
+    let problems = match context.drivers.get(request.driver) {
+        None => vec![no_driver()],
+        Some(driver) => timeout(VALIDATE_TIMEOUT, driver.validate(request))
+            .await
+            .unwrap_or_else(|_| vec![Problem::new("driver", "could not check the parameters in time")]),
+    };
+    DeviceReply::Validated { problems }
+}
+
+async fn check(context: &Context, request: &CheckRequest) -> Result<Observation, WorkerError> {
+    let method = &request.method;
+    let driver = context
+        .drivers
+        .get(method.driver)
+        .ok_or_else(|| WorkerError::refused(format!("this worker has no driver {}", method.driver)))?;
+    let until = Instant::now() + Duration::from_millis(request.budget_ms).min(MAX_CHECK);
+    let checking = async {
+        let _held = context.locks.hold(method.device.as_deref()).await;
+        let _place = context.answering.acquire().await;
+        let secrets = resolve(&method.secrets).await?;
+        let left = until.saturating_duration_since(Instant::now());
+        let observed = driver.observe(method, &secrets, left - left / 20).await;
+        observed.map_err(|error| act::clean_error(error, &secrets))
+    };
+    timeout_at(until, checking).await.unwrap_or_else(|_| {
+        Err(WorkerError::unclear(
+            "the device was not free or did not answer in time",
+        ))
+    })
+}

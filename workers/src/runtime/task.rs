@@ -1,0 +1,154 @@
+//! One task as it was delivered: claim, act, report, let go.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringfence_bus::{Audience, BusError, Delivery, Queue, Settle, TaskMessage};
+use ringfence_core::{Claim, TaskResult};
+use tokio::time::{Instant, sleep, timeout};
+use tracing::Instrument;
+
+use super::attempt::{Attempt, Turn};
+use super::claim::{Claimed, claim, renew_until_refused};
+use super::context::Context;
+use super::metrics::Metrics;
+use super::{result, unless};
+use crate::driver::Report;
+
+/// How long a device is waited for before the engine is asked all the same, so that it knows of the wait. Shorter than the
+/// engine waits for a claim.
+const DEVICE_WAIT: Duration = Duration::from_secs(4);
+/// How long a busy device is waited for; the engine gives the attempt up before.
+const BUSY_WAIT: Duration = Duration::from_secs(660);
+/// How long a task is kept that nobody answered for, before it goes back to the bus.
+const UNANSWERED_PAUSE: Duration = Duration::from_secs(1);
+/// What to do with a delivery.
+pub(super) enum End {
+    /// Say this, then let the task go.
+    Report(Report),
+    /// Let the task go: nothing was done.
+    Drop,
+    /// Somebody else may try: nothing was done.
+    GiveBack,
+    /// The driver cannot be stopped, so nothing may be said.
+    Stuck,
+}
+
+pub(super) async fn handle(context: Arc<Context>, queue: Queue, delivery: Delivery) {
+    let Delivery { message, settle, .. } = delivery;
+    let Ok(task) = context.open::<TaskMessage>(&Audience::Queue(queue), &message) else {
+        settled(settle.reject().await);
+        return;
+    };
+    let span = tracing::info_span!(
+        "attempt",
+        host = task.host,
+        attempt = %task.attempt,
+        kind = %task.kind,
+        method = task.method.name,
+        trace = message.trace.as_deref(),
+    );
+    carry_out(&context, task, message.trace.as_ref(), settle)
+        .instrument(span)
+        .await;
+}
+
+async fn carry_out(
+    context: &Arc<Context>,
+    task: TaskMessage,
+    trace: Option<&String>,
+    settle: Box<dyn Settle>,
+) {
+    let claim = Claim {
+        host_id: task.host_id,
+        attempt: task.attempt,
+        generation: task.generation,
+        kind: task.kind,
+        worker: context.config.name.clone(),
+        claim_id: (context.new_id)(),
+    };
+    match claim_and_act(context, &task, &claim, trace).await {
+        End::Report(report) => {
+            context.metrics.count_outcome(report.outcome);
+            tracing::info!(
+                outcome = report.outcome.as_str(),
+                detail = report.detail,
+                "attempt ended"
+            );
+            let result = TaskResult {
+                claim,
+                outcome: report.outcome,
+                observation: report.observation,
+                detail: report.detail,
+            };
+            if result::publish(context, &result, trace).await {
+                settled(settle.ack().await);
+            } else {
+                settled(settle.requeue().await);
+            }
+        }
+        End::Drop | End::Stuck => settled(settle.ack().await),
+        End::GiveBack => settled(settle.requeue().await),
+    }
+}
+
+/// A settlement that fails leaves the task on the bus: it comes again, and its claim is refused.
+fn settled(result: Result<(), BusError>) {
+    if let Err(error) = result {
+        tracing::warn!(%error, "a delivery could not be settled");
+    }
+}
+
+async fn claim_and_act(
+    context: &Arc<Context>,
+    task: &TaskMessage,
+    asked: &Claim,
+    trace: Option<&String>,
+) -> End {
+    let give_up = Instant::now() + BUSY_WAIT;
+    loop {
+        let Some(turn) = unless(&context.stop, wait_for_turn(context, task)).await else {
+            return End::GiveBack;
+        };
+        match claim(context, asked, trace).await {
+            Claimed::Granted { until, lease } => {
+                let attempt = Attempt {
+                    context: Arc::clone(context),
+                    task: task.clone(),
+                    until,
+                };
+                return attempt
+                    .carry_out(turn, renew_until_refused(context, asked, trace, lease))
+                    .await;
+            }
+            Claimed::Refused(why) => {
+                Metrics::count(&context.metrics.claims_refused);
+                tracing::info!(why, "the claim was refused; nothing was done");
+                return End::Drop;
+            }
+            Claimed::Unanswered(error) => {
+                Metrics::count(&context.metrics.claims_unanswered);
+                tracing::warn!(%error, "nobody answers the claim; the task goes back");
+                sleep(UNANSWERED_PAUSE).await;
+                return End::GiveBack;
+            }
+            Claimed::Busy(pause) => {
+                drop(turn);
+                if Instant::now() + pause >= give_up {
+                    return End::Drop;
+                }
+                if unless(&context.stop, sleep(pause)).await.is_none() {
+                    return End::GiveBack;
+                }
+            }
+        }
+    }
+}
+
+/// `None` after a while, so that the engine can be asked and learns of the wait; it then answers that the device is busy.
+async fn wait_for_turn(context: &Context, task: &TaskMessage) -> Option<Turn> {
+    let held = timeout(DEVICE_WAIT, context.locks.hold(task.method.device.as_deref()))
+        .await
+        .ok()?;
+    Turn::new(context, held).await
+}

@@ -1,0 +1,153 @@
+//! Methods held against what agents say of themselves.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ringfence_bus::ValidateRequest;
+use ringfence_core::{Driver as Name, Resource, SecretReference};
+use ringfence_workers::Driver;
+
+use crate::drivers;
+
+fn request(resource: Resource, parameters: &[(&str, &str)], secrets: &[&str]) -> ValidateRequest {
+    let secret = |name: &&str| ((*name).to_owned(), SecretReference::Env("PASSWORD".to_owned()));
+    ValidateRequest {
+        driver: Name::FenceAgent,
+        resource,
+        parameters: parameters
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+            .collect(),
+        secrets: secrets.iter().map(secret).collect::<BTreeMap<_, _>>(),
+    }
+}
+
+async fn problems(resource: Resource, parameters: &[(&str, &str)], secrets: &[&str]) -> Vec<String> {
+    let driver = drivers().get(Name::FenceAgent).unwrap();
+    let problems = driver.validate(&request(resource, parameters, secrets)).await;
+    problems.iter().map(ToString::to_string).collect()
+}
+
+#[tokio::test]
+async fn a_right_method_for_a_real_agent_has_no_problem() {
+    let ipmilan = [
+        ("agent", "fence_ipmilan"),
+        ("ip", "10.0.0.1"),
+        ("username", "admin"),
+        ("lanplus", "1"),
+    ];
+    assert_eq!(
+        problems(Resource::Power, &ipmilan, &["password"]).await,
+        Vec::<String>::new()
+    );
+    let dummy = [("agent", "fence_dummy"), ("status_file", "/run/${host.name}")];
+    assert_eq!(
+        problems(Resource::Storage, &dummy, &[]).await,
+        Vec::<String>::new()
+    );
+    let switch = [
+        ("agent", "fence_apc_snmp"),
+        ("ip", "pdu.example"),
+        ("plug", "${host.name}"),
+    ];
+    assert_eq!(
+        problems(Resource::Power, &switch, &["community"]).await,
+        Vec::<String>::new()
+    );
+}
+
+#[tokio::test]
+async fn a_wrong_method_for_a_real_agent_is_told_what_is_wrong() {
+    let found = problems(
+        Resource::Power,
+        &[
+            ("agent", "fence_ipmilan"),
+            ("ipp", "10.0.0.1"),
+            ("auth", "sha9"),
+            ("power_timeout", "soon"),
+            ("lanplus", "perhaps"),
+            ("method", "cycle"),
+        ],
+        &["passwort"],
+    )
+    .await;
+    assert_eq!(
+        found,
+        [
+            "parameters.ipp: is unknown to fence_ipmilan; did you mean ip?",
+            "secrets.passwort: is unknown to fence_ipmilan; did you mean password?",
+            "parameters.auth: is \"sha9\"; allowed: md5, password, none",
+            "parameters.lanplus: is \"perhaps\"; true, false, yes, no, on, off, 1 or 0 is allowed",
+            "parameters.method: is \"cycle\", which never verifies that power went off",
+            "parameters.power_timeout: is \"soon\"; a whole number is allowed",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn an_agent_that_is_not_there_is_told_with_the_nearest_that_is() {
+    assert_eq!(
+        problems(Resource::Power, &[("agent", "fence_impilan")], &[]).await,
+        ["parameters.agent: fence_impilan is not installed on the worker; did you mean fence_ipmilan?"]
+    );
+    assert_eq!(
+        problems(Resource::Power, &[("agent", "/bin/sh")], &[]).await,
+        ["parameters.agent: \"/bin/sh\" is not the name of a fence agent"]
+    );
+}
+
+#[tokio::test]
+async fn an_agent_is_refused_for_what_it_cannot_prove() {
+    for (agent, resource, words) in [
+        ("fence_scsi", Resource::Storage, "must run on the host itself"),
+        ("fence_mpath", Resource::Storage, "must run on the host itself"),
+        ("fence_brocade", Resource::Power, "does not act on its power"),
+        ("fence_kdump", Resource::Power, "crash kernel"),
+    ] {
+        let found = problems(resource, &[("agent", agent)], &[]).await.join("; ");
+        assert!(found.contains(words), "{agent}: {found}");
+    }
+    let found = problems(
+        Resource::Network,
+        &[("agent", "fence_brocade"), ("ip", "a"), ("username", "b")],
+        &[],
+    )
+    .await;
+    assert_eq!(found, Vec::<String>::new());
+}
+
+/// Every agent that is installed tells its parameters, or is refused with a reason; with all its parameters at their defaults
+/// nothing is wrong with a value.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_installed_agent_is_understood_or_refused_with_a_reason() {
+    let driver = drivers().get(Name::FenceAgent).unwrap();
+    let mut agents: Vec<String> = std::fs::read_dir("/usr/sbin")
+        .unwrap()
+        .filter_map(|entry| entry.unwrap().file_name().into_string().ok())
+        .filter(|name| name.starts_with("fence_"))
+        .collect();
+    agents.sort();
+    assert!(agents.len() >= 80, "only {} agents are installed", agents.len());
+    let mut silent = Vec::new();
+    for four in agents.chunks(4) {
+        let asked: Vec<_> = four
+            .iter()
+            .map(|agent| tokio::spawn(ask(Arc::clone(&driver), agent.clone())))
+            .collect();
+        for (agent, asked) in four.iter().zip(asked) {
+            let found = asked.await.unwrap();
+            assert!(!found.iter().any(|p| p.contains("unknown")), "{agent}: {found:?}");
+            if found.iter().any(|p| p.contains("tells nothing")) {
+                silent.push(agent.as_str());
+            }
+        }
+    }
+    assert_eq!(silent, ["fence_ack_manual"]);
+}
+
+async fn ask(driver: Arc<dyn Driver>, agent: String) -> Vec<String> {
+    let problems = driver
+        .validate(&request(Resource::Power, &[("agent", &agent)], &[]))
+        .await;
+    problems.iter().map(ToString::to_string).collect()
+}

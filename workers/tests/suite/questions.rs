@@ -1,0 +1,85 @@
+//! Questions about devices, outside any operation.
+
+use std::collections::BTreeMap;
+
+use ringfence_bus::{CheckRequest, DeviceReply, DeviceRequest, ValidateRequest};
+use ringfence_core::{Driver as Name, ObservedState, Problem, Resource, SecretReference};
+
+use crate::engine::{Engine, granted, task};
+use crate::scripted::{Does, Scripted, observation};
+
+fn check(budget_ms: u64) -> CheckRequest {
+    CheckRequest {
+        method: task(1, "a").method,
+        budget_ms,
+    }
+}
+
+#[tokio::test]
+async fn a_check_reads_the_device_and_changes_nothing() {
+    let engine = Engine::start(|_| Some(granted(5000))).await;
+    let driver = Scripted::new(Does::Succeeds(std::time::Duration::ZERO));
+    let worker = engine.worker(driver.clone(), 1).await;
+    match engine.ask(&DeviceRequest::Check(check(5000))).await {
+        DeviceReply::Checked {
+            observation: seen,
+            worker,
+            ..
+        } => {
+            assert_eq!(seen, observation(ObservedState::On, "read with no password"));
+            assert_eq!(worker, "w1");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(driver.acts().is_empty() && engine.claims().is_empty());
+    assert_eq!(worker.metrics().questions_answered, 1);
+}
+
+#[tokio::test]
+async fn a_check_of_a_silent_device_ends_in_time_and_says_so() {
+    let engine = Engine::start(|_| None).await;
+    let _worker = engine.worker(Scripted::new(Does::Hangs), 1).await;
+    match engine.ask(&DeviceRequest::Check(check(300))).await {
+        DeviceReply::Failed { detail, .. } => assert!(detail.contains("did not answer in time"), "{detail}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_check_whose_secret_is_not_there_names_the_reference() {
+    let engine = Engine::start(|_| None).await;
+    let _worker = engine.worker(Scripted::new(Does::Hangs), 1).await;
+    let mut request = check(1000);
+    let reference = SecretReference::Env("RINGFENCE_TEST_NO_SUCH_SECRET".to_owned());
+    request.method.secrets = BTreeMap::from([("password".to_owned(), reference)]);
+    match engine.ask(&DeviceRequest::Check(request)).await {
+        DeviceReply::Failed { detail, .. } => {
+            assert!(detail.contains("env:RINGFENCE_TEST_NO_SUCH_SECRET"), "{detail}")
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn parameters_are_validated_by_the_driver_and_a_driver_that_is_not_there_is_named() {
+    let engine = Engine::start(|_| None).await;
+    let _worker = engine.worker(Scripted::new(Does::Hangs), 1).await;
+    let request = |driver| {
+        DeviceRequest::Validate(ValidateRequest {
+            driver,
+            resource: Resource::Power,
+            parameters: BTreeMap::new(),
+            secrets: BTreeMap::new(),
+        })
+    };
+    let problems = vec![Problem::new("parameters.x", "is wrong")];
+    assert_eq!(
+        engine.ask(&request(Name::Simulated)).await,
+        DeviceReply::Validated { problems }
+    );
+    let problems = vec![Problem::new("driver", "is ipmi, which worker w1 does not have")];
+    assert_eq!(
+        engine.ask(&request(Name::Ipmi)).await,
+        DeviceReply::Validated { problems }
+    );
+}

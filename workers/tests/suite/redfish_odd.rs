@@ -1,0 +1,218 @@
+//! The driver `redfish` against services that do what real ones were seen to do.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::Instant;
+
+use ringfence_core::{Driver as Name, FrozenMethod, ObservedState, Outcome, Resource, TaskKind};
+use ringfence_workers::{Driver as _, Redfish, Report};
+use serde_json::{Value, json};
+
+use crate::http::{Answer, Asked, Server};
+use crate::{assert_confirmed, assert_outcome, clock, method, password, seconds, seen};
+
+const SYSTEM: &str = "/redfish/v1/Systems/1";
+const RESET: &str = "/redfish/v1/Systems/1/Actions/ComputerSystem.Reset";
+
+fn bmc(server: &Server) -> FrozenMethod {
+    let parameters = [
+        ("address", &*server.address),
+        ("system", SYSTEM),
+        ("username", "admin"),
+    ];
+    method(Name::Redfish, Resource::Power, &parameters)
+}
+
+async fn act(server: &Server, kind: TaskKind, budget_s: u64) -> Report {
+    Redfish::new(clock())
+        .act_and_observe(kind, &bmc(server), &password("secret"), seconds(budget_s))
+        .await
+}
+
+fn system(power_state: &Value) -> Answer {
+    let values = json!(["On", "ForceOff", "GracefulShutdown"]);
+    let reset = json!({ "target": RESET, "ResetType@Redfish.AllowableValues": values });
+    Answer::new(
+        200,
+        json!({ "PowerState": power_state, "Actions": { "#ComputerSystem.Reset": reset } }),
+    )
+}
+
+/// A service without sessions whose system is in `state` and answers resets with `reset`.
+async fn fixed(state: Value, reset: u16) -> Server {
+    Server::start(move |asked| match asked.line().as_str() {
+        "GET /redfish/v1/Systems/1" => system(&state),
+        line if line == format!("POST {RESET}") => Answer::empty(reset),
+        _ => Answer::empty(404),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn what_is_not_exactly_off_is_not_off() {
+    for state in [
+        json!("PoweringOff"),
+        json!("Paused"),
+        Value::Null,
+        json!("off"),
+        json!(""),
+    ] {
+        let server = fixed(state.clone(), 204).await;
+        let report = act(&server, TaskKind::PowerOff, 2).await;
+        assert_outcome(&report, Outcome::Unknown, "PowerState is");
+        assert_eq!(report.observation, None, "{state}");
+        assert!(server.lines().contains(&format!("POST {RESET}")), "{state}");
+    }
+}
+
+#[tokio::test]
+async fn a_service_that_says_ok_and_stays_on_is_unknown() {
+    let report = act(&fixed(json!("On"), 204).await, TaskKind::PowerOff, 3).await;
+    assert_outcome(&report, Outcome::Unknown, "it last read as on");
+    assert_eq!(seen(&report), Some(ObservedState::On));
+}
+
+#[tokio::test]
+async fn a_reset_that_is_refused_because_it_is_off_by_now_is_confirmed_by_reading_again() {
+    for status in [400, 409] {
+        let reads = AtomicU32::new(0);
+        let server = Server::start(move |asked| match asked.method.as_str() {
+            "GET" if asked.path == SYSTEM && reads.fetch_add(1, Relaxed) == 0 => system(&json!("On")),
+            "GET" if asked.path == SYSTEM => system(&json!("Off")),
+            "POST" => Answer::empty(status),
+            _ => Answer::empty(404),
+        })
+        .await;
+        assert_confirmed(&act(&server, TaskKind::PowerOff, 5).await, ObservedState::Off);
+    }
+}
+
+#[tokio::test]
+async fn a_session_is_opened_used_and_closed() {
+    const SESSIONS: &str = "/redfish/v1/SessionService/Sessions";
+    let power = Mutex::new("On");
+    let server = Server::start(move |asked: &Asked| {
+        let mut power = power.lock().unwrap();
+        match (asked.line().as_str(), asked.header("x-auth-token")) {
+            ("GET /redfish/v1/", None) => {
+                Answer::new(200, json!({ "Links": { "Sessions": { "@odata.id": SESSIONS } } }))
+            }
+            ("POST /redfish/v1/SessionService/Sessions", None) => Answer::new(201, json!({}))
+                .header("X-Auth-Token", "t0ken")
+                .header("Location", format!("{SESSIONS}/7")),
+            (_, None) => Answer::empty(401),
+            ("GET /redfish/v1/Systems/1", Some("t0ken")) => system(&json!(*power)),
+            ("POST /redfish/v1/Systems/1/Actions/ComputerSystem.Reset", Some("t0ken")) => {
+                *power = "Off";
+                Answer::empty(204)
+            }
+            _ => Answer::empty(204),
+        }
+    })
+    .await;
+    assert_confirmed(&act(&server, TaskKind::PowerOff, 5).await, ObservedState::Off);
+    assert_eq!(
+        server.lines(),
+        [
+            "GET /redfish/v1/".to_owned(),
+            format!("POST {SESSIONS}"),
+            format!("GET {SYSTEM}"),
+            format!("POST {RESET}"),
+            format!("GET {SYSTEM}"),
+            format!("DELETE {SESSIONS}/7"),
+        ]
+    );
+    let asked = server.asked();
+    assert_eq!(
+        asked[1].body,
+        json!({ "UserName": "admin", "Password": "secret" })
+    );
+    assert_eq!(asked[3].body, json!({ "ResetType": "ForceOff" }));
+    assert!(asked.iter().all(|asked| asked.header("authorization").is_none()));
+}
+
+#[tokio::test]
+async fn an_on_that_answers_409_shortly_after_an_off_is_asked_again() {
+    let posts = AtomicU32::new(0);
+    let power = Mutex::new("Off");
+    let server = Server::start(move |asked: &Asked| {
+        let mut power = power.lock().unwrap();
+        match asked.method.as_str() {
+            "POST" if posts.fetch_add(1, Relaxed) == 0 => Answer::empty(409),
+            "POST" => {
+                *power = "On";
+                Answer::empty(204)
+            }
+            "GET" if asked.path == SYSTEM => system(&json!(*power)),
+            _ => Answer::empty(404),
+        }
+    })
+    .await;
+    assert_confirmed(&act(&server, TaskKind::PowerOn, 30).await, ObservedState::On);
+    assert_eq!(
+        server
+            .lines()
+            .iter()
+            .filter(|line| line.starts_with("POST"))
+            .count(),
+        2
+    );
+}
+
+#[tokio::test]
+async fn credentials_never_follow_a_redirect_or_a_target_to_another_host() {
+    let other = fixed(json!("Off"), 204).await;
+    let to = format!("{}{SYSTEM}", other.address);
+    let redirecting = Server::start(move |_| Answer::empty(307).header("Location", to.clone())).await;
+    assert_outcome(
+        &act(&redirecting, TaskKind::PowerOff, 3).await,
+        Outcome::Refused,
+        "redirects to",
+    );
+
+    let target = format!("{}{RESET}", other.address);
+    let misleading = Server::start(move |asked| {
+        let reset = json!({ "target": target });
+        match asked.path.as_str() {
+            SYSTEM => Answer::new(
+                200,
+                json!({ "PowerState": "On", "Actions": { "#ComputerSystem.Reset": reset } }),
+            ),
+            _ => Answer::empty(404),
+        }
+    })
+    .await;
+    assert_outcome(
+        &act(&misleading, TaskKind::PowerOff, 2).await,
+        Outcome::Unknown,
+        "leads to another host",
+    );
+    assert!(other.asked().is_empty(), "{:?}", other.asked());
+}
+
+#[tokio::test]
+async fn a_silent_service_and_an_endless_answer_are_unknown_within_the_budget() {
+    let silent = Server::start(|_| Answer::silent()).await;
+    let started = Instant::now();
+    let report = act(&silent, TaskKind::PowerOff, 3).await;
+    assert!(started.elapsed() <= seconds(3), "{:?}", started.elapsed());
+    assert_outcome(&report, Outcome::Unknown, "did not answer in time");
+
+    let endless = Server::start(|_| Answer {
+        body: "x".repeat(2_000_000),
+        ..Answer::empty(200)
+    })
+    .await;
+    assert_outcome(
+        &act(&endless, TaskKind::PowerOff, 2).await,
+        Outcome::Unknown,
+        "more than 1048576 bytes",
+    );
+}
+
+#[tokio::test]
+async fn an_answer_that_repeats_the_password_does_not_bring_it_out() {
+    let server = Server::start(|_| Answer::new(403, json!({ "error": "bad password secret" }))).await;
+    let report = act(&server, TaskKind::PowerOff, 3).await;
+    assert_outcome(&report, Outcome::Refused, "bad password [secret]");
+}

@@ -1,0 +1,145 @@
+//! A driver that does what a test tells it to, and notes what it was asked.
+
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use ringfence_bus::ValidateRequest;
+use ringfence_core::{FrozenMethod, Observation, ObservedState, Outcome, Problem, TaskKind, Timestamp};
+use ringfence_workers::{Driver, Report, Secrets, WorkerError};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Does {
+    /// Succeeds after a while.
+    Succeeds(Duration),
+    /// Claims success without having read anything.
+    Boasts,
+    /// Repeats its password.
+    Babbles,
+    /// Never ends.
+    Hangs,
+    Panics,
+}
+
+#[derive(Default)]
+struct Seen {
+    acts: Mutex<Vec<String>>,
+    now: AtomicUsize,
+    most: AtomicUsize,
+    stopped: AtomicUsize,
+}
+
+#[derive(Clone)]
+pub struct Scripted {
+    does: Does,
+    seen: Arc<Seen>,
+}
+
+/// Counts those at work, and notes an end that came from outside.
+struct AtWork<'a>(&'a Seen, bool);
+
+impl Drop for AtWork<'_> {
+    fn drop(&mut self) {
+        self.0.now.fetch_sub(1, SeqCst);
+        if !self.1 {
+            self.0.stopped.fetch_add(1, SeqCst);
+        }
+    }
+}
+
+impl Scripted {
+    pub fn new(does: Does) -> Self {
+        Self {
+            does,
+            seen: Arc::default(),
+        }
+    }
+
+    /// The devices that were commanded, in order.
+    pub fn acts(&self) -> Vec<String> {
+        self.seen.acts.lock().unwrap().clone()
+    }
+
+    /// The most that were at work at once.
+    pub fn most_at_once(&self) -> usize {
+        self.seen.most.load(SeqCst)
+    }
+
+    pub fn at_work(&self) -> usize {
+        self.seen.now.load(SeqCst)
+    }
+
+    /// How many were stopped before they had ended.
+    pub fn stopped(&self) -> usize {
+        self.seen.stopped.load(SeqCst)
+    }
+}
+
+pub fn observation(state: ObservedState, detail: &str) -> Observation {
+    Observation {
+        state,
+        detail: detail.to_owned(),
+        observed_at: Timestamp::UNIX_EPOCH,
+    }
+}
+
+#[async_trait]
+impl Driver for Scripted {
+    async fn act_and_observe(
+        &self,
+        kind: TaskKind,
+        method: &FrozenMethod,
+        secrets: &Secrets,
+        _budget: Duration,
+    ) -> Report {
+        self.seen.acts.lock().unwrap().push(method.name.clone());
+        let now = self.seen.now.fetch_add(1, SeqCst) + 1;
+        self.seen.most.fetch_max(now, SeqCst);
+        let mut at_work = AtWork(&self.seen, false);
+        let seen = |detail: &str| Some(observation(kind.wanted_state(), detail));
+        let report = |observation, detail: &str| Report {
+            outcome: Outcome::Confirmed,
+            observation,
+            detail: detail.to_owned(),
+        };
+        let report = match self.does {
+            Does::Succeeds(after) => {
+                tokio::time::sleep(after).await;
+                report(seen("done"), "")
+            }
+            Does::Boasts => report(Some(observation(ObservedState::On, "done")), ""),
+            Does::Babbles => {
+                let said = format!(
+                    "I used {} {}",
+                    secrets.get("password").unwrap().expose(),
+                    "x".repeat(5000)
+                );
+                report(seen(&said), &said)
+            }
+            Does::Hangs => std::future::pending().await,
+            Does::Panics => panic!("a driver that panics"),
+        };
+        at_work.1 = true;
+        report
+    }
+
+    async fn observe(
+        &self,
+        _: &FrozenMethod,
+        secrets: &Secrets,
+        _: Duration,
+    ) -> Result<Observation, WorkerError> {
+        match self.does {
+            Does::Hangs => std::future::pending().await,
+            _ => {
+                let with = secrets.get("password").map_or("no password", |_| "a password");
+                Ok(observation(ObservedState::On, &format!("read with {with}")))
+            }
+        }
+    }
+
+    async fn validate(&self, _: &ValidateRequest) -> Vec<Problem> {
+        vec![Problem::new("parameters.x", "is wrong")]
+    }
+}

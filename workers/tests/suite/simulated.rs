@@ -1,0 +1,114 @@
+//! The driver `simulated`.
+
+use std::sync::Mutex;
+
+use ringfence_core::{Driver as Name, FrozenMethod, ObservedState, Outcome, Resource, TaskKind};
+use ringfence_workers::{Driver as _, Report, Simulated};
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::http::{Answer, Server};
+use crate::{assert_confirmed, assert_outcome, clock, method, no_secrets, seconds, seen};
+
+fn device(resource: Resource) -> FrozenMethod {
+    method(Name::Simulated, resource, &[("device", "rack 1/a")])
+}
+
+async fn act(server: &Server, kind: TaskKind) -> Report {
+    let driver = Simulated::new(Some(Url::parse(&server.address).unwrap()), clock());
+    driver
+        .act_and_observe(kind, &device(kind.resource()), &no_secrets(), seconds(2))
+        .await
+}
+
+async fn obedient(first: &'static str) -> Server {
+    let state = Mutex::new(json!({ "state": first }));
+    Server::start(move |asked| {
+        let mut state = state.lock().unwrap();
+        match asked.method.as_str() {
+            "PUT" => {
+                *state = asked.body.clone();
+                Answer::empty(204)
+            }
+            _ => Answer::new(200, state.clone()),
+        }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_device_is_commanded_and_read_back() {
+    for (first, kind, last) in [
+        ("on", TaskKind::PowerOff, ObservedState::Off),
+        ("off", TaskKind::PowerOn, ObservedState::On),
+        ("unfenced", TaskKind::StorageFence, ObservedState::Fenced),
+        ("fenced", TaskKind::NetworkUnfence, ObservedState::Unfenced),
+    ] {
+        let server = obedient(first).await;
+        assert_confirmed(&act(&server, kind).await, last);
+        let path = format!("/devices/rack%201%2Fa/{}", kind.resource().as_str());
+        assert_eq!(
+            server.lines(),
+            [
+                format!("GET {path}"),
+                format!("PUT {path}"),
+                format!("GET {path}")
+            ]
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_is_so_already_is_left_alone() {
+    let server = obedient("off").await;
+    assert_confirmed(&act(&server, TaskKind::PowerOff).await, ObservedState::Off);
+    assert_eq!(server.lines().len(), 1);
+}
+
+#[tokio::test]
+async fn a_device_that_says_ok_and_stays_on_is_unknown() {
+    let server = Server::start(|asked| match asked.method.as_str() {
+        "PUT" => Answer::empty(204),
+        _ => Answer::new(200, json!({ "state": "on" })),
+    })
+    .await;
+    let report = act(&server, TaskKind::PowerOff).await;
+    assert_outcome(&report, Outcome::Unknown, "it last read as on");
+    assert_eq!(seen(&report), Some(ObservedState::On));
+}
+
+#[tokio::test]
+async fn anything_but_the_exact_word_is_unknown() {
+    for body in [
+        json!({ "state": "OFF" }),
+        json!({ "state": "fenced" }),
+        json!({}),
+        json!("off"),
+        Value::Null,
+    ] {
+        let server = Server::start(move |_| Answer::new(200, body.clone())).await;
+        let report = act(&server, TaskKind::PowerOff).await;
+        assert_outcome(&report, Outcome::Unknown, "could not be read");
+        assert_eq!(report.observation, None);
+    }
+}
+
+#[tokio::test]
+async fn a_device_that_does_not_exist_is_refused_and_so_is_a_worker_without_a_simulator() {
+    let server = Server::start(|_| Answer::empty(404)).await;
+    assert_outcome(
+        &act(&server, TaskKind::PowerOff).await,
+        Outcome::Refused,
+        "no such device",
+    );
+    let driver = Simulated::new(None, clock());
+    let report = driver
+        .act_and_observe(
+            TaskKind::PowerOff,
+            &device(Resource::Power),
+            &no_secrets(),
+            seconds(2),
+        )
+        .await;
+    assert_outcome(&report, Outcome::Refused, "no simulator");
+}
