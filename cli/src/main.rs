@@ -1,1 +1,49 @@
-fn main() {}
+//! `ringfence`: the services and the operator's commands in one binary.
+
+mod args;
+mod client;
+mod clock;
+mod commands;
+mod config;
+mod error;
+mod logging;
+mod output;
+mod services;
+mod tokens;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::Cli;
+use crate::config::Environment;
+use crate::error::CliError;
+
+fn main() -> ExitCode {
+    install_tls();
+    let cli = Cli::parse();
+    let format = commands::format_of(&cli.command);
+    let ended = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| CliError::service("runtime", "cannot start", error))
+        .and_then(|runtime| {
+            runtime.block_on(Box::pin(commands::run(
+                cli.command,
+                &Environment::of_this_process(),
+            )))
+        });
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
+        Err(error) => {
+            output::complain(&error, format);
+            ExitCode::from(error.exit_code() as u8)
+        }
+    }
+}
+
+/// Says by which code TLS is done; the libraries leave that to the program. A second call changes nothing.
+fn install_tls() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}

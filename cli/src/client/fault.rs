@@ -1,0 +1,159 @@
+//! Error answers of the API.
+
+use std::fmt;
+
+use reqwest::StatusCode;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::error::Exit;
+
+/// What the API said when it said no.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ApiFault {
+    status: StatusCode,
+    errors: Vec<Entry>,
+    body: Value,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+struct Entry {
+    request_id: String,
+    code: String,
+    title: String,
+    detail: String,
+}
+
+#[derive(Deserialize)]
+struct Body {
+    errors: Vec<Entry>,
+}
+
+impl ApiFault {
+    /// Reads the body of an error answer. One that did not come from the API (a proxy's, say) is shown by its status and
+    /// the beginning of its text.
+    #[must_use]
+    pub fn read(status: StatusCode, body: &[u8]) -> Self {
+        if let Ok(value) = serde_json::from_slice::<Value>(body)
+            && let Ok(Body { errors }) = Body::deserialize(&value)
+            && !errors.is_empty()
+        {
+            return Self {
+                status,
+                errors,
+                body: value,
+            };
+        }
+        let text: String = String::from_utf8_lossy(body)
+            .chars()
+            .filter(|c| !c.is_control())
+            .take(200)
+            .collect();
+        let entry = Entry {
+            title: title(status),
+            detail: text,
+            ..Entry::default()
+        };
+        let body =
+            json!({"errors": [{"status": status.as_u16(), "title": entry.title, "detail": entry.detail}]});
+        Self {
+            status,
+            errors: vec![entry],
+            body,
+        }
+    }
+
+    /// As the API sent it.
+    #[must_use]
+    pub fn body(&self) -> &Value {
+        &self.body
+    }
+
+    /// Whether trying again may help: the service is not ready or not there behind its proxy.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        matches!(self.status.as_u16(), 502..=504)
+    }
+
+    /// How the process ends.
+    #[must_use]
+    pub fn exit_code(&self) -> Exit {
+        match self.status.as_u16() {
+            401 | 403 => Exit::NotAllowed,
+            404 => Exit::NotFound,
+            409 => Exit::Refused,
+            _ => Exit::Failure,
+        }
+    }
+}
+
+fn title(status: StatusCode) -> String {
+    format!(
+        "HTTP {} {}",
+        status.as_u16(),
+        status.canonical_reason().unwrap_or_default()
+    )
+    .trim_end()
+    .to_owned()
+}
+
+impl fmt::Display for ApiFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, entry) in self.errors.iter().enumerate() {
+            let gap = if at == 0 { "" } else { "\n" };
+            write!(f, "{gap}{}: {}", entry.title, entry.detail)?;
+        }
+        let Some(first) = self.errors.first().filter(|entry| !entry.code.is_empty()) else {
+            return Ok(());
+        };
+        write!(
+            f,
+            "\n  {}, {}, request {}",
+            first.code,
+            self.status.as_u16(),
+            first.request_id
+        )
+    }
+}
+
+impl std::error::Error for ApiFault {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn title_detail_code_and_request_are_shown() {
+        let body = br#"{"errors":[{"request_id":"req-7","code":"fencing.host.up","status":409,"title":"Host is up","detail":"seen UP by nagios","links":[]}]}"#;
+        let fault = ApiFault::read(StatusCode::CONFLICT, body);
+        assert_eq!(
+            fault.to_string(),
+            "Host is up: seen UP by nagios\n  fencing.host.up, 409, request req-7"
+        );
+        assert_eq!(fault.exit_code(), Exit::Refused);
+    }
+
+    #[test]
+    fn a_page_of_a_proxy_is_shown_briefly() {
+        let fault = ApiFault::read(StatusCode::BAD_GATEWAY, b"<h1>nginx\x1b[31m</h1>");
+        assert_eq!(fault.to_string(), "HTTP 502 Bad Gateway: <h1>nginx[31m</h1>");
+        assert!(fault.is_passing());
+    }
+
+    #[test]
+    fn each_status_has_its_exit_code() {
+        let exit = |status: u16| ApiFault::read(StatusCode::from_u16(status).unwrap(), b"").exit_code();
+        assert_eq!(
+            [401, 403, 404, 409, 400, 500].map(exit),
+            [
+                Exit::NotAllowed,
+                Exit::NotAllowed,
+                Exit::NotFound,
+                Exit::Refused,
+                Exit::Failure,
+                Exit::Failure,
+            ]
+        );
+    }
+}

@@ -1,0 +1,239 @@
+//! Where the service is and how to get in.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use url::Url;
+
+use crate::args::RemoteArgs;
+use crate::config::{Environment, data_dir};
+use crate::error::{CliError, Complaints};
+
+/// No token and no `api.json` is longer.
+const MAX_BYTES: u64 = 64 * 1024;
+
+/// A service, and the token to speak to it with.
+pub struct Place {
+    /// The base URL.
+    pub url: Url,
+    /// The token, if one was found.
+    pub token: Option<String>,
+    /// PEM certificates that may have signed the service's, beside the system's.
+    pub ca_file: Option<PathBuf>,
+    /// What to say if nobody answers.
+    pub hint: String,
+}
+
+#[derive(Deserialize)]
+struct ApiFile {
+    url: String,
+}
+
+impl Place {
+    /// The URL from `--url` or `RINGFENCE_URL`, the token from `--token-file` or `RINGFENCE_TOKEN`; what is not given is
+    /// looked for in the data directory of a standalone service. Its token is only for its own URL.
+    pub fn find(remote: &RemoteArgs, environment: &Environment) -> Result<Self, CliError> {
+        let directory = remote.data_dir.clone().or_else(|| data_dir(environment));
+        let local = directory.as_deref().map(local_url).transpose()?.flatten();
+        let token = given_token(remote, environment)?;
+        let ca_file = remote.ca_file.clone();
+        if let Some(url) = &remote.url {
+            let url = parse(url)?;
+            let token = match (token, &directory) {
+                (None, Some(directory)) if local.as_ref() == Some(&url) => local_token(directory)?,
+                (token, _) => token,
+            };
+            let hint = "is the service running there? `ringfence api` serves it".to_owned();
+            return Ok(Self {
+                url,
+                token,
+                ca_file,
+                hint,
+            });
+        }
+        let (Some(url), Some(directory)) = (local, directory) else {
+            return Err(nowhere());
+        };
+        let token = token.map_or_else(|| local_token(&directory), |token| Ok(Some(token)))?;
+        let hint = format!("start it with: ringfence standalone{}", data_dir_flag(remote));
+        Ok(Self {
+            url,
+            token,
+            ca_file,
+            hint,
+        })
+    }
+}
+
+fn nowhere() -> CliError {
+    CliError::Unreachable {
+        url: "no service was named, and none".to_owned(),
+        hint: "name one with --url or RINGFENCE_URL, or start one here with: ringfence standalone --demo"
+            .to_owned(),
+        source: None,
+    }
+}
+
+fn data_dir_flag(remote: &RemoteArgs) -> String {
+    remote
+        .data_dir
+        .as_ref()
+        .map(|path| format!(" --data-dir {}", path.display()))
+        .unwrap_or_default()
+}
+
+fn parse(text: &str) -> Result<Url, CliError> {
+    let usage = |why: String| CliError::Usage(format!("the URL of the service {why}"));
+    let mut url = Url::parse(text).map_err(|error| usage(format!("cannot be read: {error}")))?;
+    if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
+        return Err(usage("has to begin with http:// or https://".to_owned()));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(usage(
+            "holds credentials; put the token into a file and name it with --token-file".to_owned(),
+        ));
+    }
+    url.set_query(None);
+    url.set_fragment(None);
+    Ok(url)
+}
+
+fn local_url(directory: &Path) -> Result<Option<Url>, CliError> {
+    let path = directory.join("api.json");
+    let Some(text) = read(&path)? else { return Ok(None) };
+    let file: ApiFile = serde_json::from_str(&text).map_err(|error| CliError::Content {
+        path: path.clone(),
+        why: format!("cannot be read: {error}"),
+    })?;
+    parse(&file.url).map(Some)
+}
+
+fn local_token(directory: &Path) -> Result<Option<String>, CliError> {
+    let path = directory.join("admin.token");
+    read(&path)?.map(|text| token(&text, &path)).transpose()
+}
+
+fn given_token(remote: &RemoteArgs, environment: &Environment) -> Result<Option<String>, CliError> {
+    if let Some(path) = &remote.token_file {
+        let text = read(path)?.ok_or_else(|| {
+            CliError::file(
+                "read the token from",
+                path.as_path(),
+                std::io::ErrorKind::NotFound.into(),
+            )
+        })?;
+        return token(&text, path).map(Some);
+    }
+    let Some(text) = environment.get("RINGFENCE_TOKEN")? else {
+        return Ok(None);
+    };
+    let is_usable = |text: &&str| text.bytes().all(|byte| byte.is_ascii_graphic());
+    let token = Some(text.trim()).filter(is_usable);
+    let bad = || {
+        CliError::Config(Complaints::one(
+            "RINGFENCE_TOKEN holds something else than a token",
+        ))
+    };
+    token.map(|token| Some(token.to_owned())).ok_or_else(bad)
+}
+
+/// One line of visible characters; what else a file holds is not shown.
+fn token(text: &str, path: &Path) -> Result<String, CliError> {
+    let text = text.trim();
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let why = "holds something else than one token".to_owned();
+        return Err(CliError::Content {
+            path: path.to_owned(),
+            why,
+        });
+    }
+    Ok(text.to_owned())
+}
+
+fn read(path: &Path) -> Result<Option<String>, CliError> {
+    let file = match std::fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(CliError::file("read", path, error)),
+    };
+    let mut text = String::new();
+    file.take(MAX_BYTES)
+        .read_to_string(&mut text)
+        .map_err(|error| CliError::file("read", path, error))?;
+    Ok(Some(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn standalone() -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(
+            directory.path().join("api.json"),
+            r#"{"url":"http://127.0.0.1:4711"}"#,
+        )
+        .unwrap();
+        fs::write(directory.path().join("admin.token"), "rf_local\n").unwrap();
+        directory
+    }
+
+    fn environment(directory: &tempfile::TempDir) -> Environment {
+        Environment::from([("RINGFENCE_DATA_DIR", directory.path().to_str().unwrap())])
+    }
+
+    #[test]
+    fn a_standalone_service_is_found_with_its_token() {
+        let directory = standalone();
+        let place = Place::find(&RemoteArgs::default(), &environment(&directory)).unwrap();
+        assert_eq!(
+            (place.url.as_str(), place.token.as_deref()),
+            ("http://127.0.0.1:4711/", Some("rf_local"))
+        );
+    }
+
+    #[test]
+    fn the_local_token_is_not_sent_to_another_service() {
+        let directory = standalone();
+        let url = Some("https://fencing.example".to_owned());
+        let remote = RemoteArgs {
+            url,
+            ..RemoteArgs::default()
+        };
+        assert_eq!(
+            Place::find(&remote, &environment(&directory)).unwrap().token,
+            None
+        );
+    }
+
+    #[test]
+    fn without_any_service_the_way_to_start_one_is_told() {
+        let empty = tempfile::tempdir().unwrap();
+        let error = Place::find(&RemoteArgs::default(), &environment(&empty))
+            .err()
+            .unwrap();
+        assert!(
+            error.to_string().contains("ringfence standalone --demo"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_token_file_with_something_else_in_it_is_refused_and_not_shown() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), "user hush\nmore").unwrap();
+        let remote = RemoteArgs {
+            url: Some("http://h".to_owned()),
+            token_file: Some(file.path().to_owned()),
+            ..RemoteArgs::default()
+        };
+        let error = Place::find(&remote, &Environment::default())
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(error.contains("one token") && !error.contains("hush"), "{error}");
+    }
+}

@@ -1,0 +1,8 @@
+//! `ringfence event`.
+
+/// `ringfence event ...`
+#[derive(Debug, clap::Subcommand)]
+pub enum EventCommand {
+    /// Lists them
+    List,
+}

@@ -1,0 +1,8 @@
+//! `ringfence method`.
+
+/// `ringfence method ...`
+#[derive(Debug, clap::Subcommand)]
+pub enum MethodCommand {
+    /// Lists them
+    List,
+}

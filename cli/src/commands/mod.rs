@@ -1,0 +1,88 @@
+//! The commands, one file per noun.
+
+mod config;
+pub mod event;
+pub mod host;
+pub mod method;
+pub mod operation;
+pub mod plan;
+pub mod segment;
+pub mod token;
+
+use clap::CommandFactory;
+
+use crate::args::{Cli, Command, ConfigCommand, DbCommand, Format, Remote};
+use crate::config::Environment;
+use crate::error::CliError;
+use crate::{logging, services};
+
+/// How a failure of this command is shown.
+#[must_use]
+pub fn format_of(command: &Command) -> Format {
+    match command {
+        Command::Host(Remote { remote, .. }) => remote.output,
+        Command::Operation(Remote { remote, .. }) => remote.output,
+        Command::Event(Remote { remote, .. }) => remote.output,
+        Command::Method(Remote { remote, .. }) => remote.output,
+        Command::Plan(Remote { remote, .. }) => remote.output,
+        Command::Segment(Remote { remote, .. }) => remote.output,
+        Command::Token(args) => args.output,
+        Command::Config(_)
+        | Command::Standalone(_)
+        | Command::Api(_)
+        | Command::Engine(_)
+        | Command::Worker(_)
+        | Command::Db(_)
+        | Command::Completions { .. } => Format::Table,
+    }
+}
+
+/// Does what was asked for.
+pub async fn run(command: Command, environment: &Environment) -> Result<(), CliError> {
+    match command {
+        Command::Standalone(args) => {
+            let settings = args.settings(environment)?;
+            logging::start(&settings.log)?;
+            services::standalone::run(settings, args.demo).await
+        }
+        Command::Api(args) => {
+            let settings = args.settings(environment)?;
+            logging::start(&settings.log)?;
+            services::api::run(settings).await
+        }
+        Command::Engine(args) => {
+            let settings = args.settings(environment)?;
+            logging::start(&settings.log)?;
+            services::engine::run(settings).await
+        }
+        Command::Worker(args) => {
+            let settings = args.settings(environment)?;
+            logging::start(&settings.log)?;
+            services::worker::run(settings).await
+        }
+        Command::Db(args) => {
+            let DbCommand::Migrate(config) = args.command;
+            let settings = config.settings(environment, Vec::new())?;
+            logging::start(&settings.log)?;
+            services::db::migrate(settings).await
+        }
+        Command::Config(args) => {
+            let ConfigCommand::Check { config, output } = args.command;
+            config::check(&config, output, environment)
+        }
+        Command::Token(args) => token::run(args, environment),
+        Command::Completions { shell } => completions(shell),
+        Command::Host(_)
+        | Command::Operation(_)
+        | Command::Event(_)
+        | Command::Method(_)
+        | Command::Plan(_)
+        | Command::Segment(_) => Err(CliError::Usage("not built yet".to_owned())),
+    }
+}
+
+fn completions(shell: clap_complete::Shell) -> Result<(), CliError> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "ringfence", &mut script);
+    Ok(std::io::Write::write_all(&mut std::io::stdout(), &script)?)
+}

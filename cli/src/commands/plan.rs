@@ -1,0 +1,8 @@
+//! `ringfence plan`.
+
+/// `ringfence plan ...`
+#[derive(Debug, clap::Subcommand)]
+pub enum PlanCommand {
+    /// Lists them
+    List,
+}

@@ -1,0 +1,204 @@
+//! `ringfence token`: the file of static tokens.
+
+use std::path::PathBuf;
+
+use chrono::TimeDelta;
+use clap::{Args, Subcommand, ValueEnum};
+use ringfence_api::Role;
+use ringfence_core::Timestamp;
+use serde_json::json;
+
+use crate::args::{ConfigArgs, Format, flag};
+use crate::clock::now;
+use crate::config::Environment;
+use crate::error::CliError;
+use crate::output::{Screen, Table, time};
+use crate::tokens;
+
+/// `ringfence token`
+#[derive(Debug, Args)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+pub struct TokenArgs {
+    /// The token file; api.tokens_file of the configuration if absent
+    #[arg(long, global = true, value_name = "FILE")]
+    tokens_file: Option<PathBuf>,
+    /// Configuration file
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// How to answer
+    #[arg(
+        long,
+        short,
+        global = true,
+        value_enum,
+        default_value_t,
+        value_name = "FORMAT"
+    )]
+    pub output: Format,
+    /// What to do.
+    #[command(subcommand)]
+    command: TokenCommand,
+}
+
+/// `ringfence token ...`
+#[derive(Debug, Subcommand)]
+enum TokenCommand {
+    /// Makes a token and prints it, this once
+    Create {
+        /// Whose it is; goes into the audit trail
+        #[arg(long)]
+        name: String,
+        /// What it allows
+        #[arg(long, value_enum)]
+        role: RoleName,
+        /// When it stops working: 90d, 12h, 30m
+        #[arg(long, value_name = "TIME", value_parser = duration)]
+        expires_in: Option<TimeDelta>,
+    },
+    /// Lists the tokens, without the tokens themselves
+    List,
+    /// Takes a token away; it stops working within seconds
+    Revoke {
+        /// Whose
+        name: String,
+    },
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum RoleName {
+    /// Reads
+    Reader,
+    /// Another program: reports failures, fences, confirms, rejoins
+    Service,
+    /// A person: the same
+    Operator,
+    /// Configures, and overrides
+    Admin,
+}
+
+impl From<RoleName> for Role {
+    fn from(name: RoleName) -> Self {
+        match name {
+            RoleName::Reader => Self::Reader,
+            RoleName::Service => Self::Service,
+            RoleName::Operator => Self::Operator,
+            RoleName::Admin => Self::Admin,
+        }
+    }
+}
+
+fn duration(text: &str) -> Result<TimeDelta, String> {
+    let bad = || "a whole number with d, h or m behind it is allowed, as in 90d".to_owned();
+    let split = text.len().saturating_sub(1);
+    let (Some(number), Some(unit)) = (text.get(..split), text.get(split..)) else {
+        return Err(bad());
+    };
+    let number = number
+        .parse::<u32>()
+        .ok()
+        .filter(|number| (1..=100_000).contains(number))
+        .ok_or_else(bad)?;
+    match unit {
+        "d" => Ok(TimeDelta::days(number.into())),
+        "h" => Ok(TimeDelta::hours(number.into())),
+        "m" => Ok(TimeDelta::minutes(number.into())),
+        _ => Err(bad()),
+    }
+}
+
+/// Does it.
+pub fn run(args: TokenArgs, environment: &Environment) -> Result<(), CliError> {
+    let mut screen = Screen::new(args.output);
+    let path = file(&args, environment)?;
+    match args.command {
+        TokenCommand::Create {
+            name,
+            role,
+            expires_in,
+        } => {
+            let expires_at = expires_in.and_then(|after| now().checked_add_signed(after));
+            create(&mut screen, &path, &name, role.into(), expires_at)
+        }
+        TokenCommand::List => list(&mut screen, &path),
+        TokenCommand::Revoke { name } => revoke(&mut screen, &path, &name),
+    }
+}
+
+fn file(args: &TokenArgs, environment: &Environment) -> Result<PathBuf, CliError> {
+    let config = ConfigArgs {
+        config: args.config.clone(),
+        ..ConfigArgs::default()
+    };
+    let given = args.tokens_file.as_ref().map(|path| path.display().to_string());
+    let settings = config.settings(environment, vec![flag("api.tokens_file", "--tokens-file", given)])?;
+    settings.tokens_file().map(ToOwned::to_owned)
+}
+
+fn create(
+    screen: &mut Screen,
+    path: &std::path::Path,
+    name: &str,
+    role: Role,
+    expires_at: Option<Timestamp>,
+) -> Result<(), CliError> {
+    ringfence_core::validate_name("--name", name).map_err(|problem| CliError::Usage(problem.to_string()))?;
+    let token = tokens::create(path, name, role, expires_at)?;
+    if screen.is_json() {
+        let made = json!({"name": name, "role": role.as_str(), "expires_at": expires_at, "token": token});
+        return screen.json(&made);
+    }
+    screen.note(format!(
+        "{name} is {}; this is shown once, only a hash of it was kept:",
+        role.as_str()
+    ));
+    screen.line(token)
+}
+
+fn list(screen: &mut Screen, path: &std::path::Path) -> Result<(), CliError> {
+    let file = tokens::read(path)?;
+    if screen.is_json() {
+        let shown = file.tokens.iter().map(
+            |token| json!({"name": token.name, "role": token.role.as_str(), "expires_at": token.expires_at}),
+        );
+        return screen.json(&json!({"tokens": shown.collect::<Vec<_>>()}));
+    }
+    let mut table = Table::new(&["NAME", "ROLE", "EXPIRES"]);
+    for token in &file.tokens {
+        let expires = match token.expires_at {
+            Some(at) if at <= now() => format!("{} (expired)", time(at)),
+            Some(at) => time(at),
+            None => "never".to_owned(),
+        };
+        table.row([
+            token.name.as_str().into(),
+            token.role.as_str().into(),
+            expires.into(),
+        ]);
+    }
+    screen.table(table)
+}
+
+fn revoke(screen: &mut Screen, path: &std::path::Path, name: &str) -> Result<(), CliError> {
+    tokens::change(path, |file| {
+        let before = file.tokens.len();
+        file.tokens.retain(|token| token.name != name);
+        if file.tokens.len() == before {
+            return Err(CliError::Usage(format!("there is no token of {name:?}")));
+        }
+        Ok(())
+    })?;
+    screen.done(format!("the token of {name} works no more"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_a_unit() {
+        assert_eq!(duration("90d"), Ok(TimeDelta::days(90)));
+        for bad in ["90", "d", "", "-1d", "0h", "1é", "9999999d"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Every key of the configuration.
+
+use super::Environment;
+use super::environment::{data_dir, host_name};
+
+/// One key.
+#[derive(Debug)]
+pub struct Field {
+    /// Section and key.
+    pub key: &'static str,
+    /// What may stand there.
+    pub kind: Kind,
+    /// What holds if nobody says anything.
+    pub default: Default,
+}
+
+/// What may stand at a key.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// A name as hosts and zones have it.
+    Name,
+    /// Several of them.
+    Names,
+    /// A URL with one of these schemes; its password is never shown.
+    Url(&'static [&'static str]),
+    /// A path.
+    Path,
+    /// A whole number from the first to the second.
+    Integer(u64, u64),
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// Some of these words.
+    Words(&'static [&'static str]),
+    /// An IP address and port to listen on.
+    Listen,
+    /// The same, on this machine only.
+    ListenLoopback,
+    /// What to log.
+    LogLevel,
+}
+
+/// Where a default comes from.
+#[derive(Clone, Copy, Debug)]
+pub enum Default {
+    /// There is none.
+    None,
+    /// Always this, written as in an environment variable.
+    Fixed(&'static str),
+    /// The name of this machine.
+    HostName,
+    /// The user's data directory.
+    DataDir,
+}
+
+impl Default {
+    /// The default on this machine, written as in an environment variable.
+    #[must_use]
+    pub fn text(self, environment: &Environment) -> Option<String> {
+        match self {
+            Self::None => None,
+            Self::Fixed(text) => Some(text.to_owned()),
+            Self::HostName => Some(host_name()),
+            Self::DataDir => data_dir(environment).map(|path| path.display().to_string()),
+        }
+    }
+}
+
+impl Field {
+    /// The environment variable of the key.
+    #[must_use]
+    pub fn variable(&self) -> String {
+        match self.key {
+            // The operator's commands look for it too, and have no sections.
+            "standalone.data_dir" => "RINGFENCE_DATA_DIR".to_owned(),
+            key => format!("RINGFENCE_{}", key.replace('.', "_").to_uppercase()),
+        }
+    }
+
+    /// The section of the key.
+    #[must_use]
+    pub fn section(&self) -> &'static str {
+        self.key.split_once('.').map_or(self.key, |(section, _)| section)
+    }
+}
+
+const fn field(key: &'static str, kind: Kind, default: Default) -> Field {
+    Field { key, kind, default }
+}
+
+const MIB: u64 = 1024 * 1024;
+const DATABASES: &[&str] = &["postgres", "postgresql", "sqlite"];
+const BROKERS: &[&str] = &["amqp", "amqps"];
+const RESOURCES: &[&str] = &["power", "storage", "network"];
+
+/// All keys.
+pub const FIELDS: &[Field] = &[
+    field("database.url", Kind::Url(DATABASES), Default::None),
+    field(
+        "database.connections",
+        Kind::Integer(1, 1000),
+        Default::Fixed("16"),
+    ),
+    field("bus.url", Kind::Url(BROKERS), Default::None),
+    field("bus.keys_file", Kind::Path, Default::None),
+    field("bus.ca_file", Kind::Path, Default::None),
+    field("api.listen", Kind::Listen, Default::Fixed("127.0.0.1:8790")),
+    field("api.tokens_file", Kind::Path, Default::None),
+    field(
+        "api.max_body_bytes",
+        Kind::Integer(1024, 16 * MIB),
+        Default::Fixed("262144"),
+    ),
+    field("engine.name", Kind::Name, Default::HostName),
+    field("engine.tick_ms", Kind::Integer(10, 60_000), Default::Fixed("200")),
+    field(
+        "engine.sweep_ms",
+        Kind::Integer(10, 60_000),
+        Default::Fixed("500"),
+    ),
+    field("engine.prefetch", Kind::Integer(1, 1000), Default::Fixed("64")),
+    field("worker.name", Kind::Name, Default::HostName),
+    field(
+        "worker.zones",
+        Kind::Names,
+        Default::Fixed(ringfence_core::DEFAULT_ZONE),
+    ),
+    field(
+        "worker.resources",
+        Kind::Words(RESOURCES),
+        Default::Fixed("power,storage,network"),
+    ),
+    field("worker.concurrency", Kind::Integer(1, 1024), Default::Fixed("64")),
+    field("worker.agents_dir", Kind::Path, Default::Fixed("/usr/sbin")),
+    field("worker.ipmitool", Kind::Path, Default::Fixed("/usr/bin/ipmitool")),
+    field("worker.simulator_url", Kind::Url(&["http"]), Default::None),
+    field(
+        "log.format",
+        Kind::Word(&["text", "json"]),
+        Default::Fixed("text"),
+    ),
+    field("log.level", Kind::LogLevel, Default::Fixed("info")),
+    field("standalone.data_dir", Kind::Path, Default::DataDir),
+    field(
+        "standalone.listen",
+        Kind::ListenLoopback,
+        Default::Fixed("127.0.0.1:8790"),
+    ),
+];
+
+/// The field of this key.
+#[must_use]
+pub fn find(key: &str) -> Option<&'static Field> {
+    FIELDS.iter().find(|field| field.key == key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_has_a_variable_of_its_own() {
+        let mut variables: Vec<String> = FIELDS.iter().map(Field::variable).collect();
+        variables.sort();
+        variables.dedup();
+        assert_eq!(variables.len(), FIELDS.len());
+        assert_eq!(
+            find("bus.keys_file").unwrap().variable(),
+            "RINGFENCE_BUS_KEYS_FILE"
+        );
+    }
+}

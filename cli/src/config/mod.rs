@@ -1,0 +1,21 @@
+//! The configuration: defaults, then the file, then the environment, then flags.
+//!
+//! [`field`] lists every key once. Everything else follows from that list: what is known, what is allowed, where a value came
+//! from and what `config check` prints.
+
+mod environment;
+mod field;
+mod file;
+mod keys;
+mod layers;
+mod nearest;
+mod settings;
+mod value;
+
+pub use environment::{Environment, check_names, data_dir};
+pub use keys::read_keys;
+pub use layers::{Effective, Flag, Sources, load};
+pub use settings::{
+    ApiSettings, BusSettings, DatabaseSettings, EngineSettings, LogFormat, LogSettings, SecretUrl, Settings,
+    StandaloneSettings, WorkerSettings,
+};

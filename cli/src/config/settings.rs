@@ -1,0 +1,243 @@
+//! The settings as services take them.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use ringfence_core::Resource;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use crate::error::{CliError, Complaints};
+
+/// Everything that can be configured.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// The database.
+    pub database: DatabaseSettings,
+    /// The bus.
+    pub bus: BusSettings,
+    /// The service `api`.
+    pub api: ApiSettings,
+    /// The service `engine`.
+    pub engine: EngineSettings,
+    /// The service `worker`.
+    pub worker: WorkerSettings,
+    /// Logging, of all services.
+    pub log: LogSettings,
+    /// The service `standalone`.
+    pub standalone: StandaloneSettings,
+}
+
+/// `[database]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DatabaseSettings {
+    /// `postgres://user:password@host:port/name` or `sqlite:///path`.
+    pub url: Option<SecretUrl>,
+    /// The most connections, 1 to 1000.
+    pub connections: u32,
+}
+
+/// `[bus]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BusSettings {
+    /// `amqp[s]://user:password@host:port/vhost`.
+    pub url: Option<SecretUrl>,
+    /// The keys that messages are signed with; see [`read_keys`](super::read_keys).
+    pub keys_file: Option<PathBuf>,
+    /// PEM certificates that may have signed the broker's; `amqps` needs them.
+    pub ca_file: Option<PathBuf>,
+}
+
+/// `[api]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ApiSettings {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// The static tokens.
+    pub tokens_file: Option<PathBuf>,
+    /// The longest body of a request, 1 KiB to 16 MiB.
+    pub max_body_bytes: usize,
+}
+
+/// `[engine]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EngineSettings {
+    /// Its name in logs and the audit trail.
+    pub name: String,
+    /// Between two looks for hosts that time has made due, 10 to 60000.
+    pub tick_ms: u64,
+    /// Between two looks for messages that were committed and not published, 10 to 60000.
+    pub sweep_ms: u64,
+    /// Unsettled claims and results taken from the bus at once, 1 to 1000.
+    pub prefetch: u16,
+}
+
+/// `[worker]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkerSettings {
+    /// Its name, unique among the workers.
+    pub name: String,
+    /// The zones that it reaches, at least one.
+    pub zones: Vec<String>,
+    /// What it acts on, at least one.
+    pub resources: Vec<Resource>,
+    /// Attempts at a time, 1 to 1024.
+    pub concurrency: usize,
+    /// Where the fence agents are.
+    pub agents_dir: PathBuf,
+    /// The program `ipmitool`.
+    pub ipmitool: PathBuf,
+    /// The base URL of the simulators, where there are any.
+    pub simulator_url: Option<Url>,
+}
+
+/// `[log]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LogSettings {
+    /// For people or for programs.
+    pub format: LogFormat,
+    /// A level, and per target others: `info,sqlx=warn`.
+    pub level: String,
+}
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+/// `[standalone]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StandaloneSettings {
+    /// Where it keeps the database, `api.json` and `admin.token`.
+    pub data_dir: Option<PathBuf>,
+    /// Where it listens, on this machine only.
+    pub listen: SocketAddr,
+}
+
+impl Settings {
+    /// The database's URL, which everything but standalone and the worker needs.
+    pub fn database_url(&self) -> Result<&SecretUrl, CliError> {
+        needed(
+            self.database.url.as_ref(),
+            "database.url",
+            "RINGFENCE_DATABASE_URL",
+        )
+    }
+
+    /// The broker's URL, which everything but standalone needs.
+    pub fn bus_url(&self) -> Result<&SecretUrl, CliError> {
+        needed(self.bus.url.as_ref(), "bus.url", "RINGFENCE_BUS_URL")
+    }
+
+    /// The file of the signing keys, which everything but standalone needs.
+    pub fn keys_file(&self) -> Result<&Path, CliError> {
+        needed(
+            self.bus.keys_file.as_deref(),
+            "bus.keys_file",
+            "RINGFENCE_BUS_KEYS_FILE",
+        )
+    }
+
+    /// The file of the static tokens.
+    pub fn tokens_file(&self) -> Result<&Path, CliError> {
+        needed(
+            self.api.tokens_file.as_deref(),
+            "api.tokens_file",
+            "RINGFENCE_API_TOKENS_FILE",
+        )
+    }
+
+    /// The data directory of standalone.
+    pub fn data_dir(&self) -> Result<&Path, CliError> {
+        needed(
+            self.standalone.data_dir.as_deref(),
+            "standalone.data_dir",
+            "--data-dir, RINGFENCE_DATA_DIR or HOME",
+        )
+    }
+}
+
+fn needed<'a, T: ?Sized>(value: Option<&'a T>, key: &str, variable: &str) -> Result<&'a T, CliError> {
+    value.ok_or_else(|| {
+        CliError::Config(Complaints::one(format!(
+            "{key} is not set; set it in the file or by {variable}"
+        )))
+    })
+}
+
+/// A URL whose password is shown to nobody but [`SecretUrl::expose`].
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct SecretUrl(String);
+
+impl SecretUrl {
+    /// Takes it as it is.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self(url.into())
+    }
+
+    /// All of it.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SecretUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Ok(mut url) = Url::parse(&self.0) else {
+            return f.write_str("***");
+        };
+        if url.password().is_some() && url.set_password(Some("***")).is_err() {
+            return f.write_str("***");
+        }
+        // A driver may take a password as a parameter too.
+        let is_secret = |key: &str| key.contains("password") || key.contains("secret");
+        if url.query_pairs().any(|(key, _)| is_secret(&key)) {
+            url.set_query(Some("***"));
+        }
+        f.write_str(url.as_str())
+    }
+}
+
+impl fmt::Debug for SecretUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for SecretUrl {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_in_urls_are_masked_wherever_they_stand() {
+        for url in [
+            "amqp://u:hush@h/v",
+            "postgres://h/d?user=u&password=hush",
+            "u:hush@nothing like a url",
+        ] {
+            assert!(!SecretUrl::new(url).to_string().contains("hush"));
+        }
+    }
+}

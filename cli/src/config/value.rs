@@ -1,0 +1,227 @@
+//! One value: read from where it was written, checked against what is allowed.
+
+use std::net::SocketAddr;
+
+use serde_json::{Value as Json, json};
+use url::Url;
+
+use super::field::Kind;
+
+/// A value as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Raw {
+    /// In an environment variable or a flag: a list has commas, a number is digits.
+    Word(String),
+    /// In a file, a string.
+    Text(String),
+    /// In a file, a whole number.
+    Integer(i64),
+    /// In a file, a list of strings.
+    List(Vec<String>),
+    /// In a file, of a type that no key has.
+    Other(&'static str),
+}
+
+/// The value in the form that the settings are read from, or what would be allowed.
+pub fn check(kind: Kind, raw: &Raw) -> Result<Json, String> {
+    match kind {
+        Kind::Integer(low, high) => integer(raw, low, high),
+        Kind::Names => list(raw, "a list of names", check_name),
+        Kind::Words(words) => list(raw, "a list of words", |word| check_word(word, words)),
+        Kind::Name => text(raw, check_name),
+        Kind::Word(words) => text(raw, |word| check_word(word, words)),
+        Kind::Url(schemes) => text(raw, |url| check_url(url, schemes)),
+        Kind::Path => text(raw, check_path),
+        Kind::Listen => text(raw, |address| check_listen(address).map(drop)),
+        Kind::ListenLoopback => text(raw, check_loopback),
+        Kind::LogLevel => text(raw, check_level),
+    }
+}
+
+fn integer(raw: &Raw, low: u64, high: u64) -> Result<Json, String> {
+    let allowed = format!("a whole number from {low} to {high} is allowed");
+    let number = match raw {
+        Raw::Word(word) => word
+            .trim()
+            .parse()
+            .map_err(|_| format!("is {word:?}; {allowed}"))?,
+        Raw::Integer(number) => u64::try_from(*number).map_err(|_| format!("is {number}; {allowed}"))?,
+        Raw::Text(_) | Raw::List(_) | Raw::Other(_) => return Err(format!("is {}; {allowed}", name_of(raw))),
+    };
+    if (low..=high).contains(&number) {
+        Ok(json!(number))
+    } else {
+        Err(format!("is {number}; {allowed}"))
+    }
+}
+
+fn text(raw: &Raw, check: impl Fn(&str) -> Result<(), String>) -> Result<Json, String> {
+    let (Raw::Word(text) | Raw::Text(text)) = raw else {
+        return Err(format!("is {}; a string is allowed", name_of(raw)));
+    };
+    check(text)?;
+    Ok(json!(text))
+}
+
+fn list(raw: &Raw, wanted: &str, check: impl Fn(&str) -> Result<(), String>) -> Result<Json, String> {
+    let items: Vec<String> = match raw {
+        Raw::Word(text) => text.split(',').map(|item| item.trim().to_owned()).collect(),
+        Raw::List(items) => items.clone(),
+        Raw::Text(_) | Raw::Integer(_) | Raw::Other(_) => {
+            return Err(format!("is {}; {wanted} is allowed", name_of(raw)));
+        }
+    };
+    if items.is_empty() {
+        return Err(format!("is empty; {wanted} is needed"));
+    }
+    items.iter().try_for_each(|item| check(item))?;
+    Ok(json!(items))
+}
+
+fn name_of(raw: &Raw) -> &'static str {
+    match raw {
+        Raw::Word(_) | Raw::Text(_) => "a string",
+        Raw::Integer(_) => "a number",
+        Raw::List(_) => "a list",
+        Raw::Other(name) => name,
+    }
+}
+
+fn check_name(name: &str) -> Result<(), String> {
+    ringfence_core::validate_name("", name).map_err(|problem| problem.detail)
+}
+
+fn check_word(word: &str, words: &[&str]) -> Result<(), String> {
+    let is_known = words.contains(&word);
+    if is_known {
+        Ok(())
+    } else {
+        Err(format!("is {word:?}; {} is allowed", words.join(", ")))
+    }
+}
+
+/// The URL itself is not shown: it may hold a password even where it cannot be parsed.
+fn check_url(text: &str, schemes: &[&str]) -> Result<(), String> {
+    let allowed = format!(
+        "a URL that begins with {} is allowed",
+        schemes.join(":// or ") + "://"
+    );
+    let scheme = text.split_once("://").map(|(scheme, _)| scheme);
+    if !scheme.is_some_and(|scheme| schemes.contains(&scheme)) {
+        return Err(format!("has another form; {allowed}"));
+    }
+    Url::parse(text)
+        .map(drop)
+        .map_err(|error| format!("cannot be read ({error}); {allowed}"))
+}
+
+fn check_path(path: &str) -> Result<(), String> {
+    let is_usable = !path.is_empty() && !path.chars().any(char::is_control);
+    if is_usable {
+        Ok(())
+    } else {
+        Err("is not a path".to_owned())
+    }
+}
+
+fn check_listen(address: &str) -> Result<SocketAddr, String> {
+    address
+        .parse()
+        .map_err(|_| format!("is {address:?}; ADDRESS:PORT is allowed, as in 127.0.0.1:8790 or [::]:8790"))
+}
+
+fn check_loopback(address: &str) -> Result<(), String> {
+    if check_listen(address)?.ip().is_loopback() {
+        Ok(())
+    } else {
+        Err(format!(
+            "is {address:?}; standalone listens on this machine only: 127.0.0.1:PORT or [::1]:PORT is allowed"
+        ))
+    }
+}
+
+/// A bare word that is no level would be taken for the name of a target, and a mistyped level would log everything.
+fn check_level(text: &str) -> Result<(), String> {
+    const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+    let is_level = |word: &str| LEVELS.contains(&word.to_ascii_lowercase().as_str());
+    let is_fine = |part: &str| match part.rsplit_once('=') {
+        Some((target, level)) => !target.trim().is_empty() && is_level(level.trim()),
+        None => is_level(part.trim()),
+    };
+    if text.split(',').all(is_fine) {
+        return Ok(());
+    }
+    Err(format!(
+        "is {text:?}; {} is allowed, and after a comma TARGET=LEVEL",
+        LEVELS.join(", ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn word(kind: Kind, text: &str) -> Result<Json, String> {
+        check(kind, &Raw::Word(text.to_owned()))
+    }
+
+    #[test]
+    fn a_number_out_of_range_is_refused_with_the_range() {
+        let error = word(Kind::Integer(1, 1000), "0").unwrap_err();
+        assert_eq!(error, "is 0; a whole number from 1 to 1000 is allowed");
+        assert!(
+            check(Kind::Integer(1, 9), &Raw::Integer(-4))
+                .unwrap_err()
+                .starts_with("is -4;")
+        );
+        assert!(
+            check(Kind::Integer(1, 9), &Raw::Text("4".to_owned()))
+                .unwrap_err()
+                .starts_with("is a string;")
+        );
+    }
+
+    #[test]
+    fn a_bad_url_is_refused_without_being_shown() {
+        for bad in [
+            "postgres:/u:hush@h",
+            "mysql://u:hush@h",
+            "postgres://u:hush@h:99999/x",
+        ] {
+            let error = word(Kind::Url(&["postgres", "sqlite"]), bad).unwrap_err();
+            assert!(
+                !error.contains("hush") && error.contains("postgres:// or sqlite://"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_list_comes_with_commas_or_as_a_list() {
+        assert_eq!(word(Kind::Names, "a, b").unwrap(), json!(["a", "b"]));
+        let given = Raw::List(vec!["a".to_owned(), "b c".to_owned()]);
+        assert!(check(Kind::Names, &given).unwrap_err().contains("b c"));
+        assert!(
+            word(Kind::Words(&["power"]), "power,steam")
+                .unwrap_err()
+                .contains("steam")
+        );
+    }
+
+    #[test]
+    fn a_mistyped_level_is_not_taken_for_a_target() {
+        assert!(word(Kind::LogLevel, "info,sqlx=warn").is_ok());
+        assert!(word(Kind::LogLevel, "inof").is_err());
+        assert!(word(Kind::LogLevel, "sqlx=loud").is_err());
+    }
+
+    #[test]
+    fn standalone_does_not_listen_to_the_network() {
+        assert!(word(Kind::ListenLoopback, "[::1]:0").is_ok());
+        assert!(
+            word(Kind::ListenLoopback, "0.0.0.0:8790")
+                .unwrap_err()
+                .contains("this machine only")
+        );
+    }
+}

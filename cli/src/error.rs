@@ -1,0 +1,200 @@
+//! What can go wrong in this program, and the exit code that it ends with.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use crate::client::ApiFault;
+
+/// A failure, in words for the person at the terminal.
+#[derive(Debug, thiserror::Error)]
+pub enum CliError {
+    /// What was asked for makes no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// The configuration cannot be used.
+    #[error("{0}")]
+    Config(Complaints),
+    /// A file could not be read or written.
+    #[error("cannot {doing} {}", path.display())]
+    File {
+        /// What was tried: "read", "write", ...
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// A file was read and holds something else than it should.
+    #[error("{}: {why}", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The service answered that it will not.
+    #[error(transparent)]
+    Api(Box<ApiFault>),
+    /// The service did not answer.
+    #[error("{url} cannot be reached\n  {hint}")]
+    Unreachable {
+        /// Where it was looked for.
+        url: String,
+        /// What to do about it.
+        hint: String,
+        /// What was seen.
+        #[source]
+        source: Option<Box<dyn Error + Send + Sync>>,
+    },
+    /// The service answered something that this program does not understand.
+    #[error("the answer from {url} cannot be understood: {why}")]
+    Answer {
+        /// What was asked.
+        url: String,
+        /// What is wrong with the answer.
+        why: String,
+    },
+    /// An operation waits for a person, or was cancelled.
+    #[error("{0}")]
+    NeedsOperator(String),
+    /// `--timeout` ran out.
+    #[error("{0}")]
+    TimedOut(String),
+    /// A service could not start, or stopped.
+    #[error("{service}: {doing}")]
+    Service {
+        /// Which.
+        service: &'static str,
+        /// What it was doing.
+        doing: String,
+        /// Why it failed.
+        #[source]
+        source: Option<Box<dyn Error + Send + Sync>>,
+    },
+    /// Standard output is gone or full.
+    #[error("cannot write the answer")]
+    Output(#[from] io::Error),
+}
+
+impl CliError {
+    /// A service failed while it was `doing` something.
+    pub fn service(
+        service: &'static str,
+        doing: impl Into<String>,
+        source: impl Into<Box<dyn Error + Send + Sync>>,
+    ) -> Self {
+        Self::Service {
+            service,
+            doing: doing.into(),
+            source: Some(source.into()),
+        }
+    }
+
+    /// A file could not be used.
+    pub fn file(doing: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
+        Self::File {
+            doing,
+            path: path.into(),
+            source,
+        }
+    }
+
+    /// How the process ends; `--help` has the same list.
+    #[must_use]
+    pub fn exit_code(&self) -> Exit {
+        match self {
+            Self::Usage(_) | Self::Config(_) | Self::Content { .. } | Self::File { .. } => Exit::Usage,
+            Self::Api(fault) => fault.exit_code(),
+            Self::Unreachable { .. } => Exit::Unreachable,
+            Self::NeedsOperator(_) => Exit::NeedsOperator,
+            Self::TimedOut(_) => Exit::TimedOut,
+            Self::Answer { .. } | Self::Service { .. } | Self::Output(_) => Exit::Failure,
+        }
+    }
+
+    /// Whether the reader of our output went away, as `head` does: nothing to complain about.
+    #[must_use]
+    pub fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+/// The exit codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// Anything that has no code of its own.
+    Failure = 1,
+    /// Bad arguments, configuration or files.
+    Usage = 2,
+    /// The rules say no (409).
+    Refused = 3,
+    /// There is no such thing (404).
+    NotFound = 4,
+    /// A person has to act, or the operation was cancelled.
+    NeedsOperator = 5,
+    /// The service does not answer.
+    Unreachable = 6,
+    /// No token, a wrong one, or one that does not allow it (401, 403).
+    NotAllowed = 7,
+    /// `--timeout` ran out.
+    TimedOut = 8,
+}
+
+/// The table of exit codes at the end of `--help`.
+pub const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  failed for another reason
+  2  wrong usage or configuration
+  3  refused by the rules (409)
+  4  not found (404)
+  5  needs an operator, or was cancelled
+  6  the service cannot be reached
+  7  not allowed: no token, a wrong one, or too small a role (401, 403)
+  8  --timeout ran out";
+
+/// Everything that is wrong with a configuration, one line each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Complaints(Vec<String>);
+
+impl Complaints {
+    /// One complaint.
+    pub fn one(complaint: impl Into<String>) -> Self {
+        Self(vec![complaint.into()])
+    }
+
+    /// Adds one.
+    pub fn add(&mut self, complaint: impl Into<String>) {
+        self.0.push(complaint.into());
+    }
+
+    /// Adds those of another.
+    pub fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
+    /// An error if there is any.
+    pub fn into_result(self) -> Result<(), CliError> {
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            Err(CliError::Config(self))
+        }
+    }
+}
+
+impl fmt::Display for Complaints {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_slice() {
+            [one] => f.write_str(one),
+            many => {
+                write!(f, "the configuration cannot be used:")?;
+                many.iter().try_for_each(|complaint| write!(f, "\n  {complaint}"))
+            }
+        }
+    }
+}

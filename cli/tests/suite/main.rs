@@ -1,0 +1,1 @@
+//! The commands against a scripted service.
