@@ -3,7 +3,7 @@
 use std::fmt;
 
 use lapin::tcp::OwnedTLSConfig;
-use lapin::uri::{AMQPScheme, AMQPUri};
+use lapin::uri::AMQPUri;
 use url::{Host, Url};
 
 use crate::BusError;
@@ -31,7 +31,7 @@ impl AmqpConfig {
         })
     }
 
-    /// The certificates, as PEM, that may have signed the broker's; `amqps` needs them.
+    /// Certificates, as PEM, of authorities that may have signed the broker's, beside those that the system trusts.
     #[must_use]
     pub fn with_ca_pem(mut self, pem: impl Into<String>) -> Self {
         self.ca_pem = Some(pem.into());
@@ -57,18 +57,11 @@ impl AmqpConfig {
         &self.name
     }
 
-    pub(super) fn tls(&self) -> Result<OwnedTLSConfig, BusError> {
-        if self.uri.scheme == AMQPScheme::AMQPS && self.ca_pem.is_none() {
-            let what = format!(
-                "amqps to {} needs the certificate of an authority",
-                self.address()
-            );
-            return Err(BusError::Configuration(what));
-        }
-        Ok(OwnedTLSConfig {
+    pub(super) fn tls(&self) -> OwnedTLSConfig {
+        OwnedTLSConfig {
             identity: None,
             cert_chain: self.ca_pem.clone(),
-        })
+        }
     }
 }
 
@@ -137,12 +130,5 @@ mod tests {
             let error = AmqpConfig::new(bad, "engine").unwrap_err().to_string();
             assert!(error.contains("address") && !error.contains("hush"), "{error}");
         }
-    }
-
-    #[test]
-    fn tls_without_an_authority_is_refused() {
-        let config = AmqpConfig::new("amqps://u:p@h/", "engine").unwrap();
-        assert!(config.tls().is_err());
-        assert!(config.with_ca_pem("x").tls().is_ok());
     }
 }

@@ -110,7 +110,7 @@ impl Link {
 
     /// Connects once.
     pub async fn open(&self, epoch: u64) -> Result<(), BusError> {
-        let tls = self.0.config.tls()?;
+        let tls = self.0.config.tls();
         let name = format!("{} ({})", self.0.config.name(), self.0.role);
         let properties = ConnectionProperties::default().with_connection_name(name.into());
         let runtime = lapin::runtime::default_runtime().map_err(|error| self.fault(error))?;

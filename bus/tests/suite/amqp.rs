@@ -137,6 +137,24 @@ async fn a_wrong_password_is_refused_and_not_shown() {
     assert!(said.contains("127.0.0.1:") && !said.contains("hush"), "{said}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_broker_is_spoken_to_over_tls_if_its_certificate_is_trusted() {
+    let (_rabbit, url, pem) = Rabbit::start_with_tls().expect("rabbitmq-server");
+    let (_other, _, stranger) = Rabbit::start_with_tls().expect("rabbitmq-server");
+    let config = AmqpConfig::new(&url, "bus-suite").unwrap();
+    for wrong in [config.clone(), config.clone().with_ca_pem(stranger)] {
+        let refused = format!("{:?}", AmqpBus::connect(wrong).await.err().unwrap());
+        assert!(
+            refused.contains("UnknownIssuer") || refused.contains("BadSignature"),
+            "{refused}"
+        );
+    }
+    let bus = AmqpBus::connect(config.with_ca_pem(pem)).await.unwrap();
+    let mut deliveries = bus.consume(&queue(), 1).await.unwrap();
+    publish(&bus, 1).await;
+    assert_eq!(number(&next(&mut deliveries).await), 1);
+}
+
 /// Writes to a queue as anybody with access to the broker could.
 async fn smuggle(url: &str, queue: &Queue, properties: BasicProperties, body: &[u8]) {
     let connection = Connection::connect(url, ConnectionProperties::default())

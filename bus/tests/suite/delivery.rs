@@ -7,7 +7,7 @@ use ringfence_bus::{Audience, BusError, MAX_BODY_BYTES, MAX_QUEUE_LENGTH, Queue}
 use ringfence_core::Resource;
 use tokio::task::JoinSet;
 
-use crate::rig::{Note, Rig, next, note, nothing, number};
+use crate::rig::{Note, Rig, SOON, next, note, nothing, number};
 
 crate::stories!(delivery:
     a_message_arrives_as_it_was_sent,
@@ -20,6 +20,7 @@ crate::stories!(delivery:
     no_more_than_the_prefetch_is_out_at_a_time,
     two_who_serve_share_the_work,
     what_one_held_when_it_went_away_another_gets,
+    nothing_is_lost_while_those_who_serve_come_and_go,
     a_body_over_the_bound_is_not_sent,
     a_full_queue_refuses_what_comes,
     a_closed_bus_ends_its_deliveries_and_takes_nothing,
@@ -195,6 +196,45 @@ async fn what_one_held_when_it_went_away_another_gets(rig: Rig) {
     nothing(&mut stayer).await;
     drop(held);
     next(&mut stayer).await.settle.ack().await.unwrap();
+}
+
+async fn nothing_is_lost_while_those_who_serve_come_and_go(rig: Rig) {
+    const ALL: u64 = 300;
+    let queue = rig.tasks();
+    drop(rig.bus.consume(&queue, 1).await.unwrap());
+    let rig = Arc::new(rig);
+    let (report, mut done) = tokio::sync::mpsc::channel(16);
+    let mut servers = JoinSet::new();
+    for _ in 0..3 {
+        let (rig, queue, report) = (rig.clone(), queue.clone(), report.clone());
+        servers.spawn(async move {
+            loop {
+                let mut deliveries = rig.bus.consume(&queue, 2).await.unwrap();
+                for _ in 0..20 {
+                    let delivery = next(&mut deliveries).await;
+                    let number = number(&delivery);
+                    delivery.settle.ack().await.unwrap();
+                    report.send(number).await.unwrap();
+                }
+            }
+        });
+    }
+    let publish = async {
+        for number in 0..ALL {
+            rig.put(&queue, number).await;
+        }
+    };
+    let collect = async {
+        let mut seen = BTreeSet::new();
+        while seen.len() < usize::try_from(ALL).unwrap() {
+            let number = tokio::time::timeout(SOON, done.recv())
+                .await
+                .expect("all of them in time")
+                .unwrap();
+            assert!(seen.insert(number), "note {number} was acknowledged twice");
+        }
+    };
+    tokio::join!(publish, collect);
 }
 
 async fn a_body_over_the_bound_is_not_sent(rig: Rig) {

@@ -49,6 +49,33 @@ impl Rabbit {
         format!("amqp://guest:guest@127.0.0.1:{}/%2F", self.ports[0])
     }
 
+    /// A node that takes TLS as well, with its address and the certificate to trust, as PEM.
+    pub fn start_with_tls() -> Option<(Self, String, String)> {
+        let mut rabbit = Self::stopped()?;
+        let path = |name: &str| rabbit.folder.path().join(name).display().to_string();
+        let [port, ..] = free_ports();
+        let (certificate, key) = (path("certificate.pem"), path("key.pem"));
+        let made = Command::new("openssl")
+            .args("req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost".split(' '))
+            .args([
+                "-addext",
+                "subjectAltName=IP:127.0.0.1",
+                "-addext",
+                "basicConstraints=critical,CA:FALSE",
+            ])
+            .args(["-keyout", &key, "-out", &certificate])
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let config = format!(
+            "listeners.ssl.1 = 127.0.0.1:{port}\nssl_options.certfile = {certificate}\nssl_options.keyfile = {key}\n"
+        );
+        std::fs::write(path("tls.conf"), config).unwrap();
+        let pem = std::fs::read_to_string(certificate).unwrap();
+        rabbit.go();
+        Some((rabbit, format!("amqps://guest:guest@127.0.0.1:{port}/%2F"), pem))
+    }
+
     /// Starts it and waits until it takes connections.
     pub fn go(&mut self) {
         assert!(self.group.is_none(), "it runs already");
@@ -84,7 +111,8 @@ impl Rabbit {
         let [amqp, distribution, mapper] = self.ports;
         let path = |name: &str| self.folder.path().join(name);
         let config = format!("listeners.tcp.1 = 127.0.0.1:{amqp}\nlog.console = false\n");
-        std::fs::write(path("rabbitmq.conf"), config).unwrap();
+        let tls = std::fs::read_to_string(path("tls.conf")).unwrap_or_default();
+        std::fs::write(path("rabbitmq.conf"), config + &tls).unwrap();
         std::fs::write(path("plugins"), "[].\n").unwrap();
         std::fs::write(path("env.conf"), "").unwrap();
         let log = || {
