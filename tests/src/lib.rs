@@ -4,8 +4,10 @@
 
 mod client;
 mod ground;
+mod kill;
 mod stack;
 
 pub use client::{Answer, Client};
 pub use ground::{Ground, Site};
-pub use stack::{Stack, StackOptions, power_plan};
+pub use kill::DyingBus;
+pub use stack::{Stack, StackOptions, keys, power_plan};

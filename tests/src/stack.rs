@@ -16,21 +16,25 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::client::{Client, now};
-use crate::{Ground, Site};
+use crate::{DyingBus, Ground, Site};
 
 /// What to start.
 #[derive(Clone, Debug)]
 pub struct StackOptions {
     pub engines: usize,
+    /// The uses of the bus after which the process of the API and the first engine dies, and whether the last one takes effect.
+    pub dies: Option<(usize, bool)>,
     pub workers: usize,
     pub clock: ClockSource,
     /// Hosts `h1` to `hN`, simulated, each with a device of its own name.
     pub hosts: usize,
+    /// Power devices `h1-a`, `h1-b`, ... of the first host, beside its other devices; 0: one device for everything.
+    pub supplies: u8,
 }
 
 impl Default for StackOptions {
     fn default() -> Self {
-        Self { engines: 1, workers: 1, clock: ClockSource::Database, hosts: 1 }
+        Self { engines: 1, dies: None, workers: 1, clock: ClockSource::Database, hosts: 1, supplies: 0 }
     }
 }
 
@@ -43,6 +47,8 @@ pub struct Stack {
     /// As admin.
     pub client: Client,
     pub api: Engine,
+    /// Ends when the process of the API and the first engine has died.
+    pub died: Option<CancellationToken>,
     stop: CancellationToken,
 }
 
@@ -67,10 +73,24 @@ impl Stack {
         ringfence_db::migrate(&db).await.unwrap();
         let mut world = World::default();
         for number in 1..=options.hosts {
+            if number == 1 && options.supplies > 0 {
+                world.add_bare_host("h1").unwrap();
+                for letter in (b'a'..).take(usize::from(options.supplies)).map(char::from) {
+                    world.add_device(&format!("h1-{letter}"), "h1", &[Resource::Power]).unwrap();
+                }
+                continue;
+            }
             world.add_host(&format!("h{number}")).unwrap();
         }
         let simulators = Simulators::start("127.0.0.1:0".parse().unwrap(), None, world).unwrap();
-        let api = engine(&site, &options, "api").await;
+        let mut bus = site.bus("api").await;
+        let mut died = None;
+        if let Some((uses, after)) = options.dies {
+            let dying = DyingBus::new(bus, uses, after);
+            died = Some(dying.dead());
+            bus = dying;
+        }
+        let api = engine(&site, &options, "api", bus).await;
         api.ensure_default_segment().await.unwrap();
         let (address, stop) = serve(&site, api.clone());
         let mut stack = Self {
@@ -79,10 +99,16 @@ impl Stack {
             client: Client::new(&format!("http://{address}"), Some(&token(Role::Admin))),
             simulators,
             api,
+            died,
             stop,
             site,
         };
-        for _ in 0..options.engines {
+        if options.dies.is_some() {
+            // One process: what the API decides and what its engine takes in end together.
+            let running = stack.api.start();
+            stack.engines.push((stack.api.clone(), Some(running)));
+        }
+        for _ in stack.engines.len()..options.engines {
             stack.add_engine(&options).await;
         }
         for _ in 0..options.workers {
@@ -97,7 +123,7 @@ impl Stack {
     /// One more engine with all its loops.
     pub async fn add_engine(&mut self, options: &StackOptions) {
         let name = format!("engine-{}", self.engines.len() + 1);
-        let engine = engine(&self.site, options, &name).await;
+        let engine = engine(&self.site, options, &name, self.site.bus(&name).await).await;
         let running = engine.start();
         self.engines.push((engine, Some(running)));
     }
@@ -167,6 +193,35 @@ impl Stack {
         assert!(!(may_leave && self.simulators.may_write(host)), "{host} may leave and still writes");
     }
 
+    /// The audit trail of a host, newest first.
+    pub async fn audit(&self, host: &str) -> Vec<ringfence_db::AuditEntry> {
+        let id = self.client.host(host).await["id"].as_str().unwrap().parse().unwrap();
+        ringfence_db::list_audit(&mut self.api.db().reader(), Some(id), 1000).await.unwrap()
+    }
+
+    /// Waits until the host's audit trail holds this action.
+    pub async fn until_audited(&self, host: &str, action: &str) {
+        self.until_audited_times(host, action, 1).await;
+    }
+
+    pub async fn until_audited_times(&self, host: &str, action: &str, times: usize) {
+        for _ in 0..1000 {
+            if self.audit(host).await.iter().filter(|entry| entry.action == action).count() >= times {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!("{action} was never put on record {times} times");
+    }
+
+    /// Whether every claim for the host was refused: none granted while workers had time to ask.
+    pub async fn claims_refused_or_none(&self, host: &str) -> bool {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let operations = self.client.get(&format!("/operations?host={host}")).await.ok(200);
+        let text = operations.to_string();
+        !text.contains("\"claimed_at\":\"")
+    }
+
     /// Stops everything in order.
     pub async fn stop(mut self) {
         self.stop.cancel();
@@ -187,10 +242,10 @@ impl Drop for Stack {
     }
 }
 
-async fn engine(site: &Site, options: &StackOptions, name: &str) -> Engine {
+async fn engine(site: &Site, options: &StackOptions, name: &str, bus: Arc<dyn Bus>) -> Engine {
     let parts = Parts {
         db: Database::open(&site.database_url, 10).await.unwrap(),
-        bus: site.bus(name).await,
+        bus,
         keys: keys(),
         clock: options.clock.clone(),
     };

@@ -1,8 +1,23 @@
-//! Fencing with simulated devices.
+//! Fencing with simulated devices that do what they should, or do not.
 
-use ringfence_tests::{Ground, Stack, power_plan};
+use ringfence_core::Resource;
+use ringfence_simulators::{Fault, FaultKind};
+use ringfence_tests::{Ground, Site, Stack, StackOptions, power_plan};
+use serde_json::{Value, json};
 
-crate::on_both_grounds!(power_alone_fences_a_hung_host);
+crate::on_both_grounds!(
+    power_alone_fences_a_hung_host,
+    storage_and_network_fence_without_power,
+    storage_alone_is_not_enough,
+    a_level_fails_and_the_next_is_used,
+    all_fail_and_a_person_confirms,
+    a_lying_bmc_never_opens_the_evacuate_gate,
+    a_silent_bmc_never_opens_the_evacuate_gate,
+    a_flapping_bmc_is_not_believed_while_it_reads_on,
+    five_equal_requests_are_one_operation,
+    a_host_that_is_seen_up_is_not_fenced,
+    two_power_supplies_go_off_before_either_comes_on,
+);
 
 async fn power_alone_fences_a_hung_host(ground: Ground) {
     let stack = Stack::start(ground).await;
@@ -20,5 +35,204 @@ async fn power_alone_fences_a_hung_host(ground: Ground) {
     assert_eq!(gates["schedule"]["allowed"], false);
     let operation = stack.client.until_settled(&operation).await;
     assert_eq!(operation["status"], "succeeded");
+    stack.client.post("/hosts/h1/fence", json!({ "reason": "again" })).await.ok(200);
+    let types = stack.client.event_types("h1").await;
+    let expected =
+        ["host.created", "host.failure_state", "operation.started", "operation.proof", "host.fenced", "operation.succeeded"];
+    assert_eq!(types, expected);
+    stack.stop().await;
+}
+
+fn cut_off() -> Value {
+    json!([{ "tasks": [
+        { "kind": "storage.fence", "levels": [{ "level": 1, "methods": ["storage"] }] },
+        { "kind": "network.fence", "levels": [{ "level": 1, "methods": ["network"] }] },
+    ]}])
+}
+
+async fn storage_and_network_fence_without_power(ground: Ground) {
+    let stack = Stack::start(ground).await;
+    stack.plan(cut_off()).await;
+    stack.hang("h1").await;
+    stack.client.fence("h1").await;
+    let host = stack.client.until_fenced("h1").await;
+    let kinds: Vec<_> = host["proofs"].as_array().unwrap().iter().map(|proof| proof["kind"].as_str().unwrap()).collect();
+    assert!(kinds.contains(&"storage.fence") && kinds.contains(&"network.fence"), "{kinds:?}");
+    assert_eq!(host["needs_boot"], true);
+    stack.judge("h1").await;
+    stack.stop().await;
+}
+
+async fn storage_alone_is_not_enough(ground: Ground) {
+    let stack = Stack::start(ground).await;
+    stack.plan(cut_off()).await;
+    stack.simulators.set_fault("h1", Resource::Network, Some(Fault::forever(FaultKind::Lie))).unwrap();
+    stack.hang("h1").await;
+    let operation = stack.client.fence("h1").await;
+    let operation = stack.client.until_settled(&operation).await;
+    assert_eq!(operation["status"], "needs_operator", "{operation}");
+    assert_eq!(operation["proofs"][0]["kind"], "storage.fence");
+    let gates = stack.client.gates("h1").await;
+    assert_eq!(gates["evacuate"]["allowed"], false);
+    assert_eq!(gates["schedule"]["allowed"], false);
+    stack.stop().await;
+}
+
+/// A host with two power devices beside its own: `first` and `second`, each a level of its own.
+async fn two_levels(ground: Ground) -> Stack {
+    let stack = Stack::start(ground).await;
+    stack.method_on("silent", Resource::Power, "nobody").await;
+    stack.simulated_method("works", Resource::Power).await;
+    let levels = json!([{ "level": 3, "methods": ["works"] }, { "level": 1, "methods": ["silent"] }]);
+    let stages = json!([{ "tasks": [{ "kind": "power.off", "levels": levels }] }]);
+    stack.client.post("/plans", json!({ "name": "default", "stages": stages })).await.ok(201);
+    stack
+}
+
+async fn a_level_fails_and_the_next_is_used(ground: Ground) {
+    let stack = two_levels(ground).await;
+    stack.hang("h1").await;
+    let operation = stack.client.fence("h1").await;
+    stack.client.until_fenced("h1").await;
+    let operation = stack.client.until_settled(&operation).await;
+    let attempts = operation["stages"][0]["tasks"][0]["attempts"].as_array().unwrap();
+    // The simulator knows no device "nobody": a definite no, which is not tried twice.
+    assert_eq!(attempts[0]["method"], "silent");
+    assert_eq!(attempts[0]["outcome"], "refused", "{operation}");
+    assert_eq!(attempts[1]["method"], "works");
+    assert_eq!(attempts[1]["outcome"], "confirmed");
+    assert_eq!(attempts.len(), 2);
+    stack.stop().await;
+}
+
+async fn all_fail_and_a_person_confirms(ground: Ground) {
+    let stack = Stack::start(ground).await;
+    stack.plan(power_plan()).await;
+    stack.simulators.set_fault("h1", Resource::Power, Some(Fault::forever(FaultKind::Refuse))).unwrap();
+    stack.hang("h1").await;
+    let operation = stack.client.fence("h1").await;
+    let operation = stack.client.until_settled(&operation).await;
+    assert_eq!(operation["status"], "needs_operator");
+    assert_eq!(stack.client.gates("h1").await["evacuate"]["allowed"], false);
+    let stale = json!({ "generation": 0, "reason": "pulled the plug" });
+    let answer = stack.client.post("/hosts/h1/confirm-fenced", stale).await;
+    assert_eq!((answer.status, answer.code()), (409, "fencing.generation.stale"));
+    let word = json!({ "generation": 1, "reason": "pulled the plug" });
+    let host = stack.client.post("/hosts/h1/confirm-fenced", word.clone()).await.ok(200);
+    assert_eq!(host["fencing_state"], "FENCED");
+    assert_eq!(host["proofs"][0]["kind"], "operator");
+    assert_eq!(host["proofs"][0]["source"], "a-admin");
+    assert_eq!(stack.client.gates("h1").await["evacuate"]["allowed"], true);
+    assert_eq!(stack.client.until_settled(&operation).await["status"], "succeeded");
+    stack.client.post("/hosts/h1/confirm-fenced", word).await.ok(200);
+    stack.stop().await;
+}
+
+/// Fences a host whose power device has this fault, and waits for the end.
+async fn fence_with_fault(ground: Ground, kind: FaultKind) -> (Stack, Value) {
+    let stack = Stack::start(ground).await;
+    stack.plan(power_plan()).await;
+    stack.simulators.set_fault("h1", Resource::Power, Some(Fault::forever(kind))).unwrap();
+    stack.hang("h1").await;
+    let operation = stack.client.fence("h1").await;
+    let operation = stack.client.until_settled(&operation).await;
+    (stack, operation)
+}
+
+async fn a_lying_bmc_never_opens_the_evacuate_gate(ground: Ground) {
+    let (stack, operation) = fence_with_fault(ground, FaultKind::Lie).await;
+    assert_eq!(operation["status"], "needs_operator", "{operation}");
+    assert_eq!(operation["stages"][0]["tasks"][0]["attempts"][0]["outcome"], "unknown");
+    assert!(stack.simulators.may_write("h1"));
+    stack.judge("h1").await;
+    assert_eq!(stack.client.host("h1").await["fencing_state"], "UNFENCED");
+    stack.stop().await;
+}
+
+async fn a_silent_bmc_never_opens_the_evacuate_gate(ground: Ground) {
+    let (stack, operation) = fence_with_fault(ground, FaultKind::Silent).await;
+    assert_eq!(operation["status"], "needs_operator");
+    stack.judge("h1").await;
+    assert_eq!(stack.client.gates("h1").await["evacuate"]["allowed"], false);
+    stack.simulators.set_fault("h1", Resource::Power, None).unwrap();
+    let retry = format!("/operations/{}/retry", operation["id"].as_str().unwrap());
+    stack.client.post(&retry, json!({ "reason": "the BMC is back" })).await.ok(200);
+    stack.client.until_fenced("h1").await;
+    assert!(!stack.simulators.may_write("h1"));
+    stack.stop().await;
+}
+
+async fn a_flapping_bmc_is_not_believed_while_it_reads_on(ground: Ground) {
+    let (stack, operation) = fence_with_fault(ground, FaultKind::Flap).await;
+    let confirmed = operation["status"] == "succeeded";
+    let attempts = operation["stages"][0]["tasks"][0]["attempts"].as_array().unwrap().clone();
+    let is_proven = attempts.iter().any(|a| a["outcome"] == "confirmed" && a["observation"]["state"] == "off");
+    assert_eq!(confirmed, is_proven, "{operation}");
+    stack.stop().await;
+}
+
+async fn five_equal_requests_are_one_operation(ground: Ground) {
+    let stack = Stack::start(ground).await;
+    stack.plan(power_plan()).await;
+    stack.simulators.set_fault("h1", Resource::Power, Some(Fault::new(FaultKind::Slow, None, Some(300)).unwrap())).unwrap();
+    stack.hang("h1").await;
+    let requests = (0..5).map(|_| {
+        let client = stack.client.clone();
+        tokio::spawn(async move { client.post("/hosts/h1/fence", json!({ "reason": "test" })).await.ok(202) })
+    });
+    let mut ids = Vec::new();
+    for request in requests.collect::<Vec<_>>() {
+        ids.push(request.await.unwrap()["id"].as_str().unwrap().to_owned());
+    }
+    ids.dedup();
+    assert_eq!(ids.len(), 1);
+    stack.client.until_fenced("h1").await;
+    let operations = stack.client.get("/operations?host=h1").await.ok(200);
+    assert_eq!(operations["operations"].as_array().unwrap().len(), 1);
+    stack.stop().await;
+}
+
+async fn a_host_that_is_seen_up_is_not_fenced(ground: Ground) {
+    let stack = Stack::start(ground).await;
+    stack.plan(power_plan()).await;
+    stack.client.seen("h1", "UP").await.ok(200);
+    let answer = stack.client.post("/hosts/h1/fence", json!({ "reason": "test" })).await;
+    assert_eq!((answer.status, answer.code()), (409, "fencing.host.up"));
+    let word = json!({ "generation": 0, "reason": "I am sure" });
+    let answer = stack.client.post("/hosts/h1/confirm-fenced", word).await;
+    assert_eq!((answer.status, answer.code()), (409, "fencing.host.up"));
+    let operator = stack.as_role(ringfence_api::Role::Operator);
+    let word = json!({ "generation": 0, "reason": "I am sure", "override_up": true });
+    assert_eq!(operator.post("/hosts/h1/confirm-fenced", word.clone()).await.status, 403);
+    let host = stack.client.post("/hosts/h1/confirm-fenced", word).await.ok(200);
+    assert_eq!(host["fencing_state"], "FENCED");
+    assert_eq!(stack.client.gates("h1").await["evacuate"]["allowed"], false);
+    stack.stop().await;
+}
+
+async fn two_power_supplies_go_off_before_either_comes_on(ground: Ground) {
+    let site = Site::new(ground).await;
+    let stack = Stack::start_with(site, StackOptions { supplies: 2, ..StackOptions::default() }).await;
+    stack.method_on("pdu-a", Resource::Power, "h1-a").await;
+    stack.method_on("pdu-b", Resource::Power, "h1-b").await;
+    let levels = json!([{ "level": 1, "methods": ["pdu-a", "pdu-b"] }]);
+    let stages = json!([
+        { "tasks": [{ "kind": "power.off", "levels": levels }] },
+        { "tasks": [{ "kind": "power.on" }] },
+    ]);
+    stack.client.post("/plans", json!({ "name": "reboot", "stages": stages })).await.ok(201);
+    stack.hang("h1").await;
+    let operation = stack.client.fence("h1").await;
+    let operation = stack.client.until_settled(&operation).await;
+    assert_eq!(operation["status"], "succeeded", "{operation}");
+    let ended = |task: &Value| {
+        let attempts = task["attempts"].as_array().unwrap();
+        assert_eq!(attempts.len(), 2);
+        attempts.iter().map(|a| a["ended_at"].as_str().unwrap().to_owned()).max().unwrap()
+    };
+    let off = ended(&operation["stages"][0]["tasks"][0]);
+    let on = &operation["stages"][1]["tasks"][0];
+    ended(on);
+    assert!(on["attempts"].as_array().unwrap().iter().all(|a| a["started_at"].as_str().unwrap() >= off.as_str()));
     stack.stop().await;
 }

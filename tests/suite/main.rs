@@ -1,6 +1,11 @@
 //! The whole stack, run as stories, on both grounds.
 
+mod cancelling;
+mod failures;
 mod fencing;
+mod messages;
+mod rejoining;
+mod time;
 
 /// Makes of each story a test on either ground.
 macro_rules! on_both_grounds {

@@ -1,0 +1,80 @@
+//! Stopping a fence before, during and after an attempt.
+
+use ringfence_core::Resource;
+use ringfence_simulators::{Fault, FaultKind};
+use ringfence_tests::{Ground, Site, Stack, StackOptions, power_plan};
+use serde_json::{Value, json};
+
+crate::on_both_grounds!(
+    cancelled_before_a_worker_claims_nothing_is_done,
+    cancelled_during_an_attempt_its_result_changes_nothing,
+    cancelled_after_the_proof_the_host_stays_fenced,
+    an_operation_that_is_over_cannot_be_cancelled,
+);
+
+async fn cancel(stack: &Stack, operation: &Value) -> Value {
+    let path = format!("/operations/{}/cancel", operation["id"].as_str().unwrap());
+    stack.client.post(&path, json!({ "reason": "changed my mind" })).await.ok(200)
+}
+
+async fn cancelled_before_a_worker_claims_nothing_is_done(ground: Ground) {
+    let site = Site::new(ground).await;
+    let mut stack = Stack::start_with(site, StackOptions { workers: 0, ..StackOptions::default() }).await;
+    stack.plan(power_plan()).await;
+    stack.hang("h1").await;
+    let operation = stack.client.fence("h1").await;
+    let cancelled = cancel(&stack, &operation).await;
+    assert_eq!(cancelled["status"], "cancelled");
+    assert_eq!(cancelled["stages"][0]["tasks"][0]["attempts"][0]["status"], "cancelled");
+    // The message may still be on its way; the worker that takes it is refused.
+    stack.add_worker().await;
+    let refused = stack.claims_refused_or_none("h1").await;
+    assert!(refused, "a cancelled attempt was let act");
+    assert!(stack.simulators.may_write("h1"));
+    stack.stop().await;
+}
+
+async fn cancelled_during_an_attempt_its_result_changes_nothing(ground: Ground) {
+    let stack = Stack::start(ground).await;
+    stack.plan(power_plan()).await;
+    let slow = Fault::new(FaultKind::Slow, None, Some(400)).unwrap();
+    stack.simulators.set_fault("h1", Resource::Power, Some(slow)).unwrap();
+    stack.hang("h1").await;
+    let operation = stack.client.fence("h1").await;
+    let path = format!("/operations/{}", operation["id"].as_str().unwrap());
+    stack.client.until(&path, |o| o["stages"][0]["tasks"][0]["attempts"][0]["status"] == "claimed").await;
+    cancel(&stack, &operation).await;
+    // The worker was acting: it goes on to its end, and what it reports is put on record.
+    stack.until_audited("h1", "result.ignored").await;
+    assert_eq!(stack.client.host("h1").await["fencing_state"], "UNFENCED");
+    assert_eq!(stack.client.gates("h1").await["evacuate"]["allowed"], false);
+    stack.stop().await;
+}
+
+async fn cancelled_after_the_proof_the_host_stays_fenced(ground: Ground) {
+    let stack = Stack::start(ground).await;
+    let stages = json!([
+        { "tasks": [{ "kind": "power.off", "levels": [{ "level": 1, "methods": ["power"] }] }] },
+        { "delay_s": 600, "tasks": [{ "kind": "storage.fence", "levels": [{ "level": 1, "methods": ["storage"] }] }] },
+    ]);
+    stack.plan(stages).await;
+    stack.hang("h1").await;
+    let operation = stack.client.fence("h1").await;
+    stack.client.until_fenced("h1").await;
+    assert_eq!(cancel(&stack, &operation).await["status"], "cancelled");
+    assert_eq!(stack.client.host("h1").await["fencing_state"], "FENCED");
+    assert_eq!(stack.client.gates("h1").await["evacuate"]["allowed"], true);
+    stack.stop().await;
+}
+
+async fn an_operation_that_is_over_cannot_be_cancelled(ground: Ground) {
+    let stack = Stack::start(ground).await;
+    stack.plan(power_plan()).await;
+    stack.hang("h1").await;
+    let operation = stack.client.fence("h1").await;
+    stack.client.until_settled(&operation).await;
+    let path = format!("/operations/{}/cancel", operation["id"].as_str().unwrap());
+    let answer = stack.client.post(&path, json!({ "reason": "too late" })).await;
+    assert_eq!((answer.status, answer.code()), (409, "fencing.operation.over"));
+    stack.stop().await;
+}

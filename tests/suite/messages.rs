@@ -1,0 +1,141 @@
+//! Messages that are forged, late, doubled or out of order.
+
+use std::time::Duration;
+
+use ringfence_bus::{Audience, ClaimReply, ClaimRequest, Key, Keys, Queue, TaskMessage};
+use ringfence_core::{Claim, Generation, Observation, ObservedState, Outcome, Resource, TaskResult};
+use ringfence_tests::{Ground, Site, Stack, StackOptions, keys, power_plan};
+use serde_json::json;
+use uuid::Uuid;
+
+crate::on_both_grounds!(
+    a_forged_result_is_never_believed,
+    a_result_of_an_older_generation_changes_nothing,
+    a_result_that_arrives_twice_counts_once,
+    a_task_that_arrives_twice_is_done_once,
+    a_result_that_overtakes_its_claim_changes_nothing,
+);
+
+/// A stack without workers, whose host is being fenced, and the task as a worker gets it.
+async fn dispatched(ground: Ground) -> (Stack, TaskMessage) {
+    let site = Site::new(ground).await;
+    let stack = Stack::start_with(site, StackOptions { workers: 0, ..StackOptions::default() }).await;
+    stack.plan(power_plan()).await;
+    let bus = stack.site.bus("worker").await;
+    let queue = Queue::Tasks { resource: Resource::Power, zone: "default".to_owned() };
+    let mut tasks = bus.consume(&queue, 1).await.unwrap();
+    stack.hang("h1").await;
+    stack.client.fence("h1").await;
+    let delivery = tasks.recv().await.unwrap();
+    let task = keys().open(&Audience::Queue(queue), &delivery.message).unwrap();
+    delivery.settle.ack().await.unwrap();
+    (stack, task)
+}
+
+fn claim_of(task: &TaskMessage) -> Claim {
+    Claim {
+        host_id: task.host_id,
+        attempt: task.attempt,
+        generation: task.generation,
+        kind: task.kind,
+        worker: "by-hand".to_owned(),
+        claim_id: Uuid::new_v4(),
+    }
+}
+
+fn confirmed(claim: &Claim) -> TaskResult {
+    let observation =
+        Observation { state: ObservedState::Off, detail: "off".to_owned(), observed_at: chrono::DateTime::UNIX_EPOCH };
+    TaskResult { claim: claim.clone(), outcome: Outcome::Confirmed, observation: Some(observation), detail: String::new() }
+}
+
+async fn ask(stack: &Stack, claim: &Claim) -> ClaimReply {
+    let bus = stack.site.bus("worker").await;
+    let id = Uuid::new_v4();
+    let question = keys().seal(id, &Audience::Queue(Queue::Claims), &ClaimRequest::Claim(claim.clone())).unwrap();
+    let answer = bus.request(&Queue::Claims, &question, Duration::from_secs(10)).await.unwrap();
+    keys().open(&Audience::Reply(id), &answer).unwrap()
+}
+
+async fn report(stack: &Stack, keys: &Keys, result: &TaskResult) {
+    let bus = stack.site.bus("worker").await;
+    let message = keys.seal(Uuid::new_v4(), &Audience::Queue(Queue::Results), result).unwrap();
+    bus.publish(&Queue::Results, &message).await.unwrap();
+}
+
+async fn a_forged_result_is_never_believed(ground: Ground) {
+    let (stack, task) = dispatched(ground).await;
+    let claim = claim_of(&task);
+    assert!(matches!(ask(&stack, &claim).await, ClaimReply::Granted { .. }));
+    let forger = Keys::new(vec![Key::new("test", vec![8; 32]).unwrap()]).unwrap();
+    report(&stack, &forger, &confirmed(&claim)).await;
+    // The right one behind it is taken: by then the forged one has been dealt with.
+    let mut honest = confirmed(&claim);
+    honest.outcome = Outcome::Unknown;
+    honest.observation = None;
+    report(&stack, &keys(), &honest).await;
+    let operations = stack.client.until("/operations?host=h1", |list| {
+        list["operations"][0]["stages"][0]["tasks"][0]["attempts"][0]["outcome"] == "unknown"
+    });
+    operations.await;
+    assert_eq!(stack.client.host("h1").await["fencing_state"], "UNFENCED");
+    stack.stop().await;
+}
+
+async fn a_result_of_an_older_generation_changes_nothing(ground: Ground) {
+    let (stack, task) = dispatched(ground).await;
+    let old = claim_of(&task);
+    assert!(matches!(ask(&stack, &old).await, ClaimReply::Granted { .. }));
+    let operation = task.attempt.operation_id;
+    stack.client.post(&format!("/operations/{operation}/cancel"), json!({ "reason": "test" })).await.ok(200);
+    let new = stack.client.fence("h1").await;
+    assert_eq!(new["generation"], 2);
+    report(&stack, &keys(), &confirmed(&old)).await;
+    stack.until_audited("h1", "result.ignored").await;
+    // Passed off as one of the new generation it names an attempt that is not there.
+    let mut disguised = confirmed(&old);
+    disguised.claim.generation = Generation(2);
+    report(&stack, &keys(), &disguised).await;
+    stack.until_audited_times("h1", "result.ignored", 2).await;
+    assert_eq!(stack.client.host("h1").await["fencing_state"], "UNFENCED");
+    stack.stop().await;
+}
+
+async fn a_result_that_arrives_twice_counts_once(ground: Ground) {
+    let (stack, task) = dispatched(ground).await;
+    let claim = claim_of(&task);
+    assert!(matches!(ask(&stack, &claim).await, ClaimReply::Granted { .. }));
+    for _ in 0..3 {
+        report(&stack, &keys(), &confirmed(&claim)).await;
+    }
+    stack.client.until_fenced("h1").await;
+    stack.until_audited_times("h1", "result.ignored", 2).await;
+    let types = stack.client.event_types("h1").await;
+    assert_eq!(types.iter().filter(|kind| *kind == "host.fenced").count(), 1);
+    stack.stop().await;
+}
+
+async fn a_task_that_arrives_twice_is_done_once(ground: Ground) {
+    let (stack, task) = dispatched(ground).await;
+    let first = claim_of(&task);
+    let second = claim_of(&task);
+    assert!(matches!(ask(&stack, &first).await, ClaimReply::Granted { .. }));
+    assert!(matches!(ask(&stack, &second).await, ClaimReply::Refused { .. }));
+    // The same claim again is the same claim: its first answer may have been lost.
+    assert!(matches!(ask(&stack, &first).await, ClaimReply::Granted { .. }));
+    report(&stack, &keys(), &confirmed(&second)).await;
+    stack.until_audited("h1", "result.ignored").await;
+    assert_eq!(stack.client.host("h1").await["fencing_state"], "UNFENCED");
+    report(&stack, &keys(), &confirmed(&first)).await;
+    stack.client.until_fenced("h1").await;
+    stack.stop().await;
+}
+
+async fn a_result_that_overtakes_its_claim_changes_nothing(ground: Ground) {
+    let (stack, task) = dispatched(ground).await;
+    let claim = claim_of(&task);
+    report(&stack, &keys(), &confirmed(&claim)).await;
+    stack.until_audited("h1", "result.ignored").await;
+    assert_eq!(stack.client.host("h1").await["fencing_state"], "UNFENCED");
+    stack.stop().await;
+}

@@ -1,0 +1,132 @@
+//! Taking a host back.
+
+use ringfence_simulators::Condition;
+use ringfence_tests::{Ground, Stack, power_plan};
+use serde_json::{Value, json};
+
+crate::on_both_grounds!(
+    after_a_fence_by_power_the_host_comes_back,
+    after_a_fence_by_storage_and_network_a_newer_boot_is_needed,
+    a_new_fence_overtakes_a_rejoin,
+    an_unfenced_host_is_taken_back_already,
+    a_returning_host_is_taken_back_by_itself_where_the_segment_says_so,
+);
+
+async fn rejoin(stack: &Stack) -> Value {
+    stack.client.post("/hosts/h1/rejoin", json!({ "reason": "checked" })).await.ok(202)
+}
+
+/// Reports what a monitor sees until the operation is settled.
+async fn watch(stack: &Stack, operation: &Value) -> Value {
+    let path = format!("/operations/{}", operation["id"].as_str().unwrap());
+    for _ in 0..400 {
+        stack.observe().await;
+        let now = stack.client.get(&path).await.ok(200);
+        if now["status"] != "running" {
+            return now;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    panic!("the operation never settled");
+}
+
+async fn after_a_fence_by_power_the_host_comes_back(ground: Ground) {
+    let stack = Stack::start(ground).await;
+    stack.plan(power_plan()).await;
+    stack.hang("h1").await;
+    let fence = stack.client.fence("h1").await;
+    stack.client.until_settled(&fence).await;
+    let operation = rejoin(&stack).await;
+    assert_eq!(operation["kind"], "rejoin");
+    assert_eq!(operation["generation"], 2);
+    // From now on the old proofs are no longer good for an evacuation.
+    assert_eq!(stack.client.gates("h1").await["evacuate"]["allowed"], false);
+    stack.simulators.set_condition("h1", Condition::Running).unwrap();
+    let operation = watch(&stack, &operation).await;
+    assert_eq!(operation["status"], "succeeded", "{operation}");
+    let host = stack.client.host("h1").await;
+    assert_eq!(host["fencing_state"], "UNFENCED");
+    assert_eq!(host["standing"], json!([]));
+    assert_eq!(stack.client.gates("h1").await["schedule"]["allowed"], true);
+    let kinds: Vec<_> = operation["stages"].as_array().unwrap().iter().flat_map(|s| s["tasks"].as_array().unwrap().clone()).collect();
+    let told: Vec<_> = kinds.iter().map(|t| (t["kind"].as_str().unwrap(), t["status"].as_str().unwrap())).collect();
+    let expected = [
+        ("power.on", "confirmed"),
+        ("workloads.clean-up", "skipped"),
+        ("storage.unfence", "skipped"),
+        ("network.unfence", "skipped"),
+        ("workloads.start", "skipped"),
+    ];
+    assert_eq!(told, expected);
+    stack.stop().await;
+}
+
+async fn after_a_fence_by_storage_and_network_a_newer_boot_is_needed(ground: Ground) {
+    let stack = Stack::start(ground).await;
+    let stages = json!([{ "tasks": [
+        { "kind": "storage.fence", "levels": [{ "level": 1, "methods": ["storage"] }] },
+        { "kind": "network.fence", "levels": [{ "level": 1, "methods": ["network"] }] },
+    ]}]);
+    stack.plan(stages).await;
+    stack.client.seen_with_boot("h1", "UP", Some("boot-1")).await.ok(200);
+    stack.hang("h1").await;
+    let fence = stack.client.fence("h1").await;
+    stack.client.until_settled(&fence).await;
+    let operation = rejoin(&stack).await;
+    let path = format!("/operations/{}", operation["id"].as_str().unwrap());
+    // The same boot: what it had not yet written when it was cut off could still be written.
+    stack.client.seen_with_boot("h1", "UP", Some("boot-1")).await.ok(200);
+    stack.client.until(&path, |o| o["detail"].as_str().unwrap().contains("boot")).await;
+    assert_eq!(stack.client.host("h1").await["fencing_state"], "FENCED");
+    stack.client.seen_with_boot("h1", "UP", Some("boot-2")).await.ok(200);
+    let operation = stack.client.until_settled(&operation).await;
+    assert_eq!(operation["status"], "succeeded", "{operation}");
+    assert_eq!(stack.client.host("h1").await["fencing_state"], "UNFENCED");
+    assert!(stack.client.host("h1").await["standing"].as_array().unwrap().is_empty());
+    stack.stop().await;
+}
+
+async fn a_new_fence_overtakes_a_rejoin(ground: Ground) {
+    let stack = Stack::start(ground).await;
+    stack.plan(power_plan()).await;
+    stack.hang("h1").await;
+    let fence = stack.client.fence("h1").await;
+    stack.client.until_settled(&fence).await;
+    let first = rejoin(&stack).await;
+    // It never comes up: the power is on again, and nobody knows what it does.
+    let path = format!("/operations/{}", first["id"].as_str().unwrap());
+    stack.client.until(&path, |o| o["stages"][0]["tasks"][0]["status"] == "confirmed").await;
+    let second = stack.client.fence("h1").await;
+    assert_eq!(second["generation"], 3);
+    let second = stack.client.until_settled(&second).await;
+    assert_eq!(second["status"], "succeeded", "{second}");
+    let first = stack.client.get(&path).await.ok(200);
+    assert_eq!(first["status"], "cancelled");
+    assert!(first["detail"].as_str().unwrap().contains("superseded"));
+    let host = stack.client.host("h1").await;
+    assert_eq!(host["fencing_state"], "FENCED");
+    assert_eq!(stack.client.gates("h1").await["evacuate"]["allowed"], true);
+    stack.judge("h1").await;
+    stack.stop().await;
+}
+
+async fn an_unfenced_host_is_taken_back_already(ground: Ground) {
+    let stack = Stack::start(ground).await;
+    let host = stack.client.post("/hosts/h1/rejoin", json!({ "reason": "checked" })).await.ok(200);
+    assert_eq!(host["fencing_state"], "UNFENCED");
+    assert_eq!(host["generation"], 0);
+    stack.stop().await;
+}
+
+async fn a_returning_host_is_taken_back_by_itself_where_the_segment_says_so(ground: Ground) {
+    let stack = Stack::start(ground).await;
+    stack.plan(power_plan()).await;
+    let segment = json!({ "name": "default", "policy": { "auto_rejoin": true } });
+    stack.client.put("/segments/default", segment).await.ok(200);
+    stack.hang("h1").await;
+    let fence = stack.client.fence("h1").await;
+    stack.client.until_settled(&fence).await;
+    stack.client.seen("h1", "UP").await.ok(200);
+    stack.client.until("/hosts/h1", |host| host["fencing_state"] == "UNFENCED").await;
+    stack.stop().await;
+}

@@ -1,0 +1,90 @@
+//! Time: the self-fencing timeout, restarts, and a clock that is moved.
+
+use chrono::TimeDelta;
+use ringfence_core::Resource;
+use ringfence_engine::ClockSource;
+use ringfence_simulators::{Fault, FaultKind};
+use ringfence_tests::{Ground, Site, Stack, StackOptions, power_plan};
+use serde_json::json;
+
+crate::on_both_grounds!(
+    the_self_fencing_timeout_fences_an_unreachable_host,
+    the_self_fencing_timeout_does_not_run_while_nobody_knows,
+    a_fence_starts_again_by_itself_where_the_segment_says_so,
+    a_clock_that_is_moved_by_a_day_strands_no_operation,
+);
+
+async fn with_policy(ground: Ground, policy: serde_json::Value) -> Stack {
+    let stack = Stack::start(ground).await;
+    stack.plan(power_plan()).await;
+    stack.client.put("/segments/default", json!({ "name": "default", "policy": policy })).await.ok(200);
+    stack.simulators.set_fault("h1", Resource::Power, Some(Fault::forever(FaultKind::Refuse))).unwrap();
+    stack
+}
+
+async fn the_self_fencing_timeout_fences_an_unreachable_host(ground: Ground) {
+    let stack = with_policy(ground, json!({ "self_fencing_timeout_s": 2 })).await;
+    stack.hang("h1").await;
+    let operation = stack.client.fence("h1").await;
+    let host = stack.client.until_fenced("h1").await;
+    assert_eq!(host["proofs"][0]["kind"], "self-fencing");
+    let operation = stack.client.until_settled(&operation).await;
+    assert_eq!(operation["status"], "succeeded");
+    let seen = chrono::DateTime::parse_from_rfc3339(operation["created_at"].as_str().unwrap()).unwrap();
+    let fenced = chrono::DateTime::parse_from_rfc3339(host["fenced_at"].as_str().unwrap()).unwrap();
+    assert!(fenced - seen > TimeDelta::milliseconds(1_500), "{operation}");
+    stack.stop().await;
+}
+
+async fn the_self_fencing_timeout_does_not_run_while_nobody_knows(ground: Ground) {
+    let stack = with_policy(ground, json!({ "self_fencing_timeout_s": 1 })).await;
+    let operation = stack.client.fence("h1").await;
+    let operation = stack.client.until_settled(&operation).await;
+    assert_eq!(operation["status"], "needs_operator");
+    tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+    assert_eq!(stack.client.host("h1").await["fencing_state"], "UNFENCED");
+    // Once it is known to be unreachable, the timeout runs from there and ends the wait for an operator.
+    stack.client.seen("h1", "UNREACHABLE").await.ok(200);
+    stack.client.until_fenced("h1").await;
+    stack.stop().await;
+}
+
+async fn a_fence_starts_again_by_itself_where_the_segment_says_so(ground: Ground) {
+    let stack = with_policy(ground, json!({ "restarts": 3, "restart_delay_s": 1 })).await;
+    stack.hang("h1").await;
+    let operation = stack.client.fence("h1").await;
+    stack.client.until_settled(&operation).await;
+    stack.simulators.set_fault("h1", Resource::Power, None).unwrap();
+    stack.client.until_fenced("h1").await;
+    let types = stack.client.event_types("h1").await;
+    assert!(types.contains(&"operation.restarted".to_owned()), "{types:?}");
+    stack.stop().await;
+}
+
+async fn a_clock_that_is_moved_by_a_day_strands_no_operation(ground: Ground) {
+    let site = Site::new(ground).await;
+    let start = "2026-01-01T00:00:00Z".parse().unwrap();
+    let options = StackOptions { workers: 0, clock: ClockSource::Manual(start), ..StackOptions::default() };
+    let mut stack = Stack::start_with(site, options).await;
+    stack.plan(power_plan()).await;
+    let operation = stack.client.fence("h1").await;
+    // A day later the attempt's time has long passed; it is given up as unknown, and never taken for a success.
+    for (engine, _) in &stack.engines {
+        engine.clock().advance(TimeDelta::days(1));
+    }
+    stack.api.clock().advance(TimeDelta::days(1));
+    let settled = stack.client.until_settled(&operation).await;
+    assert_eq!(settled["status"], "needs_operator");
+    assert_eq!(settled["stages"][0]["tasks"][0]["attempts"][0]["outcome"], "unknown");
+    assert_eq!(stack.client.host("h1").await["fencing_state"], "UNFENCED");
+    // And a day back: for one host, time does not run backwards.
+    for (engine, _) in &stack.engines {
+        engine.clock().advance(TimeDelta::days(-1));
+    }
+    stack.api.clock().advance(TimeDelta::days(-1));
+    stack.add_worker().await;
+    let retry = format!("/operations/{}/retry", operation["id"].as_str().unwrap());
+    stack.client.post(&retry, json!({ "reason": "the clock is right again" })).await.ok(200);
+    stack.client.until_fenced("h1").await;
+    stack.stop().await;
+}
