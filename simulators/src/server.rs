@@ -92,6 +92,14 @@ impl Handle {
         self.world().observe()
     }
 
+    /// For a monitor that runs beside whoever holds the handle; it does not keep the server running.
+    #[must_use]
+    pub fn observer(&self) -> Observer {
+        Observer {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+
     /// Whether the host can still write now: see [`World::may_write`].
     #[must_use]
     pub fn may_write(&self, host: &str) -> bool {
@@ -137,6 +145,20 @@ impl Drop for Handle {
     fn drop(&mut self) {
         // The command is sent at once; only its end would have to be awaited.
         drop(self.server.stop(false));
+    }
+}
+
+/// Sees what a monitor sees.
+#[derive(Clone)]
+pub struct Observer {
+    shared: Arc<Shared>,
+}
+
+impl Observer {
+    /// What a monitor sees of every host now.
+    #[must_use]
+    pub fn observe(&self) -> Vec<SeenHost> {
+        self.shared.now().observe()
     }
 }
 

@@ -110,6 +110,7 @@ async fn the_truth_about_every_host_can_be_read() {
     );
 
     let host = lab.get("/hosts").await.1["hosts"][0].clone();
+    assert_eq!(lab.handle.observer().observe(), lab.handle.observe());
 
     assert_eq!(host["name"], "a");
     assert_eq!(host["condition"], "hung");
