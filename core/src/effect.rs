@@ -77,7 +77,7 @@ pub struct Decision {
     pub superseded: Option<Operation>,
     /// What goes with it, in order.
     pub effects: Vec<Effect>,
-    /// When time alone will change something: the host has to be ticked then, and not before.
+    /// When time alone may change something: the host has to be ticked then, and a tick before that changes nothing.
     pub wake_at: Option<Timestamp>,
     /// What the one who asked is told.
     pub answer: Answer,

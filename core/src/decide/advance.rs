@@ -43,6 +43,7 @@ pub(super) fn advance(step: &mut Step) {
         rejoin::by_itself(step, OperationId(Uuid::new_v5(&host.id.0, name.as_bytes())));
         run(step);
     }
+    progress::watch(step);
 }
 
 fn run(step: &mut Step) {

@@ -32,7 +32,7 @@ pub(super) fn claim(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
 /// The device is busy with another command: the attempt may wait longer for its claim.
 pub(super) fn device_busy(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
     let (_, attempt) = find(step, claim)?;
-    let limit = after_s(attempt.started_at.min(step.now), DEVICE_WAIT_S);
+    let limit = after_s(attempt.started_at, DEVICE_WAIT_S);
     let longer = after_s(step.now, CLAIM_WINDOW_S).min(limit);
     match &mut attempt_mut(step, claim)?.state {
         AttemptStatus::Dispatched { claim_by } => {
@@ -178,7 +178,7 @@ fn take(task: &mut Task, claim: &Claim, now: Timestamp) -> Option<(u64, FrozenMe
     let level = task.levels.get(attempt.level)?;
     let method = level.iter().find(|m| m.id == attempt.method_id)?.clone();
     // Waiting for a worker or a free device is not the time of this method.
-    let waited = now - attempt.started_at.min(now);
+    let waited = now - attempt.started_at;
     let began_at = (task.level_started_at.unwrap_or(now) + waited).min(now);
     task.level_started_at = Some(began_at);
     let longest_ms = (u64::from(method.times.attempt_timeout_s) * 1_000).clamp(1_000, MAX_BUDGET_MS);

@@ -31,6 +31,7 @@ pub(super) fn pull_back(step: &mut Step) {
     for task in operation.tasks_mut() {
         task.level_started_at = task.level_started_at.map(|at| at.min(now));
         for attempt in &mut task.attempts {
+            attempt.started_at = attempt.started_at.min(now);
             match &mut attempt.state {
                 AttemptStatus::Dispatched { claim_by } => {
                     *claim_by = (*claim_by).min(after_s(now, CLAIM_WINDOW_S));
@@ -42,7 +43,9 @@ pub(super) fn pull_back(step: &mut Step) {
                     *deadline = (*deadline).min(last_deadline);
                     *lease_until = (*lease_until).min(after_ms(now, LEASE_MS)).min(*deadline);
                 }
-                AttemptStatus::Ended { .. } | AttemptStatus::Cancelled { .. } => {}
+                AttemptStatus::Ended { ended_at, .. } | AttemptStatus::Cancelled { ended_at } => {
+                    *ended_at = (*ended_at).min(now);
+                }
             }
         }
     }

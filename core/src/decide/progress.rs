@@ -26,10 +26,9 @@ pub(super) fn expire(step: &mut Step) {
     let Some(operation) = step.state.operation.as_mut().filter(|o| o.status.is_live()) else {
         return;
     };
-    let mut wake = Vec::new();
     let mut lost = false;
     for task in operation.tasks_mut() {
-        if let Some(due) = expire_attempts(task, now, &mut wake) {
+        if let Some(due) = expire_attempts(task, now) {
             excuse(task, due, now);
             lost = true;
         }
@@ -37,28 +36,41 @@ pub(super) fn expire(step: &mut Step) {
     if lost {
         operation.updated_at = now;
     }
-    wake.into_iter().for_each(|at| step.wake(at));
+}
+
+/// When the first open attempt will be overdue.
+pub(super) fn watch(step: &mut Step) {
+    let open = |attempt: &Attempt| overdue_at(attempt).map(|(at, _)| at);
+    if let Some(at) = step
+        .live()
+        .and_then(|live| live.attempts().filter_map(open).min())
+    {
+        step.wake(at);
+    }
+}
+
+/// When an open attempt is over, and why.
+fn overdue_at(attempt: &Attempt) -> Option<(Timestamp, &'static str)> {
+    match attempt.state {
+        AttemptStatus::Dispatched { claim_by } => Some((claim_by, "no worker claimed it in time")),
+        AttemptStatus::Claimed {
+            lease_until,
+            deadline,
+        } => Some((
+            lease_until.min(deadline),
+            "its worker fell silent; the lease ran out",
+        )),
+        AttemptStatus::Ended { .. } | AttemptStatus::Cancelled { .. } => None,
+    }
 }
 
 /// Gives the latest moment at which one of those that are over was due.
-fn expire_attempts(task: &mut Task, now: Timestamp, wake: &mut Vec<Timestamp>) -> Option<Timestamp> {
+fn expire_attempts(task: &mut Task, now: Timestamp) -> Option<Timestamp> {
     let mut latest = None;
     for attempt in &mut task.attempts {
-        let (due, why) = match attempt.state {
-            AttemptStatus::Dispatched { claim_by } => (claim_by, "no worker claimed it in time"),
-            AttemptStatus::Claimed {
-                lease_until,
-                deadline,
-            } => (
-                lease_until.min(deadline),
-                "its worker fell silent; the lease ran out",
-            ),
-            AttemptStatus::Ended { .. } | AttemptStatus::Cancelled { .. } => continue,
-        };
-        if due > now {
-            wake.push(due);
+        let Some((due, why)) = overdue_at(attempt).filter(|(due, _)| *due <= now) else {
             continue;
-        }
+        };
         attempt.state = AttemptStatus::Ended {
             outcome: Outcome::Unknown,
             ended_at: now,
@@ -183,7 +195,7 @@ fn standing(task: &Task, method: &FrozenMethod, level_started_at: Timestamp, now
     let (outcome, ended_at) = match last.state {
         AttemptStatus::Dispatched { .. } | AttemptStatus::Claimed { .. } => return Method::Open,
         AttemptStatus::Cancelled { .. } => return Method::Due(now),
-        AttemptStatus::Ended { outcome, ended_at } => (outcome, ended_at.min(now)),
+        AttemptStatus::Ended { outcome, ended_at } => (outcome, ended_at),
     };
     let times = &method.times;
     match outcome {
@@ -226,7 +238,6 @@ fn dispatch(step: &mut Step, operation: &mut Operation, task: &mut Task, method:
         observation: None,
         detail: None,
     });
-    step.wake(claim_by);
     let host: &Host = &step.state.host;
     let dispatch = Dispatch {
         host_id: host.id,

@@ -171,7 +171,10 @@ fn is_witnessed(step: &Step, due: Timestamp) -> bool {
         .host
         .failure_observed_at
         .is_some_and(|observed_at| observed_at >= due);
-    let was_there = step.live().is_some_and(|live| live.created_at <= due);
+    // One that began in the future began before the clock was moved back.
+    let was_there = step
+        .live()
+        .is_some_and(|live| live.created_at <= due || live.created_at > step.now);
     was_seen || (was_there && step.now <= after_s(due, WATCH_SLACK_S))
 }
 

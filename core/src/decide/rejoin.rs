@@ -42,6 +42,9 @@ pub(super) fn rejoin(
     }
     let operation = new_operation(step, operation_id, reason, &actor.name, boot_confirmed);
     step.begin(operation);
+    // Whoever takes a host back may have plugged it in by hand just now.
+    let now = step.now;
+    step.state.host.given_back(now);
     Ok(Answer::Started(operation_id))
 }
 

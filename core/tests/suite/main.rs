@@ -1,6 +1,16 @@
 //! The rules, as stories on simulated time and as properties over arbitrary histories.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod config;
+mod gates;
 mod plans;
+mod properties;
 mod scenarios;
 mod site;
 mod world;

@@ -31,6 +31,8 @@ pub struct Site {
     feeds: BTreeMap<String, bool>,
     paths: Vec<Path>,
     watchdog_s: Option<u32>,
+    /// Somebody has not pulled the plugs.
+    pub plugged: bool,
     powered_since: Option<Timestamp>,
     alone_since: Option<Timestamp>,
     /// The workloads are running (and write, where storage is connected).
@@ -57,6 +59,7 @@ impl Site {
             feeds: names.map(|name| (name.clone(), true)).collect(),
             paths,
             watchdog_s,
+            plugged: true,
             powered_since: Some(now),
             alone_since: None,
             running: true,
@@ -95,24 +98,13 @@ impl Site {
         }
     }
 
-    /// Somebody pulls every plug of the host.
-    pub fn pull_the_plugs(&mut self) {
-        self.set_power(false);
-    }
-
-    /// The power supply comes back by itself.
+    /// Every feed is switched on by somebody else.
     pub fn restore_power(&mut self) {
-        self.set_power(true);
-    }
-
-    fn set_power(&mut self, on: bool) {
         let paths = self.paths.iter().filter(|path| path.resource == Resource::Power);
         for name in paths.flat_map(|path| path.levels.iter().flatten()) {
-            self.feeds.insert(name.clone(), on);
+            self.feeds.insert(name.clone(), true);
         }
-        if !on {
-            self.running = false;
-        }
+        self.plugged = true;
     }
 
     pub fn set_contact(&mut self, contact: bool, now: Timestamp) {
@@ -124,7 +116,7 @@ impl Site {
     }
 
     pub fn is_powered(&self) -> bool {
-        !self.is_cut(Resource::Power)
+        self.plugged && !self.is_cut(Resource::Power)
     }
 
     /// Every path of the resource has a level that lets nothing through.

@@ -14,7 +14,7 @@ fn when_everything_failed_a_person_has_the_last_word() {
     world.work(0);
     world.take_log();
     world.pass(600_000);
-    world.site.pull_the_plugs();
+    world.site.plugged = false;
     assert_eq!(world.confirm(1, person("anna"), false), Ok(Answer::Done));
     expect(
         &mut world,

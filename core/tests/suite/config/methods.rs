@@ -1,0 +1,287 @@
+use std::collections::BTreeMap;
+
+use ringfence_core::*;
+use uuid::Uuid;
+
+use super::expect_fault;
+use crate::plans::start;
+
+pub fn method(name: &str, driver: Driver, resource: Resource, parameters: &[(&str, &str)]) -> Method {
+    let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+    let password = SecretReference::parse("env:PASSWORD").unwrap();
+    let secrets = match driver {
+        Driver::Redfish | Driver::Ipmi => BTreeMap::from([("password".to_owned(), password)]),
+        Driver::FenceAgent | Driver::Simulated => BTreeMap::new(),
+    };
+    Method {
+        id: MethodId(Uuid::new_v5(&Uuid::nil(), name.as_bytes())),
+        name: name.to_owned(),
+        resource,
+        driver,
+        parameters: parameters.iter().map(owned).collect(),
+        secrets,
+        zone: None,
+        times: MethodTimes::default(),
+        revision: 1,
+        created_at: start(),
+        updated_at: start(),
+    }
+}
+
+fn ipmi() -> Method {
+    method(
+        "bmc",
+        Driver::Ipmi,
+        Resource::Power,
+        &[("address", "10.0.0.1"), ("username", "root")],
+    )
+}
+
+fn redfish() -> Method {
+    let parameters = [
+        ("address", "https://bmc.example"),
+        ("system", "/redfish/v1/Systems/1"),
+        ("username", "root"),
+    ];
+    method("bmc", Driver::Redfish, Resource::Power, &parameters)
+}
+
+fn agent() -> Method {
+    method(
+        "pdu",
+        Driver::FenceAgent,
+        Resource::Power,
+        &[("agent", "fence_apc"), ("ip", "10.0.0.2")],
+    )
+}
+
+fn with(mut method: Method, key: &str, value: &str) -> Method {
+    method.parameters.insert(key.to_owned(), value.to_owned());
+    method
+}
+
+#[test]
+fn methods_that_are_right_are_taken() {
+    let simulated = method("sim", Driver::Simulated, Resource::Network, &[("device", "a")]);
+    for method in [ipmi(), redfish(), agent(), simulated] {
+        assert_eq!(validate_method(&method), Ok(()), "{}", method.driver);
+    }
+}
+
+#[test]
+fn a_parameter_that_does_not_exist_is_named_with_those_that_do() {
+    let method = with(ipmi(), "adress", "10.0.0.1");
+    expect_fault(
+        validate_method(&method),
+        "parameters.adress",
+        &["unknown", "address", "username"],
+    );
+}
+
+#[test]
+fn a_parameter_that_is_missing_is_named() {
+    let mut method = redfish();
+    method.parameters.remove("system");
+    expect_fault(validate_method(&method), "parameters.system", &["missing"]);
+    let empty = with(redfish(), "system", "");
+    assert!(validate_method(&empty).is_err());
+}
+
+#[test]
+fn a_line_break_never_reaches_an_agent() {
+    for bad in ["10.0.0.1\naction=on", "a\r", "a\0b", "a\u{85}b"] {
+        let method = with(agent(), "ip", bad);
+        expect_fault(validate_method(&method), "parameters.ip", &["control character"]);
+    }
+    let mut method = agent();
+    let password = SecretReference::parse("env:PASSWORD").unwrap();
+    method.secrets.insert("password\naction".to_owned(), password);
+    assert!(validate_method(&method).is_err());
+    let method = with(agent(), "ip\naction", "on");
+    assert!(validate_method(&method).is_err());
+}
+
+#[test]
+fn a_secret_in_plain_text_is_refused_and_not_repeated() {
+    for name in [
+        "password",
+        "passwd",
+        "PASSWORD",
+        "snmp_community",
+        "api_token",
+        "passphrase",
+        "private_key",
+    ] {
+        let method = with(agent(), name, "hunter2");
+        let result = validate_method(&method);
+        let text = result.clone().unwrap_err().to_string();
+        assert!(!text.contains("hunter2"), "{text}");
+        expect_fault(
+            result,
+            &format!("parameters.{name}"),
+            &["env:NAME", "file:/absolute/path"],
+        );
+    }
+    let by_script = with(agent(), "password_script", "/usr/local/bin/get-password");
+    assert_eq!(validate_method(&by_script), Ok(()));
+}
+
+#[test]
+fn a_secret_that_the_driver_needs_is_asked_for() {
+    let mut method = ipmi();
+    method.secrets.clear();
+    expect_fault(
+        validate_method(&method),
+        "secrets.password",
+        &["missing", "env:NAME"],
+    );
+    let mut method = ipmi();
+    let other = SecretReference::parse("env:OTHER").unwrap();
+    method.secrets.insert("pin".to_owned(), other);
+    expect_fault(validate_method(&method), "secrets.pin", &["unknown", "password"]);
+}
+
+#[test]
+fn nobody_tells_an_agent_what_to_do_but_the_task() {
+    expect_fault(
+        validate_method(&with(agent(), "action", "reboot")),
+        "parameters.action",
+        &["task"],
+    );
+    expect_fault(
+        validate_method(&with(agent(), "method", "cycle")),
+        "parameters.method",
+        &["onoff"],
+    );
+    assert_eq!(validate_method(&with(agent(), "method", "onoff")), Ok(()));
+    let mut method = agent();
+    let smuggled = SecretReference::parse("env:ACTION").unwrap();
+    method.secrets.insert("action".to_owned(), smuggled);
+    expect_fault(validate_method(&method), "secrets.action", &["must not"]);
+}
+
+#[test]
+fn an_agent_is_a_name_and_not_a_path() {
+    for bad in ["/usr/sbin/fence_apc", "fence_", "fence_a b", "../fence_apc", "sh"] {
+        expect_fault(
+            validate_method(&with(agent(), "agent", bad)),
+            "parameters.agent",
+            &["fence_ipmilan"],
+        );
+    }
+}
+
+#[test]
+fn a_driver_acts_only_on_what_it_can() {
+    let mut method = ipmi();
+    method.resource = Resource::Storage;
+    expect_fault(validate_method(&method), "resource", &["storage", "power"]);
+}
+
+#[test]
+fn values_that_can_only_be_mistakes_are_refused() {
+    expect_fault(
+        validate_method(&with(redfish(), "address", "bmc.example")),
+        "parameters.address",
+        &["https://"],
+    );
+    expect_fault(
+        validate_method(&with(redfish(), "system", "1")),
+        "parameters.system",
+        &["/redfish/v1"],
+    );
+    expect_fault(
+        validate_method(&with(redfish(), "insecure", "yes")),
+        "parameters.insecure",
+        &["true or false"],
+    );
+    for port in ["0", "65536", "-1", "x"] {
+        expect_fault(
+            validate_method(&with(ipmi(), "port", port)),
+            "parameters.port",
+            &["1 to 65535"],
+        );
+    }
+    expect_fault(
+        validate_method(&with(ipmi(), "cipher", "0")),
+        "parameters.cipher",
+        &["3 or 17"],
+    );
+    expect_fault(
+        validate_method(&with(ipmi(), "privilege", "USER")),
+        "parameters.privilege",
+        &["OPERATOR"],
+    );
+}
+
+#[test]
+fn everything_has_a_bound() {
+    let mut many = agent();
+    for i in 0..70 {
+        many.parameters.insert(format!("p{i}"), String::new());
+    }
+    expect_fault(validate_method(&many), "parameters", &["at most 64"]);
+    expect_fault(
+        validate_method(&with(agent(), "ip", &"x".repeat(1025))),
+        "parameters.ip",
+        &["at most 1024"],
+    );
+    assert!(validate_method(&with(agent(), &"p".repeat(65), "x")).is_err());
+    let times = MethodTimes {
+        attempt_timeout_s: 301,
+        timeout_s: 901,
+        retries: 11,
+        pause_ms: 60_001,
+    };
+    let method = Method { times, ..agent() };
+    for field in ["attempt_timeout_s", "timeout_s", "retries", "pause_ms"] {
+        expect_fault(
+            validate_method(&method),
+            &format!("times.{field}"),
+            &["is allowed"],
+        );
+    }
+    let shorter = MethodTimes {
+        timeout_s: 10,
+        ..MethodTimes::default()
+    };
+    let method = Method {
+        times: shorter,
+        ..agent()
+    };
+    expect_fault(validate_method(&method), "times.timeout_s", &["20 to 900"]);
+}
+
+#[test]
+fn all_faults_are_told_at_once() {
+    let mut method = with(with(ipmi(), "port", "x"), "cipher", "1");
+    method.name = "no name".to_owned();
+    method.zone = Some("no zone".to_owned());
+    let problems = validate_method(&method).unwrap_err();
+    assert_eq!(problems.0.len(), 4, "{problems}");
+}
+
+#[test]
+fn the_same_device_has_the_same_key_whatever_the_method() {
+    let key = |method: &Method| device_key(method.driver, &method.parameters);
+    assert_eq!(key(&agent()).unwrap(), "fence_apc/10.0.0.2:");
+    assert_eq!(
+        key(&with(agent(), "plug", "7")),
+        key(&agent()),
+        "one PDU takes one command, whatever the plug"
+    );
+    assert_ne!(key(&with(agent(), "ipport", "161")), key(&agent()));
+    assert_eq!(key(&ipmi()).unwrap(), "ipmi/10.0.0.1:623");
+    assert_eq!(key(&with(ipmi(), "port", "623")), key(&ipmi()));
+    assert_eq!(
+        key(&with(redfish(), "address", "https://bmc.example/")),
+        key(&redfish())
+    );
+    let cloud = method(
+        "cloud",
+        Driver::FenceAgent,
+        Resource::Power,
+        &[("agent", "fence_aws")],
+    );
+    assert_eq!(key(&cloud), None);
+}

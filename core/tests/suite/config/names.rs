@@ -1,0 +1,130 @@
+use ringfence_core::*;
+
+#[test]
+fn names_are_what_a_path_and_a_log_line_can_hold() {
+    for name in ["a", "compute1", "Compute-1.rack_7.example", "9", &"x".repeat(255)] {
+        assert_eq!(validate_name("name", name), Ok(()), "{name}");
+    }
+    for name in ["", "-a", ".a", "a b", "a/b", "a\nb", "ä", &"x".repeat(256)] {
+        assert!(validate_name("name", name).is_err(), "{name:?}");
+    }
+}
+
+#[test]
+fn a_name_never_reads_as_a_uuid() {
+    for name in [
+        "67e55044-10b1-426f-9247-bb680e5fe0c8",
+        "67e5504410b1426f9247bb680e5fe0c8",
+    ] {
+        let problem = validate_name("name", name).unwrap_err();
+        assert!(problem.detail.contains("UUID"));
+    }
+}
+
+#[test]
+fn a_reason_is_a_line_of_text() {
+    assert_eq!(validate_reason("kernel panic, siehe Ticket №7"), Ok(()));
+    assert_eq!(validate_reason(&"ö".repeat(255)), Ok(()));
+    for reason in ["", "   ", "two\nlines", &"x".repeat(256)] {
+        assert!(validate_reason(reason).is_err(), "{reason:?}");
+    }
+}
+
+#[test]
+fn a_secret_is_a_reference_and_nothing_else() {
+    assert_eq!(
+        SecretReference::parse("env:BMC_PASSWORD"),
+        Ok(SecretReference::Env("BMC_PASSWORD".to_owned()))
+    );
+    assert_eq!(
+        SecretReference::parse("file:/run/secrets/bmc"),
+        Ok(SecretReference::File("/run/secrets/bmc".to_owned()))
+    );
+    for text in [
+        "",
+        "hunter2",
+        "env:",
+        "env:A B",
+        "env:A=B",
+        "file:",
+        "file:relative",
+        "file:/a\nb",
+        "ENV:A",
+        "vault:a",
+    ] {
+        assert!(SecretReference::parse(text).is_err(), "{text:?}");
+    }
+}
+
+#[test]
+fn a_secret_in_the_wrong_place_is_not_repeated() {
+    let help = SecretReference::parse("hunter2").unwrap_err();
+    assert!(!help.contains("hunter2"));
+    assert!(help.contains("env:NAME") && help.contains("file:/"));
+    let json = serde_json::from_str::<SecretReference>("\"hunter2\"").unwrap_err();
+    assert!(!json.to_string().contains("hunter2"), "{json}");
+}
+
+#[test]
+fn a_reference_survives_being_written_down() {
+    for text in ["env:A", "file:/a b"] {
+        let reference = SecretReference::parse(text).unwrap();
+        assert_eq!(reference.to_string(), text);
+        let json = serde_json::to_string(&reference).unwrap();
+        assert_eq!(serde_json::from_str::<SecretReference>(&json).unwrap(), reference);
+    }
+}
+
+#[test]
+fn a_policy_is_within_its_ranges() {
+    assert_eq!(validate_policy(&SegmentPolicy::default()), Ok(()));
+    let wrong = SegmentPolicy {
+        self_fencing_timeout_s: Some(0),
+        restarts: 101,
+        restart_delay_s: 0,
+        auto_rejoin: true,
+        rejoin_wait_s: 86_401,
+    };
+    let fields: Vec<_> = validate_policy(&wrong)
+        .unwrap_err()
+        .0
+        .into_iter()
+        .map(|p| p.field)
+        .collect();
+    assert_eq!(
+        fields,
+        [
+            "policy.self_fencing_timeout_s",
+            "policy.restarts",
+            "policy.restart_delay_s",
+            "policy.rejoin_wait_s"
+        ]
+    );
+}
+
+#[test]
+fn a_policy_with_an_unknown_field_is_refused() {
+    let error = serde_json::from_str::<SegmentPolicy>("{\"restart\":3}").unwrap_err();
+    assert!(error.to_string().contains("restarts"), "{error}");
+}
+
+#[test]
+fn words_are_the_same_both_ways() {
+    for kind in ProofKind::ALL {
+        assert_eq!(ProofKind::from_word(kind.as_str()), Some(kind));
+        assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
+    }
+    for kind in TaskKind::ALL {
+        assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
+    }
+    for driver in Driver::ALL {
+        assert_eq!(Driver::from_word(driver.as_str()), Some(*driver));
+        assert_eq!(serde_json::to_value(driver).unwrap(), driver.as_str());
+    }
+    for status in OperationStatus::ALL {
+        assert_eq!(serde_json::to_value(status).unwrap(), status.as_str());
+    }
+    for state in FailureState::ALL {
+        assert_eq!(serde_json::to_value(state).unwrap(), state.as_str());
+    }
+}

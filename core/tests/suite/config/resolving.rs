@@ -1,0 +1,80 @@
+use ringfence_core::*;
+
+use super::methods::method;
+use super::plans::{methods, plan, spec};
+use crate::plans::host;
+
+#[test]
+fn a_plan_is_frozen_with_its_levels_in_order() {
+    let plan = plan(vec![vec![spec(
+        TaskKind::PowerOff,
+        &[(9, &["pdu"]), (2, &["bmc"])],
+    )]]);
+    let frozen = resolve(&plan, &methods(), &host()).unwrap();
+    let levels: Vec<Vec<&str>> = frozen.stages[0].tasks[0]
+        .levels
+        .iter()
+        .map(|level| level.iter().map(|m| m.name.as_str()).collect())
+        .collect();
+    assert_eq!(levels, [["bmc"], ["pdu"]]);
+    assert_eq!(frozen.sufficient_sets, plan.sufficient_sets);
+}
+
+#[test]
+fn the_hosts_own_name_id_zone_and_values_are_filled_in() {
+    let parameters = [
+        ("agent", "fence_dummy"),
+        ("status_file", "/run/${host.zone}/${host.name}"),
+        ("plug", "1"),
+        ("random", "${host.id}"),
+    ];
+    let agent = method("dummy", Driver::FenceAgent, Resource::Power, &parameters);
+    let mut host = host();
+    let own = Parameters::from([("plug".to_owned(), "7".to_owned())]);
+    host.parameters.insert("dummy".to_owned(), own);
+    let frozen = FrozenMethod::new(&agent, &host).unwrap();
+    assert_eq!(frozen.parameters["status_file"], "/run/here/compute1");
+    assert_eq!(frozen.parameters["plug"], "7");
+    assert_eq!(frozen.parameters["random"], host.id.to_string());
+    assert_eq!(frozen.device.as_deref(), Some("fence_dummy//run/here/compute1:"));
+    assert_eq!(frozen.zone, "here");
+}
+
+#[test]
+fn a_method_with_a_zone_of_its_own_keeps_it() {
+    let mut bmc = methods()["bmc"].clone();
+    bmc.zone = Some("management".to_owned());
+    assert_eq!(FrozenMethod::new(&bmc, &host()).unwrap().zone, "management");
+}
+
+#[test]
+fn what_cannot_be_filled_in_is_said_with_what_can() {
+    for (value, words) in [("${host.nme}", "${host.name}"), ("${host.name", "without a")] {
+        let bad = method("sim", Driver::Simulated, Resource::Power, &[("device", value)]);
+        let problems = FrozenMethod::new(&bad, &host()).unwrap_err();
+        assert!(problems.to_string().contains(words), "{problems}");
+    }
+}
+
+#[test]
+fn a_method_that_was_deleted_is_a_problem_of_the_plan() {
+    let plan = plan(vec![vec![spec(TaskKind::PowerOff, &[(1, &["gone"])])]]);
+    let problems = resolve(&plan, &methods(), &host()).unwrap_err();
+    assert!(problems.to_string().contains("\"gone\""), "{problems}");
+}
+
+#[test]
+fn a_host_cannot_tell_an_agent_what_to_do() {
+    let agent = method(
+        "dummy",
+        Driver::FenceAgent,
+        Resource::Power,
+        &[("agent", "fence_dummy")],
+    );
+    for (key, value) in [("action", "on"), ("method", "cycle"), ("agent", "/bin/sh")] {
+        let mut host = host();
+        let own = Parameters::from([(key.to_owned(), value.to_owned())]);
+        host.parameters.insert("dummy".to_owned(), own);
+        assert!(FrozenMethod::new(&agent, &host).is_err(), "{key}={value}");
+    }
+}

@@ -1,0 +1,102 @@
+//! The gates, state by state.
+
+use chrono::TimeDelta;
+use ringfence_core::*;
+use uuid::Uuid;
+
+use crate::plans::{host, start};
+
+fn state(failure: FailureState, fencing: FencingState) -> HostState {
+    let mut host = host();
+    host.failure_state = failure;
+    host.fencing_state = fencing;
+    host.generation = Generation(3);
+    if fencing == FencingState::Fenced {
+        host.fenced_generation = Some(Generation(3));
+        host.fenced_at = Some(start());
+    }
+    HostState {
+        host,
+        operation: None,
+        policy: SegmentPolicy::default(),
+    }
+}
+
+fn in_flight(kind: TaskKind, generation: u32, seconds: i64) -> InFlight {
+    InFlight {
+        attempt: AttemptId {
+            operation_id: OperationId(Uuid::from_u128(u128::from(generation))),
+            number: 1,
+        },
+        generation: Generation(generation),
+        kind,
+        claim_id: None,
+        until: start() + TimeDelta::seconds(seconds),
+    }
+}
+
+#[test]
+fn each_gate_is_open_in_one_state_of_six() {
+    for failure in FailureState::ALL {
+        for fencing in FencingState::ALL {
+            let gates = gates(&state(*failure, *fencing), start());
+            let schedule = (*failure, *fencing) == (FailureState::Up, FencingState::Unfenced);
+            let evacuate = (*failure, *fencing) == (FailureState::Unreachable, FencingState::Fenced);
+            assert_eq!(
+                gates.schedule.allowed, schedule,
+                "{failure} {fencing}: {}",
+                gates.schedule.reason
+            );
+            assert_eq!(
+                gates.evacuate.allowed, evacuate,
+                "{failure} {fencing}: {}",
+                gates.evacuate.reason
+            );
+            assert_eq!(gates.generation, Generation(3));
+            assert!(!gates.schedule.reason.is_empty() && !gates.evacuate.reason.is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_fence_that_a_rejoin_may_have_undone_opens_nothing() {
+    let mut state = state(FailureState::Unreachable, FencingState::Fenced);
+    state.host.fenced_generation = Some(Generation(2));
+    let gate = gates(&state, start()).evacuate;
+    assert!(!gate.allowed);
+    assert!(gate.reason.contains("fence it again"), "{}", gate.reason);
+}
+
+#[test]
+fn what_an_older_generation_still_gives_back_keeps_the_evacuate_gate_shut() {
+    let mut state = state(FailureState::Unreachable, FencingState::Fenced);
+    // The reboot's own power.on lasts longer and is no reason; the older one beside it is.
+    state.host.in_flight.push(in_flight(TaskKind::PowerOn, 3, 60));
+    assert!(gates(&state, start()).evacuate.allowed);
+    state
+        .host
+        .in_flight
+        .push(in_flight(TaskKind::StorageUnfence, 2, 20));
+    assert!(!gates(&state, start()).evacuate.allowed);
+    assert!(gates(&state, start() + TimeDelta::seconds(20)).evacuate.allowed);
+}
+
+#[test]
+fn what_may_still_be_taken_keeps_the_schedule_gate_shut() {
+    let mut state = state(FailureState::Up, FencingState::Unfenced);
+    state.host.in_flight.push(in_flight(TaskKind::PowerOff, 3, 20));
+    assert!(!gates(&state, start()).schedule.allowed);
+    assert!(gates(&state, start() + TimeDelta::seconds(20)).schedule.allowed);
+}
+
+#[test]
+fn a_host_that_is_cut_off_takes_no_workloads() {
+    let mut state = state(FailureState::Up, FencingState::Unfenced);
+    state.host.standing.push(Standing {
+        kind: TaskKind::StorageFence,
+        method: crate::plans::method_with("ceph", Resource::Storage, MethodTimes::default()),
+    });
+    let gate = gates(&state, start()).schedule;
+    assert!(!gate.allowed);
+    assert!(gate.reason.contains("rejoin"), "{}", gate.reason);
+}

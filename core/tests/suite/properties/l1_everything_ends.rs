@@ -1,0 +1,70 @@
+//! L1: every operation reaches `succeeded`, `needs_operator` or `cancelled`, and says why.
+
+use chrono::TimeDelta;
+use proptest::prelude::*;
+use ringfence_core::*;
+
+use super::deeds::{Customs, history, live_through};
+use super::facts::decisions;
+use super::settings::{methods, setting};
+use crate::world::World;
+
+/// More ticks than any operation of these settings can need.
+const MAX_TICKS: usize = 2_000;
+
+proptest! {
+    #[test]
+    fn l1_everything_ends(setting in setting(), deeds in history(Customs::Any)) {
+        let mut world = live_through(setting.world(), &deeds);
+        world.tick();
+        let began_at = world.now;
+        let mut ticks = 0;
+        while is_running(&world.state) || has_restarts(&world.state) {
+            let wake_at = world.wake_at;
+            prop_assert!(wake_at.is_some(), "stranded: {:#?}", world.state.operation);
+            prop_assert!(wake_at > Some(world.now), "asks for the same moment again");
+            world.now = wake_at.unwrap();
+            world.tick();
+            ticks += 1;
+            prop_assert!(ticks < MAX_TICKS, "does not end: {:#?}", world.state.operation);
+        }
+        prop_assert!(world.now - began_at <= longest(&world), "took {}", world.now - began_at);
+    }
+
+    #[test]
+    fn l1_what_runs_is_never_left_without_a_time(setting in setting(), deeds in history(Customs::Any)) {
+        let world = live_through(setting.world(), &deeds);
+        for (_, _, decision) in decisions(&world) {
+            prop_assert!(decision.wake_at.is_some() || !is_running(&decision.state));
+            for operation in decision.superseded.iter().chain(decision.state.operation.iter()) {
+                let is_over = operation.status != OperationStatus::Running;
+                prop_assert!(!is_over || !operation.detail.is_empty(), "it does not say why");
+                prop_assert_eq!(operation.finished_at.is_some(), !operation.status.is_live());
+                let open = operation.attempts().any(Attempt::is_open);
+                prop_assert!(operation.status.is_live() || !open, "an attempt is left open");
+            }
+        }
+    }
+}
+
+fn is_running(state: &HostState) -> bool {
+    state
+        .operation
+        .as_ref()
+        .is_some_and(|o| o.status == OperationStatus::Running)
+}
+
+fn has_restarts(state: &HostState) -> bool {
+    state.operation.as_ref().is_some_and(|o| o.restart_at.is_some())
+}
+
+/// Everything that can follow each other, each at its longest, for a fence and the rejoin after it.
+fn longest(world: &World) -> TimeDelta {
+    let policy = &world.state.policy;
+    let of_method = |m: &FrozenMethod| 2 * (m.times.timeout_s + 600) + (m.times.retries + 1) * 700;
+    let stages: u32 = world.plan.stages.iter().map(|stage| stage.delay_s).sum();
+    let round = stages + methods(&world.plan).map(of_method).sum::<u32>() + 302;
+    let waits =
+        2 * policy.self_fencing_timeout_s.unwrap_or(0) + policy.rejoin_wait_s + policy.restart_delay_s;
+    TimeDelta::seconds(2 * i64::from((policy.restarts + 1) * (round + waits)))
+}

@@ -1,0 +1,18 @@
+//! The invariants, each over arbitrary histories. What should be is worked out from the record, not from the code's own
+//! answers. `PROPTEST_CASES` sets the number of cases; 256 is the default.
+
+mod deeds;
+mod facts;
+mod settings;
+
+mod l1_everything_ends;
+mod s10_a_persons_word;
+mod s1_proof;
+mod s2_unknown_is_unknown;
+mod s3_fence_before_recovery;
+mod s4_one_at_a_time;
+mod s5_off_beats_on;
+mod s6_idempotent;
+mod s7_rejoin_in_order;
+mod s8_first_success_decides;
+mod s9_nothing_forgets;

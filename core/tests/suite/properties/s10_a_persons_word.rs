@@ -1,0 +1,68 @@
+//! S10: a person's word is explicit, attributed, names the generation, and is refused for a host that is seen UP unless
+//! overridden by an admin with a reason.
+
+use proptest::prelude::*;
+use ringfence_core::*;
+
+use super::deeds::{Customs, Deed, history, live_through};
+use super::facts::{decisions, events};
+use super::settings::setting;
+
+/// More is said than usually.
+fn talk() -> impl Strategy<Value = Vec<Deed>> {
+    let say =
+        (-1..2_i8, any::<bool>(), any::<bool>()).prop_map(|(generation_off_by, is_admin, override_up)| {
+            Deed::Say {
+                generation_off_by,
+                is_admin,
+                override_up,
+            }
+        });
+    (history(Customs::Any), proptest::collection::vec(say, 1..30)).prop_map(|(deeds, words)| {
+        let mut words = words.into_iter();
+        deeds
+            .into_iter()
+            .flat_map(|deed| [Some(deed), words.next()])
+            .flatten()
+            .collect()
+    })
+}
+
+proptest! {
+    #[test]
+    fn s10_a_persons_word(setting in setting(), deeds in talk()) {
+        let world = live_through(setting.world(), &deeds);
+        for (_, moment, decision) in decisions(&world) {
+            let words = events(decision).filter(|event| {
+                event.kind == EventKind::OperationProof && event.data["proof"]["kind"] == "operator"
+            });
+            for event in words {
+                let Input::Confirm { generation, actor, reason, override_up, .. } = &moment.input else {
+                    prop_assert!(false, "nobody said it");
+                    continue;
+                };
+                let host = &moment.before.host;
+                prop_assert_eq!(*generation, host.generation);
+                prop_assert_eq!(event.data["proof"]["source"].as_str(), Some(actor.name.as_str()));
+                let detail = event.data["proof"]["detail"].as_str().unwrap();
+                prop_assert!(detail.starts_with(reason.as_str()));
+                if host.failure_state == FailureState::Up {
+                    prop_assert!(*override_up && actor.is_admin);
+                    prop_assert!(detail.contains("UP"), "the override is on record");
+                }
+                let is_undoing = |f: &InFlight| f.until > moment.now && f.kind.is_undoing();
+                prop_assert!(!host.in_flight.iter().any(is_undoing), "it could be undone at this moment");
+            }
+        }
+    }
+
+    #[test]
+    fn s10_a_word_that_does_not_count_changes_nothing(setting in setting(), deeds in talk()) {
+        let world = live_through(setting.world(), &deeds);
+        for pair in world.trace.windows(2) {
+            if let (Input::Confirm { .. }, Err(_)) = (&pair[0].input, &pair[0].said) {
+                prop_assert_eq!(&pair[0].before, &pair[1].before);
+            }
+        }
+    }
+}

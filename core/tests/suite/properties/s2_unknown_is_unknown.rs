@@ -1,0 +1,61 @@
+//! S2: a timeout, a killed worker, an unparsable answer or an unreachable device is never a success, and never a reason to
+//! change a state.
+
+use proptest::prelude::*;
+use ringfence_core::*;
+
+use super::deeds::{Customs, Deed, history, live_through};
+use super::facts::{decisions, has_event};
+use super::settings::{Setting, setting};
+use crate::plans::cut_off_plan;
+use crate::site::Manner;
+use crate::world::World;
+
+/// All that can go wrong, and nobody who helps by hand.
+fn misfortunes() -> impl Strategy<Value = Vec<Deed>> {
+    history(Customs::Any).prop_map(|mut deeds| {
+        deeds.retain(|deed| !matches!(deed, Deed::Say { .. } | Deed::PullAndSay | Deed::PowerReturns));
+        deeds
+    })
+}
+
+fn without_success(mut setting: Setting) -> Setting {
+    for manner in setting
+        .manners
+        .values_mut()
+        .filter(|manner| **manner == Manner::Honest)
+    {
+        *manner = Manner::Silent;
+    }
+    setting.policy.self_fencing_timeout_s = None;
+    setting
+}
+
+proptest! {
+    #[test]
+    fn s2_unknown_is_unknown(setting in setting().prop_map(without_success), deeds in misfortunes()) {
+        let world = live_through(setting.world(), &deeds);
+        for (_, _, decision) in decisions(&world) {
+            prop_assert_eq!(decision.state.host.fencing_state, FencingState::Unfenced);
+            prop_assert!(!has_event(decision, EventKind::OperationProof));
+        }
+    }
+
+    #[test]
+    fn s2_what_was_taken_is_not_given_back_by_silence(
+        manners in proptest::collection::vec(proptest::sample::select(vec![Manner::Silent, Manner::Lies, Manner::Refuses]), 2),
+        deeds in misfortunes(),
+    ) {
+        let mut world = World::new(cut_off_plan(), SegmentPolicy::default());
+        world.fence().unwrap();
+        world.work_off();
+        prop_assert!(world.is_fenced());
+        world.site.manners = ["ceph", "switch"].map(str::to_owned).into_iter().zip(manners).collect();
+        let before = world.trace.len();
+        let world = live_through(world, &deeds);
+        for (_, _, decision) in decisions(&world).skip(before) {
+            prop_assert_eq!(decision.state.host.fencing_state, FencingState::Fenced);
+            prop_assert_eq!(decision.state.host.standing.len(), 2);
+        }
+    }
+}

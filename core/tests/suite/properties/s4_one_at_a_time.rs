@@ -1,0 +1,72 @@
+//! S4: one live operation per host. A result counts only if it matches (host, generation, task, attempt); any other goes on
+//! record and changes nothing.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use ringfence_core::*;
+
+use super::deeds::{Customs, history, live_through};
+use super::facts::{Grant, decisions, events, grants, live_after};
+use super::settings::setting;
+
+proptest! {
+    #[test]
+    fn s4_one_at_a_time(setting in setting(), deeds in history(Customs::Any)) {
+        let world = live_through(setting.world(), &deeds);
+        let mut live = BTreeSet::new();
+        for (_, moment, decision) in decisions(&world) {
+            let before = live.clone();
+            live_after(&mut live, decision);
+            prop_assert!(live.len() <= 1, "{live:?}");
+            let shown = decision.state.operation.iter().filter(|o| o.status.is_live()).map(|o| o.id);
+            prop_assert_eq!(shown.collect::<BTreeSet<_>>(), live.clone());
+            let begun: Vec<_> = events(decision).filter(|e| e.kind == EventKind::OperationStarted).collect();
+            if !begun.is_empty() {
+                prop_assert_eq!(begun.len(), 1);
+                prop_assert_eq!(decision.state.host.generation, moment.before.host.generation.next());
+            } else {
+                prop_assert_eq!(decision.state.host.generation, moment.before.host.generation);
+            }
+            if let Input::Fence { .. } = &moment.input {
+                let running = moment.before.operation.as_ref().filter(|o| o.kind == OperationKind::Fence);
+                match (&decision.answer, running) {
+                    (Answer::Joined(id), Some(operation)) => prop_assert_eq!(*id, operation.id),
+                    (Answer::Started(_), None) | (Answer::AlreadySo, _) => {}
+                    other => prop_assert!(false, "{other:?}, and before {before:?}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn s4_a_result_that_does_not_match_changes_nothing(setting in setting(), deeds in history(Customs::Any)) {
+        let world = live_through(setting.world(), &deeds);
+        let grants = grants(&world);
+        for (at, moment, decision) in decisions(&world) {
+            let Input::Result(result) = &moment.input else { continue };
+            // The id of a claim is its worker's own; a name beside it says nothing more.
+            let claim = |g: &Grant| Claim { worker: result.claim.worker.clone(), ..g.claim.clone() };
+            let grant = grants.iter().find(|g| g.at < at && claim(g) == result.claim);
+            let tick = decide(&moment.before, Input::Tick, moment.now).unwrap();
+            if grant.is_none() {
+                prop_assert!(matches!(decision.answer, Answer::Ignored(_)));
+                prop_assert_eq!(&decision.state, &tick.state, "as if only time had passed");
+                prop_assert!(matches!(&decision.effects[0], Effect::Note(note) if note.action == "result.ignored"));
+                prop_assert_eq!(&decision.effects[1..], tick.effects.as_slice());
+            }
+            let live = moment.before.operation.as_ref().map(|o| o.id);
+            if live != Some(result.claim.attempt.operation_id) {
+                prop_assert!(matches!(decision.answer, Answer::Ignored(_)));
+                prop_assert_eq!(decision.state.host.standing.len(), moment.before.host.standing.len());
+            }
+        }
+    }
+
+    #[test]
+    fn s4_five_equal_requests_are_one_operation(setting in setting(), deeds in history(Customs::Any)) {
+        let mut world = live_through(setting.world(), &deeds);
+        let started = (0..5).filter(|_| matches!(world.fence(), Ok(Answer::Started(_)))).count();
+        prop_assert!(started <= 1);
+    }
+}

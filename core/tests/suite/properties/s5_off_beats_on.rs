@@ -1,0 +1,48 @@
+//! S5: no `on` is started while an `off` of the same or a newer generation may still be running. Before it acts, a worker
+//! claims its attempt; a stale or cancelled attempt is refused.
+
+use proptest::prelude::*;
+use ringfence_core::*;
+
+use super::deeds::{Customs, history, live_through};
+use super::facts::{Grant, grants};
+use super::settings::setting;
+
+fn takes(grant: &Grant) -> bool {
+    matches!(
+        grant.claim.kind,
+        TaskKind::PowerOff | TaskKind::StorageFence | TaskKind::NetworkFence
+    )
+}
+
+proptest! {
+    /// In both directions: an `off` that an `on` could overtake would prove nothing.
+    #[test]
+    fn s5_off_beats_on(setting in setting(), deeds in history(Customs::Truthful)) {
+        let world = live_through(setting.world(), &deeds);
+        let grants = grants(&world);
+        for (i, later) in grants.iter().enumerate() {
+            for earlier in &grants[..i] {
+                let pull_apart = takes(earlier) != takes(later)
+                    && earlier.claim.kind.resource() == later.claim.kind.resource();
+                let both_may_act = earlier.may_act_until() > later.real;
+                prop_assert!(!(pull_apart && both_may_act), "{earlier:?} and {later:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn s5_only_the_present_attempt_is_granted_and_only_to_one(setting in setting(), deeds in history(Customs::Any)) {
+        let world = live_through(setting.world(), &deeds);
+        let grants = grants(&world);
+        for (i, grant) in grants.iter().enumerate() {
+            prop_assert!(grants[..i].iter().all(|earlier| earlier.claim.attempt != grant.claim.attempt));
+            let moment = &world.trace[grant.at];
+            let operation = moment.before.operation.as_ref().expect("an operation is live");
+            prop_assert_eq!(operation.id, grant.claim.attempt.operation_id);
+            prop_assert_eq!(operation.status, OperationStatus::Running);
+            prop_assert_eq!(moment.before.host.generation, grant.claim.generation);
+            prop_assert!(grant.budget_ms <= u64::from(grant.method.times.attempt_timeout_s) * 1_000);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! S6: every message may arrive twice, late, or out of order. Late and out of order is what the histories are made of; here
+//! everything happens twice.
+
+use proptest::prelude::*;
+use ringfence_core::*;
+
+use super::deeds::{Customs, history, live_through};
+use super::facts::{decisions, events};
+use super::settings::setting;
+
+fn live(state: &HostState) -> Option<&Operation> {
+    state
+        .operation
+        .as_ref()
+        .filter(|operation| operation.status.is_live())
+}
+
+proptest! {
+    #[test]
+    fn s6_idempotent(setting in setting(), deeds in history(Customs::Any)) {
+        let world = live_through(setting.world(), &deeds);
+        for (_, moment, decision) in decisions(&world) {
+            // To ask for another round is a new wish each time, not a message that came twice.
+            if matches!(moment.input, Input::Retry { .. }) {
+                continue;
+            }
+            let after = HostState { operation: live(&decision.state).cloned(), ..decision.state.clone() };
+            let Ok(again) = decide(&after, moment.input.clone(), moment.now) else { continue };
+            prop_assert_eq!(events(&again).count(), 0, "{:?}", again.effects);
+            let sends = again.effects.iter().any(|effect| matches!(effect, Effect::Dispatch(_)));
+            prop_assert!(!sends, "{:?}", again.effects);
+            prop_assert_eq!(&again.state, &after);
+            // The first answer may name a moment that it has itself made pointless; never one that is too late.
+            match (decision.wake_at, again.wake_at) {
+                (Some(first), Some(second)) => prop_assert!(first <= second),
+                (first, second) => prop_assert!(second.is_none(), "{first:?}, then {second:?}"),
+            }
+        }
+    }
+
+    /// The same arguments give the same answer, and nothing happens before the time that was asked for.
+    #[test]
+    fn s6_time_alone_changes_nothing_before_it_is_due(setting in setting(), deeds in history(Customs::Any)) {
+        let world = live_through(setting.world(), &deeds);
+        for (_, moment, decision) in decisions(&world) {
+            let again = decide(&moment.before, moment.input.clone(), moment.now);
+            prop_assert_eq!(again.as_ref(), Ok(decision));
+            let Some(wake_at) = decision.wake_at else { continue };
+            let after = HostState { operation: live(&decision.state).cloned(), ..decision.state.clone() };
+            let early = wake_at - chrono::TimeDelta::milliseconds(1);
+            if early > moment.now {
+                let tick = decide(&after, Input::Tick, early).unwrap();
+                prop_assert_eq!(&tick.effects, &Vec::new());
+                prop_assert_eq!(&tick.state, &after);
+            }
+        }
+    }
+}

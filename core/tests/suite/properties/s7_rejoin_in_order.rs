@@ -1,0 +1,124 @@
+//! S7: UNFENCED only after every rejoin task was observed done and no newer fence has begun. After a fence by storage or
+//! network alone, the host must show a boot newer than the fence before it is taken back.
+
+use chrono::TimeDelta;
+use proptest::prelude::*;
+use ringfence_core::*;
+
+use super::deeds::{Customs, history, live_through};
+use super::facts::{Reading, decisions, has_event, proven, readings};
+use super::settings::setting;
+use crate::world::World;
+
+proptest! {
+    #[test]
+    fn s7_rejoin_in_order(setting in setting(), deeds in history(Customs::Truthful)) {
+        let world = live_through(setting.world(), &deeds);
+        let readings = readings(&world);
+        for (at, moment, decision) in decisions(&world) {
+            if !has_event(decision, EventKind::HostUnfenced) {
+                continue;
+            }
+            let host = &moment.before.host;
+            let operation = decision.state.operation.as_ref().unwrap();
+            prop_assert_eq!(operation.kind, OperationKind::Rejoin);
+            prop_assert_eq!(operation.generation, decision.state.host.generation, "no newer fence has begun");
+            let fenced = fence_before(&world, at);
+            for standing in standing_at_the_start(&world, operation.id) {
+                prop_assert!(was_given_back(&world, &standing, &readings, operation.id, at), "{standing:?}");
+            }
+            prop_assert!(was_seen_up_since(&world, fenced, at), "{:#?}", world.log);
+            let fence_id = world.trace[fenced].said.as_ref().unwrap().state.operation.as_ref().unwrap().id;
+            let mut proven_by = proven(&world, fenced, fence_id);
+            proven_by.extend(proven(&world, at, fence_id));
+            let is_dead = [ProofKind::PowerOff, ProofKind::SelfFencing, ProofKind::Operator]
+                .iter()
+                .any(|kind| proven_by.contains(kind));
+            let has_booted = operation.boot_confirmed || was_booted_since(&world, fenced, at);
+            prop_assert!(is_dead || has_booted, "{:#?}", world.log);
+            let watchdog = world.state.policy.self_fencing_timeout_s.unwrap_or(0);
+            let waited = world.trace[fenced].now + TimeDelta::seconds(i64::from(watchdog)) <= moment.now;
+            prop_assert!(waited || has_booted, "the watchdog may still strike");
+            prop_assert!(host.in_flight.iter().all(|f| f.until <= moment.now || f.kind.is_undoing()));
+        }
+    }
+
+    #[test]
+    fn s7_storage_comes_back_before_the_network(setting in setting(), deeds in history(Customs::Truthful)) {
+        let world = live_through(setting.world(), &deeds);
+        let readings = readings(&world);
+        for (at, _, decision) in decisions(&world) {
+            for effect in &decision.effects {
+                let Effect::Dispatch(sent) = effect else { continue };
+                if sent.kind != TaskKind::NetworkUnfence {
+                    continue;
+                }
+                let id = sent.attempt.operation_id;
+                for standing in standing_at_the_start(&world, id) {
+                    if standing.kind == TaskKind::StorageFence {
+                        prop_assert!(was_given_back(&world, &standing, &readings, id, at));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The moment at which the host last became FENCED.
+fn fence_before(world: &World, at: usize) -> usize {
+    let fenced = decisions(world).filter(|(i, _, d)| *i < at && has_event(d, EventKind::HostFenced));
+    fenced.last().expect("only a FENCED host becomes UNFENCED").0
+}
+
+fn standing_at_the_start(world: &World, id: OperationId) -> Vec<Standing> {
+    let begun = decisions(world).find(|(_, moment, decision)| {
+        let is_it = |o: &Operation| o.id == id;
+        decision.state.operation.as_ref().is_some_and(is_it)
+            && !moment.before.operation.as_ref().is_some_and(is_it)
+    });
+    begun.expect("it began").1.before.host.standing.clone()
+}
+
+/// Read back as given back; a power supply may fail as long as the host itself shows that it has power.
+fn was_given_back(
+    world: &World,
+    standing: &Standing,
+    readings: &[Reading],
+    id: OperationId,
+    at: usize,
+) -> bool {
+    let by = standing.kind.undone_by().unwrap();
+    let was_read = readings
+        .iter()
+        .any(|r| r.at <= at && r.operation_id == id && r.kind == by && r.method == standing.method);
+    was_read || (by == TaskKind::PowerOn && was_seen_up_since(world, fence_before(world, at), at))
+}
+
+/// Seen at the time of the fence or later, reported after it.
+fn was_seen_up_since(world: &World, fenced: usize, at: usize) -> bool {
+    let fenced_at = world.trace[fenced].now;
+    let mut is_up = false;
+    for (_, moment, _) in decisions(world).filter(|(i, _, _)| *i <= at) {
+        if let Input::FailureState {
+            state, observed_at, ..
+        } = &moment.input
+        {
+            is_up = *state == FailureState::Up && *observed_at >= fenced_at;
+        }
+    }
+    is_up
+}
+
+/// The monitors of these histories name boots by an id alone.
+fn was_booted_since(world: &World, fenced: usize, at: usize) -> bool {
+    let (mut before, mut latest) = (None, None);
+    for (i, moment, _) in decisions(world).filter(|(i, _, _)| *i <= at) {
+        if let Input::FailureState { boot: Some(boot), .. } = &moment.input {
+            latest.clone_from(&boot.id);
+            if i < fenced {
+                before.clone_from(&boot.id);
+            }
+        }
+    }
+    before.is_some() && latest != before
+}

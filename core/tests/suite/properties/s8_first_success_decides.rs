@@ -1,0 +1,56 @@
+//! S8: the first sufficient set turns the host FENCED; the other tasks of the operation go on and add their proofs, and
+//! change no state.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use ringfence_core::*;
+
+use super::deeds::{Customs, history, live_through};
+use super::facts::{decisions, events, has_event, readings};
+use super::settings::{plain_setting, setting};
+
+proptest! {
+    #[test]
+    fn s8_first_success_decides(setting in setting(), deeds in history(Customs::Any)) {
+        let world = live_through(setting.world(), &deeds);
+        let mut generations = BTreeSet::new();
+        for (_, moment, decision) in decisions(&world) {
+            let (before, after) = (&moment.before.host, &decision.state.host);
+            for event in events(decision).filter(|event| event.kind == EventKind::HostFenced) {
+                prop_assert!(generations.insert(event.data["generation"].as_u64()), "FENCED twice in one generation");
+            }
+            let is_settled = before.fencing_state == FencingState::Fenced
+                && !has_event(decision, EventKind::HostFenced)
+                && !has_event(decision, EventKind::HostUnfenced);
+            if is_settled {
+                prop_assert_eq!(after.fencing_state, before.fencing_state);
+                prop_assert_eq!(after.fenced_at, before.fenced_at);
+                prop_assert_eq!(after.fenced_generation, before.fenced_generation);
+                prop_assert_eq!(&after.boot_at_fence, &before.boot_at_fence);
+                prop_assert!(before.needs_boot || !after.needs_boot, "a later proof only makes the way back easier");
+            }
+            for ended in [decision.superseded.as_ref(), decision.state.operation.as_ref()].into_iter().flatten() {
+                if ended.kind == OperationKind::Fence && ended.status == OperationStatus::Succeeded {
+                    prop_assert!(ended.tasks().all(|task| task.status != TaskStatus::Cancelled), "a task did not go on");
+                }
+            }
+        }
+    }
+
+    /// Not one moment later than it is known.
+    #[test]
+    fn s8_fenced_comes_with_the_reading_that_completes_a_set(setting in plain_setting(), deeds in history(Customs::Any)) {
+        let world = live_through(setting.world(), &deeds);
+        for reading in readings(&world) {
+            let decision = world.trace[reading.at].said.as_ref().unwrap();
+            let levels = world.plan.stages.iter().flat_map(|stage| &stage.tasks).flat_map(|task| &task.levels);
+            let is_alone = levels.clone().any(|level| level.len() == 1 && level[0].id == reading.method.id);
+            let counts = decision.answer == Answer::Done && reading.kind == TaskKind::PowerOff && is_alone;
+            if counts && decision.state.operation.as_ref().is_some_and(|o| o.round == 0) {
+                prop_assert_eq!(decision.state.host.fencing_state, FencingState::Fenced);
+                prop_assert_eq!(decision.state.host.fenced_generation, Some(reading.generation));
+            }
+        }
+    }
+}

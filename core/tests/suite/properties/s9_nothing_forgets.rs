@@ -1,0 +1,77 @@
+//! S9: a restart, a lost message or an edited plan never drops FENCED and never strands an operation.
+
+use proptest::prelude::*;
+use ringfence_core::*;
+
+use super::deeds::{Customs, history, live_through};
+use super::facts::{decisions, has_event, readings};
+use super::settings::setting;
+use crate::plans::{person, power_plan};
+
+proptest! {
+    #[test]
+    fn s9_nothing_forgets(setting in setting(), deeds in history(Customs::Any)) {
+        let world = live_through(setting.world(), &deeds);
+        let readings = readings(&world);
+        for (at, moment, decision) in decisions(&world) {
+            let (before, after) = (&moment.before.host, &decision.state.host);
+            if before.fencing_state == FencingState::Fenced && after.fencing_state == FencingState::Unfenced {
+                prop_assert!(has_event(decision, EventKind::HostUnfenced));
+                let operation = decision.state.operation.as_ref().unwrap();
+                prop_assert_eq!(operation.kind, OperationKind::Rejoin);
+            }
+            for standing in before.standing.iter().filter(|s| !after.standing.contains(s)) {
+                let was_read = readings.iter().any(|r| {
+                    r.at == at && Some(r.kind) == standing.kind.undone_by() && r.method == standing.method
+                });
+                // A host that is seen UP has the power that it needs.
+                let is_back = standing.kind == TaskKind::PowerOff && after.failure_state == FailureState::Up;
+                prop_assert!(was_read || is_back, "{standing:?} was forgotten");
+            }
+        }
+    }
+
+    #[test]
+    fn s9_a_worker_that_may_be_acting_is_remembered(setting in setting(), deeds in history(Customs::Truthful)) {
+        let world = live_through(setting.world(), &deeds);
+        for (_, moment, decision) in decisions(&world) {
+            for f in &moment.before.host.in_flight {
+                let is_known = decision.state.host.in_flight.contains(f);
+                let has_reported = matches!(&moment.input, Input::Result(result) if result.claim.attempt == f.attempt);
+                prop_assert!(is_known || has_reported || f.until <= moment.now);
+            }
+        }
+    }
+
+    /// The world reads every state back as a service that was just started would.
+    #[test]
+    fn s9_a_restart_at_any_moment_changes_nothing(setting in setting(), deeds in history(Customs::Any)) {
+        let world = live_through(setting.world(), &deeds);
+        let states: Vec<&HostState> = world.trace.iter().map(|moment| &moment.before).chain([&world.state]).collect();
+        let said = world.trace.iter().map(|moment| moment.said.as_ref().ok());
+        for (decision, next) in said.zip(&states[1..]) {
+            let Some(decision) = decision else { continue };
+            let live = decision.state.operation.as_ref().filter(|o| o.status.is_live());
+            prop_assert_eq!(live, next.operation.as_ref());
+            prop_assert_eq!(&decision.state.host, &next.host);
+        }
+    }
+
+    #[test]
+    fn s9_an_edited_plan_changes_nothing_that_has_begun(setting in setting(), deeds in history(Customs::Any)) {
+        let mut world = live_through(setting.world(), &deeds);
+        let tick = decide(&world.state, Input::Tick, world.now).unwrap();
+        let edited = Input::Fence {
+            operation_id: OperationId(world.next_id()),
+            plan: power_plan(),
+            reason: "again".to_owned(),
+            actor: person("anna"),
+        };
+        let is_fencing = world.state.operation.as_ref().is_some_and(|o| o.kind == OperationKind::Fence);
+        if is_fencing {
+            let joined = decide(&world.state, edited, world.now).unwrap();
+            prop_assert_eq!(joined.state, tick.state);
+            prop_assert_eq!(joined.effects, tick.effects);
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Arbitrary plans, segments and device manners.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use ringfence_core::*;
+
+use crate::plans::task_with;
+use crate::site::Manner;
+use crate::world::World;
+
+/// Everything about a world that is settled before it begins.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    pub plan: FrozenPlan,
+    pub policy: SegmentPolicy,
+    pub backend: Backend,
+    pub manners: BTreeMap<String, Manner>,
+}
+
+impl Setting {
+    pub fn world(&self) -> World {
+        let mut world = World::new(self.plan.clone(), self.policy.clone());
+        world.state.host.backend = self.backend;
+        world.site.manners.clone_from(&self.manners);
+        world
+    }
+}
+
+pub fn setting() -> impl Strategy<Value = Setting> {
+    let backend = select(vec![Backend::None, Backend::Nova, Backend::Kubernetes]);
+    (plan(), policy(), backend, proptest::collection::vec(manner(), 12)).prop_map(
+        |(plan, policy, backend, manners)| {
+            let names: Vec<String> = methods(&plan).map(|m| m.name.clone()).collect();
+            Setting {
+                plan,
+                policy,
+                backend,
+                manners: names.into_iter().zip(manners).collect(),
+            }
+        },
+    )
+}
+
+/// As [`setting`], with the default sufficient sets.
+pub fn plain_setting() -> impl Strategy<Value = Setting> {
+    setting().prop_map(|mut setting| {
+        setting.plan.sufficient_sets = default_sufficient_sets();
+        setting
+    })
+}
+
+pub fn methods(plan: &FrozenPlan) -> impl Iterator<Item = &FrozenMethod> {
+    let tasks = plan.stages.iter().flat_map(|stage| &stage.tasks);
+    tasks.flat_map(|task| task.levels.iter().flatten())
+}
+
+fn manner() -> impl Strategy<Value = Manner> {
+    prop_oneof![
+        8 => Just(Manner::Honest),
+        1 => Just(Manner::Lies),
+        1 => Just(Manner::Silent),
+        1 => Just(Manner::Refuses),
+    ]
+}
+
+fn policy() -> impl Strategy<Value = SegmentPolicy> {
+    let watchdog = prop_oneof![2 => Just(None), 1 => (5..120_u32).prop_map(Some)];
+    (watchdog, 0..3_u32, 1..60_u32, any::<bool>(), 1..200_u32).prop_map(
+        |(self_fencing_timeout_s, restarts, restart_delay_s, auto_rejoin, rejoin_wait_s)| SegmentPolicy {
+            self_fencing_timeout_s,
+            restarts,
+            restart_delay_s,
+            auto_rejoin,
+            rejoin_wait_s,
+        },
+    )
+}
+
+fn times() -> impl Strategy<Value = MethodTimes> {
+    (1..20_u32, 0..40_u32, 0..3_u32, 0..2_000_u32).prop_map(|(attempt, more, retries, pause_ms)| {
+        MethodTimes {
+            attempt_timeout_s: attempt,
+            timeout_s: attempt + more,
+            retries,
+            pause_ms,
+        }
+    })
+}
+
+/// Levels as numbers of devices: one level of two, two levels of one, ...
+fn shape() -> impl Strategy<Value = Vec<usize>> {
+    proptest::collection::vec(1..3_usize, 1..3)
+}
+
+fn fencing_task(kind: TaskKind, prefix: &'static str) -> impl Strategy<Value = FrozenTask> {
+    (shape(), times()).prop_map(move |(shape, times)| {
+        let names: Vec<Vec<String>> = shape
+            .iter()
+            .enumerate()
+            .map(|(level, devices)| (0..*devices).map(|d| format!("{prefix}-{level}-{d}")).collect())
+            .collect();
+        let levels: Vec<Vec<&str>> = names
+            .iter()
+            .map(|level| level.iter().map(String::as_str).collect())
+            .collect();
+        let levels: Vec<&[&str]> = levels.iter().map(Vec::as_slice).collect();
+        task_with(kind, &levels, times)
+    })
+}
+
+/// Power, storage and network or some of them, in one stage or several, with delays, with or without a reboot.
+fn plan() -> impl Strategy<Value = FrozenPlan> {
+    let power = proptest::option::weighted(0.7, fencing_task(TaskKind::PowerOff, "power"));
+    let storage = proptest::option::weighted(0.5, fencing_task(TaskKind::StorageFence, "storage"));
+    let network = proptest::option::weighted(0.5, fencing_task(TaskKind::NetworkFence, "network"));
+    let places = proptest::array::uniform3(0..3_usize);
+    let delays = proptest::array::uniform4(prop_oneof![3 => Just(0_u32), 1 => 1..20_u32]);
+    (power, storage, network, places, delays, any::<bool>(), sets()).prop_map(
+        |(power, storage, network, places, delays, reboots, sufficient_sets)| {
+            let mut stages: Vec<FrozenStage> = delays
+                .iter()
+                .map(|delay_s| FrozenStage {
+                    delay_s: *delay_s,
+                    tasks: Vec::new(),
+                })
+                .collect();
+            let reboots = reboots && power.is_some();
+            for (task, place) in [power, storage, network].into_iter().zip(places) {
+                stages[place].tasks.extend(task);
+            }
+            if reboots {
+                stages[3].tasks.push(FrozenTask {
+                    kind: TaskKind::PowerOn,
+                    levels: Vec::new(),
+                });
+            }
+            stages.retain(|stage| !stage.tasks.is_empty());
+            FrozenPlan {
+                name: "arbitrary".to_owned(),
+                stages,
+                sufficient_sets,
+            }
+        },
+    )
+}
+
+fn sets() -> impl Strategy<Value = Vec<SufficientSet>> {
+    use ProofKind::{NetworkFence, Operator, PowerOff, SelfFencing, StorageFence};
+    let some = |sets: &[&[ProofKind]]| sets.iter().map(|set| set.iter().copied().collect()).collect();
+    prop_oneof![
+        6 => Just(default_sufficient_sets()),
+        1 => Just(some(&[&[PowerOff]])),
+        1 => Just(some(&[&[StorageFence], &[Operator]])),
+        1 => Just(some(&[&[PowerOff, StorageFence]])),
+        1 => Just(some(&[&[SelfFencing, StorageFence], &[Operator, PowerOff]])),
+        1 => Just(some(&[&[StorageFence, NetworkFence], &[PowerOff, Operator], &[SelfFencing]])),
+    ]
+}
