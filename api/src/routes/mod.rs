@@ -81,6 +81,7 @@ pub(crate) fn configure(service: &mut ServiceConfig) {
                 .route(web::put().to(segments::replace))
                 .route(web::delete().to(segments::remove)),
         )
+        .service(web::redirect("/docs", "/docs/"))
         .service(docs::swagger());
 }
 
