@@ -7,6 +7,6 @@ mod sse;
 pub mod view;
 
 pub use fault::ApiFault;
-pub use http::{Answer, Client, Request, Stream};
+pub use http::{Answer, Client, Request};
 pub use place::Place;
 pub use sse::{Frame, Parser};

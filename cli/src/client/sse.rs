@@ -22,6 +22,7 @@ pub struct Parser {
     line: Vec<u8>,
     after_return: bool,
     frame: Frame,
+    last_id: Option<String>,
     data: Vec<String>,
     bytes: usize,
 }
@@ -50,6 +51,12 @@ impl Parser {
         Ok(frames)
     }
 
+    /// The id of the last block that had one; a block without data has an id too.
+    #[must_use]
+    pub fn last_id(&self) -> Option<&str> {
+        self.last_id.as_deref()
+    }
+
     fn end_line(&mut self) -> Option<Frame> {
         let line = String::from_utf8_lossy(&self.line).into_owned();
         self.line.clear();
@@ -71,6 +78,7 @@ impl Parser {
     fn end_frame(&mut self) -> Option<Frame> {
         self.bytes = 0;
         let mut frame = std::mem::take(&mut self.frame);
+        self.last_id = frame.id.clone().or(self.last_id.take());
         if self.data.is_empty() {
             return None;
         }
@@ -111,6 +119,13 @@ mod tests {
         let mut parser = Parser::default();
         let pieces = STREAM.chunks(1).flat_map(|piece| parser.push(piece).unwrap());
         assert_eq!(pieces.collect::<Vec<_>>(), frames());
+    }
+
+    #[test]
+    fn the_place_to_go_on_at_is_known_without_any_event() {
+        let mut parser = Parser::default();
+        assert!(parser.push(b"id: 41\n\n: still here\n\n").unwrap().is_empty());
+        assert_eq!(parser.last_id(), Some("41"));
     }
 
     #[test]

@@ -1,1 +1,285 @@
-//! What the API shows, as far as the tables need it.
+//! What the API shows, as far as the commands need it. What decides anything has to be there; the rest may be absent.
+
+use std::collections::BTreeMap;
+
+use ringfence_core::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// A host.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Host {
+    pub id: String,
+    pub name: String,
+    #[serde(default)]
+    pub segment: String,
+    #[serde(default)]
+    pub backend: String,
+    #[serde(default, rename = "type")]
+    pub host_type: Option<String>,
+    #[serde(default)]
+    pub zone: String,
+    #[serde(default)]
+    pub parameters: BTreeMap<String, BTreeMap<String, String>>,
+    pub failure_state: String,
+    pub failure_source: Option<String>,
+    pub failure_observed_at: Option<Timestamp>,
+    pub boot_id: Option<String>,
+    pub fencing_state: String,
+    pub generation: u32,
+    pub fenced_at: Option<Timestamp>,
+    #[serde(default)]
+    pub needs_boot: bool,
+    #[serde(default)]
+    pub proofs: Vec<Proof>,
+    #[serde(default)]
+    pub standing: Vec<Standing>,
+    pub operation: Option<LiveOperation>,
+}
+
+impl Host {
+    /// Whether it has been proven that it can neither run nor write.
+    #[must_use]
+    pub fn is_fenced(&self) -> bool {
+        self.fencing_state == "FENCED"
+    }
+}
+
+/// A proof.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Proof {
+    pub kind: String,
+    pub source: String,
+    pub observed_at: Option<Timestamp>,
+    #[serde(default)]
+    pub detail: String,
+}
+
+/// Something that a fence has taken from a host.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Standing {
+    pub kind: String,
+    pub method: String,
+}
+
+/// The operation that holds a host.
+#[derive(Clone, Debug, Deserialize)]
+pub struct LiveOperation {
+    pub id: String,
+    pub kind: String,
+    pub status: String,
+}
+
+/// One fence or rejoin of one host.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Operation {
+    pub id: String,
+    pub host_id: String,
+    pub host: Option<String>,
+    pub kind: String,
+    pub status: String,
+    #[serde(default)]
+    pub detail: String,
+    pub generation: u32,
+    #[serde(default)]
+    pub reason: String,
+    #[serde(default)]
+    pub requested_by: String,
+    pub plan: Option<String>,
+    #[serde(default)]
+    pub round: u32,
+    pub restart_at: Option<Timestamp>,
+    #[serde(default)]
+    pub proofs: Vec<Proof>,
+    #[serde(default)]
+    pub stages: Vec<Stage>,
+    pub created_at: Option<Timestamp>,
+    pub finished_at: Option<Timestamp>,
+}
+
+impl Operation {
+    /// The host's name, or its id if the host is gone.
+    #[must_use]
+    pub fn host_name(&self) -> &str {
+        self.host.as_deref().unwrap_or(&self.host_id)
+    }
+
+    /// Whether nothing happens any more unless somebody asks for it.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        match self.status.as_str() {
+            "running" => false,
+            "needs_operator" => self.restart_at.is_none(),
+            _ => true,
+        }
+    }
+
+    /// All tasks, in order.
+    pub fn tasks(&self) -> impl Iterator<Item = &Task> {
+        self.stages.iter().flat_map(|stage| &stage.tasks)
+    }
+}
+
+/// Tasks that run in parallel.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Stage {
+    #[serde(default)]
+    pub tasks: Vec<Task>,
+}
+
+/// One task.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Task {
+    pub kind: String,
+    pub status: String,
+    pub detail: Option<String>,
+    #[serde(default)]
+    pub attempts: Vec<Attempt>,
+}
+
+/// One try.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Attempt {
+    pub number: u32,
+    #[serde(default)]
+    pub level: u32,
+    pub method: String,
+    #[serde(default)]
+    pub driver: String,
+    pub worker: Option<String>,
+    pub status: String,
+    pub outcome: Option<String>,
+    pub observation: Option<Observation>,
+    pub detail: Option<String>,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+}
+
+/// What was read back.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Observation {
+    pub state: String,
+    #[serde(default)]
+    pub detail: String,
+}
+
+/// One change of one host.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Event {
+    pub sequence: u64,
+    #[serde(rename = "type")]
+    pub kind: String,
+    #[serde(default)]
+    pub host: String,
+    #[serde(default)]
+    pub generation: u32,
+    pub occurred_at: Timestamp,
+    #[serde(default)]
+    pub data: Value,
+}
+
+/// The answers to "may workloads be scheduled here?" and "may they be started elsewhere?".
+#[derive(Clone, Debug, Deserialize)]
+pub struct Gates {
+    pub schedule: Gate,
+    pub evacuate: Gate,
+    pub generation: u32,
+}
+
+/// One answer.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Gate {
+    pub allowed: bool,
+    #[serde(default)]
+    pub reason: String,
+}
+
+/// A configured way to do a task.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Method {
+    pub id: String,
+    pub name: String,
+    pub resource: String,
+    pub driver: String,
+    #[serde(default)]
+    pub parameters: BTreeMap<String, String>,
+    #[serde(default)]
+    pub secrets: BTreeMap<String, String>,
+    pub zone: Option<String>,
+    #[serde(default)]
+    pub times: Value,
+}
+
+/// What a device showed.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Check {
+    pub observation: Observation,
+    #[serde(default)]
+    pub worker: String,
+    #[serde(default)]
+    pub took_ms: u64,
+}
+
+/// How hosts are fenced.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Plan {
+    pub id: String,
+    pub name: String,
+    pub scope: Scope,
+    #[serde(default)]
+    pub stages: Vec<PlanStage>,
+    #[serde(default)]
+    pub sufficient_sets: Vec<Vec<String>>,
+}
+
+/// Which hosts a plan is for.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Scope {
+    pub kind: String,
+    pub value: Option<String>,
+}
+
+/// Tasks that run in parallel.
+#[derive(Clone, Debug, Deserialize)]
+pub struct PlanStage {
+    #[serde(default)]
+    pub delay_s: u32,
+    #[serde(default)]
+    pub tasks: Vec<PlanTask>,
+}
+
+/// One task of a plan.
+#[derive(Clone, Debug, Deserialize)]
+pub struct PlanTask {
+    pub kind: String,
+    #[serde(default)]
+    pub levels: Vec<Level>,
+}
+
+/// Methods that are used together.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Level {
+    pub level: u32,
+    #[serde(default)]
+    pub methods: Vec<String>,
+}
+
+/// A failure domain with its policy.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Segment {
+    pub id: String,
+    pub name: String,
+    #[serde(default)]
+    pub description: String,
+    pub policy: Policy,
+}
+
+/// What holds for every host of a segment.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Policy {
+    pub self_fencing_timeout_s: Option<u32>,
+    pub restarts: u32,
+    pub restart_delay_s: u32,
+    pub auto_rejoin: bool,
+    pub rejoin_wait_s: u32,
+}

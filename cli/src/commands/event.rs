@@ -1,8 +1,159 @@
 //! `ringfence event`.
 
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde_json::Value;
+use tokio::time::sleep;
+
+use super::session::Session;
+use crate::client::view::Event;
+use crate::client::{Frame, Parser};
+use crate::error::CliError;
+use crate::output::time;
+
+/// Before the first try to reach a service that went away; doubles up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
 /// `ringfence event ...`
-#[derive(Debug, clap::Subcommand)]
+#[derive(Debug, Subcommand)]
 pub enum EventCommand {
-    /// Lists them
-    List,
+    /// Prints events as they happen, until it is stopped
+    Tail(TailArgs),
+}
+
+/// `ringfence event tail`
+#[derive(Debug, Args)]
+pub struct TailArgs {
+    /// Begins after the event of this number; 0 begins with the first of all; without it begins now
+    #[arg(long, value_name = "NUMBER")]
+    after: Option<u64>,
+    /// Only those of this host
+    #[arg(long)]
+    host: Option<String>,
+    /// Ends after so many
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+}
+
+/// Does it.
+pub async fn run(command: EventCommand, session: &mut Session) -> Result<(), CliError> {
+    let EventCommand::Tail(args) = command;
+    let mut tail = Tail {
+        last: args.after,
+        left: args.count,
+        host: args.host,
+        pause: FIRST_PAUSE,
+    };
+    let mut was_there = false;
+    loop {
+        match tail.listen(session, &mut was_there).await {
+            Ok(true) => return Ok(()),
+            Ok(false) => session
+                .screen
+                .note("the service ended the stream; going on where it stopped"),
+            Err(error) if was_there && is_passing(&error) => {
+                session.screen.note(format!("{error}; trying again"))
+            }
+            Err(error) => return Err(error),
+        }
+        sleep(tail.pause).await;
+        tail.pause = (tail.pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+fn is_passing(error: &CliError) -> bool {
+    match error {
+        CliError::Unreachable { .. } => true,
+        CliError::Api(fault) => fault.is_passing(),
+        _ => false,
+    }
+}
+
+struct Tail {
+    last: Option<u64>,
+    left: Option<u64>,
+    host: Option<String>,
+    pause: Duration,
+}
+
+impl Tail {
+    /// Prints what one stream brings; whether that was all that was wanted.
+    async fn listen(&mut self, session: &mut Session, was_there: &mut bool) -> Result<bool, CliError> {
+        let mut stream = session.client.stream(self.host.as_deref(), self.last).await?;
+        *was_there = true;
+        let mut parser = Parser::default();
+        while let Some(bytes) = stream.chunk().await? {
+            let frames = parser.push(&bytes)?;
+            for frame in frames {
+                self.pause = FIRST_PAUSE;
+                self.print(session, &frame)?;
+                if self.left == Some(0) {
+                    return Ok(true);
+                }
+            }
+            self.last = parser.last_id().and_then(|id| id.parse().ok()).or(self.last);
+        }
+        Ok(false)
+    }
+
+    fn print(&mut self, session: &mut Session, frame: &Frame) -> Result<(), CliError> {
+        let unreadable = |error: serde_json::Error| CliError::Answer {
+            url: "the stream of events".to_owned(),
+            why: error.to_string(),
+        };
+        let event: Value = serde_json::from_str(&frame.data).map_err(unreadable)?;
+        if session.screen.is_json() {
+            session.screen.json_line(&event)?;
+        } else {
+            session
+                .screen
+                .line(line(&serde_json::from_value(event).map_err(unreadable)?))?;
+        }
+        self.left = self.left.map(|left| left.saturating_sub(1));
+        Ok(())
+    }
+}
+
+fn line(event: &Event) -> String {
+    let (number, at) = (event.sequence, time(event.occurred_at));
+    let text = format!(
+        "{number:>6}  {at}  {:<22} {}  generation {}  {}",
+        event.kind,
+        event.host,
+        event.generation,
+        data(&event.data)
+    );
+    text.trim_end().to_owned()
+}
+
+fn data(data: &Value) -> String {
+    let Value::Object(fields) = data else {
+        return String::new();
+    };
+    let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let fields = fields.iter().filter(|(_, value)| !value.is_null());
+    fields
+        .map(|(key, value)| format!("{key}={}", shown(value)))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json};
+
+    use super::*;
+
+    #[test]
+    fn an_event_is_one_line() {
+        let event: Event = from_value(json!({
+            "sequence": 42, "id": "e", "type": "host.fenced", "host": "c1", "host_id": "h", "generation": 3,
+            "occurred_at": "2026-01-31T12:00:00Z", "data": {"proofs": ["power.off"], "by": "bmc", "none": null},
+        }))
+        .unwrap();
+        let expected = "    42  2026-01-31 12:00:00Z  host.fenced            c1  generation 3  by=bmc proofs=[\"power.off\"]";
+        assert_eq!(line(&event), expected);
+    }
 }

@@ -1,8 +1,318 @@
 //! `ringfence method`.
 
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgGroup, Args, Subcommand};
+use ringfence_core::SecretReference;
+use serde_json::{Map, Value};
+
+use super::arguments::{ListArgs, object_at, pair, put};
+use super::document;
+use super::session::Session;
+use crate::client::Request;
+use crate::client::view::{Check, Method};
+use crate::error::CliError;
+use crate::output::{Cell, Details, Screen, Table};
+
+/// What can be written of a method.
+const KEYS: [&str; 7] = [
+    "name",
+    "resource",
+    "driver",
+    "parameters",
+    "secrets",
+    "zone",
+    "times",
+];
+
+/// A device may be slow, and its answer comes by way of a worker.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(330);
+
 /// `ringfence method ...`
-#[derive(Debug, clap::Subcommand)]
+#[derive(Debug, Subcommand)]
 pub enum MethodCommand {
-    /// Lists them
-    List,
+    /// Lists methods
+    List(ListArgs),
+    /// Shows a method
+    Show {
+        /// Name or id
+        method: String,
+    },
+    /// Adds a method
+    Add(AddArgs),
+    /// Changes a method; what is not named stays
+    Set(SetArgs),
+    /// Removes a method that no plan uses
+    Delete {
+        /// Name or id
+        method: String,
+    },
+    /// Asks the device for its state; changes nothing
+    Check {
+        /// Name or id
+        method: String,
+        /// For this host; needed where the parameters depend on the host
+        #[arg(long)]
+        host: Option<String>,
+    },
+}
+
+/// What can be said of a method.
+#[derive(Debug, Args)]
+pub struct MethodFields {
+    /// What it acts on
+    #[arg(long, value_parser = ["power", "storage", "network"])]
+    resource: Option<String>,
+    /// The driver: fence-agent, redfish, ipmi or simulated
+    #[arg(long)]
+    driver: Option<String>,
+    /// A parameter of the driver; may be repeated
+    #[arg(long = "parameter", short, value_name = "KEY=VALUE")]
+    parameters: Vec<String>,
+    /// Where the worker finds a secret: KEY=env:NAME or KEY=file:/PATH; may be repeated
+    #[arg(long = "secret", short, value_name = "KEY=REFERENCE")]
+    secrets: Vec<String>,
+    /// The zone whose workers reach the device; the host's own if absent
+    #[arg(long)]
+    zone: Option<String>,
+    /// Seconds that one attempt may take
+    #[arg(long, value_name = "SECONDS")]
+    attempt_timeout_s: Option<u32>,
+    /// Seconds that all attempts of a task may take together
+    #[arg(long, value_name = "SECONDS")]
+    timeout_s: Option<u32>,
+    /// Retries after the first attempt
+    #[arg(long, value_name = "N")]
+    retries: Option<u32>,
+    /// Milliseconds between two attempts
+    #[arg(long, value_name = "MILLISECONDS")]
+    pause_ms: Option<u32>,
+}
+
+/// `ringfence method add`
+#[derive(Debug, Args)]
+pub struct AddArgs {
+    /// Its name
+    #[arg(required_unless_present = "file")]
+    name: Option<String>,
+    /// The method as JSON or TOML; - reads standard input; flags go before it
+    #[arg(long, short, value_name = "FILE")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    fields: MethodFields,
+}
+
+/// `ringfence method set`
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("change").multiple(true).required(true).args([
+    "name", "file", "resource", "driver", "parameters", "secrets", "zone", "attempt_timeout_s", "timeout_s", "retries",
+    "pause_ms", "no_parameters", "no_secrets", "no_zone",
+])))]
+pub struct SetArgs {
+    /// Name or id
+    method: String,
+    /// Its new name
+    #[arg(long)]
+    name: Option<String>,
+    /// All of the method as JSON or TOML, in the place of what it is now; - reads standard input
+    #[arg(long, short, value_name = "FILE")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    fields: MethodFields,
+    /// Takes a parameter away; may be repeated
+    #[arg(long = "no-parameter", value_name = "KEY")]
+    no_parameters: Vec<String>,
+    /// Takes a secret away; may be repeated
+    #[arg(long = "no-secret", value_name = "KEY")]
+    no_secrets: Vec<String>,
+    /// Takes its zone away
+    #[arg(long, conflicts_with = "zone")]
+    no_zone: bool,
+}
+
+/// Does it.
+pub async fn run(command: MethodCommand, session: &mut Session) -> Result<(), CliError> {
+    match command {
+        MethodCommand::List(args) => session.list("methods", Vec::new(), &args, table).await,
+        MethodCommand::Show { method } => session.show(Request::get(&["methods", &method]), show).await,
+        MethodCommand::Add(args) => add(args, session).await,
+        MethodCommand::Set(args) => set(args, session).await,
+        MethodCommand::Delete { method } => session.delete("methods", &method).await,
+        MethodCommand::Check { method, host } => check(&method, host, session).await,
+    }
+}
+
+async fn add(args: AddArgs, session: &mut Session) -> Result<(), CliError> {
+    let mut body = args
+        .file
+        .as_deref()
+        .map_or_else(|| Ok(Map::new()), document::read)?;
+    put(&mut body, "name", args.name);
+    args.fields.put_into(&mut body)?;
+    session.show(Request::post(&["methods"], body.into()), show).await
+}
+
+async fn set(args: SetArgs, session: &mut Session) -> Result<(), CliError> {
+    let (mut body, etag) = session.draft("methods", &args.method, &KEYS).await?;
+    if let Some(path) = &args.file {
+        let name = body.remove("name");
+        body = document::read(path)?;
+        if !body.contains_key("name") {
+            put(&mut body, "name", name);
+        }
+    }
+    put(&mut body, "name", args.name);
+    for (object, keys) in [("parameters", &args.no_parameters), ("secrets", &args.no_secrets)] {
+        for key in keys {
+            let taken = object_at(&mut body, object)?.remove(key);
+            taken.ok_or_else(|| CliError::Usage(format!("the method has no {key} among its {object}")))?;
+        }
+    }
+    if args.no_zone {
+        body.remove("zone");
+    }
+    args.fields.put_into(&mut body)?;
+    let request = Request::put(&["methods", &args.method], body.into()).if_match(etag);
+    session.show(request, show).await
+}
+
+impl MethodFields {
+    fn put_into(self, body: &mut Map<String, Value>) -> Result<(), CliError> {
+        put(body, "resource", self.resource);
+        put(body, "driver", self.driver);
+        put(body, "zone", self.zone);
+        for text in &self.parameters {
+            let pair = pair(text)?;
+            object_at(body, "parameters")?.insert(pair.key, pair.value.into());
+        }
+        for text in &self.secrets {
+            let pair = pair(text)?;
+            // What is no reference may be the secret itself: it is neither sent nor shown.
+            SecretReference::parse(&pair.value)
+                .map_err(|why| CliError::Usage(format!("secret {:?} {why}", pair.key)))?;
+            object_at(body, "secrets")?.insert(pair.key, pair.value.into());
+        }
+        let times = [
+            ("attempt_timeout_s", self.attempt_timeout_s),
+            ("timeout_s", self.timeout_s),
+            ("retries", self.retries),
+            ("pause_ms", self.pause_ms),
+        ];
+        for (key, value) in times {
+            if value.is_some() {
+                put(object_at(body, "times")?, key, value);
+            }
+        }
+        Ok(())
+    }
+}
+
+async fn check(method: &str, host: Option<String>, session: &mut Session) -> Result<(), CliError> {
+    let mut body = Map::new();
+    put(&mut body, "host", host);
+    let request = Request::post(&["methods", method, "check"], body.into()).within(CHECK_TIMEOUT);
+    session
+        .show::<Check>(request, |screen, check| {
+            let seen = &check.observation;
+            let detail = if seen.detail.is_empty() {
+                String::new()
+            } else {
+                format!(" ({})", seen.detail)
+            };
+            screen.line(format!(
+                "{method}: {}{detail}, by {} in {} ms",
+                seen.state, check.worker, check.took_ms
+            ))
+        })
+        .await
+}
+
+fn joined<'a>(pairs: impl IntoIterator<Item = (&'a String, &'a String)>) -> String {
+    pairs
+        .into_iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn table(methods: &[Method]) -> Table {
+    let mut table = Table::new(&["NAME", "RESOURCE", "DRIVER", "ZONE", "PARAMETERS", "SECRETS"]);
+    for method in methods {
+        table.row([
+            method.name.as_str().into(),
+            method.resource.as_str().into(),
+            method.driver.as_str().into(),
+            Cell::maybe(method.zone.as_deref()),
+            joined(&method.parameters).into(),
+            joined(&method.secrets).into(),
+        ]);
+    }
+    table
+}
+
+fn show(screen: &mut Screen, method: Method) -> Result<(), CliError> {
+    let times = method.times.as_object().cloned().unwrap_or(Map::new());
+    let times: Vec<String> = times
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    let mut details = Details::default()
+        .with("name", &method.name)
+        .with("id", &method.id)
+        .with("resource", &method.resource)
+        .with("driver", &method.driver)
+        .with("zone", method.zone.as_deref().unwrap_or("the host's"));
+    for (key, value) in &method.parameters {
+        details = details.with("parameter", format!("{key}={value}"));
+    }
+    for (key, value) in &method.secrets {
+        details = details.with("secret", format!("{key}={value}"));
+    }
+    screen.details(details.with_some("times", Some(times.join(" "))))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn fields() -> MethodFields {
+        MethodFields {
+            resource: None,
+            driver: Some("ipmi".to_owned()),
+            parameters: vec!["ip=192.0.2.7".to_owned()],
+            secrets: vec!["password=env:BMC".to_owned()],
+            zone: None,
+            attempt_timeout_s: None,
+            timeout_s: None,
+            retries: Some(2),
+            pause_ms: None,
+        }
+    }
+
+    #[test]
+    fn flags_become_the_body_and_leave_the_rest_of_it_alone() {
+        let mut body = json!({"name": "bmc", "parameters": {"port": "623"}})
+            .as_object()
+            .unwrap()
+            .clone();
+        fields().put_into(&mut body).unwrap();
+        let expected = json!({
+            "name": "bmc", "driver": "ipmi", "parameters": {"ip": "192.0.2.7", "port": "623"},
+            "secrets": {"password": "env:BMC"}, "times": {"retries": 2},
+        });
+        assert_eq!(Value::Object(body), expected);
+    }
+
+    #[test]
+    fn a_secret_in_the_place_of_its_reference_is_refused_and_not_repeated() {
+        let fields = MethodFields {
+            secrets: vec!["password=hush".to_owned()],
+            ..fields()
+        };
+        let error = fields.put_into(&mut Map::new()).unwrap_err().to_string();
+        assert!(error.contains("env:NAME") && !error.contains("hush"), "{error}");
+    }
 }

@@ -1,17 +1,22 @@
 //! The commands, one file per noun.
 
+mod arguments;
 mod config;
+mod document;
 pub mod event;
+mod follow;
 pub mod host;
 pub mod method;
 pub mod operation;
 pub mod plan;
 pub mod segment;
+mod session;
 pub mod token;
 
 use clap::CommandFactory;
 
 use crate::args::{Cli, Command, ConfigCommand, DbCommand, Format, Remote};
+use crate::commands::session::Session;
 use crate::config::Environment;
 use crate::error::CliError;
 use crate::{logging, services};
@@ -72,12 +77,20 @@ pub async fn run(command: Command, environment: &Environment) -> Result<(), CliE
         }
         Command::Token(args) => token::run(args, environment),
         Command::Completions { shell } => completions(shell),
-        Command::Host(_)
-        | Command::Operation(_)
-        | Command::Event(_)
-        | Command::Method(_)
-        | Command::Plan(_)
-        | Command::Segment(_) => Err(CliError::Usage("not built yet".to_owned())),
+        Command::Host(args) => host::run(args.command, &mut Session::open(&args.remote, environment)?).await,
+        Command::Operation(args) => {
+            operation::run(args.command, &mut Session::open(&args.remote, environment)?).await
+        }
+        Command::Event(args) => {
+            event::run(args.command, &mut Session::open(&args.remote, environment)?).await
+        }
+        Command::Method(args) => {
+            method::run(args.command, &mut Session::open(&args.remote, environment)?).await
+        }
+        Command::Plan(args) => plan::run(args.command, &mut Session::open(&args.remote, environment)?).await,
+        Command::Segment(args) => {
+            segment::run(args.command, &mut Session::open(&args.remote, environment)?).await
+        }
     }
 }
 

@@ -1,8 +1,252 @@
 //! `ringfence operation`.
 
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::arguments::{ListArgs, span};
+use super::host::until_succeeded;
+use super::session::Session;
+use crate::client::Request;
+use crate::client::view::{Attempt, Operation};
+use crate::error::CliError;
+use crate::output::{Cell, Details, Screen, Table, time, time_of_day};
+
 /// `ringfence operation ...`
-#[derive(Debug, clap::Subcommand)]
+#[derive(Debug, Subcommand)]
 pub enum OperationCommand {
-    /// Lists them
-    List,
+    /// Lists operations, the newest first
+    List(OperationListArgs),
+    /// Shows an operation with its tasks and attempts
+    Show {
+        /// Its id
+        id: String,
+    },
+    /// Stops an operation; what is being done at this moment may still be done
+    Cancel(ReasonArgs),
+    /// Starts an operation that needs an operator again
+    Retry(ReasonArgs),
+    /// Follows an operation to its end
+    Watch {
+        /// Its id
+        id: String,
+        /// So long at most, as in 30s or 5m
+        #[arg(long, value_name = "TIME", value_parser = span)]
+        timeout: Option<Duration>,
+    },
+}
+
+/// `ringfence operation list`
+#[derive(Debug, Args)]
+pub struct OperationListArgs {
+    /// Only those of this host
+    #[arg(long)]
+    host: Option<String>,
+    /// Only fences or rejoins
+    #[arg(long, value_parser = ["fence", "rejoin"])]
+    kind: Option<String>,
+    /// Only those that stand so
+    #[arg(long, value_parser = ["running", "needs_operator", "succeeded", "cancelled"])]
+    status: Option<String>,
+    #[command(flatten)]
+    list: ListArgs,
+}
+
+/// Which operation, and why.
+#[derive(Debug, Args)]
+pub struct ReasonArgs {
+    /// Its id
+    id: String,
+    /// Why; goes into the audit trail
+    #[arg(long, short)]
+    reason: String,
+}
+
+/// Does it.
+pub async fn run(command: OperationCommand, session: &mut Session) -> Result<(), CliError> {
+    match command {
+        OperationCommand::List(args) => list(args, session).await,
+        OperationCommand::Show { id } => session.show(Request::get(&["operations", &id]), show).await,
+        OperationCommand::Cancel(args) => ask(args, "cancel", session).await,
+        OperationCommand::Retry(args) => ask(args, "retry", session).await,
+        OperationCommand::Watch { id, timeout } => watch(&id, timeout, session).await,
+    }
+}
+
+async fn list(args: OperationListArgs, session: &mut Session) -> Result<(), CliError> {
+    let query = vec![("host", args.host), ("kind", args.kind), ("status", args.status)];
+    let sort = args.list.sort.or_else(|| Some("created_at:desc".to_owned()));
+    session
+        .list("operations", query, &ListArgs { sort, ..args.list }, table)
+        .await
+}
+
+async fn ask(args: ReasonArgs, verb: &str, session: &mut Session) -> Result<(), CliError> {
+    let request = Request::post(&["operations", &args.id, verb], json!({"reason": args.reason}));
+    session
+        .show(request, |screen, operation| screen.line(summary(&operation)))
+        .await
+}
+
+async fn watch(id: &str, timeout: Option<Duration>, session: &mut Session) -> Result<(), CliError> {
+    let operation = until_succeeded(session, id, timeout).await?;
+    if session.screen.is_json() {
+        return session
+            .show::<Operation>(Request::get(&["operations", id]), |_, _| Ok(()))
+            .await;
+    }
+    session.screen.line(summary(&operation))
+}
+
+fn summary(operation: &Operation) -> String {
+    let detail = if operation.detail.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", operation.detail)
+    };
+    format!(
+        "{}: {} {} is {}{detail}",
+        operation.host_name(),
+        operation.kind,
+        operation.id,
+        operation.status
+    )
+}
+
+fn table(operations: &[Operation]) -> Table {
+    let mut table = Table::new(&["ID", "HOST", "KIND", "STATUS", "GENERATION", "BEGAN", "DETAIL"]);
+    for operation in operations {
+        table.row([
+            operation.id.as_str().into(),
+            operation.host_name().into(),
+            operation.kind.as_str().into(),
+            Cell::word(&operation.status),
+            operation.generation.to_string().into(),
+            Cell::maybe(operation.created_at.map(time)),
+            operation.detail.as_str().into(),
+        ]);
+    }
+    table
+}
+
+fn show(screen: &mut Screen, operation: Operation) -> Result<(), CliError> {
+    let proofs = operation
+        .proofs
+        .iter()
+        .map(|proof| format!("{} by {}", proof.kind, proof.source));
+    let rounds = (operation.round > 0).then(|| operation.round.to_string());
+    let details = Details::default()
+        .with("operation", &operation.id)
+        .with("host", operation.host_name())
+        .with("kind", &operation.kind)
+        .with_word("status", &operation.status, "")
+        .with_some("detail", Some(&operation.detail))
+        .with("generation", operation.generation.to_string())
+        .with("reason", &operation.reason)
+        .with("requested by", &operation.requested_by)
+        .with_some("plan", operation.plan.as_deref())
+        .with_some("restarts", rounds)
+        .with_some("starts again", operation.restart_at.map(time))
+        .with_some("began", operation.created_at.map(time))
+        .with_some("ended", operation.finished_at.map(time))
+        .with_some("proofs", Some(proofs.collect::<Vec<_>>().join(", ")));
+    screen.details(details)?;
+    screen.line("")?;
+    screen.table(tasks(&operation))
+}
+
+/// A row per attempt, and one for each task that has none.
+fn tasks(operation: &Operation) -> Table {
+    let mut table = Table::new(&[
+        "STAGE", "TASK", "STATUS", "ATTEMPT", "LEVEL", "METHOD", "WORKER", "OUTCOME", "SEEN", "BEGAN",
+        "TOOK", "DETAIL",
+    ]);
+    for (stage, task) in operation
+        .stages
+        .iter()
+        .enumerate()
+        .flat_map(|(at, stage)| stage.tasks.iter().map(move |task| (at + 1, task)))
+    {
+        let mut row = |attempt: Option<&Attempt>| {
+            let detail = attempt
+                .and_then(|attempt| attempt.detail.clone())
+                .or_else(|| task.detail.clone());
+            table.row([
+                stage.to_string().into(),
+                task.kind.as_str().into(),
+                Cell::word(&task.status),
+                Cell::maybe(attempt.map(|attempt| attempt.number.to_string())),
+                Cell::maybe(attempt.map(|attempt| attempt.level.to_string())),
+                Cell::maybe(attempt.map(|attempt| format!("{} ({})", attempt.method, attempt.driver))),
+                Cell::maybe(attempt.and_then(|attempt| attempt.worker.clone())),
+                Cell::word(attempt.map_or("-", |attempt| {
+                    attempt.outcome.as_deref().unwrap_or(&attempt.status)
+                })),
+                Cell::maybe(attempt.and_then(|attempt| Some(attempt.observation.as_ref()?.state.clone()))),
+                Cell::maybe(attempt.and_then(|attempt| attempt.started_at.map(time_of_day))),
+                Cell::maybe(attempt.and_then(took)),
+                detail.unwrap_or_default().into(),
+            ]);
+        };
+        if task.attempts.is_empty() {
+            row(None);
+        }
+        task.attempts.iter().for_each(|attempt| row(Some(attempt)));
+    }
+    table
+}
+
+fn took(attempt: &Attempt) -> Option<String> {
+    let ms = (attempt.ended_at? - attempt.started_at?).num_milliseconds();
+    Some(format!("{ms} ms"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json};
+
+    use super::*;
+
+    #[test]
+    fn attempts_stand_under_their_tasks() {
+        let operation: Operation = from_value(json!({
+            "id": "op", "host_id": "h", "host": "c1", "kind": "fence", "status": "running", "generation": 2,
+            "stages": [
+                {"delay_s": 0, "tasks": [{"kind": "power.off", "status": "confirmed", "attempts": [
+                    {"number": 1, "level": 1, "method": "bmc", "driver": "ipmi", "worker": "w1", "status": "ended",
+                     "outcome": "confirmed", "observation": {"state": "off", "detail": ""},
+                     "started_at": "2026-01-31T12:00:00.5Z", "ended_at": "2026-01-31T12:00:01.75Z"}]}]},
+                {"delay_s": 0, "tasks": [{"kind": "power.on", "status": "pending"}]},
+            ],
+        }))
+        .unwrap();
+        let text = tasks(&operation).render(None, false);
+        let lines: Vec<Vec<&str>> = text
+            .lines()
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        assert_eq!(
+            lines[1],
+            [
+                "1",
+                "power.off",
+                "confirmed",
+                "1",
+                "1",
+                "bmc",
+                "(ipmi)",
+                "w1",
+                "confirmed",
+                "off",
+                "12:00:00.500Z",
+                "1250",
+                "ms"
+            ]
+        );
+        assert_eq!(
+            lines[2],
+            ["2", "power.on", "pending", "-", "-", "-", "-", "-", "-", "-", "-"]
+        );
+    }
 }

@@ -1,8 +1,180 @@
 //! `ringfence plan`.
 
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value};
+
+use super::arguments::{ListArgs, put};
+use super::document;
+use super::session::Session;
+use crate::client::Request;
+use crate::client::view::{Plan, Scope};
+use crate::error::CliError;
+use crate::output::{Details, Screen, Table};
+
 /// `ringfence plan ...`
-#[derive(Debug, clap::Subcommand)]
+#[derive(Debug, Subcommand)]
 pub enum PlanCommand {
-    /// Lists them
-    List,
+    /// Lists plans
+    List(ListArgs),
+    /// Shows a plan
+    Show {
+        /// Name or id
+        plan: String,
+    },
+    /// Adds a plan
+    Add(AddArgs),
+    /// Puts another plan in the place of one; operations that have begun keep theirs
+    Set(SetArgs),
+    /// Removes a plan
+    Delete {
+        /// Name or id
+        plan: String,
+    },
+}
+
+/// `ringfence plan add`
+#[derive(Debug, Args)]
+pub struct AddArgs {
+    /// Its name; the file may have it
+    name: Option<String>,
+    /// The plan as JSON or TOML; - reads standard input
+    #[arg(long, short, value_name = "FILE")]
+    file: PathBuf,
+}
+
+/// `ringfence plan set`
+#[derive(Debug, Args)]
+pub struct SetArgs {
+    /// Name or id
+    plan: String,
+    /// All of the plan as JSON or TOML; - reads standard input
+    #[arg(long, short, value_name = "FILE")]
+    file: PathBuf,
+}
+
+/// Does it.
+pub async fn run(command: PlanCommand, session: &mut Session) -> Result<(), CliError> {
+    match command {
+        PlanCommand::List(args) => session.list("plans", Vec::new(), &args, table).await,
+        PlanCommand::Show { plan } => session.show(Request::get(&["plans", &plan]), show).await,
+        PlanCommand::Add(args) => add(args, session).await,
+        PlanCommand::Set(args) => set(&args.plan, &args.file, session).await,
+        PlanCommand::Delete { plan } => session.delete("plans", &plan).await,
+    }
+}
+
+async fn add(args: AddArgs, session: &mut Session) -> Result<(), CliError> {
+    let mut body = document::read(&args.file)?;
+    put(&mut body, "name", args.name);
+    session.show(Request::post(&["plans"], body.into()), show).await
+}
+
+async fn set(plan: &str, file: &Path, session: &mut Session) -> Result<(), CliError> {
+    let mut body: Map<String, Value> = document::read(file)?;
+    let (now, etag) = session.draft("plans", plan, &["name"]).await?;
+    if !body.contains_key("name") {
+        body.extend(now);
+    }
+    session
+        .show(Request::put(&["plans", plan], body.into()).if_match(etag), show)
+        .await
+}
+
+fn scope(scope: &Scope) -> String {
+    match (scope.kind.as_str(), &scope.value) {
+        ("default", _) => "all hosts that no other plan is for".to_owned(),
+        ("host_type", Some(value)) => format!("hosts of type {value}"),
+        (kind, Some(value)) => format!("{kind} {value}"),
+        (kind, None) => kind.to_owned(),
+    }
+}
+
+fn sets(plan: &Plan) -> String {
+    plan.sufficient_sets
+        .iter()
+        .map(|set| set.join(" + "))
+        .collect::<Vec<_>>()
+        .join(" | ")
+}
+
+fn table(plans: &[Plan]) -> Table {
+    let mut table = Table::new(&["NAME", "FOR", "TASKS", "FENCED BY"]);
+    for plan in plans {
+        let tasks: Vec<&str> = plan
+            .stages
+            .iter()
+            .flat_map(|stage| &stage.tasks)
+            .map(|task| task.kind.as_str())
+            .collect();
+        table.row([
+            plan.name.as_str().into(),
+            scope(&plan.scope).into(),
+            tasks.join(" ").into(),
+            sets(plan).into(),
+        ]);
+    }
+    table
+}
+
+fn show(screen: &mut Screen, plan: Plan) -> Result<(), CliError> {
+    let details = Details::default()
+        .with("name", &plan.name)
+        .with("id", &plan.id)
+        .with("for", scope(&plan.scope))
+        .with("FENCED by", sets(&plan));
+    screen.details(details)?;
+    screen.line("")?;
+    screen.table(stages(&plan))
+}
+
+fn stages(plan: &Plan) -> Table {
+    let mut table = Table::new(&["STAGE", "AFTER", "TASK", "LEVEL", "METHODS"]);
+    for (at, stage) in plan.stages.iter().enumerate() {
+        for task in &stage.tasks {
+            let mut row = |level: String, methods: String| {
+                let (stage_number, after) = ((at + 1).to_string(), format!("{} s", stage.delay_s));
+                table.row([
+                    stage_number.into(),
+                    after.into(),
+                    task.kind.as_str().into(),
+                    level.into(),
+                    methods.into(),
+                ]);
+            };
+            if task.levels.is_empty() {
+                row("-".to_owned(), "-".to_owned());
+            }
+            task.levels
+                .iter()
+                .for_each(|level| row(level.level.to_string(), level.methods.join(" + ")));
+        }
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_plan_shows_its_levels_and_what_makes_a_host_fenced() {
+        let plan: Plan = from_value(json!({
+            "id": "p", "name": "racks", "scope": {"kind": "host_type", "value": "r740"},
+            "stages": [{"delay_s": 5, "tasks": [{"kind": "power.off", "levels": [
+                {"level": 1, "methods": ["bmc"]}, {"level": 2, "methods": ["pdu-a", "pdu-b"]}]}]}],
+            "sufficient_sets": [["power.off"], ["network.fence", "storage.fence"]],
+        }))
+        .unwrap();
+        assert_eq!(sets(&plan), "power.off | network.fence + storage.fence");
+        let expected = "\
+STAGE  AFTER  TASK       LEVEL  METHODS
+1      5 s    power.off  1      bmc
+1      5 s    power.off  2      pdu-a + pdu-b
+";
+        assert_eq!(stages(&plan).render(None, false), expected);
+    }
 }

@@ -1,8 +1,208 @@
 //! `ringfence segment`.
 
+use clap::{ArgGroup, Args, Subcommand};
+use serde_json::{Map, Value};
+
+use super::arguments::{ListArgs, object_at, put};
+use super::session::Session;
+use crate::client::Request;
+use crate::client::view::{Policy, Segment};
+use crate::error::CliError;
+use crate::output::{Details, Screen, Table};
+
+/// What can be written of a segment.
+const KEYS: [&str; 3] = ["name", "description", "policy"];
+
 /// `ringfence segment ...`
-#[derive(Debug, clap::Subcommand)]
+#[derive(Debug, Subcommand)]
 pub enum SegmentCommand {
-    /// Lists them
-    List,
+    /// Lists segments
+    List(ListArgs),
+    /// Shows a segment
+    Show {
+        /// Name or id
+        segment: String,
+    },
+    /// Adds a segment
+    Add(AddArgs),
+    /// Changes a segment; what is not named stays
+    Set(SetArgs),
+    /// Removes a segment that has no hosts
+    Delete {
+        /// Name or id
+        segment: String,
+    },
+}
+
+/// What can be said of a segment.
+#[derive(Debug, Args)]
+pub struct SegmentFields {
+    /// What it is for
+    #[arg(long)]
+    description: Option<String>,
+    /// Seconds after which a host that lost contact has certainly stopped its own workloads; none: it does not
+    #[arg(long, value_name = "SECONDS|none", value_parser = seconds_or_none)]
+    self_fencing_timeout_s: Option<Value>,
+    /// How often a fence that needs an operator starts again by itself
+    #[arg(long, value_name = "N")]
+    restarts: Option<u32>,
+    /// Seconds between two such starts
+    #[arg(long, value_name = "SECONDS")]
+    restart_delay_s: Option<u32>,
+    /// Whether a FENCED host that is seen UP again is taken back without being asked
+    #[arg(long, value_name = "true|false")]
+    auto_rejoin: Option<bool>,
+    /// Seconds that a rejoin waits for the host
+    #[arg(long, value_name = "SECONDS")]
+    rejoin_wait_s: Option<u32>,
+}
+
+/// `ringfence segment add`
+#[derive(Debug, Args)]
+pub struct AddArgs {
+    /// Its name
+    name: String,
+    #[command(flatten)]
+    fields: SegmentFields,
+}
+
+/// `ringfence segment set`
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("change").multiple(true).required(true).args([
+    "name", "description", "self_fencing_timeout_s", "restarts", "restart_delay_s", "auto_rejoin", "rejoin_wait_s",
+])))]
+pub struct SetArgs {
+    /// Name or id
+    segment: String,
+    /// Its new name
+    #[arg(long)]
+    name: Option<String>,
+    #[command(flatten)]
+    fields: SegmentFields,
+}
+
+fn seconds_or_none(text: &str) -> Result<Value, String> {
+    match text {
+        "none" => Ok(Value::Null),
+        number => number
+            .parse::<u32>()
+            .map(Value::from)
+            .map_err(|_| "a number of seconds or none is allowed".to_owned()),
+    }
+}
+
+/// Does it.
+pub async fn run(command: SegmentCommand, session: &mut Session) -> Result<(), CliError> {
+    match command {
+        SegmentCommand::List(args) => session.list("segments", Vec::new(), &args, table).await,
+        SegmentCommand::Show { segment } => session.show(Request::get(&["segments", &segment]), show).await,
+        SegmentCommand::Add(args) => {
+            let mut body = Map::new();
+            put(&mut body, "name", Some(args.name));
+            args.fields.put_into(&mut body)?;
+            session
+                .show(Request::post(&["segments"], body.into()), show)
+                .await
+        }
+        SegmentCommand::Set(args) => set(args, session).await,
+        SegmentCommand::Delete { segment } => session.delete("segments", &segment).await,
+    }
+}
+
+async fn set(args: SetArgs, session: &mut Session) -> Result<(), CliError> {
+    let (mut body, etag) = session.draft("segments", &args.segment, &KEYS).await?;
+    put(&mut body, "name", args.name);
+    args.fields.put_into(&mut body)?;
+    let request = Request::put(&["segments", &args.segment], body.into()).if_match(etag);
+    session.show(request, show).await
+}
+
+impl SegmentFields {
+    fn put_into(self, body: &mut Map<String, Value>) -> Result<(), CliError> {
+        put(body, "description", self.description);
+        let mut policy = Map::new();
+        put(&mut policy, "self_fencing_timeout_s", self.self_fencing_timeout_s);
+        put(&mut policy, "restarts", self.restarts);
+        put(&mut policy, "restart_delay_s", self.restart_delay_s);
+        put(&mut policy, "auto_rejoin", self.auto_rejoin);
+        put(&mut policy, "rejoin_wait_s", self.rejoin_wait_s);
+        if !policy.is_empty() {
+            object_at(body, "policy")?.extend(policy);
+        }
+        Ok(())
+    }
+}
+
+fn self_fencing(policy: &Policy) -> String {
+    policy
+        .self_fencing_timeout_s
+        .map_or_else(|| "none".to_owned(), |seconds| format!("{seconds} s"))
+}
+
+fn restarts(policy: &Policy) -> String {
+    match policy.restarts {
+        0 => "none".to_owned(),
+        number => format!("{number}, {} s apart", policy.restart_delay_s),
+    }
+}
+
+fn auto_rejoin(policy: &Policy) -> &'static str {
+    if policy.auto_rejoin { "yes" } else { "no" }
+}
+
+fn table(segments: &[Segment]) -> Table {
+    let mut table = Table::new(&["NAME", "SELF-FENCING", "RESTARTS", "AUTO-REJOIN", "DESCRIPTION"]);
+    for segment in segments {
+        let policy = &segment.policy;
+        table.row([
+            segment.name.as_str().into(),
+            self_fencing(policy).into(),
+            restarts(policy).into(),
+            auto_rejoin(policy).into(),
+            segment.description.as_str().into(),
+        ]);
+    }
+    table
+}
+
+fn show(screen: &mut Screen, segment: Segment) -> Result<(), CliError> {
+    let policy = &segment.policy;
+    screen.details(
+        Details::default()
+            .with("name", &segment.name)
+            .with("id", &segment.id)
+            .with_some("description", Some(&segment.description))
+            .with("self-fencing timeout", self_fencing(policy))
+            .with("restarts", restarts(policy))
+            .with("auto-rejoin", auto_rejoin(policy))
+            .with("rejoin waits", format!("{} s", policy.rejoin_wait_s)),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_timeout_can_be_taken_away_and_the_rest_of_the_policy_stays() {
+        let mut body = json!({"policy": {"self_fencing_timeout_s": 60, "restarts": 2}})
+            .as_object()
+            .unwrap()
+            .clone();
+        let fields = SegmentFields {
+            description: None,
+            self_fencing_timeout_s: Some(seconds_or_none("none").unwrap()),
+            restarts: None,
+            restart_delay_s: None,
+            auto_rejoin: Some(true),
+            rejoin_wait_s: None,
+        };
+        fields.put_into(&mut body).unwrap();
+        let expected =
+            json!({"policy": {"self_fencing_timeout_s": null, "restarts": 2, "auto_rejoin": true}});
+        assert_eq!(Value::Object(body), expected);
+        assert!(seconds_or_none("soon").is_err());
+    }
 }

@@ -14,8 +14,5 @@ mod value;
 
 pub use environment::{Environment, check_names, data_dir};
 pub use keys::read_keys;
-pub use layers::{Effective, Flag, Sources, load};
-pub use settings::{
-    ApiSettings, BusSettings, DatabaseSettings, EngineSettings, LogFormat, LogSettings, SecretUrl, Settings,
-    StandaloneSettings, WorkerSettings,
-};
+pub use layers::{Flag, Sources, load};
+pub use settings::{LogFormat, LogSettings, Settings};

@@ -199,7 +199,8 @@ impl SecretUrl {
 
 impl fmt::Display for SecretUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Ok(mut url) = Url::parse(&self.0) else {
+        // Without an authority nobody can tell where the password is.
+        let Some(mut url) = Url::parse(&self.0).ok().filter(Url::has_authority) else {
             return f.write_str("***");
         };
         if url.password().is_some() && url.set_password(Some("***")).is_err() {

@@ -9,4 +9,4 @@ mod text;
 pub use details::Details;
 pub use screen::{Screen, complain};
 pub use table::{Cell, Table};
-pub use text::{Tone, plain, time, time_of_day};
+pub use text::{plain, time, time_of_day};

@@ -1,1 +1,154 @@
-//! How far an operation is.
+//! How far an operation is: a live line per task on a terminal, else a line per change; on standard error.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+
+use super::text::{Tone, plain};
+use crate::client::view::{Attempt, Operation, Task};
+
+/// More tasks than any plan has.
+const MAX_LINES: usize = 32;
+
+/// Shows an operation as it goes.
+pub enum Progress {
+    /// On a terminal.
+    Live(MultiProgress, Vec<ProgressBar>),
+    /// Into a file or a pipe; what was shown last, per line.
+    Lines(Vec<String>),
+    /// Not at all: a program listens.
+    Silent,
+}
+
+impl Progress {
+    /// As fits standard error; `quiet` if a program listens.
+    #[must_use]
+    pub fn new(quiet: bool) -> Self {
+        match (std::io::stderr().is_terminal(), quiet) {
+            (true, _) => Self::Live(MultiProgress::new(), Vec::new()),
+            (false, false) => Self::Lines(Vec::new()),
+            (false, true) => Self::Silent,
+        }
+    }
+
+    /// Shows where the operation stands.
+    pub fn show(&mut self, operation: &Operation) {
+        let tasks = operation.tasks().take(MAX_LINES);
+        match self {
+            Self::Live(bars, lines) => tasks
+                .enumerate()
+                .for_each(|(at, task)| live(bars, lines, at, task)),
+            Self::Lines(shown) => {
+                let lines: Vec<String> = tasks.map(line).collect();
+                for text in lines
+                    .iter()
+                    .enumerate()
+                    .filter(|(at, text)| shown.get(*at) != Some(*text))
+                    .map(|(_, text)| text)
+                {
+                    say(text);
+                }
+                *shown = lines;
+            }
+            Self::Silent => {}
+        }
+    }
+
+    /// Says something beside it.
+    pub fn note(&self, text: &str) {
+        match self {
+            Self::Live(bars, _) => bars.suspend(|| say(text)),
+            Self::Lines(_) => say(text),
+            Self::Silent => {}
+        }
+    }
+}
+
+impl Drop for Progress {
+    /// The last state stays on the screen.
+    fn drop(&mut self) {
+        if let Self::Live(_, lines) = self {
+            lines.iter().for_each(ProgressBar::abandon);
+        }
+    }
+}
+
+fn say(text: &str) {
+    anstream::eprintln!("{text}");
+}
+
+fn live(bars: &MultiProgress, lines: &mut Vec<ProgressBar>, at: usize, task: &Task) {
+    if at >= lines.len() {
+        let bar = bars.add(ProgressBar::new_spinner());
+        bar.enable_steady_tick(Duration::from_millis(100));
+        lines.push(bar);
+    }
+    let Some(bar) = lines.get(at).filter(|bar| !bar.is_finished()) else {
+        return;
+    };
+    let is_running = task.status == "running";
+    let template = if is_running { "{spinner} {msg}" } else { "  {msg}" };
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    let style = Tone::of(&task.status).style();
+    bar.set_message(format!("{style}{}{style:#}", line(task)));
+}
+
+/// One task: what, how it stands, and its last attempt.
+#[must_use]
+pub fn line(task: &Task) -> String {
+    let last = task.attempts.last().map(attempt).unwrap_or_default();
+    let detail = task.detail.as_deref().filter(|detail| !detail.is_empty());
+    let more = match (last.is_empty(), detail) {
+        (_, Some(detail)) => format!("{last}{}{detail}", if last.is_empty() { "" } else { "; " }),
+        (_, None) => last,
+    };
+    plain(format!("{:<16} {:<10} {more}", task.kind, task.status).trim_end())
+}
+
+fn attempt(attempt: &Attempt) -> String {
+    let how = format!(
+        "{} ({}), attempt {}",
+        attempt.method, attempt.driver, attempt.number
+    );
+    let observed = attempt
+        .observation
+        .as_ref()
+        .map(|seen| format!(", seen {}", seen.state))
+        .unwrap_or_default();
+    let detail = attempt.detail.as_deref().filter(|detail| !detail.is_empty());
+    let detail = detail.map(|detail| format!(", {detail}")).unwrap_or_default();
+    let state = attempt.outcome.as_deref().unwrap_or(&attempt.status);
+    format!("{how}: {state}{observed}{detail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_task_is_told_with_its_last_attempt() {
+        let task: Task = from_value(json!({
+            "kind": "power.off", "status": "running", "detail": null,
+            "attempts": [
+                {"number": 1, "method": "bmc", "driver": "ipmi", "status": "ended", "outcome": "unknown"},
+                {"number": 2, "method": "pdu", "driver": "fence-agent", "status": "ended", "outcome": "refused",
+                 "observation": {"state": "on"}, "detail": "outlet\n7 is locked"},
+            ],
+        }))
+        .unwrap();
+        let expected =
+            "power.off        running    pdu (fence-agent), attempt 2: refused, seen on, outlet 7 is locked";
+        assert_eq!(line(&task), expected);
+    }
+
+    #[test]
+    fn a_task_that_has_not_begun_is_short() {
+        let task: Task = from_value(json!({"kind": "power.on", "status": "pending"})).unwrap();
+        assert_eq!(line(&task), "power.on         pending");
+    }
+}

@@ -72,7 +72,6 @@ impl Screen {
     }
 
     /// Something beside the answer, on standard error.
-    #[expect(clippy::print_stderr, reason = "this is where it is printed")]
     pub fn note(&self, text: impl Display) {
         anstream::eprintln!("{}", plain(&text.to_string()));
     }
@@ -91,7 +90,6 @@ fn terminal_width() -> Option<u16> {
 }
 
 /// Shows a failure with its causes: as text, or for programs in the form of the API's errors.
-#[expect(clippy::print_stderr, reason = "this is where it is printed")]
 pub fn complain(error: &CliError, format: Format) {
     let text = with_causes(error);
     match format {

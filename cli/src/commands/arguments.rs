@@ -1,0 +1,106 @@
+//! Values on the command line that several commands take.
+
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::{Map, Value};
+
+use crate::error::CliError;
+
+/// Which part of a collection.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// The most to list
+    #[arg(long, default_value_t = 10_000, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub limit: u32,
+    /// In which order: name, created_at or updated_at, with :asc or :desc
+    #[arg(long, value_name = "KEY:DIRECTION")]
+    pub sort: Option<String>,
+}
+
+/// `KEY=VALUE`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// Before the first `=`.
+    pub key: String,
+    /// Behind it.
+    pub value: String,
+}
+
+/// Reads `KEY=VALUE`. The error does not repeat the value, which may be a secret in the wrong place.
+pub fn pair(text: &str) -> Result<Pair, CliError> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok(Pair {
+            key: key.trim().to_owned(),
+            value: value.to_owned(),
+        }),
+        Some(_) | None => Err(CliError::Usage(
+            "write a parameter or secret as KEY=VALUE".to_owned(),
+        )),
+    }
+}
+
+/// Reads `30s`, `5m`, `2h`, or a number of seconds.
+pub fn span(text: &str) -> Result<Duration, String> {
+    let bad = || "a number with s, m or h behind it is allowed, as in 30s, up to 24h".to_owned();
+    let (number, unit) = match text.char_indices().next_back() {
+        Some((at, 's')) => (&text[..at], 1),
+        Some((at, 'm')) => (&text[..at], 60),
+        Some((at, 'h')) => (&text[..at], 3600),
+        _ => (text, 1),
+    };
+    let seconds = number
+        .parse::<u64>()
+        .ok()
+        .and_then(|number| number.checked_mul(unit))
+        .ok_or_else(bad)?;
+    if (1..=86_400).contains(&seconds) {
+        Ok(Duration::from_secs(seconds))
+    } else {
+        Err(bad())
+    }
+}
+
+/// Puts what was given into an object and leaves the rest of it alone.
+pub fn put(object: &mut Map<String, Value>, key: &str, value: Option<impl Into<Value>>) {
+    if let Some(value) = value {
+        object.insert(key.to_owned(), value.into());
+    }
+}
+
+/// The object at `key`, made if it is not there.
+pub fn object_at<'a>(
+    object: &'a mut Map<String, Value>,
+    key: &str,
+) -> Result<&'a mut Map<String, Value>, CliError> {
+    let value = object.entry(key).or_insert_with(|| Value::Object(Map::new()));
+    value
+        .as_object_mut()
+        .ok_or_else(|| CliError::Usage(format!("{key} is no object")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_have_a_unit_or_are_seconds() {
+        assert_eq!(span("90"), Ok(Duration::from_secs(90)));
+        assert_eq!(span("5m"), Ok(Duration::from_secs(300)));
+        for bad in ["", "s", "0", "25h", "-1s", "5 m", "é"] {
+            assert!(span(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_pair_may_have_an_equals_sign_in_its_value() {
+        assert_eq!(
+            pair("options=a=b").unwrap(),
+            Pair {
+                key: "options".to_owned(),
+                value: "a=b".to_owned()
+            }
+        );
+        assert!(!pair("hush").unwrap_err().to_string().contains("hush"));
+    }
+}

@@ -1,0 +1,76 @@
+//! Things that are written in a file: JSON or TOML.
+
+use std::io::Read;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::error::CliError;
+
+/// The API takes less.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// Reads an object from a file, `-` for standard input. What does not begin with a brace is TOML.
+pub fn read(path: &Path) -> Result<Map<String, Value>, CliError> {
+    let text = text(path)?;
+    let content = |why: String| CliError::Content {
+        path: path.to_owned(),
+        why,
+    };
+    let value: Value = if text.trim_start().starts_with('{') {
+        serde_json::from_str(&text).map_err(|error| content(format!("is not JSON: {error}")))?
+    } else {
+        toml::from_str(&text).map_err(|error| content(format!("is not TOML: {}", error.message())))?
+    };
+    match value {
+        Value::Object(object) => Ok(object),
+        _ => Err(content("holds no object".to_owned())),
+    }
+}
+
+fn text(path: &Path) -> Result<String, CliError> {
+    let fault = |source| CliError::file("read", path, source);
+    let reader: Box<dyn Read> = if path == Path::new("-") {
+        Box::new(std::io::stdin())
+    } else {
+        Box::new(std::fs::File::open(path).map_err(fault)?)
+    };
+    let mut text = String::new();
+    reader
+        .take(MAX_BYTES + 1)
+        .read_to_string(&mut text)
+        .map_err(fault)?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(CliError::Content {
+            path: path.to_owned(),
+            why: "is longer than 1 MiB".to_owned(),
+        });
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn json_and_toml_say_the_same() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let read_as = |text: &str| {
+            fs::write(file.path(), text).unwrap();
+            read(file.path())
+        };
+        let json = read_as(r#"{"name": "p", "stages": [{"delay_s": 3}]}"#).unwrap();
+        assert_eq!(read_as("name = \"p\"\n[[stages]]\ndelay_s = 3\n").unwrap(), json);
+        assert_eq!(
+            Value::Object(json),
+            json!({"name": "p", "stages": [{"delay_s": 3}]})
+        );
+        assert!(read_as("{\"name\"").is_err());
+        assert!(read_as("name =").is_err());
+    }
+}

@@ -1,0 +1,127 @@
+//! Follows an operation until it is over, through restarts of the service.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::session::Session;
+use crate::client::Request;
+use crate::client::view::{Host, Operation};
+use crate::error::CliError;
+use crate::output::progress::Progress;
+
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(250);
+/// How long the service may be away before that is an error.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Looks at an operation again and again.
+pub struct Follower<'a> {
+    session: &'a Session,
+    id: String,
+    progress: Progress,
+    deadline: Option<Instant>,
+    away_since: Option<Instant>,
+}
+
+impl<'a> Follower<'a> {
+    /// Follows the operation, for `timeout` at most.
+    #[must_use]
+    pub fn new(session: &'a Session, id: &str, timeout: Option<Duration>) -> Self {
+        Self {
+            session,
+            id: id.to_owned(),
+            progress: Progress::new(session.screen.is_json()),
+            deadline: timeout.map(|timeout| Instant::now() + timeout),
+            away_since: None,
+        }
+    }
+
+    /// The operation as it is now.
+    pub async fn look(&mut self) -> Result<Operation, CliError> {
+        let id = self.id.clone();
+        let operation: Operation = self.get(&["operations", &id]).await?;
+        self.progress.show(&operation);
+        Ok(operation)
+    }
+
+    /// The operation's host as it is now.
+    pub async fn host(&mut self, operation: &Operation) -> Result<Host, CliError> {
+        self.get(&["hosts", &operation.host_id]).await
+    }
+
+    /// Waits until it is time for another look.
+    pub async fn pause(&self) -> Result<(), CliError> {
+        let left = self
+            .deadline
+            .map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        if left == Some(Duration::ZERO) {
+            return Err(CliError::TimedOut(format!(
+                "the time is up, and operation {0} goes on; follow it with: ringfence operation watch {0}",
+                self.id
+            )));
+        }
+        sleep(left.map_or(PAUSE, |left| left.min(PAUSE))).await;
+        Ok(())
+    }
+
+    async fn get<T: serde::de::DeserializeOwned>(&mut self, path: &[&str]) -> Result<T, CliError> {
+        loop {
+            match self.session.client.send(Request::get(path)).await {
+                Ok(answer) => {
+                    self.away_since = None;
+                    return answer.view();
+                }
+                Err(error) => self.bear(error)?,
+            }
+            self.pause().await?;
+        }
+    }
+
+    /// A service that restarts is away for a while; that ends no operation.
+    fn bear(&mut self, error: CliError) -> Result<(), CliError> {
+        let is_passing = match &error {
+            CliError::Unreachable { .. } => true,
+            CliError::Api(fault) => fault.is_passing(),
+            _ => false,
+        };
+        if self.away_since.is_none() && is_passing {
+            self.progress.note("the service does not answer; trying again");
+        }
+        let since = *self.away_since.get_or_insert_with(Instant::now);
+        if is_passing && since.elapsed() < PATIENCE {
+            Ok(())
+        } else {
+            Err(error)
+        }
+    }
+}
+
+/// Why an operation that is over did not reach what was wanted.
+#[must_use]
+pub fn ended(operation: &Operation) -> CliError {
+    let why = if operation.detail.is_empty() {
+        "no reason was given"
+    } else {
+        &operation.detail
+    };
+    let (host, kind, id) = (operation.host_name(), &operation.kind, &operation.id);
+    CliError::NeedsOperator(match operation.status.as_str() {
+        "needs_operator" => format!(
+            "the {kind} of {host} needs an operator: {why}\n  look at it: ringfence operation show {id}\n  \
+             then: ringfence operation retry {id}, or cancel{}",
+            confirm_hint(operation)
+        ),
+        status => format!("the {kind} of {host} is {status}: {why}"),
+    })
+}
+
+fn confirm_hint(operation: &Operation) -> String {
+    if operation.kind != "fence" {
+        return String::new();
+    }
+    let (host, generation) = (operation.host_name(), operation.generation);
+    format!(
+        "\n  or, once it is certain that the host is off: ringfence host confirm {host} --generation {generation} --reason ..."
+    )
+}

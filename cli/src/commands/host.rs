@@ -1,8 +1,0 @@
-//! `ringfence host`.
-
-/// `ringfence host ...`
-#[derive(Debug, clap::Subcommand)]
-pub enum HostCommand {
-    /// Lists them
-    List,
-}

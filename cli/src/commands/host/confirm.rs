@@ -1,0 +1,83 @@
+//! A person's word that a host was fenced by hand.
+
+use std::io::{BufRead, IsTerminal};
+
+use clap::Args;
+use serde_json::json;
+
+use super::super::session::Session;
+use super::show::proven_by;
+use crate::client::Request;
+use crate::client::view::Host;
+use crate::error::CliError;
+
+/// `ringfence host confirm`
+#[derive(Debug, Args)]
+pub struct ConfirmArgs {
+    /// Name or id
+    host: String,
+    /// The generation that was looked at; `host show` has it
+    #[arg(long, short)]
+    generation: u32,
+    /// How it was made certain; goes into the audit trail
+    #[arg(long, short)]
+    reason: String,
+    /// Although the host is seen UP; admins only
+    #[arg(long)]
+    override_up: bool,
+    /// Does not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+/// `ringfence host confirm`
+pub async fn confirm(args: ConfirmArgs, session: &mut Session) -> Result<(), CliError> {
+    if !args.yes {
+        let host: Host = session
+            .client
+            .send(Request::get(&["hosts", &args.host]))
+            .await?
+            .view()?;
+        ask(session, &host)?;
+    }
+    let body = json!({"generation": args.generation, "reason": args.reason, "override_up": args.override_up});
+    let request = Request::post(&["hosts", &args.host, "confirm-fenced"], body);
+    session
+        .show::<Host>(request, |screen, host| {
+            screen.line(format!(
+                "{}: {} ({})",
+                host.name,
+                host.fencing_state,
+                proven_by(&host)
+            ))
+        })
+        .await
+}
+
+fn ask(session: &Session, host: &Host) -> Result<(), CliError> {
+    let stdin = std::io::stdin();
+    if !stdin.is_terminal() {
+        return Err(CliError::Usage(
+            "nobody is there to ask; with --yes this does not ask".to_owned(),
+        ));
+    }
+    session.screen.note(format!(
+        "{} is seen {}, generation {}.",
+        host.name, host.failure_state, host.generation
+    ));
+    session
+        .screen
+        .note("If it still runs or writes, its workloads will run twice and destroy their data.");
+    session
+        .screen
+        .note(format!("Type {} to say that it is off and stays off:", host.name));
+    let mut typed = String::new();
+    stdin.lock().read_line(&mut typed)?;
+    if typed.trim() == host.name {
+        Ok(())
+    } else {
+        Err(CliError::Usage(
+            "that is another name; nothing was confirmed".to_owned(),
+        ))
+    }
+}

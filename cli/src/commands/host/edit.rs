@@ -1,0 +1,165 @@
+//! Adding and changing hosts.
+
+use clap::{ArgGroup, Args};
+use serde_json::{Map, Value};
+
+use super::super::arguments::{object_at, pair, put};
+use super::super::session::Session;
+use super::show;
+use crate::client::Request;
+use crate::error::CliError;
+
+/// What can be said of a host.
+#[derive(Debug, Args)]
+pub struct HostFields {
+    /// Its segment; the default one if absent
+    #[arg(long)]
+    segment: Option<String>,
+    /// Where its workloads live
+    #[arg(long, value_parser = ["nova", "kubernetes", "none"])]
+    backend: Option<String>,
+    /// The group of hosts that share a plan
+    #[arg(long = "type", value_name = "TYPE")]
+    host_type: Option<String>,
+    /// From where its devices can be reached
+    #[arg(long)]
+    zone: Option<String>,
+    /// A value for a parameter of a method, as in bmc.ip=192.0.2.7; may be repeated
+    #[arg(long = "parameter", short, value_name = "METHOD.KEY=VALUE")]
+    parameters: Vec<String>,
+}
+
+/// `ringfence host add`
+#[derive(Debug, Args)]
+pub struct AddArgs {
+    /// Its name
+    name: String,
+    #[command(flatten)]
+    fields: HostFields,
+}
+
+/// `ringfence host set`
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("change").multiple(true).required(true).args(
+    ["name", "segment", "backend", "host_type", "zone", "parameters", "no_type", "no_parameters"],
+)))]
+pub struct SetArgs {
+    /// Name or id
+    host: String,
+    /// Its new name
+    #[arg(long)]
+    name: Option<String>,
+    #[command(flatten)]
+    fields: HostFields,
+    /// Takes its type away
+    #[arg(long, conflicts_with = "host_type")]
+    no_type: bool,
+    /// Takes a value away; may be repeated
+    #[arg(long = "no-parameter", value_name = "METHOD.KEY")]
+    no_parameters: Vec<String>,
+}
+
+impl HostFields {
+    fn put_into(self, body: &mut Map<String, Value>) {
+        put(body, "segment", self.segment);
+        put(body, "backend", self.backend);
+        put(body, "type", self.host_type);
+        put(body, "zone", self.zone);
+    }
+}
+
+/// `ringfence host add`
+pub async fn add(args: AddArgs, session: &mut Session) -> Result<(), CliError> {
+    let mut body = Map::new();
+    let mut parameters = Map::new();
+    args.fields
+        .parameters
+        .iter()
+        .try_for_each(|text| set_parameter(&mut parameters, text))?;
+    put(&mut body, "name", Some(args.name));
+    put(
+        &mut body,
+        "parameters",
+        Some(parameters).filter(|parameters| !parameters.is_empty()),
+    );
+    args.fields.put_into(&mut body);
+    session
+        .show(Request::post(&["hosts"], body.into()), show::details)
+        .await
+}
+
+/// `ringfence host set`
+pub async fn set(args: SetArgs, session: &mut Session) -> Result<(), CliError> {
+    let mut body = Map::new();
+    let mut etag = None;
+    if !args.fields.parameters.is_empty() || !args.no_parameters.is_empty() {
+        // They are replaced together, so that they have to be read first.
+        let (mut now, read) = session.draft("hosts", &args.host, &["parameters"]).await?;
+        let parameters = object_at(&mut now, "parameters")?;
+        args.no_parameters
+            .iter()
+            .try_for_each(|text| remove_parameter(parameters, text))?;
+        args.fields
+            .parameters
+            .iter()
+            .try_for_each(|text| set_parameter(parameters, text))?;
+        body = now;
+        etag = read;
+    }
+    put(&mut body, "name", args.name);
+    args.fields.put_into(&mut body);
+    if args.no_type {
+        body.insert("type".to_owned(), Value::Null);
+    }
+    let request = Request::patch(&["hosts", &args.host], body.into()).if_match(etag);
+    session.show(request, show::details).await
+}
+
+/// The name of a method may hold dots, that of a parameter does not.
+fn split(text: &str) -> Result<(&str, &str), CliError> {
+    let bad =
+        || CliError::Usage("write a host's parameter as METHOD.KEY=VALUE, as in bmc.ip=192.0.2.7".to_owned());
+    text.rsplit_once('.')
+        .filter(|(method, key)| !method.is_empty() && !key.is_empty())
+        .ok_or_else(bad)
+}
+
+fn set_parameter(parameters: &mut Map<String, Value>, text: &str) -> Result<(), CliError> {
+    let pair = pair(text)?;
+    let (method, key) = split(&pair.key)?;
+    object_at(parameters, method)?.insert(key.to_owned(), pair.value.into());
+    Ok(())
+}
+
+fn remove_parameter(parameters: &mut Map<String, Value>, text: &str) -> Result<(), CliError> {
+    let (method, key) = split(text)?;
+    let values = object_at(parameters, method)?;
+    if values.remove(key).is_none() {
+        return Err(CliError::Usage(format!("the host has no parameter {text}")));
+    }
+    if values.is_empty() {
+        parameters.remove(method);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn parameters_are_added_to_those_that_are_there() {
+        let mut parameters = json!({"bmc": {"ip": "192.0.2.1"}}).as_object().unwrap().clone();
+        set_parameter(&mut parameters, "bmc.lan.port=623").unwrap();
+        set_parameter(&mut parameters, "bmc.ip=192.0.2.2").unwrap();
+        remove_parameter(&mut parameters, "bmc.lan.port").unwrap();
+        assert_eq!(
+            Value::Object(parameters.clone()),
+            json!({"bmc": {"ip": "192.0.2.2"}})
+        );
+        assert!(remove_parameter(&mut parameters, "bmc.port").is_err());
+        assert!(set_parameter(&mut parameters, "ip=1").is_err());
+    }
+}

@@ -1,0 +1,174 @@
+//! Fencing a host and taking it back.
+
+use std::time::Duration;
+
+use clap::Args;
+use reqwest::StatusCode;
+use serde_json::json;
+
+use super::super::arguments::span;
+use super::super::follow::{Follower, ended};
+use super::super::session::Session;
+use super::show::proven_by;
+use crate::client::view::{Host, Operation};
+use crate::client::{Answer, Request};
+use crate::error::CliError;
+
+/// Whether to wait.
+#[derive(Debug, Args)]
+pub struct WaitArgs {
+    /// Waits until it is done, and shows how it goes
+    #[arg(long, short)]
+    wait: bool,
+    /// Waits so long at most, as in 30s or 5m; the operation goes on then
+    #[arg(long, requires = "wait", value_name = "TIME", value_parser = span)]
+    timeout: Option<Duration>,
+}
+
+/// `ringfence host fence`
+#[derive(Debug, Args)]
+pub struct FenceArgs {
+    /// Name or id
+    host: String,
+    /// Why; goes into the audit trail
+    #[arg(long, short)]
+    reason: String,
+    #[command(flatten)]
+    wait: WaitArgs,
+}
+
+/// `ringfence host rejoin`
+#[derive(Debug, Args)]
+pub struct RejoinArgs {
+    /// Name or id
+    host: String,
+    /// Why; goes into the audit trail
+    #[arg(long, short)]
+    reason: String,
+    /// Says that the host was booted anew since the fence
+    #[arg(long)]
+    booted: bool,
+    #[command(flatten)]
+    wait: WaitArgs,
+}
+
+/// `ringfence host fence`
+pub async fn fence(args: FenceArgs, session: &mut Session) -> Result<(), CliError> {
+    let body = json!({"reason": args.reason});
+    let answer = session
+        .client
+        .send(Request::post(&["hosts", &args.host, "fence"], body))
+        .await?;
+    if answer.status != StatusCode::ACCEPTED {
+        return show_fenced(session, &answer);
+    }
+    if !args.wait.wait {
+        return show_started(session, &answer);
+    }
+    let operation: Operation = answer.view()?;
+    until_fenced(session, &operation, args.wait.timeout).await?;
+    let answer = session
+        .client
+        .send(Request::get(&["hosts", &operation.host_id]))
+        .await?;
+    show_fenced(session, &answer)
+}
+
+/// The host is FENCED at the first sufficient set of proofs; the other tasks of the operation go on.
+async fn until_fenced(
+    session: &Session,
+    begun: &Operation,
+    timeout: Option<Duration>,
+) -> Result<(), CliError> {
+    let mut follower = Follower::new(session, &begun.id, timeout);
+    loop {
+        let operation = follower.look().await?;
+        if operation.is_over() || !operation.proofs.is_empty() {
+            let host = follower.host(&operation).await?;
+            if host.is_fenced() && host.generation == operation.generation {
+                return Ok(());
+            }
+        }
+        if operation.is_over() {
+            return Err(ended(&operation));
+        }
+        follower.pause().await?;
+    }
+}
+
+/// `ringfence host rejoin`
+pub async fn rejoin(args: RejoinArgs, session: &mut Session) -> Result<(), CliError> {
+    let body = json!({"reason": args.reason, "boot_confirmed": args.booted});
+    let answer = session
+        .client
+        .send(Request::post(&["hosts", &args.host, "rejoin"], body))
+        .await?;
+    if answer.status != StatusCode::ACCEPTED {
+        return show_unfenced(session, &answer);
+    }
+    if !args.wait.wait {
+        return show_started(session, &answer);
+    }
+    let operation: Operation = answer.view()?;
+    until_succeeded(session, &operation.id, args.wait.timeout).await?;
+    let answer = session
+        .client
+        .send(Request::get(&["hosts", &operation.host_id]))
+        .await?;
+    show_unfenced(session, &answer)
+}
+
+/// Follows an operation to its end.
+pub async fn until_succeeded(
+    session: &Session,
+    id: &str,
+    timeout: Option<Duration>,
+) -> Result<Operation, CliError> {
+    let mut follower = Follower::new(session, id, timeout);
+    loop {
+        let operation = follower.look().await?;
+        if operation.status == "succeeded" {
+            return Ok(operation);
+        }
+        if operation.is_over() {
+            return Err(ended(&operation));
+        }
+        follower.pause().await?;
+    }
+}
+
+fn show_started(session: &mut Session, answer: &Answer) -> Result<(), CliError> {
+    session.answer::<Operation>(answer, |screen, operation| {
+        let (kind, id, host) = (&operation.kind, &operation.id, operation.host_name());
+        screen.line(format!("{host}: {kind} {id} is {}", operation.status))?;
+        screen.note(format!("follow it with: ringfence operation watch {id}"));
+        Ok(())
+    })
+}
+
+/// Nothing but what the service says now makes it FENCED.
+fn show_fenced(session: &mut Session, answer: &Answer) -> Result<(), CliError> {
+    let host: Host = answer.view()?;
+    if !host.is_fenced() {
+        return Err(CliError::NeedsOperator(format!(
+            "{} is {} again",
+            host.name, host.fencing_state
+        )));
+    }
+    session.answer::<Host>(answer, |screen, host| {
+        screen.line(format!("{}: FENCED ({})", host.name, proven_by(&host)))
+    })
+}
+
+fn show_unfenced(session: &mut Session, answer: &Answer) -> Result<(), CliError> {
+    let host: Host = answer.view()?;
+    if host.is_fenced() {
+        return Err(CliError::NeedsOperator(format!(
+            "{} is {} again",
+            host.name, host.fencing_state
+        )));
+    }
+    session.answer::<Host>(answer, |screen, host| {
+        screen.line(format!("{}: {}", host.name, host.fencing_state))
+    })
+}

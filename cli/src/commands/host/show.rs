@@ -1,0 +1,177 @@
+//! Hosts on the screen.
+
+use crate::client::view::{Gate, Gates, Host, Proof};
+use crate::error::CliError;
+use crate::output::{Cell, Details, Screen, Table, time};
+
+/// One row per host.
+#[must_use]
+pub fn table(hosts: &[Host]) -> Table {
+    let mut table = Table::new(&["NAME", "SEGMENT", "SEEN", "FENCING", "GENERATION", "OPERATION"]);
+    for host in hosts {
+        let operation = host
+            .operation
+            .as_ref()
+            .map(|operation| format!("{} {}", operation.kind, operation.status));
+        table.row([
+            host.name.as_str().into(),
+            host.segment.as_str().into(),
+            Cell::word(&host.failure_state),
+            Cell::word(&host.fencing_state),
+            host.generation.to_string().into(),
+            Cell::maybe(operation),
+        ]);
+    }
+    table
+}
+
+/// All of one host.
+pub fn details(screen: &mut Screen, host: Host) -> Result<(), CliError> {
+    let seen = match (&host.failure_source, host.failure_observed_at) {
+        (Some(source), Some(at)) => format!(" by {source} at {}", time(at)),
+        _ => String::new(),
+    };
+    let fenced = host
+        .fenced_at
+        .map(|at| format!(" since {}", time(at)))
+        .unwrap_or_default();
+    let parameters = host.parameters.iter().flat_map(|(method, values)| {
+        values
+            .iter()
+            .map(move |(key, value)| format!("{method}.{key}={value}"))
+    });
+    let operation = host.operation.as_ref();
+    let mut details = Details::default()
+        .with("name", &host.name)
+        .with("id", &host.id)
+        .with("segment", &host.segment)
+        .with("backend", &host.backend)
+        .with_some("type", host.host_type.as_deref())
+        .with("zone", &host.zone)
+        .with_some("parameters", Some(parameters.collect::<Vec<_>>().join(" ")))
+        .with_word("seen", &host.failure_state, seen)
+        .with_some("boot", host.boot_id.as_deref())
+        .with_word("fencing", &host.fencing_state, fenced)
+        .with("generation", host.generation.to_string());
+    for proof in &host.proofs {
+        details = details.with("proof", proof_line(proof));
+    }
+    for standing in &host.standing {
+        details = details.with("standing", format!("{} by {}", standing.kind, standing.method));
+    }
+    if host.needs_boot {
+        details = details.with("to rejoin", "it has to show a boot newer than the fence");
+    }
+    if let Some(operation) = operation {
+        details = details.with_word(
+            "operation",
+            &operation.status,
+            format!(": {} {}", operation.kind, operation.id),
+        );
+    }
+    screen.details(details)
+}
+
+fn proof_line(proof: &Proof) -> String {
+    let at = proof
+        .observed_at
+        .map(|at| format!(" at {}", time(at)))
+        .unwrap_or_default();
+    let detail = if proof.detail.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", proof.detail)
+    };
+    format!("{} by {}{at}{detail}", proof.kind, proof.source)
+}
+
+/// The proofs of a host that is FENCED, in one line.
+#[must_use]
+pub fn proven_by(host: &Host) -> String {
+    let proofs: Vec<String> = host
+        .proofs
+        .iter()
+        .map(|proof| format!("{} by {}", proof.kind, proof.source))
+        .collect();
+    if proofs.is_empty() {
+        "proven earlier".to_owned()
+    } else {
+        format!("proven by {}", proofs.join(", "))
+    }
+}
+
+/// Both gates.
+#[must_use]
+pub fn gates(gates: &Gates) -> Table {
+    let mut table = Table::new(&["GATE", "STATE", "WHY", "GENERATION"]);
+    let mut row = |name: &str, gate: &Gate| {
+        let state = if gate.allowed { "open" } else { "closed" };
+        table.row([
+            name.into(),
+            Cell::word(state),
+            gate.reason.as_str().into(),
+            gates.generation.to_string().into(),
+        ]);
+    };
+    row("schedule", &gates.schedule);
+    row("evacuate", &gates.evacuate);
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, from_value, json};
+
+    use super::*;
+
+    fn host(more: Value) -> Host {
+        let mut host = json!({
+            "id": "9b2e", "name": "compute1", "segment": "rack-1", "backend": "none", "type": null, "zone": "default",
+            "failure_state": "UNREACHABLE", "failure_source": "nagios", "failure_observed_at": "2026-01-31T12:00:00Z",
+            "fencing_state": "FENCED", "generation": 3, "operation": null,
+        });
+        for (key, value) in more.as_object().unwrap() {
+            host[key] = value.clone();
+        }
+        from_value(host).unwrap()
+    }
+
+    #[test]
+    fn a_list_of_hosts_fits_its_columns() {
+        let busy = host(json!({"operation": {"id": "op", "kind": "rejoin", "status": "needs_operator"}}));
+        let text = table(&[host(json!({"name": "c2"})), busy]).render(None, false);
+        let expected = "\
+NAME      SEGMENT  SEEN         FENCING  GENERATION  OPERATION
+c2        rack-1   UNREACHABLE  FENCED   3           -
+compute1  rack-1   UNREACHABLE  FENCED   3           rejoin needs_operator
+";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn the_last_line_of_a_fence_names_every_proof() {
+        let proofs = json!({"proofs": [
+            {"kind": "storage.fence", "source": "san", "observed_at": "2026-01-31T12:00:00Z"},
+            {"kind": "network.fence", "source": "tor-1", "observed_at": "2026-01-31T12:00:00Z"},
+        ]});
+        assert_eq!(
+            proven_by(&host(proofs)),
+            "proven by storage.fence by san, network.fence by tor-1"
+        );
+    }
+
+    #[test]
+    fn gates_are_open_or_closed_and_say_why() {
+        let answer = json!({
+            "schedule": {"allowed": false, "reason": "it is FENCED"},
+            "evacuate": {"allowed": true, "reason": "it is FENCED and UNREACHABLE"},
+            "generation": 3,
+        });
+        let text = gates(&from_value(answer).unwrap()).render(None, false);
+        assert!(text.contains("schedule  closed  it is FENCED"), "{text}");
+        assert!(
+            text.contains("evacuate  open    it is FENCED and UNREACHABLE"),
+            "{text}"
+        );
+    }
+}

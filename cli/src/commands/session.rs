@@ -1,0 +1,102 @@
+//! A command's way to the service and to the screen.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::arguments::ListArgs;
+use crate::args::RemoteArgs;
+use crate::client::{Answer, Client, Place, Request};
+use crate::config::{Environment, check_names};
+use crate::error::CliError;
+use crate::output::{Screen, Table};
+
+/// The service and the screen.
+pub struct Session {
+    /// The service.
+    pub client: Client,
+    /// The screen.
+    pub screen: Screen,
+}
+
+impl Session {
+    /// Finds the service; nothing is sent yet.
+    pub fn open(remote: &RemoteArgs, environment: &Environment) -> Result<Self, CliError> {
+        check_names(environment).into_result()?;
+        let client = Client::new(Place::find(remote, environment)?)?;
+        Ok(Self {
+            client,
+            screen: Screen::new(remote.output),
+        })
+    }
+
+    /// Asks, and shows the answer: as it is for programs, else as `show` puts it.
+    pub async fn show<T: DeserializeOwned>(
+        &mut self,
+        request: Request<'_>,
+        show: impl FnOnce(&mut Screen, T) -> Result<(), CliError>,
+    ) -> Result<(), CliError> {
+        let answer = self.client.send(request).await?;
+        self.answer(&answer, show)
+    }
+
+    /// Shows an answer.
+    pub fn answer<T: DeserializeOwned>(
+        &mut self,
+        answer: &Answer,
+        show: impl FnOnce(&mut Screen, T) -> Result<(), CliError>,
+    ) -> Result<(), CliError> {
+        if self.screen.is_json() {
+            self.screen.json(&answer.body)
+        } else {
+            show(&mut self.screen, answer.view()?)
+        }
+    }
+
+    /// Lists a collection.
+    pub async fn list<T: DeserializeOwned>(
+        &mut self,
+        noun: &str,
+        query: Vec<(&str, Option<String>)>,
+        args: &ListArgs,
+        table: impl FnOnce(&[T]) -> Table,
+    ) -> Result<(), CliError> {
+        let mut query = query;
+        let limit = args.limit as usize;
+        if args.sort.is_some() {
+            query.push(("sort", args.sort.clone()));
+        }
+        let all = self.client.collect(noun, &query, limit).await?;
+        if self.screen.is_json() {
+            return self.screen.json(&all);
+        }
+        let things = Vec::<T>::deserialize(&all[noun]).map_err(|error| CliError::Answer {
+            url: noun.to_owned(),
+            why: error.to_string(),
+        })?;
+        self.screen.table(table(&things))
+    }
+
+    /// Removes a thing.
+    pub async fn delete(&mut self, noun: &str, id: &str) -> Result<(), CliError> {
+        self.client.send(Request::delete(&[noun, id])).await?;
+        self.screen.done(format!("{id} is deleted"))
+    }
+
+    /// What can be written of a thing, and its entity tag: for reading, changing and writing it back.
+    pub async fn draft(
+        &self,
+        noun: &str,
+        id: &str,
+        keys: &[&str],
+    ) -> Result<(Map<String, Value>, Option<String>), CliError> {
+        let answer = self.client.send(Request::get(&[noun, id])).await?;
+        let body = answer.body.as_object().cloned().unwrap_or_default();
+        Ok((
+            body.into_iter()
+                .filter(|(key, _)| keys.contains(&key.as_str()))
+                .collect(),
+            answer.etag,
+        ))
+    }
+}

@@ -1,0 +1,246 @@
+//! Fencing, confirming and taking back.
+
+use serde_json::{Value, json};
+
+use crate::rig::Machine;
+use crate::service::{Reply, Service};
+
+fn host(fencing_state: &str) -> Value {
+    json!({
+        "id": "h1", "name": "compute1", "segment": "default", "backend": "none", "zone": "default", "parameters": {},
+        "failure_state": "UNREACHABLE", "fencing_state": fencing_state, "generation": 4, "operation": null,
+        "proofs": [{"kind": "power.off", "source": "bmc", "observed_at": "2026-01-31T12:00:00Z", "detail": ""}],
+    })
+}
+
+fn operation(status: &str, attempts: &Value, proofs: &Value) -> Value {
+    let task = if status == "running" { "running" } else { "failed" };
+    json!({
+        "id": "op1", "host_id": "h1", "host": "compute1", "kind": "fence", "status": status, "generation": 4,
+        "detail": if status == "running" { "" } else { "every level of power.off failed" }, "proofs": proofs,
+        "stages": [{"delay_s": 0, "tasks": [{"kind": "power.off", "status": task, "attempts": attempts}]}],
+    })
+}
+
+fn running() -> Value {
+    operation("running", &json!([]), &json!([]))
+}
+
+const FENCE: [&str; 5] = ["host", "fence", "compute1", "--reason", "it hangs"];
+
+fn waiting<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&FENCE, ["--wait"].as_slice(), more].concat()
+}
+
+#[test]
+fn a_fence_that_is_waited_for_ends_with_fenced_and_its_proof() {
+    let service = Service::start(|number, asked| match (number, asked.line.as_str()) {
+        (_, "POST /hosts/compute1/fence") => Reply::json(202, &running()),
+        (0..=2, "GET /operations/op1") => Reply::json(200, &running()),
+        (_, "GET /operations/op1") => Reply::json(
+            200,
+            &operation(
+                "running",
+                &json!([]),
+                &json!([{"kind": "power.off", "source": "bmc"}]),
+            ),
+        ),
+        (_, "GET /hosts/h1") => Reply::json(200, &host("FENCED")),
+        (_, line) => panic!("{line}"),
+    });
+    let run = Machine::with(&service).run(&waiting(&[]));
+    assert_eq!(
+        (run.code, run.out.as_str()),
+        (0, "compute1: FENCED (proven by power.off by bmc)\n"),
+        "{}",
+        run.err
+    );
+    assert!(run.err.contains("power.off        running"), "{}", run.err);
+    let first = &service.asked()[0];
+    assert_eq!(first.body, json!({"reason": "it hangs"}));
+    assert_eq!(first.header("x-auth-token"), Some("rf_test"));
+}
+
+#[test]
+fn a_host_that_is_fenced_already_needs_no_waiting() {
+    let service = Service::start(|_, _| Reply::json(200, &host("FENCED")));
+    let run = Machine::with(&service).run(&waiting(&["--output", "json"]));
+    assert_eq!(run.code, 0);
+    assert_eq!(run.json()["fencing_state"], "FENCED");
+    assert_eq!(run.err, "");
+}
+
+#[test]
+fn a_proof_that_was_not_sufficient_is_not_taken_for_fenced() {
+    let service = Service::start(|number, asked| match asked.line.as_str() {
+        "POST /hosts/compute1/fence" => Reply::json(202, &running()),
+        "GET /operations/op1" => {
+            let status = if number < 4 { "running" } else { "needs_operator" };
+            Reply::json(
+                200,
+                &operation(
+                    status,
+                    &json!([]),
+                    &json!([{"kind": "storage.fence", "source": "san"}]),
+                ),
+            )
+        }
+        _ => Reply::json(200, &host("UNFENCED")),
+    });
+    let run = Machine::with(&service).run(&waiting(&[]));
+    assert_eq!(run.code, 5);
+    assert!(!run.out.contains("FENCED"), "{}", run.out);
+    assert!(
+        run.err
+            .contains("needs an operator: every level of power.off failed"),
+        "{}",
+        run.err
+    );
+    assert!(
+        run.err.contains("ringfence host confirm compute1 --generation 4"),
+        "{}",
+        run.err
+    );
+}
+
+#[test]
+fn an_older_fence_is_not_taken_for_this_one() {
+    let service = Service::start(|_, asked| match asked.line.as_str() {
+        "POST /hosts/compute1/fence" => Reply::json(202, &running()),
+        "GET /operations/op1" => Reply::json(200, &operation("cancelled", &json!([]), &json!([]))),
+        _ => {
+            let mut host = host("FENCED");
+            host["generation"] = json!(3);
+            Reply::json(200, &host)
+        }
+    });
+    assert_eq!(Machine::with(&service).run(&waiting(&[])).code, 5);
+}
+
+#[test]
+fn when_the_time_is_up_the_operation_goes_on() {
+    let service = Service::start(|_, asked| {
+        let status = if asked.line.starts_with("POST") { 202 } else { 200 };
+        Reply::json(status, &running())
+    });
+    let run = Machine::with(&service).run(&waiting(&["--timeout", "1s"]));
+    assert_eq!(run.code, 8);
+    assert!(run.err.contains("ringfence operation watch op1"), "{}", run.err);
+}
+
+#[test]
+fn a_service_that_restarts_meanwhile_is_waited_for() {
+    let service = Service::start(|number, asked| match (number, asked.line.as_str()) {
+        (_, "POST /hosts/compute1/fence") => Reply::json(202, &running()),
+        (1, _) => Reply::error(503, "fencing.database.unavailable", "the database is away"),
+        (_, "GET /operations/op1") => Reply::json(200, &operation("succeeded", &json!([]), &json!([]))),
+        _ => Reply::json(200, &host("FENCED")),
+    });
+    let run = Machine::with(&service).run(&waiting(&[]));
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(
+        run.err.contains("the service does not answer; trying again"),
+        "{}",
+        run.err
+    );
+}
+
+#[test]
+fn refusals_end_with_their_own_exit_codes_and_say_what_the_service_said() {
+    let cases = [
+        (409, "fencing.host.up", 3),
+        (404, "fencing.host.not_found", 4),
+        (401, "fencing.unauthorized", 7),
+        (403, "fencing.forbidden", 7),
+        (400, "fencing.request.invalid", 1),
+    ];
+    for (status, code, exit) in cases {
+        let service = Service::start(move |_, _| Reply::error(status, code, "because of this"));
+        let run = Machine::with(&service).run(&FENCE);
+        assert_eq!(run.code, exit, "{run:?}");
+        assert!(
+            run.err
+                .contains(&format!("No: because of this\n  {code}, {status}, request req-1")),
+            "{}",
+            run.err
+        );
+        let run = Machine::with(&service).run(&[FENCE.as_slice(), &["-o", "json"]].concat());
+        let answer: Value = serde_json::from_str(&run.err).unwrap();
+        assert_eq!(answer["errors"][0]["code"], code);
+    }
+}
+
+#[test]
+fn a_service_that_is_not_there_is_named_with_the_way_to_start_one() {
+    let machine = Machine::new().set("RINGFENCE_URL", "http://127.0.0.1:9");
+    let run = machine.run(&FENCE);
+    assert_eq!(run.code, 6);
+    assert!(
+        run.err.contains("http://127.0.0.1:9/ cannot be reached"),
+        "{}",
+        run.err
+    );
+    let run = Machine::new().run(&FENCE);
+    assert_eq!(run.code, 6);
+    assert!(run.err.contains("ringfence standalone --demo"), "{}", run.err);
+}
+
+#[test]
+fn a_person_is_asked_unless_they_said_yes() {
+    let service = Service::start(|_, asked| {
+        Reply::json(
+            200,
+            &host(if asked.line.starts_with("POST") {
+                "FENCED"
+            } else {
+                "UNFENCED"
+            }),
+        )
+    });
+    let machine = Machine::with(&service);
+    let words = [
+        "host",
+        "confirm",
+        "compute1",
+        "--generation",
+        "4",
+        "--reason",
+        "pulled the plugs",
+    ];
+    let run = machine.run(&words);
+    assert_eq!(run.code, 2);
+    assert!(run.err.contains("--yes"), "{}", run.err);
+    assert!(
+        service.lines().iter().all(|line| line.starts_with("GET")),
+        "nothing was confirmed"
+    );
+    let run = machine.run(&[words.as_slice(), &["--yes"]].concat());
+    assert_eq!(run.code, 0, "{run:?}");
+    let body = service.asked().pop().unwrap().body;
+    assert_eq!(
+        body,
+        json!({"generation": 4, "reason": "pulled the plugs", "override_up": false})
+    );
+}
+
+#[test]
+fn a_rejoin_that_is_waited_for_ends_with_unfenced() {
+    let service = Service::start(|_, asked| match asked.line.as_str() {
+        "POST /hosts/compute1/rejoin" => Reply::json(202, &running()),
+        "GET /operations/op1" => Reply::json(200, &operation("succeeded", &json!([]), &json!([]))),
+        _ => Reply::json(200, &host("UNFENCED")),
+    });
+    let run = Machine::with(&service).run(&[
+        "host", "rejoin", "compute1", "--booted", "--wait", "-r", "repaired",
+    ]);
+    assert_eq!(
+        (run.code, run.out.as_str()),
+        (0, "compute1: UNFENCED\n"),
+        "{}",
+        run.err
+    );
+    assert_eq!(
+        service.asked()[0].body,
+        json!({"reason": "repaired", "boot_confirmed": true})
+    );
+}

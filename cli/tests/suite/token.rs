@@ -1,0 +1,44 @@
+//! Tokens.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::rig::Machine;
+
+#[test]
+fn a_token_is_shown_once_and_kept_as_a_hash() {
+    let machine = Machine::new();
+    let file = machine.home().join("tokens.toml");
+    let machine = machine.set("RINGFENCE_API_TOKENS_FILE", file.to_str().unwrap());
+    let made = machine.run(&[
+        "token",
+        "create",
+        "--name",
+        "ci",
+        "--role",
+        "service",
+        "--expires-in",
+        "90d",
+    ]);
+    assert_eq!(made.code, 0, "{made:?}");
+    let token = made.out.trim();
+    assert!(token.starts_with("rf_") && token.len() == 46, "{token}");
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(!text.contains(&token[3..]), "{text}");
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let again = machine.run(&["token", "create", "--name", "ci", "--role", "admin"]);
+    assert_eq!(again.code, 2);
+    assert!(again.err.contains("already"), "{}", again.err);
+    let listed = machine.run(&["token", "list", "--output", "json"]);
+    assert_eq!(listed.json()["tokens"][0]["role"], "service");
+    assert!(!listed.out.contains("sha256"));
+    assert_eq!(machine.run(&["token", "revoke", "ci"]).code, 0);
+    assert_eq!(machine.run(&["token", "revoke", "ci"]).code, 2);
+}
+
+#[test]
+fn without_a_token_file_the_key_to_set_is_named() {
+    let run = Machine::new().run(&["token", "list"]);
+    assert_eq!(run.code, 2);
+    assert!(run.err.contains("api.tokens_file is not set"), "{}", run.err);
+}
