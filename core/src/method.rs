@@ -6,6 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::host::words;
+use crate::resolve::check_template;
 use crate::{MethodId, Problems, Resource, Timestamp, validate_name};
 
 /// Parameters of a driver, by name.
@@ -336,6 +337,8 @@ pub(crate) fn check_parameters(field: &str, parameters: &Parameters, problems: &
                     value.chars().count()
                 ),
             );
+        } else if let Err(why) = check_template(value) {
+            problems.add(at, why);
         }
     }
 }

@@ -166,25 +166,33 @@ fn freeze_named(
 
 /// Replaces `${host.name}`, `${host.id}` and `${host.zone}`.
 fn fill_in(value: &str, host: &Host) -> Result<String, String> {
+    expand(value, |name| match name {
+        "host.name" => Some(host.name.clone()),
+        "host.id" => Some(host.id.to_string()),
+        "host.zone" => Some(host.zone.clone()),
+        _ => None,
+    })
+}
+
+/// Whether everything in `${...}` is something that a host has.
+pub(crate) fn check_template(value: &str) -> Result<(), String> {
+    let is_known = |name: &str| matches!(name, "host.name" | "host.id" | "host.zone");
+    expand(value, |name| is_known(name).then(String::new)).map(|_| ())
+}
+
+fn expand(value: &str, lookup: impl Fn(&str) -> Option<String>) -> Result<String, String> {
     let mut out = String::with_capacity(value.len());
     let mut rest = value;
-    while let Some(start) = rest.find("${") {
-        let (before, tail) = rest.split_at(start);
+    while let Some((before, tail)) = rest.split_once("${") {
         out.push_str(before);
-        let Some(end) = tail.find('}') else {
+        let Some((name, after)) = tail.split_once('}') else {
             return Err(format!("has a \"${{\" without a \"}}\" in {value:?}"));
         };
-        match &tail[2..end] {
-            "host.name" => out.push_str(&host.name),
-            "host.id" => out.push_str(&host.id.to_string()),
-            "host.zone" => out.push_str(&host.zone),
-            other => {
-                return Err(format!(
-                    "names ${{{other}}}; ${{host.name}}, ${{host.id}} and ${{host.zone}} are allowed"
-                ));
-            }
-        }
-        rest = &tail[end + 1..];
+        let found = lookup(name).ok_or_else(|| {
+            format!("names ${{{name}}}; ${{host.name}}, ${{host.id}} and ${{host.zone}} are allowed")
+        })?;
+        out.push_str(&found);
+        rest = after;
     }
     out.push_str(rest);
     Ok(out)

@@ -1,5 +1,6 @@
 //! The whole stack, run as stories, on both grounds.
 
+mod api;
 mod cancelling;
 mod failures;
 mod fencing;
