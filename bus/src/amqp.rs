@@ -9,6 +9,7 @@ mod config;
 mod consumer;
 mod fault;
 mod link;
+mod names;
 mod looking;
 mod publisher;
 mod replies;
@@ -96,7 +97,7 @@ impl Bus for AmqpBus {
     async fn publish(&self, queue: &Queue, message: &Message) -> Result<(), BusError> {
         check_size(message.body.len())?;
         self.publisher
-            .publish(&queue.to_string(), wire::properties(message)?, &message.body)
+            .publish(&self.outgoing.names().queue(queue), wire::properties(message)?, &message.body)
             .await
     }
 
@@ -132,7 +133,7 @@ impl Bus for AmqpBus {
     ) -> Result<Message, BusError> {
         check_size(message.body.len())?;
         let deadline = Instant::now() + patience;
-        let name = queue.to_string();
+        let name = self.outgoing.names().queue(queue);
         let mut question = self.replies.questions.ask(message.id)?;
         let properties = wire::properties(message)?
             .with_reply_to(short(&self.replies.address(deadline).await?)?)

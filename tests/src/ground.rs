@@ -71,7 +71,7 @@ impl Site {
         match &self.amqp_url {
             None => Arc::clone(&self.in_process) as Arc<dyn Bus>,
             Some(url) => {
-                let config = AmqpConfig::new(url, name).unwrap();
+                let config = AmqpConfig::new(url, name).unwrap().with_prefix(&self.prefix);
                 Arc::new(AmqpBus::connect(config).await.unwrap())
             }
         }

@@ -7,7 +7,7 @@ use lapin::types::AMQPValue;
 
 use super::publisher::Publisher;
 use super::wire::text;
-use crate::{BusError, DEAD_LETTERS, MAX_BODY_BYTES};
+use crate::{BusError, MAX_BODY_BYTES};
 
 pub(super) const QUEUE: &str = "ringfence-dead-queue";
 pub(super) const REASON: &str = "ringfence-dead-reason";
@@ -18,6 +18,8 @@ pub(super) const BYTES: &str = "ringfence-dead-bytes";
 pub(super) struct Burial {
     pub publisher: Arc<Publisher>,
     pub queue: Arc<str>,
+    /// The name of the dead letters' queue.
+    pub dead_letters: Arc<str>,
 }
 
 impl Burial {
@@ -43,6 +45,6 @@ impl Burial {
         if let Some(id) = was.message_id() {
             properties = properties.with_message_id(id.clone());
         }
-        self.publisher.publish(DEAD_LETTERS, properties, &body).await
+        self.publisher.publish(&self.dead_letters, properties, &body).await
     }
 }

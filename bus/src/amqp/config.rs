@@ -6,6 +6,7 @@ use lapin::tcp::OwnedTLSConfig;
 use lapin::uri::AMQPUri;
 use url::{Host, Url};
 
+use super::names::{DEFAULT_PREFIX, Names};
 use crate::BusError;
 
 /// Seconds between heartbeats; a peer that is silent for twice as long is taken for gone. Below 5 the broker's own
@@ -18,6 +19,7 @@ pub struct AmqpConfig {
     uri: AMQPUri,
     name: String,
     ca_pem: Option<String>,
+    prefix: String,
 }
 
 impl AmqpConfig {
@@ -28,6 +30,7 @@ impl AmqpConfig {
             uri: parse(uri)?,
             name: name.into(),
             ca_pem: None,
+            prefix: DEFAULT_PREFIX.to_owned(),
         })
     }
 
@@ -36,6 +39,17 @@ impl AmqpConfig {
     pub fn with_ca_pem(mut self, pem: impl Into<String>) -> Self {
         self.ca_pem = Some(pem.into());
         self
+    }
+
+    /// What the names of all queues begin with, in place of `ringfence`: keeps several installations on one virtual host apart.
+    #[must_use]
+    pub fn with_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    pub(super) fn names(&self) -> Names {
+        Names::new(&self.prefix)
     }
 
     /// Host and port.

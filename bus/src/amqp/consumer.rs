@@ -58,11 +58,12 @@ impl Server {
         publisher: Arc<Publisher>,
         out: mpsc::Sender<Delivery>,
     ) -> Result<Self, BusError> {
-        let name = queue.to_string();
+        let name = link.names().queue(queue);
         let short_name = short(&name)?;
         let burial = Burial {
             publisher,
             queue: name.into(),
+            dead_letters: link.names().dead_letters().into(),
         };
         Ok(Self {
             link,
@@ -84,7 +85,7 @@ impl Server {
 
     async fn subscribe(&self, live: &Live) -> lapin::Result<Session> {
         let channel = live.connection.create_channel().await?;
-        declare(&channel, self.name.clone(), &self.queue).await?;
+        declare(&channel, self.link.names(), &self.queue).await?;
         channel
             .basic_qos(self.prefetch, BasicQosOptions::default())
             .await?;
@@ -110,6 +111,8 @@ impl Server {
                 if matches!(self.forward(session).await, End::Done) {
                     return;
                 }
+                // A queue that goes away as often as it is made must not keep us busy.
+                self.link.pause(backoff.next()).await;
             }
             tokio::select! {
                 () = self.out.closed() => return,

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio::time::{interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::names::Names;
 use super::backoff::Backoff;
 use super::config::AmqpConfig;
 use super::fault::{fault, unavailable};
@@ -38,6 +39,7 @@ enum State {
 pub(super) struct Link(Arc<Inner>);
 
 struct Inner {
+    names: Names,
     config: AmqpConfig,
     role: &'static str,
     address: String,
@@ -48,13 +50,19 @@ struct Inner {
 impl Link {
     pub fn new(config: AmqpConfig, role: &'static str, closed: CancellationToken) -> Self {
         let address = config.address();
+        let names = config.names();
         Self(Arc::new(Inner {
+            names,
             config,
             role,
             address,
             state: watch::Sender::new(State::Down(None)),
             closed,
         }))
+    }
+
+    pub fn names(&self) -> &Names {
+        &self.0.names
     }
 
     pub fn address(&self) -> &str {

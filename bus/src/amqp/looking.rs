@@ -9,9 +9,10 @@ use lapin::{BasicProperties, Channel, Connection};
 use super::AmqpBus;
 use super::burial::{BYTES, QUEUE, REASON};
 use super::fault::fault;
+use super::names::Names;
 use super::topology::declare_dead_letters;
 use super::wire::header;
-use crate::{BusError, DEAD_LETTERS, DeadLetter, DeadLetters, MAX_BODY_BYTES};
+use crate::{BusError, DeadLetter, DeadLetters, MAX_BODY_BYTES};
 
 /// The most that one look takes: all of them are in memory for the time.
 const MOST: u16 = 100;
@@ -20,14 +21,14 @@ const MOST: u16 = 100;
 impl DeadLetters for AmqpBus {
     async fn dead_letter_count(&self) -> Result<u64, BusError> {
         let live = self.outgoing.live()?;
-        count(&live.connection)
+        count(&live.connection, self.outgoing.names())
             .await
             .map_err(|error| self.look_fault(error))
     }
 
     async fn dead_letters(&self, limit: u16) -> Result<Vec<DeadLetter>, BusError> {
         let live = self.outgoing.live()?;
-        look(&live.connection, limit.min(MOST))
+        look(&live.connection, self.outgoing.names(), limit.min(MOST))
             .await
             .map_err(|error| self.look_fault(error))
     }
@@ -43,28 +44,28 @@ impl AmqpBus {
     }
 }
 
-async fn channel(connection: &Connection) -> lapin::Result<Channel> {
+async fn channel(connection: &Connection, names: &Names) -> lapin::Result<Channel> {
     let channel = connection.create_channel().await?;
-    declare_dead_letters(&channel).await?;
+    declare_dead_letters(&channel, names).await?;
     Ok(channel)
 }
 
-async fn count(connection: &Connection) -> lapin::Result<u64> {
+async fn count(connection: &Connection, names: &Names) -> lapin::Result<u64> {
     let passive = QueueDeclareOptions::durable().passive();
-    let queue = channel(connection)
+    let queue = channel(connection, names)
         .await?
-        .queue_declare(DEAD_LETTERS.into(), passive, FieldTable::default())
+        .queue_declare(names.dead_letters().into(), passive, FieldTable::default())
         .await?;
     Ok(queue.message_count().into())
 }
 
 /// The broker takes all of them back, in their order, when the channel is closed.
-async fn look(connection: &Connection, limit: u16) -> lapin::Result<Vec<DeadLetter>> {
-    let channel = channel(connection).await?;
+async fn look(connection: &Connection, names: &Names, limit: u16) -> lapin::Result<Vec<DeadLetter>> {
+    let channel = channel(connection, names).await?;
     let mut letters = Vec::new();
     for _ in 0..limit {
         match channel
-            .basic_get(DEAD_LETTERS.into(), BasicGetOptions::default())
+            .basic_get(names.dead_letters().into(), BasicGetOptions::default())
             .await?
         {
             Some(BasicGetMessage { delivery, .. }) => letters.push(letter(delivery)),

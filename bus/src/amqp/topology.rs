@@ -2,11 +2,12 @@
 
 use lapin::Channel;
 use lapin::options::QueueDeclareOptions;
-use lapin::types::{AMQPValue, FieldTable, ShortString};
+use lapin::types::{AMQPValue, FieldTable};
 
+use super::names::Names;
 use super::wire::text;
 use crate::limits::{DELIVERY_LIMIT, MAX_DEAD_LETTERS, MAX_QUEUE_LENGTH};
-use crate::{DEAD_LETTERS, Queue};
+use crate::Queue;
 
 const MAX_DEAD_LETTER_BYTES: i64 = 64 * 1024 * 1024;
 /// Looking at a dead letter counts as a delivery, and must not be what removes it.
@@ -23,15 +24,19 @@ pub(super) fn holds_questions(queue: &Queue) -> bool {
 }
 
 /// Makes a queue, and the one for its dead letters first, if they are not there.
-pub(super) async fn declare(channel: &Channel, name: ShortString, queue: &Queue) -> lapin::Result<()> {
-    declare_dead_letters(channel).await?;
+pub(super) async fn declare(channel: &Channel, names: &Names, queue: &Queue) -> lapin::Result<()> {
+    declare_dead_letters(channel, names).await?;
     channel
-        .queue_declare(name, QueueDeclareOptions::durable(), arguments(queue))
+        .queue_declare(
+            names.queue(queue).into(),
+            QueueDeclareOptions::durable(),
+            arguments(queue, &names.dead_letters()),
+        )
         .await?;
     Ok(())
 }
 
-pub(super) async fn declare_dead_letters(channel: &Channel) -> lapin::Result<()> {
+pub(super) async fn declare_dead_letters(channel: &Channel, names: &Names) -> lapin::Result<()> {
     let mut arguments = quorum();
     arguments.insert("x-delivery-limit".into(), AMQPValue::LongLongInt(MAX_LOOKS));
     arguments.insert("x-max-length".into(), number(MAX_DEAD_LETTERS));
@@ -40,12 +45,12 @@ pub(super) async fn declare_dead_letters(channel: &Channel) -> lapin::Result<()>
         AMQPValue::LongLongInt(MAX_DEAD_LETTER_BYTES),
     );
     channel
-        .queue_declare(DEAD_LETTERS.into(), QueueDeclareOptions::durable(), arguments)
+        .queue_declare(names.dead_letters().into(), QueueDeclareOptions::durable(), arguments)
         .await?;
     Ok(())
 }
 
-fn arguments(queue: &Queue) -> FieldTable {
+fn arguments(queue: &Queue, dead_letters: &str) -> FieldTable {
     let mut arguments = quorum();
     arguments.insert(
         "x-delivery-limit".into(),
@@ -55,7 +60,7 @@ fn arguments(queue: &Queue) -> FieldTable {
     arguments.insert("x-overflow".into(), text("reject-publish"));
     if !holds_questions(queue) {
         arguments.insert("x-dead-letter-exchange".into(), text(""));
-        arguments.insert("x-dead-letter-routing-key".into(), text(DEAD_LETTERS));
+        arguments.insert("x-dead-letter-routing-key".into(), text(dead_letters));
     }
     arguments
 }

@@ -50,6 +50,8 @@ pub struct BusSettings {
     pub keys_file: Option<PathBuf>,
     /// PEM certificates that may have signed the broker's; `amqps` needs them.
     pub ca_file: Option<PathBuf>,
+    /// What the names of all queues begin with.
+    pub prefix: String,
 }
 
 /// `[api]`

@@ -1,0 +1,42 @@
+//! `ringfence api`.
+
+use ringfence_api::{ApiConfig, Application, Tokens};
+use ringfence_engine::Engine;
+use tokio_util::sync::CancellationToken;
+
+use super::{parts, stop};
+use crate::config::Settings;
+use crate::error::CliError;
+
+/// Threads that serve requests.
+const THREADS: usize = 2;
+
+/// Runs until it is told to stop.
+pub async fn run(settings: Settings) -> Result<(), CliError> {
+    let stop = stop::on_signal()?;
+    let tokens = Tokens::open(settings.tokens_file()?).map_err(fault)?;
+    let keys = parts::keys(&settings)?;
+    let bus = parts::broker("api", &settings.engine.name, &settings)?;
+    let Some(db) = parts::database("api", &settings, &stop).await? else { return Ok(()) };
+    let engine = parts::engine("api", &settings, db, bus, keys).await?;
+    let config = ApiConfig {
+        listen: settings.api.listen,
+        max_body_bytes: settings.api.max_body_bytes,
+        threads: THREADS,
+    };
+    let application = Application::build(config, engine.clone(), tokens).map_err(fault)?;
+    tracing::info!(address = %application.address(), "the API listens");
+    serve(application, engine, stop).await
+}
+
+/// Serves, and publishes what requests have decided.
+async fn serve(application: Application, engine: Engine, stop: CancellationToken) -> Result<(), CliError> {
+    let door = engine.start_door();
+    let served = application.run(stop).await.map_err(fault);
+    door.stop().await;
+    served
+}
+
+fn fault(error: ringfence_api::StartError) -> CliError {
+    CliError::service("api", "cannot serve", error)
+}

@@ -1,0 +1,173 @@
+//! The demonstration: six simulated hosts, of which one has a BMC that lies, one a slow one and one a silent one.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use ringfence_core::{
+    Backend, DEFAULT_ZONE, Driver, Level, MethodTimes, PlanScope, PlanStage, Resource, SegmentPolicy, TaskKind, TaskSpec,
+    default_sufficient_sets,
+};
+use ringfence_engine::{
+    Context, Engine, EngineError, FailureReport, HostDraft, MethodDraft, PlanDraft, SegmentDraft,
+};
+use ringfence_simulators::{Handle, SeenHost, Simulators, World};
+use tokio::task::JoinHandle;
+
+use crate::clock::now;
+use crate::error::CliError;
+
+/// The segment, and the type of its hosts.
+const SEGMENT: &str = "demo";
+const HOST_TYPE: &str = "simulated";
+/// Between two looks of the monitor.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// The simulated world, if there is to be one: asked for, or left by an earlier start.
+pub fn simulators(state_file: &Path, demo: bool) -> Result<Option<Handle>, CliError> {
+    if !demo && !state_file.exists() {
+        return Ok(None);
+    }
+    let listen = SocketAddr::from(([127, 0, 0, 1], 0));
+    Simulators::start(listen, Some(state_file.to_owned()), World::demo())
+        .map(Some)
+        .map_err(|e| CliError::service("demo", "cannot start the simulated hosts", e))
+}
+
+/// Adds what is missing of the demonstration; what is there stays as it is.
+pub async fn set_up(engine: &Engine) -> Result<(), CliError> {
+    let by = Context::own("demo");
+    let segment = SegmentDraft {
+        name: SEGMENT.to_owned(),
+        description: "Six simulated hosts".to_owned(),
+        policy: SegmentPolicy::default(),
+    };
+    unless_there(engine.create_segment(segment, &by).await)?;
+    for resource in [Resource::Power, Resource::Storage, Resource::Network] {
+        unless_there(engine.create_method(method(resource), &by).await)?;
+    }
+    unless_there(engine.create_plan(plan(), &by).await)?;
+    for number in 1..=6 {
+        let host = HostDraft {
+            name: format!("sim-{number}"),
+            segment: Some(SEGMENT.to_owned()),
+            backend: Backend::None,
+            host_type: Some(HOST_TYPE.to_owned()),
+            zone: DEFAULT_ZONE.to_owned(),
+            parameters: BTreeMap::new(),
+        };
+        unless_there(engine.create_host(host, &by).await)?;
+    }
+    Ok(())
+}
+
+fn unless_there<T>(made: Result<T, EngineError>) -> Result<(), CliError> {
+    match made {
+        Ok(_) | Err(EngineError::Duplicate(_)) => Ok(()),
+        Err(error) => Err(CliError::service("demo", "cannot be set up", error)),
+    }
+}
+
+fn method_name(resource: Resource) -> String {
+    format!("demo-{}", resource.as_str())
+}
+
+fn method(resource: Resource) -> MethodDraft {
+    MethodDraft {
+        name: method_name(resource),
+        resource,
+        driver: Driver::Simulated,
+        parameters: BTreeMap::from([("device".to_owned(), "${host.name}".to_owned())]),
+        secrets: BTreeMap::new(),
+        zone: None,
+        // The slow BMC takes 6 s to answer anything: read, command, read.
+        times: MethodTimes { attempt_timeout_s: 25, timeout_s: 30, retries: 1, pause_ms: 1000 },
+    }
+}
+
+/// Power first; then, whatever came of it, storage and network.
+fn plan() -> PlanDraft {
+    let task = |kind: TaskKind| TaskSpec {
+        kind,
+        levels: vec![Level { level: 1, methods: vec![method_name(kind.resource())] }],
+    };
+    let stage = |tasks| PlanStage { delay_s: 0, tasks };
+    PlanDraft {
+        name: "demo".to_owned(),
+        scope: PlanScope::HostType(HOST_TYPE.to_owned()),
+        stages: vec![
+            stage(vec![task(TaskKind::PowerOff)]),
+            stage(vec![task(TaskKind::StorageFence), task(TaskKind::NetworkFence)]),
+        ],
+        sufficient_sets: default_sufficient_sets(),
+    }
+}
+
+/// The monitor: reports what it sees of the simulated hosts when that changes.
+pub fn watch(engine: Engine, world: &Handle) -> JoinHandle<()> {
+    let world = world.observer();
+    tokio::spawn(async move {
+        let mut reported: HashMap<String, SeenHost> = HashMap::new();
+        loop {
+            for seen in world.observe() {
+                if reported.get(&seen.name) != Some(&seen) && report(&engine, &seen).await {
+                    reported.insert(seen.name.clone(), seen);
+                }
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    })
+}
+
+/// Whether the report was taken; a host that is not there (yet) is reported again.
+async fn report(engine: &Engine, seen: &SeenHost) -> bool {
+    let report = FailureReport {
+        state: seen.failure_state,
+        source: "demo-monitor".to_owned(),
+        observed_at: now(),
+        boot_id: seen.boot_id.clone(),
+        booted_at: None,
+    };
+    match engine.report_failure_state(&seen.name, report, &Context::own("demo-monitor")).await {
+        Ok(_) => true,
+        Err(error) => {
+            tracing::debug!(host = seen.name, error = &error as &dyn std::error::Error, "a report was not taken");
+            false
+        }
+    }
+}
+
+/// Tells a newcomer what to do next.
+pub fn say_what_to_try(data_dir: &Path, api: SocketAddr, simulators: &Handle) -> Result<(), CliError> {
+    let program = std::env::current_exe().map_or_else(|_| "ringfence".to_owned(), |path| path.display().to_string());
+    let simulated = simulators.url();
+    write!(
+        std::io::stdout(),
+        "
+Ringfence runs on http://{api} (API description: http://{api}/docs), with its data in {data}.
+Six simulated hosts are there. The BMC of sim-3 lies, that of sim-4 is slow, that of sim-5 never answers.
+
+In another terminal, try:
+
+  R={program}
+  $R host list
+  # sim-1 hangs: it still runs and writes, and answers nobody
+  curl -X PUT {simulated}/hosts/sim-1 -H 'Content-Type: application/json' -d '{{\"condition\":\"hung\"}}'
+  $R host fence sim-1 --reason 'no heartbeat' --wait
+  $R host gates sim-1
+  # take it back
+  $R host rejoin sim-1 --reason 'checked' --wait
+  # the same for sim-3: power cannot be proven, storage and network are
+  curl -X PUT {simulated}/hosts/sim-3 -H 'Content-Type: application/json' -d '{{\"condition\":\"hung\"}}'
+  $R host fence sim-3 --reason 'no heartbeat' --wait
+  $R event tail --after 0
+
+Stop it with Ctrl-C; started again, even after kill -9, it goes on where it was.
+
+",
+        data = data_dir.display()
+    )?;
+    Ok(())
+}

@@ -1,0 +1,19 @@
+//! `ringfence engine`.
+
+use super::{parts, stop};
+use crate::config::Settings;
+use crate::error::CliError;
+
+/// Runs until it is told to stop.
+pub async fn run(settings: Settings) -> Result<(), CliError> {
+    let stop = stop::on_signal()?;
+    let keys = parts::keys(&settings)?;
+    let bus = parts::broker("engine", &settings.engine.name, &settings)?;
+    let Some(db) = parts::database("engine", &settings, &stop).await? else { return Ok(()) };
+    let engine = parts::engine("engine", &settings, db, bus, keys).await?;
+    let running = engine.start();
+    tracing::info!(engine = settings.engine.name, "the engine runs");
+    stop.cancelled().await;
+    running.stop().await;
+    Ok(())
+}

@@ -1,0 +1,10 @@
+//! The services that this program runs.
+
+pub mod api;
+pub mod db;
+mod demo;
+pub mod engine;
+mod parts;
+pub mod standalone;
+mod stop;
+pub mod worker;

@@ -1,0 +1,115 @@
+//! What services are made of, from the settings.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringfence_bus::{AmqpBus, AmqpConfig, Bus, Keys};
+use ringfence_db::{Database, schema_state};
+use ringfence_engine::{ClockSource, Engine, EngineConfig, Parts};
+use ringfence_workers::{DriverSettings, Drivers, Worker, WorkerConfig, WorkerHandle};
+use tokio_util::sync::CancellationToken;
+use url::Url;
+use uuid::Uuid;
+
+use crate::clock::now;
+use crate::config::{Settings, read_keys};
+use crate::error::CliError;
+
+/// Between two looks for a database that is not there.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
+
+/// Opens the database and waits for it, telling where it is looked for. A schema that is not this build's own ends the service.
+pub async fn database(
+    service: &'static str,
+    settings: &Settings,
+    stop: &CancellationToken,
+) -> Result<Option<Database>, CliError> {
+    let url = settings.database_url()?;
+    let db = Database::open(url.expose(), settings.database.connections)
+        .await
+        .map_err(|e| CliError::service(service, "cannot use the database", e))?;
+    loop {
+        match schema_state(&db).await {
+            Ok(state) => {
+                state
+                    .require_current(db.address())
+                    .map_err(|e| CliError::service(service, "cannot use the database's schema", e))?;
+                return Ok(Some(db));
+            }
+            Err(error) if error.is_passing() => {
+                tracing::warn!(address = db.address(), error = &error as &dyn std::error::Error,
+                    "the database is not there; trying again every {} s", LOOK_AGAIN_AFTER.as_secs());
+            }
+            Err(error) => return Err(CliError::service(service, "cannot read the database's schema", error)),
+        }
+        tokio::select! {
+            () = stop.cancelled() => return Ok(None),
+            () = tokio::time::sleep(LOOK_AGAIN_AFTER) => {}
+        }
+    }
+}
+
+/// The broker, which may come later: the service starts and goes on trying.
+pub fn broker(service: &'static str, name: &str, settings: &Settings) -> Result<Arc<dyn Bus>, CliError> {
+    let fault = |e| CliError::service(service, "cannot use the broker's address", e);
+    let client = format!("ringfence {service} {name}");
+    let mut config =
+        AmqpConfig::new(settings.bus_url()?.expose(), client).map_err(fault)?.with_prefix(&settings.bus.prefix);
+    if let Some(path) = &settings.bus.ca_file {
+        let pem = std::fs::read_to_string(path)
+            .map_err(|e| CliError::file("read the broker's certificate authority", path, e))?;
+        config = config.with_ca_pem(pem);
+    }
+    tracing::info!(broker = config.address(), "connecting");
+    Ok(Arc::new(AmqpBus::connect_when_there(config)))
+}
+
+/// The signing keys.
+pub fn keys(settings: &Settings) -> Result<Keys, CliError> {
+    read_keys(settings.keys_file()?)
+}
+
+/// A write door.
+pub async fn engine(
+    service: &'static str,
+    settings: &Settings,
+    db: Database,
+    bus: Arc<dyn Bus>,
+    keys: Keys,
+) -> Result<Engine, CliError> {
+    let config = EngineConfig {
+        name: settings.engine.name.clone(),
+        tick_every: Duration::from_millis(settings.engine.tick_ms),
+        sweep_every: Duration::from_millis(settings.engine.sweep_ms),
+        prefetch: settings.engine.prefetch,
+        ..EngineConfig::default()
+    };
+    let parts = Parts { db, bus, keys, clock: ClockSource::Database };
+    let fault = |e| CliError::service(service, "cannot start", e);
+    let engine = Engine::new(parts, config).await.map_err(fault)?;
+    engine.ensure_default_segment().await.map_err(fault)?;
+    Ok(engine)
+}
+
+/// A worker at work.
+pub fn worker(
+    settings: &Settings,
+    bus: Arc<dyn Bus>,
+    keys: Keys,
+    simulator: Option<Url>,
+) -> Result<WorkerHandle, CliError> {
+    let config = WorkerConfig {
+        name: settings.worker.name.clone(),
+        zones: settings.worker.zones.clone(),
+        resources: settings.worker.resources.clone(),
+        concurrency: settings.worker.concurrency,
+    };
+    let drivers = Drivers::new(DriverSettings {
+        clock: Arc::new(now),
+        agent_path: vec![settings.worker.agents_dir.clone()],
+        ipmitool: settings.worker.ipmitool.clone(),
+        simulator,
+    });
+    Worker::start(config, bus, keys, drivers, Arc::new(Uuid::new_v4))
+        .map_err(|e| CliError::service("worker", "cannot start", e))
+}

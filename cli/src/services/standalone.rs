@@ -1,0 +1,142 @@
+//! `ringfence standalone`: everything in one process, with nothing to install.
+//!
+//! All that has to outlive the process is in the data directory: the database, the tokens, and the simulated world if there is one.
+
+use std::fs::{File, TryLockError};
+use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::Rng;
+use ringfence_api::{ApiConfig, Application, Role, Tokens};
+use ringfence_bus::{Bus, InProcessBus, Key, Keys};
+use ringfence_db::Database;
+use serde_json::json;
+
+use super::{demo, parts, stop};
+use crate::config::Settings;
+use crate::error::CliError;
+use crate::tokens;
+
+/// Threads that serve requests.
+const THREADS: usize = 2;
+/// How long attempts that were claimed may go on when the service is told to stop.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Runs until it is told to stop; `demo` adds the simulated hosts.
+pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
+    let stop = stop::on_signal()?;
+    let home = Home::open(settings.data_dir()?)?;
+    let db = open_database(&home).await?;
+    let bus: Arc<dyn Bus> = Arc::new(InProcessBus::new());
+    let keys = fresh_keys()?;
+    let engine = parts::engine("standalone", &settings, db, Arc::clone(&bus), keys.clone()).await?;
+    let simulators = demo::simulators(&home.file("simulators.json"), demo)?;
+    let simulator_url = match &simulators {
+        Some(simulators) => simulators.url().parse().ok(),
+        None => settings.worker.simulator_url.clone(),
+    };
+    let worker = parts::worker(&settings, bus, keys, simulator_url)?;
+    let running = engine.start();
+    let application = listen(&home, &settings, engine.clone())?;
+    let address = application.address();
+    home.write_address(address)?;
+    let watcher = simulators.as_ref().map(|world| demo::watch(engine.clone(), world));
+    if demo {
+        demo::set_up(&engine).await?;
+    }
+    if let Some(simulators) = &simulators {
+        demo::say_what_to_try(&home.path, address, simulators)?;
+    }
+    tracing::info!(%address, data_dir = %home.path.display(), "ready");
+    let served = application.run(stop).await.map_err(|e| CliError::service("standalone", "cannot serve", e));
+    if let Some(watcher) = watcher {
+        watcher.abort();
+    }
+    worker.shutdown(GRACE).await;
+    running.stop().await;
+    engine.db().close().await;
+    served
+}
+
+fn listen(home: &Home, settings: &Settings, engine: ringfence_engine::Engine) -> Result<Application, CliError> {
+    let fault = |e| CliError::service("standalone", "cannot serve", e);
+    let listen = settings.standalone.listen;
+    if !listen.ip().is_loopback() {
+        return Err(CliError::Usage(format!(
+            "standalone listens on this machine only, and {listen} is not a loopback address; 127.0.0.1:PORT is allowed"
+        )));
+    }
+    let tokens = Tokens::open(&home.admin_token()?).map_err(fault)?;
+    let config = ApiConfig { listen, max_body_bytes: settings.api.max_body_bytes, threads: THREADS };
+    Application::build(config, engine, tokens).map_err(fault)
+}
+
+async fn open_database(home: &Home) -> Result<Database, CliError> {
+    let fault = |e| CliError::service("standalone", "cannot use its database", e);
+    let url = format!("sqlite://{}", home.file("ringfence.db").display());
+    let db = Database::open(&url, 1).await.map_err(fault)?;
+    ringfence_db::migrate(&db).await.map_err(fault)?;
+    Ok(db)
+}
+
+/// The messages of one process need a key that lives as long as it.
+fn fresh_keys() -> Result<Keys, CliError> {
+    let fault = |e| CliError::service("standalone", "cannot make a signing key", e);
+    let mut secret = vec![0; 32];
+    random(&mut secret);
+    Keys::new(vec![Key::new("standalone", secret).map_err(fault)?]).map_err(fault)
+}
+
+#[expect(clippy::disallowed_methods, reason = "a key has to be random, and this is where it is made")]
+fn random(bytes: &mut [u8]) {
+    rand::rng().fill_bytes(bytes);
+}
+
+/// The data directory, held by one process at a time.
+struct Home {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Home {
+    fn open(path: &Path) -> Result<Self, CliError> {
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .map_err(|e| CliError::file("make the data directory", path, e))?;
+        let lock = path.join("lock");
+        let fault = |e| CliError::file("lock the data directory by", &lock, e);
+        let file = File::options().create(true).write(true).truncate(false).mode(0o600).open(&lock).map_err(fault)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self { path: path.to_owned(), _lock: file }),
+            Err(TryLockError::WouldBlock) => Err(CliError::Usage(format!(
+                "another ringfence runs on the data directory {}; stop it, or name another with --data-dir",
+                path.display()
+            ))),
+            Err(TryLockError::Error(e)) => Err(fault(e)),
+        }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// The token file, with a token for an admin that is made on the first start and that the commands find by themselves.
+    fn admin_token(&self) -> Result<PathBuf, CliError> {
+        let file = self.file("tokens.toml");
+        let plain = self.file("admin.token");
+        if !plain.exists() {
+            let token = tokens::add(&file, "admin", Role::Admin, None)?;
+            tokens::write_private(&plain, &format!("{token}\n"))?;
+        }
+        Ok(file)
+    }
+
+    fn write_address(&self, address: SocketAddr) -> Result<(), CliError> {
+        tokens::write_private(&self.file("api.json"), &format!("{}\n", json!({ "url": format!("http://{address}") })))
+    }
+}
