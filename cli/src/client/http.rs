@@ -3,16 +3,15 @@
 use std::time::Duration;
 
 use reqwest::header::{ETAG, HeaderMap, HeaderName, HeaderValue, IF_MATCH};
-use reqwest::{Method, Response, StatusCode};
+use reqwest::{Response, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use url::Url;
 
-use super::{ApiFault, Place};
+use super::{ApiFault, Place, Request};
 use crate::error::CliError;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// A stream sends a sign of life far more often.
 const STREAM_SILENCE: Duration = Duration::from_secs(60);
 /// The longest answer that is read.
@@ -28,17 +27,6 @@ pub struct Client {
     hint: String,
 }
 
-/// What to ask.
-pub struct Request<'a> {
-    method: Method,
-    path: Vec<&'a str>,
-    query: Vec<(&'a str, String)>,
-    body: Option<Value>,
-    etag: Option<String>,
-    last_event: Option<u64>,
-    timeout: Duration,
-}
-
 /// What was answered.
 #[derive(Clone, Debug)]
 pub struct Answer {
@@ -49,80 +37,6 @@ pub struct Answer {
     /// What `If-Match` takes.
     pub etag: Option<String>,
     url: String,
-}
-
-impl<'a> Request<'a> {
-    fn new(method: Method, path: &[&'a str]) -> Self {
-        Self {
-            method,
-            path: path.to_vec(),
-            query: Vec::new(),
-            body: None,
-            etag: None,
-            last_event: None,
-            timeout: ANSWER_TIMEOUT,
-        }
-    }
-
-    /// Reads.
-    #[must_use]
-    pub fn get(path: &[&'a str]) -> Self {
-        Self::new(Method::GET, path)
-    }
-
-    /// Adds or does something.
-    #[must_use]
-    pub fn post(path: &[&'a str], body: Value) -> Self {
-        Self {
-            body: Some(body),
-            ..Self::new(Method::POST, path)
-        }
-    }
-
-    /// Replaces.
-    #[must_use]
-    pub fn put(path: &[&'a str], body: Value) -> Self {
-        Self {
-            body: Some(body),
-            ..Self::new(Method::PUT, path)
-        }
-    }
-
-    /// Changes.
-    #[must_use]
-    pub fn patch(path: &[&'a str], body: Value) -> Self {
-        Self {
-            body: Some(body),
-            ..Self::new(Method::PATCH, path)
-        }
-    }
-
-    /// Removes.
-    #[must_use]
-    pub fn delete(path: &[&'a str]) -> Self {
-        Self::new(Method::DELETE, path)
-    }
-
-    /// With a query parameter, if there is a value.
-    #[must_use]
-    pub fn with(mut self, name: &'a str, value: Option<impl ToString>) -> Self {
-        self.query.extend(value.map(|value| (name, value.to_string())));
-        self
-    }
-
-    /// Only if the thing is still what was read.
-    #[must_use]
-    pub fn if_match(mut self, etag: Option<String>) -> Self {
-        self.etag = etag;
-        self
-    }
-
-    /// With another time for the answer.
-    #[must_use]
-    pub fn within(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
-        self
-    }
 }
 
 impl Answer {

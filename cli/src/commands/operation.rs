@@ -100,18 +100,13 @@ async fn watch(id: &str, timeout: Option<Duration>, session: &mut Session) -> Re
 }
 
 fn summary(operation: &Operation) -> String {
-    let detail = if operation.detail.is_empty() {
+    let (host, kind, id) = (operation.host_name(), &operation.kind, &operation.id);
+    let why = if operation.detail.is_empty() {
         String::new()
     } else {
         format!(" ({})", operation.detail)
     };
-    format!(
-        "{}: {} {} is {}{detail}",
-        operation.host_name(),
-        operation.kind,
-        operation.id,
-        operation.status
-    )
+    format!("{host}: {kind} {id} {}{why}", operation.status)
 }
 
 fn table(operations: &[Operation]) -> Table {

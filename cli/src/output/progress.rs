@@ -80,15 +80,16 @@ fn say(text: &str) {
 
 fn live(bars: &MultiProgress, lines: &mut Vec<ProgressBar>, at: usize, task: &Task) {
     if at >= lines.len() {
-        let bar = bars.add(ProgressBar::new_spinner());
-        bar.enable_steady_tick(Duration::from_millis(100));
-        lines.push(bar);
+        lines.push(bars.add(ProgressBar::new_spinner()));
     }
-    let Some(bar) = lines.get(at).filter(|bar| !bar.is_finished()) else {
-        return;
+    let Some(bar) = lines.get(at) else { return };
+    let template = if task.status == "running" {
+        bar.enable_steady_tick(Duration::from_millis(100));
+        "{spinner} {wide_msg}"
+    } else {
+        bar.disable_steady_tick();
+        "  {wide_msg}"
     };
-    let is_running = task.status == "running";
-    let template = if is_running { "{spinner} {msg}" } else { "  {msg}" };
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }
@@ -96,16 +97,14 @@ fn live(bars: &MultiProgress, lines: &mut Vec<ProgressBar>, at: usize, task: &Ta
     bar.set_message(format!("{style}{}{style:#}", line(task)));
 }
 
-/// One task: what, how it stands, and its last attempt.
+/// One task: what, how it stands, and why, or what its last attempt does.
 #[must_use]
 pub fn line(task: &Task) -> String {
-    let last = task.attempts.last().map(attempt).unwrap_or_default();
-    let detail = task.detail.as_deref().filter(|detail| !detail.is_empty());
-    let more = match (last.is_empty(), detail) {
-        (_, Some(detail)) => format!("{last}{}{detail}", if last.is_empty() { "" } else { "; " }),
-        (_, None) => last,
-    };
-    plain(format!("{:<16} {:<10} {more}", task.kind, task.status).trim_end())
+    let why = task.detail.clone().filter(|detail| !detail.is_empty());
+    let more = why
+        .or_else(|| task.attempts.last().map(attempt))
+        .unwrap_or_default();
+    plain(format!("{:<18} {:<9}  {more}", task.kind, task.status).trim_end())
 }
 
 fn attempt(attempt: &Attempt) -> String {
@@ -141,14 +140,13 @@ mod tests {
             ],
         }))
         .unwrap();
-        let expected =
-            "power.off        running    pdu (fence-agent), attempt 2: refused, seen on, outlet 7 is locked";
+        let expected = "power.off          running    pdu (fence-agent), attempt 2: refused, seen on, outlet 7 is locked";
         assert_eq!(line(&task), expected);
     }
 
     #[test]
     fn a_task_that_has_not_begun_is_short() {
         let task: Task = from_value(json!({"kind": "power.on", "status": "pending"})).unwrap();
-        assert_eq!(line(&task), "power.on         pending");
+        assert_eq!(line(&task), "power.on           pending");
     }
 }

@@ -12,6 +12,9 @@ use super::{Details, Table, plain};
 use crate::args::Format;
 use crate::error::CliError;
 
+/// A terminal that says that it is narrower does not know its width.
+const NARROWEST: u16 = 40;
+
 /// Where a command answers.
 #[derive(Debug)]
 pub struct Screen {
@@ -25,7 +28,11 @@ impl Screen {
     #[must_use]
     pub fn new(format: Format) -> Self {
         let stdout = std::io::stdout();
-        let width = stdout.is_terminal().then(terminal_width).flatten();
+        let width = stdout
+            .is_terminal()
+            .then(terminal_width)
+            .flatten()
+            .filter(|width| *width >= NARROWEST);
         let colour = anstream::AutoStream::choice(&stdout) != ColorChoice::Never;
         Self {
             format,

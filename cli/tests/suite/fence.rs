@@ -55,7 +55,7 @@ fn a_fence_that_is_waited_for_ends_with_fenced_and_its_proof() {
         "{}",
         run.err
     );
-    assert!(run.err.contains("power.off        running"), "{}", run.err);
+    assert!(run.err.contains("power.off          running"), "{}", run.err);
     let first = &service.asked()[0];
     assert_eq!(first.body, json!({"reason": "it hangs"}));
     assert_eq!(first.header("x-auth-token"), Some("rf_test"));

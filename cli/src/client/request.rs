@@ -1,0 +1,93 @@
+//! What to ask the service.
+
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::Value;
+
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What to ask.
+pub struct Request<'a> {
+    pub(super) method: Method,
+    pub(super) path: Vec<&'a str>,
+    pub(super) query: Vec<(&'a str, String)>,
+    pub(super) body: Option<Value>,
+    pub(super) etag: Option<String>,
+    pub(super) last_event: Option<u64>,
+    pub(super) timeout: Duration,
+}
+
+impl<'a> Request<'a> {
+    fn new(method: Method, path: &[&'a str]) -> Self {
+        Self {
+            method,
+            path: path.to_vec(),
+            query: Vec::new(),
+            body: None,
+            etag: None,
+            last_event: None,
+            timeout: ANSWER_TIMEOUT,
+        }
+    }
+
+    /// Reads.
+    #[must_use]
+    pub fn get(path: &[&'a str]) -> Self {
+        Self::new(Method::GET, path)
+    }
+
+    /// Adds or does something.
+    #[must_use]
+    pub fn post(path: &[&'a str], body: Value) -> Self {
+        Self {
+            body: Some(body),
+            ..Self::new(Method::POST, path)
+        }
+    }
+
+    /// Replaces.
+    #[must_use]
+    pub fn put(path: &[&'a str], body: Value) -> Self {
+        Self {
+            body: Some(body),
+            ..Self::new(Method::PUT, path)
+        }
+    }
+
+    /// Changes.
+    #[must_use]
+    pub fn patch(path: &[&'a str], body: Value) -> Self {
+        Self {
+            body: Some(body),
+            ..Self::new(Method::PATCH, path)
+        }
+    }
+
+    /// Removes.
+    #[must_use]
+    pub fn delete(path: &[&'a str]) -> Self {
+        Self::new(Method::DELETE, path)
+    }
+
+    /// With a query parameter, if there is a value.
+    #[must_use]
+    pub fn with(mut self, name: &'a str, value: Option<impl ToString>) -> Self {
+        self.query.extend(value.map(|value| (name, value.to_string())));
+        self
+    }
+
+    /// Only if the thing is still what was read.
+    #[must_use]
+    pub fn if_match(mut self, etag: Option<String>) -> Self {
+        self.etag = etag;
+        self
+    }
+
+    /// With another time for the answer.
+    #[must_use]
+    pub fn within(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+}
