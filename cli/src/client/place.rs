@@ -38,7 +38,7 @@ impl Place {
         let local = directory.as_deref().map(local_url).transpose()?.flatten();
         let token = given_token(remote, environment)?;
         let ca_file = remote.ca_file.clone();
-        if let Some(url) = &remote.url {
+        if let Some(url) = remote.url.as_ref().filter(|url| !url.is_empty()) {
             let url = parse(url)?;
             let token = match (token, &directory) {
                 (None, Some(directory)) if local.as_ref() == Some(&url) => local_token(directory)?,

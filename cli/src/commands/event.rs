@@ -47,17 +47,20 @@ pub async fn run(command: EventCommand, session: &mut Session) -> Result<(), Cli
         pause: FIRST_PAUSE,
     };
     let mut was_there = false;
+    let mut is_away = false;
     loop {
-        match tail.listen(session, &mut was_there).await {
+        match tail.listen(session, &mut was_there, &mut is_away).await {
             Ok(true) => return Ok(()),
-            Ok(false) => session
-                .screen
-                .note("the service ended the stream; going on where it stopped"),
-            Err(error) if was_there && is_passing(&error) => {
-                session.screen.note(format!("{error}; trying again"))
-            }
+            Ok(false) => {}
+            Err(error) if was_there && is_passing(&error) => {}
             Err(error) => return Err(error),
         }
+        if !is_away {
+            session
+                .screen
+                .note("the stream broke off; trying to go on where it stopped");
+        }
+        is_away = true;
         sleep(tail.pause).await;
         tail.pause = (tail.pause * 2).min(LONGEST_PAUSE);
     }
@@ -80,7 +83,12 @@ struct Tail {
 
 impl Tail {
     /// Prints what one stream brings; whether that was all that was wanted.
-    async fn listen(&mut self, session: &mut Session, was_there: &mut bool) -> Result<bool, CliError> {
+    async fn listen(
+        &mut self,
+        session: &mut Session,
+        was_there: &mut bool,
+        is_away: &mut bool,
+    ) -> Result<bool, CliError> {
         let mut stream = session.client.stream(self.host.as_deref(), self.last).await?;
         *was_there = true;
         let mut parser = Parser::default();
@@ -88,6 +96,7 @@ impl Tail {
             let frames = parser.push(&bytes)?;
             for frame in frames {
                 self.pause = FIRST_PAUSE;
+                *is_away = false;
                 self.print(session, &frame)?;
                 if self.left == Some(0) {
                     return Ok(true);
@@ -132,12 +141,26 @@ fn data(data: &Value) -> String {
     let Value::Object(fields) = data else {
         return String::new();
     };
-    let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let fields = fields.iter().filter(|(_, value)| !value.is_null());
+    // The generation stands before them.
+    let told = |key: &str, value: &Value| !value.is_null() && key != "generation";
+    let fields = fields.iter().filter(|(key, value)| told(key, value));
     fields
         .map(|(key, value)| format!("{key}={}", shown(value)))
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+/// A proof is told by what and who, anything else as it is.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(shown).collect::<Vec<_>>().join(", "),
+        Value::Object(fields) => match (fields.get("kind"), fields.get("source")) {
+            (Some(Value::String(kind)), Some(Value::String(source))) => format!("{kind} by {source}"),
+            _ => value.to_string(),
+        },
+        other => other.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -150,10 +173,10 @@ mod tests {
     fn an_event_is_one_line() {
         let event: Event = from_value(json!({
             "sequence": 42, "id": "e", "type": "host.fenced", "host": "c1", "host_id": "h", "generation": 3,
-            "occurred_at": "2026-01-31T12:00:00Z", "data": {"proofs": ["power.off"], "by": "bmc", "none": null},
+            "occurred_at": "2026-01-31T12:00:00Z", "data": {"proofs": [{"kind": "power.off", "source": "bmc"}], "generation": 3, "by": "alice", "none": null},
         }))
         .unwrap();
-        let expected = "    42  2026-01-31 12:00:00Z  host.fenced            c1  generation 3  by=bmc proofs=[\"power.off\"]";
+        let expected = "    42  2026-01-31 12:00:00Z  host.fenced            c1  generation 3  by=alice proofs=power.off by bmc";
         assert_eq!(line(&event), expected);
     }
 }
