@@ -9,8 +9,8 @@ mod config;
 mod consumer;
 mod fault;
 mod link;
-mod names;
 mod looking;
+mod names;
 mod publisher;
 mod replies;
 mod settle;
@@ -97,7 +97,11 @@ impl Bus for AmqpBus {
     async fn publish(&self, queue: &Queue, message: &Message) -> Result<(), BusError> {
         check_size(message.body.len())?;
         self.publisher
-            .publish(&self.outgoing.names().queue(queue), wire::properties(message)?, &message.body)
+            .publish(
+                &self.outgoing.names().queue(queue),
+                wire::properties(message)?,
+                &message.body,
+            )
             .await
     }
 

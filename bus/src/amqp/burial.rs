@@ -45,6 +45,8 @@ impl Burial {
         if let Some(id) = was.message_id() {
             properties = properties.with_message_id(id.clone());
         }
-        self.publisher.publish(&self.dead_letters, properties, &body).await
+        self.publisher
+            .publish(&self.dead_letters, properties, &body)
+            .await
     }
 }

@@ -9,10 +9,10 @@ use tokio::sync::watch;
 use tokio::time::{interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::names::Names;
 use super::backoff::Backoff;
 use super::config::AmqpConfig;
 use super::fault::{fault, unavailable};
+use super::names::Names;
 use crate::BusError;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

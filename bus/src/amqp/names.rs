@@ -36,7 +36,10 @@ mod tests {
 
     #[test]
     fn another_prefix_takes_the_place_of_ours() {
-        assert_eq!(Names::new(DEFAULT_PREFIX).queue(&Queue::Claims), "ringfence.claims");
+        assert_eq!(
+            Names::new(DEFAULT_PREFIX).queue(&Queue::Claims),
+            "ringfence.claims"
+        );
         assert_eq!(Names::new("blue").queue(&Queue::Claims), "blue.claims");
         assert_eq!(Names::new("blue").dead_letters(), "blue.dead-letters");
     }

@@ -6,8 +6,8 @@ use lapin::types::{AMQPValue, FieldTable};
 
 use super::names::Names;
 use super::wire::text;
-use crate::limits::{DELIVERY_LIMIT, MAX_DEAD_LETTERS, MAX_QUEUE_LENGTH};
 use crate::Queue;
+use crate::limits::{DELIVERY_LIMIT, MAX_DEAD_LETTERS, MAX_QUEUE_LENGTH};
 
 const MAX_DEAD_LETTER_BYTES: i64 = 64 * 1024 * 1024;
 /// Looking at a dead letter counts as a delivery, and must not be what removes it.
@@ -45,7 +45,11 @@ pub(super) async fn declare_dead_letters(channel: &Channel, names: &Names) -> la
         AMQPValue::LongLongInt(MAX_DEAD_LETTER_BYTES),
     );
     channel
-        .queue_declare(names.dead_letters().into(), QueueDeclareOptions::durable(), arguments)
+        .queue_declare(
+            names.dead_letters().into(),
+            QueueDeclareOptions::durable(),
+            arguments,
+        )
         .await?;
     Ok(())
 }
