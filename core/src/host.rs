@@ -107,6 +107,9 @@ pub struct Standing {
     pub kind: TaskKind,
     /// The way it was done, as it was then: an edited or deleted method does not lose what has to be undone.
     pub method: FrozenMethod,
+    /// The attempt that may have taken it first. Should that be refused, nothing was taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<AttemptId>,
 }
 
 /// A claimed attempt whose worker may still be acting, whatever has become of its operation.
@@ -210,10 +213,9 @@ impl Host {
 
     /// Whether the host was seen UP since it was FENCED; a report from before the fence says nothing of the time after it.
     #[must_use]
-    pub fn is_seen_back(&self, now: Timestamp) -> bool {
+    pub fn is_seen_back(&self) -> bool {
         let is_newer = match (self.fenced_at, self.failure_observed_at) {
-            // A fence in the future means that the clock was moved back; then times cannot be compared.
-            (Some(fenced_at), Some(observed_at)) => fenced_at > now || observed_at >= fenced_at,
+            (Some(fenced_at), Some(observed_at)) => observed_at >= fenced_at,
             (Some(_), None) => false,
             (None, _) => true,
         };

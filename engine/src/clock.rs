@@ -46,7 +46,10 @@ impl Clock {
     /// Starts the clock.
     pub async fn start(source: ClockSource, db: &Database) -> Result<Self, DbError> {
         let inner = match source {
-            ClockSource::Database => Inner { base: db.now().await?, since: Some(Instant::now()) },
+            ClockSource::Database => Inner {
+                base: db.now().await?,
+                since: Some(Instant::now()),
+            },
             ClockSource::Manual(base) => Inner { base, since: None },
         };
         Ok(Self(Arc::new(Mutex::new(inner))))

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use ringfence_bus::{DeviceReply, DeviceRequest, ValidateRequest};
 use ringfence_core::{
-    Backend, DEFAULT_SEGMENT_ID, Driver, EventKind, Host, HostId, Method, MethodId, MethodTimes, Parameters, Plan, PlanId,
-    PlanScope, PlanStage, Problems, Refusal, Resource, SecretReference, Segment, SegmentId, SegmentPolicy, SufficientSet,
-    validate_host, validate_method, validate_name, validate_plan, validate_policy,
+    Backend, DEFAULT_SEGMENT_ID, Driver, EventKind, Host, HostId, Method, MethodId, MethodTimes, Parameters,
+    Plan, PlanId, PlanScope, PlanStage, Problems, Refusal, Resource, SecretReference, Segment, SegmentId,
+    SegmentPolicy, SufficientSet, validate_host, validate_method, validate_name, validate_plan,
+    validate_policy,
 };
 use ringfence_db::{AuditEntry, DbError, NewEvent, Tx};
 use serde_json::{Value, json};
@@ -95,7 +96,12 @@ pub struct PlanDraft {
 impl Engine {
     /// Adds a host: UNFENCED, and UNKNOWN until somebody has seen it.
     pub async fn create_host(&self, draft: HostDraft, by: &Context) -> Result<Host, EngineError> {
-        validate_host(&draft.name, &draft.zone, draft.host_type.as_deref(), &draft.parameters)?;
+        validate_host(
+            &draft.name,
+            &draft.zone,
+            draft.host_type.as_deref(),
+            &draft.parameters,
+        )?;
         let segment = self.segment_or_default(draft.segment.as_deref()).await?;
         let now = self.0.clock.now();
         let host = Host {
@@ -125,11 +131,12 @@ impl Engine {
             updated_at: now,
         };
         let mut tx = self.0.db.begin().await?;
-        ringfence_db::insert_host(&mut tx, &host)
-            .await
-            .map_err(|e| EngineError::or_duplicate(e, || format!("there is a host named {:?} already", host.name)))?;
+        ringfence_db::insert_host(&mut tx, &host).await.map_err(|e| {
+            EngineError::or_duplicate(e, || format!("there is a host named {:?} already", host.name))
+        })?;
         let data = json!({ "name": host.name, "segment": segment.name, "backend": host.backend });
-        self.record_host(&mut tx, &host, EventKind::HostCreated, data, by).await?;
+        self.record_host(&mut tx, &host, EventKind::HostCreated, data, by)
+            .await?;
         tx.commit().await?;
         self.0.events_written.notify_one();
         Ok(host)
@@ -150,7 +157,10 @@ impl Engine {
         };
         let mut tx = self.0.db.begin().await?;
         let Some(state) = ringfence_db::lock_host(&mut tx, known.id).await? else {
-            return Err(EngineError::NotFound { kind: "host", id: host.to_owned() });
+            return Err(EngineError::NotFound {
+                kind: "host",
+                id: host.to_owned(),
+            });
         };
         let mut host = state.host;
         check_revision(revision, host.revision)?;
@@ -164,7 +174,12 @@ impl Engine {
         host.host_type = change.host_type.unwrap_or(host.host_type);
         host.zone = change.zone.unwrap_or(host.zone);
         host.parameters = change.parameters.unwrap_or(host.parameters);
-        validate_host(&host.name, &host.zone, host.host_type.as_deref(), &host.parameters)?;
+        validate_host(
+            &host.name,
+            &host.zone,
+            host.host_type.as_deref(),
+            &host.parameters,
+        )?;
         let now = self.0.clock.now().max(host.updated_at);
         host.revision += 1;
         host.event_sequence += 1;
@@ -173,33 +188,59 @@ impl Engine {
         let wake_at = Some(now);
         ringfence_db::update_host(&mut tx, &host, None, wake_at)
             .await
-            .map_err(|e| EngineError::or_duplicate(e, || format!("there is a host named {:?} already", host.name)))?;
-        self.record_host(&mut tx, &host, EventKind::HostUpdated, changed, by).await?;
+            .map_err(|e| {
+                EngineError::or_duplicate(e, || format!("there is a host named {:?} already", host.name))
+            })?;
+        self.record_host(&mut tx, &host, EventKind::HostUpdated, changed, by)
+            .await?;
         tx.commit().await?;
         self.0.events_written.notify_one();
         Ok(host)
     }
 
     /// Removes a host. One that is FENCED, cut off, or in an operation is kept.
-    pub async fn delete_host(&self, host: &str, revision: Option<u64>, by: &Context) -> Result<(), EngineError> {
+    pub async fn delete_host(
+        &self,
+        host: &str,
+        revision: Option<u64>,
+        by: &Context,
+    ) -> Result<(), EngineError> {
         let known = self.state_of(host).await?.host;
         let mut tx = self.0.db.begin().await?;
         let Some(state) = ringfence_db::lock_host(&mut tx, known.id).await? else {
-            return Err(EngineError::NotFound { kind: "host", id: host.to_owned() });
+            return Err(EngineError::NotFound {
+                kind: "host",
+                id: host.to_owned(),
+            });
         };
         check_revision(revision, state.host.revision)?;
         if let Some(live) = &state.operation {
-            return Err(Refusal::OperationLive { kind: live.kind, id: live.id, status: live.status }.into());
+            return Err(Refusal::OperationLive {
+                kind: live.kind,
+                id: live.id,
+                status: live.status,
+            }
+            .into());
         }
         if state.host.fencing_state == ringfence_core::FencingState::Fenced {
             return Err(Refusal::HostState("FENCED; rejoin it before it is removed").into());
         }
         if !state.host.standing.is_empty() {
-            return Err(Refusal::HostState("partly fenced by an operation that was stopped; rejoin it before it is removed").into());
+            return Err(Refusal::HostState(
+                "partly fenced by an operation that was stopped; rejoin it before it is removed",
+            )
+            .into());
         }
         let mut host = state.host;
         host.event_sequence += 1;
-        self.record_host(&mut tx, &host, EventKind::HostDeleted, json!({ "name": host.name }), by).await?;
+        self.record_host(
+            &mut tx,
+            &host,
+            EventKind::HostDeleted,
+            json!({ "name": host.name }),
+            by,
+        )
+        .await?;
         ringfence_db::delete_host(&mut tx, host.id).await?;
         tx.commit().await?;
         self.0.events_written.notify_one();
@@ -225,7 +266,10 @@ impl Engine {
 
     /// Makes the default segment if it is not there yet; called at every start.
     pub async fn ensure_default_segment(&self) -> Result<(), EngineError> {
-        if ringfence_db::segment(&mut self.0.db.reader(), &DEFAULT_SEGMENT_ID.to_string()).await?.is_some() {
+        if ringfence_db::segment(&mut self.0.db.reader(), &DEFAULT_SEGMENT_ID.to_string())
+            .await?
+            .is_some()
+        {
             return Ok(());
         }
         let now = self.0.clock.now();
@@ -249,9 +293,14 @@ impl Engine {
         let mut tx = self.0.db.begin().await?;
         ringfence_db::insert_segment(&mut tx, segment)
             .await
-            .map_err(|e| EngineError::or_duplicate(e, || format!("there is a segment named {:?} already", segment.name)))?;
+            .map_err(|e| {
+                EngineError::or_duplicate(e, || {
+                    format!("there is a segment named {:?} already", segment.name)
+                })
+            })?;
         let detail = json!({ "policy": segment.policy });
-        self.record(&mut tx, "segment.created", &segment.name, detail, by).await?;
+        self.record(&mut tx, "segment.created", &segment.name, detail, by)
+            .await?;
         Ok(tx.commit().await?)
     }
 
@@ -277,31 +326,46 @@ impl Engine {
         let mut tx = self.0.db.begin().await?;
         let is_written = ringfence_db::update_segment(&mut tx, &segment, known.revision)
             .await
-            .map_err(|e| EngineError::or_duplicate(e, || format!("there is a segment named {:?} already", segment.name)))?;
+            .map_err(|e| {
+                EngineError::or_duplicate(e, || {
+                    format!("there is a segment named {:?} already", segment.name)
+                })
+            })?;
         require_written(is_written, known.revision)?;
         let detail = json!({ "policy": segment.policy });
-        self.record(&mut tx, "segment.updated", &segment.name, detail, by).await?;
+        self.record(&mut tx, "segment.updated", &segment.name, detail, by)
+            .await?;
         tx.commit().await?;
         Ok(segment)
     }
 
     /// Removes a segment that has no hosts.
-    pub async fn delete_segment(&self, id: &str, revision: Option<u64>, by: &Context) -> Result<(), EngineError> {
+    pub async fn delete_segment(
+        &self,
+        id: &str,
+        revision: Option<u64>,
+        by: &Context,
+    ) -> Result<(), EngineError> {
         let known = self.segment_or_default(Some(id)).await?;
         check_revision(revision, known.revision)?;
         let in_use = || EngineError::InUse(format!("segment {:?} has hosts", known.name));
         if known.id == DEFAULT_SEGMENT_ID {
-            return Err(EngineError::InUse("the default segment cannot be removed".to_owned()));
+            return Err(EngineError::InUse(
+                "the default segment cannot be removed".to_owned(),
+            ));
         }
         let mut tx = self.0.db.begin().await?;
         if ringfence_db::segment_has_hosts(&mut tx, known.id).await? {
             return Err(in_use());
         }
-        ringfence_db::delete_segment(&mut tx, known.id).await.map_err(|e| match e {
-            DbError::Constraint { .. } => in_use(),
-            other => EngineError::Db(other),
-        })?;
-        self.record(&mut tx, "segment.deleted", &known.name, Value::Null, by).await?;
+        ringfence_db::delete_segment(&mut tx, known.id)
+            .await
+            .map_err(|e| match e {
+                DbError::Constraint { .. } => in_use(),
+                other => EngineError::Db(other),
+            })?;
+        self.record(&mut tx, "segment.deleted", &known.name, Value::Null, by)
+            .await?;
         Ok(tx.commit().await?)
     }
 
@@ -309,7 +373,10 @@ impl Engine {
         let wanted = id.map_or_else(|| DEFAULT_SEGMENT_ID.to_string(), ToOwned::to_owned);
         ringfence_db::segment(&mut self.0.db.reader(), &wanted)
             .await?
-            .ok_or(EngineError::NotFound { kind: "segment", id: wanted })
+            .ok_or(EngineError::NotFound {
+                kind: "segment",
+                id: wanted,
+            })
     }
 
     /// Adds a method. A fence agent's parameters are checked against its own metadata by a worker of the zone.
@@ -318,10 +385,17 @@ impl Engine {
         let method = method_of(draft, MethodId(Uuid::new_v4()), 1, now, now);
         self.check_method_draft(&method).await?;
         let mut tx = self.0.db.begin().await?;
-        ringfence_db::insert_method(&mut tx, &method)
-            .await
-            .map_err(|e| EngineError::or_duplicate(e, || format!("there is a method named {:?} already", method.name)))?;
-        self.record(&mut tx, "method.created", &method.name, method_detail(&method), by).await?;
+        ringfence_db::insert_method(&mut tx, &method).await.map_err(|e| {
+            EngineError::or_duplicate(e, || format!("there is a method named {:?} already", method.name))
+        })?;
+        self.record(
+            &mut tx,
+            "method.created",
+            &method.name,
+            method_detail(&method),
+            by,
+        )
+        .await?;
         tx.commit().await?;
         Ok(method)
     }
@@ -345,28 +419,46 @@ impl Engine {
         let mut tx = self.0.db.begin().await?;
         let is_written = ringfence_db::update_method(&mut tx, &method, known.revision)
             .await
-            .map_err(|e| EngineError::or_duplicate(e, || format!("there is a method named {:?} already", method.name)))?;
+            .map_err(|e| {
+                EngineError::or_duplicate(e, || format!("there is a method named {:?} already", method.name))
+            })?;
         require_written(is_written, known.revision)?;
-        self.record(&mut tx, "method.updated", &method.name, method_detail(&method), by).await?;
+        self.record(
+            &mut tx,
+            "method.updated",
+            &method.name,
+            method_detail(&method),
+            by,
+        )
+        .await?;
         tx.commit().await?;
         Ok(method)
     }
 
     /// Removes a method that no plan names.
-    pub async fn delete_method(&self, id: &str, revision: Option<u64>, by: &Context) -> Result<(), EngineError> {
+    pub async fn delete_method(
+        &self,
+        id: &str,
+        revision: Option<u64>,
+        by: &Context,
+    ) -> Result<(), EngineError> {
         let known = self.method_of(id).await?;
         check_revision(revision, known.revision)?;
         self.refuse_if_planned(&known.name).await?;
         let mut tx = self.0.db.begin().await?;
         ringfence_db::delete_method(&mut tx, known.id).await?;
-        self.record(&mut tx, "method.deleted", &known.name, Value::Null, by).await?;
+        self.record(&mut tx, "method.deleted", &known.name, Value::Null, by)
+            .await?;
         Ok(tx.commit().await?)
     }
 
     pub(crate) async fn method_of(&self, id: &str) -> Result<Method, EngineError> {
         ringfence_db::method(&mut self.0.db.reader(), id)
             .await?
-            .ok_or_else(|| EngineError::NotFound { kind: "method", id: id.to_owned() })
+            .ok_or_else(|| EngineError::NotFound {
+                kind: "method",
+                id: id.to_owned(),
+            })
     }
 
     async fn check_method_draft(&self, method: &Method) -> Result<(), EngineError> {
@@ -374,26 +466,35 @@ impl Engine {
         if method.driver != Driver::FenceAgent {
             return Ok(());
         }
-        let zone = method.zone.clone().unwrap_or_else(|| ringfence_core::DEFAULT_ZONE.to_owned());
+        let zone = method
+            .zone
+            .clone()
+            .unwrap_or_else(|| ringfence_core::DEFAULT_ZONE.to_owned());
         let request = DeviceRequest::Validate(ValidateRequest {
             driver: method.driver,
             resource: method.resource,
             parameters: method.parameters.clone(),
             secrets: method.secrets.clone(),
         });
-        match self.ask_worker(method.resource, &zone, &request, crate::devices::VALIDATE_TIMEOUT).await? {
+        match self
+            .ask_worker(method.resource, &zone, &request, crate::devices::VALIDATE_TIMEOUT)
+            .await?
+        {
             DeviceReply::Validated { problems } => Ok(Problems(problems).into_result()?),
             DeviceReply::Failed { detail, .. } => Err(EngineError::DeviceFailed { detail }),
-            DeviceReply::Checked { .. } => {
-                Err(EngineError::DeviceFailed { detail: "the worker answered another question".to_owned() })
-            }
+            DeviceReply::Checked { .. } => Err(EngineError::DeviceFailed {
+                detail: "the worker answered another question".to_owned(),
+            }),
         }
     }
 
     async fn refuse_if_planned(&self, method: &str) -> Result<(), EngineError> {
         let plans = ringfence_db::list_plans(&mut self.0.db.reader(), MAX_PLANS).await?;
         match plans.iter().find(|plan| method_names(plan).contains(method)) {
-            Some(plan) => Err(EngineError::InUse(format!("method {method:?} is named by plan {:?}", plan.name))),
+            Some(plan) => Err(EngineError::InUse(format!(
+                "method {method:?} is named by plan {:?}",
+                plan.name
+            ))),
             None => Ok(()),
         }
     }
@@ -404,8 +505,11 @@ impl Engine {
         let plan = plan_of(draft, PlanId(Uuid::new_v4()), 1, now, now);
         self.check_plan(&plan).await?;
         let mut tx = self.0.db.begin().await?;
-        ringfence_db::insert_plan(&mut tx, &plan).await.map_err(|e| plan_taken(e, &plan))?;
-        self.record(&mut tx, "plan.created", &plan.name, plan_detail(&plan), by).await?;
+        ringfence_db::insert_plan(&mut tx, &plan)
+            .await
+            .map_err(|e| plan_taken(e, &plan))?;
+        self.record(&mut tx, "plan.created", &plan.name, plan_detail(&plan), by)
+            .await?;
         tx.commit().await?;
         Ok(plan)
     }
@@ -420,31 +524,48 @@ impl Engine {
     ) -> Result<Plan, EngineError> {
         let known = self.known_plan(id).await?;
         check_revision(revision, known.revision)?;
-        let plan = plan_of(draft, known.id, known.revision + 1, known.created_at, self.0.clock.now());
+        let plan = plan_of(
+            draft,
+            known.id,
+            known.revision + 1,
+            known.created_at,
+            self.0.clock.now(),
+        );
         self.check_plan(&plan).await?;
         let mut tx = self.0.db.begin().await?;
-        let is_written =
-            ringfence_db::update_plan(&mut tx, &plan, known.revision).await.map_err(|e| plan_taken(e, &plan))?;
+        let is_written = ringfence_db::update_plan(&mut tx, &plan, known.revision)
+            .await
+            .map_err(|e| plan_taken(e, &plan))?;
         require_written(is_written, known.revision)?;
-        self.record(&mut tx, "plan.updated", &plan.name, plan_detail(&plan), by).await?;
+        self.record(&mut tx, "plan.updated", &plan.name, plan_detail(&plan), by)
+            .await?;
         tx.commit().await?;
         Ok(plan)
     }
 
     /// Removes a plan.
-    pub async fn delete_plan(&self, id: &str, revision: Option<u64>, by: &Context) -> Result<(), EngineError> {
+    pub async fn delete_plan(
+        &self,
+        id: &str,
+        revision: Option<u64>,
+        by: &Context,
+    ) -> Result<(), EngineError> {
         let known = self.known_plan(id).await?;
         check_revision(revision, known.revision)?;
         let mut tx = self.0.db.begin().await?;
         ringfence_db::delete_plan(&mut tx, known.id).await?;
-        self.record(&mut tx, "plan.deleted", &known.name, Value::Null, by).await?;
+        self.record(&mut tx, "plan.deleted", &known.name, Value::Null, by)
+            .await?;
         Ok(tx.commit().await?)
     }
 
     async fn known_plan(&self, id: &str) -> Result<Plan, EngineError> {
         ringfence_db::plan(&mut self.0.db.reader(), id)
             .await?
-            .ok_or_else(|| EngineError::NotFound { kind: "plan", id: id.to_owned() })
+            .ok_or_else(|| EngineError::NotFound {
+                kind: "plan",
+                id: id.to_owned(),
+            })
     }
 
     async fn check_plan(&self, plan: &Plan) -> Result<(), EngineError> {
@@ -520,7 +641,14 @@ fn check_revision(given: Option<u64>, current: u64) -> Result<(), EngineError> {
 }
 
 fn require_written(is_written: bool, given: u64) -> Result<(), EngineError> {
-    if is_written { Ok(()) } else { Err(EngineError::Changed { given, current: given + 1 }) }
+    if is_written {
+        Ok(())
+    } else {
+        Err(EngineError::Changed {
+            given,
+            current: given + 1,
+        })
+    }
 }
 
 fn check_segment(draft: &SegmentDraft) -> Result<(), Problems> {
@@ -529,7 +657,10 @@ fn check_segment(draft: &SegmentDraft) -> Result<(), Problems> {
         problems.0.push(problem);
     }
     if draft.description.chars().count() > MAX_DESCRIPTION_CHARS {
-        problems.add("description", format!("at most {MAX_DESCRIPTION_CHARS} characters are allowed"));
+        problems.add(
+            "description",
+            format!("at most {MAX_DESCRIPTION_CHARS} characters are allowed"),
+        );
     }
     if let Err(found) = validate_policy(&draft.policy) {
         problems.0.extend(found.0);
@@ -588,6 +719,9 @@ fn plan_detail(plan: &Plan) -> Value {
 
 fn plan_taken(error: DbError, plan: &Plan) -> EngineError {
     EngineError::or_duplicate(error, || {
-        format!("there is a plan named {:?}, or one for the same hosts, already", plan.name)
+        format!(
+            "there is a plan named {:?}, or one for the same hosts, already",
+            plan.name
+        )
     })
 }

@@ -19,12 +19,20 @@ impl Context {
     /// Ringfence itself: timers and the like.
     #[must_use]
     pub fn own(actor: &str) -> Self {
-        Self { actor: actor.to_owned(), is_admin: false, origin: None, request_id: None }
+        Self {
+            actor: actor.to_owned(),
+            is_admin: false,
+            origin: None,
+            request_id: None,
+        }
     }
 
     /// As the rules see it.
     #[must_use]
     pub fn actor(&self) -> Actor {
-        Actor { name: self.actor.clone(), is_admin: self.is_admin }
+        Actor {
+            name: self.actor.clone(),
+            is_admin: self.is_admin,
+        }
     }
 }

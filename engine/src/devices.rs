@@ -35,15 +35,26 @@ impl Engine {
         let budget = Duration::from_secs(u64::from(frozen.times.attempt_timeout_s));
         let (resource, zone) = (frozen.resource, frozen.zone.clone());
         let budget_ms = u64::try_from(budget.as_millis()).unwrap_or(u64::MAX);
-        let request = DeviceRequest::Check(CheckRequest { method: frozen, budget_ms });
+        let request = DeviceRequest::Check(CheckRequest {
+            method: frozen,
+            budget_ms,
+        });
         match self.ask_worker(resource, &zone, &request, budget + WAY).await? {
-            DeviceReply::Checked { observation, worker, took_ms } => Ok(MethodCheck { observation, worker, took_ms }),
-            DeviceReply::Failed { detail, worker, .. } => {
-                Err(EngineError::DeviceFailed { detail: format!("{detail} (worker {worker})") })
-            }
-            DeviceReply::Validated { .. } => {
-                Err(EngineError::DeviceFailed { detail: "the worker answered another question".to_owned() })
-            }
+            DeviceReply::Checked {
+                observation,
+                worker,
+                took_ms,
+            } => Ok(MethodCheck {
+                observation,
+                worker,
+                took_ms,
+            }),
+            DeviceReply::Failed { detail, worker, .. } => Err(EngineError::DeviceFailed {
+                detail: format!("{detail} (worker {worker})"),
+            }),
+            DeviceReply::Validated { .. } => Err(EngineError::DeviceFailed {
+                detail: "the worker answered another question".to_owned(),
+            }),
         }
     }
 
@@ -54,15 +65,25 @@ impl Engine {
         request: &DeviceRequest,
         timeout: Duration,
     ) -> Result<DeviceReply, EngineError> {
-        let queue = Queue::Devices { resource, zone: zone.to_owned() };
+        let queue = Queue::Devices {
+            resource,
+            zone: zone.to_owned(),
+        };
         let id = Uuid::new_v4();
         let message = self.0.keys.seal(id, &Audience::Queue(queue.clone()), request)?;
-        let answer = self.0.bus.request(&queue, &message, timeout).await.map_err(|source| match source {
-            BusError::Unroutable { .. } | BusError::NoAnswer { .. } => {
-                EngineError::NoWorker { resource: resource.as_str(), zone: zone.to_owned(), source }
-            }
-            other => EngineError::Bus(other),
-        })?;
+        let answer = self
+            .0
+            .bus
+            .request(&queue, &message, timeout)
+            .await
+            .map_err(|source| match source {
+                BusError::Unroutable { .. } | BusError::NoAnswer { .. } => EngineError::NoWorker {
+                    resource: resource.as_str(),
+                    zone: zone.to_owned(),
+                    source,
+                },
+                other => EngineError::Bus(other),
+            })?;
         Ok(self.0.keys.open(&Audience::Reply(id), &answer)?)
     }
 }
@@ -70,7 +91,10 @@ impl Engine {
 fn without_host(method: &Method) -> Result<FrozenMethod, Problems> {
     if let Some((name, _)) = method.parameters.iter().find(|(_, value)| value.contains("${")) {
         let mut problems = Problems::default();
-        problems.add("host", format!("is missing; parameter {name:?} of the method takes its value from a host"));
+        problems.add(
+            "host",
+            format!("is missing; parameter {name:?} of the method takes its value from a host"),
+        );
         return Err(problems);
     }
     Ok(FrozenMethod {
@@ -81,7 +105,10 @@ fn without_host(method: &Method) -> Result<FrozenMethod, Problems> {
         device: device_key(method.driver, &method.parameters),
         parameters: method.parameters.clone(),
         secrets: method.secrets.clone(),
-        zone: method.zone.clone().unwrap_or_else(|| ringfence_core::DEFAULT_ZONE.to_owned()),
+        zone: method
+            .zone
+            .clone()
+            .unwrap_or_else(|| ringfence_core::DEFAULT_ZONE.to_owned()),
         times: method.times,
     })
 }

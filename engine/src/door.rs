@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use ringfence_core::{
-    Answer, Decision, Dispatch, Effect, HostId, HostState, Input, Operation, ProofKind, Refusal,
-    Timestamp, decide,
+    Answer, Decision, Dispatch, Effect, HostId, HostState, Input, Operation, ProofKind, Refusal, Timestamp,
+    decide,
 };
 use ringfence_db::{AuditEntry, DbError, NewEvent, OutboxRow, Tx};
 use serde_json::{Value, json};
@@ -29,13 +29,18 @@ pub struct Applied {
 
 /// What a claim came to beside its decision.
 pub(crate) enum Claimed {
-    Decided(Applied),
+    Decided(Box<Applied>),
     DeviceBusy,
 }
 
 impl Engine {
     /// Decides an input and commits what it changes.
-    pub(crate) async fn apply(&self, host_id: HostId, input: Input, by: &Context) -> Result<Applied, EngineError> {
+    pub(crate) async fn apply(
+        &self,
+        host_id: HostId,
+        input: Input,
+        by: &Context,
+    ) -> Result<Applied, EngineError> {
         let mut pause = FIRST_PAUSE;
         for _ in 1..TRIES {
             match self.try_apply(host_id, input.clone(), by).await {
@@ -52,9 +57,12 @@ impl Engine {
 
     async fn try_apply(&self, host_id: HostId, input: Input, by: &Context) -> Result<Applied, EngineError> {
         match self.try_claim(host_id, input, by, None).await? {
-            Claimed::Decided(applied) => Ok(applied),
+            Claimed::Decided(applied) => Ok(*applied),
             // Only an input that names a device can find it busy.
-            Claimed::DeviceBusy => Err(EngineError::NotFound { kind: "device", id: host_id.to_string() }),
+            Claimed::DeviceBusy => Err(EngineError::NotFound {
+                kind: "device",
+                id: host_id.to_string(),
+            }),
         }
     }
 
@@ -67,11 +75,19 @@ impl Engine {
         device: Option<&Device>,
     ) -> Result<Claimed, EngineError> {
         let is_tick = matches!(input, Input::Tick);
-        let releases = if let Input::Result(result) = &input { Some(result.claim.attempt) } else { None };
+        let releases = if let Input::Result(result) = &input {
+            Some(result.claim.attempt)
+        } else {
+            None
+        };
         let mut tx = self.0.db.begin().await?;
-        let before = ringfence_db::lock_host(&mut tx, host_id)
-            .await?
-            .ok_or_else(|| EngineError::NotFound { kind: "host", id: host_id.to_string() })?;
+        let before =
+            ringfence_db::lock_host(&mut tx, host_id)
+                .await?
+                .ok_or_else(|| EngineError::NotFound {
+                    kind: "host",
+                    id: host_id.to_string(),
+                })?;
         // Engines' clocks may differ a little; for one host, time never runs backwards.
         let now = self.0.clock.now().max(before.host.updated_at);
         let decision = decide(&before, input, now)?;
@@ -85,21 +101,37 @@ impl Engine {
         }
         let changed = decision.state != before || !decision.effects.is_empty();
         if !changed && !is_tick && releases.is_none() {
-            return Ok(Claimed::Decided(Applied { state: decision.state, answer: decision.answer }));
+            return Ok(Claimed::Decided(Box::new(Applied {
+                state: decision.state,
+                answer: decision.answer,
+            })));
         }
         let (state, outgoing) = write(&mut tx, &before, decision.clone(), now, by).await?;
         tx.commit().await?;
         if !outgoing.is_empty() {
             self.0.relay.send(outgoing);
         }
-        if decision.effects.iter().any(|effect| matches!(effect, Effect::Event(_))) {
+        if decision
+            .effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Event(_)))
+        {
             self.0.events_written.notify_one();
         }
-        Ok(Claimed::Decided(Applied { state, answer: decision.answer }))
+        Ok(Claimed::Decided(Box::new(Applied {
+            state,
+            answer: decision.answer,
+        })))
     }
 
     /// Puts a refused claim or the like on record, outside of any host's transaction.
-    pub(crate) async fn audit_refusal(&self, host_id: HostId, by: &Context, what: &'static str, refusal: &Refusal) {
+    pub(crate) async fn audit_refusal(
+        &self,
+        host_id: HostId,
+        by: &Context,
+        what: &'static str,
+        refusal: &Refusal,
+    ) {
         let entry = AuditEntry {
             at: self.0.clock.now(),
             actor: by.actor.clone(),
@@ -125,7 +157,8 @@ pub(crate) struct Device {
 impl Device {
     async fn take(&self, tx: &mut Tx, now: Timestamp, budget_ms: u64) -> Result<bool, DbError> {
         // The worker has stopped before its budget ends; what it has taken is free again a little later in any case.
-        let until = now + chrono::TimeDelta::milliseconds(i64::try_from(budget_ms).unwrap_or(i64::MAX / 2) + 2_000);
+        let until =
+            now + chrono::TimeDelta::milliseconds(i64::try_from(budget_ms).unwrap_or(i64::MAX / 2) + 2_000);
         ringfence_db::claim_device(tx, &self.key, self.attempt, now, until).await
     }
 }
@@ -169,7 +202,11 @@ async fn write(
     Ok((state, outgoing))
 }
 
-async fn write_operation(tx: &mut Tx, before: Option<&Operation>, operation: &Operation) -> Result<(), DbError> {
+async fn write_operation(
+    tx: &mut Tx,
+    before: Option<&Operation>,
+    operation: &Operation,
+) -> Result<(), DbError> {
     let known = before.filter(|before| before.id == operation.id);
     match known {
         Some(known) if known == operation => {}
@@ -188,7 +225,10 @@ async fn write_operation(tx: &mut Tx, before: Option<&Operation>, operation: &Op
 /// One of the proofs of the present fence, if the operation at hand has won it.
 fn fenced_proof(state: &HostState) -> Option<ProofKind> {
     let fenced = state.host.fenced_generation?;
-    let operation = state.operation.as_ref().filter(|operation| operation.generation == fenced)?;
+    let operation = state
+        .operation
+        .as_ref()
+        .filter(|operation| operation.generation == fenced)?;
     operation.proofs.first().map(|proof| proof.kind)
 }
 
@@ -240,7 +280,6 @@ fn audit_entry(state: &HostState, by: &Context, action: &str, detail: Value, now
         detail,
     }
 }
-
 
 /// An error with its sources, for a log line.
 pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {

@@ -80,7 +80,9 @@ impl EngineError {
     /// A unique value that is taken is a conflict, not a fault.
     pub(crate) fn or_duplicate(error: DbError, text: impl FnOnce() -> String) -> Self {
         match error {
-            DbError::Constraint { is_duplicate: true, .. } => Self::Duplicate(text()),
+            DbError::Constraint {
+                is_duplicate: true, ..
+            } => Self::Duplicate(text()),
             other => Self::Db(other),
         }
     }

@@ -31,7 +31,11 @@ pub struct Feed {
 
 impl Feed {
     pub(crate) fn new() -> Self {
-        Self { sender: broadcast::channel(KEPT).0, wake: Notify::new(), read_up_to: AtomicU64::new(0) }
+        Self {
+            sender: broadcast::channel(KEPT).0,
+            wake: Notify::new(),
+            read_up_to: AtomicU64::new(0),
+        }
     }
 
     pub(crate) fn nudge(&self) {
@@ -155,7 +159,9 @@ pub(crate) async fn listen(engine: Engine, stop: CancellationToken) {
                     }
                 }
             },
-            Err(error) => tracing::debug!(error = %error_chain(&error), "announcements of events are not heard"),
+            Err(error) => {
+                tracing::debug!(error = %error_chain(&error), "announcements of events are not heard")
+            }
         }
         if !crate::reconcile::pause(&stop, LISTEN_AGAIN_AFTER).await {
             return;

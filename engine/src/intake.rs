@@ -19,12 +19,18 @@ const SERVE_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// Answers claims and signs of life until it is stopped.
 pub(crate) async fn claims(engine: Engine, stop: CancellationToken) {
-    serve(engine, Queue::Claims, stop, |engine, delivery| async move { answer_claim(&engine, delivery).await }).await;
+    serve(engine, Queue::Claims, stop, |engine, delivery| async move {
+        answer_claim(&engine, delivery).await
+    })
+    .await;
 }
 
 /// Takes results until it is stopped.
 pub(crate) async fn results(engine: Engine, stop: CancellationToken) {
-    serve(engine, Queue::Results, stop, |engine, delivery| async move { take_result(&engine, delivery).await }).await;
+    serve(engine, Queue::Results, stop, |engine, delivery| async move {
+        take_result(&engine, delivery).await
+    })
+    .await;
 }
 
 async fn serve<F, D>(engine: Engine, queue: Queue, stop: CancellationToken, deal: D)
@@ -49,7 +55,9 @@ where
                 delivery = deliveries.recv() => delivery,
             };
             let Some(delivery) = delivery else { break };
-            let Ok(permit) = Arc::clone(&at_once).acquire_owned().await else { return };
+            let Ok(permit) = Arc::clone(&at_once).acquire_owned().await else {
+                return;
+            };
             let work = deal(engine.clone(), delivery);
             tokio::spawn(async move {
                 work.await;
@@ -72,7 +80,12 @@ async fn pause(stop: &CancellationToken) {
 }
 
 async fn answer_claim(engine: &Engine, delivery: Delivery) {
-    let Delivery { message, reply_to, settle, .. } = delivery;
+    let Delivery {
+        message,
+        reply_to,
+        settle,
+        ..
+    } = delivery;
     let request: ClaimRequest = match engine.0.keys.open(&Audience::Queue(Queue::Claims), &message) {
         Ok(request) => request,
         Err(error) => return refuse_unread(error, settle).await,
@@ -109,16 +122,27 @@ async fn decide_claim(engine: &Engine, request: ClaimRequest) -> Result<ClaimRep
     let decided = if is_new {
         engine.claim(claim, &by).await
     } else {
-        engine.apply(host_id, Input::Renew(claim), &by).await.map(Claimed::Decided)
+        engine
+            .apply(host_id, Input::Renew(claim), &by)
+            .await
+            .map(|applied| Claimed::Decided(Box::new(applied)))
     };
     match decided {
-        Ok(Claimed::DeviceBusy) => Ok(ClaimReply::Busy { retry_after_ms: BUSY_RETRY_MS }),
+        Ok(Claimed::DeviceBusy) => Ok(ClaimReply::Busy {
+            retry_after_ms: BUSY_RETRY_MS,
+        }),
         Ok(Claimed::Decided(applied)) => Ok(reply(applied.answer)),
         Err(EngineError::Refused(refusal)) => {
-            engine.audit_refusal(host_id, &by, "claim.refused", &refusal).await;
-            Ok(ClaimReply::Refused { why: refusal.to_string() })
+            engine
+                .audit_refusal(host_id, &by, "claim.refused", &refusal)
+                .await;
+            Ok(ClaimReply::Refused {
+                why: refusal.to_string(),
+            })
         }
-        Err(EngineError::NotFound { .. }) => Ok(ClaimReply::Refused { why: "there is no such host".to_owned() }),
+        Err(EngineError::NotFound { .. }) => Ok(ClaimReply::Refused {
+            why: "there is no such host".to_owned(),
+        }),
         Err(other) => Err(other),
     }
 }
@@ -127,7 +151,9 @@ fn reply(answer: Answer) -> ClaimReply {
     match answer {
         Answer::Granted { budget_ms, lease_ms } => ClaimReply::Granted { budget_ms, lease_ms },
         Answer::Done | Answer::AlreadySo | Answer::Started(_) | Answer::Joined(_) | Answer::Ignored(_) => {
-            ClaimReply::Refused { why: "it was not granted".to_owned() }
+            ClaimReply::Refused {
+                why: "it was not granted".to_owned(),
+            }
         }
     }
 }
@@ -139,10 +165,19 @@ impl Engine {
         let device = state.and_then(|state| {
             let operation = state.operation?;
             let (task, attempt) = operation.find(claim.attempt)?;
-            let method = task.levels.get(attempt.level)?.iter().find(|method| method.id == attempt.method_id)?;
-            Some(Device { key: method.device.clone()?, attempt: claim.attempt })
+            let method = task
+                .levels
+                .get(attempt.level)?
+                .iter()
+                .find(|method| method.id == attempt.method_id)?;
+            Some(Device {
+                key: method.device.clone()?,
+                attempt: claim.attempt,
+            })
         });
-        let claimed = self.try_claim(claim.host_id, Input::Claim(claim.clone()), by, device.as_ref()).await?;
+        let claimed = self
+            .try_claim(claim.host_id, Input::Claim(claim.clone()), by, device.as_ref())
+            .await?;
         if let Claimed::DeviceBusy = claimed {
             self.apply(claim.host_id, Input::DeviceBusy(claim), by).await?;
         }
@@ -166,7 +201,9 @@ async fn take_result(engine: &Engine, delivery: Delivery) {
             settle_quietly(settle.ack().await);
         }
         Err(EngineError::Refused(refusal)) => {
-            engine.audit_refusal(host_id, &by, "result.refused", &refusal).await;
+            engine
+                .audit_refusal(host_id, &by, "result.refused", &refusal)
+                .await;
             settle_quietly(settle.ack().await);
         }
         Err(EngineError::NotFound { .. }) => settle_quietly(settle.ack().await),

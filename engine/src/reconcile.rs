@@ -49,7 +49,9 @@ async fn tick_all(engine: &Engine, hosts: Vec<HostId>) {
             let by = Context::own("ringfence");
             match engine.apply(host_id, Input::Tick, &by).await {
                 Ok(_) | Err(EngineError::NotFound { .. }) => {}
-                Err(error) => tracing::warn!(%host_id, error = %error_chain(&error), "a due host could not be ticked"),
+                Err(error) => {
+                    tracing::warn!(%host_id, error = %error_chain(&error), "a due host could not be ticked")
+                }
             }
         })
         .await;
@@ -60,7 +62,9 @@ pub(crate) async fn find_stranded(engine: Engine, stop: CancellationToken) {
     loop {
         match ringfence_db::stranded_hosts(&mut engine.0.db.reader(), DUE_AT_ONCE).await {
             Ok(hosts) => tick_all(&engine, hosts).await,
-            Err(error) => tracing::warn!(error = %error_chain(&error), "stranded operations could not be looked for"),
+            Err(error) => {
+                tracing::warn!(error = %error_chain(&error), "stranded operations could not be looked for")
+            }
         }
         if !pause(&stop, STRANDED_EVERY).await {
             return;
@@ -105,7 +109,9 @@ pub(crate) async fn follow_clock(engine: Engine, stop: CancellationToken) {
     while pause(&stop, FOLLOW_EVERY).await {
         match engine.0.db.now().await {
             Ok(now) => engine.0.clock.follow(now),
-            Err(error) => tracing::debug!(error = %error_chain(&error), "the database's clock could not be read"),
+            Err(error) => {
+                tracing::debug!(error = %error_chain(&error), "the database's clock could not be read")
+            }
         }
     }
 }

@@ -64,7 +64,10 @@ impl Outgoing {
     }
 
     fn queue(&self) -> Queue {
-        Queue::Tasks { resource: self.task.kind.resource(), zone: self.task.method.zone.clone() }
+        Queue::Tasks {
+            resource: self.task.kind.resource(),
+            zone: self.task.method.zone.clone(),
+        }
     }
 }
 
@@ -82,7 +85,14 @@ pub(crate) struct Relay {
 impl Relay {
     pub fn new(db: Database, bus: Arc<dyn Bus>, keys: Keys, clock: Clock) -> Self {
         let (published, to_clear) = mpsc::channel(CLEAR_QUEUE);
-        Self { db, bus, keys, clock, published, to_clear: Arc::new(tokio::sync::Mutex::new(to_clear)) }
+        Self {
+            db,
+            bus,
+            keys,
+            clock,
+            published,
+            to_clear: Arc::new(tokio::sync::Mutex::new(to_clear)),
+        }
     }
 
     /// Publishes in the background; a failure leaves the row for the sweep.
@@ -102,7 +112,9 @@ impl Relay {
 
     async fn publish(&self, message: &Outgoing) -> Result<(), BusError> {
         let queue = message.queue();
-        let mut sealed = self.keys.seal(message.id, &Audience::Queue(queue.clone()), &message.task)?;
+        let mut sealed = self
+            .keys
+            .seal(message.id, &Audience::Queue(queue.clone()), &message.task)?;
         sealed.trace.clone_from(&message.trace);
         self.bus.publish(&queue, &sealed).await?;
         // A full queue costs a second delivery, not a message.
@@ -141,13 +153,26 @@ impl Relay {
         if row.expires_at <= now {
             return Ok(());
         }
-        let unreadable = |source| BusError::Unreadable { kind: "outbox".to_owned(), wanted: "task", source };
-        let task: TaskMessage = serde_json::from_value(row.payload.clone()).map_err(|e| unreadable(Some(e)))?;
-        let is_known = Resource::ALL.iter().any(|resource| resource.as_str() == row.resource);
+        let unreadable = |source| BusError::Unreadable {
+            kind: "outbox".to_owned(),
+            wanted: "task",
+            source,
+        };
+        let task: TaskMessage =
+            serde_json::from_value(row.payload.clone()).map_err(|e| unreadable(Some(e)))?;
+        let is_known = Resource::ALL
+            .iter()
+            .any(|resource| resource.as_str() == row.resource);
         if !is_known {
             return Err(unreadable(None));
         }
-        self.publish(&Outgoing { id: row.id, task, trace: row.trace.clone(), claim_by: row.expires_at }).await
+        self.publish(&Outgoing {
+            id: row.id,
+            task,
+            trace: row.trace.clone(),
+            claim_by: row.expires_at,
+        })
+        .await
     }
 }
 

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use ringfence_core::{
-    Answer, Boot, FailureState, FrozenPlan, Generation, Host, HostId, HostState, Input, Operation, OperationId,
-    OperationKind, Plan, Problems, SufficientSet, Timestamp, default_sufficient_sets, resolve, validate_reason,
+    Answer, Boot, FailureState, FrozenPlan, Generation, Host, HostId, HostState, Input, Operation,
+    OperationId, OperationKind, Plan, Problems, SufficientSet, Timestamp, default_sufficient_sets, resolve,
+    validate_reason,
 };
 use uuid::Uuid;
 
@@ -47,10 +48,19 @@ impl Engine {
     pub async fn fence(&self, host: &str, reason: &str, by: &Context) -> Result<Operated, EngineError> {
         validate_reason(reason)?;
         let state = self.state_of(host).await?;
-        if state.host.is_fence_current() && state.operation.as_ref().is_none_or(|o| o.kind == OperationKind::Fence) {
+        if state.host.is_fence_current()
+            && state
+                .operation
+                .as_ref()
+                .is_none_or(|o| o.kind == OperationKind::Fence)
+        {
             return Ok(Operated::Already(Box::new(state)));
         }
-        if let Some(live) = state.operation.as_ref().filter(|o| o.kind == OperationKind::Fence) {
+        if let Some(live) = state
+            .operation
+            .as_ref()
+            .filter(|o| o.kind == OperationKind::Fence)
+        {
             return Ok(Operated::Joined(live.id));
         }
         let plan = self.plan_of(&state).await?;
@@ -105,10 +115,19 @@ impl Engine {
     }
 
     /// Stops an operation.
-    pub async fn cancel(&self, operation: Uuid, reason: &str, by: &Context) -> Result<Operation, EngineError> {
+    pub async fn cancel(
+        &self,
+        operation: Uuid,
+        reason: &str,
+        by: &Context,
+    ) -> Result<Operation, EngineError> {
         validate_reason(reason)?;
         let known = self.operation_of(operation).await?;
-        let input = Input::Cancel { operation_id: known.id, reason: reason.to_owned(), actor: by.actor() };
+        let input = Input::Cancel {
+            operation_id: known.id,
+            reason: reason.to_owned(),
+            actor: by.actor(),
+        };
         let applied = self.apply(known.host_id, input, by).await?;
         Ok(applied.state.operation.unwrap_or(known))
     }
@@ -117,7 +136,11 @@ impl Engine {
     pub async fn retry(&self, operation: Uuid, reason: &str, by: &Context) -> Result<Operation, EngineError> {
         validate_reason(reason)?;
         let known = self.operation_of(operation).await?;
-        let input = Input::Retry { operation_id: known.id, reason: reason.to_owned(), actor: by.actor() };
+        let input = Input::Retry {
+            operation_id: known.id,
+            reason: reason.to_owned(),
+            actor: by.actor(),
+        };
         let applied = self.apply(known.host_id, input, by).await?;
         Ok(applied.state.operation.unwrap_or(known))
     }
@@ -148,17 +171,29 @@ impl Engine {
 
     fn check_report(&self, report: &FailureReport) -> Result<(), Problems> {
         let mut problems = Problems::default();
-        for (field, text) in [("source", Some(&report.source)), ("boot_id", report.boot_id.as_ref())] {
+        for (field, text) in [
+            ("source", Some(&report.source)),
+            ("boot_id", report.boot_id.as_ref()),
+        ] {
             let Some(text) = text else { continue };
-            if text.is_empty() || text.chars().count() > MAX_SOURCE_CHARS || text.chars().any(char::is_control) {
-                problems.add(field, format!("1 to {MAX_SOURCE_CHARS} characters of plain text are allowed"));
+            if text.is_empty()
+                || text.chars().count() > MAX_SOURCE_CHARS
+                || text.chars().any(char::is_control)
+            {
+                problems.add(
+                    field,
+                    format!("1 to {MAX_SOURCE_CHARS} characters of plain text are allowed"),
+                );
             }
         }
         let ahead_s = (report.observed_at - self.0.clock.now()).num_seconds();
         if ahead_s > MAX_AHEAD_S {
             problems.add(
                 "observed_at",
-                format!("is {}, {ahead_s} s ahead of this service's clock; at most {MAX_AHEAD_S} s are allowed", report.observed_at),
+                format!(
+                    "is {}, {ahead_s} s ahead of this service's clock; at most {MAX_AHEAD_S} s are allowed",
+                    report.observed_at
+                ),
             );
         }
         problems.into_result()
@@ -167,7 +202,10 @@ impl Engine {
     pub(crate) async fn state_of(&self, host: &str) -> Result<HostState, EngineError> {
         ringfence_db::load_state(&mut self.0.db.reader(), host)
             .await?
-            .ok_or_else(|| EngineError::NotFound { kind: "host", id: host.to_owned() })
+            .ok_or_else(|| EngineError::NotFound {
+                kind: "host",
+                id: host.to_owned(),
+            })
     }
 
     async fn host_id_of(&self, host: &str) -> Result<HostId, EngineError> {
@@ -180,7 +218,10 @@ impl Engine {
     async fn operation_of(&self, id: Uuid) -> Result<Operation, EngineError> {
         ringfence_db::operation(&mut self.0.db.reader(), id)
             .await?
-            .ok_or_else(|| EngineError::NotFound { kind: "operation", id: id.to_string() })
+            .ok_or_else(|| EngineError::NotFound {
+                kind: "operation",
+                id: id.to_string(),
+            })
     }
 
     /// The plan for a host, with everything filled in.
@@ -189,7 +230,9 @@ impl Engine {
         let mut reader = self.0.db.reader();
         let plan = ringfence_db::plan_for(&mut reader, &host.name, host.host_type.as_deref())
             .await?
-            .ok_or_else(|| EngineError::PlanMissing { host: host.name.clone() })?;
+            .ok_or_else(|| EngineError::PlanMissing {
+                host: host.name.clone(),
+            })?;
         let methods = ringfence_db::methods_by_name(&mut reader, method_names(&plan)).await?;
         resolve(&plan, &methods, host).map_err(|problems| EngineError::PlanBroken {
             plan: plan.name.clone(),
@@ -199,7 +242,8 @@ impl Engine {
     }
 
     async fn sufficient_sets_of(&self, host: &Host) -> Result<Vec<SufficientSet>, EngineError> {
-        let plan = ringfence_db::plan_for(&mut self.0.db.reader(), &host.name, host.host_type.as_deref()).await?;
+        let plan =
+            ringfence_db::plan_for(&mut self.0.db.reader(), &host.name, host.host_type.as_deref()).await?;
         Ok(plan.map_or_else(default_sufficient_sets, |plan| plan.sufficient_sets))
     }
 }
@@ -207,7 +251,10 @@ impl Engine {
 /// The names of all methods that a plan uses.
 pub(crate) fn method_names(plan: &Plan) -> BTreeSet<String> {
     let tasks = plan.stages.iter().flat_map(|stage| &stage.tasks);
-    tasks.flat_map(|task| &task.levels).flat_map(|level| level.methods.iter().cloned()).collect()
+    tasks
+        .flat_map(|task| &task.levels)
+        .flat_map(|level| level.methods.iter().cloned())
+        .collect()
 }
 
 fn operated(applied: Applied) -> Operated {

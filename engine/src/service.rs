@@ -73,7 +73,12 @@ impl Engine {
     /// Makes an engine; its loops do not run yet.
     pub async fn new(parts: Parts, config: EngineConfig) -> Result<Self, EngineError> {
         let clock = Clock::start(parts.clock, &parts.db).await?;
-        let relay = Relay::new(parts.db.clone(), Arc::clone(&parts.bus), parts.keys.clone(), clock.clone());
+        let relay = Relay::new(
+            parts.db.clone(),
+            Arc::clone(&parts.bus),
+            parts.keys.clone(),
+            clock.clone(),
+        );
         let feed = Feed::new();
         Ok(Self(Arc::new(Shared {
             db: parts.db,
@@ -127,18 +132,32 @@ impl Engine {
         running.tasks.spawn(intake::claims(self.clone(), stop.clone()));
         running.tasks.spawn(intake::results(self.clone(), stop.clone()));
         running.tasks.spawn(reconcile::tick(self.clone(), stop.clone()));
-        running.tasks.spawn(reconcile::find_stranded(self.clone(), stop.clone()));
-        running.tasks.spawn(reconcile::follow_clock(self.clone(), stop.clone()));
+        running
+            .tasks
+            .spawn(reconcile::find_stranded(self.clone(), stop.clone()));
+        running
+            .tasks
+            .spawn(reconcile::follow_clock(self.clone(), stop.clone()));
         running
     }
 
     fn spawn_door(&self, running: &mut Running) {
         let stop = &running.stop;
-        running.tasks.spawn(reconcile::sweep_outbox(self.clone(), stop.clone()));
-        running.tasks.spawn(reconcile::number_events(self.clone(), stop.clone()));
-        running.tasks.spawn(crate::feed::follow(self.clone(), stop.clone()));
-        running.tasks.spawn(crate::feed::listen(self.clone(), stop.clone()));
-        running.tasks.spawn(crate::relay::clear(self.clone(), stop.clone()));
+        running
+            .tasks
+            .spawn(reconcile::sweep_outbox(self.clone(), stop.clone()));
+        running
+            .tasks
+            .spawn(reconcile::number_events(self.clone(), stop.clone()));
+        running
+            .tasks
+            .spawn(crate::feed::follow(self.clone(), stop.clone()));
+        running
+            .tasks
+            .spawn(crate::feed::listen(self.clone(), stop.clone()));
+        running
+            .tasks
+            .spawn(crate::relay::clear(self.clone(), stop.clone()));
     }
 }
 
@@ -150,7 +169,10 @@ pub struct Running {
 
 impl Running {
     fn new() -> Self {
-        Self { stop: CancellationToken::new(), tasks: JoinSet::new() }
+        Self {
+            stop: CancellationToken::new(),
+            tasks: JoinSet::new(),
+        }
     }
 
     /// Lets each loop finish what it is at, and waits for it.

@@ -30,11 +30,18 @@ impl Answer {
     /// The words of all errors.
     pub fn details(&self) -> String {
         let errors = self.body["errors"].as_array().cloned().unwrap_or_default();
-        errors.iter().filter_map(|error| error["detail"].as_str()).collect::<Vec<_>>().join("\n")
+        errors
+            .iter()
+            .filter_map(|error| error["detail"].as_str())
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     pub fn header(&self, name: &str) -> &str {
-        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+        self.headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
     }
 
     /// The body, if the status is the wanted one.
@@ -52,11 +59,18 @@ impl Client {
             .timeout(Duration::from_secs(40))
             .build()
             .unwrap();
-        Self { http, base: base.to_owned(), token: token.map(ToOwned::to_owned) }
+        Self {
+            http,
+            base: base.to_owned(),
+            token: token.map(ToOwned::to_owned),
+        }
     }
 
     pub fn with_token(&self, token: Option<&str>) -> Self {
-        Self { token: token.map(ToOwned::to_owned), ..self.clone() }
+        Self {
+            token: token.map(ToOwned::to_owned),
+            ..self.clone()
+        }
     }
 
     pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
@@ -73,7 +87,11 @@ impl Client {
         let bytes = response.bytes().await.unwrap();
         let body = serde_json::from_slice(&bytes)
             .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&bytes).into_owned()));
-        Answer { status, headers, body }
+        Answer {
+            status,
+            headers,
+            body,
+        }
     }
 
     pub async fn get(&self, path: &str) -> Answer {
@@ -109,7 +127,9 @@ impl Client {
 
     /// Asks for a fence; the operation that answers.
     pub async fn fence(&self, host: &str) -> Value {
-        self.post(&format!("/hosts/{host}/fence"), json!({ "reason": "test" })).await.ok(202)
+        self.post(&format!("/hosts/{host}/fence"), json!({ "reason": "test" }))
+            .await
+            .ok(202)
     }
 
     /// Waits until `path` reads as `is` wants.
@@ -124,19 +144,27 @@ impl Client {
             if answer.status == 200 && is(&answer.body) {
                 return answer.body;
             }
-            assert!(Instant::now() < deadline, "{path} never came to it; last: {}", answer.body);
+            assert!(
+                Instant::now() < deadline,
+                "{path} never came to it; last: {}",
+                answer.body
+            );
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
 
     pub async fn until_fenced(&self, host: &str) -> Value {
-        self.until(&format!("/hosts/{host}"), |host| host["fencing_state"] == "FENCED").await
+        self.until(&format!("/hosts/{host}"), |host| {
+            host["fencing_state"] == "FENCED"
+        })
+        .await
     }
 
     /// Waits until the operation is over or waits for an operator.
     pub async fn until_settled(&self, operation: &Value) -> Value {
         let path = format!("/operations/{}", operation["id"].as_str().unwrap());
-        self.until(&path, |operation| operation["status"] != "running").await
+        self.until(&path, |operation| operation["status"] != "running")
+            .await
     }
 
     pub async fn host(&self, host: &str) -> Value {
@@ -151,11 +179,17 @@ impl Client {
     pub async fn event_types(&self, host: &str) -> Vec<String> {
         let events = self.get(&format!("/events?host={host}&limit=1000")).await.ok(200);
         let events = events["events"].as_array().unwrap();
-        events.iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect()
+        events
+            .iter()
+            .map(|event| event["type"].as_str().unwrap().to_owned())
+            .collect()
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a monitor outside of the service tells its own time")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a monitor outside of the service tells its own time"
+)]
 pub(crate) fn now() -> chrono::DateTime<chrono::Utc> {
     chrono::Utc::now()
 }

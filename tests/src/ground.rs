@@ -1,6 +1,6 @@
 //! Where a test plays: SQLite and the in-process bus, or PostgreSQL and RabbitMQ.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use ringfence_bus::{AmqpBus, AmqpConfig, Bus, InProcessBus};
@@ -45,14 +45,23 @@ impl Site {
                 (create_database(&postgres, &name).await, Some(amqp))
             }
         };
-        Self { database_url, amqp_url, prefix: name, in_process: Arc::new(InProcessBus::new()), dir, postgres: None, rabbit: None }
+        Self {
+            database_url,
+            amqp_url,
+            prefix: name,
+            in_process: Arc::new(InProcessBus::new()),
+            dir,
+            postgres: None,
+            rabbit: None,
+        }
     }
 
     /// The same on peers of its own, for a test that stops them.
     pub async fn with_own_peers() -> Self {
-        let (postgres, rabbit) = tokio::task::spawn_blocking(|| (PostgreSql::start().unwrap(), RabbitMq::start().unwrap()))
-            .await
-            .unwrap();
+        let (postgres, rabbit) =
+            tokio::task::spawn_blocking(|| (PostgreSql::start().unwrap(), RabbitMq::start().unwrap()))
+                .await
+                .unwrap();
         let name = format!("t{}", Uuid::new_v4().simple());
         let database_url = create_database(&postgres.url("postgres"), &name).await;
         Self {
@@ -78,7 +87,7 @@ impl Site {
     }
 }
 
-fn sqlite_url(path: &PathBuf) -> String {
+fn sqlite_url(path: &Path) -> String {
     format!("sqlite://{}", path.display())
 }
 
@@ -86,7 +95,10 @@ async fn create_database(admin_url: &str, name: &str) -> String {
     use sqlx::Connection;
     let mut connection = sqlx::PgConnection::connect(admin_url).await.unwrap();
     let sql = format!("CREATE DATABASE {name}");
-    sqlx::query(sqlx::AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
+    sqlx::query(sqlx::AssertSqlSafe(sql))
+        .execute(&mut connection)
+        .await
+        .unwrap();
     connection.close().await.unwrap();
     let mut url = url::Url::parse(admin_url).unwrap();
     url.set_path(name);

@@ -20,7 +20,12 @@ pub struct DyingBus {
 impl DyingBus {
     /// Dies at the use after `uses` others: before it takes effect, or right after.
     pub fn new(inner: Arc<dyn Bus>, uses: usize, after: bool) -> Arc<Self> {
-        Arc::new(Self { inner, left: AtomicUsize::new(uses), after, dead: CancellationToken::new() })
+        Arc::new(Self {
+            inner,
+            left: AtomicUsize::new(uses),
+            after,
+            dead: CancellationToken::new(),
+        })
     }
 
     /// Ends when it has died.
@@ -31,7 +36,10 @@ impl DyingBus {
     async fn used<T>(&self, work: impl Future<Output = T> + Send) -> T {
         let is_dead = self.dead.is_cancelled();
         let is_last = !is_dead
-            && self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_err();
+            && self
+                .left
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1))
+                .is_err();
         if is_dead || (is_last && !self.after) {
             self.dead.cancel();
             return std::future::pending().await;
@@ -70,7 +78,12 @@ impl Bus for DyingBus {
         Ok(receiver)
     }
 
-    async fn request(&self, queue: &Queue, message: &Message, timeout: Duration) -> Result<Message, BusError> {
+    async fn request(
+        &self,
+        queue: &Queue,
+        message: &Message,
+        timeout: Duration,
+    ) -> Result<Message, BusError> {
         self.used(self.inner.request(queue, message, timeout)).await
     }
 

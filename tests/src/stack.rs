@@ -30,11 +30,21 @@ pub struct StackOptions {
     pub hosts: usize,
     /// Power devices `h1-a`, `h1-b`, ... of the first host, beside its other devices; 0: one device for everything.
     pub supplies: u8,
+    /// Seconds that one attempt with a simulated method may take: few where a device never does what it should.
+    pub attempt_timeout_s: u32,
 }
 
 impl Default for StackOptions {
     fn default() -> Self {
-        Self { engines: 1, dies: None, workers: 1, clock: ClockSource::Database, hosts: 1, supplies: 0 }
+        Self {
+            engines: 1,
+            dies: None,
+            workers: 1,
+            clock: ClockSource::Database,
+            hosts: 1,
+            supplies: 0,
+            attempt_timeout_s: 15,
+        }
     }
 }
 
@@ -44,6 +54,7 @@ pub struct Stack {
     pub engines: Vec<(Engine, Option<Running>)>,
     pub workers: Vec<WorkerHandle>,
     pub simulators: Handle,
+    attempt_timeout_s: u32,
     /// As admin.
     pub client: Client,
     pub api: Engine,
@@ -68,6 +79,18 @@ impl Stack {
         Self::start_with(Site::new(ground).await, StackOptions::default()).await
     }
 
+    /// The same where a device never does what it should: attempts are given little time.
+    pub async fn impatient(ground: Ground) -> Self {
+        Self::start_with(
+            Site::new(ground).await,
+            StackOptions {
+                attempt_timeout_s: 3,
+                ..StackOptions::default()
+            },
+        )
+        .await
+    }
+
     pub async fn start_with(site: Site, options: StackOptions) -> Self {
         let db = Database::open(&site.database_url, 10).await.unwrap();
         ringfence_db::migrate(&db).await.unwrap();
@@ -76,7 +99,9 @@ impl Stack {
             if number == 1 && options.supplies > 0 {
                 world.add_bare_host("h1").unwrap();
                 for letter in (b'a'..).take(usize::from(options.supplies)).map(char::from) {
-                    world.add_device(&format!("h1-{letter}"), "h1", &[Resource::Power]).unwrap();
+                    world
+                        .add_device(&format!("h1-{letter}"), "h1", &[Resource::Power])
+                        .unwrap();
                 }
                 continue;
             }
@@ -98,6 +123,7 @@ impl Stack {
             workers: Vec::new(),
             client: Client::new(&format!("http://{address}"), Some(&token(Role::Admin))),
             simulators,
+            attempt_timeout_s: options.attempt_timeout_s,
             api,
             died,
             stop,
@@ -115,7 +141,11 @@ impl Stack {
             stack.add_worker().await;
         }
         for number in 1..=options.hosts {
-            stack.client.post("/hosts", json!({ "name": format!("h{number}") })).await.ok(201);
+            stack
+                .client
+                .post("/hosts", json!({ "name": format!("h{number}") }))
+                .await
+                .ok(201);
         }
         stack
     }
@@ -132,13 +162,21 @@ impl Stack {
     pub async fn add_worker(&mut self) {
         let name = format!("worker-{}", self.workers.len() + 1);
         let bus = self.site.bus(&name).await;
-        self.workers.push(self.worker(WorkerConfig::new(name, "default"), bus));
+        self.workers
+            .push(self.worker(WorkerConfig::new(name, "default"), bus));
     }
 
     pub fn worker(&self, config: WorkerConfig, bus: Arc<dyn Bus>) -> WorkerHandle {
         let mut settings = DriverSettings::new(Arc::new(now));
         settings.simulator = Some(self.simulators.url().parse().unwrap());
-        Worker::start(config, bus, keys(), Drivers::new(settings), Arc::new(Uuid::new_v4)).unwrap()
+        Worker::start(
+            config,
+            bus,
+            keys(),
+            Drivers::new(settings),
+            Arc::new(Uuid::new_v4),
+        )
+        .unwrap()
     }
 
     /// The API as somebody with this role.
@@ -155,7 +193,7 @@ impl Stack {
     pub async fn method_on(&self, name: &str, resource: Resource, device: &str) -> Value {
         let body = json!({
             "name": name, "resource": resource.as_str(), "driver": "simulated", "parameters": { "device": device },
-            "times": { "attempt_timeout_s": 2, "timeout_s": 6, "retries": 1, "pause_ms": 100 },
+            "times": { "attempt_timeout_s": self.attempt_timeout_s, "timeout_s": self.attempt_timeout_s * 3, "retries": 1, "pause_ms": 100 },
         });
         self.client.post("/methods", body).await.ok(201)
     }
@@ -165,7 +203,10 @@ impl Stack {
         for resource in [Resource::Power, Resource::Storage, Resource::Network] {
             self.simulated_method(resource.as_str(), resource).await;
         }
-        self.client.post("/plans", json!({ "name": "default", "stages": stages })).await.ok(201)
+        self.client
+            .post("/plans", json!({ "name": "default", "stages": stages }))
+            .await
+            .ok(201)
     }
 
     /// The host hangs: it still runs and writes, and answers nobody.
@@ -182,7 +223,10 @@ impl Stack {
                 FailureState::Unreachable => "UNREACHABLE",
                 FailureState::Unknown => "UNKNOWN",
             };
-            self.client.seen_with_boot(&host.name, state, host.boot_id.as_deref()).await.ok(200);
+            self.client
+                .seen_with_boot(&host.name, state, host.boot_id.as_deref())
+                .await
+                .ok(200);
         }
     }
 
@@ -190,13 +234,22 @@ impl Stack {
     pub async fn judge(&self, host: &str) {
         let gates = self.client.gates(host).await;
         let may_leave = gates["evacuate"]["allowed"] == true;
-        assert!(!(may_leave && self.simulators.may_write(host)), "{host} may leave and still writes");
+        assert!(
+            !(may_leave && self.simulators.may_write(host)),
+            "{host} may leave and still writes"
+        );
     }
 
     /// The audit trail of a host, newest first.
     pub async fn audit(&self, host: &str) -> Vec<ringfence_db::AuditEntry> {
-        let id = self.client.host(host).await["id"].as_str().unwrap().parse().unwrap();
-        ringfence_db::list_audit(&mut self.api.db().reader(), Some(id), 1000).await.unwrap()
+        let id = self.client.host(host).await["id"]
+            .as_str()
+            .unwrap()
+            .parse()
+            .unwrap();
+        ringfence_db::list_audit(&mut self.api.db().reader(), Some(id), 1000)
+            .await
+            .unwrap()
     }
 
     /// Waits until the host's audit trail holds this action.
@@ -206,7 +259,14 @@ impl Stack {
 
     pub async fn until_audited_times(&self, host: &str, action: &str, times: usize) {
         for _ in 0..1000 {
-            if self.audit(host).await.iter().filter(|entry| entry.action == action).count() >= times {
+            if self
+                .audit(host)
+                .await
+                .iter()
+                .filter(|entry| entry.action == action)
+                .count()
+                >= times
+            {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -249,7 +309,10 @@ async fn engine(site: &Site, options: &StackOptions, name: &str, bus: Arc<dyn Bu
         keys: keys(),
         clock: options.clock.clone(),
     };
-    let config = EngineConfig { name: name.to_owned(), ..EngineConfig::default() };
+    let config = EngineConfig {
+        name: name.to_owned(),
+        ..EngineConfig::default()
+    };
     Engine::new(parts, config).await.unwrap()
 }
 
@@ -262,16 +325,25 @@ fn serve(site: &Site, engine: Engine) -> (SocketAddr, CancellationToken) {
         sha256: hash_token(&token(role)),
         expires_at: None,
     });
-    let file = TokenFile { tokens: tokens.collect() };
+    let file = TokenFile {
+        tokens: tokens.collect(),
+    };
     std::fs::write(&path, toml_of(&file)).unwrap();
-    let config = ApiConfig { listen: "127.0.0.1:0".parse().unwrap(), max_body_bytes: 65_536, threads: 1 };
+    let config = ApiConfig {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        max_body_bytes: 65_536,
+        threads: 1,
+    };
     let stop = CancellationToken::new();
     let application = Application::build(config, engine.clone(), Tokens::open(&path).unwrap()).unwrap();
     let address = application.address();
     let running = engine.start_door();
     let stopped = stop.clone();
     std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
         runtime.block_on(application.run(stopped)).unwrap();
     });
     let stopped = stop.clone();

@@ -14,18 +14,32 @@ crate::on_both_grounds!(
 
 async fn cancel(stack: &Stack, operation: &Value) -> Value {
     let path = format!("/operations/{}/cancel", operation["id"].as_str().unwrap());
-    stack.client.post(&path, json!({ "reason": "changed my mind" })).await.ok(200)
+    stack
+        .client
+        .post(&path, json!({ "reason": "changed my mind" }))
+        .await
+        .ok(200)
 }
 
 async fn cancelled_before_a_worker_claims_nothing_is_done(ground: Ground) {
     let site = Site::new(ground).await;
-    let mut stack = Stack::start_with(site, StackOptions { workers: 0, ..StackOptions::default() }).await;
+    let mut stack = Stack::start_with(
+        site,
+        StackOptions {
+            workers: 0,
+            ..StackOptions::default()
+        },
+    )
+    .await;
     stack.plan(power_plan()).await;
     stack.hang("h1").await;
     let operation = stack.client.fence("h1").await;
     let cancelled = cancel(&stack, &operation).await;
     assert_eq!(cancelled["status"], "cancelled");
-    assert_eq!(cancelled["stages"][0]["tasks"][0]["attempts"][0]["status"], "cancelled");
+    assert_eq!(
+        cancelled["stages"][0]["tasks"][0]["attempts"][0]["status"],
+        "cancelled"
+    );
     // The message may still be on its way; the worker that takes it is refused.
     stack.add_worker().await;
     let refused = stack.claims_refused_or_none("h1").await;
@@ -38,11 +52,19 @@ async fn cancelled_during_an_attempt_its_result_changes_nothing(ground: Ground) 
     let stack = Stack::start(ground).await;
     stack.plan(power_plan()).await;
     let slow = Fault::new(FaultKind::Slow, None, Some(400)).unwrap();
-    stack.simulators.set_fault("h1", Resource::Power, Some(slow)).unwrap();
+    stack
+        .simulators
+        .set_fault("h1", Resource::Power, Some(slow))
+        .unwrap();
     stack.hang("h1").await;
     let operation = stack.client.fence("h1").await;
     let path = format!("/operations/{}", operation["id"].as_str().unwrap());
-    stack.client.until(&path, |o| o["stages"][0]["tasks"][0]["attempts"][0]["status"] == "claimed").await;
+    stack
+        .client
+        .until(&path, |o| {
+            o["stages"][0]["tasks"][0]["attempts"][0]["status"] == "claimed"
+        })
+        .await;
     cancel(&stack, &operation).await;
     // The worker was acting: it goes on to its end, and what it reports is put on record.
     stack.until_audited("h1", "result.ignored").await;

@@ -19,12 +19,24 @@ async fn a_worker_killed_during_an_off_is_noticed_and_the_task_goes_on_elsewhere
     let times = json!({ "attempt_timeout_s": 30, "timeout_s": 60, "retries": 2, "pause_ms": 100 });
     let body = json!({ "name": "power", "driver": "simulated", "parameters": { "device": "${host.name}" }, "times": times });
     stack.client.post("/methods", body).await.ok(201);
-    stack.client.post("/plans", json!({ "name": "default", "stages": power_plan() })).await.ok(201);
-    stack.simulators.set_fault("h1", Resource::Power, Some(Fault::forever(FaultKind::Silent))).unwrap();
+    stack
+        .client
+        .post("/plans", json!({ "name": "default", "stages": power_plan() }))
+        .await
+        .ok(201);
+    stack
+        .simulators
+        .set_fault("h1", Resource::Power, Some(Fault::forever(FaultKind::Silent)))
+        .unwrap();
     stack.hang("h1").await;
     let operation = stack.client.fence("h1").await;
     let path = format!("/operations/{}", operation["id"].as_str().unwrap());
-    stack.client.until(&path, |o| o["stages"][0]["tasks"][0]["attempts"][0]["status"] == "claimed").await;
+    stack
+        .client
+        .until(&path, |o| {
+            o["stages"][0]["tasks"][0]["attempts"][0]["status"] == "claimed"
+        })
+        .await;
     stack.workers.remove(0).abandon();
     stack.simulators.set_fault("h1", Resource::Power, None).unwrap();
     stack.add_worker().await;
@@ -32,7 +44,10 @@ async fn a_worker_killed_during_an_off_is_noticed_and_the_task_goes_on_elsewhere
     let operation = stack.client.until_settled(&operation).await;
     let attempts = operation["stages"][0]["tasks"][0]["attempts"].as_array().unwrap();
     assert_eq!(attempts[0]["outcome"], "unknown");
-    assert!(attempts[0]["detail"].as_str().unwrap().contains("lease"), "{operation}");
+    assert!(
+        attempts[0]["detail"].as_str().unwrap().contains("lease"),
+        "{operation}"
+    );
     assert_eq!(attempts[1]["outcome"], "confirmed");
     stack.stop().await;
 }
@@ -42,22 +57,35 @@ async fn killed_at_each_step(ground: Ground, after: bool) {
     // What one fence by power uses the bus for: the task, the answer to the claim; some are for good measure.
     for uses in 0..4 {
         let site = Site::new(ground).await;
-        let options = StackOptions { dies: Some((uses, after)), ..StackOptions::default() };
+        let options = StackOptions {
+            dies: Some((uses, after)),
+            ..StackOptions::default()
+        };
         let mut stack = Stack::start_with(site, options.clone()).await;
         stack.plan(power_plan()).await;
         stack.hang("h1").await;
         let client = stack.client.clone();
-        let asked = tokio::spawn(async move { client.post("/hosts/h1/fence", json!({ "reason": "test" })).await });
+        let asked =
+            tokio::spawn(async move { client.post("/hosts/h1/fence", json!({ "reason": "test" })).await });
         let died = stack.died.clone().unwrap();
         let _ = tokio::time::timeout(Duration::from_secs(3), died.cancelled()).await;
         // The dead process's loops end; what it had taken from the bus goes back.
         drop(stack.engines.remove(0));
-        stack.add_engine(&StackOptions { dies: None, ..options }).await;
+        stack
+            .add_engine(&StackOptions {
+                dies: None,
+                ..options
+            })
+            .await;
         asked.await.unwrap();
         stack.client.until_fenced("h1").await;
         assert!(!stack.simulators.may_write("h1"));
         let types = stack.client.event_types("h1").await;
-        assert_eq!(types.iter().filter(|kind| *kind == "host.fenced").count(), 1, "{types:?}");
+        assert_eq!(
+            types.iter().filter(|kind| *kind == "host.fenced").count(),
+            1,
+            "{types:?}"
+        );
         stack.stop().await;
     }
 }
@@ -72,7 +100,12 @@ async fn an_engine_killed_at_any_step_after_it_took_effect_loses_nothing(ground:
 
 async fn two_engines_and_two_workers_fence_twenty_hosts(ground: Ground) {
     let site = Site::new(ground).await;
-    let options = StackOptions { engines: 2, workers: 2, hosts: 20, ..StackOptions::default() };
+    let options = StackOptions {
+        engines: 2,
+        workers: 2,
+        hosts: 20,
+        ..StackOptions::default()
+    };
     let stack = Stack::start_with(site, options).await;
     stack.plan(power_plan()).await;
     for number in 1..=20 {
@@ -87,7 +120,12 @@ async fn two_engines_and_two_workers_fence_twenty_hosts(ground: Ground) {
         assert!(!stack.simulators.may_write(&name));
     }
     let events = stack.client.get("/events?limit=1000").await.ok(200);
-    let sequences: Vec<_> = events["events"].as_array().unwrap().iter().map(|e| e["sequence"].as_u64().unwrap()).collect();
+    let sequences: Vec<_> = events["events"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|e| e["sequence"].as_u64().unwrap())
+        .collect();
     let expected: Vec<_> = (1..=sequences.len() as u64).collect();
     assert_eq!(sequences, expected);
     stack.stop().await;
@@ -122,11 +160,19 @@ async fn a_database_that_restarts_loses_no_fence() {
     let mut stack = Stack::start_with(Site::with_own_peers().await, StackOptions::default()).await;
     stack.plan(power_plan()).await;
     let slow = Fault::new(FaultKind::Slow, None, Some(500)).unwrap();
-    stack.simulators.set_fault("h1", Resource::Power, Some(slow)).unwrap();
+    stack
+        .simulators
+        .set_fault("h1", Resource::Power, Some(slow))
+        .unwrap();
     stack.hang("h1").await;
     let operation = stack.client.fence("h1").await;
     let path = format!("/operations/{}", operation["id"].as_str().unwrap());
-    stack.client.until(&path, |o| o["stages"][0]["tasks"][0]["attempts"][0]["status"] == "claimed").await;
+    stack
+        .client
+        .until(&path, |o| {
+            o["stages"][0]["tasks"][0]["attempts"][0]["status"] == "claimed"
+        })
+        .await;
     let mut postgres = stack.site.postgres.take().unwrap();
     let postgres = tokio::task::spawn_blocking(move || {
         postgres.crash().unwrap();
@@ -135,7 +181,10 @@ async fn a_database_that_restarts_loses_no_fence() {
     .await
     .unwrap();
     let answer = stack.client.get("/hosts/h1/gates").await;
-    assert_eq!((answer.status, answer.code()), (503, "fencing.database.unavailable"));
+    assert_eq!(
+        (answer.status, answer.code()),
+        (503, "fencing.database.unavailable")
+    );
     let mut postgres = postgres;
     let postgres = tokio::task::spawn_blocking(move || {
         postgres.start_again().unwrap();

@@ -35,10 +35,20 @@ async fn power_alone_fences_a_hung_host(ground: Ground) {
     assert_eq!(gates["schedule"]["allowed"], false);
     let operation = stack.client.until_settled(&operation).await;
     assert_eq!(operation["status"], "succeeded");
-    stack.client.post("/hosts/h1/fence", json!({ "reason": "again" })).await.ok(200);
+    stack
+        .client
+        .post("/hosts/h1/fence", json!({ "reason": "again" }))
+        .await
+        .ok(200);
     let types = stack.client.event_types("h1").await;
-    let expected =
-        ["host.created", "host.failure_state", "operation.started", "operation.proof", "host.fenced", "operation.succeeded"];
+    let expected = [
+        "host.created",
+        "host.failure_state",
+        "operation.started",
+        "operation.proof",
+        "host.fenced",
+        "operation.succeeded",
+    ];
     assert_eq!(types, expected);
     stack.stop().await;
 }
@@ -56,17 +66,28 @@ async fn storage_and_network_fence_without_power(ground: Ground) {
     stack.hang("h1").await;
     stack.client.fence("h1").await;
     let host = stack.client.until_fenced("h1").await;
-    let kinds: Vec<_> = host["proofs"].as_array().unwrap().iter().map(|proof| proof["kind"].as_str().unwrap()).collect();
-    assert!(kinds.contains(&"storage.fence") && kinds.contains(&"network.fence"), "{kinds:?}");
+    let kinds: Vec<_> = host["proofs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|proof| proof["kind"].as_str().unwrap())
+        .collect();
+    assert!(
+        kinds.contains(&"storage.fence") && kinds.contains(&"network.fence"),
+        "{kinds:?}"
+    );
     assert_eq!(host["needs_boot"], true);
     stack.judge("h1").await;
     stack.stop().await;
 }
 
 async fn storage_alone_is_not_enough(ground: Ground) {
-    let stack = Stack::start(ground).await;
+    let stack = Stack::impatient(ground).await;
     stack.plan(cut_off()).await;
-    stack.simulators.set_fault("h1", Resource::Network, Some(Fault::forever(FaultKind::Lie))).unwrap();
+    stack
+        .simulators
+        .set_fault("h1", Resource::Network, Some(Fault::forever(FaultKind::Lie)))
+        .unwrap();
     stack.hang("h1").await;
     let operation = stack.client.fence("h1").await;
     let operation = stack.client.until_settled(&operation).await;
@@ -85,7 +106,11 @@ async fn two_levels(ground: Ground) -> Stack {
     stack.simulated_method("works", Resource::Power).await;
     let levels = json!([{ "level": 3, "methods": ["works"] }, { "level": 1, "methods": ["silent"] }]);
     let stages = json!([{ "tasks": [{ "kind": "power.off", "levels": levels }] }]);
-    stack.client.post("/plans", json!({ "name": "default", "stages": stages })).await.ok(201);
+    stack
+        .client
+        .post("/plans", json!({ "name": "default", "stages": stages }))
+        .await
+        .ok(201);
     stack
 }
 
@@ -108,7 +133,10 @@ async fn a_level_fails_and_the_next_is_used(ground: Ground) {
 async fn all_fail_and_a_person_confirms(ground: Ground) {
     let stack = Stack::start(ground).await;
     stack.plan(power_plan()).await;
-    stack.simulators.set_fault("h1", Resource::Power, Some(Fault::forever(FaultKind::Refuse))).unwrap();
+    stack
+        .simulators
+        .set_fault("h1", Resource::Power, Some(Fault::forever(FaultKind::Refuse)))
+        .unwrap();
     stack.hang("h1").await;
     let operation = stack.client.fence("h1").await;
     let operation = stack.client.until_settled(&operation).await;
@@ -118,21 +146,31 @@ async fn all_fail_and_a_person_confirms(ground: Ground) {
     let answer = stack.client.post("/hosts/h1/confirm-fenced", stale).await;
     assert_eq!((answer.status, answer.code()), (409, "fencing.generation.stale"));
     let word = json!({ "generation": 1, "reason": "pulled the plug" });
-    let host = stack.client.post("/hosts/h1/confirm-fenced", word.clone()).await.ok(200);
+    let host = stack
+        .client
+        .post("/hosts/h1/confirm-fenced", word.clone())
+        .await
+        .ok(200);
     assert_eq!(host["fencing_state"], "FENCED");
     assert_eq!(host["proofs"][0]["kind"], "operator");
     assert_eq!(host["proofs"][0]["source"], "a-admin");
     assert_eq!(stack.client.gates("h1").await["evacuate"]["allowed"], true);
-    assert_eq!(stack.client.until_settled(&operation).await["status"], "succeeded");
+    assert_eq!(
+        stack.client.until_settled(&operation).await["status"],
+        "succeeded"
+    );
     stack.client.post("/hosts/h1/confirm-fenced", word).await.ok(200);
     stack.stop().await;
 }
 
 /// Fences a host whose power device has this fault, and waits for the end.
 async fn fence_with_fault(ground: Ground, kind: FaultKind) -> (Stack, Value) {
-    let stack = Stack::start(ground).await;
+    let stack = Stack::impatient(ground).await;
     stack.plan(power_plan()).await;
-    stack.simulators.set_fault("h1", Resource::Power, Some(Fault::forever(kind))).unwrap();
+    stack
+        .simulators
+        .set_fault("h1", Resource::Power, Some(Fault::forever(kind)))
+        .unwrap();
     stack.hang("h1").await;
     let operation = stack.client.fence("h1").await;
     let operation = stack.client.until_settled(&operation).await;
@@ -142,7 +180,10 @@ async fn fence_with_fault(ground: Ground, kind: FaultKind) -> (Stack, Value) {
 async fn a_lying_bmc_never_opens_the_evacuate_gate(ground: Ground) {
     let (stack, operation) = fence_with_fault(ground, FaultKind::Lie).await;
     assert_eq!(operation["status"], "needs_operator", "{operation}");
-    assert_eq!(operation["stages"][0]["tasks"][0]["attempts"][0]["outcome"], "unknown");
+    assert_eq!(
+        operation["stages"][0]["tasks"][0]["attempts"][0]["outcome"],
+        "unknown"
+    );
     assert!(stack.simulators.may_write("h1"));
     stack.judge("h1").await;
     assert_eq!(stack.client.host("h1").await["fencing_state"], "UNFENCED");
@@ -156,7 +197,11 @@ async fn a_silent_bmc_never_opens_the_evacuate_gate(ground: Ground) {
     assert_eq!(stack.client.gates("h1").await["evacuate"]["allowed"], false);
     stack.simulators.set_fault("h1", Resource::Power, None).unwrap();
     let retry = format!("/operations/{}/retry", operation["id"].as_str().unwrap());
-    stack.client.post(&retry, json!({ "reason": "the BMC is back" })).await.ok(200);
+    stack
+        .client
+        .post(&retry, json!({ "reason": "the BMC is back" }))
+        .await
+        .ok(200);
     stack.client.until_fenced("h1").await;
     assert!(!stack.simulators.may_write("h1"));
     stack.stop().await;
@@ -165,8 +210,13 @@ async fn a_silent_bmc_never_opens_the_evacuate_gate(ground: Ground) {
 async fn a_flapping_bmc_is_not_believed_while_it_reads_on(ground: Ground) {
     let (stack, operation) = fence_with_fault(ground, FaultKind::Flap).await;
     let confirmed = operation["status"] == "succeeded";
-    let attempts = operation["stages"][0]["tasks"][0]["attempts"].as_array().unwrap().clone();
-    let is_proven = attempts.iter().any(|a| a["outcome"] == "confirmed" && a["observation"]["state"] == "off");
+    let attempts = operation["stages"][0]["tasks"][0]["attempts"]
+        .as_array()
+        .unwrap()
+        .clone();
+    let is_proven = attempts
+        .iter()
+        .any(|a| a["outcome"] == "confirmed" && a["observation"]["state"] == "off");
     assert_eq!(confirmed, is_proven, "{operation}");
     stack.stop().await;
 }
@@ -174,11 +224,23 @@ async fn a_flapping_bmc_is_not_believed_while_it_reads_on(ground: Ground) {
 async fn five_equal_requests_are_one_operation(ground: Ground) {
     let stack = Stack::start(ground).await;
     stack.plan(power_plan()).await;
-    stack.simulators.set_fault("h1", Resource::Power, Some(Fault::new(FaultKind::Slow, None, Some(300)).unwrap())).unwrap();
+    stack
+        .simulators
+        .set_fault(
+            "h1",
+            Resource::Power,
+            Some(Fault::new(FaultKind::Slow, None, Some(300)).unwrap()),
+        )
+        .unwrap();
     stack.hang("h1").await;
     let requests = (0..5).map(|_| {
         let client = stack.client.clone();
-        tokio::spawn(async move { client.post("/hosts/h1/fence", json!({ "reason": "test" })).await.ok(202) })
+        tokio::spawn(async move {
+            client
+                .post("/hosts/h1/fence", json!({ "reason": "test" }))
+                .await
+                .ok(202)
+        })
     });
     let mut ids = Vec::new();
     for request in requests.collect::<Vec<_>>() {
@@ -196,14 +258,23 @@ async fn a_host_that_is_seen_up_is_not_fenced(ground: Ground) {
     let stack = Stack::start(ground).await;
     stack.plan(power_plan()).await;
     stack.client.seen("h1", "UP").await.ok(200);
-    let answer = stack.client.post("/hosts/h1/fence", json!({ "reason": "test" })).await;
+    let answer = stack
+        .client
+        .post("/hosts/h1/fence", json!({ "reason": "test" }))
+        .await;
     assert_eq!((answer.status, answer.code()), (409, "fencing.host.up"));
     let word = json!({ "generation": 0, "reason": "I am sure" });
     let answer = stack.client.post("/hosts/h1/confirm-fenced", word).await;
     assert_eq!((answer.status, answer.code()), (409, "fencing.host.up"));
     let operator = stack.as_role(ringfence_api::Role::Operator);
     let word = json!({ "generation": 0, "reason": "I am sure", "override_up": true });
-    assert_eq!(operator.post("/hosts/h1/confirm-fenced", word.clone()).await.status, 403);
+    assert_eq!(
+        operator
+            .post("/hosts/h1/confirm-fenced", word.clone())
+            .await
+            .status,
+        403
+    );
     let host = stack.client.post("/hosts/h1/confirm-fenced", word).await.ok(200);
     assert_eq!(host["fencing_state"], "FENCED");
     assert_eq!(stack.client.gates("h1").await["evacuate"]["allowed"], false);
@@ -212,7 +283,14 @@ async fn a_host_that_is_seen_up_is_not_fenced(ground: Ground) {
 
 async fn two_power_supplies_go_off_before_either_comes_on(ground: Ground) {
     let site = Site::new(ground).await;
-    let stack = Stack::start_with(site, StackOptions { supplies: 2, ..StackOptions::default() }).await;
+    let stack = Stack::start_with(
+        site,
+        StackOptions {
+            supplies: 2,
+            ..StackOptions::default()
+        },
+    )
+    .await;
     stack.method_on("pdu-a", Resource::Power, "h1-a").await;
     stack.method_on("pdu-b", Resource::Power, "h1-b").await;
     let levels = json!([{ "level": 1, "methods": ["pdu-a", "pdu-b"] }]);
@@ -220,7 +298,11 @@ async fn two_power_supplies_go_off_before_either_comes_on(ground: Ground) {
         { "tasks": [{ "kind": "power.off", "levels": levels }] },
         { "tasks": [{ "kind": "power.on" }] },
     ]);
-    stack.client.post("/plans", json!({ "name": "reboot", "stages": stages })).await.ok(201);
+    stack
+        .client
+        .post("/plans", json!({ "name": "reboot", "stages": stages }))
+        .await
+        .ok(201);
     stack.hang("h1").await;
     let operation = stack.client.fence("h1").await;
     let operation = stack.client.until_settled(&operation).await;
@@ -228,11 +310,21 @@ async fn two_power_supplies_go_off_before_either_comes_on(ground: Ground) {
     let ended = |task: &Value| {
         let attempts = task["attempts"].as_array().unwrap();
         assert_eq!(attempts.len(), 2);
-        attempts.iter().map(|a| a["ended_at"].as_str().unwrap().to_owned()).max().unwrap()
+        attempts
+            .iter()
+            .map(|a| a["ended_at"].as_str().unwrap().to_owned())
+            .max()
+            .unwrap()
     };
     let off = ended(&operation["stages"][0]["tasks"][0]);
     let on = &operation["stages"][1]["tasks"][0];
     ended(on);
-    assert!(on["attempts"].as_array().unwrap().iter().all(|a| a["started_at"].as_str().unwrap() >= off.as_str()));
+    assert!(
+        on["attempts"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|a| a["started_at"].as_str().unwrap() >= off.as_str())
+    );
     stack.stop().await;
 }

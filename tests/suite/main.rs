@@ -1,10 +1,18 @@
 //! The whole stack, run as stories, on both grounds.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 mod api;
 mod cancelling;
+mod devices;
 mod failures;
 mod fencing;
 mod messages;
+mod processes;
 mod rejoining;
 mod time;
 

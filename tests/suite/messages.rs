@@ -19,10 +19,20 @@ crate::on_both_grounds!(
 /// A stack without workers, whose host is being fenced, and the task as a worker gets it.
 async fn dispatched(ground: Ground) -> (Stack, TaskMessage) {
     let site = Site::new(ground).await;
-    let stack = Stack::start_with(site, StackOptions { workers: 0, ..StackOptions::default() }).await;
+    let stack = Stack::start_with(
+        site,
+        StackOptions {
+            workers: 0,
+            ..StackOptions::default()
+        },
+    )
+    .await;
     stack.plan(power_plan()).await;
     let bus = stack.site.bus("worker").await;
-    let queue = Queue::Tasks { resource: Resource::Power, zone: "default".to_owned() };
+    let queue = Queue::Tasks {
+        resource: Resource::Power,
+        zone: "default".to_owned(),
+    };
     let mut tasks = bus.consume(&queue, 1).await.unwrap();
     stack.hang("h1").await;
     stack.client.fence("h1").await;
@@ -44,22 +54,41 @@ fn claim_of(task: &TaskMessage) -> Claim {
 }
 
 fn confirmed(claim: &Claim) -> TaskResult {
-    let observation =
-        Observation { state: ObservedState::Off, detail: "off".to_owned(), observed_at: chrono::DateTime::UNIX_EPOCH };
-    TaskResult { claim: claim.clone(), outcome: Outcome::Confirmed, observation: Some(observation), detail: String::new() }
+    let observation = Observation {
+        state: ObservedState::Off,
+        detail: "off".to_owned(),
+        observed_at: chrono::DateTime::UNIX_EPOCH,
+    };
+    TaskResult {
+        claim: claim.clone(),
+        outcome: Outcome::Confirmed,
+        observation: Some(observation),
+        detail: String::new(),
+    }
 }
 
 async fn ask(stack: &Stack, claim: &Claim) -> ClaimReply {
     let bus = stack.site.bus("worker").await;
     let id = Uuid::new_v4();
-    let question = keys().seal(id, &Audience::Queue(Queue::Claims), &ClaimRequest::Claim(claim.clone())).unwrap();
-    let answer = bus.request(&Queue::Claims, &question, Duration::from_secs(10)).await.unwrap();
+    let question = keys()
+        .seal(
+            id,
+            &Audience::Queue(Queue::Claims),
+            &ClaimRequest::Claim(claim.clone()),
+        )
+        .unwrap();
+    let answer = bus
+        .request(&Queue::Claims, &question, Duration::from_secs(10))
+        .await
+        .unwrap();
     keys().open(&Audience::Reply(id), &answer).unwrap()
 }
 
 async fn report(stack: &Stack, keys: &Keys, result: &TaskResult) {
     let bus = stack.site.bus("worker").await;
-    let message = keys.seal(Uuid::new_v4(), &Audience::Queue(Queue::Results), result).unwrap();
+    let message = keys
+        .seal(Uuid::new_v4(), &Audience::Queue(Queue::Results), result)
+        .unwrap();
     bus.publish(&Queue::Results, &message).await.unwrap();
 }
 
@@ -87,7 +116,14 @@ async fn a_result_of_an_older_generation_changes_nothing(ground: Ground) {
     let old = claim_of(&task);
     assert!(matches!(ask(&stack, &old).await, ClaimReply::Granted { .. }));
     let operation = task.attempt.operation_id;
-    stack.client.post(&format!("/operations/{operation}/cancel"), json!({ "reason": "test" })).await.ok(200);
+    stack
+        .client
+        .post(
+            &format!("/operations/{operation}/cancel"),
+            json!({ "reason": "test" }),
+        )
+        .await
+        .ok(200);
     let new = stack.client.fence("h1").await;
     assert_eq!(new["generation"], 2);
     report(&stack, &keys(), &confirmed(&old)).await;

@@ -9,11 +9,17 @@ crate::on_both_grounds!(
     after_a_fence_by_storage_and_network_a_newer_boot_is_needed,
     a_new_fence_overtakes_a_rejoin,
     an_unfenced_host_is_taken_back_already,
+    a_rejoin_right_after_the_proof_ends_the_fence,
+    a_method_that_was_refused_leaves_nothing_to_give_back,
     a_returning_host_is_taken_back_by_itself_where_the_segment_says_so,
 );
 
 async fn rejoin(stack: &Stack) -> Value {
-    stack.client.post("/hosts/h1/rejoin", json!({ "reason": "checked" })).await.ok(202)
+    stack
+        .client
+        .post("/hosts/h1/rejoin", json!({ "reason": "checked" }))
+        .await
+        .ok(202)
 }
 
 /// Reports what a monitor sees until the operation is settled.
@@ -48,8 +54,16 @@ async fn after_a_fence_by_power_the_host_comes_back(ground: Ground) {
     assert_eq!(host["fencing_state"], "UNFENCED");
     assert_eq!(host["standing"], json!([]));
     assert_eq!(stack.client.gates("h1").await["schedule"]["allowed"], true);
-    let kinds: Vec<_> = operation["stages"].as_array().unwrap().iter().flat_map(|s| s["tasks"].as_array().unwrap().clone()).collect();
-    let told: Vec<_> = kinds.iter().map(|t| (t["kind"].as_str().unwrap(), t["status"].as_str().unwrap())).collect();
+    let kinds: Vec<_> = operation["stages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|s| s["tasks"].as_array().unwrap().clone())
+        .collect();
+    let told: Vec<_> = kinds
+        .iter()
+        .map(|t| (t["kind"].as_str().unwrap(), t["status"].as_str().unwrap()))
+        .collect();
     let expected = [
         ("power.on", "confirmed"),
         ("workloads.clean-up", "skipped"),
@@ -68,21 +82,41 @@ async fn after_a_fence_by_storage_and_network_a_newer_boot_is_needed(ground: Gro
         { "kind": "network.fence", "levels": [{ "level": 1, "methods": ["network"] }] },
     ]}]);
     stack.plan(stages).await;
-    stack.client.seen_with_boot("h1", "UP", Some("boot-1")).await.ok(200);
+    stack
+        .client
+        .seen_with_boot("h1", "UP", Some("boot-1"))
+        .await
+        .ok(200);
     stack.hang("h1").await;
     let fence = stack.client.fence("h1").await;
     stack.client.until_settled(&fence).await;
     let operation = rejoin(&stack).await;
     let path = format!("/operations/{}", operation["id"].as_str().unwrap());
     // The same boot: what it had not yet written when it was cut off could still be written.
-    stack.client.seen_with_boot("h1", "UP", Some("boot-1")).await.ok(200);
-    stack.client.until(&path, |o| o["detail"].as_str().unwrap().contains("boot")).await;
+    stack
+        .client
+        .seen_with_boot("h1", "UP", Some("boot-1"))
+        .await
+        .ok(200);
+    stack
+        .client
+        .until(&path, |o| o["detail"].as_str().unwrap().contains("boot"))
+        .await;
     assert_eq!(stack.client.host("h1").await["fencing_state"], "FENCED");
-    stack.client.seen_with_boot("h1", "UP", Some("boot-2")).await.ok(200);
+    stack
+        .client
+        .seen_with_boot("h1", "UP", Some("boot-2"))
+        .await
+        .ok(200);
     let operation = stack.client.until_settled(&operation).await;
     assert_eq!(operation["status"], "succeeded", "{operation}");
     assert_eq!(stack.client.host("h1").await["fencing_state"], "UNFENCED");
-    assert!(stack.client.host("h1").await["standing"].as_array().unwrap().is_empty());
+    assert!(
+        stack.client.host("h1").await["standing"]
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
     stack.stop().await;
 }
 
@@ -95,7 +129,10 @@ async fn a_new_fence_overtakes_a_rejoin(ground: Ground) {
     let first = rejoin(&stack).await;
     // It never comes up: the power is on again, and nobody knows what it does.
     let path = format!("/operations/{}", first["id"].as_str().unwrap());
-    stack.client.until(&path, |o| o["stages"][0]["tasks"][0]["status"] == "confirmed").await;
+    stack
+        .client
+        .until(&path, |o| o["stages"][0]["tasks"][0]["status"] == "confirmed")
+        .await;
     let second = stack.client.fence("h1").await;
     assert_eq!(second["generation"], 3);
     let second = stack.client.until_settled(&second).await;
@@ -112,7 +149,11 @@ async fn a_new_fence_overtakes_a_rejoin(ground: Ground) {
 
 async fn an_unfenced_host_is_taken_back_already(ground: Ground) {
     let stack = Stack::start(ground).await;
-    let host = stack.client.post("/hosts/h1/rejoin", json!({ "reason": "checked" })).await.ok(200);
+    let host = stack
+        .client
+        .post("/hosts/h1/rejoin", json!({ "reason": "checked" }))
+        .await
+        .ok(200);
     assert_eq!(host["fencing_state"], "UNFENCED");
     assert_eq!(host["generation"], 0);
     stack.stop().await;
@@ -127,6 +168,58 @@ async fn a_returning_host_is_taken_back_by_itself_where_the_segment_says_so(grou
     let fence = stack.client.fence("h1").await;
     stack.client.until_settled(&fence).await;
     stack.client.seen("h1", "UP").await.ok(200);
-    stack.client.until("/hosts/h1", |host| host["fencing_state"] == "UNFENCED").await;
+    stack
+        .client
+        .until("/hosts/h1", |host| host["fencing_state"] == "UNFENCED")
+        .await;
+    stack.stop().await;
+}
+
+async fn a_rejoin_right_after_the_proof_ends_the_fence(ground: Ground) {
+    let stack = Stack::start(ground).await;
+    let stages = json!([
+        { "tasks": [{ "kind": "power.off", "levels": [{ "level": 1, "methods": ["power"] }] }] },
+        { "delay_s": 600, "tasks": [{ "kind": "storage.fence", "levels": [{ "level": 1, "methods": ["storage"] }] }] },
+    ]);
+    stack.plan(stages).await;
+    stack.hang("h1").await;
+    let fence = stack.client.fence("h1").await;
+    stack.client.until_fenced("h1").await;
+    let operation = rejoin(&stack).await;
+    let fence = stack.client.until_settled(&fence).await;
+    assert_eq!(fence["status"], "succeeded", "{fence}");
+    assert_eq!(fence["stages"][1]["tasks"][0]["status"], "cancelled");
+    assert_eq!(watch(&stack, &operation).await["status"], "succeeded");
+    stack.stop().await;
+}
+
+async fn a_method_that_was_refused_leaves_nothing_to_give_back(ground: Ground) {
+    let stack = Stack::start(ground).await;
+    stack
+        .simulated_method("power", ringfence_core::Resource::Power)
+        .await;
+    stack
+        .method_on("storage", ringfence_core::Resource::Storage, "nowhere")
+        .await;
+    let stages = json!([{ "tasks": [
+        { "kind": "storage.fence", "levels": [{ "level": 1, "methods": ["storage"] }] },
+        { "kind": "power.off", "levels": [{ "level": 1, "methods": ["power"] }] },
+    ]}]);
+    stack
+        .client
+        .post("/plans", json!({ "name": "default", "stages": stages }))
+        .await
+        .ok(201);
+    stack.hang("h1").await;
+    let fence = stack.client.fence("h1").await;
+    let fence = stack.client.until_settled(&fence).await;
+    assert_eq!(
+        fence["stages"][0]["tasks"][0]["attempts"][0]["outcome"], "refused",
+        "{fence}"
+    );
+    let standing = stack.client.host("h1").await["standing"].clone();
+    assert_eq!(standing, json!([{ "kind": "power.off", "method": "power" }]));
+    let operation = rejoin(&stack).await;
+    assert_eq!(watch(&stack, &operation).await["status"], "succeeded");
     stack.stop().await;
 }

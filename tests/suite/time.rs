@@ -17,8 +17,18 @@ crate::on_both_grounds!(
 async fn with_policy(ground: Ground, policy: serde_json::Value) -> Stack {
     let stack = Stack::start(ground).await;
     stack.plan(power_plan()).await;
-    stack.client.put("/segments/default", json!({ "name": "default", "policy": policy })).await.ok(200);
-    stack.simulators.set_fault("h1", Resource::Power, Some(Fault::forever(FaultKind::Refuse))).unwrap();
+    stack
+        .client
+        .put(
+            "/segments/default",
+            json!({ "name": "default", "policy": policy }),
+        )
+        .await
+        .ok(200);
+    stack
+        .simulators
+        .set_fault("h1", Resource::Power, Some(Fault::forever(FaultKind::Refuse)))
+        .unwrap();
     stack
 }
 
@@ -64,7 +74,11 @@ async fn a_fence_starts_again_by_itself_where_the_segment_says_so(ground: Ground
 async fn a_clock_that_is_moved_by_a_day_strands_no_operation(ground: Ground) {
     let site = Site::new(ground).await;
     let start = "2026-01-01T00:00:00Z".parse().unwrap();
-    let options = StackOptions { workers: 0, clock: ClockSource::Manual(start), ..StackOptions::default() };
+    let options = StackOptions {
+        workers: 0,
+        clock: ClockSource::Manual(start),
+        ..StackOptions::default()
+    };
     let mut stack = Stack::start_with(site, options).await;
     stack.plan(power_plan()).await;
     let operation = stack.client.fence("h1").await;
@@ -75,7 +89,10 @@ async fn a_clock_that_is_moved_by_a_day_strands_no_operation(ground: Ground) {
     stack.api.clock().advance(TimeDelta::days(1));
     let settled = stack.client.until_settled(&operation).await;
     assert_eq!(settled["status"], "needs_operator");
-    assert_eq!(settled["stages"][0]["tasks"][0]["attempts"][0]["outcome"], "unknown");
+    assert_eq!(
+        settled["stages"][0]["tasks"][0]["attempts"][0]["outcome"],
+        "unknown"
+    );
     assert_eq!(stack.client.host("h1").await["fencing_state"], "UNFENCED");
     // And a day back: for one host, time does not run backwards.
     for (engine, _) in &stack.engines {
@@ -84,7 +101,11 @@ async fn a_clock_that_is_moved_by_a_day_strands_no_operation(ground: Ground) {
     stack.api.clock().advance(TimeDelta::days(-1));
     stack.add_worker().await;
     let retry = format!("/operations/{}/retry", operation["id"].as_str().unwrap());
-    stack.client.post(&retry, json!({ "reason": "the clock is right again" })).await.ok(200);
+    stack
+        .client
+        .post(&retry, json!({ "reason": "the clock is right again" }))
+        .await
+        .ok(200);
     stack.client.until_fenced("h1").await;
     stack.stop().await;
 }

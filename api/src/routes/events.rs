@@ -53,6 +53,7 @@ pub(crate) async fn host_id(state: &State, host: Option<&str>) -> Result<Option<
         .ok_or_else(|| ApiError::not_found("host", host))
 }
 
+/// Lists events.
 #[utoipa::path(get, path = "/events", tag = "events", params(EventQuery),
     responses((status = 200, body = EventList), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 404, body = ErrorList)))]

@@ -35,6 +35,9 @@ pub(crate) struct FailureStateBody {
     booted_at: Option<DateTime<Utc>>,
 }
 
+/// Takes down what a monitor saw.
+///
+/// A host that is seen UP before a worker has acted on it ends its fence.
 #[utoipa::path(put, path = "/hosts/{id}/failure-state", tag = "hosts", request_body = FailureStateBody,
     params(("id" = String, Path, description = "id or name")),
     responses((status = 200, body = HostView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),

@@ -22,6 +22,9 @@ pub(crate) struct Health {
     bus: String,
 }
 
+/// Whether the service can do its work.
+///
+/// 503 if the database or the bus cannot be used; the body says which.
 #[utoipa::path(get, path = "/healthcheck", tag = "service",
     responses((status = 200, body = Health), (status = 503, body = Health)))]
 pub(crate) async fn healthcheck(state: web::Data<State>) -> HttpResponse {

@@ -143,6 +143,7 @@ fn filter(query: &HostQuery) -> Result<HostFilter, ApiError> {
     })
 }
 
+/// Lists hosts.
 #[utoipa::path(get, path = "/hosts", tag = "hosts", params(HostQuery),
     responses((status = 200, body = HostList), (status = 400, body = ErrorList), (status = 401, body = ErrorList)))]
 pub(crate) async fn list(
@@ -189,6 +190,7 @@ pub(crate) async fn answer(
     Ok(tag(&mut answer, row.host.revision).json(HostView::from(row)))
 }
 
+/// Shows a host.
 #[utoipa::path(get, path = "/hosts/{id}", tag = "hosts", params(("id" = String, Path, description = "id or name")),
     responses((status = 200, body = HostView), (status = 401, body = ErrorList), (status = 404, body = ErrorList)))]
 pub(crate) async fn show(
@@ -200,6 +202,9 @@ pub(crate) async fn show(
     answer(&state, &id, HttpResponse::Ok()).await
 }
 
+/// Adds a host.
+///
+/// It is UNFENCED, and UNKNOWN until somebody has seen it. Admins only.
 #[utoipa::path(post, path = "/hosts", tag = "hosts", request_body = HostBody,
     responses((status = 201, body = HostView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 409, body = ErrorList),
@@ -225,6 +230,9 @@ pub(crate) async fn create(
     answer(&state, &host.id.to_string(), created).await
 }
 
+/// Changes what is configured of a host.
+///
+/// Admins only. With `If-Match`, only if nobody has changed it since.
 #[utoipa::path(patch, path = "/hosts/{id}", tag = "hosts", request_body = HostPatch,
     params(("id" = String, Path, description = "id or name")),
     responses((status = 200, body = HostView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
@@ -254,6 +262,9 @@ pub(crate) async fn update(
     answer(&state, &host.id.to_string(), HttpResponse::Ok()).await
 }
 
+/// Removes a host.
+///
+/// One that is FENCED, partly fenced or in an operation is kept: 409. Admins only.
 #[utoipa::path(delete, path = "/hosts/{id}", tag = "hosts", params(("id" = String, Path, description = "id or name")),
     responses((status = 204), (status = 401, body = ErrorList), (status = 403, body = ErrorList),
         (status = 404, body = ErrorList), (status = 409, body = ErrorList), (status = 412, body = ErrorList)))]

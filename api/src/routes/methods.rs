@@ -43,6 +43,7 @@ fn answer(mut answer: actix_web::HttpResponseBuilder, method: Method) -> HttpRes
     tag(&mut answer, method.revision).json(MethodView::from(method))
 }
 
+/// Lists methods.
 #[utoipa::path(get, path = "/methods", tag = "configuration",
     responses((status = 200, body = MethodList), (status = 401, body = ErrorList)))]
 pub(crate) async fn list(state: web::Data<State>, caller: Caller) -> Result<HttpResponse, ApiError> {
@@ -53,6 +54,9 @@ pub(crate) async fn list(state: web::Data<State>, caller: Caller) -> Result<Http
     }))
 }
 
+/// Adds a method.
+///
+/// A fence agent's parameters are checked against its own metadata by a worker of the zone. Admins only.
 #[utoipa::path(post, path = "/methods", tag = "configuration", request_body = MethodBody,
     responses((status = 201, body = MethodView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 403, body = ErrorList), (status = 409, body = ErrorList), (status = 413, body = ErrorList),
@@ -69,6 +73,7 @@ pub(crate) async fn create(
     Ok(answer(created, method))
 }
 
+/// Shows a method.
 #[utoipa::path(get, path = "/methods/{id}", tag = "configuration", params(("id" = String, Path, description = "id or name")),
     responses((status = 200, body = MethodView), (status = 401, body = ErrorList), (status = 404, body = ErrorList)))]
 pub(crate) async fn show(
@@ -84,6 +89,7 @@ pub(crate) async fn show(
     ))
 }
 
+/// Puts a method in the place of one. Admins only.
 #[utoipa::path(put, path = "/methods/{id}", tag = "configuration", request_body = MethodBody,
     params(("id" = String, Path, description = "id or name")),
     responses((status = 200, body = MethodView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
@@ -105,6 +111,7 @@ pub(crate) async fn replace(
     Ok(answer(HttpResponse::Ok(), method))
 }
 
+/// Removes a method that no plan names. Admins only.
 #[utoipa::path(delete, path = "/methods/{id}", tag = "configuration", params(("id" = String, Path, description = "id or name")),
     responses((status = 204), (status = 401, body = ErrorList), (status = 403, body = ErrorList),
         (status = 404, body = ErrorList), (status = 409, body = ErrorList), (status = 412, body = ErrorList)))]
@@ -119,6 +126,7 @@ pub(crate) async fn remove(
     Ok(HttpResponse::NoContent().finish())
 }
 
+/// Asks a method's device for its state, through a worker. Nothing is changed.
 #[utoipa::path(post, path = "/methods/{id}/check", tag = "configuration", request_body = CheckBody,
     params(("id" = String, Path, description = "id or name")),
     responses((status = 200, body = CheckView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),

@@ -62,6 +62,7 @@ pub(crate) async fn answer(
     Ok(answer.json(OperationView::new(&operation, host.map(|row| row.host.name))))
 }
 
+/// Lists operations, the oldest first.
 #[utoipa::path(get, path = "/operations", tag = "operations", params(OperationQuery),
     responses((status = 200, body = OperationList), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 404, body = ErrorList)))]
@@ -122,6 +123,7 @@ pub(crate) async fn list(
     Ok(HttpResponse::Ok().json(OperationList { operations, links }))
 }
 
+/// Shows an operation: stages, tasks, attempts, observations, proofs.
 #[utoipa::path(get, path = "/operations/{id}", tag = "operations", params(("id" = Uuid, Path)),
     responses((status = 200, body = OperationView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 404, body = ErrorList)))]
@@ -134,6 +136,9 @@ pub(crate) async fn show(
     answer(&state, operation_id(&id)?, HttpResponse::Ok()).await
 }
 
+/// Stops an operation.
+///
+/// What has been proven stays. Attempts that no worker has claimed never act; the others end by their deadline.
 #[utoipa::path(post, path = "/operations/{id}/cancel", tag = "operations", request_body = ReasonBody,
     params(("id" = Uuid, Path)),
     responses((status = 200, body = OperationView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
@@ -153,6 +158,7 @@ pub(crate) async fn cancel(
     answer(&state, operation.id.0, HttpResponse::Ok()).await
 }
 
+/// Tries again what failed in an operation that waits for an operator.
 #[utoipa::path(post, path = "/operations/{id}/retry", tag = "operations", request_body = ReasonBody,
     params(("id" = Uuid, Path)),
     responses((status = 200, body = OperationView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),

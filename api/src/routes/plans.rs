@@ -25,6 +25,7 @@ fn answer(mut answer: actix_web::HttpResponseBuilder, plan: Plan) -> HttpRespons
     tag(&mut answer, plan.revision).json(PlanView::from(plan))
 }
 
+/// Lists plans.
 #[utoipa::path(get, path = "/plans", tag = "configuration",
     responses((status = 200, body = PlanList), (status = 401, body = ErrorList)))]
 pub(crate) async fn list(state: web::Data<State>, caller: Caller) -> Result<HttpResponse, ApiError> {
@@ -35,6 +36,7 @@ pub(crate) async fn list(state: web::Data<State>, caller: Caller) -> Result<Http
     }))
 }
 
+/// Adds a plan. Admins only.
 #[utoipa::path(post, path = "/plans", tag = "configuration", request_body = PlanBody,
     responses((status = 201, body = PlanView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 403, body = ErrorList), (status = 409, body = ErrorList), (status = 413, body = ErrorList),
@@ -51,6 +53,7 @@ pub(crate) async fn create(
     Ok(answer(created, plan))
 }
 
+/// Shows a plan.
 #[utoipa::path(get, path = "/plans/{id}", tag = "configuration", params(("id" = String, Path, description = "id or name")),
     responses((status = 200, body = PlanView), (status = 401, body = ErrorList), (status = 404, body = ErrorList)))]
 pub(crate) async fn show(
@@ -66,6 +69,9 @@ pub(crate) async fn show(
     ))
 }
 
+/// Puts a plan in the place of one.
+///
+/// Operations that are running keep the plan that they began with. Admins only.
 #[utoipa::path(put, path = "/plans/{id}", tag = "configuration", request_body = PlanBody,
     params(("id" = String, Path, description = "id or name")),
     responses((status = 200, body = PlanView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
@@ -86,6 +92,7 @@ pub(crate) async fn replace(
     Ok(answer(HttpResponse::Ok(), plan))
 }
 
+/// Removes a plan. Admins only.
 #[utoipa::path(delete, path = "/plans/{id}", tag = "configuration", params(("id" = String, Path, description = "id or name")),
     responses((status = 204), (status = 401, body = ErrorList), (status = 403, body = ErrorList),
         (status = 404, body = ErrorList), (status = 409, body = ErrorList), (status = 412, body = ErrorList)))]

@@ -25,6 +25,9 @@ pub(crate) struct RejoinBody {
     boot_confirmed: bool,
 }
 
+/// Takes a host back.
+///
+/// Power, workloads, storage, network, each seen to be given back; then UNFENCED.
 #[utoipa::path(post, path = "/hosts/{id}/rejoin", tag = "fencing", request_body = RejoinBody,
     params(("id" = String, Path, description = "id or name")),
     responses((status = 200, description = "It is UNFENCED already", body = HostView),

@@ -23,6 +23,7 @@ struct Version {
     links: Vec<Link>,
 }
 
+/// The versions of the API.
 #[utoipa::path(get, path = "/", tag = "service", responses((status = 200, body = Versions)))]
 pub(crate) async fn versions() -> HttpResponse {
     let text = |(major, minor): (u32, u32)| format!("{major}.{minor}");

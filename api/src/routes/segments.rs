@@ -25,6 +25,7 @@ fn answer(mut answer: actix_web::HttpResponseBuilder, segment: Segment) -> HttpR
     tag(&mut answer, segment.revision).json(SegmentView::from(segment))
 }
 
+/// Lists segments.
 #[utoipa::path(get, path = "/segments", tag = "configuration",
     responses((status = 200, body = SegmentList), (status = 401, body = ErrorList)))]
 pub(crate) async fn list(state: web::Data<State>, caller: Caller) -> Result<HttpResponse, ApiError> {
@@ -35,6 +36,7 @@ pub(crate) async fn list(state: web::Data<State>, caller: Caller) -> Result<Http
     }))
 }
 
+/// Adds a segment. Admins only.
 #[utoipa::path(post, path = "/segments", tag = "configuration", request_body = SegmentBody,
     responses((status = 201, body = SegmentView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 403, body = ErrorList), (status = 409, body = ErrorList), (status = 413, body = ErrorList),
@@ -51,6 +53,7 @@ pub(crate) async fn create(
     Ok(answer(created, segment))
 }
 
+/// Shows a segment.
 #[utoipa::path(get, path = "/segments/{id}", tag = "configuration", params(("id" = String, Path, description = "id or name")),
     responses((status = 200, body = SegmentView), (status = 401, body = ErrorList), (status = 404, body = ErrorList)))]
 pub(crate) async fn show(
@@ -66,6 +69,7 @@ pub(crate) async fn show(
     ))
 }
 
+/// Puts a segment in the place of one. Admins only.
 #[utoipa::path(put, path = "/segments/{id}", tag = "configuration", request_body = SegmentBody,
     params(("id" = String, Path, description = "id or name")),
     responses((status = 200, body = SegmentView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
@@ -86,6 +90,7 @@ pub(crate) async fn replace(
     Ok(answer(HttpResponse::Ok(), segment))
 }
 
+/// Removes a segment that has no hosts. Admins only.
 #[utoipa::path(delete, path = "/segments/{id}", tag = "configuration", params(("id" = String, Path, description = "id or name")),
     responses((status = 204), (status = 401, body = ErrorList), (status = 403, body = ErrorList),
         (status = 404, body = ErrorList), (status = 409, body = ErrorList), (status = 412, body = ErrorList)))]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use ringfence_engine::Subscription;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
@@ -33,6 +33,7 @@ pub(crate) struct StreamQuery {
     host: Option<String>,
 }
 
+/// Streams events as they happen.
 #[utoipa::path(get, path = "/events/stream", tag = "events",
     params(StreamQuery, ("Last-Event-ID" = Option<String>, Header, description = "where the stream goes on")),
     responses((status = 200, description = "Events, each with its number as id", content_type = "text/event-stream", body = String),
@@ -58,6 +59,8 @@ pub(crate) async fn stream(
         subscription: state.engine.subscribe(after, host_id),
         stop: state.stop.clone(),
     };
+    // A block without data sets the listener's last id: should the stream break before the first event, it goes on from here.
+    let first = stream::iter([Ok(web::Bytes::from(format!("id: {after}\n\n")))]);
     let chunks = stream::unfold(listener, |mut listener| async move {
         let chunk = listener.next().await?;
         Some((Ok::<_, ApiError>(web::Bytes::from(chunk)), listener))
@@ -66,7 +69,7 @@ pub(crate) async fn stream(
         .content_type("text/event-stream")
         .insert_header(("Cache-Control", "no-store"))
         .insert_header(("X-Accel-Buffering", "no"))
-        .streaming(chunks))
+        .streaming(first.chain(chunks)))
 }
 
 struct Listener {

@@ -7,14 +7,18 @@ use ringfence_api::{Role, Tokens, hash_token};
 const NOW: &str = "2026-01-01T00:00:00Z";
 
 fn entry(name: &str, token: &str, more: &str) -> String {
-    format!("[[token]]\nname = {name:?}\nrole = \"operator\"\nsha256 = {:?}\n{more}\n", hash_token(token))
+    format!(
+        "[[token]]\nname = {name:?}\nrole = \"operator\"\nsha256 = {:?}\n{more}\n",
+        hash_token(token)
+    )
 }
 
 #[test]
 fn an_expired_token_does_not_work() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("tokens.toml");
-    let text = entry("old", "one", "expires_at = \"2025-12-31T23:59:59Z\"") + &entry("new", "two", "expires_at = \"2026-01-02T00:00:00Z\"");
+    let text = entry("old", "one", "expires_at = \"2025-12-31T23:59:59Z\"")
+        + &entry("new", "two", "expires_at = \"2026-01-02T00:00:00Z\"");
     std::fs::write(&path, text).unwrap();
     let tokens = Tokens::open(&path).unwrap();
     let now = NOW.parse().unwrap();
@@ -52,7 +56,10 @@ fn half_a_file_locks_nobody_out() {
 fn a_file_with_an_unknown_key_or_role_is_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("tokens.toml");
-    for (text, named) in [(entry("a", "one", "colour = \"red\""), "colour"), (entry("a", "x", "").replace("operator", "king"), "king")] {
+    for (text, named) in [
+        (entry("a", "one", "colour = \"red\""), "colour"),
+        (entry("a", "x", "").replace("operator", "king"), "king"),
+    ] {
         std::fs::write(&path, text).unwrap();
         let error = Tokens::open(&path).unwrap_err().to_string();
         assert!(error.contains(named) && error.contains("tokens.toml"), "{error}");

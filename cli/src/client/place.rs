@@ -68,7 +68,7 @@ impl Place {
 
 fn nowhere() -> CliError {
     CliError::Unreachable {
-        url: "no service was named, and none".to_owned(),
+        url: "no service is named, so that nothing".to_owned(),
         hint: "name one with --url or RINGFENCE_URL, or start one here with: ringfence standalone --demo"
             .to_owned(),
         source: None,

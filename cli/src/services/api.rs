@@ -17,7 +17,9 @@ pub async fn run(settings: Settings) -> Result<(), CliError> {
     let tokens = Tokens::open(settings.tokens_file()?).map_err(fault)?;
     let keys = parts::keys(&settings)?;
     let bus = parts::broker("api", &settings.engine.name, &settings)?;
-    let Some(db) = parts::database("api", &settings, &stop).await? else { return Ok(()) };
+    let Some(db) = parts::database("api", &settings, &stop).await? else {
+        return Ok(());
+    };
     let engine = parts::engine("api", &settings, db, bus, keys).await?;
     let config = ApiConfig {
         listen: settings.api.listen,

@@ -11,8 +11,12 @@ use crate::error::CliError;
 pub async fn migrate(settings: Settings) -> Result<(), CliError> {
     let fault = |doing: &'static str| move |e| CliError::service("db", doing, e);
     let url = settings.database_url()?;
-    let db = Database::open(url.expose(), settings.database.connections).await.map_err(fault("cannot open it"))?;
-    ringfence_db::migrate(&db).await.map_err(fault("cannot bring the schema up to date"))?;
+    let db = Database::open(url.expose(), settings.database.connections)
+        .await
+        .map_err(fault("cannot open it"))?;
+    ringfence_db::migrate(&db)
+        .await
+        .map_err(fault("cannot bring the schema up to date"))?;
     writeln!(std::io::stdout(), "the schema of {} is up to date", db.address())?;
     Ok(())
 }

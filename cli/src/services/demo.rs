@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use ringfence_core::{
-    Backend, DEFAULT_ZONE, Driver, Level, MethodTimes, PlanScope, PlanStage, Resource, SegmentPolicy, TaskKind, TaskSpec,
-    default_sufficient_sets,
+    Backend, DEFAULT_ZONE, Driver, Level, MethodTimes, PlanScope, PlanStage, Resource, SegmentPolicy,
+    TaskKind, TaskSpec, default_sufficient_sets,
 };
 use ringfence_engine::{
     Context, Engine, EngineError, FailureReport, HostDraft, MethodDraft, PlanDraft, SegmentDraft,
@@ -83,7 +83,12 @@ fn method(resource: Resource) -> MethodDraft {
         secrets: BTreeMap::new(),
         zone: None,
         // The slow BMC takes 6 s to answer anything: read, command, read.
-        times: MethodTimes { attempt_timeout_s: 25, timeout_s: 30, retries: 1, pause_ms: 1000 },
+        times: MethodTimes {
+            attempt_timeout_s: 25,
+            timeout_s: 30,
+            retries: 1,
+            pause_ms: 1000,
+        },
     }
 }
 
@@ -91,7 +96,10 @@ fn method(resource: Resource) -> MethodDraft {
 fn plan() -> PlanDraft {
     let task = |kind: TaskKind| TaskSpec {
         kind,
-        levels: vec![Level { level: 1, methods: vec![method_name(kind.resource())] }],
+        levels: vec![Level {
+            level: 1,
+            methods: vec![method_name(kind.resource())],
+        }],
     };
     let stage = |tasks| PlanStage { delay_s: 0, tasks };
     PlanDraft {
@@ -130,10 +138,17 @@ async fn report(engine: &Engine, seen: &SeenHost) -> bool {
         boot_id: seen.boot_id.clone(),
         booted_at: None,
     };
-    match engine.report_failure_state(&seen.name, report, &Context::own("demo-monitor")).await {
+    match engine
+        .report_failure_state(&seen.name, report, &Context::own("demo-monitor"))
+        .await
+    {
         Ok(_) => true,
         Err(error) => {
-            tracing::debug!(host = seen.name, error = &error as &dyn std::error::Error, "a report was not taken");
+            tracing::debug!(
+                host = seen.name,
+                error = &error as &dyn std::error::Error,
+                "a report was not taken"
+            );
             false
         }
     }
@@ -141,7 +156,8 @@ async fn report(engine: &Engine, seen: &SeenHost) -> bool {
 
 /// Tells a newcomer what to do next.
 pub fn say_what_to_try(data_dir: &Path, api: SocketAddr, simulators: &Handle) -> Result<(), CliError> {
-    let program = std::env::current_exe().map_or_else(|_| "ringfence".to_owned(), |path| path.display().to_string());
+    let program =
+        std::env::current_exe().map_or_else(|_| "ringfence".to_owned(), |path| path.display().to_string());
     let simulated = simulators.url();
     write!(
         std::io::stdout(),

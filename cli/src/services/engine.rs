@@ -9,7 +9,9 @@ pub async fn run(settings: Settings) -> Result<(), CliError> {
     let stop = stop::on_signal()?;
     let keys = parts::keys(&settings)?;
     let bus = parts::broker("engine", &settings.engine.name, &settings)?;
-    let Some(db) = parts::database("engine", &settings, &stop).await? else { return Ok(()) };
+    let Some(db) = parts::database("engine", &settings, &stop).await? else {
+        return Ok(());
+    };
     let engine = parts::engine("engine", &settings, db, bus, keys).await?;
     let running = engine.start();
     tracing::info!(engine = settings.engine.name, "the engine runs");

@@ -37,10 +37,20 @@ pub async fn database(
                 return Ok(Some(db));
             }
             Err(error) if error.is_passing() => {
-                tracing::warn!(address = db.address(), error = &error as &dyn std::error::Error,
-                    "the database is not there; trying again every {} s", LOOK_AGAIN_AFTER.as_secs());
+                tracing::warn!(
+                    address = db.address(),
+                    error = &error as &dyn std::error::Error,
+                    "the database is not there; trying again every {} s",
+                    LOOK_AGAIN_AFTER.as_secs()
+                );
             }
-            Err(error) => return Err(CliError::service(service, "cannot read the database's schema", error)),
+            Err(error) => {
+                return Err(CliError::service(
+                    service,
+                    "cannot read the database's schema",
+                    error,
+                ));
+            }
         }
         tokio::select! {
             () = stop.cancelled() => return Ok(None),
@@ -53,8 +63,9 @@ pub async fn database(
 pub fn broker(service: &'static str, name: &str, settings: &Settings) -> Result<Arc<dyn Bus>, CliError> {
     let fault = |e| CliError::service(service, "cannot use the broker's address", e);
     let client = format!("ringfence {service} {name}");
-    let mut config =
-        AmqpConfig::new(settings.bus_url()?.expose(), client).map_err(fault)?.with_prefix(&settings.bus.prefix);
+    let mut config = AmqpConfig::new(settings.bus_url()?.expose(), client)
+        .map_err(fault)?
+        .with_prefix(&settings.bus.prefix);
     if let Some(path) = &settings.bus.ca_file {
         let pem = std::fs::read_to_string(path)
             .map_err(|e| CliError::file("read the broker's certificate authority", path, e))?;
@@ -84,7 +95,12 @@ pub async fn engine(
         prefetch: settings.engine.prefetch,
         ..EngineConfig::default()
     };
-    let parts = Parts { db, bus, keys, clock: ClockSource::Database };
+    let parts = Parts {
+        db,
+        bus,
+        keys,
+        clock: ClockSource::Database,
+    };
     let fault = |e| CliError::service(service, "cannot start", e);
     let engine = Engine::new(parts, config).await.map_err(fault)?;
     engine.ensure_default_segment().await.map_err(fault)?;

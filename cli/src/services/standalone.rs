@@ -43,7 +43,9 @@ pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
     let application = listen(&home, &settings, engine.clone())?;
     let address = application.address();
     home.write_address(address)?;
-    let watcher = simulators.as_ref().map(|world| demo::watch(engine.clone(), world));
+    let watcher = simulators
+        .as_ref()
+        .map(|world| demo::watch(engine.clone(), world));
     if demo {
         demo::set_up(&engine).await?;
     }
@@ -51,7 +53,10 @@ pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
         demo::say_what_to_try(&home.path, address, simulators)?;
     }
     tracing::info!(%address, data_dir = %home.path.display(), "ready");
-    let served = application.run(stop).await.map_err(|e| CliError::service("standalone", "cannot serve", e));
+    let served = application
+        .run(stop)
+        .await
+        .map_err(|e| CliError::service("standalone", "cannot serve", e));
     if let Some(watcher) = watcher {
         watcher.abort();
     }
@@ -61,7 +66,11 @@ pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
     served
 }
 
-fn listen(home: &Home, settings: &Settings, engine: ringfence_engine::Engine) -> Result<Application, CliError> {
+fn listen(
+    home: &Home,
+    settings: &Settings,
+    engine: ringfence_engine::Engine,
+) -> Result<Application, CliError> {
     let fault = |e| CliError::service("standalone", "cannot serve", e);
     let listen = settings.standalone.listen;
     if !listen.ip().is_loopback() {
@@ -70,7 +79,11 @@ fn listen(home: &Home, settings: &Settings, engine: ringfence_engine::Engine) ->
         )));
     }
     let tokens = Tokens::open(&home.admin_token()?).map_err(fault)?;
-    let config = ApiConfig { listen, max_body_bytes: settings.api.max_body_bytes, threads: THREADS };
+    let config = ApiConfig {
+        listen,
+        max_body_bytes: settings.api.max_body_bytes,
+        threads: THREADS,
+    };
     Application::build(config, engine, tokens).map_err(fault)
 }
 
@@ -90,7 +103,10 @@ fn fresh_keys() -> Result<Keys, CliError> {
     Keys::new(vec![Key::new("standalone", secret).map_err(fault)?]).map_err(fault)
 }
 
-#[expect(clippy::disallowed_methods, reason = "a key has to be random, and this is where it is made")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a key has to be random, and this is where it is made"
+)]
 fn random(bytes: &mut [u8]) {
     rand::rng().fill_bytes(bytes);
 }
@@ -110,9 +126,18 @@ impl Home {
             .map_err(|e| CliError::file("make the data directory", path, e))?;
         let lock = path.join("lock");
         let fault = |e| CliError::file("lock the data directory by", &lock, e);
-        let file = File::options().create(true).write(true).truncate(false).mode(0o600).open(&lock).map_err(fault)?;
+        let file = File::options()
+            .create(true)
+            .write(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&lock)
+            .map_err(fault)?;
         match file.try_lock() {
-            Ok(()) => Ok(Self { path: path.to_owned(), _lock: file }),
+            Ok(()) => Ok(Self {
+                path: path.to_owned(),
+                _lock: file,
+            }),
             Err(TryLockError::WouldBlock) => Err(CliError::Usage(format!(
                 "another ringfence runs on the data directory {}; stop it, or name another with --data-dir",
                 path.display()
@@ -137,6 +162,9 @@ impl Home {
     }
 
     fn write_address(&self, address: SocketAddr) -> Result<(), CliError> {
-        tokens::write_private(&self.file("api.json"), &format!("{}\n", json!({ "url": format!("http://{address}") })))
+        tokens::write_private(
+            &self.file("api.json"),
+            &format!("{}\n", json!({ "url": format!("http://{address}") })),
+        )
     }
 }

@@ -15,7 +15,11 @@ pub async fn run(settings: Settings) -> Result<(), CliError> {
     let keys = parts::keys(&settings)?;
     let bus = parts::broker("worker", &settings.worker.name, &settings)?;
     let worker = parts::worker(&settings, bus, keys, settings.worker.simulator_url.clone())?;
-    tracing::info!(worker = settings.worker.name, zones = settings.worker.zones.join(","), "the worker serves");
+    tracing::info!(
+        worker = settings.worker.name,
+        zones = settings.worker.zones.join(","),
+        "the worker serves"
+    );
     stop.cancelled().await;
     worker.shutdown(GRACE).await;
     Ok(())

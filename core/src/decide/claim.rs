@@ -164,6 +164,7 @@ fn grant(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
         host.standing.push(Standing {
             kind: claim.kind,
             method,
+            attempt: Some(claim.attempt),
         });
     }
     Ok(Answer::Granted {

@@ -10,7 +10,7 @@ use crate::{
     OperationKind, OperationStatus, Refusal, Resource, Stage, Task, TaskKind,
 };
 
-use super::Step;
+use super::{Step, proof};
 
 pub(super) fn rejoin(
     step: &mut Step,
@@ -26,6 +26,10 @@ pub(super) fn rejoin(
                 confirm_boot(step, &reason, actor);
             }
             return Ok(Answer::Joined(id));
+        }
+        // Proven, and only adding to its proofs: whoever takes the host back has no use for the rest.
+        Some(live) if live.kind == OperationKind::Fence && step.state.host.is_fence_current() => {
+            proof::succeed(step);
         }
         Some(live) => {
             return Err(Refusal::OperationLive {
@@ -67,7 +71,7 @@ fn confirm_boot(step: &mut Step, reason: &str, actor: &Actor) {
 /// the fence (a rejoin that a person has cancelled stays cancelled).
 pub(super) fn by_itself(step: &mut Step, operation_id: OperationId) {
     let host = &step.state.host;
-    let is_back = host.is_fence_current() && host.is_seen_back(step.now);
+    let is_back = host.is_fence_current() && host.is_seen_back();
     if !is_back || !step.state.policy.auto_rejoin || step.live().is_some() {
         return;
     }
@@ -130,8 +134,9 @@ fn stages(state: &HostState) -> Vec<Stage> {
     ));
     stages.push(stage(None, undo(state, TaskKind::StorageFence)));
     stages.push(stage(None, undo(state, TaskKind::NetworkFence)));
+    // A host that has gone again meanwhile is not taken back.
     stages.push(stage(
-        None,
+        Some(Awaits::HostBack),
         vec![workloads(state.host.backend, TaskKind::WorkloadsStart)],
     ));
     stages

@@ -81,6 +81,13 @@ fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
         let is_given_back = |s: &Standing| s.kind.undone_by() == Some(claim.kind) && s.method == method;
         step.state.host.standing.retain(|s| !is_given_back(s));
     }
+    if outcome == Outcome::Refused {
+        // The first that might have taken it was told no: there is nothing to give back. Whatever was tried before it stays.
+        step.state
+            .host
+            .standing
+            .retain(|s| s.attempt != Some(claim.attempt));
+    }
     Ok(())
 }
 

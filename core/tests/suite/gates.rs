@@ -95,6 +95,7 @@ fn a_host_that_is_cut_off_takes_no_workloads() {
     state.host.standing.push(Standing {
         kind: TaskKind::StorageFence,
         method: crate::plans::method_with("ceph", Resource::Storage, MethodTimes::default()),
+        attempt: None,
     });
     let gate = gates(&state, start()).schedule;
     assert!(!gate.allowed);

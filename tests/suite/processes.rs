@@ -1,0 +1,32 @@
+//! The `ringfence` program itself: services as processes, killed and started again, and the commands that speak to them.
+
+mod distributed;
+mod refusals;
+mod standalone;
+
+use serde_json::Value;
+
+/// Events are numbered from 1 without a gap, in all and per host.
+fn assert_gapless(events: &Value) {
+    let events = events["events"].as_array().unwrap();
+    let sequences: Vec<_> = events
+        .iter()
+        .map(|event| event["sequence"].as_u64().unwrap())
+        .collect();
+    let expected: Vec<_> = (1..=sequences.len() as u64).collect();
+    assert_eq!(sequences, expected);
+    let mut last = std::collections::BTreeMap::new();
+    for event in events {
+        let number = last.entry(event["host_id"].as_str().unwrap()).or_insert(0);
+        *number += 1;
+        assert_eq!(event["host_sequence"].as_u64(), Some(*number), "{event}");
+    }
+}
+
+/// How often the host turned FENCED in this generation.
+fn times_fenced(events: &Value, host: &str, generation: &Value) -> usize {
+    let is_it = |event: &&Value| {
+        event["type"] == "host.fenced" && event["host"] == host && event["generation"] == *generation
+    };
+    events["events"].as_array().unwrap().iter().filter(is_it).count()
+}

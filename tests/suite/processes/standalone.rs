@@ -1,0 +1,246 @@
+//! `ringfence standalone --demo`.
+
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use ringfence_tests::{Client, Machine, Service};
+use serde_json::{Value, json};
+
+use super::{assert_gapless, times_fenced};
+
+/// A running demonstration.
+struct Demo {
+    machine: Machine,
+    service: Service,
+    /// As admin.
+    client: Client,
+    simulators: Client,
+}
+
+const WORDS: [&str; 6] = [
+    "standalone",
+    "--demo",
+    "--listen",
+    "127.0.0.1:0",
+    "--data-dir",
+    "data",
+];
+
+impl Demo {
+    async fn start(machine: Machine) -> Self {
+        let mut service = machine.start("standalone", &WORDS);
+        let url = service.until_it_listens("ready").await;
+        let token = std::fs::read_to_string(machine.file("data/admin.token")).unwrap();
+        let printed = service.printed();
+        let (_, simulators) = printed.split_once("curl -X PUT ").unwrap();
+        let (simulators, _) = simulators.split_once("/hosts/").unwrap();
+        Self {
+            client: Client::new(&url, Some(token.trim())),
+            simulators: Client::new(simulators, None),
+            machine,
+            service,
+        }
+    }
+
+    /// Killed with -9, and started again by the same command.
+    async fn start_again(mut self) -> Self {
+        self.service.kill();
+        Self::start(self.machine).await
+    }
+
+    /// An operator's command, on the same machine.
+    async fn run(&self, words: &[&str]) -> ringfence_tests::Run {
+        let words: Vec<_> = words.iter().chain(&["--data-dir", "data"]).copied().collect();
+        self.machine.run(&words).await
+    }
+
+    /// The host hangs, and the monitor of the demonstration has seen it.
+    async fn hang(&self, host: &str) {
+        let hung = json!({ "condition": "hung" });
+        assert_eq!(
+            self.simulators.put(&format!("/hosts/{host}"), hung).await.status,
+            204
+        );
+        self.until_seen(host, "UNREACHABLE").await;
+    }
+
+    async fn until_seen(&self, host: &str, state: &str) {
+        self.client
+            .until(&format!("/hosts/{host}"), |host| host["failure_state"] == state)
+            .await;
+    }
+
+    /// The truth, whatever the devices say.
+    async fn may_write(&self, host: &str) -> bool {
+        let hosts = self.simulators.get("/hosts").await.ok(200);
+        let hosts = hosts["hosts"].as_array().unwrap();
+        hosts.iter().find(|known| known["name"] == host).unwrap()["may_write"] == true
+    }
+
+    async fn events(&self) -> Value {
+        self.client.get("/events?limit=1000").await.ok(200)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_newcomer_starts_it_with_one_command_and_fences_a_host() {
+    let demo = Demo::start(Machine::new()).await;
+    let mode = std::fs::metadata(demo.machine.file("data/admin.token"))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let listed = demo.run(&["host", "list", "--output", "json"]).await;
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    assert_eq!(listed.json()["hosts"].as_array().unwrap().len(), 6);
+    demo.until_seen("sim-2", "UP").await;
+    let up = demo
+        .run(&["host", "fence", "sim-2", "--reason", "test", "--wait"])
+        .await;
+    assert_eq!(up.code, Some(3), "{up:?}");
+    let unknown = demo.run(&["host", "fence", "sim-9", "--reason", "test"]).await;
+    assert_eq!(unknown.code, Some(4), "{unknown:?}");
+    demo.hang("sim-1").await;
+    assert!(demo.may_write("sim-1").await);
+    let fenced = demo
+        .run(&["host", "fence", "sim-1", "--reason", "no heartbeat", "--wait"])
+        .await;
+    assert_eq!(fenced.code, Some(0), "{fenced:?}");
+    assert!(
+        fenced.out.contains("FENCED") && !fenced.out.contains("UNFENCED"),
+        "{fenced:?}"
+    );
+    assert!(!demo.may_write("sim-1").await);
+    let shown = demo
+        .run(&["host", "show", "sim-1", "--output", "json"])
+        .await
+        .json();
+    assert_eq!(shown["fencing_state"], "FENCED");
+    let back = demo
+        .run(&["host", "rejoin", "sim-1", "--reason", "checked", "--wait"])
+        .await;
+    assert_eq!(back.code, Some(0), "{back:?}");
+    assert!(back.out.contains("UNFENCED"), "{back:?}");
+    demo.service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_data_directory_serves_one_process_at_a_time() {
+    let demo = Demo::start(Machine::new()).await;
+    let second = demo.machine.run(&WORDS).await;
+    assert_eq!(second.code, Some(2), "{second:?}");
+    assert!(
+        second
+            .err
+            .contains("another ringfence runs on the data directory"),
+        "{second:?}"
+    );
+    // The first one did not notice.
+    assert_eq!(demo.run(&["host", "list"]).await.code, Some(0));
+    demo.service.stop().await;
+}
+
+/// A lying and a silent BMC at once: what cannot be proven by power is proven by storage and network.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hosts_with_a_lying_and_a_silent_bmc_are_fenced_by_storage_and_network() {
+    let demo = Demo::start(Machine::new()).await;
+    for host in ["sim-3", "sim-5"] {
+        demo.hang(host).await;
+        demo.client.fence(host).await;
+    }
+    for host in ["sim-3", "sim-5"] {
+        let path = format!("/hosts/{host}");
+        let is_fenced = |host: &Value| host["fencing_state"] == "FENCED";
+        let fenced = demo
+            .client
+            .until_within(&path, Duration::from_secs(120), is_fenced)
+            .await;
+        let kinds: Vec<_> = fenced["proofs"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|p| p["kind"].clone())
+            .collect();
+        assert!(
+            kinds.contains(&json!("storage.fence")) && kinds.contains(&json!("network.fence")),
+            "{kinds:?}"
+        );
+        assert!(!demo.may_write(host).await);
+    }
+    demo.service.stop().await;
+}
+
+/// The kill comes later in each round: before the request is in, after it is committed, while the device is at it, and after.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_at_any_moment_it_goes_on_where_it_was() {
+    let mut demo = Demo::start(Machine::new()).await;
+    shorten_attempts(&demo).await;
+    for round in 0..8 {
+        let host = ["sim-1", "sim-2", "sim-6"][round % 3];
+        demo.hang(host).await;
+        let client = demo.client.clone();
+        let path = format!("/hosts/{host}/fence");
+        let request = client
+            .request(reqwest::Method::POST, &path)
+            .json(&json!({ "reason": "test" }));
+        let asked = tokio::spawn(async move { request.send().await.is_ok() });
+        tokio::time::sleep(Duration::from_millis(7 * round as u64)).await;
+        demo = demo.start_again().await;
+        let answered = asked.await.unwrap();
+        let operations = demo
+            .client
+            .get(&format!("/operations?host={host}&kind=fence"))
+            .await
+            .ok(200);
+        eprintln!(
+            "round {round}: answered {answered}, {}",
+            operations["operations"].as_array().unwrap().len()
+        );
+        if answered {
+            // What was answered was committed: nobody has to ask again.
+            demo.client.until_fenced(host).await;
+        }
+        let again = demo.client.post(&path, json!({ "reason": "again" })).await;
+        assert!(matches!(again.status, 200 | 202), "{}", again.body);
+        let fenced = demo.client.until_fenced(host).await;
+        assert!(!demo.may_write(host).await, "{host} is FENCED and writes");
+        let events = demo.events().await;
+        assert_gapless(&events);
+        assert_eq!(times_fenced(&events, host, &fenced["generation"]), 1, "{events}");
+        take_back(&demo, host).await;
+    }
+    demo.service.stop().await;
+}
+
+/// What a killed process had begun may go on until the end of the attempt's time, and so long nobody else touches the device.
+async fn shorten_attempts(demo: &Demo) {
+    for resource in ["power", "storage", "network"] {
+        let method = json!({
+            "name": format!("demo-{resource}"), "resource": resource, "driver": "simulated",
+            "parameters": { "device": "${host.name}" },
+            "times": { "attempt_timeout_s": 3, "timeout_s": 60, "retries": 3, "pause_ms": 100 },
+        });
+        demo.client.put(&format!("/methods/demo-{resource}"), method).await.ok(200);
+    }
+}
+
+async fn take_back(demo: &Demo, host: &str) {
+    let path = format!("/operations?host={host}&status=running");
+    demo.client
+        .until(&path, |list| list["operations"].as_array().unwrap().is_empty())
+        .await;
+    let back = demo
+        .run(&[
+            "host",
+            "rejoin",
+            host,
+            "--reason",
+            "checked",
+            "--wait",
+            "--timeout",
+            "60s",
+        ])
+        .await;
+    assert_eq!(back.code, Some(0), "{back:?}");
+    assert!(demo.may_write(host).await);
+}
