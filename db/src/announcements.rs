@@ -2,8 +2,8 @@
 
 use sqlx::postgres::PgListener;
 
-use crate::database::{Database, Pool};
 use crate::DbError;
+use crate::database::{Database, Pool};
 
 /// A connection that hears announcements.
 pub struct Announcements {
@@ -14,17 +14,26 @@ pub struct Announcements {
 impl Database {
     /// Begins to listen; `None` where there is nothing to hear.
     pub async fn announcements(&self) -> Result<Option<Announcements>, DbError> {
-        let Pool::Postgres(pool) = &self.pool else { return Ok(None) };
+        let Pool::Postgres(pool) = &self.pool else {
+            return Ok(None);
+        };
         let fault = |e| DbError::from_sqlx(self.address(), e);
         let mut listener = PgListener::connect_with(pool).await.map_err(fault)?;
         listener.listen("ringfence_events").await.map_err(fault)?;
-        Ok(Some(Announcements { listener, address: self.address().to_owned() }))
+        Ok(Some(Announcements {
+            listener,
+            address: self.address().to_owned(),
+        }))
     }
 }
 
 impl Announcements {
     /// Waits for the next announcement. One that was missed while the connection was lost is not repeated.
     pub async fn next(&mut self) -> Result<(), DbError> {
-        self.listener.recv().await.map(|_| ()).map_err(|e| DbError::from_sqlx(&self.address, e))
+        self.listener
+            .recv()
+            .await
+            .map(|_| ())
+            .map_err(|e| DbError::from_sqlx(&self.address, e))
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{PgPool, Postgres, SqlStr, Sqlite, SqlitePool, Transaction};
+use sqlx::{Connection, PgPool, Postgres, SqlStr, Sqlite, SqlitePool, Transaction};
 
 use crate::DbError;
 use crate::dialect::Dialect;
@@ -17,6 +17,8 @@ use crate::value::{for_postgres, for_sqlite};
 
 /// Seconds to wait for a free connection before the database counts as unavailable.
 const ACQUIRE_TIMEOUT_S: u64 = 5;
+/// A connection to PostgreSQL that was idle for so long is tested before it is used.
+const TESTED_AFTER_IDLE: Duration = Duration::from_secs(1);
 /// Seconds that SQLite waits for another process's lock.
 const SQLITE_BUSY_TIMEOUT_S: u64 = 10;
 /// Connections of SQLite that read beside the one that writes.
@@ -44,12 +46,26 @@ impl Database {
     /// `connections` bounds them.
     pub async fn open(url: &str, connections: u32) -> Result<Self, DbError> {
         let address = without_credentials(url);
-        let bad = |why: String| DbError::Address { address: address.clone(), why };
+        let bad = |why: String| DbError::Address {
+            address: address.clone(),
+            why,
+        };
         let pool = match url.split_once("://") {
-            Some(("postgres" | "postgresql", _)) => Pool::Postgres(open_postgres(url, connections).map_err(bad)?),
-            Some(("sqlite", path)) => open_sqlite(Path::new(path)).await.map_err(|e| DbError::from_sqlx(&address, e))?,
+            Some(("postgres" | "postgresql", _)) => {
+                Pool::Postgres(open_postgres(url, connections).map_err(bad)?)
+            }
+            Some(("sqlite", path)) => {
+                open_sqlite(Path::new(path))
+                    .await
+                    .map_err(|e| match DbError::from_sqlx(&address, e) {
+                        DbError::Statement(e) => bad(e.to_string()),
+                        other => other,
+                    })?
+            }
             Some(_) | None => {
-                return Err(bad("write postgres://user@host:port/name or sqlite:///absolute/path".to_owned()));
+                return Err(bad(
+                    "write postgres://user@host:port/name or sqlite:///absolute/path".to_owned(),
+                ));
             }
         };
         Ok(Self { pool, address })
@@ -74,7 +90,10 @@ impl Database {
             Pool::Sqlite { write, .. } => write.begin_with("BEGIN IMMEDIATE").await.map(TxInner::Sqlite),
         };
         let inner = inner.map_err(|e| DbError::from_sqlx(&self.address, e))?;
-        Ok(Tx { inner, address: self.address.clone() })
+        Ok(Tx {
+            inner,
+            address: self.address.clone(),
+        })
     }
 
     /// Something to read with, outside a transaction.
@@ -86,7 +105,11 @@ impl Database {
     /// The database's own time; for SQLite, that of this machine.
     pub async fn now(&self) -> Result<DateTime<Utc>, DbError> {
         match &self.pool {
-            Pool::Postgres(pool) => sqlx::query_scalar("SELECT clock_timestamp()").fetch_one(pool).await,
+            Pool::Postgres(pool) => {
+                sqlx::query_scalar("SELECT clock_timestamp()")
+                    .fetch_one(pool)
+                    .await
+            }
             Pool::Sqlite { .. } => Ok(machine_time()),
         }
         .map_err(|e| DbError::from_sqlx(&self.address, e))
@@ -94,7 +117,9 @@ impl Database {
 
     /// Whether it answers.
     pub async fn ping(&self) -> Result<(), DbError> {
-        crate::run::fetch_all(&mut self.reader(), "SELECT 1", Vec::new()).await.map(|_| ())
+        crate::run::fetch_all(&mut self.reader(), "SELECT 1", Vec::new())
+            .await
+            .map(|_| ())
     }
 
     /// Closes all connections.
@@ -109,18 +134,32 @@ impl Database {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "SQLite has no clock of its own; the engine's clock starts from this one")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "SQLite has no clock of its own; the engine's clock starts from this one"
+)]
 fn machine_time() -> DateTime<Utc> {
     Utc::now()
 }
 
 fn open_postgres(url: &str, connections: u32) -> Result<PgPool, String> {
-    let options = PgConnectOptions::from_str(url).map_err(|e| e.to_string())?.application_name("ringfence");
+    let options = PgConnectOptions::from_str(url)
+        .map_err(|e| e.to_string())?
+        .application_name("ringfence");
     Ok(PgPoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(Duration::from_secs(ACQUIRE_TIMEOUT_S))
-        // A lost connection shows in the next statement, which is tried again; a round trip before every statement is dearer.
+        // A round trip before every statement is dear. One before a connection that was idle finds those that died in a restart of
+        // the database; a busy connection that dies shows in its statement, which is tried again.
         .test_before_acquire(false)
+        .before_acquire(|connection, meta| {
+            Box::pin(async move {
+                if meta.idle_for >= TESTED_AFTER_IDLE {
+                    connection.ping().await?;
+                }
+                Ok(true)
+            })
+        })
         .connect_lazy_with(options))
 }
 
@@ -147,11 +186,19 @@ async fn open_sqlite(path: &Path) -> Result<Pool, sqlx::Error> {
 
 /// `scheme://user:password@rest` without what stands before the `@`, and without a query.
 fn without_credentials(url: &str) -> String {
-    let plain = url.split('?').next().unwrap_or(url);
-    match plain.split_once("://") {
-        Some((scheme, rest)) => format!("{scheme}://{}", rest.rsplit_once('@').map_or(rest, |(_, tail)| tail)),
-        None => "(no scheme)".to_owned(),
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return "(no scheme)".to_owned();
+    };
+    match rest.split_once('?') {
+        // The `?` may be a character of the password that should have been escaped: then all before it is secret.
+        Some((_, query)) if query.contains('@') => format!("{scheme}://(not shown)"),
+        Some((plain, _)) => format!("{scheme}://{}", after_credentials(plain)),
+        None => format!("{scheme}://{}", after_credentials(rest)),
     }
+}
+
+fn after_credentials(rest: &str) -> &str {
+    rest.rsplit_once('@').map_or(rest, |(_, tail)| tail)
 }
 
 /// A transaction. Dropped without [`Tx::commit`], it changes nothing.
@@ -209,11 +256,17 @@ impl Run for Tx {
     async fn change(&mut self, sql: SqlStr, values: Values) -> Result<u64, DbError> {
         let changed = match &mut self.inner {
             TxInner::Postgres(tx) => match for_postgres(values.0) {
-                Ok(arguments) => sqlx::query_with(sql, arguments).execute(&mut **tx).await.map(|r| r.rows_affected()),
+                Ok(arguments) => sqlx::query_with(sql, arguments)
+                    .execute(&mut **tx)
+                    .await
+                    .map(|r| r.rows_affected()),
                 Err(e) => Err(e),
             },
             TxInner::Sqlite(tx) => match for_sqlite(values.0) {
-                Ok(arguments) => sqlx::query_with(sql, arguments).execute(&mut **tx).await.map(|r| r.rows_affected()),
+                Ok(arguments) => sqlx::query_with(sql, arguments)
+                    .execute(&mut **tx)
+                    .await
+                    .map(|r| r.rows_affected()),
                 Err(e) => Err(e),
             },
         };
@@ -257,11 +310,17 @@ impl Run for Reader<'_> {
     async fn change(&mut self, sql: SqlStr, values: Values) -> Result<u64, DbError> {
         let changed = match &self.0.pool {
             Pool::Postgres(pool) => match for_postgres(values.0) {
-                Ok(arguments) => sqlx::query_with(sql, arguments).execute(pool).await.map(|r| r.rows_affected()),
+                Ok(arguments) => sqlx::query_with(sql, arguments)
+                    .execute(pool)
+                    .await
+                    .map(|r| r.rows_affected()),
                 Err(e) => Err(e),
             },
             Pool::Sqlite { write, .. } => match for_sqlite(values.0) {
-                Ok(arguments) => sqlx::query_with(sql, arguments).execute(write).await.map(|r| r.rows_affected()),
+                Ok(arguments) => sqlx::query_with(sql, arguments)
+                    .execute(write)
+                    .await
+                    .map(|r| r.rows_affected()),
                 Err(e) => Err(e),
             },
         };

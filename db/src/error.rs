@@ -3,7 +3,7 @@
 /// A fault of the database, or of what was asked of it.
 #[derive(Debug, thiserror::Error)]
 pub enum DbError {
-    /// The address cannot be used. The text names no password.
+    /// The address cannot be used: it cannot be read, or the server lets nobody in with it. The text names no password.
     #[error("the database address {address} cannot be used: {why}")]
     Address {
         /// Without credentials.
@@ -70,12 +70,28 @@ impl DbError {
         if let sqlx::Error::Database(db) = &source {
             let lost = db.code().is_some_and(|code| is_passing_code(&code));
             if lost {
-                return Self::Unavailable { address: address.to_owned(), source };
+                return Self::Unavailable {
+                    address: address.to_owned(),
+                    source,
+                };
+            }
+            if db.code().is_some_and(|code| is_admission_code(&code)) {
+                return Self::Address {
+                    address: address.to_owned(),
+                    why: db.message().to_owned(),
+                };
             }
             let is_duplicate = db.is_unique_violation();
-            if is_duplicate || db.is_foreign_key_violation() || db.is_check_violation() {
-                let constraint = db.constraint().map_or_else(|| db.message().to_owned(), ToOwned::to_owned);
-                return Self::Constraint { constraint, is_duplicate, source };
+            let by_trigger = db.code().is_some_and(|code| code == SQLITE_CONSTRAINT_TRIGGER);
+            if is_duplicate || by_trigger || db.is_foreign_key_violation() || db.is_check_violation() {
+                let constraint = db
+                    .constraint()
+                    .map_or_else(|| db.message().to_owned(), ToOwned::to_owned);
+                return Self::Constraint {
+                    constraint,
+                    is_duplicate,
+                    source,
+                };
             }
             return Self::Statement(source);
         }
@@ -85,14 +101,52 @@ impl DbError {
             | sqlx::Error::Protocol(_)
             | sqlx::Error::PoolTimedOut
             | sqlx::Error::PoolClosed
-            | sqlx::Error::WorkerCrashed => Self::Unavailable { address: address.to_owned(), source },
+            | sqlx::Error::WorkerCrashed => Self::Unavailable {
+                address: address.to_owned(),
+                source,
+            },
             _ => Self::Statement(source),
         }
     }
 }
 
+/// A trigger of ours said no; what it said stands for the constraint's name.
+const SQLITE_CONSTRAINT_TRIGGER: &str = "1811";
+/// The length of a code of PostgreSQL; SQLite's are numbers with fewer digits.
+const SQLSTATE_CHARS: usize = 5;
+
 /// PostgreSQL: connection exceptions (08), shutdown and crash (57P), too many connections (53300), serialisation and deadlock (40).
-/// SQLite: 5 is busy, 6 is locked.
+/// SQLite: 5 is busy, 6 is locked; an extended code has these in its low byte.
 fn is_passing_code(code: &str) -> bool {
-    code.starts_with("08") || code.starts_with("57P") || code.starts_with("40") || matches!(code, "53300" | "5" | "6")
+    if code.len() == SQLSTATE_CHARS {
+        return code.starts_with("08")
+            || code.starts_with("57P")
+            || code.starts_with("40")
+            || code == "53300";
+    }
+    code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 5 | 6))
+}
+
+/// PostgreSQL lets nobody in with this user and password (28), or has no such database (3D000).
+fn is_admission_code(code: &str) -> bool {
+    code.len() == SQLSTATE_CHARS && (code.starts_with("28") || code == "3D000")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_passing_code;
+
+    #[test]
+    fn what_passes_is_told_from_what_stays() {
+        for code in [
+            "08006", "57P01", "57P03", "40001", "40P01", "53300", "5", "6", "261", "262", "517", "773",
+        ] {
+            assert!(is_passing_code(code), "{code}");
+        }
+        for code in [
+            "23505", "42601", "57014", "28P01", "1", "14", "787", "1811", "2067", "00005", "00261",
+        ] {
+            assert!(!is_passing_code(code), "{code}");
+        }
+    }
 }

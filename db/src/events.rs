@@ -58,7 +58,11 @@ fn read(row: &Row) -> Result<EventRow, DbError> {
         occurred_at: row.time("occurred_at")?,
         data: row.json("data")?,
     };
-    Ok(EventRow { sequence: row.count("sequence")?, event, segment: row.opt_text("segment")? })
+    Ok(EventRow {
+        sequence: row.count("sequence")?,
+        event,
+        segment: row.opt_text("segment")?,
+    })
 }
 
 /// Writes events, in order.
@@ -127,6 +131,11 @@ pub async fn events_after(
 
 /// The number of the newest event; 0 if there is none.
 pub async fn last_sequence(run: &mut impl Run) -> Result<u64, DbError> {
-    let row = fetch_optional(run, "SELECT coalesce(max(sequence), 0) AS last FROM events", args![]).await?;
+    let row = fetch_optional(
+        run,
+        "SELECT coalesce(max(sequence), 0) AS last FROM events",
+        args![],
+    )
+    .await?;
     row.map_or(Ok(0), |row| row.count("last"))
 }

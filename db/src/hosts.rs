@@ -86,15 +86,32 @@ fn read_listed(row: &Row) -> Result<HostRow, DbError> {
         )),
         None => None,
     };
-    Ok(HostRow { host: read(row)?, segment: row.text("segment_name")?, operation, proofs: Vec::new() })
+    Ok(HostRow {
+        host: read(row)?,
+        segment: row.text("segment_name")?,
+        operation,
+        proofs: Vec::new(),
+    })
 }
 
 /// The host with this id or name, as it is listed.
 pub async fn host_row(run: &mut impl Run, id_or_name: &str) -> Result<Option<HostRow>, DbError> {
     let row = match Uuid::parse_str(id_or_name) {
-        Ok(id) => fetch_optional(run, AssertSqlSafe(format!("{SELECT} WHERE hosts.id = $1")), args![id]).await?,
+        Ok(id) => {
+            fetch_optional(
+                run,
+                AssertSqlSafe(format!("{SELECT} WHERE hosts.id = $1")),
+                args![id],
+            )
+            .await?
+        }
         Err(_) => {
-            fetch_optional(run, AssertSqlSafe(format!("{SELECT} WHERE hosts.name = $1")), args![id_or_name]).await?
+            fetch_optional(
+                run,
+                AssertSqlSafe(format!("{SELECT} WHERE hosts.name = $1")),
+                args![id_or_name],
+            )
+            .await?
         }
     };
     let Some(row) = row else { return Ok(None) };
@@ -104,7 +121,11 @@ pub async fn host_row(run: &mut impl Run, id_or_name: &str) -> Result<Option<Hos
 }
 
 /// A page of hosts.
-pub async fn hosts_page(run: &mut impl Run, filter: &HostFilter, page: &Page) -> Result<Vec<HostRow>, DbError> {
+pub async fn hosts_page(
+    run: &mut impl Run,
+    filter: &HostFilter,
+    page: &Page,
+) -> Result<Vec<HostRow>, DbError> {
     let sql = format!("{SELECT} WHERE {}{}", conditions(), page.tail("hosts", 7, 6));
     let mut values = filter_values(filter);
     values.push(Value::from(page.limit));
@@ -138,9 +159,14 @@ fn filter_values(filter: &HostFilter) -> Vec<Value> {
         filter.fencing_state.map(FencingState::as_str),
         filter.failure_state.map(FailureState::as_str),
         filter.backend.map(Backend::as_str),
-        filter.segment.as_deref(),
+        filter.segment.as_deref().map(id_as_written),
         filter.name.as_deref()
     ]
+}
+
+/// An id in the form in which both databases write ids as text; a name as it is.
+fn id_as_written(id_or_name: &str) -> String {
+    Uuid::parse_str(id_or_name).map_or_else(|_| id_or_name.to_owned(), |id| id.to_string())
 }
 
 /// Adds the proofs of the hosts that are FENCED, in one query for all.
@@ -158,7 +184,10 @@ async fn add_proofs(run: &mut impl Run, rows: &mut [HostRow]) -> Result<(), DbEr
     );
     let mut by_host: HashMap<Uuid, Vec<Proof>> = HashMap::new();
     for row in fetch_all(run, AssertSqlSafe(sql), args![ids]).await? {
-        by_host.entry(row.id("host_id")?).or_default().push(read_proof(&row)?);
+        by_host
+            .entry(row.id("host_id")?)
+            .or_default()
+            .push(read_proof(&row)?);
     }
     for row in rows {
         row.proofs = by_host.remove(&row.host.id.0).unwrap_or_default();
@@ -184,7 +213,9 @@ fn read_proof(row: &Row) -> Result<Proof, DbError> {
 pub async fn lock_host(run: &mut impl Run, id: HostId) -> Result<Option<HostState>, DbError> {
     let lock = run.dialect().for_update("hosts");
     let sql = format!("SELECT * FROM hosts WHERE id = $1{lock}");
-    let Some(row) = fetch_optional(run, AssertSqlSafe(sql), args![id.0]).await? else { return Ok(None) };
+    let Some(row) = fetch_optional(run, AssertSqlSafe(sql), args![id.0]).await? else {
+        return Ok(None);
+    };
     complete(run, read(&row)?).await.map(Some)
 }
 
@@ -194,13 +225,31 @@ pub async fn load_state(run: &mut impl Run, id_or_name: &str) -> Result<Option<H
         JOIN segments ON segments.id = hosts.segment_id
         LEFT JOIN operations ON operations.host_id = hosts.id AND operations.status IN ('running', 'needs_operator')";
     let row = match Uuid::parse_str(id_or_name) {
-        Ok(id) => fetch_optional(run, AssertSqlSafe(format!("{FROM} WHERE hosts.id = $1")), args![id]).await?,
+        Ok(id) => {
+            fetch_optional(
+                run,
+                AssertSqlSafe(format!("{FROM} WHERE hosts.id = $1")),
+                args![id],
+            )
+            .await?
+        }
         Err(_) => {
-            fetch_optional(run, AssertSqlSafe(format!("{FROM} WHERE hosts.name = $1")), args![id_or_name]).await?
+            fetch_optional(
+                run,
+                AssertSqlSafe(format!("{FROM} WHERE hosts.name = $1")),
+                args![id_or_name],
+            )
+            .await?
         }
     };
-    row.map(|row| Ok(HostState { host: read(&row)?, operation: row.opt_json("body")?, policy: row.json("policy")? }))
-        .transpose()
+    row.map(|row| {
+        Ok(HostState {
+            host: read(&row)?,
+            operation: row.opt_json("body")?,
+            policy: row.json("policy")?,
+        })
+    })
+    .transpose()
 }
 
 async fn complete(run: &mut impl Run, host: Host) -> Result<HostState, DbError> {
@@ -209,9 +258,16 @@ async fn complete(run: &mut impl Run, host: Host) -> Result<HostState, DbError> 
                    ON operations.host_id = $2 AND operations.status IN ('running', 'needs_operator')
                WHERE segments.id = $1";
     let row = fetch_optional(run, sql, args![host.segment_id.0, host.id.0]).await?;
-    let row = row.ok_or(DbError::Unreadable { column: "segment_id", why: "names no segment".to_owned() })?;
+    let row = row.ok_or(DbError::Unreadable {
+        column: "segment_id",
+        why: "names no segment".to_owned(),
+    })?;
     let operation: Option<Operation> = row.opt_json("body")?;
-    Ok(HostState { host, operation, policy: row.json("policy")? })
+    Ok(HostState {
+        host,
+        operation,
+        policy: row.json("policy")?,
+    })
 }
 
 /// Hosts that time alone will change and whose time has come, the most overdue first.
@@ -263,7 +319,12 @@ pub async fn update_host(
             fenced_at = $17, boot_at_fence = $18, needs_boot = $19, standing = $20, in_flight = $21,
             event_sequence = $22, wake_at = $23, revision = $24, updated_at = $25
         WHERE id = $1";
-    let boot = host.boot.as_ref().map(serde_json::to_value).transpose().unwrap_or_default();
+    let boot = host
+        .boot
+        .as_ref()
+        .map(serde_json::to_value)
+        .transpose()
+        .unwrap_or_default();
     let values = args![
         host.id.0,
         &host.name,
@@ -310,6 +371,11 @@ pub async fn stranded_hosts(run: &mut impl Run, limit: u32) -> Result<Vec<HostId
 
 /// Whether a segment has hosts.
 pub async fn segment_has_hosts(run: &mut impl Run, id: SegmentId) -> Result<bool, DbError> {
-    let row = fetch_optional(run, "SELECT 1 AS n FROM hosts WHERE segment_id = $1 LIMIT 1", args![id.0]).await?;
+    let row = fetch_optional(
+        run,
+        "SELECT 1 AS n FROM hosts WHERE segment_id = $1 LIMIT 1",
+        args![id.0],
+    )
+    .await?;
     Ok(row.is_some())
 }

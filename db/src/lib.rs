@@ -29,11 +29,13 @@ pub use devices::{claim_device, release_devices};
 pub use error::DbError;
 pub use events::{EventRow, NewEvent, append_events, events_after, last_sequence, number_events};
 pub use hosts::{
-    HostFilter, HostRow, count_hosts, delete_host, due_hosts, host_row, hosts_page, insert_host, load_state, lock_host,
-    segment_has_hosts, stranded_hosts, update_host,
+    HostFilter, HostRow, count_hosts, delete_host, due_hosts, host_row, hosts_page, insert_host, load_state,
+    lock_host, segment_has_hosts, stranded_hosts, update_host,
 };
 pub use methods::{delete_method, insert_method, list_methods, method, methods_by_name, update_method};
-pub use operations::{OperationFilter, insert_operation, insert_proof, operation, operations_page, update_operation};
+pub use operations::{
+    OperationFilter, insert_operation, insert_proof, operation, operations_page, update_operation,
+};
 pub use outbox::{OutboxRow, append_outbox, delete_outbox, postpone_outbox, take_outbox};
 pub use page::{Page, SortKey};
 pub use plans::{delete_plan, insert_plan, list_plans, plan, plan_for, update_plan};

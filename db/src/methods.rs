@@ -10,7 +10,9 @@ use crate::run::{Run, execute, fetch_all, fetch_optional};
 use crate::value::{Value, args};
 
 fn resource(word: &str) -> Option<Resource> {
-    Resource::ALL.into_iter().find(|resource| resource.as_str() == word)
+    Resource::ALL
+        .into_iter()
+        .find(|resource| resource.as_str() == word)
 }
 
 fn read(row: &Row) -> Result<Method, DbError> {
@@ -81,7 +83,8 @@ pub async fn insert_method(run: &mut impl Run, method: &Method) -> Result<(), Db
 
 /// Replaces a method if it is still at `revision`; tells whether it was.
 pub async fn update_method(run: &mut impl Run, method: &Method, revision: u64) -> Result<bool, DbError> {
-    let sql = "UPDATE methods SET name = $2, resource = $3, driver = $4, parameters = $5, secrets = $6, zone = $7,
+    let sql =
+        "UPDATE methods SET name = $2, resource = $3, driver = $4, parameters = $5, secrets = $6, zone = $7,
                       times = $8, revision = $9, updated_at = $10
                WHERE id = $1 AND revision = $11";
     let values = args![

@@ -79,7 +79,10 @@ pub async fn operations_page(
     page: &Page,
 ) -> Result<Vec<Operation>, DbError> {
     let page = match page.sort {
-        crate::SortKey::Name => Page { sort: crate::SortKey::CreatedAt, ..*page },
+        crate::SortKey::Name => Page {
+            sort: crate::SortKey::CreatedAt,
+            ..*page
+        },
         crate::SortKey::CreatedAt | crate::SortKey::UpdatedAt => *page,
     };
     let sql = format!(

@@ -56,9 +56,11 @@ pub async fn take_outbox(
 ) -> Result<Vec<OutboxRow>, DbError> {
     let mut tx = db.begin().await?;
     let skip = tx.dialect().for_update_skip_locked();
+    // Chosen once: as a plain subquery, PostgreSQL may choose again for each row and take more than the limit.
     let sql = format!(
-        "UPDATE outbox SET available_at = $2, tries = tries + 1
-         WHERE id IN (SELECT id FROM outbox WHERE available_at <= $1 ORDER BY available_at LIMIT $3{skip})
+        "WITH due AS MATERIALIZED
+             (SELECT id FROM outbox WHERE available_at <= $1 ORDER BY available_at LIMIT $3{skip})
+         UPDATE outbox SET available_at = $2, tries = tries + 1 WHERE id IN (SELECT id FROM due)
          RETURNING *"
     );
     let rows = fetch_all(&mut tx, AssertSqlSafe(sql), args![now, until, limit]).await?;
@@ -83,12 +85,18 @@ pub async fn take_outbox(
 
 /// Removes messages that were published or are pointless.
 pub async fn delete_outbox(run: &mut impl Run, ids: Vec<Uuid>) -> Result<u64, DbError> {
-    let sql = format!("DELETE FROM outbox WHERE {}", run.dialect().id_in_first_argument("id"));
+    let sql = format!(
+        "DELETE FROM outbox WHERE {}",
+        run.dialect().id_in_first_argument("id")
+    );
     execute(run, AssertSqlSafe(sql), args![ids]).await
 }
 
 /// Lets anyone try a message again from `at` on.
 pub async fn postpone_outbox(run: &mut impl Run, ids: Vec<Uuid>, at: Timestamp) -> Result<u64, DbError> {
-    let sql = format!("UPDATE outbox SET available_at = $2 WHERE {}", run.dialect().id_in_first_argument("id"));
+    let sql = format!(
+        "UPDATE outbox SET available_at = $2 WHERE {}",
+        run.dialect().id_in_first_argument("id")
+    );
     execute(run, AssertSqlSafe(sql), args![ids, at]).await
 }

@@ -17,7 +17,8 @@ pub enum SortKey {
 pub struct Page {
     /// The most rows.
     pub limit: u32,
-    /// The id of the last row of the page before.
+    /// The id of the last row of the page before. After one that has been removed comes nothing: whoever asks has to see that it
+    /// is still there.
     pub marker: Option<uuid::Uuid>,
     /// What it is sorted by.
     pub sort: SortKey,
@@ -39,9 +40,15 @@ impl Page {
     /// The end of a query over `table`: what comes after the marker (bound as `$n`), in order.
     pub(crate) fn tail(&self, table: &'static str, marker: u32, limit: u32) -> String {
         let column = self.sort.column();
-        let (order, compare) = if self.descending { ("DESC", "<") } else { ("ASC", ">") };
+        let (order, compare) = if self.descending {
+            ("DESC", "<")
+        } else {
+            ("ASC", ">")
+        };
         let after = if self.marker.is_some() {
-            format!(" AND ({table}.{column}, {table}.id) {compare} (SELECT m.{column}, m.id FROM {table} m WHERE m.id = ${marker})")
+            format!(
+                " AND ({table}.{column}, {table}.id) {compare} (SELECT m.{column}, m.id FROM {table} m WHERE m.id = ${marker})"
+            )
         } else {
             // The argument is bound in either case; a comparison that is always true keeps its type known.
             format!(" AND (CAST(${marker} AS text) IS NULL OR {table}.id IS NOT NULL)")

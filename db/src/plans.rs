@@ -22,7 +22,10 @@ fn read(row: &Row) -> Result<Plan, DbError> {
         "host_type" => PlanScope::HostType(value),
         "host" => PlanScope::Host(value),
         other => {
-            return Err(DbError::Unreadable { column: "scope_kind", why: format!("unknown word {other:?}") });
+            return Err(DbError::Unreadable {
+                column: "scope_kind",
+                why: format!("unknown word {other:?}"),
+            });
         }
     };
     Ok(Plan {
@@ -53,7 +56,11 @@ pub async fn plan(run: &mut impl Run, id_or_name: &str) -> Result<Option<Plan>, 
 }
 
 /// The plan for a host: its own, else that of its type, else the default.
-pub async fn plan_for(run: &mut impl Run, host: &str, host_type: Option<&str>) -> Result<Option<Plan>, DbError> {
+pub async fn plan_for(
+    run: &mut impl Run,
+    host: &str,
+    host_type: Option<&str>,
+) -> Result<Option<Plan>, DbError> {
     let sql = "SELECT * FROM plans
                WHERE (scope_kind = 'host' AND scope_value = $1)
                   OR (scope_kind = 'host_type' AND scope_value = $2)
@@ -86,7 +93,8 @@ pub async fn insert_plan(run: &mut impl Run, plan: &Plan) -> Result<(), DbError>
 
 /// Replaces a plan if it is still at `revision`; tells whether it was.
 pub async fn update_plan(run: &mut impl Run, plan: &Plan, revision: u64) -> Result<bool, DbError> {
-    let sql = "UPDATE plans SET name = $2, scope_kind = $3, scope_value = $4, stages = $5, sufficient_sets = $6,
+    let sql =
+        "UPDATE plans SET name = $2, scope_kind = $3, scope_value = $4, stages = $5, sufficient_sets = $6,
                       revision = $7, updated_at = $8
                WHERE id = $1 AND revision = $9";
     let (kind, value) = scope_words(&plan.scope);

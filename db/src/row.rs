@@ -20,7 +20,10 @@ pub enum Row {
 type Column = &'static str;
 
 fn unreadable(column: Column, why: impl ToString) -> DbError {
-    DbError::Unreadable { column, why: why.to_string() }
+    DbError::Unreadable {
+        column,
+        why: why.to_string(),
+    }
 }
 
 impl Row {
@@ -53,9 +56,16 @@ impl Row {
         u64::try_from(self.int(column)?).map_err(|e| unreadable(column, e))
     }
 
-    pub(crate) fn opt_generation(&self, column: Column) -> Result<Option<ringfence_core::Generation>, DbError> {
+    pub(crate) fn opt_generation(
+        &self,
+        column: Column,
+    ) -> Result<Option<ringfence_core::Generation>, DbError> {
         self.opt_int(column)?
-            .map(|n| u32::try_from(n).map(ringfence_core::Generation).map_err(|e| unreadable(column, e)))
+            .map(|n| {
+                u32::try_from(n)
+                    .map(ringfence_core::Generation)
+                    .map_err(|e| unreadable(column, e))
+            })
             .transpose()
     }
 
@@ -66,7 +76,10 @@ impl Row {
     pub(crate) fn flag(&self, column: Column) -> Result<bool, DbError> {
         match self {
             Self::Postgres(row) => row.try_get(column).map_err(|e| unreadable(column, e)),
-            Self::Sqlite(row) => row.try_get::<i64, _>(column).map(|n| n != 0).map_err(|e| unreadable(column, e)),
+            Self::Sqlite(row) => row
+                .try_get::<i64, _>(column)
+                .map(|n| n != 0)
+                .map_err(|e| unreadable(column, e)),
         }
     }
 
@@ -75,7 +88,8 @@ impl Row {
             Self::Postgres(row) => row.try_get(column).map_err(|e| unreadable(column, e)),
             Self::Sqlite(row) => {
                 let text: Option<String> = row.try_get(column).map_err(|e| unreadable(column, e))?;
-                text.map(|text| Uuid::parse_str(&text).map_err(|e| unreadable(column, e))).transpose()
+                text.map(|text| Uuid::parse_str(&text).map_err(|e| unreadable(column, e)))
+                    .transpose()
             }
         }
     }
@@ -91,7 +105,8 @@ impl Row {
                 let micros: Option<i64> = row.try_get(column).map_err(|e| unreadable(column, e))?;
                 micros
                     .map(|m| {
-                        DateTime::from_timestamp_micros(m).ok_or_else(|| unreadable(column, "no moment has this number"))
+                        DateTime::from_timestamp_micros(m)
+                            .ok_or_else(|| unreadable(column, "no moment has this number"))
                     })
                     .transpose()
             }
@@ -110,7 +125,8 @@ impl Row {
                 .map_err(|e| unreadable(column, e)),
             Self::Sqlite(row) => {
                 let text: Option<String> = row.try_get(column).map_err(|e| unreadable(column, e))?;
-                text.map(|text| serde_json::from_str(&text).map_err(|e| unreadable(column, e))).transpose()
+                text.map(|text| serde_json::from_str(&text).map_err(|e| unreadable(column, e)))
+                    .transpose()
             }
         }
     }

@@ -17,7 +17,8 @@ pub trait Run: sealed::Sealed + Send {
 
     /// All rows of a query.
     #[doc(hidden)]
-    fn rows(&mut self, sql: SqlStr, values: Values) -> impl Future<Output = Result<Vec<Row>, DbError>> + Send;
+    fn rows(&mut self, sql: SqlStr, values: Values)
+    -> impl Future<Output = Result<Vec<Row>, DbError>> + Send;
 
     /// The number of rows that a statement changed.
     #[doc(hidden)]
@@ -47,7 +48,11 @@ pub(crate) async fn fetch_optional(
     sql: impl sqlx::SqlSafeStr,
     values: Vec<Value>,
 ) -> Result<Option<Row>, DbError> {
-    Ok(run.rows(sql.into_sql_str(), Values(values)).await?.into_iter().next())
+    Ok(run
+        .rows(sql.into_sql_str(), Values(values))
+        .await?
+        .into_iter()
+        .next())
 }
 
 /// Changes rows and tells how many.

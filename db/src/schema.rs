@@ -2,7 +2,8 @@
 
 use sqlx::AssertSqlSafe;
 use sqlx::SqlSafeStr;
-use sqlx::migrate::{Migration, MigrationType, Migrator};
+use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
+use sqlx::{Connection, PgPool, SqlitePool};
 
 use crate::database::{Database, Pool};
 use crate::run::{Run, fetch_all};
@@ -52,7 +53,9 @@ impl SchemaState {
     pub fn require_current(self, address: &str) -> Result<(), DbError> {
         let text = match self {
             Self::Current => return Ok(()),
-            Self::Missing => format!("the database at {address} has no schema yet; run `ringfence db migrate`"),
+            Self::Missing => {
+                format!("the database at {address} has no schema yet; run `ringfence db migrate`")
+            }
             Self::Older { found, needed } => format!(
                 "the database at {address} has schema {found}, and this build needs {needed}; run `ringfence db migrate`"
             ),
@@ -76,7 +79,11 @@ pub async fn schema_state(db: &Database) -> Result<SchemaState, DbError> {
     }
     let newest = "SELECT max(version) AS version FROM _sqlx_migrations WHERE success";
     let rows = fetch_all(&mut reader, newest, args![]).await?;
-    let found = rows.first().map(|row| row.opt_int("version")).transpose()?.flatten();
+    let found = rows
+        .first()
+        .map(|row| row.opt_int("version"))
+        .transpose()?
+        .flatten();
     let needed = SCRIPTS.last().map_or(0, |script| script.version);
     Ok(match found {
         None => SchemaState::Missing,
@@ -92,10 +99,32 @@ pub async fn migrate(db: &Database) -> Result<(), DbError> {
         return state.require_current(db.address());
     }
     match &db.pool {
-        Pool::Postgres(pool) => migrator(Dialect::Postgres).run(pool).await,
-        Pool::Sqlite { write, .. } => migrator(Dialect::Sqlite).run(write).await,
+        Pool::Postgres(pool) => migrate_postgres(pool).await,
+        Pool::Sqlite { write, .. } => migrate_sqlite(write).await,
     }
     .map_err(DbError::Migrate)
+}
+
+/// On a connection that ends with it: the migrator does not give its lock back when a migration fails, and a connection that went
+/// back to the pool would keep everybody else from migrating.
+async fn migrate_postgres(pool: &PgPool) -> Result<(), MigrateError> {
+    let mut connection = pool.acquire().await?.detach();
+    let done = migrator(Dialect::Postgres)
+        .run_direct(None, &mut connection, false)
+        .await;
+    // Whatever comes of this, the server frees the lock.
+    let _ = connection.close_hard().await;
+    done
+}
+
+/// The migrator locks PostgreSQL only. Here an immediate transaction around it lets one process at a time look and migrate.
+async fn migrate_sqlite(pool: &SqlitePool) -> Result<(), MigrateError> {
+    let mut tx = pool.begin_with("BEGIN IMMEDIATE").await?;
+    // As `run`, which rustc cannot prove to be `Send` for a borrowed connection.
+    migrator(Dialect::Sqlite)
+        .run_direct(None, &mut *tx, false)
+        .await?;
+    Ok(tx.commit().await?)
 }
 
 fn migrator(dialect: Dialect) -> Migrator {

@@ -24,6 +24,38 @@ impl Value {
     pub fn json(value: &impl Serialize) -> Self {
         Self::Json(serde_json::to_value(value).ok())
     }
+
+    /// The same without the NUL character, which PostgreSQL keeps neither in text nor in JSON: what a device says must not stop
+    /// the statement that records it.
+    fn without_nul(self) -> Self {
+        match self {
+            Self::Text(Some(text)) => Self::Text(Some(text_without_nul(text))),
+            Self::Json(Some(json)) => Self::Json(Some(json_without_nul(json))),
+            other => other,
+        }
+    }
+}
+
+fn text_without_nul(text: String) -> String {
+    if text.contains('\0') {
+        text.replace('\0', "\u{fffd}")
+    } else {
+        text
+    }
+}
+
+fn json_without_nul(json: serde_json::Value) -> serde_json::Value {
+    use serde_json::Value as Json;
+    match json {
+        Json::String(text) => Json::String(text_without_nul(text)),
+        Json::Array(items) => Json::Array(items.into_iter().map(json_without_nul).collect()),
+        Json::Object(map) => Json::Object(
+            map.into_iter()
+                .map(|(key, json)| (text_without_nul(key), json_without_nul(json)))
+                .collect(),
+        ),
+        Json::Null | Json::Bool(_) | Json::Number(_) => json,
+    }
 }
 
 macro_rules! from {
@@ -74,7 +106,7 @@ impl From<Value> for Result<Value, Error> {
 pub(crate) fn for_postgres(values: Vec<Value>) -> Result<PgArguments, Error> {
     let mut arguments = PgArguments::default();
     for value in values {
-        match value {
+        match value.without_nul() {
             Value::Uuid(v) => arguments.add(v),
             Value::Uuids(v) => arguments.add(v),
             Value::Text(v) => arguments.add(v),
@@ -92,7 +124,7 @@ pub(crate) fn for_postgres(values: Vec<Value>) -> Result<PgArguments, Error> {
 pub(crate) fn for_sqlite(values: Vec<Value>) -> Result<SqliteArguments, Error> {
     let mut arguments = SqliteArguments::default();
     for value in values {
-        match value {
+        match value.without_nul() {
             Value::Uuid(v) => arguments.add(v.map(|id| id.to_string())),
             Value::Uuids(v) => {
                 let list: Vec<String> = v.iter().map(Uuid::to_string).collect();

@@ -90,6 +90,8 @@ CREATE TABLE operations (
     updated_at timestamptz NOT NULL,
     finished_at timestamptz,
     UNIQUE (host_id, generation),
+    -- What a proof refers to.
+    UNIQUE (id, host_id, generation),
     CHECK ((finished_at IS NULL) = (status IN ('running', 'needs_operator')))
 );
 
@@ -101,16 +103,25 @@ CREATE TABLE proofs (
     host_id uuid NOT NULL,
     generation bigint NOT NULL,
     kind text NOT NULL CHECK (kind IN ('power.off', 'storage.fence', 'network.fence', 'self-fencing', 'operator')),
-    operation_id uuid NOT NULL REFERENCES operations (id) ON DELETE CASCADE,
+    operation_id uuid NOT NULL,
     source text NOT NULL,
     observed_at timestamptz NOT NULL,
     detail text NOT NULL,
     PRIMARY KEY (host_id, generation, kind),
-    FOREIGN KEY (host_id, generation) REFERENCES operations (host_id, generation) ON DELETE CASCADE
+    FOREIGN KEY (operation_id, host_id, generation) REFERENCES operations (id, host_id, generation) ON DELETE CASCADE
 );
 
 ALTER TABLE hosts ADD CONSTRAINT hosts_fenced_only_with_a_proof
     FOREIGN KEY (id, fenced_generation, fenced_proof) REFERENCES proofs (host_id, generation, kind);
+
+-- The foreign key above keeps the proof, not the host: a host's own deletion would take both.
+CREATE FUNCTION refuse_to_delete_a_fenced_host() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE check_violation USING MESSAGE = 'a FENCED host stays', CONSTRAINT = 'hosts_fenced_stay';
+END $$;
+
+CREATE TRIGGER hosts_fenced_stay BEFORE DELETE ON hosts
+    FOR EACH ROW WHEN (OLD.fencing_state = 'FENCED') EXECUTE FUNCTION refuse_to_delete_a_fenced_host();
 
 CREATE TABLE events (
     position bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -120,13 +131,24 @@ CREATE TABLE events (
     host_id uuid NOT NULL,
     host text NOT NULL,
     segment_id uuid NOT NULL,
-    host_sequence bigint NOT NULL,
+    host_sequence bigint NOT NULL CHECK (host_sequence >= 1),
     kind text NOT NULL,
     generation bigint NOT NULL,
     occurred_at timestamptz NOT NULL,
     data jsonb NOT NULL,
     UNIQUE (host_id, host_sequence)
 );
+
+CREATE FUNCTION refuse_a_gap_between_events() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM events WHERE host_id = NEW.host_id AND host_sequence = NEW.host_sequence - 1) THEN
+        RAISE check_violation USING MESSAGE = 'events of a host have no gap', CONSTRAINT = 'events_have_no_gap';
+    END IF;
+    RETURN NEW;
+END $$;
+
+CREATE TRIGGER events_have_no_gap BEFORE INSERT ON events
+    FOR EACH ROW WHEN (NEW.host_sequence > 1) EXECUTE FUNCTION refuse_a_gap_between_events();
 
 CREATE INDEX events_without_sequence ON events (position) WHERE sequence IS NULL;
 

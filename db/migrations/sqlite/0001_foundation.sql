@@ -92,6 +92,8 @@ CREATE TABLE operations (
     updated_at integer NOT NULL,
     finished_at integer,
     UNIQUE (host_id, generation),
+    -- What a proof refers to.
+    UNIQUE (id, host_id, generation),
     CHECK ((finished_at IS NULL) = (status IN ('running', 'needs_operator')))
 ) STRICT;
 
@@ -103,13 +105,19 @@ CREATE TABLE proofs (
     host_id text NOT NULL,
     generation integer NOT NULL,
     kind text NOT NULL CHECK (kind IN ('power.off', 'storage.fence', 'network.fence', 'self-fencing', 'operator')),
-    operation_id text NOT NULL REFERENCES operations (id) ON DELETE CASCADE,
+    operation_id text NOT NULL,
     source text NOT NULL,
     observed_at integer NOT NULL,
     detail text NOT NULL,
     PRIMARY KEY (host_id, generation, kind),
-    FOREIGN KEY (host_id, generation) REFERENCES operations (host_id, generation) ON DELETE CASCADE
+    FOREIGN KEY (operation_id, host_id, generation) REFERENCES operations (id, host_id, generation) ON DELETE CASCADE
 ) STRICT;
+
+-- The foreign key above keeps the proof, not the host: a host's own deletion would take both.
+CREATE TRIGGER hosts_fenced_stay BEFORE DELETE ON hosts WHEN OLD.fencing_state = 'FENCED'
+BEGIN
+    SELECT RAISE(ABORT, 'hosts_fenced_stay');
+END;
 
 CREATE TABLE events (
     position integer PRIMARY KEY AUTOINCREMENT,
@@ -119,13 +127,20 @@ CREATE TABLE events (
     host_id text NOT NULL,
     host text NOT NULL,
     segment_id text NOT NULL,
-    host_sequence integer NOT NULL,
+    host_sequence integer NOT NULL CHECK (host_sequence >= 1),
     kind text NOT NULL,
     generation integer NOT NULL,
     occurred_at integer NOT NULL,
     data text NOT NULL,
     UNIQUE (host_id, host_sequence)
 ) STRICT;
+
+CREATE TRIGGER events_have_no_gap BEFORE INSERT ON events
+    WHEN NEW.host_sequence > 1
+        AND NOT EXISTS (SELECT 1 FROM events WHERE host_id = NEW.host_id AND host_sequence = NEW.host_sequence - 1)
+BEGIN
+    SELECT RAISE(ABORT, 'events_have_no_gap');
+END;
 
 -- One writer at a time: the order of the inserts is the order of the commits.
 CREATE TRIGGER events_get_their_sequence AFTER INSERT ON events

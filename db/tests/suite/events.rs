@@ -1,0 +1,231 @@
+//! Events: written side by side, read in one order without a gap.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use ringfence_core::{Host, HostId};
+use ringfence_db::{
+    Database, EventRow, append_events, events_after, insert_host, insert_segment, last_sequence,
+    number_events,
+};
+use tokio::time::timeout;
+
+use crate::rig::Rig;
+use crate::site::{event, host, one_host, segment};
+
+crate::stories!(events:
+    a_reader_misses_nothing_that_is_written_side_by_side,
+    two_numberers_at_once_give_every_number_once,
+    an_event_is_seen_after_its_commit_and_not_before,
+    events_can_be_read_of_one_host_and_page_by_page,
+    an_event_outlives_its_segment,
+);
+
+/// Writers begin in one order and commit in another; each writes to hosts of its own.
+async fn write_side_by_side(db: Database, hosts: Vec<Host>, rounds: u64) {
+    for round in 0..rounds {
+        let mut open = Vec::new();
+        for (i, host) in hosts.iter().enumerate() {
+            if db.is_sqlite() && !open.is_empty() {
+                break;
+            }
+            let mut tx = db.begin().await.unwrap();
+            let new = [event(host, 2 * round + 1), event(host, 2 * round + 2)];
+            append_events(&mut tx, &new).await.unwrap();
+            open.push((i, tx));
+        }
+        // The last that began is the first to commit.
+        for (i, tx) in open.into_iter().rev() {
+            tx.commit().await.unwrap();
+            if i % 2 == 0 {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+}
+
+async fn number_until(db: Database, stop: Arc<AtomicBool>) {
+    loop {
+        let last_time = stop.load(Ordering::SeqCst);
+        let numbered = number_events(&db).await.unwrap();
+        if last_time && numbered == 0 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+async fn read_until(db: Database, expected: usize) -> Vec<EventRow> {
+    let mut seen = Vec::new();
+    let mut after = 0;
+    while seen.len() < expected {
+        let rows = events_after(&mut db.reader(), after, None, 7).await.unwrap();
+        if rows.is_empty() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        for row in rows {
+            assert!(row.sequence > after, "{} came after {after}", row.sequence);
+            after = row.sequence;
+            seen.push(row);
+        }
+    }
+    seen
+}
+
+fn assert_per_host_order(seen: &[EventRow]) {
+    let mut last: HashMap<HostId, u64> = HashMap::new();
+    for row in seen {
+        let before = last
+            .insert(row.event.host_id, row.event.host_sequence)
+            .unwrap_or(0);
+        assert_eq!(row.event.host_sequence, before + 1, "of host {}", row.event.host);
+    }
+}
+
+async fn a_reader_misses_nothing_that_is_written_side_by_side(rig: &Rig) {
+    const WRITERS: usize = 4;
+    let rounds = 15;
+    let rack = segment("rack-1");
+    insert_segment(&mut rig.db.reader(), &rack).await.unwrap();
+    let per_writer = if rig.db.is_sqlite() { 1 } else { 3 };
+    let expected = WRITERS * per_writer * usize::try_from(rounds).unwrap() * 2;
+
+    let writers: Vec<_> = (0..WRITERS)
+        .map(|w| {
+            let hosts = (0..per_writer)
+                .map(|h| host(&format!("node-{w}-{h}"), &rack))
+                .collect();
+            tokio::spawn(write_side_by_side(rig.db.clone(), hosts, rounds))
+        })
+        .collect();
+    let stop = Arc::new(AtomicBool::new(false));
+    let numberers: Vec<_> = (0..2)
+        .map(|_| tokio::spawn(number_until(rig.db.clone(), Arc::clone(&stop))))
+        .collect();
+    let reader = tokio::spawn(read_until(rig.db.clone(), expected));
+
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    stop.store(true, Ordering::SeqCst);
+    for numberer in numberers {
+        numberer.await.unwrap();
+    }
+    let seen = timeout(Duration::from_secs(30), reader)
+        .await
+        .expect("the reader missed events")
+        .unwrap();
+    assert_per_host_order(&seen);
+    assert_eq!(
+        last_sequence(&mut rig.db.reader()).await.unwrap(),
+        seen.last().unwrap().sequence
+    );
+    let table = events_after(&mut rig.db.reader(), 0, None, 10_000).await.unwrap();
+    assert_eq!(table, seen, "what is read later is what was read live");
+}
+
+async fn two_numberers_at_once_give_every_number_once(rig: &Rig) {
+    let (_, host) = one_host(&rig.db).await;
+    let many: Vec<_> = (1..=1200).map(|n| event(&host, n)).collect();
+    let mut tx = rig.db.begin().await.unwrap();
+    append_events(&mut tx, &many).await.unwrap();
+    tx.commit().await.unwrap();
+    let numberers: Vec<_> = (0..4)
+        .map(|_| {
+            let db = rig.db.clone();
+            tokio::spawn(async move { number_events(&db).await.unwrap() })
+        })
+        .collect();
+    let mut numbered = 0;
+    for numberer in numberers {
+        numbered += numberer.await.unwrap();
+    }
+    assert_eq!(numbered, if rig.db.is_sqlite() { 0 } else { 1200 });
+    let rows = events_after(&mut rig.db.reader(), 0, None, 2000).await.unwrap();
+    let numbers: Vec<_> = rows.iter().map(|row| row.sequence).collect();
+    assert_eq!(numbers, (1..=1200).collect::<Vec<_>>());
+    assert_per_host_order(&rows);
+}
+
+async fn an_event_is_seen_after_its_commit_and_not_before(rig: &Rig) {
+    let (_, host) = one_host(&rig.db).await;
+    let mut tx = rig.db.begin().await.unwrap();
+    append_events(&mut tx, &[event(&host, 1)]).await.unwrap();
+    if !rig.db.is_sqlite() {
+        assert_eq!(number_events(&rig.db).await.unwrap(), 0);
+    }
+    assert_eq!(last_sequence(&mut rig.db.reader()).await.unwrap(), 0);
+    tx.commit().await.unwrap();
+    number_events(&rig.db).await.unwrap();
+    assert_eq!(last_sequence(&mut rig.db.reader()).await.unwrap(), 1);
+}
+
+async fn events_can_be_read_of_one_host_and_page_by_page(rig: &Rig) {
+    let (segment, one) = one_host(&rig.db).await;
+    let other = host("node-2", &segment);
+    insert_host(&mut rig.db.reader(), &other).await.unwrap();
+    for n in 1..=3 {
+        append_events(&mut rig.db.reader(), &[event(&one, n), event(&other, n)])
+            .await
+            .unwrap();
+    }
+    number_events(&rig.db).await.unwrap();
+    let mut reader = rig.db.reader();
+    let of_one = events_after(&mut reader, 0, Some(one.id), 2).await.unwrap();
+    assert_eq!(
+        of_one
+            .iter()
+            .map(|row| row.event.host_sequence)
+            .collect::<Vec<_>>(),
+        [1, 2]
+    );
+    assert_eq!(of_one[0].segment.as_deref(), Some("rack-1"));
+    let rest = events_after(&mut reader, of_one[1].sequence, Some(one.id), 2)
+        .await
+        .unwrap();
+    assert_eq!(
+        rest.iter().map(|row| row.event.host_sequence).collect::<Vec<_>>(),
+        [3]
+    );
+    assert!(
+        events_after(&mut reader, u64::MAX, None, 2)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert_eq!(events_after(&mut reader, 2, None, 100).await.unwrap().len(), 4);
+}
+
+async fn an_event_outlives_its_segment(rig: &Rig) {
+    let gone = segment("gone");
+    let host = host("node-1", &gone);
+    append_events(&mut rig.db.reader(), &[event(&host, 1)])
+        .await
+        .unwrap();
+    number_events(&rig.db).await.unwrap();
+    let rows = events_after(&mut rig.db.reader(), 0, None, 10).await.unwrap();
+    assert_eq!(rows[0].segment, None);
+    assert_eq!(rows[0].event.segment_id, gone.id);
+}
+
+#[tokio::test]
+async fn numbering_is_announced_where_there_are_several_processes() {
+    let rig = Rig::postgresql().await;
+    let (_, host) = one_host(&rig.db).await;
+    let mut announcements = rig.another().await.announcements().await.unwrap().unwrap();
+    append_events(&mut rig.db.reader(), &[event(&host, 1)])
+        .await
+        .unwrap();
+    number_events(&rig.db).await.unwrap();
+    timeout(Duration::from_secs(20), announcements.next())
+        .await
+        .expect("an announcement")
+        .unwrap();
+    drop(announcements);
+    rig.end().await;
+
+    let standalone = Rig::sqlite().await;
+    assert!(standalone.db.announcements().await.unwrap().is_none());
+}

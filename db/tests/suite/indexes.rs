@@ -1,0 +1,200 @@
+//! PostgreSQL finds what is asked for often by an index, with as many hosts as a large site has.
+//!
+//! The plans are those of the very statements: the server sends each back as a notice (`auto_explain`), which the client logs.
+
+use std::fmt::{self, Write};
+use std::sync::{Arc, Mutex};
+
+use ringfence_core::Host;
+use ringfence_db::{
+    Database, HostFilter, Page, SortKey, append_events, due_hosts, events_after, host_row, hosts_page,
+    insert_host, insert_operation, insert_segment, load_state, lock_host, number_events, operations_page,
+    update_host,
+};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+
+use crate::rig::Rig;
+use crate::site::{at, done, event, fence, host, segment};
+
+const HOSTS: u32 = 2_000;
+
+/// What the client logs.
+#[derive(Clone, Default)]
+struct Notices(Arc<Mutex<String>>);
+
+impl Notices {
+    fn take(&self) -> String {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+impl<S: tracing::Subscriber> Layer<S> for Notices {
+    fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+        struct Text<'a>(&'a mut String);
+        impl tracing::field::Visit for Text<'_> {
+            fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn fmt::Debug) {
+                if field.name() == "message" {
+                    let _ = writeln!(self.0, "{value:?}");
+                }
+            }
+        }
+        if event.metadata().target().starts_with("sqlx::postgres::notice") {
+            event.record(&mut Text(&mut self.0.lock().unwrap()));
+        }
+    }
+}
+
+/// A site of 2,000 hosts, each with past operations and events, one in fifty being fenced just now.
+async fn large_site(db: &Database) -> Vec<Host> {
+    let mut tx = db.begin().await.unwrap();
+    let racks: Vec<_> = (0..20).map(|n| segment(&format!("rack-{n:02}"))).collect();
+    for rack in &racks {
+        insert_segment(&mut tx, rack).await.unwrap();
+    }
+    let mut hosts = Vec::new();
+    for n in 0..HOSTS {
+        let host = host(&format!("node-{n:04}"), &racks[n as usize % racks.len()]);
+        insert_host(&mut tx, &host).await.unwrap();
+        append_events(&mut tx, &[event(&host, 1), event(&host, 2)])
+            .await
+            .unwrap();
+        for generation in 1..=2 {
+            insert_operation(&mut tx, &done(&fence(&host, generation)))
+                .await
+                .unwrap();
+        }
+        if n % 50 == 0 {
+            insert_operation(&mut tx, &fence(&host, 3)).await.unwrap();
+            update_host(&mut tx, &host, None, Some(at(i64::from(n))))
+                .await
+                .unwrap();
+        }
+        hosts.push(host);
+    }
+    tx.commit().await.unwrap();
+    while number_events(db).await.unwrap() > 0 {}
+    hosts
+}
+
+async fn explain_from_now_on(rig: &Rig, plan_cache_mode: &str) -> Database {
+    let settings = [
+        ("session_preload_libraries", "auto_explain"),
+        ("auto_explain.log_min_duration", "0"),
+        ("auto_explain.log_level", "notice"),
+        ("client_min_messages", "notice"),
+        ("plan_cache_mode", plan_cache_mode),
+    ];
+    for (name, value) in settings {
+        let sql = format!(
+            "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET {name} = ''{value}''', current_database()); END $$"
+        );
+        rig.past(&sql).await.unwrap();
+    }
+    rig.another().await
+}
+
+fn assert_uses(plans: &str, index: &str) {
+    assert!(plans.contains(index), "{index} is not used:\n{plans}");
+}
+
+fn assert_no_scan_of(plans: &str, table: &str) {
+    assert!(
+        !plans.contains(&format!("Seq Scan on {table}")),
+        "{table} is read from end to end:\n{plans}"
+    );
+}
+
+#[tokio::test]
+async fn a_large_site_is_read_by_indexes() {
+    let rig = Rig::postgresql().await;
+    let hosts = large_site(&rig.db).await;
+    rig.past("ANALYZE").await.unwrap();
+    let notices = Notices::default();
+    let subscriber = tracing_subscriber::registry().with(notices.clone());
+    let _guard = tracing::subscriber::set_default(subscriber);
+
+    // The plan for the arguments at hand, and the one for any arguments, which a long-lived connection may turn to.
+    for mode in ["force_custom_plan", "force_generic_plan"] {
+        let db = explain_from_now_on(&rig, mode).await;
+        db.ping().await.unwrap();
+        notices.take();
+        let mut reader = db.reader();
+
+        assert_eq!(due_hosts(&mut reader, at(100), 100).await.unwrap().len(), 3);
+        let plans = notices.take();
+        assert_uses(&plans, "hosts_by_wake_at");
+        assert_no_scan_of(&plans, "hosts");
+
+        let mut tx = db.begin().await.unwrap();
+        assert!(
+            lock_host(&mut tx, hosts[50].id)
+                .await
+                .unwrap()
+                .unwrap()
+                .operation
+                .is_some()
+        );
+        let plans = notices.take();
+        assert_uses(&plans, "hosts_pkey");
+        assert_uses(&plans, "operations_one_live_per_host");
+        assert_no_scan_of(&plans, "hosts");
+        assert_no_scan_of(&plans, "operations");
+        drop(tx);
+
+        for id_or_name in [hosts[50].id.to_string(), hosts[50].name.clone()] {
+            load_state(&mut reader, &id_or_name).await.unwrap().unwrap();
+            host_row(&mut reader, &id_or_name).await.unwrap().unwrap();
+            let plans = notices.take();
+            assert_uses(&plans, "operations_one_live_per_host");
+            assert_no_scan_of(&plans, "hosts");
+            assert_no_scan_of(&plans, "operations");
+        }
+
+        assert_eq!(
+            events_after(&mut reader, 3_900, None, 50).await.unwrap().len(),
+            50
+        );
+        let plans = notices.take();
+        assert_uses(&plans, "events_sequence_key");
+        assert_no_scan_of(&plans, "events");
+
+        for (sort, index) in [
+            (SortKey::Name, "hosts_name_key"),
+            (SortKey::CreatedAt, "hosts_by_created_at"),
+            (SortKey::UpdatedAt, "hosts_by_updated_at"),
+        ] {
+            for marker in [None, Some(hosts[1000].id.0)] {
+                let page = Page {
+                    limit: 50,
+                    marker,
+                    sort,
+                    descending: marker.is_some(),
+                };
+                let rows = hosts_page(&mut reader, &HostFilter::default(), &page)
+                    .await
+                    .unwrap();
+                assert!(!rows.is_empty());
+                let plans = notices.take();
+                if mode == "force_custom_plan" {
+                    assert_uses(&plans, index);
+                    assert_no_scan_of(&plans, "hosts");
+                }
+                assert_no_scan_of(&plans, "operations");
+            }
+        }
+
+        let page = Page {
+            limit: 50,
+            marker: None,
+            sort: SortKey::CreatedAt,
+            descending: true,
+        };
+        operations_page(&mut reader, &ringfence_db::OperationFilter::default(), &page)
+            .await
+            .unwrap();
+        let plans = notices.take();
+        assert_uses(&plans, "operations_by_created_at");
+        db.close().await;
+    }
+    rig.end().await;
+}

@@ -1,0 +1,378 @@
+//! Listings of hosts and operations, page by page.
+
+use ringfence_core::{Backend, FailureState, FencingState, Host, OperationKind, OperationStatus};
+use ringfence_db::{
+    HostFilter, OperationFilter, Page, SortKey, count_hosts, delete_host, due_hosts, hosts_page, insert_host,
+    insert_operation, insert_segment, operations_page, stranded_hosts, update_host,
+};
+use uuid::Uuid;
+
+use crate::rig::Rig;
+use crate::site::{add_hosts, at, done, fence, fence_by_power, host, one_host, segment};
+
+crate::stories!(listing:
+    every_order_shows_every_host_once_page_by_page,
+    a_page_after_a_host_that_was_changed_goes_on_from_where_it_is_now,
+    a_page_after_a_host_that_is_gone_is_empty,
+    each_filter_chooses,
+    filters_and_pages_go_together,
+    operations_are_listed_by_time_and_filtered,
+    hosts_are_due_when_their_time_has_come,
+    an_operation_that_nothing_would_wake_is_found,
+);
+
+fn page(sort: SortKey, descending: bool, limit: u32) -> Page {
+    Page {
+        limit,
+        marker: None,
+        sort,
+        descending,
+    }
+}
+
+async fn walk(rig: &Rig, filter: &HostFilter, mut page: Page) -> Vec<Host> {
+    let mut all = Vec::new();
+    loop {
+        let rows = hosts_page(&mut rig.db.reader(), filter, &page).await.unwrap();
+        assert!(rows.len() <= page.limit as usize);
+        let Some(last) = rows.last() else { return all };
+        page.marker = Some(last.host.id.0);
+        all.extend(rows.into_iter().map(|row| row.host));
+        assert!(all.len() < 1000, "the listing does not end");
+    }
+}
+
+async fn every_order_shows_every_host_once_page_by_page(rig: &Rig) {
+    let rack = segment("rack-1");
+    insert_segment(&mut rig.db.reader(), &rack).await.unwrap();
+    let mut hosts = Vec::new();
+    for n in 0..11 {
+        // Three or four hosts share each moment, so that ties straddle pages.
+        let one = Host {
+            created_at: at(n % 3),
+            updated_at: at(10 - n % 4),
+            ..host(&format!("node-{:02}", (n * 7) % 11), &rack)
+        };
+        insert_host(&mut rig.db.reader(), &one).await.unwrap();
+        hosts.push(one);
+    }
+    for descending in [false, true] {
+        for limit in [1, 2, 4, 11, 50] {
+            for sort in [SortKey::Name, SortKey::CreatedAt, SortKey::UpdatedAt] {
+                let seen = walk(rig, &HostFilter::default(), page(sort, descending, limit)).await;
+                let mut expected = hosts.clone();
+                match sort {
+                    SortKey::Name => expected.sort_by_key(|h| h.name.clone()),
+                    SortKey::CreatedAt => expected.sort_by_key(|h| (h.created_at, h.id)),
+                    SortKey::UpdatedAt => expected.sort_by_key(|h| (h.updated_at, h.id)),
+                }
+                if descending {
+                    expected.reverse();
+                }
+                assert_eq!(
+                    seen, expected,
+                    "{sort:?}, descending {descending}, {limit} a page"
+                );
+            }
+        }
+    }
+}
+
+async fn a_page_after_a_host_that_was_changed_goes_on_from_where_it_is_now(rig: &Rig) {
+    let rack = segment("rack-1");
+    insert_segment(&mut rig.db.reader(), &rack).await.unwrap();
+    let hosts = add_hosts(&mut rig.db.reader(), &rack, &["a", "b", "c", "d"]).await;
+    let renamed = Host {
+        name: "cc".to_owned(),
+        ..hosts[1].clone()
+    };
+    update_host(&mut rig.db.reader(), &renamed, None, None)
+        .await
+        .unwrap();
+    let after = Page {
+        marker: Some(renamed.id.0),
+        ..page(SortKey::Name, false, 10)
+    };
+    let rows = hosts_page(&mut rig.db.reader(), &HostFilter::default(), &after)
+        .await
+        .unwrap();
+    assert_eq!(
+        rows.iter().map(|row| row.host.name.as_str()).collect::<Vec<_>>(),
+        ["d"]
+    );
+}
+
+/// Who pages has to see that the marker is gone; a listing that began again from the top would never end.
+async fn a_page_after_a_host_that_is_gone_is_empty(rig: &Rig) {
+    let rack = segment("rack-1");
+    insert_segment(&mut rig.db.reader(), &rack).await.unwrap();
+    let hosts = add_hosts(&mut rig.db.reader(), &rack, &["a", "b", "c"]).await;
+    delete_host(&mut rig.db.reader(), hosts[0].id).await.unwrap();
+    for marker in [hosts[0].id.0, Uuid::new_v4()] {
+        for descending in [false, true] {
+            let after = Page {
+                marker: Some(marker),
+                ..page(SortKey::Name, descending, 10)
+            };
+            let rows = hosts_page(&mut rig.db.reader(), &HostFilter::default(), &after)
+                .await
+                .unwrap();
+            assert!(rows.is_empty());
+        }
+    }
+}
+
+async fn each_filter_chooses(rig: &Rig) {
+    let (one, other) = (segment("rack-1"), segment("rack-2"));
+    for rack in [&one, &other] {
+        insert_segment(&mut rig.db.reader(), rack).await.unwrap();
+    }
+    let variants = [
+        host("plain", &one),
+        Host {
+            failure_state: FailureState::Unreachable,
+            ..host("dead", &one)
+        },
+        Host {
+            failure_state: FailureState::Up,
+            backend: Backend::Nova,
+            ..host("hypervisor", &other)
+        },
+        Host {
+            backend: Backend::Kubernetes,
+            ..host("node", &other)
+        },
+        host("fenced", &one),
+    ];
+    for variant in &variants {
+        insert_host(&mut rig.db.reader(), variant).await.unwrap();
+    }
+    fence_by_power(&rig.db, &variants[4], 1).await;
+
+    let none = HostFilter::default();
+    let by_segment = |text: String| HostFilter {
+        segment: Some(text),
+        ..none.clone()
+    };
+    let cases: Vec<(HostFilter, &[&str])> = vec![
+        (none.clone(), &["dead", "fenced", "hypervisor", "node", "plain"]),
+        (
+            HostFilter {
+                fencing_state: Some(FencingState::Fenced),
+                ..none.clone()
+            },
+            &["fenced"],
+        ),
+        (
+            HostFilter {
+                fencing_state: Some(FencingState::Unfenced),
+                ..none.clone()
+            },
+            &["dead", "hypervisor", "node", "plain"],
+        ),
+        (
+            HostFilter {
+                failure_state: Some(FailureState::Unreachable),
+                ..none.clone()
+            },
+            &["dead"],
+        ),
+        (
+            HostFilter {
+                failure_state: Some(FailureState::Up),
+                ..none.clone()
+            },
+            &["hypervisor"],
+        ),
+        (
+            HostFilter {
+                backend: Some(Backend::Kubernetes),
+                ..none.clone()
+            },
+            &["node"],
+        ),
+        (by_segment("rack-2".to_owned()), &["hypervisor", "node"]),
+        (by_segment(other.id.to_string()), &["hypervisor", "node"]),
+        (
+            by_segment(other.id.to_string().to_uppercase()),
+            &["hypervisor", "node"],
+        ),
+        (by_segment("rack".to_owned()), &[]),
+        (
+            HostFilter {
+                name: Some("dead".to_owned()),
+                ..none.clone()
+            },
+            &["dead"],
+        ),
+        (
+            HostFilter {
+                name: Some("dea".to_owned()),
+                ..none.clone()
+            },
+            &[],
+        ),
+        (
+            HostFilter {
+                backend: Some(Backend::Nova),
+                failure_state: Some(FailureState::Unknown),
+                ..none.clone()
+            },
+            &[],
+        ),
+    ];
+    for (filter, expected) in cases {
+        let rows = hosts_page(&mut rig.db.reader(), &filter, &page(SortKey::Name, false, 50))
+            .await
+            .unwrap();
+        let names: Vec<_> = rows.iter().map(|row| row.host.name.as_str()).collect();
+        assert_eq!(names, expected, "{filter:?}");
+        let count = count_hosts(&mut rig.db.reader(), &filter).await.unwrap();
+        assert_eq!(count, expected.len() as u64, "{filter:?}");
+    }
+}
+
+async fn filters_and_pages_go_together(rig: &Rig) {
+    let rack = segment("rack-1");
+    insert_segment(&mut rig.db.reader(), &rack).await.unwrap();
+    for n in 0..9 {
+        let backend = if n % 2 == 0 { Backend::Nova } else { Backend::None };
+        insert_host(
+            &mut rig.db.reader(),
+            &Host {
+                backend,
+                ..host(&format!("node-{n}"), &rack)
+            },
+        )
+        .await
+        .unwrap();
+    }
+    let filter = HostFilter {
+        backend: Some(Backend::Nova),
+        ..HostFilter::default()
+    };
+    let seen = walk(rig, &filter, page(SortKey::CreatedAt, true, 2)).await;
+    assert_eq!(seen.len(), 5);
+    assert!(seen.iter().all(|host| host.backend == Backend::Nova));
+    assert!(seen.is_sorted_by_key(|host| std::cmp::Reverse((host.created_at, host.id))));
+}
+
+async fn operations_are_listed_by_time_and_filtered(rig: &Rig) {
+    let (rack, one) = one_host(&rig.db).await;
+    let other = host("node-2", &rack);
+    insert_host(&mut rig.db.reader(), &other).await.unwrap();
+    let mut operations = Vec::new();
+    for generation in 1..=5 {
+        let mut operation = done(&fence(&one, generation));
+        operation.created_at = at(i64::from(generation / 2));
+        operation.kind = if generation % 2 == 0 {
+            OperationKind::Rejoin
+        } else {
+            OperationKind::Fence
+        };
+        operations.push(operation);
+    }
+    operations.push(fence(&other, 1));
+    for operation in &operations {
+        insert_operation(&mut rig.db.reader(), operation).await.unwrap();
+    }
+    let none = OperationFilter::default();
+    for descending in [false, true] {
+        let mut page = page(SortKey::Name, descending, 2);
+        let mut seen = Vec::new();
+        loop {
+            let rows = operations_page(&mut rig.db.reader(), &none, &page).await.unwrap();
+            let Some(last) = rows.last() else { break };
+            page.marker = Some(last.id.0);
+            seen.extend(rows);
+        }
+        let mut expected = operations.clone();
+        expected.sort_by_key(|operation| (operation.created_at, operation.id));
+        if descending {
+            expected.reverse();
+        }
+        assert_eq!(seen, expected);
+    }
+    let all = page(SortKey::UpdatedAt, false, 100);
+    for (filter, expected) in [
+        (
+            OperationFilter {
+                host_id: Some(one.id),
+                ..none.clone()
+            },
+            5,
+        ),
+        (
+            OperationFilter {
+                kind: Some(OperationKind::Rejoin),
+                ..none.clone()
+            },
+            2,
+        ),
+        (
+            OperationFilter {
+                status: Some(OperationStatus::Running),
+                ..none.clone()
+            },
+            1,
+        ),
+        (
+            OperationFilter {
+                status: Some(OperationStatus::Running),
+                host_id: Some(one.id),
+                ..none.clone()
+            },
+            0,
+        ),
+    ] {
+        let rows = operations_page(&mut rig.db.reader(), &filter, &all)
+            .await
+            .unwrap();
+        assert_eq!(rows.len(), expected, "{filter:?}");
+    }
+}
+
+async fn hosts_are_due_when_their_time_has_come(rig: &Rig) {
+    let rack = segment("rack-1");
+    insert_segment(&mut rig.db.reader(), &rack).await.unwrap();
+    let hosts = add_hosts(&mut rig.db.reader(), &rack, &["never", "late", "now", "soon"]).await;
+    for (host, wake_at) in hosts.iter().zip([None, Some(at(5)), Some(at(10)), Some(at(11))]) {
+        update_host(&mut rig.db.reader(), host, None, wake_at)
+            .await
+            .unwrap();
+    }
+    let mut reader = rig.db.reader();
+    assert_eq!(due_hosts(&mut reader, at(4), 10).await.unwrap(), []);
+    assert_eq!(
+        due_hosts(&mut reader, at(10), 10).await.unwrap(),
+        [hosts[1].id, hosts[2].id]
+    );
+    assert_eq!(
+        due_hosts(&mut reader, at(10), 1).await.unwrap(),
+        [hosts[1].id],
+        "the most overdue first"
+    );
+    update_host(&mut reader, &hosts[1], None, None).await.unwrap();
+    assert_eq!(due_hosts(&mut reader, at(10), 10).await.unwrap(), [hosts[2].id]);
+}
+
+async fn an_operation_that_nothing_would_wake_is_found(rig: &Rig) {
+    let rack = segment("rack-1");
+    insert_segment(&mut rig.db.reader(), &rack).await.unwrap();
+    let hosts = add_hosts(
+        &mut rig.db.reader(),
+        &rack,
+        &["idle", "waiting", "stranded", "woken"],
+    )
+    .await;
+    let mut reader = rig.db.reader();
+    let mut waiting = fence(&hosts[1], 1);
+    waiting.status = OperationStatus::NeedsOperator;
+    for operation in [waiting, fence(&hosts[2], 1), fence(&hosts[3], 1)] {
+        insert_operation(&mut reader, &operation).await.unwrap();
+    }
+    update_host(&mut reader, &hosts[3], None, Some(at(5)))
+        .await
+        .unwrap();
+    assert_eq!(stranded_hosts(&mut reader, 10).await.unwrap(), [hosts[2].id]);
+}

@@ -1,0 +1,51 @@
+//! What both databases promise, told once and run against each.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod audit;
+mod configuration;
+mod devices;
+mod events;
+mod faults;
+mod indexes;
+mod listing;
+mod locking;
+mod migrating;
+mod outbox;
+mod promises;
+mod rig;
+mod site;
+mod values;
+
+/// Runs the stories of a module against both databases.
+macro_rules! stories {
+    ($module:ident: $($story:ident),+ $(,)?) => {
+        mod sqlite {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $story() {
+                    let rig = crate::rig::Rig::sqlite().await;
+                    crate::$module::$story(&rig).await;
+                    rig.end().await;
+                }
+            )+
+        }
+
+        mod postgresql {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $story() {
+                    let rig = crate::rig::Rig::postgresql().await;
+                    crate::$module::$story(&rig).await;
+                    rig.end().await;
+                }
+            )+
+        }
+    };
+}
+pub(crate) use stories;

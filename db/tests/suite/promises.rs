@@ -1,0 +1,321 @@
+//! What the database holds by itself, whatever a program asks for.
+
+use ringfence_core::{FencingState, Host, OperationStatus, ProofKind};
+use ringfence_db::{
+    append_events, delete_host, delete_segment, events_after, host_row, insert_host, insert_operation,
+    insert_proof, insert_segment, load_state, number_events, operation, update_host, update_operation,
+};
+
+use crate::rig::Rig;
+use crate::site::{
+    assert_duplicate, assert_refused, done, event, fence, fence_by_power, fenced, host, one_host, proof,
+    segment,
+};
+
+crate::stories!(promises:
+    a_host_has_one_live_operation,
+    an_operation_that_waits_for_a_person_holds_its_host,
+    a_generation_is_taken_once,
+    an_operation_has_ended_exactly_when_it_has_an_end,
+    no_host_is_fenced_without_a_proof,
+    the_proof_of_another_generation_fences_nothing,
+    the_proof_of_another_host_fences_nothing,
+    no_host_is_fenced_for_a_generation_to_come,
+    a_proof_belongs_to_an_operation_of_that_host_and_generation,
+    the_proof_of_a_fenced_host_stays,
+    a_fenced_host_stays_until_it_is_taken_back,
+    a_host_takes_its_operations_with_it_and_leaves_its_events,
+    events_of_a_host_have_no_gap,
+    events_of_a_host_have_no_double,
+    a_segment_with_hosts_stays,
+);
+
+async fn a_host_has_one_live_operation(rig: &Rig) {
+    let (_, host) = one_host(&rig.db).await;
+    let first = fence(&host, 1);
+    insert_operation(&mut rig.db.reader(), &first).await.unwrap();
+    let second = fence(&host, 2);
+    assert_duplicate(insert_operation(&mut rig.db.reader(), &second).await);
+
+    update_operation(&mut rig.db.reader(), &done(&first))
+        .await
+        .unwrap();
+    insert_operation(&mut rig.db.reader(), &second).await.unwrap();
+    assert_duplicate(update_operation(&mut rig.db.reader(), &first).await);
+}
+
+async fn an_operation_that_waits_for_a_person_holds_its_host(rig: &Rig) {
+    let (_, host) = one_host(&rig.db).await;
+    let mut waiting = fence(&host, 1);
+    waiting.status = OperationStatus::NeedsOperator;
+    insert_operation(&mut rig.db.reader(), &waiting).await.unwrap();
+    assert_duplicate(insert_operation(&mut rig.db.reader(), &fence(&host, 2)).await);
+}
+
+async fn a_generation_is_taken_once(rig: &Rig) {
+    let (_, host) = one_host(&rig.db).await;
+    insert_operation(&mut rig.db.reader(), &done(&fence(&host, 1)))
+        .await
+        .unwrap();
+    assert_duplicate(insert_operation(&mut rig.db.reader(), &done(&fence(&host, 1))).await);
+}
+
+async fn an_operation_has_ended_exactly_when_it_has_an_end(rig: &Rig) {
+    let (_, host) = one_host(&rig.db).await;
+    let mut endless = done(&fence(&host, 1));
+    endless.finished_at = None;
+    assert_refused(insert_operation(&mut rig.db.reader(), &endless).await);
+    let mut undead = done(&fence(&host, 1));
+    undead.status = OperationStatus::Running;
+    assert_refused(insert_operation(&mut rig.db.reader(), &undead).await);
+}
+
+async fn no_host_is_fenced_without_a_proof(rig: &Rig) {
+    let (_, host) = one_host(&rig.db).await;
+    insert_operation(&mut rig.db.reader(), &fence(&host, 1))
+        .await
+        .unwrap();
+    let fenced = fenced(&host, 1);
+    assert_refused(update_host(&mut rig.db.reader(), &fenced, None, None).await);
+    assert_refused(update_host(&mut rig.db.reader(), &fenced, Some(ProofKind::PowerOff), None).await);
+    let listed = host_row(&mut rig.db.reader(), &host.name).await.unwrap().unwrap();
+    assert_eq!(listed.host.fencing_state, FencingState::Unfenced);
+    let id = host.id;
+    rig.past(&format!(
+        "UPDATE hosts SET fencing_state = 'FENCED' WHERE id = '{id}'"
+    ))
+    .await
+    .unwrap_err();
+}
+
+async fn the_proof_of_another_generation_fences_nothing(rig: &Rig) {
+    let (_, host) = one_host(&rig.db).await;
+    let old = done(&fence(&host, 1));
+    insert_operation(&mut rig.db.reader(), &old).await.unwrap();
+    insert_proof(&mut rig.db.reader(), host.id, &proof(&old, ProofKind::PowerOff))
+        .await
+        .unwrap();
+    insert_operation(&mut rig.db.reader(), &fence(&host, 2))
+        .await
+        .unwrap();
+    assert_refused(
+        update_host(
+            &mut rig.db.reader(),
+            &fenced(&host, 2),
+            Some(ProofKind::PowerOff),
+            None,
+        )
+        .await,
+    );
+    assert_refused(
+        update_host(
+            &mut rig.db.reader(),
+            &fenced(&host, 1),
+            Some(ProofKind::Operator),
+            None,
+        )
+        .await,
+    );
+}
+
+async fn the_proof_of_another_host_fences_nothing(rig: &Rig) {
+    let (segment, one) = one_host(&rig.db).await;
+    let other = host("node-2", &segment);
+    insert_host(&mut rig.db.reader(), &other).await.unwrap();
+    fence_by_power(&rig.db, &one, 1).await;
+    insert_operation(&mut rig.db.reader(), &fence(&other, 1))
+        .await
+        .unwrap();
+    assert_refused(
+        update_host(
+            &mut rig.db.reader(),
+            &fenced(&other, 1),
+            Some(ProofKind::PowerOff),
+            None,
+        )
+        .await,
+    );
+}
+
+async fn no_host_is_fenced_for_a_generation_to_come(rig: &Rig) {
+    let (_, host) = one_host(&rig.db).await;
+    let operation = fence(&host, 2);
+    insert_operation(&mut rig.db.reader(), &operation).await.unwrap();
+    insert_proof(
+        &mut rig.db.reader(),
+        host.id,
+        &proof(&operation, ProofKind::PowerOff),
+    )
+    .await
+    .unwrap();
+    let early = Host {
+        generation: ringfence_core::Generation(1),
+        ..fenced(&host, 2)
+    };
+    assert_refused(update_host(&mut rig.db.reader(), &early, Some(ProofKind::PowerOff), None).await);
+}
+
+async fn a_proof_belongs_to_an_operation_of_that_host_and_generation(rig: &Rig) {
+    let (segment, one) = one_host(&rig.db).await;
+    let other = host("node-2", &segment);
+    insert_host(&mut rig.db.reader(), &other).await.unwrap();
+    let [first, second] = [done(&fence(&one, 1)), fence(&one, 2)];
+    let elsewhere = fence(&other, 1);
+    for operation in [&first, &second, &elsewhere] {
+        insert_operation(&mut rig.db.reader(), operation).await.unwrap();
+    }
+    let mut stray = proof(&elsewhere, ProofKind::PowerOff);
+    assert_refused(insert_proof(&mut rig.db.reader(), one.id, &stray).await);
+    stray = proof(&first, ProofKind::PowerOff);
+    stray.generation = second.generation;
+    assert_refused(insert_proof(&mut rig.db.reader(), one.id, &stray).await);
+    stray.generation = ringfence_core::Generation(3);
+    assert_refused(insert_proof(&mut rig.db.reader(), one.id, &stray).await);
+    let good = proof(&first, ProofKind::PowerOff);
+    insert_proof(&mut rig.db.reader(), one.id, &good).await.unwrap();
+    assert_duplicate(insert_proof(&mut rig.db.reader(), one.id, &good).await);
+}
+
+async fn the_proof_of_a_fenced_host_stays(rig: &Rig) {
+    let (_, host) = one_host(&rig.db).await;
+    let (host, operation) = fence_by_power(&rig.db, &host, 1).await;
+    let (id, operation_id) = (host.id, operation.id);
+    rig.past(&format!("DELETE FROM proofs WHERE host_id = '{id}'"))
+        .await
+        .unwrap_err();
+    rig.past(&format!(
+        "UPDATE proofs SET kind = 'operator' WHERE host_id = '{id}'"
+    ))
+    .await
+    .unwrap_err();
+    rig.past(&format!("DELETE FROM operations WHERE id = '{operation_id}'"))
+        .await
+        .unwrap_err();
+    let listed = host_row(&mut rig.db.reader(), &host.name).await.unwrap().unwrap();
+    assert_eq!(listed.proofs.len(), 1);
+
+    let back = Host {
+        fencing_state: FencingState::Unfenced,
+        fenced_generation: None,
+        fenced_at: None,
+        ..host
+    };
+    update_host(&mut rig.db.reader(), &back, None, None)
+        .await
+        .unwrap();
+    rig.past(&format!("DELETE FROM proofs WHERE host_id = '{id}'"))
+        .await
+        .unwrap();
+}
+
+async fn a_fenced_host_stays_until_it_is_taken_back(rig: &Rig) {
+    let (_, host) = one_host(&rig.db).await;
+    let (host, _) = fence_by_power(&rig.db, &host, 1).await;
+    assert_refused(delete_host(&mut rig.db.reader(), host.id).await);
+    assert!(
+        host_row(&mut rig.db.reader(), &host.name)
+            .await
+            .unwrap()
+            .is_some()
+    );
+
+    let back = Host {
+        fencing_state: FencingState::Unfenced,
+        fenced_generation: None,
+        fenced_at: None,
+        ..host
+    };
+    update_host(&mut rig.db.reader(), &back, None, None)
+        .await
+        .unwrap();
+    assert!(delete_host(&mut rig.db.reader(), back.id).await.unwrap());
+    assert!(!delete_host(&mut rig.db.reader(), back.id).await.unwrap());
+}
+
+async fn a_host_takes_its_operations_with_it_and_leaves_its_events(rig: &Rig) {
+    let (_, host) = one_host(&rig.db).await;
+    let ended = done(&fence(&host, 1));
+    insert_operation(&mut rig.db.reader(), &ended).await.unwrap();
+    insert_proof(&mut rig.db.reader(), host.id, &proof(&ended, ProofKind::PowerOff))
+        .await
+        .unwrap();
+    append_events(&mut rig.db.reader(), &[event(&host, 1)])
+        .await
+        .unwrap();
+    number_events(&rig.db).await.unwrap();
+    assert!(delete_host(&mut rig.db.reader(), host.id).await.unwrap());
+    assert!(
+        load_state(&mut rig.db.reader(), &host.name)
+            .await
+            .unwrap()
+            .is_none()
+    );
+    assert!(
+        operation(&mut rig.db.reader(), ended.id.0)
+            .await
+            .unwrap()
+            .is_none()
+    );
+    assert_eq!(
+        events_after(&mut rig.db.reader(), 0, Some(host.id), 10)
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
+}
+
+async fn events_of_a_host_have_no_gap(rig: &Rig) {
+    let (segment, one) = one_host(&rig.db).await;
+    let other = host("node-2", &segment);
+    assert_refused(append_events(&mut rig.db.reader(), &[event(&one, 2)]).await);
+    assert_refused(append_events(&mut rig.db.reader(), &[event(&one, 0)]).await);
+    append_events(
+        &mut rig.db.reader(),
+        &[event(&one, 1), event(&other, 1), event(&one, 2)],
+    )
+    .await
+    .unwrap();
+    assert_refused(append_events(&mut rig.db.reader(), &[event(&one, 4)]).await);
+    assert_refused(append_events(&mut rig.db.reader(), &[event(&other, 3)]).await);
+    append_events(&mut rig.db.reader(), &[event(&one, 3)])
+        .await
+        .unwrap();
+}
+
+async fn events_of_a_host_have_no_double(rig: &Rig) {
+    let (_, host) = one_host(&rig.db).await;
+    let first = event(&host, 1);
+    append_events(&mut rig.db.reader(), std::slice::from_ref(&first))
+        .await
+        .unwrap();
+    assert_duplicate(append_events(&mut rig.db.reader(), &[event(&host, 1)]).await);
+    let again = ringfence_db::NewEvent {
+        host_sequence: 2,
+        ..first
+    };
+    assert_duplicate(append_events(&mut rig.db.reader(), &[again]).await);
+}
+
+async fn a_segment_with_hosts_stays(rig: &Rig) {
+    let (used, host) = one_host(&rig.db).await;
+    let empty = segment("rack-2");
+    insert_segment(&mut rig.db.reader(), &empty).await.unwrap();
+    assert_refused(delete_segment(&mut rig.db.reader(), used.id).await);
+    assert!(
+        ringfence_db::segment_has_hosts(&mut rig.db.reader(), used.id)
+            .await
+            .unwrap()
+    );
+    assert!(
+        !ringfence_db::segment_has_hosts(&mut rig.db.reader(), empty.id)
+            .await
+            .unwrap()
+    );
+    assert!(delete_segment(&mut rig.db.reader(), empty.id).await.unwrap());
+    let stray = Host {
+        segment_id: empty.id,
+        ..host
+    };
+    assert_refused(update_host(&mut rig.db.reader(), &stray, None, None).await);
+}

@@ -1,0 +1,259 @@
+//! What is written is what is read.
+
+use std::collections::BTreeMap;
+
+use chrono::TimeDelta;
+use ringfence_core::{
+    AttemptId, Backend, Boot, Driver, FailureState, FrozenMethod, Generation, Host, InFlight, MethodId,
+    MethodTimes, Operation, ProofKind, Resource, Standing, TaskKind,
+};
+use ringfence_db::{
+    NewEvent, append_events, events_after, host_row, insert_host, insert_operation, insert_proof,
+    insert_segment, lock_host, number_events, operation, update_host, update_operation,
+};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::rig::Rig;
+use crate::site::{at, event, fence, fence_by_power, host, one_host, proof, segment};
+
+/// Letters of several scripts, an emoji of several code points, quotes, and what SQL and JSON take for more than text.
+const STRANGE: &str = "Zelle 7 „Süd“ – 機架 七 – стойка – 👩‍🚒 – \\u0041 \\ ' \" $1 ?; -- \u{1}\n\t%s {}";
+
+crate::stories!(values:
+    a_host_is_read_as_it_was_written,
+    a_host_can_lose_everything_again,
+    times_keep_their_microseconds,
+    an_operation_is_read_as_it_was_written,
+    proofs_are_shown_in_the_order_of_their_observation,
+    events_carry_any_json,
+    a_devices_nul_character_does_not_stop_a_decision,
+);
+
+fn everything(host: &Host) -> Host {
+    let method = FrozenMethod {
+        id: MethodId(Uuid::new_v4()),
+        name: "bmc".to_owned(),
+        resource: Resource::Power,
+        driver: Driver::Ipmi,
+        parameters: BTreeMap::from([("address".to_owned(), STRANGE.to_owned())]),
+        secrets: BTreeMap::new(),
+        zone: "cell-7".to_owned(),
+        device: Some("ipmi:192.0.2.7".to_owned()),
+        times: MethodTimes::default(),
+    };
+    let attempt = AttemptId {
+        operation_id: ringfence_core::OperationId(Uuid::new_v4()),
+        number: 3,
+    };
+    Host {
+        backend: Backend::Nova,
+        host_type: Some("gpu".to_owned()),
+        zone: "cell-7".to_owned(),
+        parameters: BTreeMap::from([(
+            "bmc".to_owned(),
+            BTreeMap::from([("ip".to_owned(), STRANGE.to_owned())]),
+        )]),
+        failure_state: FailureState::Unreachable,
+        failure_source: Some(STRANGE.to_owned()),
+        failure_observed_at: Some(at(2)),
+        failure_since: Some(at(3)),
+        boot: Some(Boot {
+            id: Some("b-1".to_owned()),
+            booted_at: None,
+            observed_at: at(1),
+        }),
+        generation: Generation(u32::MAX),
+        boot_at_fence: Some("b-0".to_owned()),
+        needs_boot: true,
+        standing: vec![Standing {
+            kind: TaskKind::StorageFence,
+            method,
+            attempt: None,
+        }],
+        in_flight: vec![InFlight {
+            attempt,
+            generation: Generation(2),
+            kind: TaskKind::PowerOff,
+            claim_id: Some(Uuid::new_v4()),
+            until: at(30),
+        }],
+        event_sequence: 41,
+        revision: u64::try_from(i64::MAX).unwrap(),
+        updated_at: at(4),
+        ..host.clone()
+    }
+}
+
+async fn a_host_is_read_as_it_was_written(rig: &Rig) {
+    let (_, host) = one_host(&rig.db).await;
+    assert_eq!(
+        host_row(&mut rig.db.reader(), &host.name)
+            .await
+            .unwrap()
+            .unwrap()
+            .host,
+        host
+    );
+    let changed = everything(&host);
+    update_host(&mut rig.db.reader(), &changed, None, Some(at(30)))
+        .await
+        .unwrap();
+    for id_or_name in [
+        changed.name.clone(),
+        changed.id.to_string(),
+        changed.id.to_string().to_uppercase(),
+    ] {
+        assert_eq!(
+            host_row(&mut rig.db.reader(), &id_or_name)
+                .await
+                .unwrap()
+                .unwrap()
+                .host,
+            changed
+        );
+    }
+    let mut tx = rig.db.begin().await.unwrap();
+    assert_eq!(
+        lock_host(&mut tx, changed.id).await.unwrap().unwrap().host,
+        changed
+    );
+}
+
+async fn a_host_can_lose_everything_again(rig: &Rig) {
+    let (_, host) = one_host(&rig.db).await;
+    update_host(&mut rig.db.reader(), &everything(&host), None, Some(at(30)))
+        .await
+        .unwrap();
+    update_host(&mut rig.db.reader(), &host, None, None)
+        .await
+        .unwrap();
+    assert_eq!(
+        host_row(&mut rig.db.reader(), &host.name)
+            .await
+            .unwrap()
+            .unwrap()
+            .host,
+        host
+    );
+}
+
+async fn times_keep_their_microseconds(rig: &Rig) {
+    let rack = segment("rack-1");
+    insert_segment(&mut rig.db.reader(), &rack).await.unwrap();
+    let exact = at(0) + TimeDelta::microseconds(123_457);
+    let last = at(0) + TimeDelta::nanoseconds(999_999_999);
+    let written = Host {
+        created_at: exact,
+        updated_at: last,
+        failure_observed_at: Some(exact),
+        boot: Some(Boot {
+            id: None,
+            booted_at: Some(exact),
+            observed_at: last,
+        }),
+        ..host("node-1", &rack)
+    };
+    insert_host(&mut rig.db.reader(), &written).await.unwrap();
+    update_host(&mut rig.db.reader(), &written, None, None)
+        .await
+        .unwrap();
+    let read = host_row(&mut rig.db.reader(), "node-1")
+        .await
+        .unwrap()
+        .unwrap()
+        .host;
+    assert_eq!(read.created_at, exact);
+    assert_eq!(read.failure_observed_at, Some(exact));
+    // What is finer is cut off, never rounded up: a moment that was read back is not later than it was.
+    assert_eq!(read.updated_at, at(0) + TimeDelta::microseconds(999_999));
+    assert_eq!(read.boot, written.boot);
+}
+
+async fn an_operation_is_read_as_it_was_written(rig: &Rig) {
+    let (_, host) = one_host(&rig.db).await;
+    let mut written: Operation = fence(&host, 1);
+    written.reason = STRANGE.to_owned();
+    written.plan = None;
+    written.restart_at = Some(at(3) + TimeDelta::nanoseconds(1));
+    insert_operation(&mut rig.db.reader(), &written).await.unwrap();
+    assert_eq!(
+        operation(&mut rig.db.reader(), written.id.0).await.unwrap(),
+        Some(written.clone())
+    );
+    written.proofs.push(proof(&written, ProofKind::PowerOff));
+    written.detail = "{\"not\": \"json\"}".to_owned();
+    update_operation(&mut rig.db.reader(), &written).await.unwrap();
+    assert_eq!(
+        operation(&mut rig.db.reader(), written.id.0).await.unwrap(),
+        Some(written)
+    );
+    assert_eq!(
+        operation(&mut rig.db.reader(), Uuid::new_v4()).await.unwrap(),
+        None
+    );
+}
+
+async fn proofs_are_shown_in_the_order_of_their_observation(rig: &Rig) {
+    let (_, host) = one_host(&rig.db).await;
+    let (host, operation) = fence_by_power(&rig.db, &host, 1).await;
+    let mut earlier = proof(&operation, ProofKind::StorageFence);
+    earlier.observed_at = at(4);
+    earlier.source = STRANGE.to_owned();
+    insert_proof(&mut rig.db.reader(), host.id, &earlier)
+        .await
+        .unwrap();
+    let listed = host_row(&mut rig.db.reader(), &host.name).await.unwrap().unwrap();
+    assert_eq!(listed.proofs, [earlier, proof(&operation, ProofKind::PowerOff)]);
+}
+
+async fn events_carry_any_json(rig: &Rig) {
+    let (_, host) = one_host(&rig.db).await;
+    let data = json!({
+        "text": STRANGE, "b": [1, 2.5, -3, true, null, {}], "a": { STRANGE: "" },
+        "large": u64::MAX, "small": i64::MIN, "float": 1e-7,
+    });
+    let written = NewEvent {
+        data,
+        host: STRANGE.to_owned(),
+        ..event(&host, 1)
+    };
+    append_events(&mut rig.db.reader(), std::slice::from_ref(&written))
+        .await
+        .unwrap();
+    number_events(&rig.db).await.unwrap();
+    let read = events_after(&mut rig.db.reader(), 0, None, 10).await.unwrap();
+    assert_eq!(read[0].event, written);
+}
+
+/// PostgreSQL keeps no NUL, neither in text nor in JSON; a device may well say one.
+async fn a_devices_nul_character_does_not_stop_a_decision(rig: &Rig) {
+    let (_, host) = one_host(&rig.db).await;
+    let said = "off\0\0 (chassis)";
+    let kept = "off\u{fffd}\u{fffd} (chassis)";
+    let mut written = fence(&host, 1);
+    written.detail = said.to_owned();
+    let mut won = proof(&written, ProofKind::PowerOff);
+    won.detail = said.to_owned();
+    written.proofs.push(won.clone());
+    let mut told = event(&host, 1);
+    told.data = json!({ "detail": [said], "a\0b": 1 });
+
+    let mut tx = rig.db.begin().await.unwrap();
+    insert_operation(&mut tx, &written).await.unwrap();
+    insert_proof(&mut tx, host.id, &won).await.unwrap();
+    append_events(&mut tx, &[told]).await.unwrap();
+    tx.commit().await.unwrap();
+
+    number_events(&rig.db).await.unwrap();
+    let read = operation(&mut rig.db.reader(), written.id.0)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        (read.detail.as_str(), read.proofs[0].detail.as_str()),
+        (kept, kept)
+    );
+    let read = events_after(&mut rig.db.reader(), 0, None, 10).await.unwrap();
+    assert_eq!(read[0].event.data, json!({ "detail": [kept], "a\u{fffd}b": 1 }));
+}
