@@ -107,7 +107,7 @@ pub struct Standing {
     pub kind: TaskKind,
     /// The way it was done, as it was then: an edited or deleted method does not lose what has to be undone.
     pub method: FrozenMethod,
-    /// The attempt that may have taken it first. Should that be refused, nothing was taken.
+    /// The one attempt that may have taken it, as long as there is only one. Should that be refused, nothing was taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<AttemptId>,
 }

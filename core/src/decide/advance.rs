@@ -229,18 +229,17 @@ fn may_begin(step: &mut Step, operation: &mut Operation, index: usize) -> Wait {
     }
     match stage.awaits {
         None => Wait::Ready,
-        Some(Awaits::SelfFencing) => await_self_fencing(step, operation, entered_at),
+        Some(Awaits::SelfFencing) => await_self_fencing(step, operation),
         Some(Awaits::HostBack) => await_host(step, operation, after_s(entered_at, operation.rejoin_wait_s)),
     }
 }
 
-fn await_self_fencing(step: &mut Step, operation: &Operation, entered_at: Timestamp) -> Wait {
+fn await_self_fencing(step: &mut Step, operation: &Operation) -> Wait {
     let host = &step.state.host;
     let (Some(timeout_s), Some(fenced_at)) = (operation.self_fencing_timeout_s, host.fenced_at) else {
         return Wait::Ready;
     };
-    // The stage is entered after the fence, unless the clock was moved back in between.
-    let due = after_s(fenced_at.min(entered_at), timeout_s);
+    let due = after_s(fenced_at, timeout_s);
     if due <= step.now || host.has_newer_boot() || operation.boot_confirmed {
         return Wait::Ready;
     }
@@ -250,7 +249,7 @@ fn await_self_fencing(step: &mut Step, operation: &Operation, entered_at: Timest
 
 fn await_host(step: &mut Step, operation: &mut Operation, until: Timestamp) -> Wait {
     let host = &step.state.host;
-    let is_up = host.is_seen_back(step.now);
+    let is_up = host.is_seen_back();
     let is_booted = !host.needs_boot || operation.boot_confirmed || host.has_newer_boot();
     let missing = match (is_up, is_booted) {
         (true, true) => return Wait::Ready,

@@ -1,7 +1,7 @@
 //! A worker asks before it acts (S5), and shows that it is alive while it does.
 
 use crate::{
-    Answer, Attempt, AttemptStatus, Claim, FrozenMethod, InFlight, Operation, OperationStatus, Refusal,
+    Answer, Attempt, AttemptStatus, Claim, FrozenMethod, Host, InFlight, Operation, OperationStatus, Refusal,
     Standing, Task, TaskStatus, Timestamp,
 };
 
@@ -155,22 +155,30 @@ fn grant(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
         claim_id: Some(claim.claim_id),
         until: after_ms(now, budget_ms + DEADLINE_GRACE_MS),
     });
-    // Compared as a whole: a method that was edited since may have meant another device then.
-    let known = host
-        .standing
-        .iter()
-        .any(|s| s.kind == claim.kind && s.method == method);
-    if claim.kind.is_fencing() && !known {
-        host.standing.push(Standing {
-            kind: claim.kind,
-            method,
-            attempt: Some(claim.attempt),
-        });
+    if claim.kind.is_fencing() {
+        note_standing(host, claim, method);
     }
     Ok(Answer::Granted {
         budget_ms,
         lease_ms: LEASE_MS,
     })
+}
+
+/// Compared as a whole: a method that was edited since may have meant another device then.
+fn note_standing(host: &mut Host, claim: &Claim, method: FrozenMethod) {
+    let known = host
+        .standing
+        .iter_mut()
+        .find(|s| s.kind == claim.kind && s.method == method);
+    match known {
+        // Two may have taken it now, so that no refusal of one of them shows that it was not taken.
+        Some(standing) => standing.attempt = None,
+        None => host.standing.push(Standing {
+            kind: claim.kind,
+            method,
+            attempt: Some(claim.attempt),
+        }),
+    }
 }
 
 /// Marks the attempt as claimed; gives its budget and its method.

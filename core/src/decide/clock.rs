@@ -13,6 +13,7 @@ pub(super) fn pull_back(step: &mut Step) {
     let last_deadline = after_ms(now, MAX_BUDGET_MS + DEADLINE_GRACE_MS);
     let host = &mut step.state.host;
     host.failure_since = host.failure_since.map(|at| at.min(now));
+    host.fenced_at = host.fenced_at.map(|at| at.min(now));
     host.failure_observed_at = host.failure_observed_at.map(|at| at.min(now));
     if let Some(boot) = &mut host.boot {
         boot.observed_at = boot.observed_at.min(now);

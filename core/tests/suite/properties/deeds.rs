@@ -47,8 +47,12 @@ pub enum Deed {
     Finish(Index),
     /// Some result arrives, for the first time or again.
     Arrive(Index),
+    /// The newest message reaches a worker, which claims it and does no more.
+    Take,
     /// The newest message goes the whole way.
     Work,
+    /// Whatever is wanted is done, honestly, until nothing more is.
+    WorkOff,
     /// Someone makes a result up.
     Forge {
         of: Index,
@@ -100,7 +104,38 @@ pub enum Customs {
 }
 
 pub fn history(customs: Customs) -> BoxedStrategy<Vec<Deed>> {
-    proptest::collection::vec(deed(customs), 1..70).boxed()
+    let rest = proptest::collection::vec(deed(customs), 1..60);
+    (select(beginnings()), rest)
+        .prop_map(|(beginning, rest)| beginning.into_iter().chain(rest).collect())
+        .boxed()
+}
+
+/// Places from which it gets interesting, and which chance alone seldom reaches.
+fn beginnings() -> Vec<Vec<Deed>> {
+    let see = |up, boot| Deed::SeeTruly { up, boot: Some(boot) };
+    let rejoin = || Deed::Rejoin {
+        boot_confirmed: false,
+    };
+    let fenced = || vec![see(false, 0), Deed::Fence, Deed::WorkOff, Deed::Pass(30_000)];
+    let and = |more: Vec<Deed>| [fenced(), more].concat();
+    vec![
+        Vec::new(),
+        vec![see(false, 0), Deed::Fence],
+        vec![see(false, 0), Deed::Fence, Deed::Take],
+        vec![
+            see(false, 0),
+            Deed::Fence,
+            Deed::Work,
+            Deed::Pass(120_000),
+            Deed::PowerReturns,
+        ],
+        fenced(),
+        and(vec![see(true, 0), rejoin(), Deed::Work]),
+        and(vec![see(true, 1), rejoin(), Deed::Take]),
+        and(vec![rejoin(), Deed::Take]),
+        and(vec![rejoin(), Deed::Take, Deed::Cancel]),
+        and(vec![rejoin(), Deed::Work, Deed::Pass(200_000), Deed::Fence]),
+    ]
 }
 
 fn deed(customs: Customs) -> BoxedStrategy<Deed> {
@@ -120,7 +155,9 @@ fn deed(customs: Customs) -> BoxedStrategy<Deed> {
         5 => index().prop_map(Deed::Command),
         4 => index().prop_map(Deed::Finish),
         4 => index().prop_map(Deed::Arrive),
+        4 => Just(Deed::Take),
         10 => Just(Deed::Work),
+        2 => Just(Deed::WorkOff),
         5 => (0..3_000_u32).prop_map(Deed::Pass),
         4 => (3_000..60_000_u32).prop_map(Deed::Pass),
         1 => (60_000..700_000_u32).prop_map(Deed::Pass),
@@ -229,7 +266,10 @@ pub fn act(world: &mut World, deed: &Deed) {
                 world.deliver_result(index.index(world.results.len()));
             }
         }
-        Deed::Work => work(world),
+        Deed::Take => drop(take(world)),
+        Deed::Work => drop(work(world)),
+        // Devices that lie are tried again and again: an end has to be set.
+        Deed::WorkOff => drop((0..20).take_while(|_| work(world)).count()),
         Deed::Forge { of, lie } => forge(world, of, *lie),
         Deed::Pass(milliseconds) => world.pass(i64::from(*milliseconds)),
         Deed::PassUnseen(milliseconds) => world.pass_unseen(i64::from(*milliseconds)),
@@ -250,16 +290,20 @@ fn finish(world: &mut World, job: usize) -> Option<usize> {
     message
 }
 
+/// The newest message that can be claimed is claimed.
+fn take(world: &mut World) -> Option<usize> {
+    let mut newest_first = (0..world.sent.len()).rev();
+    newest_first.find_map(|index| world.deliver(index, "worker-1").ok())
+}
+
 /// The newest message that can be claimed goes the whole way.
-fn work(world: &mut World) {
-    let newest = (0..world.sent.len())
-        .rev()
-        .find_map(|index| world.deliver(index, "worker-1").ok());
-    let Some(job) = newest else { return };
+fn work(world: &mut World) -> bool {
+    let Some(job) = take(world) else { return false };
     world.command(job);
     if let Some(result) = finish(world, job) {
         world.deliver_result(result);
     }
+    true
 }
 
 fn cancel_an_old_one(world: &mut World) {

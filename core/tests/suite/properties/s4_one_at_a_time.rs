@@ -58,7 +58,7 @@ proptest! {
             let live = moment.before.operation.as_ref().map(|o| o.id);
             if live != Some(result.claim.attempt.operation_id) {
                 prop_assert!(matches!(decision.answer, Answer::Ignored(_)));
-                prop_assert_eq!(decision.state.host.standing.len(), moment.before.host.standing.len());
+                prop_assert_eq!(&decision.state.host.standing, &tick.state.host.standing);
             }
         }
     }

@@ -4,9 +4,29 @@ use proptest::prelude::*;
 use ringfence_core::*;
 
 use super::deeds::{Customs, history, live_through};
-use super::facts::{decisions, has_event, readings};
+use super::facts::{decisions, grants, has_event, readings};
 use super::settings::setting;
 use crate::plans::{person, power_plan};
+use crate::world::World;
+
+/// The device said no to the only attempt that was allowed to take it since it stands.
+fn was_refused(world: &World, at: usize, standing: &Standing) -> bool {
+    let Input::Result(result) = &world.trace[at].input else {
+        return false;
+    };
+    let stands = |i: &usize| {
+        let standing_then = &world.trace[*i].before.host.standing;
+        standing_then
+            .iter()
+            .any(|s| s.kind == standing.kind && s.method == standing.method)
+    };
+    let since = (0..=at).rev().take_while(stands).last().unwrap_or(at);
+    let grants = grants(world);
+    let mut takers = grants.iter().filter(|g| {
+        g.at + 1 >= since && g.at < at && g.claim.kind == standing.kind && g.method == standing.method
+    });
+    result.outcome == Outcome::Refused && takers.all(|g| g.claim == result.claim)
+}
 
 proptest! {
     #[test]
@@ -20,13 +40,15 @@ proptest! {
                 let operation = decision.state.operation.as_ref().unwrap();
                 prop_assert_eq!(operation.kind, OperationKind::Rejoin);
             }
-            for standing in before.standing.iter().filter(|s| !after.standing.contains(s)) {
+            let still = |s: &&Standing| after.standing.iter().any(|a| a.kind == s.kind && a.method == s.method);
+            for standing in before.standing.iter().filter(|s| !still(s)) {
                 let was_read = readings.iter().any(|r| {
                     r.at == at && Some(r.kind) == standing.kind.undone_by() && r.method == standing.method
                 });
                 // A host that is seen UP has the power that it needs.
                 let is_back = standing.kind == TaskKind::PowerOff && after.failure_state == FailureState::Up;
-                prop_assert!(was_read || is_back, "{standing:?} was forgotten");
+                let was_never_taken = was_refused(&world, at, standing);
+                prop_assert!(was_read || is_back || was_never_taken, "{standing:?} was forgotten");
             }
         }
     }

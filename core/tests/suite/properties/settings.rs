@@ -112,9 +112,9 @@ fn fencing_task(kind: TaskKind, prefix: &'static str) -> impl Strategy<Value = F
 
 /// Power, storage and network or some of them, in one stage or several, with delays, with or without a reboot.
 fn plan() -> impl Strategy<Value = FrozenPlan> {
-    let power = proptest::option::weighted(0.7, fencing_task(TaskKind::PowerOff, "power"));
-    let storage = proptest::option::weighted(0.5, fencing_task(TaskKind::StorageFence, "storage"));
-    let network = proptest::option::weighted(0.5, fencing_task(TaskKind::NetworkFence, "network"));
+    let power = proptest::option::weighted(0.6, fencing_task(TaskKind::PowerOff, "power"));
+    let storage = proptest::option::weighted(0.6, fencing_task(TaskKind::StorageFence, "storage"));
+    let network = proptest::option::weighted(0.6, fencing_task(TaskKind::NetworkFence, "network"));
     let places = proptest::array::uniform3(0..3_usize);
     let delays = proptest::array::uniform4(prop_oneof![3 => Just(0_u32), 1 => 1..20_u32]);
     (power, storage, network, places, delays, any::<bool>(), sets()).prop_map(

@@ -167,6 +167,32 @@ fn the_network_waits_for_storage_and_unfenced_waits_for_both() {
 }
 
 #[test]
+fn a_host_that_has_gone_again_is_not_taken_back() {
+    let mut world = cut_off();
+    world.pass(1_000);
+    world.see_boot(FailureState::Up, Some("b")).unwrap();
+    world.rejoin(false).unwrap();
+    world.work(2);
+    world.see(FailureState::Unreachable).unwrap();
+    world.work_off();
+    assert!(world.is_fenced());
+    world.pass(600_000);
+    expect(
+        &mut world,
+        &[
+            "1.0 host.failure_state UP",
+            "1.0 operation.started rejoin 2",
+            "1.0 send 1 storage.unfence ceph",
+            "1.0 send 2 network.unfence switch",
+            "1.0 host.failure_state UNREACHABLE",
+            "601.0 operation.needs_operator: the host is UNREACHABLE, not UP",
+        ],
+    );
+    assert!(!world.gates().evacuate.allowed, "it has its storage again");
+    assert!(matches!(world.fence(), Ok(Answer::Started(_))));
+}
+
+#[test]
 fn the_watchdog_is_waited_for_unless_the_host_was_booted_anew() {
     let policy = SegmentPolicy {
         self_fencing_timeout_s: Some(120),
@@ -352,4 +378,70 @@ fn a_host_from_which_nothing_was_taken_is_not_rejoined() {
     assert_eq!(world.rejoin(false), Ok(Answer::AlreadySo));
     world.fence().unwrap();
     assert_eq!(world.rejoin(false).unwrap_err().code(), "operation.live");
+}
+
+#[test]
+fn a_device_that_said_no_has_taken_nothing() {
+    let mut world = lost(cut_off_plan());
+    world.site.manners.insert("ceph".to_owned(), Manner::Refuses);
+    world.fence().unwrap();
+    world.work_off();
+    let standing: Vec<_> = world.state.host.standing.iter().map(|s| s.kind).collect();
+    assert_eq!(standing, [TaskKind::NetworkFence]);
+}
+
+#[test]
+fn a_no_after_an_attempt_of_which_nothing_is_known_proves_nothing() {
+    let mut world = lost(cut_off_plan());
+    world.fence().unwrap();
+    world.deliver(0, "worker-1").unwrap();
+    world.pass(11_000);
+    world.site.manners.insert("ceph".to_owned(), Manner::Refuses);
+    let again = world
+        .sent
+        .iter()
+        .rposition(|d| d.kind == TaskKind::StorageFence)
+        .unwrap();
+    world.work(again);
+    assert_eq!(
+        world.state.host.standing.len(),
+        1,
+        "the first one may have cut it off"
+    );
+}
+
+#[test]
+fn whoever_takes_a_fenced_host_back_does_not_wait_for_what_the_fence_still_tries() {
+    let mut world = lost(plan(vec![vec![
+        task(TaskKind::PowerOff, &[&["bmc"]]),
+        task(TaskKind::StorageFence, &[&["ceph"]]),
+    ]]));
+    world.fence().unwrap();
+    world.work(0);
+    let storage = world.deliver(1, "worker-1").unwrap();
+    world.take_log();
+    world.rejoin(false).unwrap();
+    world.work(2);
+    world.see(FailureState::Up).unwrap();
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.succeeded: FENCED, proven by power.off",
+            "0.0 operation.started rejoin 2",
+            "0.0 send 1 power.on bmc",
+            "0.0 host.failure_state UP",
+        ],
+    );
+    world.pass(19_000);
+    assert!(world.command(storage), "the old worker is still at it");
+    world.pass(3_000);
+    world.work(3);
+    expect(
+        &mut world,
+        &[
+            "22.0 send 2 storage.unfence ceph",
+            "22.0 host.unfenced 2",
+            "22.0 operation.succeeded: the host was taken back",
+        ],
+    );
 }
