@@ -45,6 +45,8 @@ pub struct World {
     pub site: Site,
     pub trace: Vec<Moment>,
     pub log: Vec<String>,
+    /// Every service is started anew after each decision.
+    pub restarts: bool,
     ids: u128,
 }
 
@@ -66,6 +68,7 @@ impl World {
             results: Vec::new(),
             trace: Vec::new(),
             log: Vec::new(),
+            restarts: true,
             ids: 0x1000,
         }
     }
@@ -90,7 +93,7 @@ impl World {
             self.take_effect(effect);
         }
         self.wake_at = decision.wake_at;
-        self.state = reread(decision.state);
+        self.state = reread(decision.state, self.restarts);
         self.settle();
         Ok(decision.answer)
     }
@@ -343,16 +346,16 @@ impl World {
     }
 }
 
-/// What a service that was started anew would read from its database: no operation that has ended, and nothing that does
-/// not survive as JSON.
-fn reread(mut state: HostState) -> HostState {
-    state.operation = state
-        .operation
-        .filter(|operation| operation.status.is_live())
-        .map(|operation| {
+/// What the database gives back: no operation that has ended, and, where it is read by a service that was started anew,
+/// nothing that does not survive as JSON.
+fn reread(mut state: HostState, restarts: bool) -> HostState {
+    state.operation = state.operation.filter(|operation| operation.status.is_live());
+    if restarts {
+        state.operation = state.operation.map(|operation| {
             let json = serde_json::to_string(&operation).expect("an operation is JSON");
             serde_json::from_str(&json).expect("and can be read again")
         });
+    }
     state
 }
 

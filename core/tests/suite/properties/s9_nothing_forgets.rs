@@ -68,7 +68,9 @@ proptest! {
     /// The world reads every state back as a service that was just started would.
     #[test]
     fn s9_a_restart_at_any_moment_changes_nothing(setting in setting(), deeds in history(Customs::Any)) {
-        let world = live_through(setting.world(), &deeds);
+        let mut world = setting.world();
+        world.restarts = true;
+        let world = live_through(world, &deeds);
         let states: Vec<&HostState> = world.trace.iter().map(|moment| &moment.before).chain([&world.state]).collect();
         let said = world.trace.iter().map(|moment| moment.said.as_ref().ok());
         for (decision, next) in said.zip(&states[1..]) {

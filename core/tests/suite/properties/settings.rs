@@ -22,6 +22,7 @@ pub struct Setting {
 impl Setting {
     pub fn world(&self) -> World {
         let mut world = World::new(self.plan.clone(), self.policy.clone());
+        world.restarts = false;
         world.state.host.backend = self.backend;
         world.site.manners.clone_from(&self.manners);
         world
