@@ -38,7 +38,7 @@ pub enum BusError {
         waited: Duration,
     },
     /// The queue is at its bound.
-    #[error("queue {queue} is full")]
+    #[error("queue {queue} takes no messages at the moment: it is full, or is being made")]
     Full {
         /// The queue's name.
         queue: String,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringfence_bus::{Audience, BusError, CheckRequest, DeviceReply, DeviceRequest, Queue};
+use ringfence_bus::{Audience, BusError, CheckRequest, DeviceReply, DeviceRequest, Message, Queue};
 use ringfence_core::{FrozenMethod, Method, Observation, Problems, Resource, device_key};
 use uuid::Uuid;
 
@@ -10,6 +10,9 @@ use crate::{Engine, EngineError};
 
 /// How long a worker may take to validate parameters: an agent's metadata takes about 0.1 s, a busy machine more.
 pub(crate) const VALIDATE_TIMEOUT: Duration = Duration::from_secs(15);
+/// How often a question is put again to a queue that takes none at the moment, and after which pause.
+const ASKED_AGAIN: u32 = 5;
+const ASK_AGAIN_AFTER: Duration = Duration::from_millis(300);
 /// What the way there and back may take beside the device's own time.
 const WAY: Duration = Duration::from_secs(3);
 
@@ -58,6 +61,22 @@ impl Engine {
         }
     }
 
+    /// A queue that was made a moment ago may refuse its first messages.
+    async fn request_patiently(
+        &self,
+        queue: &Queue,
+        message: &Message,
+        timeout: Duration,
+    ) -> Result<Message, BusError> {
+        for _ in 0..ASKED_AGAIN {
+            match self.0.bus.request(queue, message, timeout).await {
+                Err(BusError::Full { .. }) => tokio::time::sleep(ASK_AGAIN_AFTER).await,
+                answer => return answer,
+            }
+        }
+        self.0.bus.request(queue, message, timeout).await
+    }
+
     pub(crate) async fn ask_worker(
         &self,
         resource: Resource,
@@ -71,19 +90,17 @@ impl Engine {
         };
         let id = Uuid::new_v4();
         let message = self.0.keys.seal(id, &Audience::Queue(queue.clone()), request)?;
-        let answer = self
-            .0
-            .bus
-            .request(&queue, &message, timeout)
-            .await
-            .map_err(|source| match source {
-                BusError::Unroutable { .. } | BusError::NoAnswer { .. } => EngineError::NoWorker {
-                    resource: resource.as_str(),
-                    zone: zone.to_owned(),
-                    source,
-                },
-                other => EngineError::Bus(other),
-            })?;
+        let answer =
+            self.request_patiently(&queue, &message, timeout)
+                .await
+                .map_err(|source| match source {
+                    BusError::Unroutable { .. } | BusError::NoAnswer { .. } => EngineError::NoWorker {
+                        resource: resource.as_str(),
+                        zone: zone.to_owned(),
+                        source,
+                    },
+                    other => EngineError::Bus(other),
+                })?;
         Ok(self.0.keys.open(&Audience::Reply(id), &answer)?)
     }
 }
