@@ -1,7 +1,12 @@
 //! The whole stack for tests: databases, buses, engines, workers, the API, simulated hosts.
 //!
 //! A test says on which [`Ground`] it plays; everything else is the same, which is the point.
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "in a test, what cannot go on has failed")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "in a test, what cannot go on has failed"
+)]
 
 mod client;
 mod ground;
@@ -16,5 +21,5 @@ pub use ground::{Ground, Site};
 pub use kill::DyingBus;
 pub use leak::assert_secrets_are_nowhere;
 pub use patience::post_until_taken;
-pub use process::{Machine, Run, Service};
+pub use process::{Machine, Run, Service, tell};
 pub use stack::{Stack, StackOptions, keys, power_plan};

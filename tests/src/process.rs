@@ -212,8 +212,20 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            tell(&format!("{} has printed:\n{}", self.name, self.printed()));
+        }
         // Fails only if it has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Tells whoever reads the output of the tests.
+#[expect(
+    clippy::print_stderr,
+    reason = "the standard error of a test is where its reader looks"
+)]
+pub fn tell(text: &str) {
+    eprintln!("{text}");
 }

@@ -43,8 +43,7 @@ fn secret_file(stack: &Stack, name: &str, secret: &str) -> String {
 
 /// Adds the method with these seconds for its only attempt. A worker checks it, and may be about to begin.
 async fn add_method(stack: &Stack, mut method: Value, attempt_timeout_s: u64) {
-    method["times"] =
-        json!({ "attempt_timeout_s": attempt_timeout_s, "timeout_s": attempt_timeout_s, "retries": 0, "pause_ms": 0 });
+    method["times"] = json!({ "attempt_timeout_s": attempt_timeout_s, "timeout_s": attempt_timeout_s, "retries": 0, "pause_ms": 0 });
     post_until_taken(&stack.client, "/methods", method).await;
 }
 

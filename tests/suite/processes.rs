@@ -4,6 +4,7 @@ mod distributed;
 mod refusals;
 mod standalone;
 
+use ringfence_tests::Client;
 use serde_json::Value;
 
 /// Events are numbered from 1 without a gap, in all and per host.
@@ -29,4 +30,10 @@ fn times_fenced(events: &Value, host: &str, generation: &Value) -> usize {
         event["type"] == "host.fenced" && event["host"] == host && event["generation"] == *generation
     };
     events["events"].as_array().unwrap().iter().filter(is_it).count()
+}
+
+/// All events, once it is among them that the host turned FENCED: they are numbered shortly after they are committed.
+async fn until_told(client: &Client, host: &str, generation: &Value) -> Value {
+    let is_told = |events: &Value| times_fenced(events, host, generation) > 0;
+    client.until("/events?limit=1000", is_told).await
 }

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ringfence_tests::{Client, Ground, Machine, Service, Site, post_until_taken};
+use ringfence_tests::{Client, Ground, Machine, Service, Site, post_until_taken, tell};
 use serde_json::{Value, json};
 
-use super::{assert_gapless, times_fenced};
+use super::{assert_gapless, times_fenced, until_told};
 
 const KEY: &str = "k1:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n";
 
@@ -54,13 +54,8 @@ async fn configure(machine: &Machine, client: &Client, hosts: &[&str], extra: Va
         .as_object_mut()
         .unwrap()
         .extend(extra.as_object().unwrap().clone());
-    client
-        .post(
-            "/methods",
-            json!({ "name": "power", "driver": "fence-agent", "parameters": parameters }),
-        )
-        .await
-        .ok(201);
+    let method = json!({ "name": "power", "driver": "fence-agent", "parameters": parameters });
+    post_until_taken(client, "/methods", method).await;
     client
         .post(
             "/plans",
@@ -140,7 +135,9 @@ async fn an_operator_fences_a_host_from_the_command_line() {
     assert_eq!(state(&dir, "h2"), "off");
     std::fs::write(dir.join("h2"), "on").unwrap();
     let floor = bare_agent(&dir, "h2");
-    eprintln!("POST to FENCED with fence_dummy: {took:?}; the agent alone (status, off, status): {floor:?}");
+    tell(&format!(
+        "POST to FENCED with fence_dummy: {took:?}; the agent alone (status, off, status): {floor:?}"
+    ));
     assert_gapless(&client.get("/events?limit=1000").await.ok(200));
     api.stop().await;
     for service in engines.into_iter().chain(workers) {
@@ -178,7 +175,7 @@ async fn an_engine_and_a_worker_killed_in_the_middle_of_an_off_are_replaced_by_t
     let operation = client.until_settled(&operation).await;
     assert_eq!(operation["status"], "succeeded", "{operation}");
     assert_eq!(first(&operation)["outcome"], "unknown", "{operation}");
-    let events = client.get("/events?limit=1000").await.ok(200);
+    let events = until_told(&client, "h1", &json!(1)).await;
     assert_gapless(&events);
     assert_eq!(times_fenced(&events, "h1", &json!(1)), 1);
     api.stop().await;

@@ -3,10 +3,10 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use ringfence_tests::{Client, Machine, Service};
+use ringfence_tests::{Client, Machine, Service, tell};
 use serde_json::{Value, json};
 
-use super::{assert_gapless, times_fenced};
+use super::{assert_gapless, times_fenced, until_told};
 
 /// A running demonstration.
 struct Demo {
@@ -75,10 +75,6 @@ impl Demo {
         let hosts = self.simulators.get("/hosts").await.ok(200);
         let hosts = hosts["hosts"].as_array().unwrap();
         hosts.iter().find(|known| known["name"] == host).unwrap()["may_write"] == true
-    }
-
-    async fn events(&self) -> Value {
-        self.client.get("/events?limit=1000").await.ok(200)
     }
 }
 
@@ -187,15 +183,8 @@ async fn killed_at_any_moment_it_goes_on_where_it_was() {
         tokio::time::sleep(Duration::from_millis(7 * round as u64)).await;
         demo = demo.start_again().await;
         let answered = asked.await.unwrap();
-        let operations = demo
-            .client
-            .get(&format!("/operations?host={host}&kind=fence"))
-            .await
-            .ok(200);
-        eprintln!(
-            "round {round}: answered {answered}, {}",
-            operations["operations"].as_array().unwrap().len()
-        );
+        let told = if answered { "answered" } else { "not answered" };
+        tell(&format!("round {round}: the request was {told} before the kill"));
         if answered {
             // What was answered was committed: nobody has to ask again.
             demo.client.until_fenced(host).await;
@@ -204,7 +193,7 @@ async fn killed_at_any_moment_it_goes_on_where_it_was() {
         assert!(matches!(again.status, 200 | 202), "{}", again.body);
         let fenced = demo.client.until_fenced(host).await;
         assert!(!demo.may_write(host).await, "{host} is FENCED and writes");
-        let events = demo.events().await;
+        let events = until_told(&demo.client, host, &fenced["generation"]).await;
         assert_gapless(&events);
         assert_eq!(times_fenced(&events, host, &fenced["generation"]), 1, "{events}");
         take_back(&demo, host).await;
@@ -220,7 +209,10 @@ async fn shorten_attempts(demo: &Demo) {
             "parameters": { "device": "${host.name}" },
             "times": { "attempt_timeout_s": 3, "timeout_s": 60, "retries": 3, "pause_ms": 100 },
         });
-        demo.client.put(&format!("/methods/demo-{resource}"), method).await.ok(200);
+        demo.client
+            .put(&format!("/methods/demo-{resource}"), method)
+            .await
+            .ok(200);
     }
 }
 
