@@ -80,6 +80,13 @@ async fn killed_at_each_step(ground: Ground, after: bool) {
         asked.await.unwrap();
         stack.client.until_fenced("h1").await;
         assert!(!stack.simulators.may_write("h1"));
+        // Events are numbered, and so shown, right after their commit.
+        stack
+            .client
+            .until("/events?host=h1&limit=1000", |list| {
+                list.to_string().contains("host.fenced")
+            })
+            .await;
         let types = stack.client.event_types("h1").await;
         assert_eq!(
             types.iter().filter(|kind| *kind == "host.fenced").count(),

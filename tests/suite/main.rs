@@ -1,10 +1,5 @@
 //! The whole stack, run as stories, on both grounds.
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod api;
 mod cancelling;

@@ -115,7 +115,9 @@ fn make_certificate(home: &Home) -> Result<(), LabError> {
             "-subj",
             "/CN=localhost",
         ])
-        .args(["-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost", "-keyout"])
+        .args(["-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"])
+        // A client that checks properly takes no certificate authority for a server.
+        .args(["-addext", "basicConstraints=critical,CA:FALSE", "-keyout"])
         .arg(home.join("key.pem"))
         .arg("-out")
         .arg(home.join("cert.pem"));
