@@ -9,7 +9,7 @@ use crate::{
     TaskStatus, Timestamp,
 };
 
-use super::step::after_s;
+use super::step::{after_ms, after_s};
 use super::{Step, progress, proof, rejoin, retry};
 
 /// How the stages of an operation stand.
@@ -34,16 +34,25 @@ enum Wait {
 pub(super) fn advance(step: &mut Step) {
     forget_stopped(step);
     run(step);
-    // A fence and the end of it are committed before the way back begins.
-    let is_settled = step.state.host.fenced_at.is_some_and(|at| at < step.now);
-    if is_settled && step.live().is_none() {
-        // Named by host and generation, so that no id has to come from outside with every tick.
-        let host = &step.state.host;
-        let name = format!("rejoin after generation {}", host.generation);
-        rejoin::by_itself(step, OperationId(Uuid::new_v5(&host.id.0, name.as_bytes())));
-        run(step);
-    }
+    rejoin_when_back(step);
     progress::watch(step);
+}
+
+/// A host that was seen UP while its fence had still something to do is taken back when that is over.
+fn rejoin_when_back(step: &mut Step) {
+    if !rejoin::is_due(step) {
+        return;
+    }
+    // FENCED is committed, with its proofs, before the way back begins.
+    if step.state.host.fenced_at.is_some_and(|at| at >= step.now) {
+        step.wake(after_ms(step.now, 1));
+        return;
+    }
+    // Named by host and generation, so that no id has to come from outside with every tick.
+    let host = &step.state.host;
+    let name = format!("rejoin after generation {}", host.generation);
+    rejoin::by_itself(step, OperationId(Uuid::new_v5(&host.id.0, name.as_bytes())));
+    run(step);
 }
 
 fn run(step: &mut Step) {

@@ -67,12 +67,17 @@ fn confirm_boot(step: &mut Step, reason: &str, actor: &Actor) {
     );
 }
 
-/// Takes the host back without being asked, where the segment says so: FENCED, seen UP since, and nothing has begun since
-/// the fence (a rejoin that a person has cancelled stays cancelled).
-pub(super) fn by_itself(step: &mut Step, operation_id: OperationId) {
+/// Whether the host is taken back without being asked: the segment says so, it is FENCED, it was seen UP since, and nothing
+/// has begun since the fence (a rejoin that a person has cancelled stays cancelled).
+pub(super) fn is_due(step: &Step) -> bool {
     let host = &step.state.host;
     let is_back = host.is_fence_current() && host.is_seen_back();
-    if !is_back || !step.state.policy.auto_rejoin || step.live().is_some() {
+    is_back && step.state.policy.auto_rejoin && step.live().is_none()
+}
+
+/// Begins it, if it is due.
+pub(super) fn by_itself(step: &mut Step, operation_id: OperationId) {
+    if !is_due(step) {
         return;
     }
     let operation = new_operation(
