@@ -1,13 +1,20 @@
 //! How a delivery from the broker is settled.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use lapin::options::{BasicAckOptions, BasicNackOptions, BasicRejectOptions};
 use lapin::{Acker, BasicProperties, Channel};
+use tokio::time::timeout;
 
 use super::burial::Burial;
 use super::fault::{fault, unavailable};
 use crate::{BusError, Settle};
+
+/// On a connection that has just died the client may wait without an end for the command to leave. The broker takes back what it
+/// did not hear of.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(5);
 
 const AGAIN: BasicNackOptions = BasicNackOptions {
     multiple: false,
@@ -40,13 +47,16 @@ impl Ticket {
     }
 
     /// The client says `false` where the delivery's channel is gone: the broker has taken it back already.
-    fn settled(&self, done: lapin::Result<bool>) -> Result<(), BusError> {
-        match done {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(unavailable(
+    async fn settled(&self, command: impl Future<Output = lapin::Result<bool>>) -> Result<(), BusError> {
+        let lost = || {
+            unavailable(
                 &self.address,
                 "the connection was lost before the delivery was settled",
-            )),
+            )
+        };
+        match timeout(SETTLE_TIMEOUT, command).await.unwrap_or(Ok(false)) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(lost()),
             Err(error) => Err(fault(&self.address, || "to settle a delivery".to_owned(), error)),
         }
     }
@@ -58,14 +68,14 @@ impl Settle for Ticket {
         let Some(acker) = self.acker.take() else {
             return Ok(());
         };
-        self.settled(acker.ack(BasicAckOptions::default()).await)
+        self.settled(acker.ack(BasicAckOptions::default())).await
     }
 
     async fn requeue(mut self: Box<Self>) -> Result<(), BusError> {
         let Some(acker) = self.acker.take() else {
             return Ok(());
         };
-        self.settled(acker.nack(AGAIN).await)
+        self.settled(acker.nack(AGAIN)).await
     }
 
     async fn reject(mut self: Box<Self>) -> Result<(), BusError> {
@@ -75,7 +85,8 @@ impl Settle for Ticket {
         let Some(acker) = self.acker.take() else {
             return Ok(());
         };
-        self.settled(acker.reject(BasicRejectOptions { requeue: false }).await)
+        self.settled(acker.reject(BasicRejectOptions { requeue: false }))
+            .await
     }
 }
 
