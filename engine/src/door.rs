@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use ringfence_core::{
-    Answer, Decision, Dispatch, Effect, HostId, HostState, Input, Operation, ProofKind, Refusal, Timestamp,
-    decide,
+    Answer, AttemptId, Claim, Decision, Dispatch, Effect, HostId, HostState, Input, Operation, ProofKind,
+    Refusal, Timestamp, decide,
 };
 use ringfence_db::{AuditEntry, DbError, NewEvent, OutboxRow, Tx};
 use serde_json::{Value, json};
@@ -15,6 +15,10 @@ use crate::{Context, Engine, EngineError};
 
 /// How often a change is tried again when the database goes away under it. Every input may be decided twice.
 const TRIES: u32 = 5;
+/// Milliseconds after the end of its budget at which a worker has stopped for certain.
+const AFTER_BUDGET_MS: u64 = 2_000;
+/// What the clocks of two engines may differ by: each follows the database's.
+const MAX_DIFFERENCE: chrono::TimeDelta = chrono::TimeDelta::seconds(5);
 /// The first pause between two tries; it doubles.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
@@ -27,9 +31,11 @@ pub struct Applied {
     pub answer: Answer,
 }
 
-/// What a claim came to beside its decision.
-pub(crate) enum Claimed {
-    Decided(Box<Applied>),
+/// What one try of a change came to.
+pub(crate) enum Tried {
+    /// It was decided and committed.
+    Applied(Box<Applied>),
+    /// A claim would have been granted, but its device carries out another command.
     DeviceBusy,
 }
 
@@ -43,7 +49,7 @@ impl Engine {
     ) -> Result<Applied, EngineError> {
         let mut pause = FIRST_PAUSE;
         for _ in 1..TRIES {
-            match self.try_apply(host_id, input.clone(), by).await {
+            match self.apply_once(host_id, input.clone(), by).await {
                 Err(EngineError::Db(error)) if error.is_passing() => {
                     tracing::warn!(%host_id, error = %error_chain(&error), "the database went away; trying again");
                     tokio::time::sleep(pause).await;
@@ -52,28 +58,27 @@ impl Engine {
                 done => return done,
             }
         }
-        self.try_apply(host_id, input, by).await
+        self.apply_once(host_id, input, by).await
     }
 
-    async fn try_apply(&self, host_id: HostId, input: Input, by: &Context) -> Result<Applied, EngineError> {
-        match self.try_claim(host_id, input, by, None).await? {
-            Claimed::Decided(applied) => Ok(*applied),
-            // Only an input that names a device can find it busy.
-            Claimed::DeviceBusy => Err(EngineError::NotFound {
-                kind: "device",
-                id: host_id.to_string(),
+    async fn apply_once(&self, host_id: HostId, input: Input, by: &Context) -> Result<Applied, EngineError> {
+        let attempt = claim_in(&input).map(|claim| claim.attempt);
+        match self.try_apply(host_id, input, by).await? {
+            Tried::Applied(applied) => Ok(*applied),
+            Tried::DeviceBusy => Err(EngineError::DeviceBusy {
+                attempt: attempt.map(|attempt| attempt.to_string()).unwrap_or_default(),
             }),
         }
     }
 
-    /// As [`Engine::apply`], once, and takes the device in the same transaction if the claim is granted.
-    pub(crate) async fn try_claim(
+    /// As [`Engine::apply`], once. What a claim acts on is taken in the same transaction, and kept while its worker shows that
+    /// it lives.
+    pub(crate) async fn try_apply(
         &self,
         host_id: HostId,
         input: Input,
         by: &Context,
-        device: Option<&Device>,
-    ) -> Result<Claimed, EngineError> {
+    ) -> Result<Tried, EngineError> {
         let is_tick = matches!(input, Input::Tick);
         let releases = if let Input::Result(result) = &input {
             Some(result.claim.attempt)
@@ -88,40 +93,47 @@ impl Engine {
                     kind: "host",
                     id: host_id.to_string(),
                 })?;
-        // Engines' clocks may differ a little; for one host, time never runs backwards.
-        let now = self.0.clock.now().max(before.host.updated_at);
+        let now = self.time_for(before.host.updated_at);
+        let device = claim_in(&input).and_then(|claim| Device::of(&before, claim));
         let decision = decide(&before, input, now)?;
-        if let (Some(device), Answer::Granted { budget_ms, .. }) = (device, &decision.answer)
-            && !device.take(&mut tx, now, *budget_ms).await?
+        if let (Some(device), Answer::Granted { budget_ms, lease_ms }) = (device, &decision.answer)
+            && !device.take(&mut tx, now, *budget_ms, *lease_ms).await?
         {
-            return Ok(Claimed::DeviceBusy);
+            return Ok(Tried::DeviceBusy);
         }
         if let Some(attempt) = releases {
             ringfence_db::release_devices(&mut tx, attempt).await?;
         }
         let changed = decision.state != before || !decision.effects.is_empty();
         if !changed && !is_tick && releases.is_none() {
-            return Ok(Claimed::Decided(Box::new(Applied {
-                state: decision.state,
-                answer: decision.answer,
-            })));
+            return Ok(Tried::applied(decision.state, decision.answer));
         }
-        let (state, outgoing) = write(&mut tx, &before, decision.clone(), now, by).await?;
+        let answer = decision.answer.clone();
+        let has_events = decision
+            .effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Event(_)));
+        let (state, outgoing) = write(&mut tx, &before, decision, now, by).await?;
         tx.commit().await?;
         if !outgoing.is_empty() {
             self.0.relay.send(outgoing);
         }
-        if decision
-            .effects
-            .iter()
-            .any(|effect| matches!(effect, Effect::Event(_)))
-        {
+        if has_events {
             self.0.events_written.notify_one();
         }
-        Ok(Claimed::Decided(Box::new(Applied {
-            state,
-            answer: decision.answer,
-        })))
+        Ok(Tried::applied(state, answer))
+    }
+
+    /// Engines' clocks may differ a little; for one host, time does not run backwards because of that. A clock that was moved
+    /// back is another matter: the rules deal with it, and must be told.
+    fn time_for(&self, last_change: Timestamp) -> Timestamp {
+        let now = self.0.clock.now();
+        let ahead = last_change - now;
+        if ahead > chrono::TimeDelta::zero() && ahead <= MAX_DIFFERENCE {
+            last_change
+        } else {
+            now
+        }
     }
 
     /// Puts a refused claim or the like on record, outside of any host's transaction.
@@ -148,17 +160,59 @@ impl Engine {
     }
 }
 
+impl Tried {
+    fn applied(state: HostState, answer: Answer) -> Self {
+        Self::Applied(Box::new(Applied { state, answer }))
+    }
+}
+
+/// The claim that an input makes or renews.
+fn claim_in(input: &Input) -> Option<&Claim> {
+    match input {
+        Input::Claim(claim) | Input::Renew(claim) => Some(claim),
+        Input::Fence { .. }
+        | Input::Confirm { .. }
+        | Input::Rejoin { .. }
+        | Input::Cancel { .. }
+        | Input::Retry { .. }
+        | Input::FailureState { .. }
+        | Input::DeviceBusy(_)
+        | Input::Result(_)
+        | Input::Tick => None,
+    }
+}
+
 /// A device that takes one command at a time.
-pub(crate) struct Device {
-    pub key: String,
-    pub attempt: ringfence_core::AttemptId,
+struct Device {
+    key: String,
+    attempt: AttemptId,
 }
 
 impl Device {
-    async fn take(&self, tx: &mut Tx, now: Timestamp, budget_ms: u64) -> Result<bool, DbError> {
-        // The worker has stopped before its budget ends; what it has taken is free again a little later in any case.
-        let until =
-            now + chrono::TimeDelta::milliseconds(i64::try_from(budget_ms).unwrap_or(i64::MAX / 2) + 2_000);
+    /// What the claimed attempt acts on, where that takes one command at a time.
+    fn of(state: &HostState, claim: &Claim) -> Option<Self> {
+        let (task, attempt) = state.operation.as_ref()?.find(claim.attempt)?;
+        let method = task
+            .levels
+            .get(attempt.level)?
+            .iter()
+            .find(|m| m.id == attempt.method_id)?;
+        Some(Self {
+            key: method.device.clone()?,
+            attempt: claim.attempt,
+        })
+    }
+
+    /// Takes it for as long as the worker's lease, so that one that died does not keep others from the device until its deadline.
+    async fn take(
+        &self,
+        tx: &mut Tx,
+        now: Timestamp,
+        budget_ms: u64,
+        lease_ms: u64,
+    ) -> Result<bool, DbError> {
+        let for_ms = i64::try_from(lease_ms.min(budget_ms + AFTER_BUDGET_MS)).unwrap_or(i64::MAX / 2);
+        let until = now + chrono::TimeDelta::milliseconds(for_ms);
         ringfence_db::claim_device(tx, &self.key, self.attempt, now, until).await
     }
 }

@@ -68,6 +68,12 @@ pub enum EngineError {
         /// Why, in the worker's words.
         detail: String,
     },
+    /// The device carries out another command.
+    #[error("the device of attempt {attempt} carries out another command")]
+    DeviceBusy {
+        /// Which.
+        attempt: String,
+    },
     /// The database failed.
     #[error(transparent)]
     Db(#[from] DbError),

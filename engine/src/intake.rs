@@ -4,16 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringfence_bus::{Audience, BusError, ClaimReply, ClaimRequest, Delivery, Queue};
-use ringfence_core::{Answer, Claim, Input, TaskResult};
+use ringfence_core::{Answer, HostId, Input, TaskResult};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::door::{Claimed, Device, error_chain};
-use crate::{Context, Engine, EngineError};
+use crate::door::{Tried, error_chain};
+use crate::{Applied, Context, Engine, EngineError};
 
 /// Milliseconds after which a worker asks again for a device that is busy.
 const BUSY_RETRY_MS: u64 = 250;
+/// How often, and after which pause, a result is tried again while the database is away.
+const RESULT_TRIES: u32 = 30;
+const RESULT_PAUSE: Duration = Duration::from_secs(2);
 /// How long to wait before serving a queue is tried again.
 const SERVE_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
@@ -119,19 +122,22 @@ async fn decide_claim(engine: &Engine, request: ClaimRequest) -> Result<ClaimRep
     };
     let by = Context::own(&claim.worker);
     let host_id = claim.host_id;
-    let decided = if is_new {
-        engine.claim(claim, &by).await
+    let input = if is_new {
+        Input::Claim(claim.clone())
     } else {
-        engine
-            .apply(host_id, Input::Renew(claim), &by)
-            .await
-            .map(|applied| Claimed::Decided(Box::new(applied)))
+        Input::Renew(claim.clone())
     };
-    match decided {
-        Ok(Claimed::DeviceBusy) => Ok(ClaimReply::Busy {
-            retry_after_ms: BUSY_RETRY_MS,
+    match engine.try_apply(host_id, input, &by).await {
+        Ok(Tried::Applied(applied)) => Ok(reply(applied.answer)),
+        Ok(Tried::DeviceBusy) if is_new => {
+            engine.apply(host_id, Input::DeviceBusy(claim), &by).await?;
+            Ok(ClaimReply::Busy {
+                retry_after_ms: BUSY_RETRY_MS,
+            })
+        }
+        Ok(Tried::DeviceBusy) => Ok(ClaimReply::Refused {
+            why: "its device was given to another command when its lease had run out".to_owned(),
         }),
-        Ok(Claimed::Decided(applied)) => Ok(reply(applied.answer)),
         Err(EngineError::Refused(refusal)) => {
             engine
                 .audit_refusal(host_id, &by, "claim.refused", &refusal)
@@ -158,33 +164,6 @@ fn reply(answer: Answer) -> ClaimReply {
     }
 }
 
-impl Engine {
-    /// Decides a claim, and takes the attempt's device with it.
-    async fn claim(&self, claim: Claim, by: &Context) -> Result<Claimed, EngineError> {
-        let state = ringfence_db::load_state(&mut self.0.db.reader(), &claim.host_id.to_string()).await?;
-        let device = state.and_then(|state| {
-            let operation = state.operation?;
-            let (task, attempt) = operation.find(claim.attempt)?;
-            let method = task
-                .levels
-                .get(attempt.level)?
-                .iter()
-                .find(|method| method.id == attempt.method_id)?;
-            Some(Device {
-                key: method.device.clone()?,
-                attempt: claim.attempt,
-            })
-        });
-        let claimed = self
-            .try_claim(claim.host_id, Input::Claim(claim.clone()), by, device.as_ref())
-            .await?;
-        if let Claimed::DeviceBusy = claimed {
-            self.apply(claim.host_id, Input::DeviceBusy(claim), by).await?;
-        }
-        Ok(claimed)
-    }
-}
-
 async fn take_result(engine: &Engine, delivery: Delivery) {
     let Delivery { message, settle, .. } = delivery;
     let result: TaskResult = match engine.0.keys.open(&Audience::Queue(Queue::Results), &message) {
@@ -193,7 +172,7 @@ async fn take_result(engine: &Engine, delivery: Delivery) {
     };
     let by = Context::own(&result.claim.worker);
     let (host_id, attempt) = (result.claim.host_id, result.claim.attempt);
-    match engine.apply(host_id, Input::Result(result), &by).await {
+    match apply_patiently(engine, host_id, result, &by).await {
         Ok(applied) => {
             if let Answer::Ignored(why) = applied.answer {
                 tracing::info!(%host_id, %attempt, why, "a result changes nothing");
@@ -212,6 +191,22 @@ async fn take_result(engine: &Engine, delivery: Delivery) {
             settle_quietly(settle.requeue().await);
         }
     }
+}
+
+/// A result is worth waiting for a database that restarts: given back, it would come again at once, and soon too often.
+async fn apply_patiently(
+    engine: &Engine,
+    host_id: HostId,
+    result: TaskResult,
+    by: &Context,
+) -> Result<Applied, EngineError> {
+    for _ in 0..RESULT_TRIES {
+        match engine.apply(host_id, Input::Result(result.clone()), by).await {
+            Err(EngineError::Db(error)) if error.is_passing() => tokio::time::sleep(RESULT_PAUSE).await,
+            done => return done,
+        }
+    }
+    engine.apply(host_id, Input::Result(result), by).await
 }
 
 async fn refuse_unread(error: BusError, settle: Box<dyn ringfence_bus::Settle>) {
