@@ -185,6 +185,10 @@ fn engine_head(error: &EngineError) -> (StatusCode, String, &'static str) {
 fn refusal_head(refusal: &Refusal) -> (StatusCode, String, &'static str) {
     let (status, title) = match refusal {
         Refusal::OverrideNeedsAdmin => (StatusCode::FORBIDDEN, "Override needs admin"),
+        Refusal::NeedsAdmin => (StatusCode::FORBIDDEN, "Forbidden"),
+        Refusal::NotStanding { .. } => (StatusCode::CONFLICT, "Nothing stands"),
+        Refusal::FencingInFlight { .. } => (StatusCode::CONFLICT, "Fence may still act"),
+        Refusal::PlanMissing => (StatusCode::CONFLICT, "No plan"),
         Refusal::HostUp { .. } => (StatusCode::CONFLICT, "Host is up"),
         Refusal::StaleGeneration { .. } => (StatusCode::CONFLICT, "Stale generation"),
         Refusal::StaleObservation { .. } => (StatusCode::CONFLICT, "Stale observation"),

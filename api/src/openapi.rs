@@ -13,7 +13,8 @@ use crate::routes;
     paths(
         routes::root::versions, routes::health::healthcheck,
         routes::hosts::list, routes::hosts::create, routes::hosts::show, routes::hosts::update, routes::hosts::remove,
-        routes::failure_state::report, routes::fence::fence, routes::confirm::confirm, routes::rejoin::rejoin,
+        routes::failure_state::report, routes::fence::fence, routes::confirm::confirm,
+        routes::given_back::confirm, routes::rejoin::rejoin,
         routes::gates::gates,
         routes::operations::list, routes::operations::show, routes::operations::cancel, routes::operations::retry,
         routes::events::list, routes::stream::stream,

@@ -89,10 +89,16 @@ fn evacuate(state: &HostState, now: Timestamp) -> Result<String, String> {
     }
     if !host.is_fence_current() {
         return Err(format!(
-            "the host was FENCED at generation {}, and a rejoin of generation {} may have undone it; fence it again",
+            "the host was FENCED at generation {}, and what began at generation {} may have undone it; fence it again",
             host.fenced_generation.unwrap_or_default(),
             host.generation
         ));
+    }
+    if host.proof_spent {
+        return Err(
+            "the host was seen UP after it had been proven to have stopped, so that it may run again; fence it again"
+                .to_owned(),
+        );
     }
     // The fence's own power.on is part of a reboot and comes after the proof; one of an older generation may come any time.
     let is_older = |f: &&InFlight| f.until > now && f.kind.is_undoing() && f.generation < host.generation;

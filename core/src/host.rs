@@ -168,6 +168,9 @@ pub struct Host {
     pub boot_at_fence: Option<String>,
     /// Whether it has to show a boot newer than the fence before it is taken back (fenced by storage and network alone).
     pub needs_boot: bool,
+    /// Whether it was seen UP since the fence although it was proven to have stopped: it runs again, and that proof says
+    /// nothing of what it does now.
+    pub proof_spent: bool,
     /// What has to be given back to it.
     pub standing: Vec<Standing>,
     /// What may be acting on it.
@@ -187,6 +190,12 @@ impl Host {
     #[must_use]
     pub fn is_fence_current(&self) -> bool {
         self.fencing_state == FencingState::Fenced && self.fenced_generation == Some(self.generation)
+    }
+
+    /// Whether the proofs of the present generation still say what the host does now.
+    #[must_use]
+    pub fn is_fence_good(&self) -> bool {
+        self.is_fence_current() && !self.proof_spent
     }
 
     /// Whether a boot newer than the fence has been seen.

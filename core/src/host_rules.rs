@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::method::check_parameters;
-use crate::{Parameters, Problems, validate_name};
+use crate::{FencingState, HostState, Parameters, Problems, Refusal, validate_name};
 
 /// The most methods that a host may give parameters for: as many as one task can have (8 in each of 9 levels).
 const MAX_METHODS: usize = 72;
@@ -28,6 +28,29 @@ pub fn validate_host(
     }
     check_host_parameters(parameters, &mut problems);
     problems.into_result()
+}
+
+/// Whether a host may be removed: nothing is remembered for it that something outside depends on.
+///
+/// # Errors
+/// A live operation, FENCED, or something that a stopped fence has taken and not given back.
+pub fn may_remove(state: &HostState) -> Result<(), Refusal> {
+    if let Some(live) = state.operation.as_ref().filter(|o| o.status.is_live()) {
+        return Err(Refusal::OperationLive {
+            kind: live.kind,
+            id: live.id,
+            status: live.status,
+        });
+    }
+    if state.host.fencing_state == FencingState::Fenced {
+        return Err(Refusal::HostState("FENCED; rejoin it before it is removed"));
+    }
+    if !state.host.standing.is_empty() {
+        return Err(Refusal::HostState(
+            "partly fenced by an operation that was stopped; rejoin it before it is removed",
+        ));
+    }
+    Ok(())
 }
 
 fn check_host_parameters(parameters: &BTreeMap<String, Parameters>, problems: &mut Problems) {

@@ -1,5 +1,7 @@
 //! Inputs: everything that can move a host.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -54,8 +56,8 @@ pub enum Input {
     Fence {
         /// For the operation, if one begins.
         operation_id: OperationId,
-        /// How.
-        plan: FrozenPlan,
+        /// How; `None` if no plan can be carried out for the host.
+        plan: Option<FrozenPlan>,
         /// Why.
         reason: String,
         /// Who asks.
@@ -86,6 +88,17 @@ pub enum Input {
         actor: Actor,
         /// The person says that the host was booted anew since the fence.
         boot_confirmed: bool,
+    },
+    /// An admin says that what stands of a fence was given back by hand, or is gone with its device.
+    GivenBack {
+        /// The generation that the person looked at.
+        generation: Generation,
+        /// The names of the methods by which it was taken.
+        methods: BTreeSet<String>,
+        /// Why.
+        reason: String,
+        /// Who says so; has to be an admin.
+        actor: Actor,
     },
     /// Stop an operation.
     Cancel {

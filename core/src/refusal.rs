@@ -37,6 +37,30 @@ pub enum Refusal {
         /// Until when at the latest.
         until: Timestamp,
     },
+    /// A person's word for something that only an admin's word is good for.
+    #[error("only an admin can say what was given back")]
+    NeedsAdmin,
+    /// A person's word that something was given back which does not stand.
+    #[error("method {method:?} has taken nothing from the host that still stands; these have: {standing}")]
+    NotStanding {
+        /// What was named.
+        method: String,
+        /// The names of those that have, or "none".
+        standing: String,
+    },
+    /// Something is being taken from the host and could outlast the word that it was given back.
+    #[error("a {kind} of generation {generation} may still be running until {until}; say so after that")]
+    FencingInFlight {
+        /// What.
+        kind: TaskKind,
+        /// Of which generation.
+        generation: Generation,
+        /// Until when at the latest.
+        until: Timestamp,
+    },
+    /// A fence that no plan can be carried out for.
+    #[error("no plan can be carried out for the host")]
+    PlanMissing,
     /// Another operation holds the host.
     #[error("{kind} {id} of the host is {status}; wait for it or cancel it")]
     OperationLive {
@@ -95,6 +119,10 @@ impl Refusal {
             Self::StaleGeneration { .. } => "generation.stale",
             Self::ConfirmationNotSufficient => "plan.no_operator",
             Self::UndoingInFlight { .. } => "host.undoing",
+            Self::NeedsAdmin => "forbidden",
+            Self::NotStanding { .. } => "standing.unknown",
+            Self::FencingInFlight { .. } => "host.fencing",
+            Self::PlanMissing => "plan.missing",
             Self::OperationLive { .. } => "operation.live",
             Self::OperationOver { .. } => "operation.over",
             Self::NotWaiting { .. } => "operation.not_waiting",

@@ -68,6 +68,7 @@ fn read(row: &Row) -> Result<Host, DbError> {
         fenced_at: row.opt_time("fenced_at")?,
         boot_at_fence: row.opt_text("boot_at_fence")?,
         needs_boot: row.flag("needs_boot")?,
+        proof_spent: row.flag("proof_spent")?,
         standing: row.json("standing")?,
         in_flight: row.json("in_flight")?,
         event_sequence: row.count("event_sequence")?,
@@ -281,8 +282,8 @@ pub async fn due_hosts(run: &mut impl Run, now: Timestamp, limit: u32) -> Result
 pub async fn insert_host(run: &mut impl Run, host: &Host) -> Result<(), DbError> {
     let sql = "INSERT INTO hosts
             (id, name, segment_id, backend, host_type, zone, parameters, failure_state, fencing_state, generation,
-             needs_boot, standing, in_flight, event_sequence, revision, created_at, updated_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)";
+             needs_boot, proof_spent, standing, in_flight, event_sequence, revision, created_at, updated_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)";
     let values = args![
         host.id.0,
         &host.name,
@@ -295,6 +296,7 @@ pub async fn insert_host(run: &mut impl Run, host: &Host) -> Result<(), DbError>
         host.fencing_state.as_str(),
         host.generation.0,
         host.needs_boot,
+        host.proof_spent,
         Value::json(&host.standing),
         Value::json(&host.in_flight),
         host.event_sequence,
@@ -316,8 +318,8 @@ pub async fn update_host(
             failure_state = $8, failure_source = $9, failure_observed_at = $10, failure_since = $11, boot = $12,
             fencing_state = $13, generation = $14, fenced_generation = $15,
             fenced_proof = CASE WHEN $13 = 'FENCED' THEN COALESCE($16, fenced_proof) END,
-            fenced_at = $17, boot_at_fence = $18, needs_boot = $19, standing = $20, in_flight = $21,
-            event_sequence = $22, wake_at = $23, revision = $24, updated_at = $25
+            fenced_at = $17, boot_at_fence = $18, needs_boot = $19, proof_spent = $20, standing = $21, in_flight = $22,
+            event_sequence = $23, wake_at = $24, revision = $25, updated_at = $26
         WHERE id = $1";
     let boot = host
         .boot
@@ -345,6 +347,7 @@ pub async fn update_host(
         host.fenced_at,
         host.boot_at_fence.clone(),
         host.needs_boot,
+        host.proof_spent,
         Value::json(&host.standing),
         Value::json(&host.in_flight),
         host.event_sequence,

@@ -34,7 +34,8 @@ pub use hosts::{
 };
 pub use methods::{delete_method, insert_method, list_methods, method, methods_by_name, update_method};
 pub use operations::{
-    OperationFilter, insert_operation, insert_proof, operation, operations_page, update_operation,
+    OperationFilter, insert_operation, insert_proof, operation, operations_page, renew_proof,
+    update_operation,
 };
 pub use outbox::{OutboxRow, append_outbox, delete_outbox, postpone_outbox, take_outbox};
 pub use page::{Page, SortKey};

@@ -66,6 +66,21 @@ pub async fn insert_proof(run: &mut impl Run, host_id: HostId, proof: &Proof) ->
     execute(run, sql, values).await.map(|_| ())
 }
 
+/// Writes a proof that was won anew over the first one of its kind and generation.
+pub async fn renew_proof(run: &mut impl Run, host_id: HostId, proof: &Proof) -> Result<(), DbError> {
+    let sql = "UPDATE proofs SET source = $4, observed_at = $5, detail = $6
+               WHERE host_id = $1 AND generation = $2 AND kind = $3";
+    let values = args![
+        host_id.0,
+        proof.generation.0,
+        proof.kind.as_str(),
+        &proof.source,
+        proof.observed_at,
+        &proof.detail
+    ];
+    execute(run, sql, values).await.map(|_| ())
+}
+
 /// The operation with this id.
 pub async fn operation(run: &mut impl Run, id: Uuid) -> Result<Option<Operation>, DbError> {
     let row = fetch_optional(run, "SELECT body FROM operations WHERE id = $1", args![id]).await?;

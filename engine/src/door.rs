@@ -173,6 +173,7 @@ fn claim_in(input: &Input) -> Option<&Claim> {
         Input::Fence { .. }
         | Input::Confirm { .. }
         | Input::Rejoin { .. }
+        | Input::GivenBack { .. }
         | Input::Cancel { .. }
         | Input::Retry { .. }
         | Input::FailureState { .. }
@@ -269,9 +270,13 @@ async fn write_operation(
             ringfence_db::insert_operation(tx, operation).await?;
         }
     }
-    let old = known.map_or(0, |known| known.proofs.len());
-    for proof in operation.proofs.iter().skip(old) {
-        ringfence_db::insert_proof(tx, operation.host_id, proof).await?;
+    for proof in &operation.proofs {
+        let earlier = known.and_then(|known| known.proofs.iter().find(|p| p.kind == proof.kind));
+        match earlier {
+            Some(earlier) if earlier == proof => {}
+            Some(_) => ringfence_db::renew_proof(tx, operation.host_id, proof).await?,
+            None => ringfence_db::insert_proof(tx, operation.host_id, proof).await?,
+        }
     }
     Ok(())
 }

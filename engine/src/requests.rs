@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ringfence_core::{
     Answer, Boot, FailureState, FrozenPlan, Generation, Host, HostId, HostState, Input, Operation,
-    OperationId, OperationKind, Plan, Problems, SufficientSet, Timestamp, default_sufficient_sets, resolve,
+    OperationId, Plan, Problems, Refusal, SufficientSet, Timestamp, default_sufficient_sets, resolve,
     validate_reason,
 };
 use uuid::Uuid;
@@ -16,6 +16,8 @@ use crate::{Context, Engine, EngineError};
 const MAX_AHEAD_S: i64 = 300;
 /// The longest name of an observer, and the longest boot id.
 const MAX_SOURCE_CHARS: usize = 255;
+/// The most methods that one word can say were given back.
+const MAX_GIVEN_BACK: usize = 72;
 
 /// What a request to fence, rejoin or confirm came to.
 #[derive(Clone, Debug)]
@@ -48,29 +50,45 @@ impl Engine {
     pub async fn fence(&self, host: &str, reason: &str, by: &Context) -> Result<Operated, EngineError> {
         validate_reason(reason)?;
         let state = self.state_of(host).await?;
-        if state.host.is_fence_current()
-            && state
-                .operation
-                .as_ref()
-                .is_none_or(|o| o.kind == OperationKind::Fence)
-        {
-            return Ok(Operated::Already(Box::new(state)));
-        }
-        if let Some(live) = state
-            .operation
-            .as_ref()
-            .filter(|o| o.kind == OperationKind::Fence)
-        {
-            return Ok(Operated::Joined(live.id));
-        }
-        let plan = self.plan_of(&state).await?;
+        // Who asks for what is so already, or is under way, does not need to hear what is wrong with the plan.
+        let (plan, fault) = match self.plan_of(&state).await {
+            Ok(plan) => (Some(plan), None),
+            Err(fault @ (EngineError::PlanMissing { .. } | EngineError::PlanBroken { .. })) => {
+                (None, Some(fault))
+            }
+            Err(other) => return Err(other),
+        };
         let input = Input::Fence {
             operation_id: OperationId(Uuid::new_v4()),
             plan,
             reason: reason.to_owned(),
             actor: by.actor(),
         };
-        Ok(operated(self.apply(state.host.id, input, by).await?))
+        match (self.apply(state.host.id, input, by).await, fault) {
+            (Err(EngineError::Refused(Refusal::PlanMissing)), Some(fault)) => Err(fault),
+            (applied, _) => Ok(operated(applied?)),
+        }
+    }
+
+    /// Takes an admin's word that what stands of a fence was given back by hand, or is gone with its device.
+    pub async fn confirm_given_back(
+        &self,
+        host: &str,
+        generation: Generation,
+        methods: BTreeSet<String>,
+        reason: &str,
+        by: &Context,
+    ) -> Result<Applied, EngineError> {
+        validate_reason(reason)?;
+        check_given_back(&methods)?;
+        let id = self.host_id_of(host).await?;
+        let input = Input::GivenBack {
+            generation,
+            methods,
+            reason: reason.to_owned(),
+            actor: by.actor(),
+        };
+        self.apply(id, input, by).await
     }
 
     /// Takes a person's word that a host was fenced by hand.
@@ -246,6 +264,20 @@ impl Engine {
             ringfence_db::plan_for(&mut self.0.db.reader(), &host.name, host.host_type.as_deref()).await?;
         Ok(plan.map_or_else(default_sufficient_sets, |plan| plan.sufficient_sets))
     }
+}
+
+fn check_given_back(methods: &BTreeSet<String>) -> Result<(), Problems> {
+    let mut problems = Problems::default();
+    if methods.is_empty() || methods.len() > MAX_GIVEN_BACK {
+        problems.add(
+            "methods",
+            format!(
+                "names {} methods; 1 to {MAX_GIVEN_BACK} are allowed",
+                methods.len()
+            ),
+        );
+    }
+    problems.into_result()
 }
 
 /// The names of all methods that a plan uses.

@@ -10,7 +10,7 @@ use actix_web::{App, HttpServer, web};
 use ringfence_core::{Resource, Timestamp};
 
 use crate::host::{Condition, SeenHost};
-use crate::{Fault, SimulatorError, World, routes, store};
+use crate::{Fault, PortState, SimulatorError, World, routes, store};
 
 /// The most connections at once; silent devices keep theirs.
 const MAX_CONNECTIONS: usize = 2048;
@@ -119,6 +119,20 @@ impl Handle {
     pub fn set_condition(&self, host: &str, condition: Condition) -> Result<(), SimulatorError> {
         self.shared
             .change(|world, _| world.set_condition(host, condition))
+    }
+
+    /// Somebody turns a device by hand.
+    ///
+    /// # Errors
+    /// The device is unknown, the state does not fit it, or the state file cannot be written.
+    pub fn set_state(
+        &self,
+        device: &str,
+        resource: Resource,
+        state: PortState,
+    ) -> Result<(), SimulatorError> {
+        self.shared
+            .change(|world, now| world.set_state(device, resource, state, None, now))
     }
 
     /// Makes a device misbehave, or behave again.

@@ -1,6 +1,8 @@
 //! Taking a host back.
 
-use ringfence_simulators::Condition;
+use ringfence_api::Role;
+use ringfence_core::Resource;
+use ringfence_simulators::{Condition, Fault, FaultKind, PortState};
 use ringfence_tests::{Ground, Stack, power_plan};
 use serde_json::{Value, json};
 
@@ -12,6 +14,8 @@ crate::on_both_grounds!(
     a_rejoin_right_after_the_proof_ends_the_fence,
     a_method_that_was_refused_leaves_nothing_to_give_back,
     a_returning_host_is_taken_back_by_itself_where_the_segment_says_so,
+    a_host_that_ran_again_is_fenced_again_before_it_is_evacuated,
+    what_a_lost_device_cannot_give_back_an_admin_can_say_was_given_back,
 );
 
 async fn rejoin(stack: &Stack) -> Value {
@@ -221,5 +225,85 @@ async fn a_method_that_was_refused_leaves_nothing_to_give_back(ground: Ground) {
     assert_eq!(standing, json!([{ "kind": "power.off", "method": "power" }]));
     let operation = rejoin(&stack).await;
     assert_eq!(watch(&stack, &operation).await["status"], "succeeded");
+    stack.stop().await;
+}
+
+async fn a_host_that_ran_again_is_fenced_again_before_it_is_evacuated(ground: Ground) {
+    let stack = Stack::start(ground).await;
+    stack.plan(power_plan()).await;
+    stack.hang("h1").await;
+    let fence = stack.client.fence("h1").await;
+    stack.client.until_settled(&fence).await;
+    // Somebody walks by and switches it on; then it hangs again.
+    stack
+        .simulators
+        .set_state("h1", Resource::Power, PortState::On)
+        .unwrap();
+    stack.client.seen("h1", "UP").await.ok(200);
+    stack.hang("h1").await;
+    assert!(stack.simulators.may_write("h1"));
+    let gates = stack.client.gates("h1").await;
+    assert_eq!(gates["evacuate"]["allowed"], false, "{gates}");
+    assert_eq!(stack.client.host("h1").await["proof_spent"], true);
+    let again = stack.client.fence("h1").await;
+    assert_eq!(again["generation"], 2);
+    stack.client.until_settled(&again).await;
+    stack.judge("h1").await;
+    assert_eq!(stack.client.gates("h1").await["evacuate"]["allowed"], true);
+    stack.until_audited("h1", "fence.proof_spent").await;
+    stack.stop().await;
+}
+
+async fn what_a_lost_device_cannot_give_back_an_admin_can_say_was_given_back(ground: Ground) {
+    let stack = Stack::impatient(ground).await;
+    let stages = json!([{ "tasks": [
+        { "kind": "storage.fence", "levels": [{ "level": 1, "methods": ["storage"] }] },
+        { "kind": "network.fence", "levels": [{ "level": 1, "methods": ["network"] }] },
+    ]}]);
+    stack.plan(stages).await;
+    stack.hang("h1").await;
+    let fence = stack.client.fence("h1").await;
+    stack.client.until_settled(&fence).await;
+    let word = |generation: u32, methods: Value| json!({ "generation": generation, "methods": methods, "reason": "replaced" });
+    let path = "/hosts/h1/confirm-given-back";
+    let early = stack.client.post(path, word(1, json!(["network"]))).await;
+    assert_eq!((early.status, early.code()), (409, "fencing.host.state"));
+    stack
+        .simulators
+        .set_fault("h1", Resource::Network, Some(Fault::forever(FaultKind::Refuse)))
+        .unwrap();
+    stack
+        .client
+        .seen_with_boot("h1", "UP", Some("boot-2"))
+        .await
+        .ok(200);
+    let operation = stack
+        .client
+        .post(
+            "/hosts/h1/rejoin",
+            json!({ "reason": "checked", "boot_confirmed": true }),
+        )
+        .await
+        .ok(202);
+    let operation = stack.client.until_settled(&operation).await;
+    assert_eq!(operation["status"], "needs_operator", "{operation}");
+    let as_operator = stack.as_role(Role::Operator);
+    as_operator.post(path, word(2, json!(["network"]))).await.ok(403);
+    let unknown = stack.client.post(path, word(2, json!(["storage"]))).await;
+    assert_eq!(
+        (unknown.status, unknown.code()),
+        (409, "fencing.standing.unknown")
+    );
+    stack.client.post(path, word(2, json!([]))).await.ok(400);
+    stack.client.post(path, word(2, json!(["network"]))).await.ok(200);
+    let operation = stack.client.until_settled(&operation).await;
+    assert_eq!(operation["status"], "succeeded", "{operation}");
+    let host = stack.client.host("h1").await;
+    assert_eq!(host["fencing_state"], "UNFENCED");
+    assert_eq!(host["standing"], json!([]));
+    let audit = stack.audit("h1").await;
+    let entry = audit.iter().find(|e| e.action == "standing.given_back").unwrap();
+    assert_eq!(entry.actor, "a-admin");
+    assert_eq!(entry.detail["reason"], "replaced");
     stack.stop().await;
 }

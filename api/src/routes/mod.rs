@@ -6,6 +6,7 @@ pub(crate) mod events;
 pub(crate) mod failure_state;
 pub(crate) mod fence;
 pub(crate) mod gates;
+pub(crate) mod given_back;
 pub(crate) mod health;
 pub(crate) mod hosts;
 pub(crate) mod methods;
@@ -39,6 +40,7 @@ pub(crate) fn configure(service: &mut ServiceConfig) {
         .service(at("/hosts/{id}/failure-state").route(web::put().to(failure_state::report)))
         .service(at("/hosts/{id}/fence").route(web::post().to(fence::fence)))
         .service(at("/hosts/{id}/confirm-fenced").route(web::post().to(confirm::confirm)))
+        .service(at("/hosts/{id}/confirm-given-back").route(web::post().to(given_back::confirm)))
         .service(at("/hosts/{id}/rejoin").route(web::post().to(rejoin::rejoin)))
         .service(at("/hosts/{id}/gates").route(web::get().to(gates::gates)))
         .service(at("/operations").route(web::get().to(operations::list)))

@@ -40,6 +40,9 @@ pub(crate) struct HostView {
     pub fenced_at: Option<DateTime<Utc>>,
     /// Whether the host has to show a boot newer than the fence before it is taken back.
     pub needs_boot: bool,
+    /// Whether it was seen UP since the fence although it was proven to have stopped: it has to be fenced again before its
+    /// workloads may be started elsewhere.
+    pub proof_spent: bool,
     /// The proofs that make it FENCED.
     pub proofs: Vec<ProofView>,
     /// What a fence has taken from it and nobody has been seen to give back.
@@ -112,6 +115,7 @@ impl From<HostRow> for HostView {
             generation: host.generation.0,
             fenced_at: host.fenced_at,
             needs_boot: host.needs_boot,
+            proof_spent: host.proof_spent,
             proofs: row.proofs.iter().map(ProofView::from).collect(),
             standing: standing
                 .map(|s| StandingView {

@@ -31,6 +31,8 @@ pub struct Host {
     #[serde(default)]
     pub needs_boot: bool,
     #[serde(default)]
+    pub proof_spent: bool,
+    #[serde(default)]
     pub proofs: Vec<Proof>,
     #[serde(default)]
     pub standing: Vec<Standing>,

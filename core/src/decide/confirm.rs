@@ -28,11 +28,12 @@ pub(super) fn confirm(
             current,
         });
     }
-    if step.state.host.is_fence_current() {
+    if step.state.host.is_fence_good() {
         return Ok(Answer::AlreadySo);
     }
     refuse_if_up(step, &word)?;
     refuse_if_undoing(step)?;
+    proof::finish_spent(step);
     match step.live() {
         Some(live) if live.kind == OperationKind::Fence => {
             if !live.would_complete(ProofKind::Operator) {

@@ -38,6 +38,7 @@ pub(super) fn failure_state(
     }
     let changed = host.failure_state != report.state;
     record(step, report, changed);
+    spend_proof(step);
     if changed {
         abort_if_up_before_anything_was_done(step);
     }
@@ -62,6 +63,26 @@ fn record(step: &mut Step, report: Report, changed: bool) {
     if changed {
         step.event(EventKind::HostFailureState, data);
     }
+}
+
+/// A host that had stopped for certain and is seen UP runs again: what proved that it had stopped says nothing of it any more,
+/// even if it falls silent once more. Storage and network stay cut off whether it runs or not.
+fn spend_proof(step: &mut Step) {
+    let host = &mut step.state.host;
+    let was_dead = host.is_fence_good() && !host.needs_boot;
+    if !was_dead || !host.is_seen_back() {
+        return;
+    }
+    host.proof_spent = true;
+    let boot = host.boot.as_ref().and_then(|boot| boot.id.as_ref());
+    let is_same_boot = boot.is_some() && boot == host.boot_at_fence.as_ref();
+    let why = if is_same_boot {
+        "the host was seen UP, in the boot from before the fence: what proved it may not tell the truth"
+    } else {
+        "the host was seen UP, so that it runs again"
+    };
+    let detail = json!({ "generation": host.generation, "source": host.failure_source, "same_boot": is_same_boot, "why": why });
+    step.note("fence.proof_spent", detail);
 }
 
 /// A heartbeat that comes before any worker has acted stops the fence; one that comes later does not, since a fence that is half

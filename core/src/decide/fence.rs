@@ -5,24 +5,31 @@ use crate::{
     Task,
 };
 
-use super::Step;
+use super::{Step, proof};
 use crate::Operation;
 
-/// Already FENCED: nothing. A fence is live: that one. Seen UP: refused. A rejoin is live: it makes way. Else: a new one.
+/// Already FENCED, and not seen UP since: nothing. A fence is live: that one. Seen UP: refused. No plan: refused. A rejoin is
+/// live: it makes way. Else: a new one.
 pub(super) fn fence(
     step: &mut Step,
     operation_id: OperationId,
-    plan: FrozenPlan,
+    plan: Option<FrozenPlan>,
     reason: String,
     actor: &Actor,
 ) -> Result<Answer, Refusal> {
-    if step.state.host.is_fence_current() {
+    if step.state.host.is_fence_good() {
         return Ok(Answer::AlreadySo);
     }
-    if let Some(live) = step.live().filter(|live| live.kind == OperationKind::Fence) {
+    let is_spent = step.state.host.is_fence_current();
+    if let Some(live) = step
+        .live()
+        .filter(|live| live.kind == OperationKind::Fence && !is_spent)
+    {
         return Ok(Answer::Joined(live.id));
     }
     refuse_if_up(step)?;
+    let plan = plan.ok_or(Refusal::PlanMissing)?;
+    proof::finish_spent(step);
     supersede(step);
     let operation = new_operation(step, operation_id, plan, reason, actor);
     step.begin(operation);

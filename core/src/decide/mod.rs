@@ -9,6 +9,7 @@ mod clock;
 mod confirm;
 mod failure_state;
 mod fence;
+mod given_back;
 mod progress;
 mod proof;
 mod rejoin;
@@ -68,6 +69,12 @@ pub fn decide(state: &HostState, input: Input, now: Timestamp) -> Result<Decisio
             actor,
             boot_confirmed,
         } => rejoin::rejoin(&mut step, operation_id, reason, &actor, boot_confirmed)?,
+        Input::GivenBack {
+            generation,
+            methods,
+            reason,
+            actor,
+        } => given_back::given_back(&mut step, generation, &methods, &reason, &actor)?,
         Input::Cancel {
             operation_id,
             reason,

@@ -20,13 +20,17 @@ pub(super) fn add(step: &mut Step, proof: Proof) {
     }
     operation.updated_at = step.now;
     operation.proofs.push(proof.clone());
+    tell(step, &proof);
+    settle(step);
+}
+
+fn tell(step: &mut Step, proof: &Proof) {
     let data = json!({
-        "operation_id": operation.id,
-        "generation": operation.generation,
+        "operation_id": proof.operation_id,
+        "generation": proof.generation,
         "proof": { "kind": proof.kind, "source": proof.source, "observed_at": proof.observed_at, "detail": proof.detail },
     });
     step.event(EventKind::OperationProof, data);
-    settle(step);
 }
 
 /// The first completed set makes the host FENCED; later proofs change no state.
@@ -53,7 +57,9 @@ fn still_counts(step: &Step, operation: &Operation, kind: ProofKind) -> bool {
             .tasks()
             .filter(|task| task.kind.proof_kind() == Some(kind))
             .all(|task| task.status == TaskStatus::Confirmed),
-        ProofKind::SelfFencing => timeout_runs_out(step, operation).is_some_and(|due| due <= step.now),
+        ProofKind::SelfFencing => {
+            timeout_runs_out(step, operation).is_some_and(|due| due <= step.now && !is_counted_anew(step))
+        }
         ProofKind::Operator => true,
     }
 }
@@ -75,7 +81,56 @@ pub(super) fn collect(step: &mut Step) {
     if let Some(proof) = by_self_fencing(step) {
         add(step, proof);
     }
+    watch_the_new_count(step);
     settle(step);
+}
+
+/// Whether the silence that proved the self-fencing was broken before the proof could suffice, so that it counts anew.
+fn is_counted_anew(step: &Step) -> bool {
+    let proof = step.live().and_then(|operation| {
+        operation
+            .proofs
+            .iter()
+            .find(|proof| proof.kind == ProofKind::SelfFencing)
+    });
+    match (proof, step.state.host.failure_since) {
+        (Some(proof), Some(since)) => since > proof.observed_at,
+        (Some(_), None) | (None, _) => false,
+    }
+}
+
+/// The second silence is watched as the first one was, and renews the proof at its end.
+fn watch_the_new_count(step: &mut Step) {
+    if !is_counted_anew(step) || step.state.host.is_fence_current() {
+        return;
+    }
+    let due_of = |step: &Step| {
+        step.live()
+            .and_then(|operation| timeout_runs_out(step, operation))
+    };
+    let Some(mut due) = due_of(step) else { return };
+    if due <= step.now && !is_witnessed(step, due) {
+        step.state.host.given_back(step.now);
+        due = due_of(step).unwrap_or(due);
+    }
+    if due > step.now {
+        step.wake(due);
+        return;
+    }
+    let now = step.now;
+    let Some(operation) = step.state.operation.as_mut() else {
+        return;
+    };
+    operation.updated_at = now;
+    let renewed = operation
+        .proofs
+        .iter_mut()
+        .find(|proof| proof.kind == ProofKind::SelfFencing);
+    if let Some(proof) = renewed {
+        proof.observed_at = now;
+        let proof = proof.clone();
+        tell(step, &proof);
+    }
 }
 
 /// Proven if the operation has tasks of the kind and every one of them is confirmed.
@@ -195,6 +250,7 @@ fn become_fenced(step: &mut Step, counting: &SufficientSet) {
     host.fenced_at = Some(step.now);
     host.boot_at_fence = host.boot.as_ref().and_then(|boot| boot.id.clone());
     host.needs_boot = needs_boot;
+    host.proof_spent = false;
     let proofs: Vec<_> = operation
         .proofs
         .iter()
@@ -208,6 +264,14 @@ fn become_fenced(step: &mut Step, counting: &SufficientSet) {
         "proofs": proofs,
     });
     step.event(EventKind::HostFenced, data);
+}
+
+/// Ends a fence that was proven and only adds to its proofs, if the host was seen UP since: another one has to prove it anew.
+pub(super) fn finish_spent(step: &mut Step) {
+    let is_fence = step.live().is_some_and(|live| live.kind == OperationKind::Fence);
+    if is_fence && step.state.host.is_fence_current() && step.state.host.proof_spent {
+        succeed(step);
+    }
 }
 
 /// Ends a fence that is proven and has nothing more to do.

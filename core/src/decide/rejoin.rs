@@ -213,6 +213,7 @@ pub(super) fn become_unfenced(step: &mut Step, operation: &Operation) {
     host.fenced_at = None;
     host.boot_at_fence = None;
     host.needs_boot = false;
+    host.proof_spent = false;
     let data = json!({
         "operation_id": operation.id,
         "generation": operation.generation,

@@ -90,6 +90,7 @@ pub fn host() -> Host {
         fenced_at: None,
         boot_at_fence: None,
         needs_boot: false,
+        proof_spent: false,
         standing: Vec::new(),
         in_flight: Vec::new(),
         event_sequence: 0,

@@ -98,6 +98,13 @@ impl Site {
         }
     }
 
+    /// One feed is put back by hand.
+    pub fn reconnect(&mut self, method: &str) {
+        if let Some(feed) = self.feeds.get_mut(method) {
+            *feed = true;
+        }
+    }
+
     /// Every feed is switched on by somebody else.
     pub fn restore_power(&mut self) {
         let paths = self.paths.iter().filter(|path| path.resource == Resource::Power);

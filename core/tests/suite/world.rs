@@ -254,7 +254,7 @@ impl World {
     pub fn fence(&mut self) -> Result<Answer, Refusal> {
         let input = Input::Fence {
             operation_id: OperationId(self.next_id()),
-            plan: self.plan.clone(),
+            plan: Some(self.plan.clone()),
             reason: "no heartbeat".to_owned(),
             actor: plans::person("anna"),
         };
@@ -279,6 +279,16 @@ impl World {
             actor,
             override_up,
             sufficient_sets: self.plan.sufficient_sets.clone(),
+        };
+        self.give(input)
+    }
+
+    pub fn given_back(&mut self, generation: u32, methods: &[&str], actor: Actor) -> Result<Answer, Refusal> {
+        let input = Input::GivenBack {
+            generation: Generation(generation),
+            methods: methods.iter().map(|name| (*name).to_owned()).collect(),
+            reason: "the switch was thrown away".to_owned(),
+            actor,
         };
         self.give(input)
     }

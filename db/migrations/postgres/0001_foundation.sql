@@ -60,6 +60,7 @@ CREATE TABLE hosts (
     fenced_at timestamptz,
     boot_at_fence text,
     needs_boot boolean NOT NULL,
+    proof_spent boolean NOT NULL,
     standing jsonb NOT NULL,
     in_flight jsonb NOT NULL,
     event_sequence bigint NOT NULL,

@@ -60,6 +60,7 @@ CREATE TABLE hosts (
     fenced_at integer,
     boot_at_fence text,
     needs_boot integer NOT NULL CHECK (needs_boot IN (0, 1)),
+    proof_spent integer NOT NULL CHECK (proof_spent IN (0, 1)),
     standing text NOT NULL,
     in_flight text NOT NULL,
     event_sequence integer NOT NULL,

@@ -52,6 +52,7 @@ pub fn host(name: &str, segment: &Segment) -> Host {
         fenced_at: None,
         boot_at_fence: None,
         needs_boot: false,
+        proof_spent: false,
         standing: Vec::new(),
         in_flight: Vec::new(),
         event_sequence: 0,

@@ -66,6 +66,7 @@ fn everything(host: &Host) -> Host {
         generation: Generation(u32::MAX),
         boot_at_fence: Some("b-0".to_owned()),
         needs_boot: true,
+        proof_spent: true,
         standing: vec![Standing {
             kind: TaskKind::StorageFence,
             method,

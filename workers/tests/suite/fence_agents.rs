@@ -106,11 +106,11 @@ async fn an_agent_that_never_gets_there_is_unknown_and_stopped_within_the_budget
     let driver = drivers().get(Name::FenceAgent).unwrap();
     let started = Instant::now();
     let report = driver
-        .act_and_observe(TaskKind::PowerOff, &failing, &no_secrets(), seconds(5))
+        .act_and_observe(TaskKind::PowerOff, &failing, &no_secrets(), seconds(15))
         .await;
     assert_outcome(&report, Outcome::Unknown, "it last read as on");
     assert_eq!(seen(&report), Some(ObservedState::On));
-    assert!(started.elapsed() <= seconds(5), "{:?}", started.elapsed());
+    assert!(started.elapsed() <= seconds(15), "{:?}", started.elapsed());
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 mod confirm;
 mod edit;
 mod fence;
+mod given_back;
 mod show;
 
 use chrono::DateTime;
@@ -44,6 +45,8 @@ pub enum HostCommand {
     Confirm(confirm::ConfirmArgs),
     /// Takes a FENCED host back
     Rejoin(fence::RejoinArgs),
+    /// Says that what a fence took was given back by hand, or is gone with its device: an admin's word
+    GivenBack(given_back::GivenBackArgs),
     /// May workloads be scheduled here? May this host's workloads be started elsewhere?
     Gates {
         /// Name or id
@@ -104,6 +107,7 @@ pub async fn run(command: HostCommand, session: &mut Session) -> Result<(), CliE
         HostCommand::Fence(args) => fence::fence(args, session).await,
         HostCommand::Confirm(args) => confirm::confirm(args, session).await,
         HostCommand::Rejoin(args) => fence::rejoin(args, session).await,
+        HostCommand::GivenBack(args) => given_back::given_back(args, session).await,
         HostCommand::Gates { host } => {
             session
                 .show::<Gates>(Request::get(&["hosts", &host, "gates"]), |screen, gates| {

@@ -59,6 +59,12 @@ pub fn details(screen: &mut Screen, host: Host) -> Result<(), CliError> {
     for standing in &host.standing {
         details = details.with("standing", format!("{} by {}", standing.kind, standing.method));
     }
+    if host.proof_spent {
+        details = details.with(
+            "proof",
+            "spent: it was seen UP since; fence it again before its workloads are started elsewhere",
+        );
+    }
     if host.needs_boot {
         details = details.with("to rejoin", "it has to show a boot newer than the fence");
     }

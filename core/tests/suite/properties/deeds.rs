@@ -23,6 +23,11 @@ pub enum Deed {
     },
     /// A person pulls the plugs and says so.
     PullAndSay,
+    /// A person gives something back by hand, as far as that is possible, and an admin (or somebody who is none) says so.
+    GiveBack {
+        of: Index,
+        is_admin: bool,
+    },
     Cancel,
     CancelAnOldOne,
     Retry,
@@ -134,6 +139,8 @@ fn beginnings() -> Vec<Vec<Deed>> {
         and(vec![see(true, 1), rejoin(), Deed::Take]),
         and(vec![rejoin(), Deed::Take]),
         and(vec![rejoin(), Deed::Take, Deed::Cancel]),
+        and(vec![see(true, 1), see(false, 1), Deed::Fence]),
+        and(vec![see(true, 1), rejoin(), Deed::Pass(300_000)]),
         and(vec![rejoin(), Deed::Work, Deed::Pass(200_000), Deed::Fence]),
     ]
 }
@@ -145,6 +152,7 @@ fn deed(customs: Customs) -> BoxedStrategy<Deed> {
         6 => Just(Deed::Fence),
         4 => any::<bool>().prop_map(|boot_confirmed| Deed::Rejoin { boot_confirmed }),
         1 => Just(Deed::PullAndSay),
+        2 => (index(), any::<bool>()).prop_map(|(of, is_admin)| Deed::GiveBack { of, is_admin }),
         2 => Just(Deed::Cancel),
         1 => Just(Deed::CancelAnOldOne),
         2 => Just(Deed::Retry),
@@ -218,6 +226,7 @@ pub fn act(world: &mut World, deed: &Deed) {
             // What somebody else is doing to the power this moment makes it untrue: then `decide` has to refuse.
             drop(world.confirm(world.state.host.generation.0, person("anna"), false));
         }
+        Deed::GiveBack { of, is_admin } => give_back(world, of, *is_admin),
         Deed::Cancel => drop(world.cancel()),
         Deed::CancelAnOldOne => cancel_an_old_one(world),
         Deed::Retry => drop(world.retry()),
@@ -281,6 +290,26 @@ pub fn act(world: &mut World, deed: &Deed) {
 
 fn name_of_boot(boot: u8) -> String {
     format!("boot-{boot}")
+}
+
+/// What may be refused is said first, so that only what was accepted is done.
+fn give_back(world: &mut World, of: &Index, is_admin: bool) {
+    let standing = &world.state.host.standing;
+    if standing.is_empty() {
+        return;
+    }
+    let name = of.get(standing).method.name.clone();
+    let actor = Actor {
+        is_admin,
+        ..person("otto")
+    };
+    if world
+        .given_back(world.state.host.generation.0, &[&name], actor)
+        .is_ok()
+    {
+        world.site.reconnect(&name);
+        world.settle();
+    }
 }
 
 /// A worker reports once, after it has stopped; from then on it does nothing more.

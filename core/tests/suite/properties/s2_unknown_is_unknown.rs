@@ -14,7 +14,12 @@ use crate::world::World;
 /// All that can go wrong, and nobody who helps by hand.
 fn misfortunes() -> impl Strategy<Value = Vec<Deed>> {
     history(Customs::Any).prop_map(|mut deeds| {
-        deeds.retain(|deed| !matches!(deed, Deed::Say { .. } | Deed::PullAndSay | Deed::PowerReturns));
+        deeds.retain(|deed| {
+            !matches!(
+                deed,
+                Deed::Say { .. } | Deed::PullAndSay | Deed::GiveBack { .. } | Deed::PowerReturns
+            )
+        });
         deeds
     })
 }

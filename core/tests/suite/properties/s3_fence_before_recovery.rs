@@ -6,8 +6,9 @@ use proptest::prelude::*;
 use ringfence_core::*;
 
 use super::deeds::{Customs, history, live_through};
-use super::facts::decisions;
+use super::facts::{decisions, has_event, proven};
 use super::settings::setting;
+use crate::world::World;
 
 proptest! {
     #[test]
@@ -35,7 +36,7 @@ proptest! {
                 }
                 prop_assert!(!(gates.evacuate.allowed && gates.schedule.allowed));
             }
-            if super::facts::has_event(decision, EventKind::HostFenced) {
+            if has_event(decision, EventKind::HostFenced) {
                 was_committed = decision.state.host.fenced_generation;
             }
             if gates(&decision.state, moment.now).evacuate.allowed {
@@ -43,4 +44,39 @@ proptest! {
             }
         }
     }
+
+    #[test]
+    fn s3_a_host_that_ran_again_is_fenced_again_before_it_is_recovered(
+        setting in setting(),
+        deeds in history(Customs::Any),
+    ) {
+        let world = live_through(setting.world(), &deeds);
+        for (at, moment, decision) in decisions(&world) {
+            if gates(&decision.state, moment.now).evacuate.allowed {
+                prop_assert!(!has_risen(&world, at), "{:#?}", world.log);
+            }
+        }
+    }
+}
+
+/// Seen UP after it was proven to have stopped, by a report of the time after the proof.
+fn has_risen(world: &World, at: usize) -> bool {
+    let fences = decisions(world).filter(|(i, _, d)| *i <= at && has_event(d, EventKind::HostFenced));
+    let (fenced, moment, decision) = fences.last().expect("an open gate has its fence");
+    let id = decision.state.operation.as_ref().expect("and its operation").id;
+    let is_dead = |i| {
+        let dead = [ProofKind::PowerOff, ProofKind::SelfFencing, ProofKind::Operator];
+        // What was proven then is what counts: later proofs of other kinds say nothing of the time in between.
+        !decision.state.host.needs_boot && proven(world, i, id).iter().any(|kind| dead.contains(kind))
+    };
+    decisions(world)
+        .filter(|(i, _, _)| (fenced + 1..=at).contains(i))
+        .any(|(i, seen, _)| match &seen.input {
+            Input::FailureState {
+                state: FailureState::Up,
+                observed_at,
+                ..
+            } => *observed_at >= moment.now && is_dead(i),
+            _ => false,
+        })
 }

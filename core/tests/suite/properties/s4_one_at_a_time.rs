@@ -33,6 +33,10 @@ proptest! {
                 match (&decision.answer, running) {
                     (Answer::Joined(id), Some(operation)) => prop_assert_eq!(*id, operation.id),
                     (Answer::Started(_), None) | (Answer::AlreadySo, _) => {}
+                    // It was proven, and the host was seen UP since.
+                    (Answer::Started(_), Some(operation)) if moment.before.host.proof_spent => {
+                        prop_assert_eq!(moment.before.host.fenced_generation, Some(operation.generation));
+                    }
                     other => prop_assert!(false, "{other:?}, and before {before:?}"),
                 }
             }

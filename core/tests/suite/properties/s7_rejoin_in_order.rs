@@ -91,7 +91,30 @@ fn was_given_back(
     let was_read = readings
         .iter()
         .any(|r| r.at <= at && r.operation_id == id && r.kind == by && r.method == standing.method);
-    was_read || (by == TaskKind::PowerOn && was_seen_up_since(world, fence_before(world, at), at))
+    was_read
+        || was_said(world, standing, at)
+        || (by == TaskKind::PowerOn && was_seen_up_since(world, fence_before(world, at), at))
+}
+
+/// An admin named it, with the generation that the host had then, and was heard; counts until the next fence takes it again.
+fn was_said(world: &World, standing: &Standing, at: usize) -> bool {
+    let fenced = fence_before(world, at);
+    decisions(world)
+        .filter(|(i, _, _)| (fenced..=at).contains(i))
+        .any(|(_, moment, _)| match &moment.input {
+            Input::GivenBack {
+                generation,
+                methods,
+                actor,
+                ..
+            } => {
+                actor.is_admin
+                    && *generation == moment.before.host.generation
+                    && methods.contains(&standing.method.name)
+                    && standing.kind.resource() != Resource::Power
+            }
+            _ => false,
+        })
 }
 
 /// Seen at the time of the fence or later, reported after it.

@@ -32,8 +32,9 @@ proptest! {
                 prop_assert!(before.needs_boot || !after.needs_boot, "a later proof only makes the way back easier");
             }
             for ended in [decision.superseded.as_ref(), decision.state.operation.as_ref()].into_iter().flatten() {
-                // Only who takes the host back ends a proven fence before its time.
-                let is_taken_back = matches!(moment.input, Input::Rejoin { .. });
+                // Only who takes the host back, or proves anew what is spent, ends a proven fence before its time.
+                let is_taken_back = matches!(moment.input, Input::Rejoin { .. })
+                    || (before.proof_spent && matches!(moment.input, Input::Fence { .. } | Input::Confirm { .. }));
                 let is_proven = ended.kind == OperationKind::Fence && ended.status == OperationStatus::Succeeded;
                 if is_proven && !is_taken_back {
                     prop_assert!(ended.tasks().all(|task| task.status != TaskStatus::Cancelled), "a task did not go on");

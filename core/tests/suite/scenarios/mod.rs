@@ -5,6 +5,7 @@ mod cancelling;
 mod fencing;
 mod people;
 mod rejoining;
+mod rising;
 mod time;
 
 use ringfence_core::{FailureState, FrozenPlan, SegmentPolicy};

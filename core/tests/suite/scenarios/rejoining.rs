@@ -445,3 +445,108 @@ fn whoever_takes_a_fenced_host_back_does_not_wait_for_what_the_fence_still_tries
         ],
     );
 }
+
+/// FENCED by storage and network; the switch was thrown away since, and the rejoin waits for a person because of that.
+fn without_its_switch() -> World {
+    let mut world = cut_off();
+    world.site.manners.insert("switch".to_owned(), Manner::Refuses);
+    world.pass(1_000);
+    world.see_boot(FailureState::Up, Some("b")).unwrap();
+    world.rejoin(false).unwrap();
+    world.work_off();
+    assert_eq!(
+        world.take_log().last().unwrap(),
+        "1.0 operation.needs_operator: network.unfence failed: every level failed; last switch: refused"
+    );
+    world
+}
+
+#[test]
+fn what_no_device_can_give_back_an_admin_can_say_was_given_back() {
+    let mut world = without_its_switch();
+    assert_eq!(world.given_back(2, &["switch"], admin("anna")), Ok(Answer::Done));
+    expect(
+        &mut world,
+        &[
+            "1.0 note standing.given_back",
+            "1.0 operation.restarted: given back by hand, says anna: the switch was thrown away",
+            "1.0 host.unfenced 2",
+            "1.0 operation.succeeded: the host was taken back",
+        ],
+    );
+    assert!(world.gates().schedule.allowed);
+}
+
+#[test]
+fn that_word_needs_an_admin_the_generation_and_the_name_of_what_stands() {
+    let mut world = without_its_switch();
+    let refusals = [
+        world.given_back(2, &["switch"], person("otto")),
+        world.given_back(1, &["switch"], admin("anna")),
+        world.given_back(2, &["ceph"], admin("anna")),
+        world.given_back(2, &["switch", "bmc"], admin("anna")),
+    ];
+    let codes = refusals.map(|refusal| refusal.unwrap_err().code());
+    assert_eq!(
+        codes,
+        [
+            "forbidden",
+            "generation.stale",
+            "standing.unknown",
+            "standing.unknown"
+        ]
+    );
+    assert!(world.is_fenced());
+    expect(&mut world, &[]);
+}
+
+#[test]
+fn nobody_gives_back_what_a_fence_rests_on() {
+    let mut world = cut_off();
+    let refusal = world.given_back(1, &["switch"], admin("anna")).unwrap_err();
+    assert!(refusal.to_string().contains("begin a rejoin first"), "{refusal}");
+    let mut world = lost(cut_off_plan());
+    world.fence().unwrap();
+    world.work(0);
+    let refusal = world.given_back(1, &["ceph"], admin("anna")).unwrap_err();
+    assert_eq!(refusal.code(), "operation.live");
+}
+
+#[test]
+fn what_may_still_be_taken_is_not_given_back() {
+    let mut world = lost(cut_off_plan());
+    world.fence().unwrap();
+    let storage = world.deliver(0, "worker-1").unwrap();
+    world.cancel().unwrap();
+    let refusal = world.given_back(1, &["ceph"], admin("anna")).unwrap_err();
+    assert_eq!(refusal.code(), "host.fencing");
+    let result = world.finish(storage).unwrap();
+    world.deliver_result(result);
+    assert_eq!(world.given_back(1, &["ceph"], admin("anna")), Ok(Answer::Done));
+    world.see(FailureState::Up).unwrap();
+    assert!(world.gates().schedule.allowed, "nothing stands any more");
+}
+
+#[test]
+fn a_device_beside_the_one_that_is_gone_is_still_given_back_by_itself() {
+    let mut world = lost(plan(vec![vec![task(
+        TaskKind::StorageFence,
+        &[&["array-a", "array-b"]],
+    )]]));
+    world.fence().unwrap();
+    world.work_off();
+    world.cancel().unwrap();
+    world.see(FailureState::Up).unwrap();
+    world.rejoin(false).unwrap();
+    world.take_log();
+    world.given_back(2, &["array-b"], admin("anna")).unwrap();
+    assert!(!world.gates().schedule.allowed, "the other still stands");
+    world.work_off();
+    expect(
+        &mut world,
+        &[
+            "0.0 note standing.given_back",
+            "0.0 operation.succeeded: the host was taken back",
+        ],
+    );
+}

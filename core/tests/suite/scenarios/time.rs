@@ -202,3 +202,26 @@ fn a_report_that_is_older_than_the_last_is_refused() {
     };
     assert_eq!(world.give(old).unwrap_err().code(), "observation.stale");
 }
+
+#[test]
+fn a_silence_that_was_broken_counts_anew_beside_another_proof() {
+    let both = SufficientSet::from([ProofKind::StorageFence, ProofKind::SelfFencing]);
+    let plan = FrozenPlan {
+        sufficient_sets: vec![both],
+        ..plan(vec![vec![task(TaskKind::StorageFence, &[&["ceph"]])]])
+    };
+    let mut world = lost_under(plan, with_watchdog(10));
+    world.site.manners.insert("ceph".to_owned(), Manner::Refuses);
+    world.fence().unwrap();
+    world.work_off();
+    world.pass(60_000);
+    world.see(FailureState::Up).unwrap();
+    world.see(FailureState::Unreachable).unwrap();
+    world.site.manners.clear();
+    world.retry().unwrap();
+    world.work_off();
+    world.pass(9_999);
+    assert!(!world.is_fenced(), "it has been silent for less than the timeout");
+    world.pass(1);
+    assert!(world.is_fenced(), "nobody had to ask");
+}

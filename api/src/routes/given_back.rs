@@ -1,0 +1,54 @@
+//! `POST /hosts/{id}/confirm-given-back`: an admin says that what a fence took was given back by hand.
+
+use std::collections::BTreeSet;
+
+use actix_web::{HttpResponse, web};
+use ringfence_core::Generation;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::ApiError;
+use crate::application::State;
+use crate::auth::Caller;
+use crate::body::Body;
+use crate::error::ErrorList;
+use crate::routes::hosts;
+use crate::tokens::Role;
+use crate::view::host::HostView;
+
+/// An admin's word.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GivenBackBody {
+    /// The host's generation as the person saw it.
+    generation: u32,
+    /// The names of the methods, as in the host's `standing`: 1 to 72.
+    #[schema(min_items = 1, max_items = 72)]
+    methods: BTreeSet<String>,
+    /// How it was given back: 1 to 255 characters of plain text.
+    reason: String,
+}
+
+/// Takes an admin's word that what stands of a fence was given back by hand, or is gone with its device.
+///
+/// For storage and network only, and only once a rejoin has begun or the fence was stopped: while the host is FENCED, what
+/// stands holds it. A rejoin that waits for a person because of it goes on. Admins only.
+#[utoipa::path(post, path = "/hosts/{id}/confirm-given-back", tag = "fencing", request_body = GivenBackBody,
+    params(("id" = String, Path, description = "id or name")),
+    responses((status = 200, body = HostView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
+        (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 409, body = ErrorList),
+        (status = 413, body = ErrorList), (status = 415, body = ErrorList)))]
+pub(crate) async fn confirm(
+    state: web::Data<State>,
+    caller: Caller,
+    id: web::Path<String>,
+    body: Body<GivenBackBody>,
+) -> Result<HttpResponse, ApiError> {
+    let by = caller.require(Role::Admin)?;
+    let body = body.0;
+    let confirmed = state
+        .engine
+        .confirm_given_back(&id, Generation(body.generation), body.methods, &body.reason, &by)
+        .await?;
+    hosts::answer(&state, &confirmed.state.host.id.to_string(), HttpResponse::Ok()).await
+}

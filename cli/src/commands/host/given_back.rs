@@ -1,0 +1,45 @@
+//! An admin's word that what a fence took was given back by hand.
+
+use clap::Args;
+use serde_json::json;
+
+use super::super::session::Session;
+use crate::client::Request;
+use crate::client::view::Host;
+use crate::error::CliError;
+
+/// `ringfence host given-back`
+#[derive(Debug, Args)]
+pub struct GivenBackArgs {
+    /// Name or id
+    host: String,
+    /// The generation that was looked at; `host show` has it
+    #[arg(long, short)]
+    generation: u32,
+    /// A method that still stands, as `host show` names it; can be given several times
+    #[arg(long, short, required = true)]
+    method: Vec<String>,
+    /// How it was given back, or why it is gone; goes into the audit trail
+    #[arg(long, short)]
+    reason: String,
+}
+
+/// `ringfence host given-back`
+pub async fn given_back(args: GivenBackArgs, session: &mut Session) -> Result<(), CliError> {
+    let body = json!({"generation": args.generation, "methods": args.method, "reason": args.reason});
+    let request = Request::post(&["hosts", &args.host, "confirm-given-back"], body);
+    session
+        .show::<Host>(request, |screen, host| {
+            let left: Vec<&str> = host.standing.iter().map(|s| s.method.as_str()).collect();
+            let left = if left.is_empty() {
+                "nothing".to_owned()
+            } else {
+                left.join(", ")
+            };
+            screen.line(format!(
+                "{}: {}; still to be given back: {left}",
+                host.name, host.fencing_state
+            ))
+        })
+        .await
+}

@@ -1,0 +1,143 @@
+//! A person's word that what a fence took from the host was given back by hand, or is gone with its device.
+//!
+//! Without it a host whose switch was thrown away could never be taken back: nothing can observe what is not there any more.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use crate::{
+    Actor, Answer, AttemptStatus, Generation, Operation, OperationKind, OperationStatus, Refusal, Resource,
+    Standing, Task, TaskStatus, Timestamp,
+};
+
+use super::{Step, retry};
+
+/// Takes the named methods off what stands, and off the rejoin that waits for them.
+pub(super) fn given_back(
+    step: &mut Step,
+    generation: Generation,
+    methods: &BTreeSet<String>,
+    reason: &str,
+    actor: &Actor,
+) -> Result<Answer, Refusal> {
+    if !actor.is_admin {
+        return Err(Refusal::NeedsAdmin);
+    }
+    let current = step.state.host.generation;
+    if generation != current {
+        return Err(Refusal::StaleGeneration {
+            given: generation,
+            current,
+        });
+    }
+    refuse_if_fencing(step)?;
+    refuse_if_unknown(step, methods)?;
+    let now = step.now;
+    step.state
+        .host
+        .standing
+        .retain(|s| !(counts(s) && methods.contains(&s.method.name)));
+    step.state.host.given_back(now);
+    step.note(
+        "standing.given_back",
+        json!({ "generation": generation, "methods": methods, "reason": reason, "by": actor.name }),
+    );
+    let why = format!("given back by hand, says {}: {reason}", actor.name);
+    if let Some(operation) = step.state.operation.as_mut().filter(|o| o.status.is_live()) {
+        take_off(operation, methods, &why, step.now);
+    }
+    if step
+        .live()
+        .is_some_and(|live| live.status == OperationStatus::NeedsOperator)
+    {
+        retry::restart(step, &why);
+    }
+    Ok(Answer::Done)
+}
+
+/// Power holds no rejoin up: that the host is back is what counts there.
+fn counts(standing: &Standing) -> bool {
+    standing.kind.resource() != Resource::Power
+}
+
+/// A fence rests on what stands; nobody gives that back while it has to hold, or while more is being taken.
+fn refuse_if_fencing(step: &Step) -> Result<(), Refusal> {
+    if let Some(live) = step.live().filter(|live| live.kind == OperationKind::Fence) {
+        return Err(Refusal::OperationLive {
+            kind: live.kind,
+            id: live.id,
+            status: live.status,
+        });
+    }
+    if step.state.host.is_fence_current() {
+        return Err(Refusal::HostState(
+            "FENCED, and what stands holds it; begin a rejoin first",
+        ));
+    }
+    let taking = step
+        .state
+        .host
+        .in_flight
+        .iter()
+        .find(|f| f.until > step.now && f.kind.is_fencing());
+    match taking {
+        Some(f) => Err(Refusal::FencingInFlight {
+            kind: f.kind,
+            generation: f.generation,
+            until: f.until,
+        }),
+        None => Ok(()),
+    }
+}
+
+fn refuse_if_unknown(step: &Step, methods: &BTreeSet<String>) -> Result<(), Refusal> {
+    let standing: BTreeSet<&str> = step
+        .state
+        .host
+        .standing
+        .iter()
+        .filter(|s| counts(s))
+        .map(|s| s.method.name.as_str())
+        .collect();
+    match methods.iter().find(|name| !standing.contains(name.as_str())) {
+        Some(method) => Err(Refusal::NotStanding {
+            method: method.clone(),
+            standing: if standing.is_empty() {
+                "none".to_owned()
+            } else {
+                standing.into_iter().collect::<Vec<_>>().join(", ")
+            },
+        }),
+        None => Ok(()),
+    }
+}
+
+fn take_off(operation: &mut Operation, methods: &BTreeSet<String>, why: &str, now: Timestamp) {
+    let open = operation.tasks_mut().filter(|task| {
+        task.kind.is_undoing()
+            && task.kind.resource() != Resource::Power
+            && task.status != TaskStatus::Confirmed
+            && task.status != TaskStatus::Skipped
+    });
+    for task in open {
+        for level in &mut task.levels {
+            level.retain(|method| !methods.contains(&method.name));
+        }
+        withdraw(task, methods, now);
+        if task.levels.iter().all(Vec::is_empty) {
+            task.status = TaskStatus::Skipped;
+            task.detail = Some(why.to_owned());
+        }
+    }
+    operation.updated_at = now;
+}
+
+/// Nobody needs to try any more what nobody has claimed yet.
+fn withdraw(task: &mut Task, methods: &BTreeSet<String>, now: Timestamp) {
+    for attempt in task.attempts.iter_mut().filter(|a| methods.contains(&a.method)) {
+        if matches!(attempt.state, AttemptStatus::Dispatched { .. }) {
+            attempt.state = AttemptStatus::Cancelled { ended_at: now };
+        }
+    }
+}

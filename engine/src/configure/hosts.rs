@@ -1,0 +1,222 @@
+//! Adding, changing and removing hosts.
+
+use std::collections::BTreeMap;
+
+use ringfence_core::{
+    Backend, EventKind, FailureState, FencingState, Generation, Host, HostId, Parameters, may_remove,
+    validate_host,
+};
+use ringfence_db::{AuditEntry, DbError, NewEvent, Tx};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::check_revision;
+use crate::{Context, Engine, EngineError};
+
+#[derive(Clone, Debug)]
+pub struct HostDraft {
+    /// Unique.
+    pub name: String,
+    /// Id or name; the default segment if absent.
+    pub segment: Option<String>,
+    /// Where its workloads live.
+    pub backend: Backend,
+    /// The group of hosts that share a plan.
+    pub host_type: Option<String>,
+    /// From where its devices can be reached.
+    pub zone: String,
+    /// Values for the parameters of methods, by method name.
+    pub parameters: BTreeMap<String, Parameters>,
+}
+
+/// What to change of a host; `None` leaves it as it is.
+#[derive(Clone, Debug, Default)]
+pub struct HostChange {
+    /// Its name.
+    pub name: Option<String>,
+    /// Its segment, by id or name.
+    pub segment: Option<String>,
+    /// Where its workloads live.
+    pub backend: Option<Backend>,
+    /// Its type; `Some(None)` takes it away.
+    pub host_type: Option<Option<String>>,
+    /// Its zone.
+    pub zone: Option<String>,
+    /// All its values for the parameters of methods.
+    pub parameters: Option<BTreeMap<String, Parameters>>,
+}
+
+impl Engine {
+    /// Adds a host: UNFENCED, and UNKNOWN until somebody has seen it.
+    pub async fn create_host(&self, draft: HostDraft, by: &Context) -> Result<Host, EngineError> {
+        validate_host(
+            &draft.name,
+            &draft.zone,
+            draft.host_type.as_deref(),
+            &draft.parameters,
+        )?;
+        let segment = self.segment_or_default(draft.segment.as_deref()).await?;
+        let now = self.0.clock.now();
+        let host = Host {
+            id: HostId(Uuid::new_v4()),
+            name: draft.name,
+            segment_id: segment.id,
+            backend: draft.backend,
+            host_type: draft.host_type,
+            zone: draft.zone,
+            parameters: draft.parameters,
+            failure_state: FailureState::Unknown,
+            failure_source: None,
+            failure_observed_at: None,
+            failure_since: None,
+            boot: None,
+            fencing_state: FencingState::Unfenced,
+            generation: Generation::default(),
+            fenced_generation: None,
+            fenced_at: None,
+            boot_at_fence: None,
+            needs_boot: false,
+            proof_spent: false,
+            standing: Vec::new(),
+            in_flight: Vec::new(),
+            event_sequence: 1,
+            revision: 1,
+            created_at: now,
+            updated_at: now,
+        };
+        let mut tx = self.0.db.begin().await?;
+        ringfence_db::insert_host(&mut tx, &host)
+            .await
+            .map_err(|e| taken(e, &host.name))?;
+        let data = json!({ "name": host.name, "segment": segment.name, "backend": host.backend });
+        self.record_host(&mut tx, &host, EventKind::HostCreated, data, by)
+            .await?;
+        tx.commit().await?;
+        self.0.events_written.notify_one();
+        Ok(host)
+    }
+
+    /// Changes what is configured of a host. `revision`, if given, has to be its present one.
+    pub async fn update_host(
+        &self,
+        host: &str,
+        change: HostChange,
+        revision: Option<u64>,
+        by: &Context,
+    ) -> Result<Host, EngineError> {
+        let known = self.state_of(host).await?.host;
+        let segment = match &change.segment {
+            Some(segment) => Some(self.segment_or_default(Some(segment)).await?.id),
+            None => None,
+        };
+        let mut tx = self.0.db.begin().await?;
+        let Some(state) = ringfence_db::lock_host(&mut tx, known.id).await? else {
+            return Err(EngineError::NotFound {
+                kind: "host",
+                id: host.to_owned(),
+            });
+        };
+        let mut host = state.host;
+        check_revision(revision, host.revision)?;
+        let changed = json!({
+            "name": change.name, "segment": change.segment, "backend": change.backend, "type": change.host_type,
+            "zone": change.zone, "parameters": change.parameters.as_ref().map(|p| p.keys().collect::<Vec<_>>()),
+        });
+        host.name = change.name.unwrap_or(host.name);
+        host.segment_id = segment.unwrap_or(host.segment_id);
+        host.backend = change.backend.unwrap_or(host.backend);
+        host.host_type = change.host_type.unwrap_or(host.host_type);
+        host.zone = change.zone.unwrap_or(host.zone);
+        host.parameters = change.parameters.unwrap_or(host.parameters);
+        validate_host(
+            &host.name,
+            &host.zone,
+            host.host_type.as_deref(),
+            &host.parameters,
+        )?;
+        let now = self.0.clock.now().max(host.updated_at);
+        host.revision += 1;
+        host.event_sequence += 1;
+        host.updated_at = now;
+        // Waking once too often does no harm: what is due is decided afresh.
+        let wake_at = Some(now);
+        ringfence_db::update_host(&mut tx, &host, None, wake_at)
+            .await
+            .map_err(|e| taken(e, &host.name))?;
+        self.record_host(&mut tx, &host, EventKind::HostUpdated, changed, by)
+            .await?;
+        tx.commit().await?;
+        self.0.events_written.notify_one();
+        Ok(host)
+    }
+
+    /// Removes a host. One that is FENCED, cut off, or in an operation is kept.
+    pub async fn delete_host(
+        &self,
+        host: &str,
+        revision: Option<u64>,
+        by: &Context,
+    ) -> Result<(), EngineError> {
+        let known = self.state_of(host).await?.host;
+        let mut tx = self.0.db.begin().await?;
+        let Some(state) = ringfence_db::lock_host(&mut tx, known.id).await? else {
+            return Err(EngineError::NotFound {
+                kind: "host",
+                id: host.to_owned(),
+            });
+        };
+        check_revision(revision, state.host.revision)?;
+        may_remove(&state)?;
+        let mut host = state.host;
+        host.event_sequence += 1;
+        self.record_host(
+            &mut tx,
+            &host,
+            EventKind::HostDeleted,
+            json!({ "name": host.name }),
+            by,
+        )
+        .await?;
+        ringfence_db::delete_host(&mut tx, host.id).await?;
+        tx.commit().await?;
+        self.0.events_written.notify_one();
+        Ok(())
+    }
+
+    async fn record_host(
+        &self,
+        tx: &mut Tx,
+        host: &Host,
+        kind: EventKind,
+        data: Value,
+        by: &Context,
+    ) -> Result<(), EngineError> {
+        let event = NewEvent {
+            id: Uuid::new_v4(),
+            host_id: host.id,
+            host: host.name.clone(),
+            segment_id: host.segment_id,
+            host_sequence: host.event_sequence,
+            kind,
+            generation: host.generation,
+            occurred_at: host.updated_at,
+            data: data.clone(),
+        };
+        ringfence_db::append_events(tx, &[event]).await?;
+        let entry = AuditEntry {
+            at: host.updated_at,
+            actor: by.actor.clone(),
+            origin: by.origin.clone(),
+            request_id: by.request_id.clone(),
+            action: kind.as_str().to_owned(),
+            target: Some(host.name.clone()),
+            host_id: Some(host.id),
+            detail: data,
+        };
+        Ok(ringfence_db::append_audit(tx, &entry).await?)
+    }
+}
+
+fn taken(error: DbError, name: &str) -> EngineError {
+    EngineError::or_duplicate(error, || format!("there is a host named {name:?} already"))
+}

@@ -1,0 +1,59 @@
+//! What admins configure: hosts, segments, methods, plans. Everything is checked whole before anything is written.
+
+mod hosts;
+mod methods;
+mod plans;
+mod segments;
+
+pub use hosts::{HostChange, HostDraft};
+pub use methods::MethodDraft;
+pub use plans::PlanDraft;
+pub use segments::SegmentDraft;
+
+use ringfence_db::{AuditEntry, Tx};
+use serde_json::Value;
+
+use crate::{Context, Engine, EngineError};
+
+impl Engine {
+    /// Puts a change of the configuration on record and commits both.
+    async fn commit(
+        &self,
+        mut tx: Tx,
+        action: &str,
+        target: &str,
+        detail: Value,
+        by: &Context,
+    ) -> Result<(), EngineError> {
+        let entry = AuditEntry {
+            at: self.0.clock.now(),
+            actor: by.actor.clone(),
+            origin: by.origin.clone(),
+            request_id: by.request_id.clone(),
+            action: action.to_owned(),
+            target: Some(target.to_owned()),
+            host_id: None,
+            detail,
+        };
+        ringfence_db::append_audit(&mut tx, &entry).await?;
+        Ok(tx.commit().await?)
+    }
+}
+
+fn check_revision(given: Option<u64>, current: u64) -> Result<(), EngineError> {
+    match given {
+        Some(given) if given != current => Err(EngineError::Changed { given, current }),
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn require_written(is_written: bool, given: u64) -> Result<(), EngineError> {
+    if is_written {
+        Ok(())
+    } else {
+        Err(EngineError::Changed {
+            given,
+            current: given + 1,
+        })
+    }
+}

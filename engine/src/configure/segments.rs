@@ -1,0 +1,168 @@
+//! Adding, changing and removing segments.
+
+use ringfence_core::{
+    DEFAULT_SEGMENT_ID, Problems, Segment, SegmentId, SegmentPolicy, validate_name, validate_policy,
+};
+use ringfence_db::DbError;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{check_revision, require_written};
+use crate::{Context, Engine, EngineError};
+
+/// The longest description, in characters.
+const MAX_DESCRIPTION_CHARS: usize = 1000;
+
+#[derive(Clone, Debug)]
+pub struct SegmentDraft {
+    /// Unique.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// What holds for its hosts.
+    pub policy: SegmentPolicy,
+}
+
+impl Engine {
+    /// Adds a segment.
+    pub async fn create_segment(&self, draft: SegmentDraft, by: &Context) -> Result<Segment, EngineError> {
+        check_segment(&draft)?;
+        let now = self.0.clock.now();
+        let segment = Segment {
+            id: SegmentId(Uuid::new_v4()),
+            name: draft.name,
+            description: draft.description,
+            policy: draft.policy,
+            revision: 1,
+            created_at: now,
+            updated_at: now,
+        };
+        self.add_segment(&segment, by).await?;
+        Ok(segment)
+    }
+
+    /// Makes the default segment if it is not there yet; called at every start.
+    pub async fn ensure_default_segment(&self) -> Result<(), EngineError> {
+        if ringfence_db::segment(&mut self.0.db.reader(), &DEFAULT_SEGMENT_ID.to_string())
+            .await?
+            .is_some()
+        {
+            return Ok(());
+        }
+        let now = self.0.clock.now();
+        let segment = Segment {
+            id: DEFAULT_SEGMENT_ID,
+            name: "default".to_owned(),
+            description: "Hosts that name no other segment".to_owned(),
+            policy: SegmentPolicy::default(),
+            revision: 1,
+            created_at: now,
+            updated_at: now,
+        };
+        match self.add_segment(&segment, &Context::own("ringfence")).await {
+            // Another service was a moment faster.
+            Ok(()) | Err(EngineError::Duplicate(_)) => Ok(()),
+            Err(other) => Err(other),
+        }
+    }
+
+    async fn add_segment(&self, segment: &Segment, by: &Context) -> Result<(), EngineError> {
+        let mut tx = self.0.db.begin().await?;
+        ringfence_db::insert_segment(&mut tx, segment)
+            .await
+            .map_err(|e| taken(e, &segment.name))?;
+        let detail = json!({ "policy": segment.policy });
+        self.commit(tx, "segment.created", &segment.name, detail, by)
+            .await
+    }
+
+    /// Puts a segment in the place of one. Live operations keep the policy that they began with.
+    pub async fn update_segment(
+        &self,
+        id: &str,
+        draft: SegmentDraft,
+        revision: Option<u64>,
+        by: &Context,
+    ) -> Result<Segment, EngineError> {
+        check_segment(&draft)?;
+        let known = self.segment_or_default(Some(id)).await?;
+        check_revision(revision, known.revision)?;
+        let segment = Segment {
+            name: draft.name,
+            description: draft.description,
+            policy: draft.policy,
+            revision: known.revision + 1,
+            updated_at: self.0.clock.now(),
+            ..known
+        };
+        let mut tx = self.0.db.begin().await?;
+        let is_written = ringfence_db::update_segment(&mut tx, &segment, known.revision)
+            .await
+            .map_err(|e| taken(e, &segment.name))?;
+        require_written(is_written, known.revision)?;
+        let detail = json!({ "policy": segment.policy });
+        self.commit(tx, "segment.updated", &segment.name, detail, by)
+            .await?;
+        Ok(segment)
+    }
+
+    /// Removes a segment that has no hosts.
+    pub async fn delete_segment(
+        &self,
+        id: &str,
+        revision: Option<u64>,
+        by: &Context,
+    ) -> Result<(), EngineError> {
+        let known = self.segment_or_default(Some(id)).await?;
+        check_revision(revision, known.revision)?;
+        let in_use = || EngineError::InUse(format!("segment {:?} has hosts", known.name));
+        if known.id == DEFAULT_SEGMENT_ID {
+            return Err(EngineError::InUse(
+                "the default segment cannot be removed".to_owned(),
+            ));
+        }
+        let mut tx = self.0.db.begin().await?;
+        if ringfence_db::segment_has_hosts(&mut tx, known.id).await? {
+            return Err(in_use());
+        }
+        ringfence_db::delete_segment(&mut tx, known.id)
+            .await
+            .map_err(|e| match e {
+                DbError::Constraint { .. } => in_use(),
+                other => EngineError::Db(other),
+            })?;
+        self.commit(tx, "segment.deleted", &known.name, Value::Null, by)
+            .await
+    }
+
+    pub(super) async fn segment_or_default(&self, id: Option<&str>) -> Result<Segment, EngineError> {
+        let wanted = id.map_or_else(|| DEFAULT_SEGMENT_ID.to_string(), ToOwned::to_owned);
+        ringfence_db::segment(&mut self.0.db.reader(), &wanted)
+            .await?
+            .ok_or(EngineError::NotFound {
+                kind: "segment",
+                id: wanted,
+            })
+    }
+}
+
+fn check_segment(draft: &SegmentDraft) -> Result<(), Problems> {
+    let mut problems = Problems::default();
+    if let Err(problem) = validate_name("name", &draft.name) {
+        problems.0.push(problem);
+    }
+    if draft.description.chars().count() > MAX_DESCRIPTION_CHARS {
+        problems.add(
+            "description",
+            format!("at most {MAX_DESCRIPTION_CHARS} characters are allowed"),
+        );
+    }
+    if let Err(found) = validate_policy(&draft.policy) {
+        problems.0.extend(found.0);
+    }
+    problems.into_result()
+}
+
+fn taken(error: DbError, name: &str) -> EngineError {
+    EngineError::or_duplicate(error, || format!("there is a segment named {name:?} already"))
+}
