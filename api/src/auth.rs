@@ -9,6 +9,7 @@ use ringfence_engine::Context;
 use crate::ApiError;
 use crate::application::State;
 use crate::request::RequestId;
+use crate::request_log::note_actor;
 use crate::tokens::Role;
 
 /// A caller whose token works.
@@ -60,6 +61,7 @@ fn identify(request: &HttpRequest) -> Result<Caller, ApiError> {
         .tokens
         .find(token, state.engine.clock().now())
         .ok_or(ApiError::Unauthorized("the token is unknown, revoked or expired"))?;
+    note_actor(&name);
     Ok(Caller {
         name,
         role,

@@ -12,6 +12,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::request;
+use crate::request_log::note_code;
 use crate::tokens::Role;
 
 /// Why the API cannot start.
@@ -236,9 +237,10 @@ impl ResponseError for ApiError {
 
     fn error_response(&self) -> HttpResponse {
         let (status, code, title) = self.head();
+        note_code(&code);
         if status.is_server_error() {
             let chain = chain(self);
-            tracing::error!(code, error = chain, "a request failed");
+            tracing::error!(error = chain, "a request failed");
         }
         let request_id = request::current_id();
         let errors = self

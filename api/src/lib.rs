@@ -11,6 +11,7 @@ mod error;
 mod openapi;
 mod paging;
 mod request;
+mod request_log;
 mod routes;
 mod tokens;
 mod view;

@@ -11,6 +11,7 @@ use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::ApiError;
+use crate::request_log::RequestLog;
 
 /// The lowest and the highest version of the API, and the header that names one.
 pub(crate) const MIN_VERSION: (u32, u32) = (1, 0);
@@ -39,9 +40,8 @@ pub(crate) async fn frame(
 ) -> Result<ServiceResponse<EitherBody<impl MessageBody>>, actix_web::Error> {
     let id = format!("req-{}", Uuid::new_v4());
     let global_id = inbound_id(&request);
-    let span = tracing::info_span!(
-        "request", request_id = %id, global_request_id = global_id, method = %request.method(), path = request.path()
-    );
+    let log = RequestLog::begin(&request, &id, global_id.as_deref());
+    let span = log.span.clone();
     request.extensions_mut().insert(RequestId(id.clone()));
     let served = scoped(id.clone(), async move {
         match negotiate(&request) {
@@ -56,7 +56,13 @@ pub(crate) async fn frame(
             }
         }
     });
-    let mut answer: ServiceResponse<EitherBody<_>> = served.instrument(span).await?;
+    let served: Result<ServiceResponse<EitherBody<_>>, _> = served.instrument(span).await;
+    let status = served.as_ref().map_or_else(
+        |error| error.as_response_error().status_code(),
+        ServiceResponse::status,
+    );
+    log.end(status);
+    let mut answer = served?;
     if let Ok(value) = HeaderValue::from_str(&id) {
         answer
             .headers_mut()

@@ -14,6 +14,7 @@ mod limits;
 mod message;
 mod questions;
 mod queue;
+mod trace;
 mod wire;
 
 pub use amqp::{AmqpBus, AmqpConfig};
@@ -27,4 +28,5 @@ pub use message::{
     CheckRequest, ClaimReply, ClaimRequest, DeviceReply, DeviceRequest, Payload, TaskMessage, ValidateRequest,
 };
 pub use queue::{DEAD_LETTERS, Queue};
+pub use trace::Trace;
 pub use wire::{Audience, MAX_BODY_BYTES, Message};

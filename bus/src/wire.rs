@@ -1,8 +1,9 @@
 //! Messages as they travel: a type, an id, a body and a signature.
 
+use ringfence_core::AttemptId;
 use uuid::Uuid;
 
-use crate::{BusError, Queue};
+use crate::{BusError, Queue, Trace};
 
 /// The largest body, in bytes. A task carries one method, which validation bounds far below this.
 pub const MAX_BODY_BYTES: usize = 256 * 1024;
@@ -31,6 +32,16 @@ pub struct Message {
     pub signature: Vec<u8>,
     /// The W3C `traceparent` of the span that it was sent in; not signed, only followed.
     pub trace: Option<String>,
+}
+
+impl Message {
+    /// The trace that it was sent in. What it says of that is not signed and may be anything; where it is no trace, the attempt's
+    /// own is taken.
+    #[must_use]
+    pub fn trace_of(&self, attempt: AttemptId) -> Trace {
+        let carried = self.trace.as_deref().and_then(Trace::parse);
+        carried.unwrap_or_else(|| Trace::of(attempt))
+    }
 }
 
 pub(crate) fn check_size(bytes: usize) -> Result<(), BusError> {

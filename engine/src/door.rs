@@ -8,8 +8,10 @@ use ringfence_core::{
 };
 use ringfence_db::{AuditEntry, DbError, NewEvent, OutboxRow, Tx};
 use serde_json::{Value, json};
+use tracing::Instrument;
 use uuid::Uuid;
 
+use crate::log::{Door, Told};
 use crate::relay::{self, Outgoing};
 use crate::{Context, Engine, EngineError};
 
@@ -79,6 +81,20 @@ impl Engine {
         input: Input,
         by: &Context,
     ) -> Result<Tried, EngineError> {
+        let door = Door::new(&input);
+        let span = door.span();
+        self.decide_and_commit(host_id, input, by, &door)
+            .instrument(span)
+            .await
+    }
+
+    async fn decide_and_commit(
+        &self,
+        host_id: HostId,
+        input: Input,
+        by: &Context,
+        door: &Door,
+    ) -> Result<Tried, EngineError> {
         let is_tick = matches!(input, Input::Tick);
         let releases = if let Input::Result(result) = &input {
             Some(result.claim.attempt)
@@ -95,10 +111,11 @@ impl Engine {
                 })?;
         let now = self.time_for(before.host.updated_at);
         let device = claim_in(&input).and_then(|claim| Device::of(&before, claim));
-        let decision = decide(&before, input, now)?;
+        let decision = decide(&before, input, now).inspect_err(|refusal| door.refused(&before, refusal))?;
         if let (Some(device), Answer::Granted { budget_ms, lease_ms }) = (device, &decision.answer)
             && !device.take(&mut tx, now, *budget_ms, *lease_ms).await?
         {
+            door.device_busy(&before);
             return Ok(Tried::DeviceBusy);
         }
         if let Some(attempt) = releases {
@@ -106,19 +123,18 @@ impl Engine {
         }
         let changed = decision.state != before || !decision.effects.is_empty();
         if !changed && !is_tick && releases.is_none() {
+            door.unchanged(&decision.state, &decision.answer);
             return Ok(Tried::applied(decision.state, decision.answer));
         }
         let answer = decision.answer.clone();
-        let has_events = decision
-            .effects
-            .iter()
-            .any(|effect| matches!(effect, Effect::Event(_)));
+        let told = Told::of(&decision);
         let (state, outgoing) = write(&mut tx, &before, decision, now, by).await?;
         tx.commit().await?;
+        door.committed(&state, &answer, &told, by);
         if !outgoing.is_empty() {
             self.0.relay.send(outgoing);
         }
-        if has_events {
+        if told.has_events() {
             self.0.events_written.notify_one();
         }
         Ok(Tried::applied(state, answer))

@@ -3,14 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringfence_bus::{Audience, BusError, ClaimReply, ClaimRequest, Delivery, Queue};
+use ringfence_bus::{
+    Audience, BusError, ClaimReply, ClaimRequest, Delivery, Message, Queue, ReplyTo, Settle,
+};
 use ringfence_core::{Answer, HostId, Input, TaskResult};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::door::{Tried, error_chain};
-use crate::{Applied, Context, Engine, EngineError};
+use crate::{Applied, Context, Engine, EngineError, log};
 
 /// Milliseconds after which a worker asks again for a device that is busy.
 const BUSY_RETRY_MS: u64 = 250;
@@ -93,6 +96,22 @@ async fn answer_claim(engine: &Engine, delivery: Delivery) {
         Ok(request) => request,
         Err(error) => return refuse_unread(error, settle).await,
     };
+    let span = match &request {
+        ClaimRequest::Claim(claim) => log::claim(&message, claim, "claim"),
+        ClaimRequest::Renew(claim) => log::claim(&message, claim, "renew"),
+    };
+    answer_read(engine, request, &message, reply_to, settle)
+        .instrument(span)
+        .await;
+}
+
+async fn answer_read(
+    engine: &Engine,
+    request: ClaimRequest,
+    message: &Message,
+    reply_to: Option<ReplyTo>,
+    settle: Box<dyn Settle>,
+) {
     let reply = match decide_claim(engine, request).await {
         Ok(reply) => reply,
         Err(error) => {
@@ -102,10 +121,11 @@ async fn answer_claim(engine: &Engine, delivery: Delivery) {
             return;
         }
     };
+    log::answered(&reply);
     if let Some(to) = reply_to {
         let audience = Audience::Reply(message.id);
         let sent = match engine.0.keys.seal(Uuid::new_v4(), &audience, &reply) {
-            Ok(answer) => engine.0.bus.respond(&to, &message, &answer).await,
+            Ok(answer) => engine.0.bus.respond(&to, message, &answer).await,
             Err(error) => Err(error),
         };
         if let Err(error) = sent {
@@ -170,12 +190,17 @@ async fn take_result(engine: &Engine, delivery: Delivery) {
         Ok(result) => result,
         Err(error) => return refuse_unread(error, settle).await,
     };
+    let span = log::result(&message, &result);
+    take_read(engine, result, settle).instrument(span).await;
+}
+
+async fn take_read(engine: &Engine, result: TaskResult, settle: Box<dyn Settle>) {
     let by = Context::own(&result.claim.worker);
-    let (host_id, attempt) = (result.claim.host_id, result.claim.attempt);
+    let host_id = result.claim.host_id;
     match apply_patiently(engine, host_id, result, &by).await {
         Ok(applied) => {
             if let Answer::Ignored(why) = applied.answer {
-                tracing::info!(%host_id, %attempt, why, "a result changes nothing");
+                tracing::info!(host = applied.state.host.name, why, "a result changes nothing");
             }
             settle_quietly(settle.ack().await);
         }
@@ -187,7 +212,7 @@ async fn take_result(engine: &Engine, delivery: Delivery) {
         }
         Err(EngineError::NotFound { .. }) => settle_quietly(settle.ack().await),
         Err(error) => {
-            tracing::warn!(%host_id, %attempt, error = %error_chain(&error), "a result could not be taken; it comes again");
+            tracing::warn!(%host_id, error = %error_chain(&error), "a result could not be taken; it comes again");
             settle_quietly(settle.requeue().await);
         }
     }
@@ -209,7 +234,7 @@ async fn apply_patiently(
     engine.apply(host_id, Input::Result(result), by).await
 }
 
-async fn refuse_unread(error: BusError, settle: Box<dyn ringfence_bus::Settle>) {
+async fn refuse_unread(error: BusError, settle: Box<dyn Settle>) {
     tracing::warn!(error = %error_chain(&error), "a message was refused unread");
     settle_quietly(settle.reject().await);
 }

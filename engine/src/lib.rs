@@ -11,6 +11,7 @@ mod door;
 mod error;
 mod feed;
 mod intake;
+mod log;
 mod reconcile;
 mod relay;
 mod requests;

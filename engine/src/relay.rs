@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use ringfence_bus::{Audience, Bus, BusError, Keys, Queue, TaskMessage};
+use ringfence_bus::{Audience, Bus, BusError, Keys, Queue, TaskMessage, Trace};
 use ringfence_core::{Dispatch, Resource, Timestamp};
 use ringfence_db::{Database, OutboxRow};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, Span};
 use uuid::Uuid;
 
 use crate::clock::Clock;
@@ -42,15 +43,9 @@ pub(crate) struct Outgoing {
 
 impl Outgoing {
     pub fn new(dispatch: Dispatch) -> Self {
-        // W3C Trace Context: the operation is the trace, the attempt the span.
-        let trace = format!(
-            "00-{}-{:016x}-01",
-            dispatch.attempt.operation_id.0.simple(),
-            u64::from(dispatch.attempt.number)
-        );
         Self {
             id: Uuid::new_v4(),
-            trace: Some(trace),
+            trace: Some(Trace::of(dispatch.attempt).to_string()),
             claim_by: dispatch.claim_by,
             task: TaskMessage {
                 host_id: dispatch.host_id,
@@ -61,6 +56,25 @@ impl Outgoing {
                 method: dispatch.method,
             },
         }
+    }
+
+    /// For the log lines about it.
+    fn span(&self) -> Span {
+        let task = &self.task;
+        let carried = self.trace.as_deref().and_then(Trace::parse);
+        let trace = carried.unwrap_or_else(|| Trace::of(task.attempt));
+        tracing::error_span!(
+            "publish",
+            trace_id = %trace.id(),
+            operation_id = %task.attempt.operation_id,
+            attempt = task.attempt.number,
+            host = task.host,
+            generation = task.generation.0,
+            task = %task.kind,
+            resource = task.kind.resource().as_str(),
+            zone = task.method.zone,
+            method = task.method.name,
+        )
     }
 
     fn queue(&self) -> Queue {
@@ -99,14 +113,18 @@ impl Relay {
     pub fn send(&self, outgoing: Vec<Outgoing>) {
         for message in outgoing {
             let relay = self.clone();
-            tokio::spawn(async move {
+            let span = message.span();
+            let publishing = async move {
                 if let Err(error) = relay.publish(&message).await {
                     tracing::warn!(
-                        host = message.task.host, attempt = %message.task.attempt, error = %error_chain(&error),
-                        "a task could not be published; it will be tried again until {}", message.claim_by
+                        outcome = outcome(&error),
+                        error = %error_chain(&error),
+                        "a task could not be published; it will be tried again until {}",
+                        message.claim_by
                     );
                 }
-            });
+            };
+            tokio::spawn(publishing.instrument(span));
         }
     }
 
@@ -117,6 +135,7 @@ impl Relay {
             .seal(message.id, &Audience::Queue(queue.clone()), &message.task)?;
         sealed.trace.clone_from(&message.trace);
         self.bus.publish(&queue, &sealed).await?;
+        tracing::debug!(outcome = "published", "a task was published");
         // A full queue costs a second delivery, not a message.
         let _ = self.published.try_send(message.id);
         Ok(())
@@ -133,8 +152,15 @@ impl Relay {
             match self.republish(&row, now).await {
                 Ok(()) => gone.push(row.id),
                 Err(error) => {
-                    tracing::warn!(tries = row.tries, zone = row.zone, error = %error_chain(&error),
-                        "a task could not be published");
+                    tracing::warn!(
+                        tries = row.tries,
+                        resource = row.resource,
+                        zone = row.zone,
+                        trace_id = row.trace.as_deref().and_then(Trace::parse).map(|trace| trace.id().to_string()),
+                        outcome = outcome(&error),
+                        error = %error_chain(&error),
+                        "a task could not be published"
+                    );
                     failed.push(row.id);
                 }
             }
@@ -166,13 +192,22 @@ impl Relay {
         if !is_known {
             return Err(unreadable(None));
         }
-        self.publish(&Outgoing {
+        let outgoing = Outgoing {
             id: row.id,
             task,
             trace: row.trace.clone(),
             claim_by: row.expires_at,
-        })
-        .await
+        };
+        self.publish(&outgoing).instrument(outgoing.span()).await
+    }
+}
+
+/// A broker gives back what no queue takes; everything else is told by the error.
+fn outcome(error: &BusError) -> &'static str {
+    if matches!(error, BusError::Unroutable { .. }) {
+        "unroutable"
+    } else {
+        "failed"
     }
 }
 

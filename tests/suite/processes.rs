@@ -1,6 +1,7 @@
 //! The `ringfence` program itself: services as processes, killed and started again, and the commands that speak to them.
 
 mod distributed;
+mod logs;
 mod refusals;
 mod standalone;
 

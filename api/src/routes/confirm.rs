@@ -10,6 +10,7 @@ use crate::application::State;
 use crate::auth::Caller;
 use crate::body::Body;
 use crate::error::ErrorList;
+use crate::request_log::note_operation;
 use crate::routes::hosts;
 use crate::tokens::Role;
 use crate::view::host::HostView;
@@ -53,5 +54,8 @@ pub(crate) async fn confirm(
             &by,
         )
         .await?;
+    if let Some(operation) = &confirmed.state.operation {
+        note_operation(operation.id);
+    }
     hosts::answer(&state, &confirmed.state.host.id.to_string(), HttpResponse::Ok()).await
 }

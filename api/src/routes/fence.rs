@@ -10,6 +10,7 @@ use crate::application::State;
 use crate::auth::Caller;
 use crate::body::Body;
 use crate::error::ErrorList;
+use crate::request_log::note_operation;
 use crate::routes::{hosts, operations};
 use crate::tokens::Role;
 use crate::view::host::HostView;
@@ -49,6 +50,7 @@ pub(crate) async fn answer(state: &State, operated: Operated) -> Result<HttpResp
     match operated {
         Operated::Already(host) => hosts::answer(state, &host.host.id.to_string(), HttpResponse::Ok()).await,
         Operated::Started(id) | Operated::Joined(id) => {
+            note_operation(id);
             let mut accepted = HttpResponse::Accepted();
             accepted.insert_header(("Location", format!("/operations/{id}")));
             operations::answer(state, id.0, accepted).await

@@ -1,7 +1,7 @@
 //! `/operations`.
 
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
-use ringfence_core::{OperationKind, OperationStatus};
+use ringfence_core::{OperationId, OperationKind, OperationStatus};
 use ringfence_db::{OperationFilter, SortKey};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -13,6 +13,7 @@ use crate::auth::Caller;
 use crate::body::Body;
 use crate::error::ErrorList;
 use crate::paging::{Link, PageQuery, next_link};
+use crate::request_log::note_operation;
 use crate::routes::fence::ReasonBody;
 use crate::routes::hosts::word;
 use crate::tokens::Role;
@@ -44,9 +45,12 @@ pub(crate) struct OperationQuery {
     sort: Option<String>,
 }
 
+/// The operation that the path names.
 fn operation_id(text: &str) -> Result<Uuid, ApiError> {
-    Uuid::parse_str(text)
-        .map_err(|_| ApiError::bad("id", format!("is {text:?}; the UUID of an operation is allowed")))
+    let id = Uuid::parse_str(text)
+        .map_err(|_| ApiError::bad("id", format!("is {text:?}; the UUID of an operation is allowed")))?;
+    note_operation(OperationId(id));
+    Ok(id)
 }
 
 /// An operation as an answer.

@@ -12,7 +12,7 @@ use super::{assert_gapless, times_fenced, until_told};
 const KEY: &str = "k1:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n";
 
 /// A machine that is set up as an operator would: a schema, a key, a token.
-async fn set_up(site: &Site) -> (Machine, String) {
+pub(super) async fn set_up(site: &Site) -> (Machine, String) {
     let machine = Machine::new();
     let (keys, tokens) = (machine.file("keys"), machine.file("tokens.toml"));
     std::fs::write(&keys, KEY).unwrap();
@@ -45,7 +45,7 @@ fn start_worker(machine: &Machine, name: &str) -> Service {
 }
 
 /// `fence_dummy` with a file per host, which reads as on, and a plan that uses it.
-async fn configure(machine: &Machine, client: &Client, hosts: &[&str], extra: Value) -> PathBuf {
+pub(super) async fn configure(machine: &Machine, client: &Client, hosts: &[&str], extra: Value) -> PathBuf {
     let dir = machine.file("power");
     std::fs::create_dir_all(&dir).unwrap();
     let mut parameters =

@@ -76,7 +76,7 @@ pub(super) async fn renew_until_refused(
         match ask(context, &ClaimRequest::Renew(claim.clone()), trace, every).await {
             Ok(ClaimReply::Refused { why }) => return why,
             Ok(ClaimReply::Granted { .. } | ClaimReply::Busy { .. }) => {}
-            Err(error) => tracing::debug!(attempt = %claim.attempt, %error, "no answer to a sign of life"),
+            Err(error) => tracing::debug!(%error, "no answer to a sign of life"),
         }
     }
 }

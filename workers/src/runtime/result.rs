@@ -22,7 +22,7 @@ pub(super) async fn publish(context: &Context, result: &TaskResult, trace: Optio
         match publish_once(context, result, trace).await {
             Ok(()) => return true,
             Err(error) => {
-                tracing::warn!(attempt = %result.claim.attempt, %error, "a result could not be published; trying again");
+                tracing::warn!(%error, "a result could not be published; trying again");
             }
         }
         if Instant::now() + pause >= until || unless(&context.stop_drivers, sleep(pause)).await.is_none() {

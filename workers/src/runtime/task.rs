@@ -40,13 +40,17 @@ pub(super) async fn handle(context: Arc<Context>, queue: Queue, delivery: Delive
         settled(settle.reject().await);
         return;
     };
-    let span = tracing::info_span!(
+    // Of the highest level, so that a warning shows its fields whatever the log's level is.
+    let span = tracing::error_span!(
         "attempt",
+        trace_id = %message.trace_of(task.attempt).id(),
+        operation_id = %task.attempt.operation_id,
+        attempt = task.attempt.number,
         host = task.host,
-        attempt = %task.attempt,
-        kind = %task.kind,
+        generation = task.generation.0,
+        task = %task.kind,
         method = task.method.name,
-        trace = message.trace.as_deref(),
+        worker = context.config.name,
     );
     carry_out(&context, task, message.trace.as_ref(), settle)
         .instrument(span)
@@ -112,6 +116,7 @@ async fn claim_and_act(
         };
         match claim(context, asked, trace).await {
             Claimed::Granted { until, lease } => {
+                tracing::debug!("the claim was granted");
                 let attempt = Attempt {
                     context: Arc::clone(context),
                     task: task.clone(),
