@@ -129,6 +129,20 @@ async fn assert_attempt_is_told(worker: &Service, operation: &Value, trace: &str
     assert_eq!(ended["outcome"], "confirmed", "{ended}");
 }
 
+/// A task for a zone that no worker serves comes back, which is a warning.
+async fn assert_dead_end_is_told(api: &Service, client: &Client) {
+    let far = json!({ "name": "h-far", "zone": "far" });
+    client.post("/hosts", far).await.ok(201);
+    client.seen("h-far", "UNREACHABLE").await.ok(200);
+    let (_, trace, request) = fence(client, "h-far").await;
+    let given_back = until_traced(api, &trace, |line| line["outcome"] == "unroutable").await;
+    assert_eq!(given_back["level"], "WARN", "{given_back}");
+    assert_eq!(given_back["request_id"], request, "{given_back}");
+    assert_eq!(given_back["attempt"], 1, "{given_back}");
+    assert_eq!(given_back["resource"], "power", "{given_back}");
+    assert_eq!(given_back["zone"], "far", "{given_back}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_id_finds_every_line_about_a_fence_in_one_process() {
     let machine = with_json(Machine::new()).set("RINGFENCE_WORKER_NAME", "worker-1");
@@ -193,6 +207,7 @@ async fn one_id_finds_every_line_about_a_fence_in_all_services() {
     assert_told_with_the_request(&api, &trace, &request, "h1").await;
     assert_result_is_told(&engine, &trace, "worker-1").await;
     assert_attempt_is_told(&worker, &operation, &trace).await;
+    assert_dead_end_is_told(&api, &client).await;
     for service in [api, engine, worker] {
         assert_nobody_else_speaks(&service);
         assert!(!service.printed().contains(&token));
