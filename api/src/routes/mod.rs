@@ -1,5 +1,6 @@
 //! The paths, one file each.
 
+mod configured;
 pub(crate) mod confirm;
 pub(crate) mod docs;
 pub(crate) mod events;
