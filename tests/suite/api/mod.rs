@@ -1,5 +1,6 @@
 //! What the API says to wrong requests, and its manners.
 
+mod audit;
 mod bodies;
 mod conditional;
 mod configuration;
