@@ -12,7 +12,7 @@ use super::{assert_gapless, times_fenced, until_told};
 const KEY: &str = "k1:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n";
 
 /// A machine that is set up as an operator would: a schema, a key, a token.
-async fn set_up(site: &Site) -> (Machine, String) {
+pub async fn set_up(site: &Site) -> (Machine, String) {
     let machine = Machine::new();
     let (keys, tokens) = (machine.file("keys"), machine.file("tokens.toml"));
     std::fs::write(&keys, KEY).unwrap();
@@ -36,7 +36,7 @@ fn start_api(machine: &Machine) -> Service {
     machine.start("api", &["api", "--listen", "127.0.0.1:0"])
 }
 
-fn start_engine(machine: &Machine, name: &str) -> Service {
+pub fn start_engine(machine: &Machine, name: &str) -> Service {
     machine.start(name, &["engine", "--name", name])
 }
 
