@@ -17,7 +17,7 @@ use crate::routes;
         routes::given_back::confirm, routes::rejoin::rejoin,
         routes::gates::gates,
         routes::operations::list, routes::operations::show, routes::operations::cancel, routes::operations::retry,
-        routes::events::list, routes::stream::stream,
+        routes::events::list, routes::stream::stream, routes::audit::list,
         routes::methods::list, routes::methods::create, routes::methods::show, routes::methods::replace,
         routes::methods::remove, routes::methods::check,
         routes::plans::list, routes::plans::create, routes::plans::show, routes::plans::replace, routes::plans::remove,

@@ -1,5 +1,7 @@
 //! Pages of a listing: `limit`, `marker`, `sort`, and the link to the next one.
 
+use std::fmt::Display;
+
 use ringfence_db::{Page, SortKey};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -37,14 +39,7 @@ pub(crate) struct Link {
 impl PageQuery {
     /// Checks what was asked for.
     pub fn page(&self, default: SortKey) -> Result<Page, ApiError> {
-        let limit = match &self.limit {
-            None => DEFAULT_LIMIT,
-            Some(text) => text
-                .parse()
-                .ok()
-                .filter(|n| (1..=MAX_LIMIT).contains(n))
-                .ok_or_else(|| ApiError::bad("limit", format!("is {text:?}; 1 to {MAX_LIMIT} is allowed")))?,
-        };
+        let limit = limit(self.limit.as_deref())?;
         let marker = match &self.marker {
             None => None,
             Some(text) => Some(Uuid::parse_str(text).map_err(|_| {
@@ -88,8 +83,25 @@ impl PageQuery {
     }
 }
 
+/// The most rows that a page may have.
+pub(crate) fn limit(text: Option<&str>) -> Result<u32, ApiError> {
+    let Some(text) = text else {
+        return Ok(DEFAULT_LIMIT);
+    };
+    text.parse()
+        .ok()
+        .filter(|n| (1..=MAX_LIMIT).contains(n))
+        .ok_or_else(|| ApiError::bad("limit", format!("is {text:?}; 1 to {MAX_LIMIT} is allowed")))
+}
+
 /// The link to the next page, if this one is full.
-pub(crate) fn next_link(path: &str, query: &str, limit: u32, rows: usize, last: Option<Uuid>) -> Vec<Link> {
+pub(crate) fn next_link(
+    path: &str,
+    query: &str,
+    limit: u32,
+    rows: usize,
+    last: Option<impl Display>,
+) -> Vec<Link> {
     let Some(last) = last.filter(|_| rows >= limit as usize) else {
         return Vec::new();
     };

@@ -17,7 +17,7 @@ use self::dead::Dead;
 use self::line::{Entry, Line};
 use crate::questions::Questions;
 use crate::wire::check_size;
-use crate::{Bus, BusError, DeadLetter, DeadLetters, Deliveries, Message, Queue, ReplyTo};
+use crate::{Bus, BusError, DeadLetter, DeadLetters, Deliveries, Message, Queue, ReplyTo, Survey};
 
 /// Everybody asks through the same bus, so an answer needs no other address than the id of its question.
 const HERE: &str = "in-process";
@@ -136,5 +136,13 @@ impl DeadLetters for InProcessBus {
 
     async fn dead_letters(&self, limit: u16) -> Result<Vec<DeadLetter>, BusError> {
         Ok(self.0.dead.oldest(limit))
+    }
+
+    async fn survey_dead_letters(&self, limit: u16) -> Result<Survey, BusError> {
+        Ok(self.0.dead.survey(limit))
+    }
+
+    async fn remove_dead_letters(&self, queue: Option<&str>) -> Result<u64, BusError> {
+        Ok(self.0.dead.remove(queue))
     }
 }

@@ -5,6 +5,7 @@
 //! standalone. Every message is signed ([`Keys`]), so that access to the broker is not enough to forge one.
 
 mod amqp;
+mod clock;
 mod contract;
 mod dead_letters;
 mod error;
@@ -19,7 +20,7 @@ mod wire;
 
 pub use amqp::{AmqpBus, AmqpConfig};
 pub use contract::{Bus, Deliveries, Delivery, ReplyTo, Settle};
-pub use dead_letters::{DeadLetter, DeadLetters};
+pub use dead_letters::{About, DeadLetter, DeadLetters, Survey};
 pub use error::BusError;
 pub use in_process::InProcessBus;
 pub use keys::{Key, Keys, MIN_KEY_BYTES};

@@ -6,7 +6,7 @@ use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::commands::{event, host, method, operation, plan, segment, token};
+use crate::commands::{audit, dead_letter, event, host, method, operation, plan, segment, token};
 use crate::config::{Environment, Flag, Settings, Sources, load};
 use crate::error::{CliError, EXIT_CODES};
 
@@ -39,6 +39,8 @@ pub enum Command {
     Worker(WorkerArgs),
     /// Looks after the database
     Db(DbArgs),
+    /// Dead letters: messages on the broker that nobody could deal with
+    DeadLetter(dead_letter::DeadLetterArgs),
     /// Looks at the configuration
     Config(ConfigCommandArgs),
     /// Makes, lists and revokes the tokens of the token file
@@ -49,6 +51,8 @@ pub enum Command {
     Operation(Remote<operation::OperationCommand>),
     /// Events: what changed
     Event(Remote<event::EventCommand>),
+    /// The audit trail: who did what, from where and why
+    Audit(Remote<audit::AuditCommand>),
     /// Methods: the configured ways to do a task
     Method(Remote<method::MethodCommand>),
     /// Plans: how hosts are fenced

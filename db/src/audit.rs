@@ -1,11 +1,13 @@
-//! The audit trail: who did what, from where, and why. Rows are only ever added.
+//! The audit trail: who did what, from where, and why. Rows are only ever added; the database refuses anything else.
 
-use ringfence_core::{HostId, Timestamp};
+use ringfence_core::{EventKind, HostId, Timestamp};
 use serde_json::Value as Json;
+use sqlx::AssertSqlSafe;
 
 use crate::DbError;
-use crate::run::{Run, execute, fetch_all};
-use crate::value::args;
+use crate::row::Row;
+use crate::run::{Run, execute, fetch_all, fetch_optional};
+use crate::value::{Value, args};
 
 /// One line of the trail.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +30,35 @@ pub struct AuditEntry {
     pub detail: Json,
 }
 
+/// A line as it was written down.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AuditRow {
+    /// Its number.
+    pub id: u64,
+    /// What it says.
+    pub entry: AuditEntry,
+}
+
+/// Which lines.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AuditFilter {
+    /// Only of this host, which may be gone.
+    pub host_id: Option<HostId>,
+    /// Only by this actor.
+    pub actor: Option<String>,
+    /// Only with an action that begins so.
+    pub action_prefix: Option<String>,
+    /// Only of this API request.
+    pub request_id: Option<String>,
+    /// Only at this time or later.
+    pub since: Option<Timestamp>,
+    /// Only before this time.
+    pub until: Option<Timestamp>,
+}
+
+/// Comes after every character that an action has.
+const AFTER_ANY: char = char::MAX;
+
 /// Adds a line.
 pub async fn append_audit(run: &mut impl Run, entry: &AuditEntry) -> Result<(), DbError> {
     let sql = "INSERT INTO audit (at, actor, origin, request_id, action, target, host_id, detail)
@@ -45,27 +76,111 @@ pub async fn append_audit(run: &mut impl Run, entry: &AuditEntry) -> Result<(), 
     execute(run, sql, values).await.map(|_| ())
 }
 
-/// The newest lines, of one host or of all, newest first.
-pub async fn list_audit(
+/// The newest `limit` lines, newest first, or those that come after the line `after` in that order.
+pub async fn audit_page(
     run: &mut impl Run,
-    host_id: Option<HostId>,
+    filter: &AuditFilter,
+    after: Option<&AuditRow>,
     limit: u32,
-) -> Result<Vec<AuditEntry>, DbError> {
-    let sql = "SELECT * FROM audit WHERE (CAST($1 AS text) IS NULL OR host_id = $1)
-               ORDER BY position DESC LIMIT $2";
-    let rows = fetch_all(run, sql, args![host_id.map(|id| id.0), limit]).await?;
-    rows.iter()
-        .map(|row| {
-            Ok(AuditEntry {
-                at: row.time("at")?,
-                actor: row.text("actor")?,
-                origin: row.opt_text("origin")?,
-                request_id: row.opt_text("request_id")?,
-                action: row.text("action")?,
-                target: row.opt_text("target")?,
-                host_id: row.opt_id("host_id")?.map(HostId),
-                detail: row.json("detail")?,
-            })
-        })
-        .collect()
+) -> Result<Vec<AuditRow>, DbError> {
+    let (sql, values) = wanted(filter, after).newest_first(limit);
+    let rows = fetch_all(run, AssertSqlSafe(sql), values).await?;
+    rows.iter().map(read).collect()
+}
+
+/// The line with this number.
+pub async fn audit_row(run: &mut impl Run, id: u64) -> Result<Option<AuditRow>, DbError> {
+    let row = fetch_optional(run, "SELECT * FROM audit WHERE position = $1", args![id]).await?;
+    row.as_ref().map(read).transpose()
+}
+
+/// The host that had this name when it was removed, the last one if there were several: its lines outlive it.
+pub async fn removed_host(run: &mut impl Run, name: &str) -> Result<Option<HostId>, DbError> {
+    let sql =
+        "SELECT host_id FROM audit WHERE action = $1 AND target = $2 ORDER BY at DESC, position DESC LIMIT 1";
+    let row = fetch_optional(run, sql, args![EventKind::HostDeleted.as_str(), name]).await?;
+    row.map(|row| row.id("host_id").map(HostId)).transpose()
+}
+
+/// A query over the trail that names only what is asked for, so that either database finds the index for it.
+#[derive(Default)]
+struct Wanted {
+    conditions: Vec<String>,
+    values: Vec<Value>,
+}
+
+impl Wanted {
+    /// Adds a condition; each `?` stands for one of the values, in their order.
+    fn add(&mut self, condition: &'static str, values: Vec<Value>) {
+        let mut text = String::new();
+        let mut number = self.values.len();
+        for part in condition.split_inclusive('?') {
+            match part.strip_suffix('?') {
+                Some(before) => {
+                    number += 1;
+                    text.push_str(&format!("{before}${number}"));
+                }
+                None => text.push_str(part),
+            }
+        }
+        self.conditions.push(text);
+        self.values.extend(values);
+    }
+
+    fn add_some<T>(&mut self, condition: &'static str, value: Option<T>)
+    where
+        Value: From<T>,
+    {
+        if let Some(value) = value {
+            self.add(condition, args![value]);
+        }
+    }
+
+    /// The newest `limit` of them.
+    fn newest_first(mut self, limit: u32) -> (String, Vec<Value>) {
+        self.values.push(limit.into());
+        let filter = if self.conditions.is_empty() {
+            String::new()
+        } else {
+            format!(" WHERE {}", self.conditions.join(" AND "))
+        };
+        let sql = format!(
+            "SELECT * FROM audit{filter} ORDER BY at DESC, position DESC LIMIT ${}",
+            self.values.len()
+        );
+        (sql, self.values)
+    }
+}
+
+fn wanted(filter: &AuditFilter, after: Option<&AuditRow>) -> Wanted {
+    let mut wanted = Wanted::default();
+    wanted.add_some("host_id = ?", filter.host_id.map(|id| id.0));
+    wanted.add_some("actor = ?", filter.actor.as_deref());
+    wanted.add_some("request_id = ?", filter.request_id.as_deref());
+    wanted.add_some("at >= ?", filter.since);
+    wanted.add_some("at < ?", filter.until);
+    if let Some(prefix) = &filter.action_prefix {
+        let end = format!("{prefix}{AFTER_ANY}");
+        wanted.add("action >= ? AND action < ?", args![prefix, end]);
+    }
+    if let Some(after) = after {
+        wanted.add("(at, position) < (?, ?)", args![after.entry.at, after.id]);
+    }
+    wanted
+}
+
+fn read(row: &Row) -> Result<AuditRow, DbError> {
+    Ok(AuditRow {
+        id: row.count("position")?,
+        entry: AuditEntry {
+            at: row.time("at")?,
+            actor: row.text("actor")?,
+            origin: row.opt_text("origin")?,
+            request_id: row.opt_text("request_id")?,
+            action: row.text("action")?,
+            target: row.opt_text("target")?,
+            host_id: row.opt_id("host_id")?.map(HostId),
+            detail: row.json("detail")?,
+        },
+    })
 }

@@ -23,7 +23,7 @@ mod segments;
 mod value;
 
 pub use announcements::Announcements;
-pub use audit::{AuditEntry, append_audit, list_audit};
+pub use audit::{AuditEntry, AuditFilter, AuditRow, append_audit, audit_page, audit_row, removed_host};
 pub use database::{Database, Reader, Tx};
 pub use devices::{claim_device, release_devices};
 pub use error::DbError;

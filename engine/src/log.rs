@@ -229,6 +229,7 @@ fn name(input: &Input) -> &'static str {
         Input::Rejoin { .. } => "rejoin",
         Input::Cancel { .. } => "cancel",
         Input::Retry { .. } => "retry",
+        Input::GivenBack { .. } => "given_back",
         Input::FailureState { .. } => "failure_state",
         Input::Claim(_) => "claim",
         Input::DeviceBusy(_) => "device_busy",
@@ -252,6 +253,7 @@ fn named(input: &Input) -> (Option<OperationId>, bool) {
         Input::Fence { .. }
         | Input::Confirm { .. }
         | Input::Rejoin { .. }
+        | Input::GivenBack { .. }
         | Input::FailureState { .. }
         | Input::Tick => (None, false),
     }

@@ -20,6 +20,6 @@ pub use client::{Answer, Client};
 pub use ground::{Ground, Site};
 pub use kill::DyingBus;
 pub use leak::assert_secrets_are_nowhere;
-pub use patience::post_until_taken;
+pub use patience::{eventually, post_until_taken};
 pub use process::{Machine, Run, Service, tell};
 pub use stack::{Stack, StackOptions, keys, power_plan};

@@ -1,6 +1,6 @@
 //! Waiting for a service that is about to begin.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -16,4 +16,13 @@ pub async fn post_until_taken(client: &Client, path: &str, body: Value) -> Value
         tokio::time::sleep(Duration::from_millis(300)).await;
     }
     client.post(path, body).await.ok(201)
+}
+
+/// Waits until it is so.
+pub async fn eventually(mut is_so: impl AsyncFnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !is_so().await {
+        assert!(Instant::now() < deadline, "it never came to it");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }

@@ -247,9 +247,16 @@ impl Stack {
             .unwrap()
             .parse()
             .unwrap();
-        ringfence_db::list_audit(&mut self.api.db().reader(), Some(id), 1000)
+        let filter = ringfence_db::AuditFilter {
+            host_id: Some(id),
+            ..ringfence_db::AuditFilter::default()
+        };
+        ringfence_db::audit_page(&mut self.api.db().reader(), &filter, None, 1000)
             .await
             .unwrap()
+            .into_iter()
+            .map(|row| row.entry)
+            .collect()
     }
 
     /// Waits until the host's audit trail holds this action.

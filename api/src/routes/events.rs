@@ -9,7 +9,7 @@ use crate::ApiError;
 use crate::application::State;
 use crate::auth::Caller;
 use crate::error::ErrorList;
-use crate::paging::{Link, MAX_LIMIT};
+use crate::paging::{Link, limit};
 use crate::tokens::Role;
 use crate::view::event::EventView;
 
@@ -67,14 +67,7 @@ pub(crate) async fn list(
         .after
         .as_deref()
         .map_or(Ok(0), |text| sequence("after", text))?;
-    let limit = match query.limit.as_deref() {
-        None => 100,
-        Some(text) => text
-            .parse()
-            .ok()
-            .filter(|n| (1..=MAX_LIMIT).contains(n))
-            .ok_or_else(|| ApiError::bad("limit", format!("is {text:?}; 1 to {MAX_LIMIT} is allowed")))?,
-    };
+    let limit = limit(query.limit.as_deref())?;
     let host_id = host_id(&state, query.host.as_deref()).await?;
     let rows = ringfence_db::events_after(&mut state.engine.db().reader(), after, host_id, limit).await?;
     let mut links = Vec::new();

@@ -1,7 +1,6 @@
 //! `/methods`.
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use ringfence_core::Method;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -9,9 +8,10 @@ use crate::ApiError;
 use crate::application::State;
 use crate::auth::Caller;
 use crate::body::Body;
-use crate::conditional::{if_match, tag};
+use crate::conditional::if_match;
 use crate::error::ErrorList;
 use crate::paging::MAX_LIMIT;
+use crate::routes::configured::{NotCreated, NotRemoved, NotReplaced, created, found, replaced};
 use crate::tokens::Role;
 use crate::view::method::{MethodBody, MethodView};
 use crate::view::operation::ObservationView;
@@ -39,10 +39,6 @@ pub(crate) struct CheckView {
     took_ms: u64,
 }
 
-fn answer(mut answer: actix_web::HttpResponseBuilder, method: Method) -> HttpResponse {
-    tag(&mut answer, method.revision).json(MethodView::from(method))
-}
-
 /// Lists methods.
 #[utoipa::path(get, path = "/methods", tag = "configuration",
     responses((status = 200, body = MethodList), (status = 401, body = ErrorList)))]
@@ -58,19 +54,14 @@ pub(crate) async fn list(state: web::Data<State>, caller: Caller) -> Result<Http
 ///
 /// A fence agent's parameters are checked against its own metadata by a worker of the zone. Admins only.
 #[utoipa::path(post, path = "/methods", tag = "configuration", request_body = MethodBody,
-    responses((status = 201, body = MethodView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
-        (status = 403, body = ErrorList), (status = 409, body = ErrorList), (status = 413, body = ErrorList),
-        (status = 415, body = ErrorList), (status = 502, body = ErrorList), (status = 503, body = ErrorList)))]
+    responses((status = 201, body = MethodView), NotCreated, (status = 502, body = ErrorList), (status = 503, body = ErrorList)))]
 pub(crate) async fn create(
     state: web::Data<State>,
     caller: Caller,
     body: Body<MethodBody>,
 ) -> Result<HttpResponse, ApiError> {
     let by = caller.require(Role::Admin)?;
-    let method = state.engine.create_method(body.0.draft()?, &by).await?;
-    let mut created = HttpResponse::Created();
-    created.insert_header(("Location", format!("/methods/{}", method.id)));
-    Ok(answer(created, method))
+    Ok(created(state.engine.create_method(body.0.draft()?, &by).await?))
 }
 
 /// Shows a method.
@@ -83,19 +74,13 @@ pub(crate) async fn show(
 ) -> Result<HttpResponse, ApiError> {
     caller.require(Role::Reader)?;
     let method = ringfence_db::method(&mut state.engine.db().reader(), &id).await?;
-    Ok(answer(
-        HttpResponse::Ok(),
-        method.ok_or_else(|| ApiError::not_found("method", &id))?,
-    ))
+    found(method, &id)
 }
 
 /// Puts a method in the place of one. Admins only.
 #[utoipa::path(put, path = "/methods/{id}", tag = "configuration", request_body = MethodBody,
     params(("id" = String, Path, description = "id or name")),
-    responses((status = 200, body = MethodView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
-        (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 409, body = ErrorList),
-        (status = 412, body = ErrorList), (status = 413, body = ErrorList), (status = 415, body = ErrorList),
-        (status = 502, body = ErrorList), (status = 503, body = ErrorList)))]
+    responses((status = 200, body = MethodView), NotReplaced, (status = 502, body = ErrorList), (status = 503, body = ErrorList)))]
 pub(crate) async fn replace(
     state: web::Data<State>,
     caller: Caller,
@@ -108,13 +93,12 @@ pub(crate) async fn replace(
         .engine
         .update_method(&id, body.0.draft()?, if_match(&request)?, &by)
         .await?;
-    Ok(answer(HttpResponse::Ok(), method))
+    Ok(replaced(method))
 }
 
 /// Removes a method that no plan names. Admins only.
 #[utoipa::path(delete, path = "/methods/{id}", tag = "configuration", params(("id" = String, Path, description = "id or name")),
-    responses((status = 204), (status = 401, body = ErrorList), (status = 403, body = ErrorList),
-        (status = 404, body = ErrorList), (status = 409, body = ErrorList), (status = 412, body = ErrorList)))]
+    responses((status = 204), NotRemoved))]
 pub(crate) async fn remove(
     state: web::Data<State>,
     caller: Caller,

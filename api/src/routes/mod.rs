@@ -1,5 +1,7 @@
 //! The paths, one file each.
 
+pub(crate) mod audit;
+mod configured;
 pub(crate) mod confirm;
 pub(crate) mod docs;
 pub(crate) mod events;
@@ -47,6 +49,7 @@ pub(crate) fn configure(service: &mut ServiceConfig) {
         .service(at("/operations/{id}").route(web::get().to(operations::show)))
         .service(at("/operations/{id}/cancel").route(web::post().to(operations::cancel)))
         .service(at("/operations/{id}/retry").route(web::post().to(operations::retry)))
+        .service(at("/audit").route(web::get().to(audit::list)))
         .service(at("/events").route(web::get().to(events::list)))
         .service(at("/events/stream").route(web::get().to(stream::stream)))
         .service(

@@ -1,7 +1,6 @@
 //! `/plans`.
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use ringfence_core::Plan;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -9,9 +8,10 @@ use crate::ApiError;
 use crate::application::State;
 use crate::auth::Caller;
 use crate::body::Body;
-use crate::conditional::{if_match, tag};
+use crate::conditional::if_match;
 use crate::error::ErrorList;
 use crate::paging::MAX_LIMIT;
+use crate::routes::configured::{NotCreated, NotRemoved, NotReplaced, created, found, replaced};
 use crate::tokens::Role;
 use crate::view::plan::{PlanBody, PlanView};
 
@@ -19,10 +19,6 @@ use crate::view::plan::{PlanBody, PlanView};
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PlanList {
     plans: Vec<PlanView>,
-}
-
-fn answer(mut answer: actix_web::HttpResponseBuilder, plan: Plan) -> HttpResponse {
-    tag(&mut answer, plan.revision).json(PlanView::from(plan))
 }
 
 /// Lists plans.
@@ -38,19 +34,14 @@ pub(crate) async fn list(state: web::Data<State>, caller: Caller) -> Result<Http
 
 /// Adds a plan. Admins only.
 #[utoipa::path(post, path = "/plans", tag = "configuration", request_body = PlanBody,
-    responses((status = 201, body = PlanView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
-        (status = 403, body = ErrorList), (status = 409, body = ErrorList), (status = 413, body = ErrorList),
-        (status = 415, body = ErrorList)))]
+    responses((status = 201, body = PlanView), NotCreated))]
 pub(crate) async fn create(
     state: web::Data<State>,
     caller: Caller,
     body: Body<PlanBody>,
 ) -> Result<HttpResponse, ApiError> {
     let by = caller.require(Role::Admin)?;
-    let plan = state.engine.create_plan(body.0.draft()?, &by).await?;
-    let mut created = HttpResponse::Created();
-    created.insert_header(("Location", format!("/plans/{}", plan.id)));
-    Ok(answer(created, plan))
+    Ok(created(state.engine.create_plan(body.0.draft()?, &by).await?))
 }
 
 /// Shows a plan.
@@ -63,10 +54,7 @@ pub(crate) async fn show(
 ) -> Result<HttpResponse, ApiError> {
     caller.require(Role::Reader)?;
     let plan = ringfence_db::plan(&mut state.engine.db().reader(), &id).await?;
-    Ok(answer(
-        HttpResponse::Ok(),
-        plan.ok_or_else(|| ApiError::not_found("plan", &id))?,
-    ))
+    found(plan, &id)
 }
 
 /// Puts a plan in the place of one.
@@ -74,9 +62,7 @@ pub(crate) async fn show(
 /// Operations that are running keep the plan that they began with. Admins only.
 #[utoipa::path(put, path = "/plans/{id}", tag = "configuration", request_body = PlanBody,
     params(("id" = String, Path, description = "id or name")),
-    responses((status = 200, body = PlanView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
-        (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 409, body = ErrorList),
-        (status = 412, body = ErrorList), (status = 413, body = ErrorList), (status = 415, body = ErrorList)))]
+    responses((status = 200, body = PlanView), NotReplaced))]
 pub(crate) async fn replace(
     state: web::Data<State>,
     caller: Caller,
@@ -89,13 +75,12 @@ pub(crate) async fn replace(
         .engine
         .update_plan(&id, body.0.draft()?, if_match(&request)?, &by)
         .await?;
-    Ok(answer(HttpResponse::Ok(), plan))
+    Ok(replaced(plan))
 }
 
 /// Removes a plan. Admins only.
 #[utoipa::path(delete, path = "/plans/{id}", tag = "configuration", params(("id" = String, Path, description = "id or name")),
-    responses((status = 204), (status = 401, body = ErrorList), (status = 403, body = ErrorList),
-        (status = 404, body = ErrorList), (status = 409, body = ErrorList), (status = 412, body = ErrorList)))]
+    responses((status = 204), NotRemoved))]
 pub(crate) async fn remove(
     state: web::Data<State>,
     caller: Caller,

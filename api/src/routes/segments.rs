@@ -1,7 +1,6 @@
 //! `/segments`.
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use ringfence_core::Segment;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -9,9 +8,10 @@ use crate::ApiError;
 use crate::application::State;
 use crate::auth::Caller;
 use crate::body::Body;
-use crate::conditional::{if_match, tag};
+use crate::conditional::if_match;
 use crate::error::ErrorList;
 use crate::paging::MAX_LIMIT;
+use crate::routes::configured::{NotCreated, NotRemoved, NotReplaced, created, found, replaced};
 use crate::tokens::Role;
 use crate::view::segment::{SegmentBody, SegmentView};
 
@@ -19,10 +19,6 @@ use crate::view::segment::{SegmentBody, SegmentView};
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SegmentList {
     segments: Vec<SegmentView>,
-}
-
-fn answer(mut answer: actix_web::HttpResponseBuilder, segment: Segment) -> HttpResponse {
-    tag(&mut answer, segment.revision).json(SegmentView::from(segment))
 }
 
 /// Lists segments.
@@ -38,19 +34,14 @@ pub(crate) async fn list(state: web::Data<State>, caller: Caller) -> Result<Http
 
 /// Adds a segment. Admins only.
 #[utoipa::path(post, path = "/segments", tag = "configuration", request_body = SegmentBody,
-    responses((status = 201, body = SegmentView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
-        (status = 403, body = ErrorList), (status = 409, body = ErrorList), (status = 413, body = ErrorList),
-        (status = 415, body = ErrorList)))]
+    responses((status = 201, body = SegmentView), NotCreated))]
 pub(crate) async fn create(
     state: web::Data<State>,
     caller: Caller,
     body: Body<SegmentBody>,
 ) -> Result<HttpResponse, ApiError> {
     let by = caller.require(Role::Admin)?;
-    let segment = state.engine.create_segment(body.0.into(), &by).await?;
-    let mut created = HttpResponse::Created();
-    created.insert_header(("Location", format!("/segments/{}", segment.id)));
-    Ok(answer(created, segment))
+    Ok(created(state.engine.create_segment(body.0.into(), &by).await?))
 }
 
 /// Shows a segment.
@@ -63,18 +54,13 @@ pub(crate) async fn show(
 ) -> Result<HttpResponse, ApiError> {
     caller.require(Role::Reader)?;
     let segment = ringfence_db::segment(&mut state.engine.db().reader(), &id).await?;
-    Ok(answer(
-        HttpResponse::Ok(),
-        segment.ok_or_else(|| ApiError::not_found("segment", &id))?,
-    ))
+    found(segment, &id)
 }
 
 /// Puts a segment in the place of one. Admins only.
 #[utoipa::path(put, path = "/segments/{id}", tag = "configuration", request_body = SegmentBody,
     params(("id" = String, Path, description = "id or name")),
-    responses((status = 200, body = SegmentView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
-        (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 409, body = ErrorList),
-        (status = 412, body = ErrorList), (status = 413, body = ErrorList), (status = 415, body = ErrorList)))]
+    responses((status = 200, body = SegmentView), NotReplaced))]
 pub(crate) async fn replace(
     state: web::Data<State>,
     caller: Caller,
@@ -87,13 +73,12 @@ pub(crate) async fn replace(
         .engine
         .update_segment(&id, body.0.into(), if_match(&request)?, &by)
         .await?;
-    Ok(answer(HttpResponse::Ok(), segment))
+    Ok(replaced(segment))
 }
 
 /// Removes a segment that has no hosts. Admins only.
 #[utoipa::path(delete, path = "/segments/{id}", tag = "configuration", params(("id" = String, Path, description = "id or name")),
-    responses((status = 204), (status = 401, body = ErrorList), (status = 403, body = ErrorList),
-        (status = 404, body = ErrorList), (status = 409, body = ErrorList), (status = 412, body = ErrorList)))]
+    responses((status = 204), NotRemoved))]
 pub(crate) async fn remove(
     state: web::Data<State>,
     caller: Caller,

@@ -1,5 +1,6 @@
 //! What the API shows: one file per kind of thing.
 
+pub(crate) mod audit;
 pub(crate) mod event;
 pub(crate) mod host;
 pub(crate) mod method;

@@ -7,11 +7,13 @@ use lapin::types::AMQPValue;
 
 use super::publisher::Publisher;
 use super::wire::text;
+use crate::clock::now;
 use crate::{BusError, MAX_BODY_BYTES};
 
 pub(super) const QUEUE: &str = "ringfence-dead-queue";
 pub(super) const REASON: &str = "ringfence-dead-reason";
 pub(super) const BYTES: &str = "ringfence-dead-bytes";
+pub(super) const AT: &str = "ringfence-dead-at";
 
 /// The way from one queue to the dead letters.
 #[derive(Clone)]
@@ -36,6 +38,8 @@ impl Burial {
             BYTES.into(),
             AMQPValue::LongLongInt(i64::try_from(bytes).unwrap_or(i64::MAX)),
         );
+        let at_s = u64::try_from(now().timestamp()).unwrap_or_default();
+        headers.insert(AT.into(), AMQPValue::Timestamp(at_s));
         let mut properties = BasicProperties::default()
             .with_delivery_mode(2)
             .with_headers(headers);

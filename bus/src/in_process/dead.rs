@@ -3,8 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
+use crate::clock::now;
+use crate::dead_letters::{Counting, MOST};
 use crate::limits::MAX_DEAD_LETTERS;
-use crate::{DeadLetter, Message};
+use crate::{DeadLetter, Message, Survey};
 
 /// A bounded list: the oldest make room.
 #[derive(Default)]
@@ -18,6 +20,7 @@ impl Dead {
             kind: message.kind.clone(),
             queue: queue.to_owned(),
             reason: reason.to_owned(),
+            died_at: Some(now()),
             bytes: message.body.len() as u64,
             body: message.body.clone(),
         };
@@ -33,7 +36,24 @@ impl Dead {
     }
 
     pub fn oldest(&self, limit: u16) -> Vec<DeadLetter> {
-        self.lock().iter().take(usize::from(limit)).cloned().collect()
+        let limit = usize::from(limit.min(MOST));
+        self.lock().iter().take(limit).cloned().collect()
+    }
+
+    pub fn survey(&self, limit: u16) -> Survey {
+        let mut counting = Counting::new(limit);
+        self.lock()
+            .iter()
+            .cloned()
+            .for_each(|letter| counting.add(letter));
+        counting.into_survey()
+    }
+
+    pub fn remove(&self, queue: Option<&str>) -> u64 {
+        let mut letters = self.lock();
+        let before = letters.len();
+        letters.retain(|letter| !letter.is_of(queue));
+        (before - letters.len()) as u64
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<DeadLetter>> {

@@ -1,14 +1,23 @@
 //! Messages that nobody could deal with.
 
-use ringfence_bus::{DELIVERY_LIMIT, Queue};
+use std::sync::Arc;
 
-use crate::rig::{Rig, next, nothing};
+use ringfence_bus::{
+    About, AmqpBus, AmqpConfig, Audience, ClaimRequest, DELIVERY_LIMIT, Message, Payload, Queue,
+};
+use ringfence_core::{AttemptId, Claim, Generation, HostId, OperationId, Outcome, TaskKind, TaskResult};
+use uuid::Uuid;
+
+use crate::rig::{Note, Rig, eventually, next, nothing};
 
 crate::stories!(dead_letters:
     a_message_that_is_given_back_too_often_ends_among_the_dead_letters,
     a_message_that_is_dropped_too_often_ends_there_too,
     a_rejected_task_goes_to_the_dead_letters_at_once,
     a_rejected_question_goes_to_the_dead_letters_at_once,
+    dead_letters_are_counted_by_queue_and_the_newest_are_shown_first,
+    those_of_one_queue_are_removed_and_the_others_stay,
+    a_dead_letter_says_which_host_and_attempt_it_is_about,
 );
 
 async fn a_message_that_is_given_back_too_often_ends_among_the_dead_letters(rig: Rig) {
@@ -26,6 +35,7 @@ async fn a_message_that_is_given_back_too_often_ends_among_the_dead_letters(rig:
     assert_eq!(letters[0].reason, "delivery_limit");
     assert_eq!(letters[0].body, message.body);
     assert_eq!(letters[0].bytes, message.body.len() as u64);
+    assert!(letters[0].died_at.is_some());
     assert!(rig.bus.dead_letter_count().await.is_ok());
 }
 
@@ -64,4 +74,129 @@ async fn rejected(rig: Rig, queue: Queue) {
     assert_eq!(letters[0].body, message.body);
     // To look at one does not take it away.
     assert_eq!(rig.dead_letters_of(&queue).await, letters);
+}
+
+/// Makes the rig's queues, with their dead letters, its own: other tests use the same broker.
+async fn alone(mut rig: Rig) -> Rig {
+    if rig.is_amqp() {
+        let prefix = Uuid::new_v4().simple().to_string();
+        let config = AmqpConfig::new(&rig.url(), "bus-suite")
+            .unwrap()
+            .with_prefix(prefix);
+        rig.bus = Arc::new(AmqpBus::connect(config).await.unwrap());
+    }
+    rig
+}
+
+/// Puts so many messages on a queue and rejects each.
+async fn kill(rig: &Rig, queue: &Queue, count: u64) -> Vec<Message> {
+    let mut deliveries = rig.bus.consume(queue, 1).await.unwrap();
+    let mut messages = Vec::new();
+    for number in 0..count {
+        messages.push(rig.put(queue, number).await);
+        next(&mut deliveries).await.settle.reject().await.unwrap();
+    }
+    messages
+}
+
+/// Waits until so many are there: the broker moves them when it has time to.
+async fn until_there_are(rig: &Rig, count: u64) {
+    eventually(async || match rig.bus.dead_letter_count().await.unwrap() {
+        there if there == count => Ok(()),
+        there => Err(there),
+    })
+    .await;
+}
+
+async fn dead_letters_are_counted_by_queue_and_the_newest_are_shown_first(rig: Rig) {
+    let rig = alone(rig).await;
+    let (many, few) = (rig.tasks(), rig.elsewhere());
+    kill(&rig, &many, 3).await;
+    until_there_are(&rig, 3).await;
+    let last = kill(&rig, &few, 1).await.remove(0);
+    until_there_are(&rig, 4).await;
+    for limit in [2, 2, 100] {
+        let survey = rig.bus.survey_dead_letters(limit).await.unwrap();
+        assert_eq!(survey.queues.values().sum::<u64>(), 4, "{survey:?}");
+        assert!(survey.queues.values().eq(&[3, 1]) || survey.queues.values().eq(&[1, 3]));
+        assert_eq!(survey.newest.len(), usize::from(limit).min(4));
+        assert_eq!(survey.newest[0].id, last.id.to_string());
+        assert!(survey.newest[1].queue != survey.newest[0].queue);
+        // The broker takes back what was looked at.
+        until_there_are(&rig, 4).await;
+    }
+    let none = rig.bus.survey_dead_letters(0).await.unwrap();
+    assert_eq!(none.newest, []);
+}
+
+async fn those_of_one_queue_are_removed_and_the_others_stay(rig: Rig) {
+    let rig = alone(rig).await;
+    let (gone, kept) = (rig.tasks(), rig.elsewhere());
+    kill(&rig, &gone, 2).await;
+    until_there_are(&rig, 2).await;
+    kill(&rig, &kept, 1).await;
+    until_there_are(&rig, 3).await;
+    let before = rig.bus.survey_dead_letters(100).await.unwrap();
+    until_there_are(&rig, 3).await;
+    let name = &before.newest.last().unwrap().queue;
+    assert_eq!(rig.bus.remove_dead_letters(Some(name)).await.unwrap(), 2);
+    until_there_are(&rig, 1).await;
+    let after = rig.bus.survey_dead_letters(100).await.unwrap();
+    assert_eq!(after.newest, before.newest[..1]);
+    until_there_are(&rig, 1).await;
+    assert_eq!(
+        rig.bus
+            .remove_dead_letters(Some("ringfence.nowhere"))
+            .await
+            .unwrap(),
+        0
+    );
+    until_there_are(&rig, 1).await;
+    assert_eq!(rig.bus.remove_dead_letters(None).await.unwrap(), 1);
+    until_there_are(&rig, 0).await;
+}
+
+fn claim() -> Claim {
+    Claim {
+        host_id: HostId(Uuid::from_u128(7)),
+        attempt: AttemptId {
+            operation_id: OperationId(Uuid::from_u128(8)),
+            number: 3,
+        },
+        generation: Generation(1),
+        kind: TaskKind::PowerOff,
+        worker: "worker-1".to_owned(),
+        claim_id: Uuid::from_u128(9),
+    }
+}
+
+async fn dies(rig: &Rig, queue: &Queue, payload: &impl Payload) -> About {
+    let mut deliveries = rig.bus.consume(queue, 1).await.unwrap();
+    let sealed = rig
+        .keys
+        .seal(Uuid::new_v4(), &Audience::Queue(queue.clone()), payload)
+        .unwrap();
+    rig.bus.publish(queue, &sealed).await.unwrap();
+    next(&mut deliveries).await.settle.reject().await.unwrap();
+    rig.dead_letters_of(queue).await[0].about()
+}
+
+async fn a_dead_letter_says_which_host_and_attempt_it_is_about(rig: Rig) {
+    let expected = About {
+        host: Some(Uuid::from_u128(7).to_string()),
+        attempt: Some(format!("{}/3", Uuid::from_u128(8))),
+    };
+    let asked = ClaimRequest::Claim(claim());
+    assert_eq!(dies(&rig, &rig.questions(), &asked).await, expected);
+    let result = TaskResult {
+        claim: claim(),
+        outcome: Outcome::Unknown,
+        observation: None,
+        detail: String::new(),
+    };
+    assert_eq!(dies(&rig, &rig.tasks(), &result).await, expected);
+    assert_eq!(
+        dies(&rig, &rig.elsewhere(), &Note { number: 1 }).await,
+        About::default()
+    );
 }

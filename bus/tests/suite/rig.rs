@@ -51,6 +51,10 @@ impl Rig {
         }
     }
 
+    pub fn is_amqp(&self) -> bool {
+        self.broker.is_some()
+    }
+
     pub fn url(&self) -> String {
         self.broker.as_ref().expect("a broker").url()
     }

@@ -9,6 +9,6 @@ pub mod view;
 
 pub use fault::ApiFault;
 pub use http::{Answer, Client};
-pub use place::Place;
+pub use place::{API_FILE, LOCK_FILE, Place};
 pub use request::Request;
 pub use sse::{Frame, Parser};

@@ -1,5 +1,6 @@
 //! Where the service is and how to get in.
 
+use std::fs::{File, TryLockError};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,11 @@ use crate::error::{CliError, Complaints};
 
 /// No token and no `api.json` is longer.
 const MAX_BYTES: u64 = 64 * 1024;
+
+/// Says where a standalone service listens, in its data directory.
+pub const API_FILE: &str = "api.json";
+/// Is locked there for as long as the service runs.
+pub const LOCK_FILE: &str = "lock";
 
 /// A service, and the token to speak to it with.
 pub struct Place {
@@ -35,13 +41,15 @@ impl Place {
     /// looked for in the data directory of a standalone service. Its token is only for its own URL.
     pub fn find(remote: &RemoteArgs, environment: &Environment) -> Result<Self, CliError> {
         let directory = remote.data_dir.clone().or_else(|| data_dir(environment));
-        let local = directory.as_deref().map(local_url).transpose()?.flatten();
+        let local = directory.as_deref().map(Local::find).transpose()?.flatten();
         let token = given_token(remote, environment)?;
         let ca_file = remote.ca_file.clone();
         if let Some(url) = remote.url.as_ref().filter(|url| !url.is_empty()) {
             let url = parse(url)?;
             let token = match (token, &directory) {
-                (None, Some(directory)) if local.as_ref() == Some(&url) => local_token(directory)?,
+                (None, Some(directory)) if local.is_some_and(|local| local.runs_at(&url)) => {
+                    local_token(directory)?
+                }
                 (token, _) => token,
             };
             let hint = "is the service running there? `ringfence api` serves it".to_owned();
@@ -52,13 +60,16 @@ impl Place {
                 hint,
             });
         }
-        let (Some(url), Some(directory)) = (local, directory) else {
+        let (Some(local), Some(directory)) = (local, directory) else {
             return Err(nowhere());
         };
-        let token = token.map_or_else(|| local_token(&directory), |token| Ok(Some(token)))?;
         let hint = format!("start it with: ringfence standalone{}", data_dir_flag(remote));
+        if local.is_stale {
+            return Err(gone(&local.url, &directory, &hint));
+        }
+        let token = token.map_or_else(|| local_token(&directory), |token| Ok(Some(token)))?;
         Ok(Self {
-            url,
+            url: local.url,
             token,
             ca_file,
             hint,
@@ -71,6 +82,18 @@ fn nowhere() -> CliError {
         url: "no service is named, so that nothing".to_owned(),
         hint: "name one with --url or RINGFENCE_URL, or start one here with: ringfence standalone --demo"
             .to_owned(),
+        source: None,
+    }
+}
+
+/// Another program may listen at its address by now: nothing is sent there, least of all the token.
+fn gone(url: &Url, directory: &Path, hint: &str) -> CliError {
+    CliError::Unreachable {
+        url: url.to_string(),
+        hint: format!(
+            "the standalone service of {} does not run: it was killed, and its {API_FILE} is left over; {hint}",
+            directory.display()
+        ),
         source: None,
     }
 }
@@ -99,14 +122,39 @@ fn parse(text: &str) -> Result<Url, CliError> {
     Ok(url)
 }
 
-fn local_url(directory: &Path) -> Result<Option<Url>, CliError> {
-    let path = directory.join("api.json");
-    let Some(text) = read(&path)? else { return Ok(None) };
-    let file: ApiFile = serde_json::from_str(&text).map_err(|error| CliError::Content {
-        path: path.clone(),
-        why: format!("cannot be read: {error}"),
-    })?;
-    parse(&file.url).map(Some)
+/// The standalone service of a data directory.
+struct Local {
+    url: Url,
+    /// Its process is gone.
+    is_stale: bool,
+}
+
+impl Local {
+    fn find(directory: &Path) -> Result<Option<Self>, CliError> {
+        let path = directory.join(API_FILE);
+        let Some(text) = read(&path)? else { return Ok(None) };
+        let file: ApiFile = serde_json::from_str(&text).map_err(|error| CliError::Content {
+            path: path.clone(),
+            why: format!("cannot be read: {error}"),
+        })?;
+        Ok(Some(Self {
+            url: parse(&file.url)?,
+            is_stale: is_unlocked(&directory.join(LOCK_FILE)),
+        }))
+    }
+
+    fn runs_at(&self, url: &Url) -> bool {
+        self.url == *url && !self.is_stale
+    }
+}
+
+/// Whether nobody holds the lock; `false` where that cannot be told.
+fn is_unlocked(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    match file.try_lock_shared() {
+        Ok(()) => true,
+        Err(TryLockError::WouldBlock | TryLockError::Error(_)) => false,
+    }
 }
 
 fn local_token(directory: &Path) -> Result<Option<String>, CliError> {
@@ -152,7 +200,7 @@ fn token(text: &str, path: &Path) -> Result<String, CliError> {
 }
 
 fn read(path: &Path) -> Result<Option<String>, CliError> {
-    let file = match std::fs::File::open(path) {
+    let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(CliError::file("read", path, error)),
@@ -207,6 +255,27 @@ mod tests {
             Place::find(&remote, &environment(&directory)).unwrap().token,
             None
         );
+    }
+
+    #[test]
+    fn what_a_killed_service_left_behind_is_told_and_not_believed() {
+        let directory = standalone();
+        let lock = File::create(directory.path().join(LOCK_FILE)).unwrap();
+        lock.try_lock().unwrap();
+        let remote = RemoteArgs::default();
+        assert!(Place::find(&remote, &environment(&directory)).is_ok());
+        lock.unlock().unwrap();
+        let error = Place::find(&remote, &environment(&directory)).err().unwrap();
+        let text = error.to_string();
+        assert!(
+            text.contains("does not run") && text.contains("ringfence standalone"),
+            "{text}"
+        );
+        let named = RemoteArgs {
+            url: Some("http://127.0.0.1:4711".to_owned()),
+            ..RemoteArgs::default()
+        };
+        assert_eq!(Place::find(&named, &environment(&directory)).unwrap().token, None);
     }
 
     #[test]

@@ -180,6 +180,19 @@ pub struct Event {
     pub data: Value,
 }
 
+/// A line of the audit trail.
+#[derive(Clone, Debug, Deserialize)]
+pub struct AuditEntry {
+    pub at: Timestamp,
+    pub actor: String,
+    pub origin: Option<String>,
+    pub request_id: Option<String>,
+    pub action: String,
+    pub target: Option<String>,
+    #[serde(default)]
+    pub detail: Value,
+}
+
 /// The answers to "may workloads be scheduled here?" and "may they be started elsewhere?".
 #[derive(Clone, Debug, Deserialize)]
 pub struct Gates {

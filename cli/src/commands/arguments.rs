@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, TimeDelta};
 use clap::Args;
+use ringfence_core::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::error::CliError;
@@ -61,6 +63,28 @@ pub fn span(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Reads a time, or how long ago it was: `2026-01-31T12:00:00Z`, or `90s`, `30m`, `2h`, `7d`.
+pub fn moment(text: &str, now: Timestamp) -> Result<Timestamp, String> {
+    if let Ok(at) = DateTime::parse_from_rfc3339(text) {
+        return Ok(at.to_utc());
+    }
+    let (number, unit) = match text.char_indices().next_back() {
+        Some((at, 's')) => (&text[..at], 1),
+        Some((at, 'm')) => (&text[..at], 60),
+        Some((at, 'h')) => (&text[..at], 3600),
+        Some((at, 'd')) => (&text[..at], 86_400),
+        _ => ("", 0),
+    };
+    let ago = number
+        .parse::<u32>()
+        .ok()
+        .and_then(|number| TimeDelta::try_seconds(i64::from(number) * unit));
+    ago.and_then(|ago| now.checked_sub_signed(ago)).ok_or_else(|| {
+        "a time such as 2026-01-31T12:00:00Z is allowed, or how long ago it was with s, m, h or d behind it, as in 2h"
+            .to_owned()
+    })
+}
+
 /// Puts what was given into an object and leaves the rest of it alone.
 pub fn put(object: &mut Map<String, Value>, key: &str, value: Option<impl Into<Value>>) {
     if let Some(value) = value {
@@ -89,6 +113,23 @@ mod tests {
         assert_eq!(span("5m"), Ok(Duration::from_secs(300)));
         for bad in ["", "s", "0", "25h", "-1s", "5 m", "é"] {
             assert!(span(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_moment_is_a_time_or_how_long_ago_it_was() {
+        let at = |text: &str| DateTime::parse_from_rfc3339(text).unwrap().to_utc();
+        let now = at("2026-01-31T12:00:00Z");
+        for (text, expected) in [
+            ("2h", "2026-01-31T10:00:00Z"),
+            ("90s", "2026-01-31T11:58:30Z"),
+            ("31d", "2025-12-31T12:00:00Z"),
+            ("2026-01-01T02:00:00+02:00", "2026-01-01T00:00:00Z"),
+        ] {
+            assert_eq!(moment(text, now), Ok(at(expected)), "{text}");
+        }
+        for bad in ["", "d", "2", "-2h", "yesterday", "4294967295d", "2026-01-31", "é"] {
+            assert!(moment(bad, now).unwrap_err().contains("2h"), "{bad}");
         }
     }
 

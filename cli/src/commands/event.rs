@@ -10,7 +10,7 @@ use super::session::Session;
 use crate::client::view::Event;
 use crate::client::{Frame, Parser};
 use crate::error::CliError;
-use crate::output::time;
+use crate::output::{fields, time};
 
 /// Before the first try to reach a service that went away; doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -132,35 +132,10 @@ fn line(event: &Event) -> String {
         event.kind,
         event.host,
         event.generation,
-        data(&event.data)
+        // The generation stands before them.
+        fields(&event.data, &["generation"])
     );
     text.trim_end().to_owned()
-}
-
-fn data(data: &Value) -> String {
-    let Value::Object(fields) = data else {
-        return String::new();
-    };
-    // The generation stands before them.
-    let told = |key: &str, value: &Value| !value.is_null() && key != "generation";
-    let fields = fields.iter().filter(|(key, value)| told(key, value));
-    fields
-        .map(|(key, value)| format!("{key}={}", shown(value)))
-        .collect::<Vec<_>>()
-        .join(" ")
-}
-
-/// A proof is told by what and who, anything else as it is.
-fn shown(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(shown).collect::<Vec<_>>().join(", "),
-        Value::Object(fields) => match (fields.get("kind"), fields.get("source")) {
-            (Some(Value::String(kind)), Some(Value::String(source))) => format!("{kind} by {source}"),
-            _ => value.to_string(),
-        },
-        other => other.to_string(),
-    }
 }
 
 #[cfg(test)]

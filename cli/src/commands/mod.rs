@@ -1,7 +1,9 @@
 //! The commands, one file per noun.
 
 mod arguments;
+pub mod audit;
 mod config;
+pub mod dead_letter;
 mod document;
 pub mod event;
 mod follow;
@@ -28,10 +30,12 @@ pub fn format_of(command: &Command) -> Format {
         Command::Host(Remote { remote, .. }) => remote.output,
         Command::Operation(Remote { remote, .. }) => remote.output,
         Command::Event(Remote { remote, .. }) => remote.output,
+        Command::Audit(Remote { remote, .. }) => remote.output,
         Command::Method(Remote { remote, .. }) => remote.output,
         Command::Plan(Remote { remote, .. }) => remote.output,
         Command::Segment(Remote { remote, .. }) => remote.output,
         Command::Token(args) => args.output,
+        Command::DeadLetter(args) => args.output,
         Command::Config(_)
         | Command::Standalone(_)
         | Command::Api(_)
@@ -76,6 +80,7 @@ pub async fn run(command: Command, environment: &Environment) -> Result<(), CliE
             config::check(&config, output, environment)
         }
         Command::Token(args) => token::run(args, environment),
+        Command::DeadLetter(args) => dead_letter::run(args, environment).await,
         Command::Completions { shell } => completions(shell),
         Command::Host(args) => host::run(args.command, &mut Session::open(&args.remote, environment)?).await,
         Command::Operation(args) => {
@@ -83,6 +88,9 @@ pub async fn run(command: Command, environment: &Environment) -> Result<(), CliE
         }
         Command::Event(args) => {
             event::run(args.command, &mut Session::open(&args.remote, environment)?).await
+        }
+        Command::Audit(args) => {
+            audit::run(args.command, &mut Session::open(&args.remote, environment)?).await
         }
         Command::Method(args) => {
             method::run(args.command, &mut Session::open(&args.remote, environment)?).await

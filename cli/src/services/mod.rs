@@ -4,7 +4,7 @@ pub mod api;
 pub mod db;
 mod demo;
 pub mod engine;
-mod parts;
+pub mod parts;
 pub mod standalone;
 mod stop;
 pub mod worker;

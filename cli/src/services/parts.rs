@@ -61,18 +61,24 @@ pub async fn database(
 
 /// The broker, which may come later: the service starts and goes on trying.
 pub fn broker(service: &'static str, name: &str, settings: &Settings) -> Result<Arc<dyn Bus>, CliError> {
-    let fault = |e| CliError::service(service, "cannot use the broker's address", e);
-    let client = format!("ringfence {service} {name}");
-    let mut config = AmqpConfig::new(settings.bus_url()?.expose(), client)
-        .map_err(fault)?
-        .with_prefix(&settings.bus.prefix);
-    if let Some(path) = &settings.bus.ca_file {
-        let pem = std::fs::read_to_string(path)
-            .map_err(|e| CliError::file("read the broker's certificate authority", path, e))?;
-        config = config.with_ca_pem(pem);
-    }
+    let config = broker_config(service, name, settings)?;
     tracing::info!(broker = config.address(), "connecting");
     Ok(Arc::new(AmqpBus::connect_when_there(config)))
+}
+
+/// Where the broker is; `name` is shown in its list of connections.
+pub fn broker_config(service: &'static str, name: &str, settings: &Settings) -> Result<AmqpConfig, CliError> {
+    let fault = |e| CliError::service(service, "cannot use the broker's address", e);
+    let client = format!("ringfence {service} {name}");
+    let config = AmqpConfig::new(settings.bus_url()?.expose(), client)
+        .map_err(fault)?
+        .with_prefix(&settings.bus.prefix);
+    let Some(path) = &settings.bus.ca_file else {
+        return Ok(config);
+    };
+    let pem = std::fs::read_to_string(path)
+        .map_err(|e| CliError::file("read the broker's certificate authority", path, e))?;
+    Ok(config.with_ca_pem(pem))
 }
 
 /// The signing keys.

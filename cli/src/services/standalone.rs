@@ -16,6 +16,7 @@ use ringfence_db::Database;
 use serde_json::json;
 
 use super::{demo, parts, stop};
+use crate::client::{API_FILE, LOCK_FILE};
 use crate::config::Settings;
 use crate::error::CliError;
 use crate::tokens;
@@ -24,6 +25,9 @@ use crate::tokens;
 const THREADS: usize = 2;
 /// How long attempts that were claimed may go on when the service is told to stop.
 const GRACE: Duration = Duration::from_secs(10);
+/// How often, and with what pause, the lock is tried for.
+const LOCK_TRIES: u32 = 10;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// Runs until it is told to stop; `demo` adds the simulated hosts.
 pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
@@ -60,6 +64,7 @@ pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
     if let Some(watcher) = watcher {
         watcher.abort();
     }
+    home.forget_address();
     worker.shutdown(GRACE).await;
     running.stop().await;
     engine.db().close().await;
@@ -111,6 +116,17 @@ fn random(bytes: &mut [u8]) {
     rand::rng().fill_bytes(bytes);
 }
 
+/// Locks, although a command may be looking at this moment whether anybody holds the lock.
+fn lock_in_time(file: &File) -> Result<(), TryLockError> {
+    for _ in 1..LOCK_TRIES {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
+            done => return done,
+        }
+    }
+    file.try_lock()
+}
+
 /// The data directory, held by one process at a time.
 struct Home {
     path: PathBuf,
@@ -124,7 +140,7 @@ impl Home {
             .mode(0o700)
             .create(path)
             .map_err(|e| CliError::file("make the data directory", path, e))?;
-        let lock = path.join("lock");
+        let lock = path.join(LOCK_FILE);
         let fault = |e| CliError::file("lock the data directory by", &lock, e);
         let file = File::options()
             .create(true)
@@ -133,7 +149,7 @@ impl Home {
             .mode(0o600)
             .open(&lock)
             .map_err(fault)?;
-        match file.try_lock() {
+        match lock_in_time(&file) {
             Ok(()) => Ok(Self {
                 path: path.to_owned(),
                 _lock: file,
@@ -161,9 +177,17 @@ impl Home {
         Ok(file)
     }
 
+    /// Commands find no service here any more. After a kill the file stays, and the lock that nobody holds tells.
+    fn forget_address(&self) {
+        let file = self.file(API_FILE);
+        if let Err(error) = std::fs::remove_file(&file) {
+            tracing::warn!(file = %file.display(), %error, "cannot remove the file that says where the API listens");
+        }
+    }
+
     fn write_address(&self, address: SocketAddr) -> Result<(), CliError> {
         tokens::write_private(
-            &self.file("api.json"),
+            &self.file(API_FILE),
             &format!("{}\n", json!({ "url": format!("http://{address}") })),
         )
     }

@@ -183,10 +183,38 @@ CREATE TABLE audit (
     actor text NOT NULL,
     origin text,
     request_id text,
-    action text NOT NULL,
+    -- Compared byte by byte, so that an index finds what begins with a word.
+    action text COLLATE "C" NOT NULL,
     target text,
     host_id uuid,
     detail jsonb NOT NULL
 );
 
-CREATE INDEX audit_by_host ON audit (host_id, position);
+CREATE INDEX audit_by_at ON audit (at, position);
+CREATE INDEX audit_by_host ON audit (host_id, at, position) WHERE host_id IS NOT NULL;
+CREATE INDEX audit_by_actor ON audit (actor, at, position);
+CREATE INDEX audit_by_action ON audit (action, at, position);
+CREATE INDEX audit_by_request ON audit (request_id, at, position) WHERE request_id IS NOT NULL;
+
+-- The one way to remove entries, for retention. In one transaction it puts a bound here, deletes entries that are older than
+-- the bound, and takes the bound away again. A bound cannot be committed: what it refers to never exists.
+CREATE TABLE audit_retention (
+    older_than timestamptz NOT NULL,
+    never bigint NOT NULL DEFAULT -1 CHECK (never = -1)
+        CONSTRAINT audit_retention_ends_with_its_transaction REFERENCES audit (position) DEFERRABLE INITIALLY DEFERRED
+);
+
+CREATE FUNCTION refuse_to_change_the_audit_trail() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'DELETE' THEN
+        IF EXISTS (SELECT FROM audit_retention WHERE OLD.at < older_than) THEN
+            RETURN OLD;
+        END IF;
+    END IF;
+    RAISE check_violation USING MESSAGE = 'the audit trail stays as it was written', CONSTRAINT = 'audit_stays';
+END $$;
+
+CREATE TRIGGER audit_stays BEFORE UPDATE OR DELETE ON audit
+    FOR EACH ROW EXECUTE FUNCTION refuse_to_change_the_audit_trail();
+CREATE TRIGGER audit_stays_whole BEFORE TRUNCATE ON audit
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_to_change_the_audit_trail();

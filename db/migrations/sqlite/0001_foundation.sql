@@ -187,4 +187,34 @@ CREATE TABLE audit (
     detail text NOT NULL
 ) STRICT;
 
-CREATE INDEX audit_by_host ON audit (host_id, position);
+CREATE INDEX audit_by_at ON audit (at, position);
+CREATE INDEX audit_by_host ON audit (host_id, at, position) WHERE host_id IS NOT NULL;
+CREATE INDEX audit_by_actor ON audit (actor, at, position);
+CREATE INDEX audit_by_action ON audit (action, at, position);
+CREATE INDEX audit_by_request ON audit (request_id, at, position) WHERE request_id IS NOT NULL;
+
+-- The one way to remove entries, for retention. In one transaction it puts a bound here, deletes entries that are older than
+-- the bound, and takes the bound away again. A bound cannot be committed: what it refers to never exists.
+CREATE TABLE audit_retention (
+    older_than integer NOT NULL,
+    never integer NOT NULL DEFAULT -1 CHECK (never = -1)
+        CONSTRAINT audit_retention_ends_with_its_transaction REFERENCES audit (position) DEFERRABLE INITIALLY DEFERRED
+) STRICT;
+
+CREATE TRIGGER audit_stays_as_written BEFORE UPDATE ON audit
+BEGIN
+    SELECT RAISE(ABORT, 'audit_stays');
+END;
+
+CREATE TRIGGER audit_stays BEFORE DELETE ON audit
+    WHEN NOT EXISTS (SELECT 1 FROM audit_retention WHERE OLD.at < older_than)
+BEGIN
+    SELECT RAISE(ABORT, 'audit_stays');
+END;
+
+-- REPLACE deletes without asking the trigger above.
+CREATE TRIGGER audit_is_not_replaced BEFORE INSERT ON audit
+    WHEN EXISTS (SELECT 1 FROM audit WHERE position = NEW.position)
+BEGIN
+    SELECT RAISE(ABORT, 'audit_stays');
+END;

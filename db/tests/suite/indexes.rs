@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 
 use ringfence_core::Host;
 use ringfence_db::{
-    Database, HostFilter, Page, SortKey, append_events, due_hosts, events_after, host_row, hosts_page,
-    insert_host, insert_operation, insert_segment, load_state, lock_host, number_events, operations_page,
-    update_host,
+    AuditEntry, AuditFilter, Database, HostFilter, Page, SortKey, append_audit, append_events, audit_page,
+    due_hosts, events_after, host_row, hosts_page, insert_host, insert_operation, insert_segment, load_state,
+    lock_host, number_events, operations_page, removed_host, update_host,
 };
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
@@ -63,6 +63,7 @@ async fn large_site(db: &Database) -> Vec<Host> {
                 .await
                 .unwrap();
         }
+        append_audit(&mut tx, &line(&host, n)).await.unwrap();
         if n % 50 == 0 {
             insert_operation(&mut tx, &fence(&host, 3)).await.unwrap();
             update_host(&mut tx, &host, None, Some(at(i64::from(n))))
@@ -74,6 +75,25 @@ async fn large_site(db: &Database) -> Vec<Host> {
     tx.commit().await.unwrap();
     while number_events(db).await.unwrap() > 0 {}
     hosts
+}
+
+/// What somebody did with a host; some were removed.
+fn line(host: &Host, n: u32) -> AuditEntry {
+    let action = if n.is_multiple_of(500) {
+        "host.deleted"
+    } else {
+        "operation.started"
+    };
+    AuditEntry {
+        at: at(i64::from(n)),
+        actor: format!("person-{}", n % 1_000),
+        origin: None,
+        request_id: Some(format!("req-{n}")),
+        action: action.to_owned(),
+        target: Some(host.name.clone()),
+        host_id: Some(host.id),
+        detail: serde_json::Value::Null,
+    }
 }
 
 async fn explain_from_now_on(rig: &Rig, plan_cache_mode: &str) -> Database {
@@ -194,7 +214,64 @@ async fn a_large_site_is_read_by_indexes() {
             .unwrap();
         let plans = notices.take();
         assert_uses(&plans, "operations_by_created_at");
+        the_audit_trail_is_read_by_indexes(&db, &notices, &hosts).await;
+        assert!(
+            removed_host(&mut reader, &hosts[500].name)
+                .await
+                .unwrap()
+                .is_some()
+        );
+        let plans = notices.take();
+        if mode == "force_custom_plan" {
+            assert_uses(&plans, "audit_by_action");
+        }
         db.close().await;
     }
     rig.end().await;
+}
+
+async fn the_audit_trail_is_read_by_indexes(db: &Database, notices: &Notices, hosts: &[Host]) {
+    let all = AuditFilter::default();
+    let cases = [
+        (all.clone(), "audit_by_at"),
+        (
+            AuditFilter {
+                since: Some(at(100)),
+                until: Some(at(130)),
+                ..all.clone()
+            },
+            "audit_by_at",
+        ),
+        (
+            AuditFilter {
+                host_id: Some(hosts[50].id),
+                ..all.clone()
+            },
+            "audit_by_host",
+        ),
+        (
+            AuditFilter {
+                actor: Some("person-7".to_owned()),
+                ..all.clone()
+            },
+            "audit_by_actor",
+        ),
+        (
+            AuditFilter {
+                request_id: Some("req-7".to_owned()),
+                ..all.clone()
+            },
+            "audit_by_request",
+        ),
+    ];
+    let mut reader = db.reader();
+    for (filter, index) in cases {
+        let first = audit_page(&mut reader, &filter, None, 1).await.unwrap().remove(0);
+        for after in [None, Some(&first)] {
+            audit_page(&mut reader, &filter, after, 50).await.unwrap();
+            let plans = notices.take();
+            assert_uses(&plans, index);
+            assert_no_scan_of(&plans, "audit");
+        }
+    }
 }

@@ -36,7 +36,7 @@ fn start_api(machine: &Machine) -> Service {
     machine.start("api", &["api", "--listen", "127.0.0.1:0"])
 }
 
-fn start_engine(machine: &Machine, name: &str) -> Service {
+pub fn start_engine(machine: &Machine, name: &str) -> Service {
     machine.start(name, &["engine", "--name", name])
 }
 

@@ -138,6 +138,24 @@ async fn a_data_directory_serves_one_process_at_a_time() {
 
 /// A lying and a silent BMC at once: what cannot be proven by power is proven by storage and network.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn commands_say_that_a_killed_or_stopped_service_does_not_run() {
+    let mut demo = Demo::start(Machine::new()).await;
+    demo.service.kill();
+    let killed = demo.run(&["host", "list"]).await;
+    assert_eq!(killed.code, Some(6), "{killed:?}");
+    for word in ["was killed", "ringfence standalone --data-dir data"] {
+        assert!(killed.err.contains(word), "{killed:?}");
+    }
+    let demo = Demo::start(demo.machine).await;
+    let (machine, service) = (demo.machine, demo.service);
+    service.stop().await;
+    assert!(!machine.file("data/api.json").exists());
+    let stopped = machine.run(&["host", "list", "--data-dir", "data"]).await;
+    assert_eq!(stopped.code, Some(6), "{stopped:?}");
+    assert!(stopped.err.contains("ringfence standalone"), "{stopped:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hosts_with_a_lying_and_a_silent_bmc_are_fenced_by_storage_and_network() {
     let demo = Demo::start(Machine::new()).await;
     for host in ["sim-3", "sim-5"] {

@@ -1,0 +1,30 @@
+//! The particulars of an event or of a line of the audit trail, as text.
+
+use serde_json::Value;
+
+/// `key=value` for each field of an object that has a value, but for those that are told elsewhere.
+#[must_use]
+pub fn fields(data: &Value, told_elsewhere: &[&str]) -> String {
+    let Value::Object(fields) = data else {
+        return String::new();
+    };
+    let told = |key: &str, value: &Value| !value.is_null() && !told_elsewhere.contains(&key);
+    let fields = fields.iter().filter(|(key, value)| told(key, value));
+    fields
+        .map(|(key, value)| format!("{key}={}", shown(value)))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// A proof is told by what and who, anything else as it is.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(shown).collect::<Vec<_>>().join(", "),
+        Value::Object(fields) => match (fields.get("kind"), fields.get("source")) {
+            (Some(Value::String(kind)), Some(Value::String(source))) => format!("{kind} by {source}"),
+            _ => value.to_string(),
+        },
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,147 @@
+//! Drivers, and what each knows of its parameters and secrets.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::Method;
+use super::parameters::is_secret_name;
+use crate::host::words;
+use crate::{Problems, Resource};
+
+/// The code that speaks to a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Driver {
+    /// Any ClusterLabs fence agent.
+    FenceAgent,
+    /// DMTF Redfish.
+    Redfish,
+    /// IPMI over LAN by `ipmitool`.
+    Ipmi,
+    /// A simulated device.
+    Simulated,
+}
+
+words!(Driver { FenceAgent => "fence-agent", Redfish => "redfish", Ipmi => "ipmi", Simulated => "simulated" });
+
+/// A parameter that a native driver knows.
+struct Known {
+    name: &'static str,
+    required: bool,
+}
+
+const fn required(name: &'static str) -> Known {
+    Known { name, required: true }
+}
+
+const fn optional(name: &'static str) -> Known {
+    Known {
+        name,
+        required: false,
+    }
+}
+
+impl Driver {
+    /// The resources that the driver can act on.
+    #[must_use]
+    pub fn resources(self) -> &'static [Resource] {
+        match self {
+            Self::FenceAgent => &[Resource::Power, Resource::Storage, Resource::Network],
+            Self::Redfish | Self::Ipmi => &[Resource::Power],
+            Self::Simulated => &[Resource::Power, Resource::Storage, Resource::Network],
+        }
+    }
+
+    /// The driver's own parameters; a fence agent tells its own by its metadata, which a worker reads.
+    fn known(self) -> &'static [Known] {
+        const FENCE_AGENT: &[Known] = &[required("agent")];
+        const REDFISH: &[Known] = &[
+            required("address"),
+            required("system"),
+            required("username"),
+            optional("ca_file"),
+            optional("insecure"),
+        ];
+        const IPMI: &[Known] = &[
+            required("address"),
+            optional("port"),
+            required("username"),
+            optional("cipher"),
+            optional("privilege"),
+        ];
+        const SIMULATED: &[Known] = &[required("device")];
+        match self {
+            Self::FenceAgent => FENCE_AGENT,
+            Self::Redfish => REDFISH,
+            Self::Ipmi => IPMI,
+            Self::Simulated => SIMULATED,
+        }
+    }
+
+    /// The secrets that the driver takes, and whether it needs them; a fence agent tells its own.
+    fn known_secrets(self) -> Option<&'static [Known]> {
+        const PASSWORD: &[Known] = &[required("password")];
+        match self {
+            Self::FenceAgent => None,
+            Self::Redfish | Self::Ipmi => Some(PASSWORD),
+            Self::Simulated => Some(&[]),
+        }
+    }
+}
+
+/// For drivers with a list of parameters of their own: nothing missing, nothing unknown.
+pub(super) fn check_known(method: &Method, problems: &mut Problems) {
+    let known = method.driver.known();
+    for parameter in known.iter().filter(|p| p.required) {
+        if method.parameters.get(parameter.name).is_none_or(String::is_empty) {
+            problems.add(
+                format!("parameters.{}", parameter.name),
+                format!("is missing; driver {} needs it", method.driver),
+            );
+        }
+    }
+    let Some(secrets) = method.driver.known_secrets() else {
+        return;
+    };
+    let names = |list: &[Known]| list.iter().map(|k| k.name).collect::<Vec<_>>().join(", ");
+    for name in method.parameters.keys().filter(|n| !is_secret_name(n)) {
+        if !known.iter().any(|k| k.name == name) {
+            problems.add(
+                format!("parameters.{name}"),
+                format!(
+                    "is unknown to driver {}; allowed: {}",
+                    method.driver,
+                    names(known)
+                ),
+            );
+        }
+    }
+    for secret in secrets
+        .iter()
+        .filter(|s| s.required && !method.secrets.contains_key(s.name))
+    {
+        problems.add(
+            format!("secrets.{}", secret.name),
+            format!(
+                "is missing; driver {} needs it, as env:NAME or file:/absolute/path",
+                method.driver
+            ),
+        );
+    }
+    for name in method
+        .secrets
+        .keys()
+        .filter(|name| !secrets.iter().any(|s| s.name == *name))
+    {
+        let allowed = if secrets.is_empty() {
+            "none".to_owned()
+        } else {
+            names(secrets)
+        };
+        problems.add(
+            format!("secrets.{name}"),
+            format!("is unknown to driver {}; allowed: {allowed}", method.driver),
+        );
+    }
+}

@@ -1,0 +1,77 @@
+//! Methods: configured ways to do a task.
+
+mod driver;
+mod parameters;
+mod secrets;
+mod times;
+mod values;
+
+use std::collections::BTreeMap;
+
+pub use self::driver::Driver;
+pub use self::parameters::Parameters;
+pub(crate) use self::parameters::check_parameters;
+pub use self::secrets::SecretReference;
+pub use self::times::MethodTimes;
+use crate::{MethodId, Problems, Resource, Timestamp, validate_name};
+
+/// A configured way to do the tasks of one resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Method {
+    /// Its id.
+    pub id: MethodId,
+    /// Its name, unique.
+    pub name: String,
+    /// What it acts on.
+    pub resource: Resource,
+    /// The code that speaks to the device.
+    pub driver: Driver,
+    /// The driver's parameters. `${host.name}`, `${host.id}` and `${host.zone}` stand for the host's own.
+    pub parameters: Parameters,
+    /// The driver's secrets, as references.
+    pub secrets: BTreeMap<String, SecretReference>,
+    /// The zone whose workers reach the device; the host's own if absent.
+    pub zone: Option<String>,
+    /// Limits.
+    pub times: MethodTimes,
+    /// Counts its changes; the API's entity tag.
+    pub revision: u64,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+/// Checks everything about a method that can be known without its device and without the worker's machine.
+pub fn validate_method(method: &Method) -> Result<(), Problems> {
+    let mut problems = Problems::default();
+    if let Err(problem) = validate_name("name", &method.name) {
+        problems.0.push(problem);
+    }
+    if let Some(Err(problem)) = method.zone.as_ref().map(|zone| validate_name("zone", zone)) {
+        problems.0.push(problem);
+    }
+    if !method.driver.resources().contains(&method.resource) {
+        let allowed: Vec<_> = method.driver.resources().iter().map(|r| r.as_str()).collect();
+        problems.add(
+            "resource",
+            format!(
+                "is {}, which driver {} cannot act on; allowed: {}",
+                method.resource.as_str(),
+                method.driver,
+                allowed.join(", ")
+            ),
+        );
+    }
+    check_use(method, &mut problems);
+    secrets::check_secrets(method, &mut problems);
+    times::check_times(method.times, &mut problems);
+    problems.into_result()
+}
+
+/// Checks the parameters that a driver is given, also once a host's own have been put over them.
+pub(crate) fn check_use(method: &Method, problems: &mut Problems) {
+    check_parameters("parameters", &method.parameters, problems);
+    driver::check_known(method, problems);
+    values::check_values(method, problems);
+}

@@ -1,0 +1,46 @@
+//! What the API says to wrong requests, and its manners.
+
+mod audit;
+mod bodies;
+mod conditional;
+mod configuration;
+mod paging;
+mod queries;
+mod roles;
+mod stream;
+mod versions;
+
+use reqwest::Method;
+use ringfence_tests::{Answer, Client};
+
+#[track_caller]
+pub fn refused(answer: &Answer, status: u16, code: &str, words: &[&str]) {
+    assert_eq!((answer.status, answer.code()), (status, code), "{}", answer.body);
+    for word in words {
+        assert!(
+            answer.details().contains(word),
+            "{word:?} is not in {:?}",
+            answer.details()
+        );
+    }
+    let error = &answer.body["errors"][0];
+    assert_eq!(error["request_id"], answer.header("x-openstack-request-id"));
+    assert_eq!(error["status"], status);
+}
+
+pub async fn raw(
+    client: &Client,
+    method: Method,
+    path: &str,
+    content_type: &str,
+    body: impl Into<reqwest::Body>,
+) -> Answer {
+    client
+        .send(
+            client
+                .request(method, path)
+                .header("content-type", content_type)
+                .body(body),
+        )
+        .await
+}
