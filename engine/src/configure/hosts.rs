@@ -168,6 +168,7 @@ impl Engine {
         check_revision(revision, state.host.revision)?;
         may_remove(&state)?;
         let mut host = state.host;
+        host.updated_at = self.0.clock.now().max(host.updated_at);
         host.event_sequence += 1;
         self.record_host(
             &mut tx,

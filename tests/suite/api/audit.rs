@@ -150,6 +150,8 @@ async fn the_trail_of_a_removed_host_is_found_by_its_name(ground: Ground) {
     for host in ["h1", &id] {
         let lines = lines(client, &format!("host={host}")).await;
         assert_eq!(actions(&lines), ["host.created", "host.deleted"]);
+        // Each at its own time.
+        assert_ne!(lines[0]["at"], lines[1]["at"]);
     }
     let unknown = client.get("/audit?host=h9").await;
     refused(&unknown, 404, "fencing.host.not_found", &["h9"]);
