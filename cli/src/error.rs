@@ -49,6 +49,12 @@ pub enum CliError {
         #[source]
         source: Option<Box<dyn Error + Send + Sync>>,
     },
+    /// There is none that could be asked.
+    #[error("no service is named, and none has been started here\n  {hint}")]
+    Nowhere {
+        /// What to do about it.
+        hint: &'static str,
+    },
     /// The service answered something that this program does not understand.
     #[error("the answer from {url} cannot be understood: {why}")]
     Answer {
@@ -108,7 +114,7 @@ impl CliError {
         match self {
             Self::Usage(_) | Self::Config(_) | Self::Content { .. } | Self::File { .. } => Exit::Usage,
             Self::Api(fault) => fault.exit_code(),
-            Self::Unreachable { .. } => Exit::Unreachable,
+            Self::Unreachable { .. } | Self::Nowhere { .. } => Exit::Unreachable,
             Self::NeedsOperator(_) => Exit::NeedsOperator,
             Self::TimedOut(_) => Exit::TimedOut,
             Self::Answer { .. } | Self::Service { .. } | Self::Output(_) => Exit::Failure,

@@ -78,11 +78,9 @@ impl Place {
 }
 
 fn nowhere() -> CliError {
-    CliError::Unreachable {
-        url: "no service is named, so that nothing".to_owned(),
-        hint: "name one with --url or RINGFENCE_URL, or start one here with: ringfence standalone --demo"
-            .to_owned(),
-        source: None,
+    CliError::Nowhere {
+        hint: "name one with --url or RINGFENCE_URL, name the data directory of one that runs here with --data-dir or \
+               RINGFENCE_DATA_DIR, or start one with: ringfence standalone --demo",
     }
 }
 

@@ -17,6 +17,7 @@ use ringfence_simulators::{Handle, SeenHost, Simulators, World};
 use tokio::task::JoinHandle;
 
 use crate::clock::now;
+use crate::config::{Environment, data_dir as default_data_dir};
 use crate::error::CliError;
 
 /// The segment, and the type of its hosts.
@@ -159,6 +160,13 @@ pub fn say_what_to_try(data_dir: &Path, api: SocketAddr, simulators: &Handle) ->
     let program =
         std::env::current_exe().map_or_else(|_| "ringfence".to_owned(), |path| path.display().to_string());
     let simulated = simulators.url();
+    // The commands look where the environment says; a directory that a flag or a file has named they have to be told.
+    let is_found = default_data_dir(&Environment::of_this_process()).is_some_and(|found| found == data_dir);
+    let find = if is_found {
+        String::new()
+    } else {
+        format!("  export RINGFENCE_DATA_DIR={}\n", data_dir.display())
+    };
     write!(
         std::io::stdout(),
         "
@@ -168,7 +176,7 @@ Six simulated hosts are there. The BMC of sim-3 lies, that of sim-4 is slow, tha
 In another terminal, try:
 
   R={program}
-  $R host list
+{find}  $R host list
   # sim-1 hangs: it still runs and writes, and answers nobody
   curl -X PUT {simulated}/hosts/sim-1 -H 'Content-Type: application/json' -d '{{\"condition\":\"hung\"}}'
   $R host fence sim-1 --reason 'no heartbeat' --wait
