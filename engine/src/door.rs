@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use ringfence_core::{
-    Answer, AttemptId, Claim, Decision, Dispatch, Effect, HostId, HostState, Input, Operation, ProofKind,
-    Refusal, Timestamp, decide,
+    Answer, Decision, Dispatch, Effect, HostId, HostState, Input, Operation, ProofKind, Refusal, Timestamp,
+    decide,
 };
 use ringfence_db::{AuditEntry, DbError, NewEvent, OutboxRow, Tx};
 use serde_json::{Value, json};
@@ -13,12 +13,11 @@ use uuid::Uuid;
 
 use crate::log::{Door, Told};
 use crate::relay::{self, Outgoing};
+use crate::taken::{self, Device};
 use crate::{Context, Engine, EngineError};
 
 /// How often a change is tried again when the database goes away under it. Every input may be decided twice.
 const TRIES: u32 = 5;
-/// Milliseconds after the end of its budget at which a worker has stopped for certain.
-const AFTER_BUDGET_MS: u64 = 2_000;
 /// What the clocks of two engines may differ by: each follows the database's.
 const MAX_DIFFERENCE: chrono::TimeDelta = chrono::TimeDelta::seconds(5);
 /// The first pause between two tries; it doubles.
@@ -64,7 +63,7 @@ impl Engine {
     }
 
     async fn apply_once(&self, host_id: HostId, input: Input, by: &Context) -> Result<Applied, EngineError> {
-        let attempt = claim_in(&input).map(|claim| claim.attempt);
+        let attempt = taken::claim_in(&input).map(|claim| claim.attempt);
         match self.try_apply(host_id, input, by).await? {
             Tried::Applied(applied) => Ok(*applied),
             Tried::DeviceBusy => Err(EngineError::DeviceBusy {
@@ -110,7 +109,7 @@ impl Engine {
                     id: host_id.to_string(),
                 })?;
         let now = self.time_for(before.host.updated_at);
-        let device = claim_in(&input).and_then(|claim| Device::of(&before, claim));
+        let device = taken::claim_in(&input).and_then(|claim| Device::of(&before, claim));
         let decision = decide(&before, input, now).inspect_err(|refusal| door.refused(&before, refusal))?;
         if let (Some(device), Answer::Granted { budget_ms, lease_ms }) = (device, &decision.answer)
             && !device.take(&mut tx, now, *budget_ms, *lease_ms).await?
@@ -179,58 +178,6 @@ impl Engine {
 impl Tried {
     fn applied(state: HostState, answer: Answer) -> Self {
         Self::Applied(Box::new(Applied { state, answer }))
-    }
-}
-
-/// The claim that an input makes or renews.
-fn claim_in(input: &Input) -> Option<&Claim> {
-    match input {
-        Input::Claim(claim) | Input::Renew(claim) => Some(claim),
-        Input::Fence { .. }
-        | Input::Confirm { .. }
-        | Input::Rejoin { .. }
-        | Input::GivenBack { .. }
-        | Input::Cancel { .. }
-        | Input::Retry { .. }
-        | Input::FailureState { .. }
-        | Input::DeviceBusy(_)
-        | Input::Result(_)
-        | Input::Tick => None,
-    }
-}
-
-/// A device that takes one command at a time.
-struct Device {
-    key: String,
-    attempt: AttemptId,
-}
-
-impl Device {
-    /// What the claimed attempt acts on, where that takes one command at a time.
-    fn of(state: &HostState, claim: &Claim) -> Option<Self> {
-        let (task, attempt) = state.operation.as_ref()?.find(claim.attempt)?;
-        let method = task
-            .levels
-            .get(attempt.level)?
-            .iter()
-            .find(|m| m.id == attempt.method_id)?;
-        Some(Self {
-            key: method.device.clone()?,
-            attempt: claim.attempt,
-        })
-    }
-
-    /// Takes it for as long as the worker's lease, so that one that died does not keep others from the device until its deadline.
-    async fn take(
-        &self,
-        tx: &mut Tx,
-        now: Timestamp,
-        budget_ms: u64,
-        lease_ms: u64,
-    ) -> Result<bool, DbError> {
-        let for_ms = i64::try_from(lease_ms.min(budget_ms + AFTER_BUDGET_MS)).unwrap_or(i64::MAX / 2);
-        let until = now + chrono::TimeDelta::milliseconds(for_ms);
-        ringfence_db::claim_device(tx, &self.key, self.attempt, now, until).await
     }
 }
 

@@ -16,6 +16,7 @@ mod reconcile;
 mod relay;
 mod requests;
 mod service;
+mod taken;
 
 pub use clock::{Clock, ClockSource};
 pub use configure::{HostChange, HostDraft, MethodDraft, PlanDraft, SegmentDraft};

@@ -12,6 +12,7 @@ use crate::application::State;
 use crate::auth::Caller;
 use crate::body::Body;
 use crate::error::ErrorList;
+use crate::request_log::note_operation;
 use crate::routes::hosts;
 use crate::tokens::Role;
 use crate::view::host::HostView;
@@ -50,5 +51,8 @@ pub(crate) async fn confirm(
         .engine
         .confirm_given_back(&id, Generation(body.generation), body.methods, &body.reason, &by)
         .await?;
+    if let Some(operation) = &confirmed.state.operation {
+        note_operation(operation.id);
+    }
     hosts::answer(&state, &confirmed.state.host.id.to_string(), HttpResponse::Ok()).await
 }

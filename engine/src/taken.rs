@@ -1,0 +1,59 @@
+//! The device that a claim takes.
+
+use ringfence_core::{AttemptId, Claim, HostState, Input, Timestamp};
+use ringfence_db::{DbError, Tx};
+
+/// Milliseconds after the end of its budget at which a worker has stopped for certain.
+const AFTER_BUDGET_MS: u64 = 2_000;
+
+/// The claim that an input makes or renews.
+pub(crate) fn claim_in(input: &Input) -> Option<&Claim> {
+    match input {
+        Input::Claim(claim) | Input::Renew(claim) => Some(claim),
+        Input::Fence { .. }
+        | Input::Confirm { .. }
+        | Input::Rejoin { .. }
+        | Input::GivenBack { .. }
+        | Input::Cancel { .. }
+        | Input::Retry { .. }
+        | Input::FailureState { .. }
+        | Input::DeviceBusy(_)
+        | Input::Result(_)
+        | Input::Tick => None,
+    }
+}
+
+/// A device that takes one command at a time.
+pub(crate) struct Device {
+    key: String,
+    attempt: AttemptId,
+}
+
+impl Device {
+    /// What the claimed attempt acts on, where that takes one command at a time.
+    pub fn of(state: &HostState, claim: &Claim) -> Option<Self> {
+        let (task, attempt) = state.operation.as_ref()?.find(claim.attempt)?;
+        let method = task
+            .levels
+            .get(attempt.level)?
+            .iter()
+            .find(|m| m.id == attempt.method_id)?;
+        Some(Self {
+            key: method.device.clone()?,
+            attempt: claim.attempt,
+        })
+    }
+
+    /// Takes it for as long as the worker's lease, so that one that died does not keep others from the device until its deadline.
+    pub async fn take(
+        &self,
+        tx: &mut Tx,
+        now: Timestamp,
+        budget_ms: u64,
+        lease_ms: u64,
+    ) -> Result<bool, DbError> {
+        let for_ms = i64::try_from(lease_ms.min(budget_ms + AFTER_BUDGET_MS)).unwrap_or(i64::MAX / 2);
+        let until = now + chrono::TimeDelta::milliseconds(for_ms);
+        ringfence_db::claim_device(tx, &self.key, self.attempt, now, until).await
+    }
+}
