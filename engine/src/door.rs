@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tracing::Instrument;
 use uuid::Uuid;
 
+use crate::error::error_chain;
 use crate::log::{Door, Told};
 use crate::relay::{self, Outgoing};
 use crate::taken::{self, Device};
@@ -301,16 +302,4 @@ fn audit_entry(state: &HostState, by: &Context, action: &str, detail: Value, now
         host_id: Some(state.host.id),
         detail,
     }
-}
-
-/// An error with its sources, for a log line.
-pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

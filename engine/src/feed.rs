@@ -9,7 +9,7 @@ use ringfence_db::EventRow;
 use tokio::sync::{Notify, broadcast};
 use tokio_util::sync::CancellationToken;
 
-use crate::door::error_chain;
+use crate::error::error_chain;
 use crate::{Engine, EngineError};
 
 /// Events kept for listeners that are a little behind; one that is further behind reads the table.

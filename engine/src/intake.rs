@@ -12,7 +12,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 use uuid::Uuid;
 
-use crate::door::{Tried, error_chain};
+use crate::door::Tried;
+use crate::error::error_chain;
 use crate::{Applied, Context, Engine, EngineError, log};
 
 /// Milliseconds after which a worker asks again for a device that is busy.

@@ -7,7 +7,7 @@ use futures_util::stream;
 use ringfence_core::{HostId, Input};
 use tokio_util::sync::CancellationToken;
 
-use crate::door::error_chain;
+use crate::error::error_chain;
 use crate::{Context, Engine, EngineError};
 
 /// Hosts that one look for due hosts takes.

@@ -16,7 +16,7 @@ use tracing::{Instrument, Span};
 use uuid::Uuid;
 
 use crate::clock::Clock;
-use crate::door::error_chain;
+use crate::error::error_chain;
 use crate::{Engine, EngineError};
 
 /// For so long after the commit only the process that wrote a message publishes it.
