@@ -18,7 +18,7 @@ mod queue;
 mod trace;
 mod wire;
 
-pub use amqp::{AmqpBus, AmqpConfig};
+pub use amqp::{AmqpBus, AmqpConfig, QueueLoad};
 pub use contract::{Bus, Deliveries, Delivery, ReplyTo, Settle};
 pub use dead_letters::{About, DeadLetter, DeadLetters, Survey};
 pub use error::BusError;

@@ -6,7 +6,7 @@ use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::commands::{audit, dead_letter, event, host, method, operation, plan, segment, token};
+use crate::commands::{audit, dead_letter, doctor, event, host, method, operation, plan, segment, token};
 use crate::config::{Environment, Flag, Settings, Sources, load};
 use crate::error::{CliError, EXIT_CODES};
 
@@ -43,6 +43,8 @@ pub enum Command {
     DeadLetter(dead_letter::DeadLetterArgs),
     /// Looks at the configuration
     Config(ConfigCommandArgs),
+    /// Looks for what would keep a fence from being proven, and says what to do about it
+    Doctor(doctor::DoctorArgs),
     /// Makes, lists and revokes the tokens of the token file
     Token(token::TokenArgs),
     /// Hosts: list, add, fence, confirm, take back

@@ -69,6 +69,9 @@ pub enum CliError {
     /// `--timeout` ran out.
     #[error("{0}")]
     TimedOut(String),
+    /// `ringfence doctor` has found something that has to be mended.
+    #[error("{0} found that would keep hosts from being fenced")]
+    Unwell(String),
     /// A service could not start, or stopped.
     #[error("{service}: {doing}")]
     Service {
@@ -117,7 +120,7 @@ impl CliError {
             Self::Unreachable { .. } | Self::Nowhere { .. } => Exit::Unreachable,
             Self::NeedsOperator(_) => Exit::NeedsOperator,
             Self::TimedOut(_) => Exit::TimedOut,
-            Self::Answer { .. } | Self::Service { .. } | Self::Output(_) => Exit::Failure,
+            Self::Unwell(_) | Self::Answer { .. } | Self::Service { .. } | Self::Output(_) => Exit::Failure,
         }
     }
 

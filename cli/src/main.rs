@@ -5,6 +5,7 @@ mod client;
 mod clock;
 mod commands;
 mod config;
+mod doctor;
 mod error;
 mod logging;
 mod output;

@@ -21,6 +21,7 @@ mod operation;
 mod plan;
 mod problem;
 mod proof;
+mod reach;
 mod refusal;
 mod resolve;
 mod segment;

@@ -2,6 +2,7 @@
 
 mod dead_letters;
 mod distributed;
+mod doctor;
 mod logs;
 mod refusals;
 mod standalone;

@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 use ringfence_core::Resource;
 use ringfence_engine::ClockSource;
 use ringfence_simulators::{Fault, FaultKind};
-use ringfence_tests::{Ground, Site, Stack, StackOptions, power_plan};
+use ringfence_tests::{Ground, Site, Stack, StackOptions, eventually, power_plan};
 use serde_json::json;
 
 crate::on_both_grounds!(
@@ -105,6 +105,12 @@ async fn a_clock_that_is_moved_by_a_day_strands_no_operation(ground: Ground) {
     // And back again: for one host, time does not run backwards.
     move_clocks(&stack, -days);
     stack.add_worker().await;
+    // It has to be there before the task: with a clock that stands still nothing that came back would be sent again.
+    eventually(async || {
+        let ask = stack.client.post("/methods/power/check", json!({ "host": "h1" }));
+        ask.await.status == 200
+    })
+    .await;
     let retry = format!("/operations/{}/retry", operation["id"].as_str().unwrap());
     stack
         .client

@@ -4,6 +4,7 @@ mod arguments;
 pub mod audit;
 mod config;
 pub mod dead_letter;
+pub mod doctor;
 mod document;
 pub mod event;
 mod follow;
@@ -36,6 +37,7 @@ pub fn format_of(command: &Command) -> Format {
         Command::Segment(Remote { remote, .. }) => remote.output,
         Command::Token(args) => args.output,
         Command::DeadLetter(args) => args.output,
+        Command::Doctor(args) => args.output,
         Command::Config(_)
         | Command::Standalone(_)
         | Command::Api(_)
@@ -81,6 +83,7 @@ pub async fn run(command: Command, environment: &Environment) -> Result<(), CliE
         }
         Command::Token(args) => token::run(args, environment),
         Command::DeadLetter(args) => dead_letter::run(args, environment).await,
+        Command::Doctor(args) => doctor::run(args, environment).await,
         Command::Completions { shell } => completions(shell),
         Command::Host(args) => host::run(args.command, &mut Session::open(&args.remote, environment)?).await,
         Command::Operation(args) => {

@@ -11,6 +11,7 @@ mod config;
 mod gates;
 mod plans;
 mod properties;
+mod reach;
 mod scenarios;
 mod site;
 mod world;

@@ -32,7 +32,7 @@ pub(super) async fn set_up(site: &Site) -> (Machine, String) {
     (machine, made.out.trim().to_owned())
 }
 
-fn start_api(machine: &Machine) -> Service {
+pub(super) fn start_api(machine: &Machine) -> Service {
     machine.start("api", &["api", "--listen", "127.0.0.1:0"])
 }
 
@@ -40,7 +40,7 @@ pub fn start_engine(machine: &Machine, name: &str) -> Service {
     machine.start(name, &["engine", "--name", name])
 }
 
-fn start_worker(machine: &Machine, name: &str) -> Service {
+pub(super) fn start_worker(machine: &Machine, name: &str) -> Service {
     machine.start(name, &["worker", "--name", name])
 }
 

@@ -1,0 +1,64 @@
+//! How full a queue is, and who serves it.
+
+use std::time::Duration;
+
+use lapin::options::QueueDeclareOptions;
+use lapin::protocol::{AMQPErrorKind, AMQPSoftError};
+use lapin::types::FieldTable;
+use lapin::{Connection, ErrorKind};
+use tokio::time::timeout;
+
+use super::AmqpBus;
+use super::fault::{fault, unavailable};
+use crate::{BusError, Queue};
+
+/// One question to the broker takes milliseconds; a connection that has just died would never answer.
+const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A queue as the broker sees it at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueLoad {
+    /// Messages that nobody has taken.
+    pub messages: u32,
+    /// Those who serve it.
+    pub consumers: u32,
+}
+
+impl AmqpBus {
+    /// How a queue stands; `None` if it is not there. Nothing is made or taken.
+    pub async fn queue_load(&self, queue: &Queue) -> Result<Option<QueueLoad>, BusError> {
+        let live = self.outgoing.live()?;
+        let name = self.outgoing.names().queue(queue);
+        let address = self.outgoing.address();
+        timeout(LOOK_TIMEOUT, look(&live.connection, name))
+            .await
+            .map_err(|_| unavailable(address, "it did not show a queue in time"))?
+            .map_err(|error| fault(address, || format!("to show {queue}"), error))
+    }
+}
+
+/// On a channel of its own: a queue that is not there ends it.
+async fn look(connection: &Connection, name: String) -> lapin::Result<Option<QueueLoad>> {
+    let channel = connection.create_channel().await?;
+    let passive = QueueDeclareOptions::durable().passive();
+    let load = match channel
+        .queue_declare(name.into(), passive, FieldTable::default())
+        .await
+    {
+        Ok(queue) => Some(QueueLoad {
+            messages: queue.message_count(),
+            consumers: queue.consumer_count(),
+        }),
+        Err(error) if is_missing(&error) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    channel.close(200, "seen".into()).await?;
+    Ok(load)
+}
+
+fn is_missing(error: &lapin::Error) -> bool {
+    let ErrorKind::ProtocolError(fault) = error.kind() else {
+        return false;
+    };
+    matches!(fault.kind(), AMQPErrorKind::Soft(AMQPSoftError::NOTFOUND))
+}

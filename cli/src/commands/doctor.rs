@@ -1,0 +1,71 @@
+//! `ringfence doctor`: on the machine of a service, with its configuration.
+
+use clap::Args;
+use serde_json::json;
+
+use crate::args::{ConfigArgs, Format};
+use crate::config::Environment;
+use crate::doctor::{self, Finding, Report, Verdict};
+use crate::error::CliError;
+use crate::output::{Cell, Screen, Table};
+
+/// `ringfence doctor`
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Also asks the device of every method for its state, through a worker; nothing is changed
+    #[arg(long)]
+    devices: bool,
+    /// The services' configuration.
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// How to answer
+    #[arg(long, short, value_enum, default_value_t, value_name = "FORMAT")]
+    pub output: Format,
+}
+
+/// Prints every finding; fails if one has to be mended.
+pub async fn run(args: DoctorArgs, environment: &Environment) -> Result<(), CliError> {
+    let settings = args.config.settings(environment, Vec::new())?;
+    let report = doctor::examine(&settings, args.devices).await;
+    let mut screen = Screen::new(args.output);
+    if screen.is_json() {
+        screen.json(&json(&report))?;
+    } else {
+        screen.table(table(&report))?;
+    }
+    match report.failures() {
+        0 => Ok(()),
+        1 => Err(CliError::Unwell("1 thing was".to_owned())),
+        many => Err(CliError::Unwell(format!("{many} things were"))),
+    }
+}
+
+fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Good => "ok",
+        Verdict::Warning => "warning",
+        Verdict::Failure => "failed",
+    }
+}
+
+fn table(report: &Report) -> Table {
+    let mut table = Table::new(&["PART", "STATE", "FOUND", "WHAT TO DO"]);
+    for finding in &report.findings {
+        table.row([
+            finding.part.into(),
+            Cell::word(word(finding.verdict)),
+            finding.found.as_str().into(),
+            Cell::maybe(finding.remedy.as_deref()),
+        ]);
+    }
+    table
+}
+
+fn json(report: &Report) -> serde_json::Value {
+    let one = |finding: &Finding| {
+        json!({
+            "part": finding.part, "state": word(finding.verdict), "found": finding.found, "remedy": finding.remedy,
+        })
+    };
+    json!({ "findings": report.findings.iter().map(one).collect::<Vec<_>>(), "failures": report.failures() })
+}

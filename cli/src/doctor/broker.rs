@@ -1,0 +1,111 @@
+//! The broker: there, with its queues served, and without dead letters.
+
+use ringfence_bus::{AmqpBus, BusError, DeadLetters, Queue, QueueLoad};
+
+use super::hosts::{Served, Site};
+use super::{Report, chain};
+use crate::config::Settings;
+use crate::services::parts;
+
+const PART: &str = "broker";
+/// A backlog that workers and engines in good health do not let grow.
+const MANY: u32 = 1000;
+
+/// Gives the broker if it can be used. Standalone has none.
+pub(super) async fn connect(settings: &Settings, report: &mut Report) -> Option<AmqpBus> {
+    if settings.bus.url.is_none() {
+        let found = "bus.url is not set: this is a standalone service, whose bus is inside its process";
+        report.good(PART, found);
+        return None;
+    }
+    let config = match parts::broker_config("doctor", "cli", settings) {
+        Ok(config) => config,
+        Err(error) => {
+            report.failure(PART, chain(&error), "mend bus.url or bus.ca_file");
+            return None;
+        }
+    };
+    let address = config.address();
+    match AmqpBus::connect(config).await {
+        Ok(bus) => {
+            report.good(PART, format!("{address} can be used"));
+            Some(bus)
+        }
+        Err(error) => {
+            report.failure(PART, chain(&error), "start it, or mend bus.url");
+            None
+        }
+    }
+}
+
+/// Gives what is served.
+pub(super) async fn look(bus: &AmqpBus, site: &Site, report: &mut Report) -> Served {
+    for queue in [Queue::Claims, Queue::Results] {
+        let load = bus.queue_load(&queue).await;
+        judge(&queue, load, "start an engine: ringfence engine", report);
+    }
+    let mut served = Served::new();
+    for (resource, zone) in site.needs() {
+        let queue = Queue::Tasks {
+            resource,
+            zone: zone.clone(),
+        };
+        let remedy = format!(
+            "start a worker with {zone} in worker.zones and {} in worker.resources",
+            resource.as_str()
+        );
+        if judge(&queue, bus.queue_load(&queue).await, &remedy, report) {
+            served.insert((resource, zone));
+        }
+    }
+    match bus.dead_letter_count().await {
+        Ok(0) => report.good("dead letters", "there are none"),
+        Ok(count) => report.warning(
+            "dead letters",
+            format!("{count} messages could not be dealt with"),
+            "ringfence dead-letter list",
+        ),
+        Err(error) => report.failure("dead letters", chain(&error), "see the broker's log"),
+    }
+    served
+}
+
+/// Whether somebody serves it.
+fn judge(
+    queue: &Queue,
+    load: Result<Option<QueueLoad>, BusError>,
+    remedy: &str,
+    report: &mut Report,
+) -> bool {
+    match load {
+        Ok(Some(load)) if load.consumers > 0 && load.messages < MANY => {
+            report.good("queues", format!("{queue}: {} serve it", load.consumers));
+            true
+        }
+        Ok(Some(load)) if load.consumers > 0 => {
+            report.warning(
+                "queues",
+                format!("{queue}: {} messages wait although it is served", load.messages),
+                "look whether its services are well; start more of them",
+            );
+            true
+        }
+        Ok(Some(load)) => {
+            let waiting = load.messages;
+            report.failure(
+                "queues",
+                format!("{queue}: nobody serves it, {waiting} messages wait"),
+                remedy,
+            );
+            false
+        }
+        Ok(None) => {
+            report.failure("queues", format!("{queue}: nobody has ever served it"), remedy);
+            false
+        }
+        Err(error) => {
+            report.failure("queues", chain(&error), "see the broker's log");
+            false
+        }
+    }
+}

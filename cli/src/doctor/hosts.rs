@@ -1,0 +1,200 @@
+//! Hosts and their plans: whether each has one, and whether it can be carried out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ringfence_core::{FrozenPlan, Host, Method, Plan, PlanScope, Resource, Segment, resolve};
+use ringfence_db::{
+    Database, DbError, HostFilter, Page, SortKey, hosts_page, list_methods, list_plans, list_segments,
+};
+
+use super::{Report, chain};
+
+const PAGE: u32 = 1000;
+/// More hosts than this are not looked at one by one.
+const MOST_HOSTS: usize = 100_000;
+const MOST_PARTS: u32 = 10_000;
+/// Hosts that are named in one finding.
+const NAMED: usize = 5;
+
+/// A host whose plan could be filled in.
+struct Planned {
+    host: String,
+    plan: FrozenPlan,
+    has_watchdog: bool,
+}
+
+/// What the database says is to be fenced, and how.
+#[derive(Default)]
+pub(super) struct Site {
+    hosts: Vec<Planned>,
+    /// The methods, by name.
+    pub methods: BTreeMap<String, Method>,
+}
+
+/// Zones by resource that some worker serves.
+pub(super) type Served = BTreeSet<(Resource, String)>;
+
+pub(super) async fn look(db: &Database, report: &mut Report) -> Site {
+    match read(db, report).await {
+        Ok(site) => site,
+        Err(error) => {
+            report.failure("hosts", chain(&error), "see the database's own log");
+            Site::default()
+        }
+    }
+}
+
+async fn read(db: &Database, report: &mut Report) -> Result<Site, DbError> {
+    let mut reader = db.reader();
+    let plans = list_plans(&mut reader, MOST_PARTS).await?;
+    let methods = list_methods(&mut reader, MOST_PARTS).await?;
+    let segments = list_segments(&mut reader, MOST_PARTS).await?;
+    let methods: BTreeMap<_, _> = methods.into_iter().map(|m| (m.name.clone(), m)).collect();
+    let mut faults = Faults::default();
+    let mut site = Site {
+        hosts: Vec::new(),
+        methods,
+    };
+    for host in all_hosts(db).await? {
+        match plan_of(&host, &plans).map(|plan| resolve(plan, &site.methods, &host)) {
+            None => faults.unplanned.push(host.name),
+            Some(Err(problems)) => faults.broken.push(format!("{}: {problems}", host.name)),
+            Some(Ok(plan)) => site.hosts.push(Planned {
+                has_watchdog: has_watchdog(&host, &segments),
+                host: host.name,
+                plan,
+            }),
+        }
+    }
+    faults.tell(site.hosts.len(), report);
+    Ok(site)
+}
+
+async fn all_hosts(db: &Database) -> Result<Vec<Host>, DbError> {
+    let mut hosts: Vec<Host> = Vec::new();
+    loop {
+        let page = Page {
+            limit: PAGE,
+            marker: hosts.last().map(|host| host.id.0),
+            sort: SortKey::Name,
+            descending: false,
+        };
+        let rows = hosts_page(&mut db.reader(), &HostFilter::default(), &page).await?;
+        let is_last = rows.len() < PAGE as usize;
+        hosts.extend(rows.into_iter().map(|row| row.host));
+        if is_last || hosts.len() >= MOST_HOSTS {
+            return Ok(hosts);
+        }
+    }
+}
+
+/// As the service finds it: the host's own, else its type's, else the default.
+fn plan_of<'a>(host: &Host, plans: &'a [Plan]) -> Option<&'a Plan> {
+    let own = PlanScope::Host(host.name.clone());
+    let of_type = host.host_type.clone().map(PlanScope::HostType);
+    [Some(own), of_type, Some(PlanScope::Default)]
+        .into_iter()
+        .flatten()
+        .find_map(|scope| plans.iter().find(|plan| plan.scope == scope))
+}
+
+fn has_watchdog(host: &Host, segments: &[Segment]) -> bool {
+    segments
+        .iter()
+        .any(|s| s.id == host.segment_id && s.policy.self_fencing_timeout_s.is_some())
+}
+
+#[derive(Default)]
+struct Faults {
+    unplanned: Vec<String>,
+    broken: Vec<String>,
+}
+
+impl Faults {
+    fn tell(self, planned: usize, report: &mut Report) {
+        let all = planned + self.unplanned.len() + self.broken.len();
+        if all == 0 {
+            report.warning("hosts", "there are none", "ringfence host add NAME");
+            return;
+        }
+        if self.unplanned.is_empty() && self.broken.is_empty() {
+            report.good(
+                "plans",
+                format!("each of {all} hosts has a plan that can be carried out"),
+            );
+        }
+        if !self.unplanned.is_empty() {
+            report.failure(
+                "plans",
+                format!("no plan for {}", some_of(&self.unplanned)),
+                "add one for the hosts, their type, or by default: ringfence plan add",
+            );
+        }
+        for fault in self.broken.iter().take(NAMED) {
+            report.failure(
+                "plans",
+                fault.clone(),
+                "mend the plan, its methods, or the host's parameters",
+            );
+        }
+        if self.broken.len() > NAMED {
+            report.failure(
+                "plans",
+                format!(
+                    "{} more plans cannot be carried out for their hosts",
+                    self.broken.len() - NAMED
+                ),
+                "mend the first ones and look again",
+            );
+        }
+    }
+}
+
+impl Site {
+    /// Everything that some plan needs a worker for.
+    pub fn needs(&self) -> Served {
+        self.hosts
+            .iter()
+            .flat_map(|planned| planned.plan.needs())
+            .collect()
+    }
+
+    /// The first host whose plan uses a method.
+    pub fn host_with(&self, method: &str) -> Option<&str> {
+        let uses = |planned: &&Planned| {
+            let levels = planned.plan.stages.iter().flat_map(|stage| &stage.tasks);
+            levels
+                .flat_map(|task| task.levels.iter().flatten())
+                .any(|frozen| frozen.name == method)
+        };
+        self.hosts.iter().find(uses).map(|planned| planned.host.as_str())
+    }
+
+    /// Which hosts could not be fenced now without a person.
+    pub fn judge(&self, served: &Served, report: &mut Report) {
+        let is_served = |resource: Resource, zone: &str| served.contains(&(resource, zone.to_owned()));
+        let helpless: Vec<String> = self
+            .hosts
+            .iter()
+            .filter(|planned| !planned.plan.can_prove_alone(planned.has_watchdog, is_served))
+            .map(|planned| planned.host.clone())
+            .collect();
+        if !helpless.is_empty() {
+            report.failure(
+                "plans",
+                format!("only a person could prove a fence now for {}", some_of(&helpless)),
+                "start workers for the zones above, or give the plan tasks that complete a sufficient set",
+            );
+        } else if !self.hosts.is_empty() {
+            report.good("plans", "each can prove a fence with the workers that are there");
+        }
+    }
+}
+
+fn some_of(names: &[String]) -> String {
+    let shown = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMED) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}

@@ -1,0 +1,107 @@
+//! What would keep a fence from being proven, looked for before it is needed.
+//!
+//! Each look adds findings and none ends the examination: where one part is away, the others are still looked at.
+
+mod broker;
+mod database;
+mod devices;
+mod files;
+mod hosts;
+
+use ringfence_bus::Bus;
+
+use crate::config::Settings;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// As it should be.
+    Good,
+    /// Works, and somebody should know.
+    Warning,
+    /// Has to be mended: something cannot be fenced, or not without a person.
+    Failure,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What it belongs to.
+    pub part: &'static str,
+    /// How bad it is.
+    pub verdict: Verdict,
+    /// What was found.
+    pub found: String,
+    /// What to do about it.
+    pub remedy: Option<String>,
+}
+
+/// All that was found, in the order in which it was looked at.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// The findings.
+    pub findings: Vec<Finding>,
+}
+
+impl Report {
+    fn good(&mut self, part: &'static str, found: impl Into<String>) {
+        self.add(part, Verdict::Good, found.into(), None);
+    }
+
+    fn warning(&mut self, part: &'static str, found: impl Into<String>, remedy: impl Into<String>) {
+        self.add(part, Verdict::Warning, found.into(), Some(remedy.into()));
+    }
+
+    fn failure(&mut self, part: &'static str, found: impl Into<String>, remedy: impl Into<String>) {
+        self.add(part, Verdict::Failure, found.into(), Some(remedy.into()));
+    }
+
+    fn add(&mut self, part: &'static str, verdict: Verdict, found: String, remedy: Option<String>) {
+        self.findings.push(Finding {
+            part,
+            verdict,
+            found,
+            remedy,
+        });
+    }
+
+    /// How many findings have to be mended.
+    #[must_use]
+    pub fn failures(&self) -> usize {
+        let failed = self.findings.iter().filter(|f| f.verdict == Verdict::Failure);
+        failed.count()
+    }
+}
+
+/// Looks at everything that the settings name.
+pub async fn examine(settings: &Settings, with_devices: bool) -> Report {
+    let mut report = Report::default();
+    files::look(settings, &mut report);
+    let Some(db) = database::look(settings, &mut report).await else {
+        return report;
+    };
+    let site = hosts::look(&db, &mut report).await;
+    if let Some(bus) = broker::connect(settings, &mut report).await {
+        let served = broker::look(&bus, &site, &mut report).await;
+        site.judge(&served, &mut report);
+        if with_devices {
+            devices::look(settings, &db, bus, &site, &mut report).await;
+        } else {
+            bus.close().await;
+        }
+    }
+    db.close().await;
+    report
+}
+
+/// An error with its sources.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
