@@ -2,10 +2,11 @@
 
 use ringfence_core::{HostId, Timestamp};
 use serde_json::Value as Json;
+use sqlx::AssertSqlSafe;
 
 use crate::DbError;
 use crate::run::{Run, execute, fetch_all};
-use crate::value::args;
+use crate::value::{MOST_ROWS, args, rows_of};
 
 /// One line of the trail.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,19 +31,32 @@ pub struct AuditEntry {
 
 /// Adds a line.
 pub async fn append_audit(run: &mut impl Run, entry: &AuditEntry) -> Result<(), DbError> {
-    let sql = "INSERT INTO audit (at, actor, origin, request_id, action, target, host_id, detail)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
-    let values = args![
-        entry.at,
-        &entry.actor,
-        entry.origin.clone(),
-        entry.request_id.clone(),
-        &entry.action,
-        entry.target.clone(),
-        entry.host_id.map(|id| id.0),
-        entry.detail.clone()
-    ];
-    execute(run, sql, values).await.map(|_| ())
+    append_audit_lines(run, std::slice::from_ref(entry)).await
+}
+
+/// Adds lines, in order.
+pub async fn append_audit_lines(run: &mut impl Run, entries: &[AuditEntry]) -> Result<(), DbError> {
+    const COLUMNS: usize = 8;
+    for entries in entries.chunks(MOST_ROWS) {
+        let sql = format!(
+            "INSERT INTO audit (at, actor, origin, request_id, action, target, host_id, detail) VALUES {}",
+            rows_of(entries.len(), COLUMNS)
+        );
+        let values = entries.iter().flat_map(|entry| {
+            args![
+                entry.at,
+                &entry.actor,
+                entry.origin.clone(),
+                entry.request_id.clone(),
+                &entry.action,
+                entry.target.clone(),
+                entry.host_id.map(|id| id.0),
+                entry.detail.clone()
+            ]
+        });
+        execute(run, AssertSqlSafe(sql), values.collect()).await?;
+    }
+    Ok(())
 }
 
 /// The newest lines, of one host or of all, newest first.

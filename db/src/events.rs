@@ -2,11 +2,12 @@
 
 use ringfence_core::{EventKind, Generation, HostId, SegmentId, Timestamp};
 use serde_json::Value as Json;
+use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_all, fetch_optional};
-use crate::value::args;
+use crate::value::{MOST_ROWS, args, rows_of};
 use crate::{Database, DbError};
 
 /// How many events one pass numbers.
@@ -67,22 +68,28 @@ fn read(row: &Row) -> Result<EventRow, DbError> {
 
 /// Writes events, in order.
 pub async fn append_events(run: &mut impl Run, events: &[NewEvent]) -> Result<(), DbError> {
-    let sql = "INSERT INTO events
-                   (id, host_id, host, segment_id, host_sequence, kind, generation, occurred_at, data)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
-    for event in events {
-        let values = args![
-            event.id,
-            event.host_id.0,
-            &event.host,
-            event.segment_id.0,
-            event.host_sequence,
-            event.kind.as_str(),
-            event.generation.0,
-            event.occurred_at,
-            event.data.clone()
-        ];
-        execute(run, sql, values).await?;
+    const COLUMNS: usize = 9;
+    for events in events.chunks(MOST_ROWS) {
+        let sql = format!(
+            "INSERT INTO events
+                 (id, host_id, host, segment_id, host_sequence, kind, generation, occurred_at, data)
+             VALUES {}",
+            rows_of(events.len(), COLUMNS)
+        );
+        let values = events.iter().flat_map(|event| {
+            args![
+                event.id,
+                event.host_id.0,
+                &event.host,
+                event.segment_id.0,
+                event.host_sequence,
+                event.kind.as_str(),
+                event.generation.0,
+                event.occurred_at,
+                event.data.clone()
+            ]
+        });
+        execute(run, AssertSqlSafe(sql), values.collect()).await?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! The audit trail.
 
-use ringfence_db::{AuditEntry, append_audit, list_audit};
+use ringfence_db::{AuditEntry, append_audit, append_audit_lines, list_audit};
 use serde_json::json;
 
 use crate::rig::Rig;
@@ -8,6 +8,7 @@ use crate::site::{at, one_host};
 
 crate::stories!(audit:
     the_newest_line_comes_first,
+    lines_of_one_change_keep_their_order,
     a_line_is_read_as_it_was_written,
 );
 
@@ -50,6 +51,15 @@ async fn the_newest_line_comes_first(rig: &Rig) {
         actions(list_audit(&mut reader, None, 2).await.unwrap()),
         ["something else", "three"]
     );
+}
+
+async fn lines_of_one_change_keep_their_order(rig: &Rig) {
+    // More than one statement takes.
+    let lines: Vec<_> = (0..250).map(|n| line(&format!("step-{n}"))).collect();
+    append_audit_lines(&mut rig.db.reader(), &lines).await.unwrap();
+    let mut read = list_audit(&mut rig.db.reader(), None, 1000).await.unwrap();
+    read.reverse();
+    assert_eq!(read, lines);
 }
 
 async fn a_line_is_read_as_it_was_written(rig: &Rig) {
