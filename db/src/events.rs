@@ -10,8 +10,8 @@ use crate::run::{Run, execute, fetch_all, fetch_optional};
 use crate::value::{MOST_ROWS, args, rows_of};
 use crate::{Database, DbError};
 
-/// How many events one pass numbers.
-const NUMBERED_AT_ONCE: u32 = 1000;
+/// How many events one pass numbers. One that numbers fewer has left none behind.
+pub const NUMBERED_AT_ONCE: u64 = 1000;
 
 /// An event to write.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,19 +106,19 @@ pub async fn number_events(db: &Database) -> Result<u64, DbError> {
     if let Some(lock) = tx.dialect().lock_event_numbers() {
         fetch_all(&mut tx, lock, args![]).await?;
     }
-    let sql = "UPDATE events SET sequence = numbered.sequence
-               FROM (SELECT fresh.position,
-                            row_number() OVER (ORDER BY fresh.position)
-                                + (SELECT coalesce(max(sequence), 0) FROM events) AS sequence
-                     FROM (SELECT position FROM events WHERE sequence IS NULL ORDER BY position LIMIT $1) AS fresh
-                    ) AS numbered
-               WHERE events.position = numbered.position";
-    let numbered = execute(&mut tx, sql, args![NUMBERED_AT_ONCE]).await?;
-    if numbered > 0 {
-        fetch_all(&mut tx, "SELECT pg_notify('ringfence_events', '')", args![]).await?;
-    }
+    let sql = "WITH done AS (
+                   UPDATE events SET sequence = numbered.sequence
+                   FROM (SELECT fresh.position,
+                                row_number() OVER (ORDER BY fresh.position)
+                                    + (SELECT coalesce(max(sequence), 0) FROM events) AS sequence
+                         FROM (SELECT position FROM events WHERE sequence IS NULL ORDER BY position LIMIT $1) AS fresh
+                        ) AS numbered
+                   WHERE events.position = numbered.position
+                   RETURNING 1)
+               SELECT count(*) AS n, pg_notify('ringfence_events', '') FROM done HAVING count(*) > 0";
+    let numbered = fetch_optional(&mut tx, sql, args![NUMBERED_AT_ONCE]).await?;
     tx.commit().await?;
-    Ok(numbered)
+    numbered.map_or(Ok(0), |row| row.count("n"))
 }
 
 /// Events with a number above `after`, in order.

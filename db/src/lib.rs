@@ -28,7 +28,7 @@ pub use database::{Database, Reader, Tx};
 pub use devices::{claim_device, release_devices};
 pub use error::DbError;
 pub use events::{
-    EventRow, NewEvent, append_events, events_after, last_sequence, number_events,
+    EventRow, NUMBERED_AT_ONCE, NewEvent, append_events, events_after, last_sequence, number_events,
 };
 pub use hosts::{
     HostFilter, HostRow, count_hosts, delete_host, due_hosts, host_row, hosts_page, insert_host, load_state,
