@@ -4,6 +4,7 @@
 //! with `cargo xtask bench`, which builds the real program for release and starts a PostgreSQL and a RabbitMQ.
 
 mod agent;
+mod asker;
 mod cases;
 mod clock;
 mod devices;

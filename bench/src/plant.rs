@@ -14,7 +14,11 @@ const WORKER: &str = "worker-1";
 pub struct Plant {
     pub ground: Ground,
     pub machine: Machine,
-    /// As admin.
+    /// Where the API listens.
+    pub url: String,
+    /// Of an admin.
+    pub token: String,
+    /// As this admin.
     pub client: Client,
     /// Each with its name.
     pub services: Vec<(&'static str, Service)>,
@@ -58,6 +62,8 @@ impl Plant {
         Ok(Self {
             ground: Ground::Standalone,
             client: Client::new(&url, Some(token.trim())),
+            token: token.trim().to_owned(),
+            url,
             machine,
             services: vec![("standalone", service)],
             site: None,
@@ -78,6 +84,8 @@ impl Plant {
         Ok(Self {
             ground: Ground::Distributed,
             client: Client::new(&url, Some(&token)),
+            token,
+            url,
             machine,
             services: vec![("api", api), ("engine", engine), ("worker", worker)],
             site: Some(site),

@@ -142,16 +142,9 @@ impl Report {
         self.skipped.push(why);
     }
 
-    /// Whether every target is met.
-    pub fn is_good(&self) -> bool {
-        self.targets().all(|(_, target)| target.met)
-    }
-
     fn targets(&self) -> impl Iterator<Item = (&Figure, &Target)> {
-        let with_target = |figure: &'_ Figure| figure.target.is_some();
         self.figures
             .iter()
-            .filter(move |figure| with_target(figure))
             .filter_map(|figure| Some((figure, figure.target.as_ref()?)))
     }
 

@@ -1,16 +1,14 @@
 //! Reading: the gates, which everybody asks, and the list of many hosts.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use reqwest::Method;
-use ringfence_tests::{Client, Ground};
+use ringfence_tests::Ground;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::sqlite::SqlitePoolOptions;
 use sqlx::{PgPool, SqlitePool};
 
 use super::{Case, ms};
+use crate::asker::Asker;
 use crate::error::BenchError;
 use crate::plant::{Plant, Settings};
 use crate::report::{Figure, Report, Target};
@@ -51,10 +49,13 @@ pub async fn measure(case: &Case, ground: Ground, report: &mut Report) -> Result
 async fn gates(plant: &Plant, bare: &Bare, report: &mut Report) -> Result<(), BenchError> {
     let (mut floors, mut figures, mut times, mut floor_times) = (vec![], vec![], vec![], vec![]);
     for _ in 0..ROUNDS {
-        let bare = bare.clone();
-        let floor = rate(move || bare.clone().once()).await?;
-        let client = plant.client.clone();
-        let figure = rate(move || ask(client.clone())).await?;
+        let floor = rate((0..LANES).map(|_| Lane::Bare(bare.clone())).collect()).await?;
+        let mut askers = Vec::new();
+        for _ in 0..LANES {
+            let asker = Asker::connect(&plant.url, &plant.token, "/hosts/g1/gates").await?;
+            askers.push(Lane::Api(asker));
+        }
+        let figure = rate(askers).await?;
         floors.push(floor.per_s);
         figures.push(figure.per_s);
         times.extend(figure.ms);
@@ -83,10 +84,19 @@ async fn gates(plant: &Plant, bare: &Bare, report: &mut Report) -> Result<(), Be
     })
 }
 
-async fn ask(client: Client) -> Result<(), BenchError> {
-    let response = client.request(Method::GET, "/hosts/g1/gates").send().await?;
-    response.error_for_status()?.bytes().await?;
-    Ok(())
+/// Who is asked, one question after the other.
+enum Lane {
+    Api(Asker),
+    Bare(Bare),
+}
+
+impl Lane {
+    async fn once(&mut self) -> Result<(), BenchError> {
+        match self {
+            Self::Api(asker) => asker.once().await,
+            Self::Bare(bare) => bare.once().await,
+        }
+    }
 }
 
 struct Rate {
@@ -95,21 +105,16 @@ struct Rate {
     ms: Vec<f64>,
 }
 
-/// Does `work` in all lanes for one round.
-async fn rate<F>(work: impl Fn() -> F + Clone + Send + 'static) -> Result<Rate, BenchError>
-where
-    F: Future<Output = Result<(), BenchError>> + Send,
-{
-    let (begun, count) = (Instant::now(), Arc::new(AtomicU64::new(0)));
-    let lanes = (0..LANES).map(|_| {
-        let (work, count) = (work.clone(), Arc::clone(&count));
+/// Asks in all lanes for one round.
+async fn rate(lanes: Vec<Lane>) -> Result<Rate, BenchError> {
+    let begun = Instant::now();
+    let lanes = lanes.into_iter().map(|mut lane| {
         tokio::spawn(async move {
             let mut times = Vec::new();
             while begun.elapsed() < ROUND {
                 let asked = Instant::now();
-                work().await?;
+                lane.once().await?;
                 times.push(ms(asked));
-                count.fetch_add(1, Ordering::Relaxed);
             }
             Ok::<_, BenchError>(times)
         })
@@ -123,7 +128,7 @@ where
         times.extend(taken?);
     }
     #[expect(clippy::cast_precision_loss, reason = "a count of some thousands")]
-    let per_s = count.load(Ordering::Relaxed) as f64 / begun.elapsed().as_secs_f64();
+    let per_s = times.len() as f64 / begun.elapsed().as_secs_f64();
     Ok(Rate { per_s, ms: times })
 }
 
@@ -194,18 +199,10 @@ impl Bare {
         }
     }
 
-    async fn once(self) -> Result<(), BenchError> {
+    async fn once(&self) -> Result<(), BenchError> {
         match self {
-            Self::Postgres(pool) => sqlx::query(SELECT)
-                .bind("g1")
-                .fetch_all(&pool)
-                .await
-                .map(|_| ())?,
-            Self::Sqlite(pool) => sqlx::query(SELECT)
-                .bind("g1")
-                .fetch_all(&pool)
-                .await
-                .map(|_| ())?,
+            Self::Postgres(pool) => sqlx::query(SELECT).bind("g1").fetch_all(pool).await.map(|_| ())?,
+            Self::Sqlite(pool) => sqlx::query(SELECT).bind("g1").fetch_all(pool).await.map(|_| ())?,
         }
         Ok(())
     }
