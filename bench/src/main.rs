@@ -12,6 +12,7 @@ mod error;
 mod floor;
 mod listener;
 mod machine;
+mod meter;
 mod plant;
 mod process;
 mod report;

@@ -13,6 +13,7 @@ use crate::devices::Devices;
 use crate::error::BenchError;
 use crate::floor::Commits;
 use crate::listener::Listener;
+use crate::meter::{Meter, Reading, between};
 use crate::plant::{Plant, Settings};
 use crate::process::resident_mb;
 use crate::report::{Figure, Report, Target};
@@ -92,6 +93,7 @@ struct Times {
     fenced: f64,
     ended: f64,
     transactions: Option<f64>,
+    processor: Reading,
 }
 
 impl Storm {
@@ -126,6 +128,10 @@ impl Storm {
                 .add(figure("writing transactions", "commits/s", rate).over("the database alone", floor))?;
             report.add(figure("writing transactions per host", "", transactions / count))?;
         }
+        for (name, used) in &times.processor {
+            let what = format!("processor time per host of {name}");
+            report.add(figure(&what, "ms", used * 1000.0 / count))?;
+        }
         Ok(per_s)
     }
 
@@ -141,6 +147,8 @@ impl Storm {
     async fn fence_all(&self, prefix: &str, hosts: usize) -> Result<Times, BenchError> {
         let mut listener = Listener::open(&self.plant.client).await?;
         let before = self.transactions().await?;
+        let meter = Meter::of(&self.plant).await?;
+        let processor = meter.read();
         let begun = Instant::now();
         let posting = async {
             let post = stream::iter(0..hosts).map(|number| async move {
@@ -151,8 +159,10 @@ impl Storm {
             Ok::<_, BenchError>(begun.elapsed().as_secs_f64())
         };
         let (requested, (fenced, ended)) = tokio::try_join!(posting, until_all(&mut listener, hosts, begun))?;
+        let processor = between(&processor, &meter.read());
         let after = self.transactions().await?;
         Ok(Times {
+            processor,
             requested,
             fenced,
             ended,
