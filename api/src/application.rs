@@ -90,6 +90,8 @@ impl Application {
         })
         .workers(self.config.threads)
         .client_request_timeout(Duration::from_secs(10))
+        // Two events in a row: the second one is not to wait for the listener's acknowledgement of the first.
+        .tcp_nodelay(true)
         .shutdown_timeout(5)
         .disable_signals()
         .listen(self.listener)

@@ -7,7 +7,7 @@ use sqlx::AssertSqlSafe;
 use crate::DbError;
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_all, fetch_optional};
-use crate::value::{Value, args};
+use crate::value::{MOST_ROWS, Value, args, rows_of};
 
 /// One line of the trail.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,19 +61,32 @@ const AFTER_ANY: char = char::MAX;
 
 /// Adds a line.
 pub async fn append_audit(run: &mut impl Run, entry: &AuditEntry) -> Result<(), DbError> {
-    let sql = "INSERT INTO audit (at, actor, origin, request_id, action, target, host_id, detail)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
-    let values = args![
-        entry.at,
-        &entry.actor,
-        entry.origin.clone(),
-        entry.request_id.clone(),
-        &entry.action,
-        entry.target.clone(),
-        entry.host_id.map(|id| id.0),
-        entry.detail.clone()
-    ];
-    execute(run, sql, values).await.map(|_| ())
+    append_audit_lines(run, std::slice::from_ref(entry)).await
+}
+
+/// Adds lines, in order.
+pub async fn append_audit_lines(run: &mut impl Run, entries: &[AuditEntry]) -> Result<(), DbError> {
+    const COLUMNS: usize = 8;
+    for entries in entries.chunks(MOST_ROWS) {
+        let sql = format!(
+            "INSERT INTO audit (at, actor, origin, request_id, action, target, host_id, detail) VALUES {}",
+            rows_of(entries.len(), COLUMNS)
+        );
+        let values = entries.iter().flat_map(|entry| {
+            args![
+                entry.at,
+                &entry.actor,
+                entry.origin.clone(),
+                entry.request_id.clone(),
+                &entry.action,
+                entry.target.clone(),
+                entry.host_id.map(|id| id.0),
+                entry.detail.clone()
+            ]
+        });
+        execute(run, AssertSqlSafe(sql), values.collect()).await?;
+    }
+    Ok(())
 }
 
 /// The newest `limit` lines, newest first, or those that come after the line `after` in that order.

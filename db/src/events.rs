@@ -2,15 +2,16 @@
 
 use ringfence_core::{EventKind, Generation, HostId, SegmentId, Timestamp};
 use serde_json::Value as Json;
+use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_all, fetch_optional};
-use crate::value::args;
+use crate::value::{MOST_ROWS, args, rows_of};
 use crate::{Database, DbError};
 
-/// How many events one pass numbers.
-const NUMBERED_AT_ONCE: u32 = 1000;
+/// How many events one pass numbers. One that numbers fewer has left none behind.
+pub const NUMBERED_AT_ONCE: u64 = 1000;
 
 /// An event to write.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,22 +68,28 @@ fn read(row: &Row) -> Result<EventRow, DbError> {
 
 /// Writes events, in order.
 pub async fn append_events(run: &mut impl Run, events: &[NewEvent]) -> Result<(), DbError> {
-    let sql = "INSERT INTO events
-                   (id, host_id, host, segment_id, host_sequence, kind, generation, occurred_at, data)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
-    for event in events {
-        let values = args![
-            event.id,
-            event.host_id.0,
-            &event.host,
-            event.segment_id.0,
-            event.host_sequence,
-            event.kind.as_str(),
-            event.generation.0,
-            event.occurred_at,
-            event.data.clone()
-        ];
-        execute(run, sql, values).await?;
+    const COLUMNS: usize = 9;
+    for events in events.chunks(MOST_ROWS) {
+        let sql = format!(
+            "INSERT INTO events
+                 (id, host_id, host, segment_id, host_sequence, kind, generation, occurred_at, data)
+             VALUES {}",
+            rows_of(events.len(), COLUMNS)
+        );
+        let values = events.iter().flat_map(|event| {
+            args![
+                event.id,
+                event.host_id.0,
+                &event.host,
+                event.segment_id.0,
+                event.host_sequence,
+                event.kind.as_str(),
+                event.generation.0,
+                event.occurred_at,
+                event.data.clone()
+            ]
+        });
+        execute(run, AssertSqlSafe(sql), values.collect()).await?;
     }
     Ok(())
 }
@@ -99,19 +106,19 @@ pub async fn number_events(db: &Database) -> Result<u64, DbError> {
     if let Some(lock) = tx.dialect().lock_event_numbers() {
         fetch_all(&mut tx, lock, args![]).await?;
     }
-    let sql = "UPDATE events SET sequence = numbered.sequence
-               FROM (SELECT fresh.position,
-                            row_number() OVER (ORDER BY fresh.position)
-                                + (SELECT coalesce(max(sequence), 0) FROM events) AS sequence
-                     FROM (SELECT position FROM events WHERE sequence IS NULL ORDER BY position LIMIT $1) AS fresh
-                    ) AS numbered
-               WHERE events.position = numbered.position";
-    let numbered = execute(&mut tx, sql, args![NUMBERED_AT_ONCE]).await?;
-    if numbered > 0 {
-        fetch_all(&mut tx, "SELECT pg_notify('ringfence_events', '')", args![]).await?;
-    }
+    let sql = "WITH done AS (
+                   UPDATE events SET sequence = numbered.sequence
+                   FROM (SELECT fresh.position,
+                                row_number() OVER (ORDER BY fresh.position)
+                                    + (SELECT coalesce(max(sequence), 0) FROM events) AS sequence
+                         FROM (SELECT position FROM events WHERE sequence IS NULL ORDER BY position LIMIT $1) AS fresh
+                        ) AS numbered
+                   WHERE events.position = numbered.position
+                   RETURNING 1)
+               SELECT count(*) AS n, pg_notify('ringfence_events', '') FROM done HAVING count(*) > 0";
+    let numbered = fetch_optional(&mut tx, sql, args![NUMBERED_AT_ONCE]).await?;
     tx.commit().await?;
-    Ok(numbered)
+    numbered.map_or(Ok(0), |row| row.count("n"))
 }
 
 /// Events with a number above `after`, in order.

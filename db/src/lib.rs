@@ -23,11 +23,15 @@ mod segments;
 mod value;
 
 pub use announcements::Announcements;
-pub use audit::{AuditEntry, AuditFilter, AuditRow, append_audit, audit_page, audit_row, removed_host};
+pub use audit::{
+    AuditEntry, AuditFilter, AuditRow, append_audit, append_audit_lines, audit_page, audit_row, removed_host,
+};
 pub use database::{Database, Reader, Tx};
 pub use devices::{claim_device, release_devices};
 pub use error::DbError;
-pub use events::{EventRow, NewEvent, append_events, events_after, last_sequence, number_events};
+pub use events::{
+    EventRow, NUMBERED_AT_ONCE, NewEvent, append_events, events_after, last_sequence, number_events,
+};
 pub use hosts::{
     HostFilter, HostRow, count_hosts, delete_host, due_hosts, host_row, hosts_page, insert_host, load_state,
     lock_host, segment_has_hosts, stranded_hosts, update_host,

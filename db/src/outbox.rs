@@ -6,7 +6,7 @@ use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use crate::run::{Run, execute, fetch_all};
-use crate::value::args;
+use crate::value::{MOST_ROWS, args, rows_of};
 use crate::{Database, DbError};
 
 /// A message that waits to be published.
@@ -30,21 +30,29 @@ pub struct OutboxRow {
     pub tries: u64,
 }
 
-/// Writes a message.
-pub async fn append_outbox(run: &mut impl Run, row: &OutboxRow) -> Result<(), DbError> {
-    let sql = "INSERT INTO outbox (id, resource, zone, payload, trace, available_at, expires_at, tries)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
-    let values = args![
-        row.id,
-        &row.resource,
-        &row.zone,
-        row.payload.clone(),
-        row.trace.clone(),
-        row.available_at,
-        row.expires_at,
-        row.tries
-    ];
-    execute(run, sql, values).await.map(|_| ())
+/// Writes messages.
+pub async fn append_outbox(run: &mut impl Run, rows: &[OutboxRow]) -> Result<(), DbError> {
+    const COLUMNS: usize = 8;
+    for rows in rows.chunks(MOST_ROWS) {
+        let sql = format!(
+            "INSERT INTO outbox (id, resource, zone, payload, trace, available_at, expires_at, tries) VALUES {}",
+            rows_of(rows.len(), COLUMNS)
+        );
+        let values = rows.iter().flat_map(|row| {
+            args![
+                row.id,
+                &row.resource,
+                &row.zone,
+                row.payload.clone(),
+                row.trace.clone(),
+                row.available_at,
+                row.expires_at,
+                row.tries
+            ]
+        });
+        execute(run, AssertSqlSafe(sql), values.collect()).await?;
+    }
+    Ok(())
 }
 
 /// Takes messages that nobody has published in time, and keeps others from taking them until `until`.

@@ -97,6 +97,20 @@ macro_rules! args {
 }
 pub(crate) use args;
 
+/// Rows that one statement adds at most: both databases take more arguments than these have.
+pub(crate) const MOST_ROWS: usize = 100;
+
+/// What stands after VALUES for so many rows of so many columns: `($1, $2), ($3, $4)`. The arguments follow each other row by row.
+pub(crate) fn rows_of(rows: usize, columns: usize) -> String {
+    let row = |row: usize| {
+        let arguments: Vec<_> = (1..=columns)
+            .map(|column| format!("${}", row * columns + column))
+            .collect();
+        format!("({})", arguments.join(", "))
+    };
+    (0..rows).map(row).collect::<Vec<_>>().join(", ")
+}
+
 impl From<Value> for Result<Value, Error> {
     fn from(value: Value) -> Self {
         Ok(value)
@@ -139,4 +153,15 @@ pub(crate) fn for_sqlite(values: Vec<Value>) -> Result<SqliteArguments, Error> {
         .map_err(Error::Encode)?;
     }
     Ok(arguments)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_has_arguments_of_its_own() {
+        assert_eq!(rows_of(1, 2), "($1, $2)");
+        assert_eq!(rows_of(3, 2), "($1, $2), ($3, $4), ($5, $6)");
+    }
 }

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use ringfence_core::{
-    Answer, Decision, Dispatch, Effect, HostId, HostState, Input, Operation, ProofKind, Refusal, Timestamp,
-    decide,
+    Answer, Decision, Effect, HostId, HostState, Input, Operation, ProofKind, Refusal, Timestamp, decide,
 };
 use ringfence_db::{AuditEntry, DbError, NewEvent, OutboxRow, Tx};
 use serde_json::{Value, json};
@@ -204,20 +203,19 @@ async fn write(
     }
     ringfence_db::update_host(tx, &state.host, fenced_proof(&state), decision.wake_at).await?;
     ringfence_db::append_events(tx, &events).await?;
-    let mut outgoing = Vec::new();
+    let (mut outgoing, mut audit) = (Vec::new(), Vec::new());
     for effect in decision.effects {
         match effect {
-            Effect::Dispatch(dispatch) => outgoing.push(write_dispatch(tx, *dispatch, now).await?),
-            Effect::Note(note) => {
-                let entry = audit_entry(&state, by, note.action, note.detail, now);
-                ringfence_db::append_audit(tx, &entry).await?;
-            }
+            Effect::Dispatch(dispatch) => outgoing.push(Outgoing::new(*dispatch)),
+            Effect::Note(note) => audit.push(audit_entry(&state, by, note.action, note.detail, now)),
             Effect::Event(event) => {
-                let entry = audit_entry(&state, by, event.kind.as_str(), event.data, now);
-                ringfence_db::append_audit(tx, &entry).await?;
+                audit.push(audit_entry(&state, by, event.kind.as_str(), event.data, now));
             }
         }
     }
+    let rows: Vec<_> = outgoing.iter().map(|message| outbox_row(message, now)).collect();
+    ringfence_db::append_outbox(tx, &rows).await?;
+    ringfence_db::append_audit_lines(tx, &audit).await?;
     Ok((state, outgoing))
 }
 
@@ -275,20 +273,17 @@ fn number_events(state: &mut HostState, effects: &[Effect], now: Timestamp) -> V
     events
 }
 
-async fn write_dispatch(tx: &mut Tx, dispatch: Dispatch, now: Timestamp) -> Result<Outgoing, DbError> {
-    let outgoing = Outgoing::new(dispatch);
-    let row = OutboxRow {
-        id: outgoing.id,
-        resource: outgoing.task.kind.resource().as_str().to_owned(),
-        zone: outgoing.task.method.zone.clone(),
-        payload: serde_json::to_value(&outgoing.task).unwrap_or(Value::Null),
-        trace: outgoing.trace.clone(),
+fn outbox_row(message: &Outgoing, now: Timestamp) -> OutboxRow {
+    OutboxRow {
+        id: message.id,
+        resource: message.task.kind.resource().as_str().to_owned(),
+        zone: message.task.method.zone.clone(),
+        payload: serde_json::to_value(&message.task).unwrap_or(Value::Null),
+        trace: message.trace.clone(),
         available_at: now + relay::HEAD_START,
-        expires_at: outgoing.claim_by,
+        expires_at: message.claim_by,
         tries: 0,
-    };
-    ringfence_db::append_outbox(tx, &row).await?;
-    Ok(outgoing)
+    }
 }
 
 fn audit_entry(state: &HostState, by: &Context, action: &str, detail: Value, now: Timestamp) -> AuditEntry {

@@ -92,7 +92,8 @@ pub(crate) async fn number_events(engine: Engine, stop: CancellationToken) {
         }
         loop {
             match ringfence_db::number_events(&engine.0.db).await {
-                Ok(0) => break,
+                // What is committed from here on announces itself.
+                Ok(numbered) if numbered < ringfence_db::NUMBERED_AT_ONCE => break,
                 Ok(_) => {}
                 Err(error) => {
                     tracing::warn!(error = %error_chain(&error), "events could not be numbered");

@@ -14,6 +14,7 @@ mod kill;
 mod leak;
 mod patience;
 mod process;
+mod services;
 mod stack;
 
 pub use client::{Answer, Client};
@@ -22,4 +23,5 @@ pub use kill::DyingBus;
 pub use leak::assert_secrets_are_nowhere;
 pub use patience::{eventually, post_until_taken};
 pub use process::{Machine, Run, Service, tell};
+pub use services::{set_up, start_api, start_engine, start_worker};
 pub use stack::{Stack, StackOptions, keys, power_plan};

@@ -126,6 +126,11 @@ pub struct Service {
 }
 
 impl Service {
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Everything that it has printed so far.
     pub fn printed(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap()

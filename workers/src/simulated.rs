@@ -3,6 +3,7 @@
 //! `GET` and `PUT {base}/devices/{device}/{resource}` with `{"state": "..."}`: `on` and `off` for power, `fenced` and `unfenced`
 //! for storage and network.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -22,13 +23,27 @@ use crate::{Secrets, WorkerError};
 pub struct Simulated {
     base: Option<Url>,
     clock: Clock,
+    /// Made once: a client takes longer to make than a device takes to answer.
+    client: OnceLock<Client>,
 }
 
 impl Simulated {
     /// With the simulators' base URL; without one every task is refused.
     #[must_use]
     pub fn new(base: Option<Url>, clock: Clock) -> Self {
-        Self { base, clock }
+        Self {
+            base,
+            clock,
+            client: OnceLock::new(),
+        }
+    }
+
+    fn client(&self) -> Result<Client, WorkerError> {
+        if let Some(client) = self.client.get() {
+            return Ok(client.clone());
+        }
+        let client = http::plain_client()?;
+        Ok(self.client.get_or_init(|| client).clone())
     }
 
     fn device(&self, method: &FrozenMethod) -> Result<Simulation, WorkerError> {
@@ -46,7 +61,7 @@ impl Simulated {
             .pop_if_empty()
             .extend(["devices", device, method.resource.as_str()]);
         Ok(Simulation {
-            client: http::plain_client()?,
+            client: self.client()?,
             url,
             resource: method.resource,
         })

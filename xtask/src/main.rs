@@ -1,6 +1,7 @@
 //! The developer's commands: `cargo xtask --help`.
 
 mod apt;
+mod bench;
 mod error;
 mod lab;
 mod layers;
@@ -35,6 +36,8 @@ enum Command {
     Layers,
     /// Runs a command, or a shell, with the tests' peers running and their addresses in the environment
     Lab(lab::Arguments),
+    /// Measures what the program costs, each figure beside its floor
+    Bench(bench::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
         Command::Test(arguments) => test::run(&arguments),
         Command::Layers => layers::run(),
         Command::Lab(arguments) => lab::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
     };
     done.unwrap_or_else(|error| {
         say(&format!("error: {}", in_full(&error)));

@@ -6,10 +6,10 @@ use crate::error::XtaskError;
 use crate::peers::Peers;
 use crate::say::say;
 use crate::supervise::{Supervisor, exit_code};
-use crate::workspace::{Workspace, build_ringfence, cargo};
+use crate::workspace::{Build, Program, Workspace, build, cargo};
 
 /// The path of the `ringfence` binary, for the tests that run it.
-const BINARY: &str = "RINGFENCE_TEST_BINARY";
+pub const BINARY: &str = "RINGFENCE_TEST_BINARY";
 
 /// What to test.
 #[derive(clap::Args)]
@@ -24,7 +24,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
     let workspace = Workspace::find()?;
     let mut supervisor = Supervisor::new()?;
     let peers = Peers::start(&workspace)?;
-    let binary = build_ringfence()?;
+    let [binary] = build([Program::Ringfence], Build::ForTests)?;
     let mut run = |mut command: Command| {
         command
             .envs(peers.environment())

@@ -61,23 +61,64 @@ pub fn root() -> &'static Path {
     here.parent().unwrap_or(here)
 }
 
-/// Builds the `ringfence` binary and says where it is.
-pub fn build_ringfence() -> Result<PathBuf, XtaskError> {
-    let mut build = cargo();
-    build
-        .args(["build", "--package", "ringfence-cli", "--bin", "ringfence"])
-        .arg("--message-format=json-render-diagnostics");
-    let text = capture(&mut build, BUILD)?;
+/// A program of the workspace.
+#[derive(Clone, Copy)]
+pub enum Program {
+    /// The product.
+    Ringfence,
+    /// What measures it.
+    Bench,
+}
+
+impl Program {
+    fn package_and_name(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Ringfence => ("ringfence-cli", "ringfence"),
+            Self::Bench => ("ringfence-bench", "ringfence-bench"),
+        }
+    }
+}
+
+/// How a program is built.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Build {
+    /// As the tests are.
+    ForTests,
+    /// As it is released.
+    ForRelease,
+}
+
+/// Builds programs in one go, so that they share what they are made of, and says where they are, in the same order.
+pub fn build<const N: usize>(programs: [Program; N], how: Build) -> Result<[PathBuf; N], XtaskError> {
+    let mut command = cargo();
+    command.args(["build", "--message-format=json-render-diagnostics"]);
+    for (package, name) in programs.map(Program::package_and_name) {
+        command.args(["--package", package, "--bin", name]);
+    }
+    if how == Build::ForRelease {
+        command.arg("--release");
+    }
+    let text = capture(&mut command, BUILD)?;
     let text = String::from_utf8_lossy(&text);
-    let is_ours = |message: &Value| message["target"]["name"] == "ringfence";
-    text.lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .filter(is_ours)
+    let messages: Vec<Value> = text
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect();
+    let paths: Vec<_> = programs
+        .iter()
+        .filter_map(|program| executable(&messages, program.package_and_name().1))
+        .collect();
+    paths.try_into().map_err(|_| XtaskError::Absent {
+        program: BUILD,
+        what: "where the binary is",
+    })
+}
+
+fn executable(messages: &[Value], name: &str) -> Option<PathBuf> {
+    messages
+        .iter()
+        .filter(|message| message["target"]["name"] == name)
         .find_map(|message| message["executable"].as_str().map(PathBuf::from))
-        .ok_or(XtaskError::Absent {
-            program: BUILD,
-            what: "where the binary is",
-        })
 }
 
 /// What a command prints on stdout; stderr goes to the terminal.

@@ -1,7 +1,9 @@
 //! The audit trail.
 
 use ringfence_core::{HostId, Timestamp};
-use ringfence_db::{AuditEntry, AuditFilter, AuditRow, append_audit, audit_page, audit_row, removed_host};
+use ringfence_db::{
+    AuditEntry, AuditFilter, AuditRow, append_audit, append_audit_lines, audit_page, audit_row, removed_host,
+};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -10,6 +12,7 @@ use crate::site::{at, one_host};
 
 crate::stories!(audit:
     the_newest_line_comes_first,
+    lines_of_one_change_keep_their_order,
     a_line_is_read_as_it_was_written,
     each_filter_chooses_lines,
     filters_go_together,
@@ -68,6 +71,15 @@ async fn the_newest_line_comes_first(rig: &Rig) {
         .await;
     }
     assert_eq!(actions(rig, &all()).await, ["four", "three", "two", "one"]);
+}
+
+async fn lines_of_one_change_keep_their_order(rig: &Rig) {
+    // More than one statement takes.
+    let lines: Vec<_> = (0..250).map(|n| line(&format!("step-{n}"))).collect();
+    append_audit_lines(&mut rig.db.reader(), &lines).await.unwrap();
+    let mut kept: Vec<_> = read(rig, &all()).await.into_iter().map(|row| row.entry).collect();
+    kept.reverse();
+    assert_eq!(kept, lines);
 }
 
 async fn a_line_is_read_as_it_was_written(rig: &Rig) {

@@ -33,9 +33,7 @@ fn message(available_at: i64) -> OutboxRow {
 
 async fn put(rig: &Rig, messages: &[OutboxRow]) {
     let mut tx = rig.db.begin().await.unwrap();
-    for message in messages {
-        append_outbox(&mut tx, message).await.unwrap();
-    }
+    append_outbox(&mut tx, messages).await.unwrap();
     tx.commit().await.unwrap();
 }
 

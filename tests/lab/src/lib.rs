@@ -11,6 +11,7 @@ mod home;
 mod ipmi;
 mod leash;
 mod net;
+mod pacemaker;
 mod postgres;
 mod programs;
 mod rabbitmq;
@@ -18,6 +19,7 @@ mod redfish;
 
 pub use error::LabError;
 pub use ipmi::{IpmiBmc, IpmiFault};
+pub use pacemaker::Fencer;
 pub use postgres::PostgreSql;
 pub use programs::{POSTGRESQL_PROGRAMS, find_postgresql, find_program, rabbitmq_folder};
 pub use rabbitmq::RabbitMq;

@@ -2,11 +2,9 @@
 
 use ringfence_bus::{Audience, Key, Keys, Queue};
 use ringfence_core::{AttemptId, Claim, Generation, HostId, OperationId, Outcome, TaskKind, TaskResult};
-use ringfence_tests::{Ground, Machine, Run, Site};
+use ringfence_tests::{Ground, Machine, Run, Site, set_up, start_engine};
 use serde_json::{Value, json};
 use uuid::Uuid;
-
-use super::distributed::{set_up, start_engine};
 
 fn forged() -> TaskResult {
     TaskResult {

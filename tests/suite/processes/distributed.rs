@@ -4,45 +4,12 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ringfence_tests::{Client, Ground, Machine, Service, Site, post_until_taken, tell};
+use ringfence_tests::{
+    Client, Ground, Machine, Site, post_until_taken, set_up, start_api, start_engine, start_worker, tell,
+};
 use serde_json::{Value, json};
 
 use super::{assert_gapless, times_fenced, until_told};
-
-const KEY: &str = "k1:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n";
-
-/// A machine that is set up as an operator would: a schema, a key, a token.
-pub(super) async fn set_up(site: &Site) -> (Machine, String) {
-    let machine = Machine::new();
-    let (keys, tokens) = (machine.file("keys"), machine.file("tokens.toml"));
-    std::fs::write(&keys, KEY).unwrap();
-    std::fs::set_permissions(&keys, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-    let machine = machine
-        .set("RINGFENCE_DATABASE_URL", &site.database_url)
-        .set("RINGFENCE_BUS_URL", site.amqp_url.as_deref().unwrap())
-        .set("RINGFENCE_BUS_PREFIX", &site.prefix)
-        .set("RINGFENCE_BUS_KEYS_FILE", keys.display().to_string())
-        .set("RINGFENCE_API_TOKENS_FILE", tokens.display().to_string());
-    let migrated = machine.run(&["db", "migrate"]).await;
-    assert_eq!(migrated.code, Some(0), "{migrated:?}");
-    let made = machine
-        .run(&["token", "create", "--name", "alice", "--role", "admin"])
-        .await;
-    assert_eq!(made.code, Some(0), "{made:?}");
-    (machine, made.out.trim().to_owned())
-}
-
-pub(super) fn start_api(machine: &Machine) -> Service {
-    machine.start("api", &["api", "--listen", "127.0.0.1:0"])
-}
-
-pub fn start_engine(machine: &Machine, name: &str) -> Service {
-    machine.start(name, &["engine", "--name", name])
-}
-
-pub(super) fn start_worker(machine: &Machine, name: &str) -> Service {
-    machine.start(name, &["worker", "--name", name])
-}
 
 /// `fence_dummy` with a file per host, which reads as on, and a plan that uses it.
 pub(super) async fn configure(machine: &Machine, client: &Client, hosts: &[&str], extra: Value) -> PathBuf {

@@ -1,9 +1,9 @@
 //! `ringfence doctor` on the machine of a service.
 
-use ringfence_tests::{Client, Ground, Machine, Site};
+use ringfence_tests::{Client, Ground, Machine, Site, set_up, start_api, start_engine, start_worker};
 use serde_json::{Value, json};
 
-use super::distributed::{configure, set_up, start_api, start_engine, start_worker};
+use super::distributed::configure;
 
 /// Every finding as `state part`, and the exit code.
 async fn examine(machine: &Machine, more: &[&str]) -> (Vec<Value>, Option<i32>) {

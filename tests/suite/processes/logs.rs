@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use ringfence_tests::{Client, Ground, Machine, Service, Site};
+use ringfence_tests::{Client, Ground, Machine, Service, Site, set_up};
 use serde_json::{Value, json};
 
-use super::distributed::{configure, set_up};
+use super::distributed::configure;
 
 /// For how long a service without anything to do is listened to.
 const QUIET: Duration = Duration::from_secs(2);

@@ -1,0 +1,269 @@
+//! What one fence with a fence agent costs over the agent itself.
+//!
+//! Observed is the event `host.fenced` on the event stream. It is told after the commit, so that what the stream adds is a part of
+//! the figure; how much that is, is measured beside it by a change that needs no worker.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use chrono::{DateTime, Utc};
+use ringfence_lab::Fencer;
+use ringfence_tests::Ground;
+use serde_json::{Value, json};
+
+use super::{Case, PATIENCE, ms};
+use crate::agent::{self, Counting};
+use crate::clock::now;
+use crate::error::BenchError;
+use crate::floor::{Commits, Kind, Publishes};
+use crate::listener::Listener;
+use crate::plant::{Plant, Settings};
+use crate::report::{Figure, Report, Target};
+use crate::statistics::{Summary, differences};
+
+const NAME: &str = "fence";
+/// The first ones fill caches and open connections.
+const WARM_UP: usize = 3;
+/// What a fence may take longer than its agent, at the median.
+const fn most_ms(ground: Ground) -> f64 {
+    match ground {
+        Ground::Standalone => 2.0,
+        Ground::Distributed => 6.0,
+    }
+}
+
+/// Measures on one ground.
+pub async fn measure(case: &Case, ground: Ground, report: &mut Report) -> Result<(), BenchError> {
+    let bench = Bench::prepare(ground, case.samples + WARM_UP + 2).await?;
+    let mut listener = Listener::open(&bench.plant.client).await?;
+    let mut taken = Taken::default();
+    for number in 0..case.samples + WARM_UP {
+        if number == WARM_UP {
+            taken = Taken::default();
+        }
+        bench.sample(number, &mut listener, &mut taken).await?;
+    }
+    let actions = bench.count_calls(case.samples + WARM_UP, &mut listener).await?;
+    bench.end().await?;
+    tell(ground, &taken, &actions, report)
+}
+
+/// All measurements, in milliseconds, one of each per sample.
+#[derive(Default)]
+struct Taken {
+    one_call: Vec<f64>,
+    agent: Vec<f64>,
+    fence: Vec<f64>,
+    stream: Vec<f64>,
+    commit: Vec<f64>,
+    publish: Vec<f64>,
+    to_claim: Vec<f64>,
+    acting: Vec<f64>,
+    to_result: Vec<f64>,
+    to_event: Vec<f64>,
+    post: Vec<f64>,
+    pacemaker: Vec<f64>,
+}
+
+struct Bench {
+    plant: Plant,
+    dir: PathBuf,
+    agents: PathBuf,
+    commits: Commits,
+    publishes: Option<Publishes>,
+    pacemaker: Option<Fencer>,
+}
+
+impl Bench {
+    async fn prepare(ground: Ground, hosts: usize) -> Result<Self, BenchError> {
+        let agents = tempfile::Builder::new()
+            .prefix("rf-agents-")
+            .tempdir()
+            .map_err(BenchError::system("make a folder for the agent"))?
+            .keep();
+        agent::agents(&agents.join("bin"))?;
+        let settings = Settings::default().with(
+            "RINGFENCE_WORKER_AGENTS_DIR",
+            agents.join("bin").display().to_string(),
+        );
+        let plant = Plant::start(ground, settings).await?;
+        let dir = plant.machine.file("power");
+        std::fs::create_dir_all(&dir).map_err(BenchError::system("make a folder for the power"))?;
+        let file = format!("{}/${{host.name}}", dir.display());
+        let parameters = json!({ "agent": "fence_dummy", "status_file": file });
+        plant
+            .add_method(json!({ "name": "power", "driver": "fence-agent", "parameters": parameters }))
+            .await;
+        plant.add_plan(&[("power.off", "power")]).await;
+        for number in 0..hosts {
+            let host = host(number);
+            switch_on(&dir.join(&host))?;
+            plant.add_host(&host, true).await;
+        }
+        plant.add_host("beside", false).await;
+        let publishes = match plant.site.as_ref().and_then(|site| site.amqp_url.as_deref()) {
+            Some(url) => Some(Publishes::prepare(url, Kind::Quorum).await?),
+            None => None,
+        };
+        Ok(Self {
+            dir,
+            agents,
+            commits: Commits::prepare(ground, 1).await?,
+            publishes,
+            pacemaker: start_pacemaker()?,
+            plant,
+        })
+    }
+
+    /// One of everything, so that a disturbance of the machine meets figure and floor alike.
+    async fn sample(
+        &self,
+        number: usize,
+        listener: &mut Listener,
+        taken: &mut Taken,
+    ) -> Result<(), BenchError> {
+        let floor = self.dir.join("floor");
+        switch_on(&floor)?;
+        let mut calls = Vec::new();
+        for action in ["status", "off", "status"] {
+            calls.push(agent::run(action, &floor).await?);
+        }
+        taken.one_call.push(calls[1]);
+        taken.agent.push(calls.iter().sum());
+        self.fence(number, listener, taken).await?;
+        taken
+            .stream
+            .push(super::stream_alone(&self.plant, number, listener).await?);
+        taken.commit.push(self.commits.once(0).await?);
+        if let Some(publishes) = &self.publishes {
+            taken.publish.push(publishes.once().await?);
+        }
+        if let Some(fencer) = &self.pacemaker {
+            let took = tokio::task::block_in_place(|| fencer.fence())?;
+            taken.pacemaker.push(took.as_secs_f64() * 1000.0);
+        }
+        Ok(())
+    }
+
+    async fn fence(
+        &self,
+        number: usize,
+        listener: &mut Listener,
+        taken: &mut Taken,
+    ) -> Result<(), BenchError> {
+        let host = host(number);
+        let (begun, begun_at) = (Instant::now(), now());
+        let operation = self.plant.client.fence(&host).await;
+        taken.post.push(ms(begun));
+        let heard = listener.until("host.fenced", &host, PATIENCE).await?;
+        taken
+            .fence
+            .push(heard.at.duration_since(begun).as_secs_f64() * 1000.0);
+        let told_at = begun_at + (heard.at - begun);
+        let path = format!("/operations/{}", operation["id"].as_str().unwrap_or_default());
+        let operation = self.plant.client.get(&path).await.ok(200);
+        let attempt = &operation["stages"][0]["tasks"][0]["attempts"][0];
+        let (claimed, ended) = (time(&attempt["claimed_at"])?, time(&attempt["ended_at"])?);
+        let observed = time(&attempt["observation"]["observed_at"])?;
+        taken.to_claim.push(between(begun_at, claimed));
+        taken.acting.push(between(claimed, observed));
+        taken.to_result.push(between(observed, ended));
+        taken.to_event.push(between(ended, told_at));
+        Ok(())
+    }
+
+    /// What the driver asks the agent in one fence. The first one also asks for the parameters, once for all.
+    async fn count_calls(&self, from: usize, listener: &mut Listener) -> Result<Vec<String>, BenchError> {
+        let counting = Counting::install(&self.agents.join("bin"))?;
+        for number in [from, from + 1] {
+            counting.clear()?;
+            self.fence(number, listener, &mut Taken::default()).await?;
+        }
+        counting.actions()
+    }
+
+    async fn end(self) -> Result<(), BenchError> {
+        self.plant.stop().await;
+        if let Some(publishes) = self.publishes {
+            publishes.close().await?;
+        }
+        std::fs::remove_dir_all(&self.agents).map_err(BenchError::system("remove the agent's folder"))
+    }
+}
+
+fn tell(ground: Ground, taken: &Taken, actions: &[String], report: &mut Report) -> Result<(), BenchError> {
+    let figure = |what: &str, summary| Figure::new(NAME, what, "ms", summary).on(ground);
+    let Some(agent) = Summary::of(&taken.agent) else {
+        return Ok(());
+    };
+    report.add_summary(&taken.one_call, |s| figure("floor: fence_dummy off, alone", s))?;
+    let calls = format!("floor: fence_dummy {}", actions.join(", "));
+    report.add(figure(&calls, agent).note(format!(
+        "the driver makes {} calls per fence: {}",
+        actions.len(),
+        actions.join(", ")
+    )))?;
+    report.add_summary(&taken.fence, |s| {
+        figure("POST to host.fenced on the event stream", s).over("the agent's calls", agent.median)
+    })?;
+    report.add_summary(&differences(&taken.fence, &taken.agent), |s| {
+        let most = most_ms(ground);
+        figure("what a fence adds to its agent's calls", s).target(Target::at_most(
+            "added to the agent's calls, median,",
+            s.median,
+            most,
+            "ms",
+        ))
+    })?;
+    for (what, taken) in [
+        ("of which: POST answered", &taken.post),
+        ("of which: POST to claim", &taken.to_claim),
+        ("of which: claim to read back", &taken.acting),
+        ("of which: read back to result", &taken.to_result),
+        ("of which: result to event", &taken.to_event),
+        ("what the event stream adds after a commit", &taken.stream),
+        ("floor: one durable commit", &taken.commit),
+        ("floor: one confirmed publish", &taken.publish),
+        (
+            "beside: stonith_admin --fence, which calls the agent once",
+            &taken.pacemaker,
+        ),
+    ] {
+        report.add_summary(taken, |s| figure(what, s))?;
+    }
+    if taken.pacemaker.is_empty() {
+        report.skip("Pacemaker's fencer is not measured beside: pacemaker is not installed");
+    }
+    Ok(())
+}
+
+fn start_pacemaker() -> Result<Option<Fencer>, BenchError> {
+    if Fencer::is_installed() {
+        return Ok(Some(Fencer::start()?));
+    }
+    Ok(None)
+}
+
+fn host(number: usize) -> String {
+    format!("f{number}")
+}
+
+fn switch_on(file: &Path) -> Result<(), BenchError> {
+    std::fs::write(file, "on").map_err(BenchError::system(format!("write {}", file.display())))
+}
+
+fn time(value: &Value) -> Result<DateTime<Utc>, BenchError> {
+    let unexpected = || BenchError::Unexpected {
+        what: "a time of an attempt".to_owned(),
+        found: value.to_string(),
+    };
+    let text = value.as_str().ok_or_else(unexpected)?;
+    DateTime::parse_from_rfc3339(text)
+        .map(|at| at.to_utc())
+        .map_err(|_| unexpected())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "microseconds of some seconds")]
+fn between(from: DateTime<Utc>, to: DateTime<Utc>) -> f64 {
+    (to - from).num_microseconds().unwrap_or(i64::MAX) as f64 / 1000.0
+}

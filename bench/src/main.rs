@@ -1,0 +1,151 @@
+//! The figures of the product, each beside a floor that was measured in the same run.
+//!
+//! Machines are shared and noisy: figure and floor are taken in turns, and what counts is their ratio or their difference. Run it
+//! with `cargo xtask bench`, which builds the real program for release and starts a PostgreSQL and a RabbitMQ.
+
+mod agent;
+mod asker;
+mod cases;
+mod clock;
+mod devices;
+mod error;
+mod floor;
+mod listener;
+mod machine;
+mod meter;
+mod plant;
+mod process;
+mod report;
+mod statistics;
+
+use std::process::ExitCode;
+
+use clap::{Parser, ValueEnum};
+use ringfence_tests::{Ground, tell};
+
+use crate::cases::Case;
+use crate::error::BenchError;
+use crate::report::Report;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask bench", about = "The figures, each beside its floor")]
+struct Arguments {
+    /// What to measure; everything if absent
+    #[arg(value_enum)]
+    cases: Vec<Name>,
+    /// On which ground; both if absent
+    #[arg(long, value_enum)]
+    ground: Option<GroundName>,
+    /// Measurements of one thing, where it is measured again and again
+    #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    samples: u16,
+    /// Takes the long figures too: a storm of 10,000 hosts
+    #[arg(long)]
+    full: bool,
+    /// Writes the results to bench/RESULTS.md
+    #[arg(long)]
+    write: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Name {
+    /// What one fence costs over its fence agent
+    Fence,
+    /// What a fence costs by a device that answers at once
+    Instant,
+    /// 1,000 hosts at once, with three tasks each
+    Storm,
+    /// Reading the gates, and the list of 100,000 hosts
+    Gates,
+    /// 1,000 listeners to the event stream
+    Stream,
+    /// Starting, memory and size
+    Start,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum GroundName {
+    /// SQLite, everything in one process
+    Standalone,
+    /// PostgreSQL and RabbitMQ
+    Distributed,
+}
+
+impl Arguments {
+    fn cases(&self) -> &[Name] {
+        if self.cases.is_empty() {
+            Name::value_variants()
+        } else {
+            &self.cases
+        }
+    }
+
+    fn grounds(&self) -> &'static [Ground] {
+        match self.ground {
+            None => &[Ground::Standalone, Ground::Distributed],
+            Some(GroundName::Standalone) => &[Ground::Standalone],
+            Some(GroundName::Distributed) => &[Ground::Distributed],
+        }
+    }
+}
+
+#[tokio::main(worker_threads = 2)]
+async fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let mut report = Report::default();
+    let mut done = measure(&arguments, &mut report).await;
+    if arguments.write && done.is_ok() {
+        done = write(&report).await;
+    }
+    tell(&format!("\n{}", report.text()));
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tell(&format!("error: {}", in_full(&error)));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn measure(arguments: &Arguments, report: &mut Report) -> Result<(), BenchError> {
+    let case = Case {
+        samples: usize::from(arguments.samples),
+        is_full: arguments.full,
+    };
+    for name in arguments.cases() {
+        for &ground in arguments.grounds() {
+            match name {
+                Name::Fence => Box::pin(cases::fence::measure(&case, ground, report)).await?,
+                Name::Instant => Box::pin(cases::instant::measure(&case, ground, report)).await?,
+                Name::Storm => Box::pin(cases::storm::measure(&case, ground, report)).await?,
+                Name::Gates => Box::pin(cases::gates::measure(&case, ground, report)).await?,
+                Name::Stream => Box::pin(cases::stream::measure(&case, ground, report)).await?,
+                Name::Start => Box::pin(cases::start::measure(ground, report)).await?,
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn write(report: &Report) -> Result<(), BenchError> {
+    let words: Vec<_> = std::env::args().skip(1).collect();
+    let machine = machine::describe(&words).await?;
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/RESULTS.md");
+    let page = format!(
+        "# Results\n\nWritten by `cargo xtask bench --write`; [README.md](README.md) says what is measured and how.\n\n{machine}\n{}",
+        report.markdown()
+    );
+    std::fs::write(path, page).map_err(BenchError::system(format!("write {path}")))
+}
+
+/// An error with everything that caused it.
+fn in_full(error: &BenchError) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

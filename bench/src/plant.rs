@@ -1,0 +1,131 @@
+//! The product as it is installed: the real program as processes, spoken to over HTTP.
+
+use ringfence_tests::{
+    Client, Ground, Machine, Service, Site, post_until_taken, set_up, start_api, start_engine, start_worker,
+};
+use serde_json::{Value, json};
+
+use crate::error::BenchError;
+
+const ENGINE: &str = "engine-1";
+const WORKER: &str = "worker-1";
+
+/// A running product. Its processes end with it.
+pub struct Plant {
+    pub ground: Ground,
+    pub machine: Machine,
+    /// Where the API listens.
+    pub url: String,
+    /// Of an admin.
+    pub token: String,
+    /// As this admin.
+    pub client: Client,
+    /// Each with its name.
+    pub services: Vec<(&'static str, Service)>,
+    /// The database and queues, where the product does not bring its own.
+    pub site: Option<Site>,
+}
+
+/// What differs between two plants on the same ground.
+#[derive(Default)]
+pub struct Settings {
+    /// Variables of the services' environment.
+    pub variables: Vec<(&'static str, String)>,
+}
+
+impl Settings {
+    pub fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.variables.push((name, value.into()));
+        self
+    }
+}
+
+impl Plant {
+    /// Starts `standalone`, or `api`, `engine` and `worker`.
+    pub async fn start(ground: Ground, settings: Settings) -> Result<Self, BenchError> {
+        match ground {
+            Ground::Standalone => Self::standalone(settings).await,
+            Ground::Distributed => Self::distributed(settings).await,
+        }
+    }
+
+    async fn standalone(settings: Settings) -> Result<Self, BenchError> {
+        let machine = settings
+            .variables
+            .into_iter()
+            .fold(Machine::new(), |machine, (name, value)| machine.set(name, value));
+        let words = ["standalone", "--listen", "127.0.0.1:0", "--data-dir", "data"];
+        let mut service = machine.start("standalone", &words);
+        let url = service.until_it_listens("ready").await;
+        let token = std::fs::read_to_string(machine.file("data/admin.token"))
+            .map_err(BenchError::system("read the token of standalone"))?;
+        Ok(Self {
+            ground: Ground::Standalone,
+            client: Client::new(&url, Some(token.trim())),
+            token: token.trim().to_owned(),
+            url,
+            machine,
+            services: vec![("standalone", service)],
+            site: None,
+        })
+    }
+
+    async fn distributed(settings: Settings) -> Result<Self, BenchError> {
+        let site = Site::new(Ground::Distributed).await;
+        let (machine, token) = set_up(&site).await;
+        let machine = settings
+            .variables
+            .into_iter()
+            .fold(machine, |machine, (name, value)| machine.set(name, value));
+        let mut api = start_api(&machine);
+        let engine = start_engine(&machine, ENGINE);
+        let worker = start_worker(&machine, WORKER);
+        let url = api.until_it_listens("the API listens").await;
+        Ok(Self {
+            ground: Ground::Distributed,
+            client: Client::new(&url, Some(&token)),
+            token,
+            url,
+            machine,
+            services: vec![("api", api), ("engine", engine), ("worker", worker)],
+            site: Some(site),
+        })
+    }
+
+    /// Adds a method once a worker is there to check it.
+    pub async fn add_method(&self, body: Value) {
+        post_until_taken(&self.client, "/methods", body).await;
+    }
+
+    /// Adds methods on simulated devices, one device per host, each named as what it acts on.
+    pub async fn add_simulated_methods(&self, resources: &[&str]) {
+        for resource in resources {
+            let parameters = json!({ "device": "${host.name}" });
+            let body = json!({ "name": resource, "resource": resource, "driver": "simulated", "parameters": parameters });
+            self.add_method(body).await;
+        }
+    }
+
+    /// Adds the default plan: one stage in which each of these tasks has one method.
+    pub async fn add_plan(&self, tasks: &[(&str, &str)]) {
+        let task = |(kind, method): &(&str, &str)| json!({ "kind": kind, "levels": [{ "level": 1, "methods": [method] }] });
+        let tasks: Vec<_> = tasks.iter().map(task).collect();
+        let body = json!({ "name": "default", "stages": [{ "tasks": tasks }] });
+        self.client.post("/plans", body).await.ok(201);
+    }
+
+    /// Adds a host, and reports it as lost if it is about to be fenced.
+    pub async fn add_host(&self, name: &str, is_lost: bool) {
+        self.client.post("/hosts", json!({ "name": name })).await.ok(201);
+        if is_lost {
+            self.client.seen(name, "UNREACHABLE").await.ok(200);
+        }
+    }
+
+    /// Ends all services in good order.
+    pub async fn stop(self) {
+        for (_, service) in self.services {
+            service.stop().await;
+        }
+    }
+}

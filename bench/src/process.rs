@@ -1,0 +1,33 @@
+//! What the system tells of a process.
+
+use std::path::Path;
+
+use ringfence_tests::Service;
+
+use crate::error::BenchError;
+
+/// Resident memory in megabytes (1,000,000 bytes).
+pub fn resident_mb(service: &Service) -> Result<f64, BenchError> {
+    let path = format!("/proc/{}/status", service.pid());
+    let status = std::fs::read_to_string(&path).map_err(BenchError::system(format!("read {path}")))?;
+    let kib = status.lines().find_map(|line| {
+        line.strip_prefix("VmRSS:")?
+            .trim()
+            .strip_suffix(" kB")?
+            .trim()
+            .parse::<f64>()
+            .ok()
+    });
+    kib.map(|kib| kib * 1024.0 / 1e6)
+        .ok_or_else(|| BenchError::Unexpected {
+            what: path,
+            found: status,
+        })
+}
+
+/// The size of a file in megabytes.
+#[expect(clippy::cast_precision_loss, reason = "some megabytes")]
+pub fn size_mb(path: &Path) -> Result<f64, BenchError> {
+    let size = std::fs::metadata(path).map_err(BenchError::system(format!("look at {}", path.display())))?;
+    Ok(size.len() as f64 / 1e6)
+}

@@ -1,0 +1,236 @@
+//! Figures as they are told: a JSON line each for programs, a table for people.
+
+use std::io::Write;
+
+use comfy_table::{CellAlignment, presets};
+use ringfence_tests::{Ground, tell};
+use serde::Serialize;
+
+use crate::error::BenchError;
+use crate::statistics::Summary;
+
+/// What a figure must come to.
+#[derive(Clone, Debug, Serialize)]
+pub struct Target {
+    /// In words.
+    pub wanted: String,
+    /// What is held against it, in words and numbers.
+    pub found: String,
+    pub met: bool,
+}
+
+impl Target {
+    /// Met by `found` if it is at most `most`.
+    pub fn at_most(what: &str, found: f64, most: f64, unit: &str) -> Self {
+        Self {
+            wanted: format!("{what} at most {most} {unit}").trim_end().to_owned(),
+            found: format!("{found:.2} {unit}").trim_end().to_owned(),
+            met: found <= most,
+        }
+    }
+
+    /// Met by `found` if it is at least `least`.
+    pub fn at_least(what: &str, found: f64, least: f64, unit: &str) -> Self {
+        Self {
+            wanted: format!("{what} at least {least} {unit}").trim_end().to_owned(),
+            found: format!("{found:.2} {unit}").trim_end().to_owned(),
+            met: found >= least,
+        }
+    }
+}
+
+/// One figure, or one floor.
+#[derive(Clone, Debug, Serialize)]
+pub struct Figure {
+    pub case: &'static str,
+    /// Where it was measured; empty where that makes no difference.
+    pub ground: &'static str,
+    pub what: String,
+    pub unit: &'static str,
+    #[serde(flatten)]
+    pub summary: Summary,
+    /// What it is measured against.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub floor: Option<String>,
+    /// The median over the floor's median.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<Target>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+impl Figure {
+    pub fn new(case: &'static str, what: impl Into<String>, unit: &'static str, summary: Summary) -> Self {
+        Self {
+            case,
+            ground: "",
+            what: what.into(),
+            unit,
+            summary,
+            floor: None,
+            ratio: None,
+            target: None,
+            note: None,
+        }
+    }
+
+    pub fn on(mut self, ground: Ground) -> Self {
+        self.ground = ground_name(ground);
+        self
+    }
+
+    /// Sets it beside a floor of the same unit.
+    pub fn over(mut self, floor: &str, median: f64) -> Self {
+        self.floor = Some(format!("{floor}: {median:.2} {}", self.unit));
+        self.ratio = Some(self.summary.median / median);
+        self
+    }
+
+    pub fn target(mut self, target: Target) -> Self {
+        self.target = Some(target);
+        self
+    }
+
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.note = Some(note.into());
+        self
+    }
+}
+
+/// The name of a ground as it is told.
+pub fn ground_name(ground: Ground) -> &'static str {
+    match ground {
+        Ground::Standalone => "standalone",
+        Ground::Distributed => "postgresql+rabbitmq",
+    }
+}
+
+/// All figures of a run.
+#[derive(Default)]
+pub struct Report {
+    figures: Vec<Figure>,
+    skipped: Vec<String>,
+}
+
+impl Report {
+    /// Prints the figure's line at once, so that a run that is ended early has told what it knew.
+    pub fn add(&mut self, figure: Figure) -> Result<(), BenchError> {
+        let line = serde_json::to_string(&figure).unwrap_or_default();
+        writeln!(std::io::stdout(), "{line}").map_err(BenchError::system("print a figure"))?;
+        self.figures.push(figure);
+        Ok(())
+    }
+
+    /// Adds it if there was anything to summarise.
+    pub fn add_summary(
+        &mut self,
+        measurements: &[f64],
+        figure: impl FnOnce(Summary) -> Figure,
+    ) -> Result<(), BenchError> {
+        match Summary::of(measurements) {
+            Some(summary) => self.add(figure(summary)),
+            None => Ok(()),
+        }
+    }
+
+    /// Says why something was not measured.
+    pub fn skip(&mut self, why: impl Into<String>) {
+        let why = why.into();
+        tell(&format!("skipped: {why}"));
+        self.skipped.push(why);
+    }
+
+    fn targets(&self) -> impl Iterator<Item = (&Figure, &Target)> {
+        self.figures
+            .iter()
+            .filter_map(|figure| Some((figure, figure.target.as_ref()?)))
+    }
+
+    /// The tables for a terminal.
+    pub fn text(&self) -> String {
+        let tables = [
+            self.figures_table(presets::NOTHING),
+            self.targets_table(presets::NOTHING),
+        ];
+        tables.join("\n\n")
+    }
+
+    /// The tables for a page.
+    pub fn markdown(&self) -> String {
+        let (figures, targets) = (
+            self.figures_table(presets::ASCII_MARKDOWN),
+            self.targets_table(presets::ASCII_MARKDOWN),
+        );
+        let notes: Vec<_> = self
+            .figures
+            .iter()
+            .filter_map(|figure| {
+                Some(format!(
+                    "- {}, {}: {}",
+                    figure.case,
+                    figure.what,
+                    figure.note.as_ref()?
+                ))
+            })
+            .chain(self.skipped.iter().map(|why| format!("- Skipped: {why}")))
+            .collect();
+        format!(
+            "## Targets\n\n{targets}\n\n## Figures\n\n{figures}\n\n{}\n",
+            notes.join("\n")
+        )
+    }
+
+    fn figures_table(&self, style: comfy_table::TableStyle) -> String {
+        let mut table = comfy_table::Table::new();
+        table.load_style(style).set_header([
+            "case", "ground", "what", "unit", "n", "min", "median", "p95", "p99", "floor", "ratio",
+        ]);
+        for figure in &self.figures {
+            let s = &figure.summary;
+            table.add_row([
+                figure.case.to_owned(),
+                figure.ground.to_owned(),
+                figure.what.clone(),
+                figure.unit.to_owned(),
+                s.samples.to_string(),
+                number(s.min),
+                number(s.median),
+                number(s.p95),
+                number(s.p99),
+                figure.floor.clone().unwrap_or_default(),
+                figure
+                    .ratio
+                    .map(|ratio| format!("{ratio:.2}"))
+                    .unwrap_or_default(),
+            ]);
+        }
+        for column in 4..9 {
+            if let Some(column) = table.column_mut(column) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        table.to_string()
+    }
+
+    fn targets_table(&self, style: comfy_table::TableStyle) -> String {
+        let mut table = comfy_table::Table::new();
+        table
+            .load_style(style)
+            .set_header(["case", "ground", "wanted", "found", "met"]);
+        for (figure, target) in self.targets() {
+            let met = if target.met { "yes" } else { "NO" };
+            table.add_row([figure.case, figure.ground, &target.wanted, &target.found, met]);
+        }
+        table.to_string()
+    }
+}
+
+fn number(value: f64) -> String {
+    if value.abs() >= 1000.0 {
+        format!("{value:.0}")
+    } else {
+        format!("{value:.2}")
+    }
+}

@@ -1,0 +1,34 @@
+//! `cargo xtask bench`: the figures, with the program as it is released and peers of their own.
+
+use std::ffi::OsString;
+use std::process::{Command, ExitCode, Stdio};
+
+use crate::error::XtaskError;
+use crate::peers::Peers;
+use crate::supervise::{Supervisor, exit_code};
+use crate::test::BINARY;
+use crate::workspace::{Build, Program, Workspace, build};
+
+/// What to measure.
+#[derive(clap::Args)]
+#[command(disable_help_flag = true)]
+pub struct Arguments {
+    /// Cases and options; --help tells them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<OsString>,
+}
+
+/// Measures, and answers with the exit code of the measurement.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
+    let workspace = Workspace::find()?;
+    let mut supervisor = Supervisor::new()?;
+    let [ringfence, bench] = build([Program::Ringfence, Program::Bench], Build::ForRelease)?;
+    let peers = Peers::start(&workspace)?;
+    let mut command = Command::new(bench);
+    command
+        .args(&arguments.words)
+        .envs(peers.environment())
+        .env(BINARY, ringfence)
+        .stdin(Stdio::null());
+    supervisor.run(command, false).map(exit_code)
+}
