@@ -6,8 +6,8 @@ WORKDIR /src
 COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
-    cargo build --release --locked --package ringfence-cli --bin ringfence \
-    && install -D target/release/ringfence /out/ringfence
+    cargo build --profile dist --locked --package ringfence-cli --bin ringfence \
+    && install -D target/dist/ringfence /out/ringfence
 
 FROM debian:bookworm-slim AS ringfence
 RUN apt-get update \
