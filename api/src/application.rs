@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use actix_web::middleware::from_fn;
 use actix_web::{App, HttpRequest, HttpServer, web};
-use ringfence_engine::Engine;
+use prometheus_client::registry::Registry;
+use ringfence_engine::{Engine, Exposition};
 use tokio_util::sync::CancellationToken;
 
+use crate::metrics::RequestMetrics;
 use crate::tokens::Tokens;
 use crate::{ApiError, StartError, request, routes};
 
@@ -21,6 +23,8 @@ pub struct ApiConfig {
     pub max_body_bytes: usize,
     /// Threads that serve requests.
     pub threads: usize,
+    /// Whether `/metrics` is for anyone who can reach the API, and not only for those with a token.
+    pub are_metrics_public: bool,
 }
 
 /// What handlers share.
@@ -28,6 +32,9 @@ pub(crate) struct State {
     pub engine: Engine,
     pub tokens: Arc<Tokens>,
     pub max_body_bytes: usize,
+    pub exposition: Exposition,
+    pub requests: RequestMetrics,
+    pub are_metrics_public: bool,
     /// Ends the streams when the service stops.
     pub stop: CancellationToken,
 }
@@ -39,6 +46,7 @@ pub struct Application {
     config: ApiConfig,
     engine: Engine,
     tokens: Arc<Tokens>,
+    exposition: Exposition,
 }
 
 impl Application {
@@ -54,6 +62,7 @@ impl Application {
             listener,
             address,
             config,
+            exposition: Exposition::new(Some(engine.clone())),
             engine,
             tokens: Arc::new(tokens),
         })
@@ -65,14 +74,23 @@ impl Application {
         self.address
     }
 
+    /// Where other parts of the process put their numbers, for `/metrics`.
+    pub fn metrics(&mut self) -> &mut Registry {
+        self.exposition.registry()
+    }
+
     /// Serves until `stop`; requests that have begun are finished, streams are ended.
-    pub async fn run(self, stop: CancellationToken) -> Result<(), StartError> {
+    pub async fn run(mut self, stop: CancellationToken) -> Result<(), StartError> {
         let address = self.address;
         let fault = move |source| StartError::Listen {
             address: address.to_string(),
             source,
         };
+        let requests = RequestMetrics::new(self.exposition.registry());
         let state = web::Data::new(State {
+            exposition: self.exposition,
+            requests,
+            are_metrics_public: self.config.are_metrics_public,
             engine: self.engine,
             tokens: self.tokens,
             max_body_bytes: self.config.max_body_bytes,

@@ -48,7 +48,7 @@ impl FromRequest for Caller {
     }
 }
 
-fn identify(request: &HttpRequest) -> Result<Caller, ApiError> {
+pub(crate) fn identify(request: &HttpRequest) -> Result<Caller, ApiError> {
     let state = request
         .app_data::<web::Data<State>>()
         .ok_or(ApiError::Unauthorized(

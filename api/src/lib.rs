@@ -8,6 +8,7 @@ mod auth;
 mod body;
 mod conditional;
 mod error;
+mod metrics;
 mod openapi;
 mod paging;
 mod request;
@@ -18,5 +19,6 @@ mod view;
 
 pub use application::{ApiConfig, Application};
 pub use error::{ApiError, StartError};
+pub use metrics::MetricsListener;
 pub use openapi::openapi_json;
 pub use tokens::{Role, TokenEntry, TokenFile, Tokens, hash_token};

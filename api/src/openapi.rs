@@ -11,7 +11,7 @@ use crate::routes;
     info(title = "Ringfence", description = "Host fencing: makes certain that a silent host can neither run nor write, \
         and opens the gates that schedulers and evacuations wait behind.", license(name = "Apache-2.0", identifier = "Apache-2.0")),
     paths(
-        routes::root::versions, routes::health::healthcheck,
+        routes::root::versions, routes::health::healthcheck, routes::metrics::metrics,
         routes::hosts::list, routes::hosts::create, routes::hosts::show, routes::hosts::update, routes::hosts::remove,
         routes::failure_state::report, routes::fence::fence, routes::confirm::confirm,
         routes::given_back::confirm, routes::rejoin::rejoin,

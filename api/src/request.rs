@@ -6,11 +6,12 @@ use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::Next;
-use actix_web::{HttpMessage, ResponseError};
+use actix_web::{HttpMessage, ResponseError, web};
 use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::ApiError;
+use crate::application::State;
 use crate::request_log::RequestLog;
 
 /// The lowest and the highest version of the API, and the header that names one.
@@ -41,6 +42,9 @@ pub(crate) async fn frame(
     let id = format!("req-{}", Uuid::new_v4());
     let global_id = inbound_id(&request);
     let log = RequestLog::begin(&request, &id, global_id.as_deref());
+    let counted = request
+        .app_data::<web::Data<State>>()
+        .map(|state| state.requests.begin(&request));
     let span = log.span.clone();
     request.extensions_mut().insert(RequestId(id.clone()));
     let served = scoped(id.clone(), async move {
@@ -62,6 +66,9 @@ pub(crate) async fn frame(
         ServiceResponse::status,
     );
     log.end(status);
+    if let Some(counted) = counted {
+        counted.end(status);
+    }
     let mut answer = served?;
     if let Ok(value) = HeaderValue::from_str(&id) {
         answer

@@ -35,7 +35,7 @@ pub use self::load::QueueLoad;
 use self::publisher::Publisher;
 use self::replies::Replies;
 use crate::wire::check_size;
-use crate::{Bus, BusError, Deliveries, Message, Queue, ReplyTo};
+use crate::{Bus, BusError, DeadLetters, Deliveries, Message, Queue, ReplyTo};
 
 /// How long the first connection waits for its queue for answers.
 const READY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -183,6 +183,10 @@ impl Bus for AmqpBus {
                 .map_err(|error| fault(link.address(), || "to open a channel".to_owned(), error))?;
         }
         Ok(())
+    }
+
+    fn dead_letter_box(&self) -> Option<&dyn DeadLetters> {
+        Some(self)
     }
 
     async fn close(&self) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::mpsc;
 
-use crate::{BusError, Message, Queue};
+use crate::{BusError, DeadLetters, Message, Queue};
 
 /// Where an answer goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +55,11 @@ pub trait Bus: Send + Sync + 'static {
 
     /// Whether the bus can be used at this moment, and if not, why.
     async fn health(&self) -> Result<(), BusError>;
+
+    /// Its dead letters, where they can be looked at.
+    fn dead_letter_box(&self) -> Option<&dyn DeadLetters> {
+        None
+    }
 
     /// Stops serving and closes.
     async fn close(&self);

@@ -113,6 +113,10 @@ impl Bus for InProcessBus {
         self.ensure_open()
     }
 
+    fn dead_letter_box(&self) -> Option<&dyn DeadLetters> {
+        Some(self)
+    }
+
     async fn close(&self) {
         self.0.closed.store(true, Ordering::Release);
         let lines: Vec<_> = self

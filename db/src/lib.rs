@@ -20,6 +20,7 @@ mod row;
 mod run;
 mod schema;
 mod segments;
+mod survey;
 mod value;
 
 pub use announcements::Announcements;
@@ -47,3 +48,4 @@ pub use plans::{delete_plan, insert_plan, list_plans, plan, plan_for, update_pla
 pub use run::Run;
 pub use schema::{SchemaState, migrate, schema_state};
 pub use segments::{delete_segment, insert_segment, list_segments, segment, update_segment};
+pub use survey::{Survey, survey};

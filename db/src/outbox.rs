@@ -32,10 +32,10 @@ pub struct OutboxRow {
 
 /// Writes messages.
 pub async fn append_outbox(run: &mut impl Run, rows: &[OutboxRow]) -> Result<(), DbError> {
-    const COLUMNS: usize = 8;
+    const COLUMNS: usize = 9;
     for rows in rows.chunks(MOST_ROWS) {
         let sql = format!(
-            "INSERT INTO outbox (id, resource, zone, payload, trace, available_at, expires_at, tries) VALUES {}",
+            "INSERT INTO outbox (id, resource, zone, payload, trace, available_at, waits_since, expires_at, tries) VALUES {}",
             rows_of(rows.len(), COLUMNS)
         );
         let values = rows.iter().flat_map(|row| {
@@ -45,6 +45,7 @@ pub async fn append_outbox(run: &mut impl Run, rows: &[OutboxRow]) -> Result<(),
                 &row.zone,
                 row.payload.clone(),
                 row.trace.clone(),
+                row.available_at,
                 row.available_at,
                 row.expires_at,
                 row.tries

@@ -7,11 +7,13 @@ use ringfence_core::{
 };
 use ringfence_db::{AuditEntry, DbError, NewEvent, OutboxRow, Tx};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::error::error_chain;
-use crate::log::{Door, Told};
+use crate::log::{Door, Told, input_name};
+use crate::metrics::Moved;
 use crate::relay::{self, Outgoing};
 use crate::taken::{self, Device};
 use crate::{Context, Engine, EngineError};
@@ -82,9 +84,13 @@ impl Engine {
     ) -> Result<Tried, EngineError> {
         let door = Door::new(&input);
         let span = door.span();
-        self.decide_and_commit(host_id, input, by, &door)
+        let (name, begun) = (input_name(&input), Instant::now());
+        let tried = self
+            .decide_and_commit(host_id, input, by, &door)
             .instrument(span)
-            .await
+            .await;
+        self.0.metrics.count_decision(name, &tried, begun.elapsed());
+        tried
     }
 
     async fn decide_and_commit(
@@ -127,9 +133,11 @@ impl Engine {
         }
         let answer = decision.answer.clone();
         let told = Told::of(&decision);
+        let moved = Moved::of(&before, &decision, releases, now);
         let (state, outgoing) = write(&mut tx, &before, decision, now, by).await?;
         tx.commit().await?;
         door.committed(&state, &answer, &told, by);
+        self.0.metrics.count_moved(&moved);
         if !outgoing.is_empty() {
             self.0.relay.send(outgoing);
         }

@@ -38,6 +38,16 @@ impl Feed {
         }
     }
 
+    /// Who listens at the moment.
+    pub(crate) fn listeners(&self) -> usize {
+        self.sender.receiver_count()
+    }
+
+    /// The number of the last event that was passed on.
+    pub(crate) fn read_up_to(&self) -> u64 {
+        self.read_up_to.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn nudge(&self) {
         self.wake.notify_one();
     }
@@ -110,7 +120,10 @@ pub(crate) async fn follow(engine: Engine, stop: CancellationToken) {
     let feed = &engine.0.feed;
     let mut after = loop {
         match ringfence_db::last_sequence(&mut engine.0.db.reader()).await {
-            Ok(last) => break last,
+            Ok(last) => {
+                feed.read_up_to.store(last, Ordering::Relaxed);
+                break last;
+            }
             Err(error) => tracing::warn!(error = %error_chain(&error), "the events cannot be read yet"),
         }
         if !crate::reconcile::pause(&stop, LISTEN_AGAIN_AFTER).await {

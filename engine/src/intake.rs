@@ -95,7 +95,7 @@ async fn answer_claim(engine: &Engine, delivery: Delivery) {
     } = delivery;
     let request: ClaimRequest = match engine.0.keys.open(&Audience::Queue(Queue::Claims), &message) {
         Ok(request) => request,
-        Err(error) => return refuse_unread(error, settle).await,
+        Err(error) => return refuse_unread(engine, error, settle).await,
     };
     let span = match &request {
         ClaimRequest::Claim(claim) => log::claim(&message, claim, "claim"),
@@ -113,6 +113,7 @@ async fn answer_read(
     reply_to: Option<ReplyTo>,
     settle: Box<dyn Settle>,
 ) {
+    let is_new = matches!(request, ClaimRequest::Claim(_));
     let reply = match decide_claim(engine, request).await {
         Ok(reply) => reply,
         Err(error) => {
@@ -123,6 +124,7 @@ async fn answer_read(
         }
     };
     log::answered(&reply);
+    engine.0.metrics.count_claim(is_new, &reply);
     if let Some(to) = reply_to {
         let audience = Audience::Reply(message.id);
         let sent = match engine.0.keys.seal(Uuid::new_v4(), &audience, &reply) {
@@ -189,7 +191,7 @@ async fn take_result(engine: &Engine, delivery: Delivery) {
     let Delivery { message, settle, .. } = delivery;
     let result: TaskResult = match engine.0.keys.open(&Audience::Queue(Queue::Results), &message) {
         Ok(result) => result,
-        Err(error) => return refuse_unread(error, settle).await,
+        Err(error) => return refuse_unread(engine, error, settle).await,
     };
     let span = log::result(&message, &result);
     take_read(engine, result, settle).instrument(span).await;
@@ -235,7 +237,8 @@ async fn apply_patiently(
     engine.apply(host_id, Input::Result(result), by).await
 }
 
-async fn refuse_unread(error: BusError, settle: Box<dyn Settle>) {
+async fn refuse_unread(engine: &Engine, error: BusError, settle: Box<dyn Settle>) {
+    engine.0.metrics.count_refused_message(&error);
     tracing::warn!(error = %error_chain(&error), "a message was refused unread");
     settle_quietly(settle.reject().await);
 }

@@ -28,7 +28,7 @@ impl Door {
         let (named, is_within_attempt) = named(input);
         let span = tracing::error_span!(
             "door",
-            input = name(input),
+            input = input_name(input),
             trace_id = Empty,
             operation_id = Empty,
             host = Empty,
@@ -222,7 +222,7 @@ fn words(kind: EventKind) -> &'static str {
     }
 }
 
-fn name(input: &Input) -> &'static str {
+pub(crate) fn input_name(input: &Input) -> &'static str {
     match input {
         Input::Fence { .. } => "fence",
         Input::Confirm { .. } => "confirm",
@@ -259,7 +259,7 @@ fn named(input: &Input) -> (Option<OperationId>, bool) {
     }
 }
 
-fn answer_name(answer: &Answer) -> &'static str {
+pub(crate) fn answer_name(answer: &Answer) -> &'static str {
     match answer {
         Answer::Done => "done",
         Answer::AlreadySo => "already_so",

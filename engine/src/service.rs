@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::{Clock, ClockSource};
 use crate::feed::Feed;
+use crate::metrics::Metrics;
 use crate::relay::Relay;
 use crate::{EngineError, intake, reconcile};
 
@@ -67,6 +68,7 @@ pub(crate) struct Shared {
     pub feed: Feed,
     /// Something that has to be numbered was committed.
     pub events_written: Notify,
+    pub metrics: Metrics,
 }
 
 impl Engine {
@@ -89,6 +91,7 @@ impl Engine {
             relay,
             feed,
             events_written: Notify::new(),
+            metrics: Metrics::new(),
         })))
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use ringfence_bus::{Bus, BusError, Deliveries, Message, Queue, ReplyTo};
+use ringfence_bus::{Bus, BusError, DeadLetters, Deliveries, Message, Queue, ReplyTo};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -93,6 +93,10 @@ impl Bus for DyingBus {
 
     async fn health(&self) -> Result<(), BusError> {
         self.inner.health().await
+    }
+
+    fn dead_letter_box(&self) -> Option<&dyn DeadLetters> {
+        self.inner.dead_letter_box()
     }
 
     async fn close(&self) {

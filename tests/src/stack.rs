@@ -32,6 +32,8 @@ pub struct StackOptions {
     pub supplies: u8,
     /// Seconds that one attempt with a simulated method may take: few where a device never does what it should.
     pub attempt_timeout_s: u32,
+    /// Whether `/metrics` of the API needs no token.
+    pub are_metrics_public: bool,
 }
 
 impl Default for StackOptions {
@@ -44,6 +46,7 @@ impl Default for StackOptions {
             hosts: 1,
             supplies: 0,
             attempt_timeout_s: 15,
+            are_metrics_public: false,
         }
     }
 }
@@ -117,7 +120,7 @@ impl Stack {
         }
         let api = engine(&site, &options, "api", bus).await;
         api.ensure_default_segment().await.unwrap();
-        let (address, stop) = serve(&site, api.clone());
+        let (address, stop) = serve(&site, api.clone(), options.are_metrics_public);
         let mut stack = Self {
             engines: Vec::new(),
             workers: Vec::new(),
@@ -323,7 +326,7 @@ async fn engine(site: &Site, options: &StackOptions, name: &str, bus: Arc<dyn Bu
     Engine::new(parts, config).await.unwrap()
 }
 
-fn serve(site: &Site, engine: Engine) -> (SocketAddr, CancellationToken) {
+fn serve(site: &Site, engine: Engine, are_metrics_public: bool) -> (SocketAddr, CancellationToken) {
     let path = site.dir.path().join("tokens.toml");
     let roles = [Role::Reader, Role::Service, Role::Operator, Role::Admin];
     let tokens = roles.into_iter().map(|role| TokenEntry {
@@ -340,6 +343,7 @@ fn serve(site: &Site, engine: Engine) -> (SocketAddr, CancellationToken) {
         listen: "127.0.0.1:0".parse().unwrap(),
         max_body_bytes: 65_536,
         threads: 1,
+        are_metrics_public,
     };
     let stop = CancellationToken::new();
     let application = Application::build(config, engine.clone(), Tokens::open(&path).unwrap()).unwrap();

@@ -7,6 +7,7 @@ mod devices;
 mod failures;
 mod fencing;
 mod messages;
+mod metrics;
 mod processes;
 mod rejoining;
 mod time;

@@ -4,6 +4,7 @@ mod dead_letters;
 mod distributed;
 mod doctor;
 mod logs;
+mod metrics;
 mod refusals;
 mod standalone;
 

@@ -40,6 +40,11 @@ const PACKAGES: &[Package] = &[
         is_there: || find_program("openssl").is_some(),
     },
     Package {
+        // For promtool, which checks the alert rules.
+        name: "prometheus",
+        is_there: || find_program("promtool").is_some(),
+    },
+    Package {
         name: "python3-venv",
         is_there: has_venv,
     },

@@ -12,6 +12,7 @@ pub(crate) mod given_back;
 pub(crate) mod health;
 pub(crate) mod hosts;
 pub(crate) mod methods;
+pub(crate) mod metrics;
 pub(crate) mod operations;
 pub(crate) mod plans;
 pub(crate) mod rejoin;
@@ -27,6 +28,7 @@ pub(crate) fn configure(service: &mut ServiceConfig) {
     service
         .service(at("/").route(web::get().to(root::versions)))
         .service(at("/healthcheck").route(web::get().to(health::healthcheck)))
+        .service(at("/metrics").route(web::get().to(metrics::metrics)))
         .service(at("/openapi.json").route(web::get().to(docs::openapi)))
         .service(
             at("/hosts")

@@ -27,6 +27,8 @@ pub enum Kind {
     Path,
     /// A whole number from the first to the second.
     Integer(u64, u64),
+    /// `true` or `false`.
+    Flag,
     /// One of these words.
     Word(&'static [&'static str]),
     /// Some of these words.
@@ -134,6 +136,8 @@ pub const FIELDS: &[Field] = &[
     field("worker.agents_dir", Kind::Path, Default::Fixed("/usr/sbin")),
     field("worker.ipmitool", Kind::Path, Default::Fixed("/usr/bin/ipmitool")),
     field("worker.simulator_url", Kind::Url(&["http"]), Default::None),
+    field("metrics.listen", Kind::Listen, Default::None),
+    field("metrics.public", Kind::Flag, Default::Fixed("false")),
     field(
         "log.format",
         Kind::Word(&["text", "json"]),

@@ -151,7 +151,7 @@ fn raw(value: &DeValue<'_>) -> Raw {
             texts.map_or(Raw::Other("a list of other things than strings"), Raw::List)
         }
         DeValue::Float(_) => Raw::Other("a fraction"),
-        DeValue::Boolean(_) => Raw::Other("true or false"),
+        DeValue::Boolean(flag) => Raw::Flag(*flag),
         DeValue::Datetime(_) => Raw::Other("a time"),
         DeValue::Table(_) => Raw::Other("a table"),
     }

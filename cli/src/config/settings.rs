@@ -24,6 +24,8 @@ pub struct Settings {
     pub engine: EngineSettings,
     /// The service `worker`.
     pub worker: WorkerSettings,
+    /// What Prometheus reads.
+    pub metrics: MetricsSettings,
     /// Logging, of all services.
     pub log: LogSettings,
     /// The service `standalone`.
@@ -98,6 +100,16 @@ pub struct WorkerSettings {
     pub ipmitool: PathBuf,
     /// The base URL of the simulators, where there are any.
     pub simulator_url: Option<Url>,
+}
+
+/// `[metrics]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MetricsSettings {
+    /// Where the services `engine` and `worker` serve `/metrics`; nowhere if it is not set.
+    pub listen: Option<SocketAddr>,
+    /// Whether the API's `/metrics` needs no token.
+    pub public: bool,
 }
 
 /// `[log]`

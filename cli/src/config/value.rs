@@ -18,6 +18,8 @@ pub enum Raw {
     Integer(i64),
     /// In a file, a list of strings.
     List(Vec<String>),
+    /// In a file, true or false.
+    Flag(bool),
     /// In a file, of a type that no key has.
     Other(&'static str),
 }
@@ -26,6 +28,7 @@ pub enum Raw {
 pub fn check(kind: Kind, raw: &Raw) -> Result<Json, String> {
     match kind {
         Kind::Integer(low, high) => integer(raw, low, high),
+        Kind::Flag => flag(raw),
         Kind::Names => list(raw, "a list of names", check_name),
         Kind::Words(words) => list(raw, "a list of words", |word| check_word(word, words)),
         Kind::Name => text(raw, check_name),
@@ -46,12 +49,29 @@ fn integer(raw: &Raw, low: u64, high: u64) -> Result<Json, String> {
             .parse()
             .map_err(|_| format!("is {word:?}; {allowed}"))?,
         Raw::Integer(number) => u64::try_from(*number).map_err(|_| format!("is {number}; {allowed}"))?,
-        Raw::Text(_) | Raw::List(_) | Raw::Other(_) => return Err(format!("is {}; {allowed}", name_of(raw))),
+        Raw::Text(_) | Raw::List(_) | Raw::Flag(_) | Raw::Other(_) => {
+            return Err(format!("is {}; {allowed}", name_of(raw)));
+        }
     };
     if (low..=high).contains(&number) {
         Ok(json!(number))
     } else {
         Err(format!("is {number}; {allowed}"))
+    }
+}
+
+fn flag(raw: &Raw) -> Result<Json, String> {
+    let allowed = "true or false is allowed";
+    match raw {
+        Raw::Flag(flag) => Ok(json!(flag)),
+        Raw::Word(word) => match word.trim() {
+            "true" => Ok(json!(true)),
+            "false" => Ok(json!(false)),
+            _ => Err(format!("is {word:?}; {allowed}")),
+        },
+        Raw::Text(_) | Raw::Integer(_) | Raw::List(_) | Raw::Other(_) => {
+            Err(format!("is {}; {allowed}", name_of(raw)))
+        }
     }
 }
 
@@ -67,7 +87,7 @@ fn list(raw: &Raw, wanted: &str, check: impl Fn(&str) -> Result<(), String>) -> 
     let items: Vec<String> = match raw {
         Raw::Word(text) => text.split(',').map(|item| item.trim().to_owned()).collect(),
         Raw::List(items) => items.clone(),
-        Raw::Text(_) | Raw::Integer(_) | Raw::Other(_) => {
+        Raw::Text(_) | Raw::Integer(_) | Raw::Flag(_) | Raw::Other(_) => {
             return Err(format!("is {}; {wanted} is allowed", name_of(raw)));
         }
     };
@@ -83,6 +103,7 @@ fn name_of(raw: &Raw) -> &'static str {
         Raw::Word(_) | Raw::Text(_) => "a string",
         Raw::Integer(_) => "a number",
         Raw::List(_) => "a list",
+        Raw::Flag(_) => "true or false",
         Raw::Other(name) => name,
     }
 }
@@ -194,6 +215,21 @@ mod tests {
                 "{error}"
             );
         }
+    }
+
+    #[test]
+    fn a_flag_is_true_or_false() {
+        assert_eq!(word(Kind::Flag, "true").unwrap(), json!(true));
+        assert_eq!(check(Kind::Flag, &Raw::Flag(false)).unwrap(), json!(false));
+        assert_eq!(
+            word(Kind::Flag, "yes").unwrap_err(),
+            "is \"yes\"; true or false is allowed"
+        );
+        assert!(
+            check(Kind::Flag, &Raw::Text("true".to_owned()))
+                .unwrap_err()
+                .starts_with("is a string;")
+        );
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub async fn run(settings: Settings) -> Result<(), CliError> {
         listen: settings.api.listen,
         max_body_bytes: settings.api.max_body_bytes,
         threads: THREADS,
+        are_metrics_public: settings.metrics.public,
     };
     let application = Application::build(config, engine.clone(), tokens).map_err(fault)?;
     tracing::info!(address = %application.address(), "the API listens");

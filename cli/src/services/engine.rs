@@ -1,6 +1,8 @@
 //! `ringfence engine`.
 
-use super::{parts, stop};
+use ringfence_engine::Exposition;
+
+use super::{metrics, parts, stop};
 use crate::config::Settings;
 use crate::error::CliError;
 
@@ -13,9 +15,13 @@ pub async fn run(settings: Settings) -> Result<(), CliError> {
         return Ok(());
     };
     let engine = parts::engine("engine", &settings, db, bus, keys).await?;
+    let metrics = metrics::serve("engine", &settings, &stop, || {
+        Exposition::new(Some(engine.clone()))
+    })?;
     let running = engine.start();
     tracing::info!(engine = settings.engine.name, "the engine runs");
     stop.cancelled().await;
     running.stop().await;
+    metrics.wait().await;
     Ok(())
 }

@@ -44,7 +44,8 @@ pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
     };
     let worker = parts::worker(&settings, bus, keys, simulator_url)?;
     let running = engine.start();
-    let application = listen(&home, &settings, engine.clone())?;
+    let mut application = listen(&home, &settings, engine.clone())?;
+    worker.register_metrics(application.metrics());
     let address = application.address();
     home.write_address(address)?;
     let watcher = simulators
@@ -88,6 +89,7 @@ fn listen(
         listen,
         max_body_bytes: settings.api.max_body_bytes,
         threads: THREADS,
+        are_metrics_public: settings.metrics.public,
     };
     Application::build(config, engine, tokens).map_err(fault)
 }

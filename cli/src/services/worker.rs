@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::{parts, stop};
+use ringfence_engine::Exposition;
+
+use super::{metrics, parts, stop};
 use crate::config::Settings;
 use crate::error::CliError;
 
@@ -15,6 +17,11 @@ pub async fn run(settings: Settings) -> Result<(), CliError> {
     let keys = parts::keys(&settings)?;
     let bus = parts::broker("worker", &settings.worker.name, &settings)?;
     let worker = parts::worker(&settings, bus, keys, settings.worker.simulator_url.clone())?;
+    let metrics = metrics::serve("worker", &settings, &stop, || {
+        let mut exposition = Exposition::new(None);
+        worker.register_metrics(exposition.registry());
+        exposition
+    })?;
     tracing::info!(
         worker = settings.worker.name,
         zones = settings.worker.zones.join(","),
@@ -22,5 +29,6 @@ pub async fn run(settings: Settings) -> Result<(), CliError> {
     );
     stop.cancelled().await;
     worker.shutdown(GRACE).await;
+    metrics.wait().await;
     Ok(())
 }

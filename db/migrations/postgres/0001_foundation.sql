@@ -161,6 +161,8 @@ CREATE TABLE outbox (
     trace text,
     -- Whoever wrote the row publishes it at once; from this moment on anyone may.
     available_at timestamptz NOT NULL,
+    -- The first such moment: what is older than this is a row that nobody could publish.
+    waits_since timestamptz NOT NULL,
     -- Later than this nobody would be let act on it.
     expires_at timestamptz NOT NULL,
     tries bigint NOT NULL

@@ -27,6 +27,12 @@ async fn roles_and_tokens_are_checked(ground: Ground) {
     );
     nobody.get("/").await.ok(200);
     nobody.get("/healthcheck").await.ok(200);
+    let live = nobody.get("/healthcheck?probe=live").await.ok(200);
+    assert_eq!(live, json!({ "status": "ok" }));
+    let ready = nobody.get("/healthcheck?probe=ready").await.ok(200);
+    assert_eq!(ready, json!({ "status": "ok", "database": "ok", "bus": "ok" }));
+    let other = nobody.get("/healthcheck?probe=well").await;
+    refused(&other, 400, "fencing.request.invalid", &["well", "live", "ready"]);
     nobody.get("/openapi.json").await.ok(200);
     assert_eq!(nobody.get("/docs/").await.status, 200);
     let reader = stack.as_role(Role::Reader);

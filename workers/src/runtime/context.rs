@@ -63,6 +63,12 @@ impl Context {
         }
     }
 
+    /// Attempts that act at this moment.
+    pub(super) fn acting_now(&self) -> u64 {
+        let idle = self.acting.available_permits();
+        self.config.concurrency.saturating_sub(idle) as u64
+    }
+
     /// A signed message in the same trace as the one that led to it.
     pub(super) fn seal<P: Payload>(
         &self,

@@ -5,6 +5,7 @@ mod claim;
 mod config;
 mod context;
 mod device;
+mod exported;
 mod locks;
 mod metrics;
 mod result;
@@ -14,6 +15,7 @@ mod task;
 use std::sync::Arc;
 use std::time::Duration;
 
+use prometheus_client::registry::Registry;
 use ringfence_bus::{Bus, Keys, Queue};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -73,6 +75,11 @@ impl WorkerHandle {
     #[must_use]
     pub fn metrics(&self) -> MetricsSnapshot {
         self.context.metrics.snapshot()
+    }
+
+    /// Puts its numbers where Prometheus reads them.
+    pub fn register_metrics(&self, registry: &mut Registry) {
+        exported::register(&self.context, registry);
     }
 
     /// Takes nothing new, gives back what it has not claimed, and lets claimed attempts end and report. After `grace` it stops

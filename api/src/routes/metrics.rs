@@ -1,0 +1,23 @@
+//! `GET /metrics`: the numbers of this process, for Prometheus.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+
+use crate::ApiError;
+use crate::application::State;
+use crate::auth::identify;
+use crate::error::ErrorList;
+use crate::metrics::answer;
+use crate::tokens::Role;
+
+/// The numbers of this process, in the form of OpenMetrics.
+///
+/// Needs no token where `metrics.public` is true.
+#[utoipa::path(get, path = "/metrics", tag = "service",
+    responses((status = 200, description = "OpenMetrics", content_type = "application/openmetrics-text", body = String),
+        (status = 401, body = ErrorList), (status = 403, body = ErrorList)))]
+pub(crate) async fn metrics(state: web::Data<State>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    if !state.are_metrics_public {
+        identify(&request)?.require(Role::Reader)?;
+    }
+    Ok(answer(&state.exposition).await)
+}

@@ -1,0 +1,81 @@
+//! What the whole installation looks like at one moment, in numbers, for those who watch it.
+
+use ringfence_core::Timestamp;
+
+use crate::DbError;
+use crate::run::{Run, fetch_all, fetch_optional};
+use crate::value::args;
+
+/// Numbers over all hosts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Survey {
+    /// Failure state, fencing state, hosts. What no host is in is left out.
+    pub hosts: Vec<(String, String, u64)>,
+    /// Kind, status, live operations. What none is in is left out.
+    pub operations: Vec<(String, String, u64)>,
+    /// When the oldest live fence was asked for that its host is not FENCED by.
+    pub oldest_unproven_fence: Option<Timestamp>,
+    /// Messages in the outbox.
+    pub outbox_rows: u64,
+    /// Since when the one that waits longest could have been published by anyone; ahead of the present for a fresh one.
+    pub outbox_since: Option<Timestamp>,
+    /// The number of the last event.
+    pub last_event: u64,
+}
+
+/// Counts everything. It reads all rows of the hosts, so that whoever asks often keeps the answer for a while.
+pub async fn survey(run: &mut impl Run) -> Result<Survey, DbError> {
+    let (outbox_rows, outbox_since) = outbox(run).await?;
+    Ok(Survey {
+        hosts: hosts(run).await?,
+        operations: operations(run).await?,
+        oldest_unproven_fence: oldest_unproven_fence(run).await?,
+        outbox_rows,
+        outbox_since,
+        last_event: crate::last_sequence(run).await?,
+    })
+}
+
+async fn hosts(run: &mut impl Run) -> Result<Vec<(String, String, u64)>, DbError> {
+    let sql = "SELECT failure_state, fencing_state, COUNT(*) AS hosts FROM hosts
+               GROUP BY failure_state, fencing_state";
+    let rows = fetch_all(run, sql, args![]).await?;
+    rows.iter()
+        .map(|row| {
+            Ok((
+                row.text("failure_state")?,
+                row.text("fencing_state")?,
+                row.count("hosts")?,
+            ))
+        })
+        .collect()
+}
+
+async fn operations(run: &mut impl Run) -> Result<Vec<(String, String, u64)>, DbError> {
+    let sql = "SELECT kind, status, COUNT(*) AS operations FROM operations
+               WHERE status IN ('running', 'needs_operator') GROUP BY kind, status";
+    let rows = fetch_all(run, sql, args![]).await?;
+    rows.iter()
+        .map(|row| Ok((row.text("kind")?, row.text("status")?, row.count("operations")?)))
+        .collect()
+}
+
+async fn oldest_unproven_fence(run: &mut impl Run) -> Result<Option<Timestamp>, DbError> {
+    let sql = "SELECT operations.created_at FROM operations JOIN hosts ON hosts.id = operations.host_id
+               WHERE operations.status IN ('running', 'needs_operator') AND operations.kind = 'fence'
+                 AND (hosts.fenced_generation IS NULL OR hosts.fenced_generation < operations.generation)
+               ORDER BY operations.created_at LIMIT 1";
+    let row = fetch_optional(run, sql, args![]).await?;
+    row.map(|row| row.time("created_at")).transpose()
+}
+
+async fn outbox(run: &mut impl Run) -> Result<(u64, Option<Timestamp>), DbError> {
+    let sql = "SELECT COUNT(*) AS waiting FROM outbox";
+    let waiting = match fetch_optional(run, sql, args![]).await? {
+        Some(row) => row.count("waiting")?,
+        None => 0,
+    };
+    let sql = "SELECT waits_since FROM outbox ORDER BY waits_since LIMIT 1";
+    let row = fetch_optional(run, sql, args![]).await?;
+    Ok((waiting, row.map(|row| row.time("waits_since")).transpose()?))
+}

@@ -1,0 +1,194 @@
+//! What an engine counts. Nothing is global: each engine has its own numbers, and each process its own registry.
+//!
+//! Labels take words of ours only, never a name that a user gave: the number of series has a bound.
+
+mod dead_letters;
+mod exposition;
+mod moved;
+mod survey;
+
+use std::time::Duration;
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+use ringfence_bus::{BusError, ClaimReply};
+
+use crate::EngineError;
+use crate::door::Tried;
+use crate::log::answer_name;
+
+pub use exposition::{Exposition, METRICS_CONTENT_TYPE};
+pub(crate) use moved::Moved;
+pub(crate) use survey::Gauges;
+
+/// Labels with words of ours.
+pub(crate) type Words<const N: usize> = [(&'static str, &'static str); N];
+type Counters<const N: usize> = Family<Words<N>, Counter>;
+type Histograms<const N: usize> = Family<Words<N>, Histogram, fn() -> Histogram>;
+
+/// Histograms of work inside this machine: 0.5 ms to 8 s.
+fn short() -> Histogram {
+    Histogram::new(exponential_buckets(0.000_5, 2.0, 15))
+}
+
+/// Histograms of what devices and people do: 0.1 s to 14 minutes.
+fn long() -> Histogram {
+    Histogram::new(exponential_buckets(0.1, 2.0, 14))
+}
+
+/// Histograms of how long something stayed as it was: 1 s to 12 days.
+fn lasting() -> Histogram {
+    Histogram::new(exponential_buckets(1.0, 4.0, 11))
+}
+
+/// The numbers of one engine.
+pub(crate) struct Metrics {
+    decisions: Counters<2>,
+    decision_seconds: Histograms<1>,
+    claims: Counters<2>,
+    refused_messages: Counters<1>,
+    attempts: Counters<3>,
+    attempt_seconds: Histograms<2>,
+    lease_expiries: Counter,
+    proof_seconds: Histograms<1>,
+    fence_seconds: Histogram,
+    operation_seconds: Histograms<2>,
+    failure_state_seconds: Histograms<1>,
+    fencing_state_seconds: Histograms<1>,
+    pub gauges: Gauges,
+}
+
+impl Metrics {
+    pub fn new() -> Self {
+        let metrics = Self {
+            decisions: Family::default(),
+            decision_seconds: Family::new_with_constructor(short),
+            claims: Family::default(),
+            refused_messages: Family::default(),
+            attempts: Family::default(),
+            attempt_seconds: Family::new_with_constructor(long),
+            lease_expiries: Counter::default(),
+            proof_seconds: Family::new_with_constructor(long),
+            fence_seconds: long(),
+            operation_seconds: Family::new_with_constructor(long),
+            failure_state_seconds: Family::new_with_constructor(lasting),
+            fencing_state_seconds: Family::new_with_constructor(lasting),
+            gauges: Gauges::default(),
+        };
+        // From the beginning, so that the first one is seen as a change.
+        for reason in ["bad_signature", "unreadable"] {
+            let _ = metrics.refused_messages.get_or_create(&[("reason", reason)]);
+        }
+        metrics
+    }
+
+    pub fn register(&self, registry: &mut Registry) {
+        self.register_door(registry);
+        self.register_course(registry);
+        self.gauges.register(registry);
+    }
+
+    fn register_door(&self, registry: &mut Registry) {
+        registry.register(
+            "decisions",
+            "Inputs at the write door, by input and by what came of them",
+            self.decisions.clone(),
+        );
+        registry.register(
+            "decision_duration_seconds",
+            "From taking an input to its commit or refusal",
+            self.decision_seconds.clone(),
+        );
+        registry.register(
+            "claims",
+            "Questions of workers (claim, renew) and how they were answered (granted, busy, refused)",
+            self.claims.clone(),
+        );
+        registry.register(
+            "engine_refused_messages",
+            "Messages to the engine that were refused: a bad signature, or not what was expected",
+            self.refused_messages.clone(),
+        );
+    }
+
+    fn register_course(&self, registry: &mut Registry) {
+        registry.register(
+            "attempts",
+            "Attempts that ended, by driver, task and outcome",
+            self.attempts.clone(),
+        );
+        registry.register(
+            "attempt_duration_seconds",
+            "From publishing an attempt's task to its end",
+            self.attempt_seconds.clone(),
+        );
+        registry.register(
+            "lease_expiries",
+            "Attempts whose worker fell silent",
+            self.lease_expiries.clone(),
+        );
+        registry.register(
+            "proof_latency_seconds",
+            "From asking for an operation to each of its proofs, by kind of proof",
+            self.proof_seconds.clone(),
+        );
+        registry.register(
+            "fence_duration_seconds",
+            "From asking for a fence to FENCED",
+            self.fence_seconds.clone(),
+        );
+        registry.register(
+            "operation_duration_seconds",
+            "From asking for an operation to its end",
+            self.operation_seconds.clone(),
+        );
+        registry.register(
+            "failure_state_duration_seconds",
+            "How long hosts were in a failure state, counted when they leave it",
+            self.failure_state_seconds.clone(),
+        );
+        registry.register(
+            "fencing_state_duration_seconds",
+            "How long hosts were FENCED, counted when they are taken back",
+            self.fencing_state_seconds.clone(),
+        );
+    }
+
+    pub fn count_decision(&self, input: &'static str, came_to: &Result<Tried, EngineError>, took: Duration) {
+        let outcome = match came_to {
+            Ok(Tried::Applied(applied)) => answer_name(&applied.answer),
+            Ok(Tried::DeviceBusy) => "device_busy",
+            Err(EngineError::Refused(_)) => "refused",
+            Err(_) => "error",
+        };
+        self.decisions
+            .get_or_create(&[("input", input), ("outcome", outcome)])
+            .inc();
+        self.decision_seconds
+            .get_or_create(&[("input", input)])
+            .observe(took.as_secs_f64());
+    }
+
+    pub fn count_claim(&self, is_new: bool, reply: &ClaimReply) {
+        let question = if is_new { "claim" } else { "renew" };
+        let answer = match reply {
+            ClaimReply::Granted { .. } => "granted",
+            ClaimReply::Busy { .. } => "busy",
+            ClaimReply::Refused { .. } => "refused",
+        };
+        self.claims
+            .get_or_create(&[("question", question), ("answer", answer)])
+            .inc();
+    }
+
+    pub fn count_refused_message(&self, error: &BusError) {
+        let reason = if matches!(error, BusError::BadSignature { .. }) {
+            "bad_signature"
+        } else {
+            "unreadable"
+        };
+        self.refused_messages.get_or_create(&[("reason", reason)]).inc();
+    }
+}

@@ -1,0 +1,167 @@
+//! Numbers that are read when somebody asks: from the database, and from what the engine holds.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+use ringfence_core::{FailureState, FencingState, OperationKind, OperationStatus, Timestamp};
+use ringfence_db::Survey;
+use tokio::time::{Instant, timeout};
+
+use super::Words;
+use super::dead_letters::Letters;
+use crate::Engine;
+use crate::error::error_chain;
+
+/// How long the numbers of one look are good for.
+const GOOD_FOR: Duration = Duration::from_secs(3);
+/// How long the database is waited for.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+type Gauges2 = Family<Words<2>, Gauge>;
+/// With no labels; a family, because it can be left out while nobody knows the number.
+type Seconds = Family<Words<0>, Gauge<f64, AtomicU64>>;
+type Count = Family<Words<0>, Gauge>;
+
+/// The gauges of one engine. While the database cannot be read, those that come from it are left out: an old number would be
+/// taken for a present one.
+#[derive(Default)]
+pub(crate) struct Gauges {
+    database_up: Gauge,
+    hosts: Gauges2,
+    operations: Gauges2,
+    oldest_unproven_fence: Seconds,
+    outbox_rows: Count,
+    outbox_age: Seconds,
+    feed_lag: Count,
+    listeners: Gauge,
+    pub letters: Letters,
+    looked_at: Mutex<Option<Instant>>,
+}
+
+impl Gauges {
+    pub fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "database_up",
+            "Whether the database could be read for these numbers (1) or not (0)",
+            self.database_up.clone(),
+        );
+        registry.register(
+            "hosts",
+            "Hosts by failure state and fencing state",
+            self.hosts.clone(),
+        );
+        registry.register(
+            "live_operations",
+            "Operations that are running or need an operator",
+            self.operations.clone(),
+        );
+        registry.register(
+            "oldest_unproven_fence_age_seconds",
+            "Since when the oldest live fence waits whose host is not FENCED by it; 0 if there is none",
+            self.oldest_unproven_fence.clone(),
+        );
+        registry.register(
+            "outbox_messages",
+            "Messages that are committed and whose publishing is not on record yet",
+            self.outbox_rows.clone(),
+        );
+        registry.register(
+            "outbox_oldest_age_seconds",
+            "How long the oldest of them is overdue, counted from two seconds after its commit; 0 if none is",
+            self.outbox_age.clone(),
+        );
+        registry.register(
+            "event_feed_lag_events",
+            "Events that are numbered and that this process has not passed on to its listeners yet",
+            self.feed_lag.clone(),
+        );
+        registry.register(
+            "event_listeners",
+            "Listeners to the stream of events in this process",
+            self.listeners.clone(),
+        );
+        self.letters.register(registry);
+    }
+
+    /// Whether it is time to look again; who is told so looks.
+    fn is_time(&self) -> bool {
+        let mut looked_at = self.looked_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_time = looked_at.is_none_or(|at| at.elapsed() >= GOOD_FOR);
+        if is_time {
+            *looked_at = Some(Instant::now());
+        }
+        is_time
+    }
+
+    fn show(&self, survey: &Survey, now: Timestamp, read_up_to: u64) {
+        self.database_up.set(1);
+        for failure in FailureState::ALL {
+            for fencing in FencingState::ALL {
+                let (failure, fencing) = (failure.as_str(), fencing.as_str());
+                let labels = [("failure_state", failure), ("fencing_state", fencing)];
+                set(&self.hosts, &labels, find(&survey.hosts, failure, fencing));
+            }
+        }
+        for kind in OperationKind::ALL {
+            for status in [OperationStatus::Running, OperationStatus::NeedsOperator] {
+                let (kind, status) = (kind.as_str(), status.as_str());
+                let labels = [("kind", kind), ("status", status)];
+                set(&self.operations, &labels, find(&survey.operations, kind, status));
+            }
+        }
+        let age = |since: Option<Timestamp>| since.map_or(0.0, |since| super::moved::seconds(since, now));
+        self.oldest_unproven_fence
+            .get_or_create(&[])
+            .set(age(survey.oldest_unproven_fence));
+        self.outbox_age.get_or_create(&[]).set(age(survey.outbox_since));
+        set(&self.outbox_rows, &[], survey.outbox_rows);
+        set(&self.feed_lag, &[], survey.last_event.saturating_sub(read_up_to));
+    }
+
+    fn forget(&self) {
+        self.database_up.set(0);
+        self.hosts.clear();
+        self.operations.clear();
+        self.oldest_unproven_fence.clear();
+        self.outbox_age.clear();
+        self.outbox_rows.clear();
+        self.feed_lag.clear();
+    }
+}
+
+fn set<const N: usize>(family: &Family<Words<N>, Gauge>, labels: &Words<N>, number: u64) {
+    family
+        .get_or_create(labels)
+        .set(i64::try_from(number).unwrap_or(i64::MAX));
+}
+
+fn find(counted: &[(String, String, u64)], first: &str, second: &str) -> u64 {
+    let is_it = |(a, b, _): &&(String, String, u64)| a == first && b == second;
+    counted.iter().find(is_it).map_or(0, |(_, _, count)| *count)
+}
+
+/// Brings the gauges up to date, at most every few seconds and never for longer than a few.
+pub(crate) async fn look(engine: &Engine) {
+    let gauges = &engine.0.metrics.gauges;
+    gauges
+        .listeners
+        .set(i64::try_from(engine.0.feed.listeners()).unwrap_or(i64::MAX));
+    if !gauges.is_time() {
+        return;
+    }
+    let mut reader = engine.0.db.reader();
+    match timeout(PATIENCE, ringfence_db::survey(&mut reader)).await {
+        Ok(Ok(survey)) => gauges.show(&survey, engine.0.clock.now(), engine.0.feed.read_up_to()),
+        Ok(Err(error)) => {
+            tracing::debug!(error = %error_chain(&error), "the database could not be read for the metrics");
+            gauges.forget();
+        }
+        Err(_) => gauges.forget(),
+    }
+    gauges.letters.look(engine.0.bus.dead_letter_box()).await;
+}

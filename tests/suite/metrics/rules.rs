@@ -1,0 +1,127 @@
+//! The alert rules and the dashboard that come with Ringfence, against what it really says.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ringfence_bus::Queue;
+use ringfence_lab::find_program;
+use ringfence_tests::{Ground, Numbers, Stack, power_plan};
+use serde_json::{Value, json};
+
+use super::{forge, numbers_of, until};
+
+fn at_root(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(at_root(path)).unwrap()
+}
+
+#[track_caller]
+fn promtool(words: &[&str], path: &Path) {
+    let Some(program) = find_program("promtool") else {
+        panic!(
+            "there is no promtool; run the tests with `cargo xtask test`, or install the package prometheus"
+        );
+    };
+    let done = Command::new(program).args(words).arg(path).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stdout) + String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{said}");
+}
+
+/// Every word that looks like the name of a metric of ours.
+fn metrics_in(text: &str) -> BTreeSet<String> {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .filter(|word| word.starts_with("ringfence_"))
+        .map(ToOwned::to_owned)
+        .collect()
+}
+
+/// The queries of the dashboard.
+fn queries(dashboard: &Value) -> Vec<String> {
+    let panels = dashboard["panels"].as_array().unwrap();
+    let targets = panels
+        .iter()
+        .flat_map(|panel| panel["targets"].as_array().unwrap());
+    targets
+        .map(|target| target["expr"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn the_alert_rules_hold_what_they_promise() {
+    promtool(
+        &["check", "rules"],
+        &at_root("deploy/prometheus/ringfence.rules.yml"),
+    );
+    promtool(
+        &["test", "rules"],
+        &at_root("deploy/prometheus/ringfence.tests.yml"),
+    );
+}
+
+#[test]
+fn every_alert_is_explained() {
+    let (rules, guide) = (
+        read("deploy/prometheus/ringfence.rules.yml"),
+        read("docs/operations.md"),
+    );
+    let headings: BTreeSet<String> = guide
+        .lines()
+        .filter_map(|line| line.strip_prefix("### "))
+        .map(str::to_lowercase)
+        .collect();
+    let alerts: Vec<&str> = rules
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("- alert: "))
+        .collect();
+    assert!(alerts.len() >= 8, "{alerts:?}");
+    for alert in alerts {
+        assert!(
+            headings.contains(&alert.to_lowercase()),
+            "{alert} is not explained"
+        );
+        assert!(rules.contains(&format!("runbook: docs/operations.md#{}\n", alert.to_lowercase())));
+    }
+}
+
+#[test]
+fn the_dashboards_queries_can_be_read() {
+    let dashboard: Value = serde_json::from_str(&read("deploy/grafana/ringfence.json")).unwrap();
+    let rules: Vec<Value> = queries(&dashboard)
+        .iter()
+        .map(|query| query.replace("$__rate_interval", "5m"))
+        .map(|query| json!({ "record": "checked", "expr": query }))
+        .enumerate()
+        .map(|(number, rule)| json!({ "name": number.to_string(), "rules": [rule] }))
+        .collect();
+    assert!(rules.len() >= 18);
+    // What is JSON is YAML too.
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), json!({ "groups": rules }).to_string()).unwrap();
+    promtool(&["check", "rules"], file.path());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_metric_of_the_rules_and_the_dashboard_is_there() {
+    let stack = Stack::start(Ground::Standalone).await;
+    stack.plan(power_plan()).await;
+    // What never happened yet is not told.
+    stack.hang("h1").await;
+    let operation = stack.client.fence("h1").await;
+    stack.client.until_settled(&operation).await;
+    forge(&stack, Queue::Results).await;
+    until(&stack, |numbers| numbers.has("ringfence_dead_letters")).await;
+    let mut there = Numbers::of(&stack.client).await.names();
+    there.extend(numbers_of(&stack).await.names());
+    let dashboard: Value = serde_json::from_str(&read("deploy/grafana/ringfence.json")).unwrap();
+    let mut wanted = metrics_in(&read("deploy/prometheus/ringfence.rules.yml"));
+    wanted.extend(metrics_in(&read("deploy/prometheus/ringfence.tests.yml")));
+    wanted.extend(queries(&dashboard).iter().flat_map(|query| metrics_in(query)));
+    let missing: Vec<_> = wanted.difference(&there).collect();
+    assert!(missing.is_empty(), "{missing:?} are not among {there:?}");
+    assert!(wanted.len() > 20);
+    stack.stop().await;
+}
