@@ -215,6 +215,11 @@ fn tell(ground: Ground, taken: &Taken, actions: &[String], report: &mut Report) 
             "ms",
         ))
     })?;
+    report.add_summary(&differences(&taken.fence, &taken.acting), |s| {
+        figure("of which: before the claim and after the reading", s).note(
+            "no agent runs in it, so that it is sharp where the machine is busy; the claim's commit and answer are not in it",
+        )
+    })?;
     for (what, taken) in [
         ("of which: POST answered", &taken.post),
         ("of which: POST to claim", &taken.to_claim),

@@ -209,11 +209,10 @@ impl Bare {
 
     /// Adds so many hosts that adding them one by one would take minutes: copies of the one that is there.
     async fn fill(&self) -> Result<(), BenchError> {
-        let columns = "segment_id, backend, zone, parameters, failure_state, fencing_state, generation, needs_boot, \
-                       standing, in_flight, event_sequence, revision, created_at, updated_at";
+        let columns = self.columns().await?;
         let (numbers, id, name) = match self {
             Self::Postgres(_) => (
-                format!("SELECT n FROM generate_series(0, {} - 1) AS n", HOSTS),
+                format!("SELECT n FROM generate_series(0, {HOSTS} - 1) AS n"),
                 "gen_random_uuid()",
                 "'p' || lpad(n::text, 6, '0')",
             ),
@@ -239,5 +238,22 @@ impl Bare {
             }
         }
         Ok(())
+    }
+
+    /// All columns of a host but its id and name.
+    async fn columns(&self) -> Result<String, BenchError> {
+        let names: Vec<String> = match self {
+            Self::Postgres(pool) => {
+                let sql =
+                    "SELECT column_name::text FROM information_schema.columns WHERE table_name = 'hosts'";
+                sqlx::query_scalar(sql).fetch_all(pool).await?
+            }
+            Self::Sqlite(pool) => {
+                let sql = "SELECT name FROM pragma_table_info('hosts')";
+                sqlx::query_scalar(sql).fetch_all(pool).await?
+            }
+        };
+        let others = names.into_iter().filter(|name| name != "id" && name != "name");
+        Ok(others.collect::<Vec<_>>().join(", "))
     }
 }
