@@ -229,6 +229,7 @@ mod tests {
             ("RINGFENCE_API_TOKENS_FILE", "/t"),
             ("RINGFENCE_WORKER_ZONES", "a,b"),
             ("RINGFENCE_WORKER_SIMULATOR_URL", "http://127.0.0.1:1/"),
+            ("RINGFENCE_METRICS_LISTEN", "127.0.0.1:9109"),
         ]);
         let (settings, effective) = load(&Sources {
             environment: home,
@@ -237,6 +238,7 @@ mod tests {
         .unwrap();
         assert!(effective.iter().all(|e| e.from != "not set"), "{effective:?}");
         assert_eq!(settings.worker.zones, ["a", "b"]);
+        assert_eq!(settings.metrics.listen, "127.0.0.1:9109".parse().ok());
         assert_eq!(settings.database.url.unwrap().expose(), "postgres://r:hush@db/r");
     }
 
