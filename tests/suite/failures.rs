@@ -140,7 +140,12 @@ async fn two_engines_and_two_workers_fence_twenty_hosts(ground: Ground) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_broker_that_restarts_loses_no_fence() {
-    let mut stack = Stack::start_with(Site::with_own_peers().await, StackOptions::default()).await;
+    // A broker that is away for longer than a method's time ends with an operator; on a busy machine it takes long to start.
+    let options = StackOptions {
+        attempt_timeout_s: 90,
+        ..StackOptions::default()
+    };
+    let mut stack = Stack::start_with(Site::with_own_peers().await, options).await;
     stack.plan(power_plan()).await;
     stack.hang("h1").await;
     let mut rabbit = stack.site.rabbit.take().unwrap();
@@ -155,10 +160,16 @@ async fn a_broker_that_restarts_loses_no_fence() {
         rabbit.start_again().unwrap();
         rabbit
     });
-    stack.client.until_fenced("h1").await;
+    let rabbit = rabbit.await.unwrap();
+    stack
+        .client
+        .until_within("/hosts/h1", Duration::from_secs(180), |host| {
+            host["fencing_state"] == "FENCED"
+        })
+        .await;
     stack.client.until_settled(&operation).await;
     assert!(!stack.simulators.may_write("h1"));
-    stack.site.rabbit = Some(rabbit.await.unwrap());
+    stack.site.rabbit = Some(rabbit);
     stack.stop().await;
 }
 
