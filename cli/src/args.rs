@@ -6,7 +6,9 @@ use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::commands::{audit, dead_letter, doctor, event, host, method, operation, plan, segment, token};
+use crate::commands::{
+    audit, dead_letter, doctor, event, host, method, operation, plan, segment, subscription, token,
+};
 use crate::config::{Environment, Flag, Settings, Sources, load};
 use crate::error::{CliError, EXIT_CODES};
 
@@ -61,6 +63,8 @@ pub enum Command {
     Plan(Remote<plan::PlanCommand>),
     /// Segments: failure domains and their policies
     Segment(Remote<segment::SegmentCommand>),
+    /// Subscriptions: webhooks that are told of events
+    Subscription(Remote<subscription::SubscriptionCommand>),
     /// Prints a completion script for a shell
     Completions {
         /// For which shell

@@ -66,6 +66,14 @@ pub enum CliError {
     /// An operation waits for a person, or was cancelled.
     #[error("{0}")]
     NeedsOperator(String),
+    /// A call of a webhook did not succeed.
+    #[error("subscription {subscription:?}: the receiver {why}")]
+    Undelivered {
+        /// Which.
+        subscription: String,
+        /// What happened.
+        why: String,
+    },
     /// `--timeout` ran out.
     #[error("{0}")]
     TimedOut(String),
@@ -120,7 +128,11 @@ impl CliError {
             Self::Unreachable { .. } | Self::Nowhere { .. } => Exit::Unreachable,
             Self::NeedsOperator(_) => Exit::NeedsOperator,
             Self::TimedOut(_) => Exit::TimedOut,
-            Self::Unwell(_) | Self::Answer { .. } | Self::Service { .. } | Self::Output(_) => Exit::Failure,
+            Self::Undelivered { .. }
+            | Self::Unwell(_)
+            | Self::Answer { .. }
+            | Self::Service { .. }
+            | Self::Output(_) => Exit::Failure,
         }
     }
 

@@ -33,6 +33,8 @@ pub enum EventKind {
     OperationSucceeded,
     /// The operation was stopped.
     OperationCancelled,
+    /// A subscription is not delivered to any more.
+    SubscriptionDisabled,
 }
 
 words!(EventKind {
@@ -48,6 +50,7 @@ words!(EventKind {
     OperationRestarted => "operation.restarted",
     OperationSucceeded => "operation.succeeded",
     OperationCancelled => "operation.cancelled",
+    SubscriptionDisabled => "subscription.disabled",
 });
 
 /// One change of one host. The writer numbers it.

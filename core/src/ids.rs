@@ -49,6 +49,10 @@ uuid_id!(
     PlanId
 );
 uuid_id!(
+    /// A webhook that is told of events.
+    SubscriptionId
+);
+uuid_id!(
     /// One fence, rejoin or evacuation of one host.
     OperationId
 );

@@ -6,6 +6,7 @@
 
 mod attempt;
 mod decide;
+mod delivery;
 mod device;
 mod effect;
 mod event;
@@ -25,10 +26,12 @@ mod reach;
 mod refusal;
 mod resolve;
 mod segment;
+mod subscription;
 mod task;
 
 pub use attempt::{Attempt, AttemptStatus, Outcome};
 pub use decide::decide;
+pub use delivery::{NextTry, TRIED_FOR, Tried, after_try};
 pub use device::device_key;
 pub use effect::{Answer, Decision, Dispatch, Effect, Note};
 pub use event::{Event, EventKind};
@@ -37,7 +40,7 @@ pub use host::{Backend, Boot, FailureState, FencingState, Host, HostState, InFli
 pub use host_rules::{may_remove, validate_host};
 pub use ids::{
     AttemptId, DEFAULT_SEGMENT_ID, DEFAULT_ZONE, Generation, HostId, MethodId, OperationId, PlanId,
-    SegmentId, Timestamp,
+    SegmentId, SubscriptionId, Timestamp,
 };
 pub use input::{Actor, Claim, Input, TaskResult};
 pub use method::{Driver, Method, MethodTimes, Parameters, SecretReference, validate_method};
@@ -52,4 +55,7 @@ pub use proof::{Proof, ProofKind};
 pub use refusal::Refusal;
 pub use resolve::{FrozenMethod, FrozenPlan, FrozenStage, FrozenTask, resolve};
 pub use segment::{Segment, SegmentPolicy, validate_policy};
+pub use subscription::{
+    EventFilter, MAX_FILTER_WORDS, SecretVersion, SecretVersions, Subscription, validate_subscription,
+};
 pub use task::{Resource, Task, TaskKind, TaskStatus};

@@ -18,22 +18,29 @@ pub const NUMBERED_AT_ONCE: u64 = 1000;
 pub struct NewEvent {
     /// A new id.
     pub id: Uuid,
-    /// The host.
-    pub host_id: HostId,
-    /// Its name.
-    pub host: String,
-    /// Its segment.
-    pub segment_id: SegmentId,
-    /// Its number among the host's events, without gaps.
-    pub host_sequence: u64,
+    /// The host; none where something of Ringfence's own has changed.
+    pub host: Option<EventHost>,
     /// What happened.
     pub kind: EventKind,
-    /// The host's generation.
-    pub generation: Generation,
     /// When.
     pub occurred_at: Timestamp,
     /// What goes with it.
     pub data: Json,
+}
+
+/// The host of an event, as it was then.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventHost {
+    /// The host.
+    pub id: HostId,
+    /// Its name.
+    pub name: String,
+    /// Its segment.
+    pub segment_id: SegmentId,
+    /// The event's number among the host's events, without gaps.
+    pub sequence: u64,
+    /// The host's generation.
+    pub generation: Generation,
 }
 
 /// An event as it is read.
@@ -50,12 +57,8 @@ pub struct EventRow {
 fn read(row: &Row) -> Result<EventRow, DbError> {
     let event = NewEvent {
         id: row.id("id")?,
-        host_id: HostId(row.id("host_id")?),
-        host: row.text("host")?,
-        segment_id: SegmentId(row.id("segment_id")?),
-        host_sequence: row.count("host_sequence")?,
+        host: read_host(row)?,
         kind: row.word("kind", EventKind::from_word)?,
-        generation: row.generation("generation")?,
         occurred_at: row.time("occurred_at")?,
         data: row.json("data")?,
     };
@@ -64,6 +67,19 @@ fn read(row: &Row) -> Result<EventRow, DbError> {
         event,
         segment: row.opt_text("segment")?,
     })
+}
+
+fn read_host(row: &Row) -> Result<Option<EventHost>, DbError> {
+    let Some(id) = row.opt_id("host_id")? else {
+        return Ok(None);
+    };
+    Ok(Some(EventHost {
+        id: HostId(id),
+        name: row.text("host")?,
+        segment_id: SegmentId(row.id("segment_id")?),
+        sequence: row.count("host_sequence")?,
+        generation: row.generation("generation")?,
+    }))
 }
 
 /// Writes events, in order.
@@ -77,14 +93,15 @@ pub async fn append_events(run: &mut impl Run, events: &[NewEvent]) -> Result<()
             rows_of(events.len(), COLUMNS)
         );
         let values = events.iter().flat_map(|event| {
+            let host = event.host.as_ref();
             args![
                 event.id,
-                event.host_id.0,
-                &event.host,
-                event.segment_id.0,
-                event.host_sequence,
+                host.map(|host| host.id.0),
+                host.map(|host| host.name.clone()),
+                host.map(|host| host.segment_id.0),
+                host.map(|host| host.sequence),
                 event.kind.as_str(),
-                event.generation.0,
+                host.map(|host| host.generation.0),
                 event.occurred_at,
                 event.data.clone()
             ]
@@ -134,6 +151,14 @@ pub async fn events_after(
                ORDER BY events.sequence LIMIT $3";
     let rows = fetch_all(run, sql, args![after, host_id.map(|id| id.0), limit]).await?;
     rows.iter().map(read).collect()
+}
+
+/// The event with this number, if it is still kept.
+pub async fn event_numbered(run: &mut impl Run, sequence: u64) -> Result<Option<EventRow>, DbError> {
+    let sql = "SELECT events.*, segments.name AS segment FROM events
+               LEFT JOIN segments ON segments.id = events.segment_id WHERE events.sequence = $1";
+    let row = fetch_optional(run, sql, args![sequence]).await?;
+    row.as_ref().map(read).transpose()
 }
 
 /// The number of the newest event; 0 if there is none.

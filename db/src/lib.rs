@@ -6,6 +6,7 @@
 mod announcements;
 mod audit;
 mod database;
+mod deliveries;
 mod devices;
 mod dialect;
 mod error;
@@ -20,6 +21,7 @@ mod row;
 mod run;
 mod schema;
 mod segments;
+mod subscriptions;
 mod survey;
 mod value;
 
@@ -28,10 +30,15 @@ pub use audit::{
     AuditEntry, AuditFilter, AuditRow, append_audit, append_audit_lines, audit_page, audit_row, removed_host,
 };
 pub use database::{Database, Reader, Tx};
+pub use deliveries::{
+    DeliveryFilter, DeliveryKind, DeliveryRow, DeliveryStatus, delete_old_deliveries, deliveries_after,
+    deliveries_page, delivery, restart_deliveries, save_deliveries, take_deliveries,
+};
 pub use devices::{claim_device, release_devices};
 pub use error::DbError;
 pub use events::{
-    EventRow, NUMBERED_AT_ONCE, NewEvent, append_events, events_after, last_sequence, number_events,
+    EventHost, EventRow, NUMBERED_AT_ONCE, NewEvent, append_events, event_numbered, events_after,
+    last_sequence, number_events,
 };
 pub use hosts::{
     HostFilter, HostRow, count_hosts, delete_host, due_hosts, host_row, hosts_page, insert_host, load_state,
@@ -48,4 +55,9 @@ pub use plans::{delete_plan, insert_plan, list_plans, plan, plan_for, update_pla
 pub use run::Run;
 pub use schema::{SchemaState, migrate, schema_state};
 pub use segments::{delete_segment, insert_segment, list_segments, segment, update_segment};
+pub use subscriptions::{
+    Progress, count_subscriptions, delete_subscription, free_subscription, free_subscriptions,
+    hold_subscription, insert_subscription, keep_subscription, list_subscriptions, subscription,
+    subscription_progress, update_subscription,
+};
 pub use survey::{Survey, survey};

@@ -56,6 +56,12 @@ impl Row {
         u64::try_from(self.int(column)?).map_err(|e| unreadable(column, e))
     }
 
+    pub(crate) fn opt_count(&self, column: Column) -> Result<Option<u64>, DbError> {
+        let number = self.opt_int(column)?;
+        let count = number.map(|n| u64::try_from(n).map_err(|e| unreadable(column, e)));
+        count.transpose()
+    }
+
     pub(crate) fn opt_generation(
         &self,
         column: Column,

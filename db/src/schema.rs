@@ -18,12 +18,20 @@ struct Script {
     sqlite: &'static str,
 }
 
-const SCRIPTS: &[Script] = &[Script {
-    version: 1,
-    name: "foundation",
-    postgres: include_str!("../migrations/postgres/0001_foundation.sql"),
-    sqlite: include_str!("../migrations/sqlite/0001_foundation.sql"),
-}];
+const SCRIPTS: &[Script] = &[
+    Script {
+        version: 1,
+        name: "foundation",
+        postgres: include_str!("../migrations/postgres/0001_foundation.sql"),
+        sqlite: include_str!("../migrations/sqlite/0001_foundation.sql"),
+    },
+    Script {
+        version: 2,
+        name: "subscriptions",
+        postgres: include_str!("../migrations/postgres/0002_subscriptions.sql"),
+        sqlite: include_str!("../migrations/sqlite/0002_subscriptions.sql"),
+    },
+];
 
 /// How the schema of a database stands to this build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

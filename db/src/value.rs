@@ -83,6 +83,7 @@ from! {
     Option<u32> => number => Self::Int(number.map(i64::from)),
     // The counters that use u64 start at 0 and count events of one host.
     u64 => number => Self::Int(Some(i64::try_from(number).unwrap_or(i64::MAX))),
+    Option<u64> => number => Self::Int(number.map(|number| i64::try_from(number).unwrap_or(i64::MAX))),
     bool => flag => Self::Bool(flag),
     DateTime<Utc> => at => Self::Time(Some(at)),
     Option<DateTime<Utc>> => at => Self::Time(at),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ringfence_core::{
     Answer, Decision, Effect, HostId, HostState, Input, Operation, ProofKind, Refusal, Timestamp, decide,
 };
-use ringfence_db::{AuditEntry, DbError, NewEvent, OutboxRow, Tx};
+use ringfence_db::{AuditEntry, DbError, EventHost, NewEvent, OutboxRow, Tx};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tracing::Instrument;
@@ -268,12 +268,14 @@ fn number_events(state: &mut HostState, effects: &[Effect], now: Timestamp) -> V
         state.host.event_sequence += 1;
         events.push(NewEvent {
             id: Uuid::new_v4(),
-            host_id: state.host.id,
-            host: state.host.name.clone(),
-            segment_id: state.host.segment_id,
-            host_sequence: state.host.event_sequence,
+            host: Some(EventHost {
+                id: state.host.id,
+                name: state.host.name.clone(),
+                segment_id: state.host.segment_id,
+                sequence: state.host.event_sequence,
+                generation: state.host.generation,
+            }),
             kind: event.kind,
-            generation: state.host.generation,
             occurred_at: now,
             data: event.data.clone(),
         });

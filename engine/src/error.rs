@@ -74,6 +74,15 @@ pub enum EngineError {
         /// Which.
         attempt: String,
     },
+    /// There are as many as there may be.
+    #[error("{0}")]
+    TooMany(String),
+    /// There can be no subscriptions.
+    #[error("subscriptions need a key to derive their secrets from, and webhooks.keys_file is not set")]
+    WebhooksOff,
+    /// Webhooks cannot be called as they are configured.
+    #[error("webhooks cannot be called: {0}")]
+    Webhooks(String),
     /// The database failed.
     #[error(transparent)]
     Db(#[from] DbError),

@@ -53,8 +53,8 @@ impl Feed {
     }
 }
 
-/// A listener: every event after a number, in order, without gap or double.
-pub struct Subscription {
+/// Hears every event after a number, in order, without gap or double.
+pub struct Listener {
     engine: Engine,
     live: broadcast::Receiver<FeedItem>,
     after: u64,
@@ -67,8 +67,8 @@ pub struct Subscription {
 impl Engine {
     /// Listens to everything with a number above `after`, of one host or of all.
     #[must_use]
-    pub fn subscribe(&self, after: u64, host_id: Option<HostId>) -> Subscription {
-        Subscription {
+    pub fn listen(&self, after: u64, host_id: Option<HostId>) -> Listener {
+        Listener {
             engine: self.clone(),
             live: self.0.feed.sender.subscribe(),
             after,
@@ -79,7 +79,7 @@ impl Engine {
     }
 }
 
-impl Subscription {
+impl Listener {
     /// The next event. Ends with an error only if the database cannot be read; calling again goes on where it was.
     pub async fn next(&mut self) -> Result<FeedItem, EngineError> {
         loop {
@@ -95,7 +95,7 @@ impl Subscription {
                 Ok(item) if item.sequence <= self.after => {}
                 Ok(item) => {
                     self.after = item.sequence;
-                    if self.host_id.is_none_or(|id| id == item.event.host_id) {
+                    if self.wants(&item) {
                         return Ok(item);
                     }
                 }
@@ -104,6 +104,11 @@ impl Subscription {
                 Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
             }
         }
+    }
+
+    fn wants(&self, item: &EventRow) -> bool {
+        let host_id = item.event.host.as_ref().map(|host| host.id);
+        self.host_id.is_none() || self.host_id == host_id
     }
 
     async fn read_backlog(&mut self) -> Result<(), EngineError> {

@@ -18,14 +18,18 @@ mod relay;
 mod requests;
 mod service;
 mod taken;
+mod webhooks;
 
 pub use clock::{Clock, ClockSource};
-pub use configure::{HostChange, HostDraft, MethodDraft, PlanDraft, SegmentDraft};
+pub use configure::{
+    HostChange, HostDraft, MethodDraft, PlanDraft, SegmentDraft, SubscriptionDraft, origin_of,
+};
 pub use context::Context;
 pub use devices::MethodCheck;
 pub use door::Applied;
 pub use error::EngineError;
-pub use feed::{Feed, FeedItem, Subscription};
+pub use feed::{Feed, FeedItem, Listener};
 pub use metrics::{Exposition, METRICS_CONTENT_TYPE};
 pub use requests::{FailureReport, Operated};
 pub use service::{Engine, EngineConfig, Parts, Running};
+pub use webhooks::{Secret, WebhookConfig, WebhookKey, WebhookKeys, cloud_event};

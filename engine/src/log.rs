@@ -197,7 +197,8 @@ fn tell(event: &Event, said: Option<OperationId>, by: &Context) {
         | EventKind::OperationNeedsOperator
         | EventKind::OperationRestarted
         | EventKind::OperationSucceeded
-        | EventKind::OperationCancelled => line!(info),
+        | EventKind::OperationCancelled
+        | EventKind::SubscriptionDisabled => line!(info),
         EventKind::HostCreated
         | EventKind::HostUpdated
         | EventKind::HostDeleted
@@ -219,6 +220,7 @@ fn words(kind: EventKind) -> &'static str {
         EventKind::OperationRestarted => "the operation tries again",
         EventKind::OperationSucceeded => "the operation succeeded",
         EventKind::OperationCancelled => "the operation was cancelled",
+        EventKind::SubscriptionDisabled => "the subscription was disabled",
     }
 }
 

@@ -90,19 +90,17 @@ pub(crate) async fn number_events(engine: Engine, stop: CancellationToken) {
             () = engine.0.events_written.notified() => {}
             () = tokio::time::sleep(NUMBER_EVERY) => {}
         }
-        loop {
-            match ringfence_db::number_events(&engine.0.db).await {
-                // What is committed from here on announces itself.
-                Ok(numbered) if numbered < ringfence_db::NUMBERED_AT_ONCE => break,
-                Ok(_) => {}
-                Err(error) => {
-                    tracing::warn!(error = %error_chain(&error), "events could not be numbered");
-                    break;
-                }
-            }
+        if let Err(error) = number_all_events(&engine).await {
+            tracing::warn!(error = %error_chain(&error), "events could not be numbered");
         }
         engine.0.feed.nudge();
     }
+}
+
+/// Numbers everything that is committed; what is committed from here on announces itself.
+pub(crate) async fn number_all_events(engine: &Engine) -> Result<(), EngineError> {
+    while ringfence_db::number_events(&engine.0.db).await? >= ringfence_db::NUMBERED_AT_ONCE {}
+    Ok(())
 }
 
 /// Keeps the engine's clock with the database's.

@@ -13,7 +13,8 @@ use crate::clock::{Clock, ClockSource};
 use crate::feed::Feed;
 use crate::metrics::Metrics;
 use crate::relay::Relay;
-use crate::{EngineError, intake, reconcile};
+use crate::webhooks::{WebhookConfig, Webhooks};
+use crate::{EngineError, intake, reconcile, webhooks};
 
 /// How an engine works. The defaults suit both one machine and many.
 #[derive(Clone, Debug)]
@@ -28,6 +29,8 @@ pub struct EngineConfig {
     pub feed_every: Duration,
     /// Unsettled claims, and unsettled results, that are taken from the bus at once.
     pub prefetch: u16,
+    /// How webhooks are called.
+    pub webhooks: WebhookConfig,
 }
 
 impl Default for EngineConfig {
@@ -38,6 +41,7 @@ impl Default for EngineConfig {
             sweep_every: Duration::from_millis(500),
             feed_every: Duration::from_millis(500),
             prefetch: 64,
+            webhooks: WebhookConfig::default(),
         }
     }
 }
@@ -69,6 +73,7 @@ pub(crate) struct Shared {
     /// Something that has to be numbered was committed.
     pub events_written: Notify,
     pub metrics: Metrics,
+    pub webhooks: Webhooks,
 }
 
 impl Engine {
@@ -82,6 +87,7 @@ impl Engine {
             clock.clone(),
         );
         let feed = Feed::new();
+        let webhooks = Webhooks::new(&config.webhooks)?;
         Ok(Self(Arc::new(Shared {
             db: parts.db,
             bus: parts.bus,
@@ -92,6 +98,7 @@ impl Engine {
             feed,
             events_written: Notify::new(),
             metrics: Metrics::new(),
+            webhooks,
         })))
     }
 
@@ -138,6 +145,10 @@ impl Engine {
         running
             .tasks
             .spawn(reconcile::find_stranded(self.clone(), stop.clone()));
+        running.tasks.spawn(webhooks::work(self.clone(), stop.clone()));
+        running
+            .tasks
+            .spawn(webhooks::answer_asked(self.clone(), stop.clone()));
         running
             .tasks
             .spawn(reconcile::follow_clock(self.clone(), stop.clone()));

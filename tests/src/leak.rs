@@ -26,6 +26,8 @@ async fn told_by_the_api(stack: &Stack) -> Vec<(String, String)> {
         "/segments",
         "/operations",
         "/events?limit=1000",
+        "/subscriptions",
+        "/audit?limit=1000",
     ];
     let mut told = Vec::new();
     for path in paths {

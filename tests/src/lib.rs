@@ -15,6 +15,7 @@ mod leak;
 mod numbers;
 mod patience;
 mod process;
+mod receiver;
 mod services;
 mod stack;
 
@@ -25,5 +26,6 @@ pub use leak::assert_secrets_are_nowhere;
 pub use numbers::Numbers;
 pub use patience::{eventually, post_until_taken};
 pub use process::{Machine, Run, Service, tell};
+pub use receiver::{Behaviour, Received, Receiver};
 pub use services::{set_up, start_api, start_engine, start_worker};
 pub use stack::{Stack, StackOptions, keys, power_plan};

@@ -8,7 +8,9 @@ use ringfence_api::{ApiConfig, Application, Role, TokenEntry, TokenFile, Tokens,
 use ringfence_bus::{Bus, Key, Keys};
 use ringfence_core::{FailureState, Resource};
 use ringfence_db::Database;
-use ringfence_engine::{ClockSource, Engine, EngineConfig, Parts, Running};
+use ringfence_engine::{
+    ClockSource, Engine, EngineConfig, Parts, Running, WebhookConfig, WebhookKey, WebhookKeys,
+};
 use ringfence_simulators::{Condition, Handle, Simulators, World};
 use ringfence_workers::{DriverSettings, Drivers, Worker, WorkerConfig, WorkerHandle};
 use serde_json::{Value, json};
@@ -34,6 +36,8 @@ pub struct StackOptions {
     pub attempt_timeout_s: u32,
     /// Whether `/metrics` of the API needs no token.
     pub are_metrics_public: bool,
+    /// Whether webhooks may call this machine.
+    pub may_call_loopback: bool,
 }
 
 impl Default for StackOptions {
@@ -47,6 +51,7 @@ impl Default for StackOptions {
             supplies: 0,
             attempt_timeout_s: 15,
             are_metrics_public: false,
+            may_call_loopback: true,
         }
     }
 }
@@ -312,6 +317,20 @@ impl Drop for Stack {
     }
 }
 
+fn webhooks(may_call_loopback: bool) -> WebhookConfig {
+    let key = WebhookKey::new("test", vec![9; 32]).unwrap();
+    WebhookConfig {
+        keys: Some(WebhookKeys::new(vec![key]).unwrap()),
+        allowed_networks: if may_call_loopback {
+            vec!["127.0.0.0/8".parse().unwrap(), "::1/128".parse().unwrap()]
+        } else {
+            Vec::new()
+        },
+        ca_pem: None,
+        source: Some("/ringfence/test".to_owned()),
+    }
+}
+
 async fn engine(site: &Site, options: &StackOptions, name: &str, bus: Arc<dyn Bus>) -> Engine {
     let parts = Parts {
         db: Database::open(&site.database_url, 10).await.unwrap(),
@@ -321,6 +340,7 @@ async fn engine(site: &Site, options: &StackOptions, name: &str, bus: Arc<dyn Bu
     };
     let config = EngineConfig {
         name: name.to_owned(),
+        webhooks: webhooks(options.may_call_loopback),
         ..EngineConfig::default()
     };
     Engine::new(parts, config).await.unwrap()

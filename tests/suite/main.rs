@@ -10,6 +10,7 @@ mod messages;
 mod metrics;
 mod processes;
 mod rejoining;
+mod subscriptions;
 mod time;
 
 /// Makes of each story a test on either ground.

@@ -3,6 +3,7 @@
 pub(crate) mod audit;
 mod configured;
 pub(crate) mod confirm;
+pub(crate) mod deliveries;
 pub(crate) mod docs;
 pub(crate) mod events;
 pub(crate) mod failure_state;
@@ -19,6 +20,7 @@ pub(crate) mod rejoin;
 pub(crate) mod root;
 pub(crate) mod segments;
 pub(crate) mod stream;
+pub(crate) mod subscriptions;
 
 use actix_web::web::{self, ServiceConfig};
 
@@ -87,6 +89,25 @@ pub(crate) fn configure(service: &mut ServiceConfig) {
                 .route(web::get().to(segments::show))
                 .route(web::put().to(segments::replace))
                 .route(web::delete().to(segments::remove)),
+        )
+        .service(
+            at("/subscriptions")
+                .route(web::get().to(subscriptions::list))
+                .route(web::post().to(subscriptions::create)),
+        )
+        .service(
+            at("/subscriptions/{id}")
+                .route(web::get().to(subscriptions::show))
+                .route(web::put().to(subscriptions::replace))
+                .route(web::delete().to(subscriptions::remove)),
+        )
+        .service(at("/subscriptions/{id}/rotate-secret").route(web::post().to(subscriptions::rotate_secret)))
+        .service(at("/subscriptions/{id}/test").route(web::post().to(deliveries::test)))
+        .service(at("/subscriptions/{id}/deliveries").route(web::get().to(deliveries::list)))
+        .service(at("/subscriptions/{id}/deliveries/{delivery}").route(web::get().to(deliveries::show)))
+        .service(
+            at("/subscriptions/{id}/deliveries/{delivery}/redeliver")
+                .route(web::post().to(deliveries::redeliver)),
         )
         .service(web::redirect("/docs", "/docs/"))
         .service(docs::swagger());

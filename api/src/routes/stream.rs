@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::{StreamExt, stream};
-use ringfence_engine::Subscription;
+use ringfence_engine::Listener;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 use utoipa::IntoParams;
@@ -55,8 +55,8 @@ pub(crate) async fn stream(
         (None, None) => ringfence_db::last_sequence(&mut state.engine.db().reader()).await?,
     };
     let host_id = host_id(&state, query.host.as_deref()).await?;
-    let listener = Listener {
-        subscription: state.engine.subscribe(after, host_id),
+    let listener = Stream {
+        listener: state.engine.listen(after, host_id),
         stop: state.stop.clone(),
     };
     // A block without data sets the listener's last id: should the stream break before the first event, it goes on from here.
@@ -72,18 +72,18 @@ pub(crate) async fn stream(
         .streaming(first.chain(chunks)))
 }
 
-struct Listener {
-    subscription: Subscription,
+struct Stream {
+    listener: Listener,
     stop: CancellationToken,
 }
 
-impl Listener {
+impl Stream {
     /// The next piece of text; `None` when the service stops.
     async fn next(&mut self) -> Option<String> {
         tokio::select! {
             () = self.stop.cancelled() => None,
             () = tokio::time::sleep(HEARTBEAT) => Some(": still here\n\n".to_owned()),
-            item = self.subscription.next() => match item {
+            item = self.listener.next() => match item {
                 Ok(item) => {
                     let event = EventView::from(&*item);
                     let data = serde_json::to_string(&event).unwrap_or_default();

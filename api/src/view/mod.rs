@@ -7,3 +7,4 @@ pub(crate) mod method;
 pub(crate) mod operation;
 pub(crate) mod plan;
 pub(crate) mod segment;
+pub(crate) mod subscription;

@@ -171,10 +171,8 @@ pub struct Event {
     pub sequence: u64,
     #[serde(rename = "type")]
     pub kind: String,
-    #[serde(default)]
-    pub host: String,
-    #[serde(default)]
-    pub generation: u32,
+    pub host: Option<String>,
+    pub generation: Option<u32>,
     pub occurred_at: Timestamp,
     #[serde(default)]
     pub data: Value,
@@ -297,4 +295,41 @@ pub struct Policy {
     pub restart_delay_s: u32,
     pub auto_rejoin: bool,
     pub rejoin_wait_s: u32,
+}
+
+/// A webhook that is told of events.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Subscription {
+    pub id: String,
+    pub name: String,
+    #[serde(default)]
+    pub description: String,
+    pub url: String,
+    pub types: Vec<String>,
+    pub segments: Vec<String>,
+    pub hosts: Vec<String>,
+    pub enabled: bool,
+    pub disabled_reason: Option<String>,
+    pub after: u64,
+    pub retrying: u64,
+    pub previous_secret_until: Option<Timestamp>,
+    pub secret: Option<String>,
+}
+
+/// What became of an event, a test or a redelivery.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Delivery {
+    pub id: String,
+    pub kind: String,
+    pub sequence: Option<u64>,
+    pub event_id: String,
+    pub event_type: String,
+    pub host: Option<String>,
+    pub status: String,
+    pub tries: u32,
+    pub tried_at: Option<Timestamp>,
+    pub next_at: Option<Timestamp>,
+    pub answer: Option<u16>,
+    pub detail: Option<String>,
+    pub took_ms: Option<u64>,
 }

@@ -127,11 +127,12 @@ impl Tail {
 
 fn line(event: &Event) -> String {
     let (number, at) = (event.sequence, time(event.occurred_at));
+    let host = event.host.as_deref().unwrap_or("-");
+    let generation = event.generation.map(|number| format!("generation {number}  "));
     let text = format!(
-        "{number:>6}  {at}  {:<22} {}  generation {}  {}",
+        "{number:>6}  {at}  {:<22} {host}  {}{}",
         event.kind,
-        event.host,
-        event.generation,
+        generation.unwrap_or_default(),
         // The generation stands before them.
         fields(&event.data, &["generation"])
     );
@@ -152,6 +153,13 @@ mod tests {
         }))
         .unwrap();
         let expected = "    42  2026-01-31 12:00:00Z  host.fenced            c1  generation 3  by=alice proofs=power.off by bmc";
+        assert_eq!(line(&event), expected);
+        let event: Event = from_value(json!({
+            "sequence": 43, "id": "e", "type": "subscription.disabled", "host": null, "host_id": null, "generation": null,
+            "occurred_at": "2026-01-31T12:00:00Z", "data": {"subscription": "pager"},
+        }))
+        .unwrap();
+        let expected = "    43  2026-01-31 12:00:00Z  subscription.disabled  -  subscription=pager";
         assert_eq!(line(&event), expected);
     }
 }

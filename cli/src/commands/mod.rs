@@ -14,6 +14,7 @@ pub mod operation;
 pub mod plan;
 pub mod segment;
 mod session;
+pub mod subscription;
 pub mod token;
 
 use clap::CommandFactory;
@@ -35,6 +36,7 @@ pub fn format_of(command: &Command) -> Format {
         Command::Method(Remote { remote, .. }) => remote.output,
         Command::Plan(Remote { remote, .. }) => remote.output,
         Command::Segment(Remote { remote, .. }) => remote.output,
+        Command::Subscription(Remote { remote, .. }) => remote.output,
         Command::Token(args) => args.output,
         Command::DeadLetter(args) => args.output,
         Command::Doctor(args) => args.output,
@@ -101,6 +103,9 @@ pub async fn run(command: Command, environment: &Environment) -> Result<(), CliE
         Command::Plan(args) => plan::run(args.command, &mut Session::open(&args.remote, environment)?).await,
         Command::Segment(args) => {
             segment::run(args.command, &mut Session::open(&args.remote, environment)?).await
+        }
+        Command::Subscription(args) => {
+            subscription::run(args.command, &mut Session::open(&args.remote, environment)?).await
         }
     }
 }

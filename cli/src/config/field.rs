@@ -33,6 +33,8 @@ pub enum Kind {
     Word(&'static [&'static str]),
     /// Some of these words.
     Words(&'static [&'static str]),
+    /// Networks: an address, `/`, and how many bits of it count.
+    Networks,
     /// An IP address and port to listen on.
     Listen,
     /// The same, on this machine only.
@@ -121,6 +123,10 @@ pub const FIELDS: &[Field] = &[
         Default::Fixed("500"),
     ),
     field("engine.prefetch", Kind::Integer(1, 1000), Default::Fixed("64")),
+    field("webhooks.keys_file", Kind::Path, Default::None),
+    field("webhooks.allowed_networks", Kind::Networks, Default::None),
+    field("webhooks.ca_file", Kind::Path, Default::None),
+    field("events.source", Kind::Name, Default::Fixed("default")),
     field("worker.name", Kind::Name, Default::HostName),
     field(
         "worker.zones",

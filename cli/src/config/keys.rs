@@ -1,6 +1,6 @@
-//! The file of the keys that messages on the bus are signed with.
+//! Files of keys: those that messages on the bus are signed with, and those that the secrets of subscriptions are derived from.
 //!
-//! One key per line, `id:value`; the first signs, all are believed. The value is at least 32 bytes in hexadecimal (if it has hex
+//! One key per line, `id:value`; the first is used for what is new, all are good. The value is at least 32 bytes in hexadecimal (if it has hex
 //! digits only) or base64. Empty lines and lines that begin with `#` are skipped.
 
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,8 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use ringfence_bus::{Key, Keys};
+use ringfence_bus::{Key, Keys, MIN_KEY_BYTES};
+use ringfence_engine::{WebhookKey, WebhookKeys};
 
 use crate::error::CliError;
 
@@ -18,9 +19,37 @@ const MAX_KEYS: usize = 16;
 /// No file of keys is longer.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// Reads the keys. A file that group or others may touch is refused.
+/// Reads the keys that messages on the bus are signed with.
 pub fn read_keys(path: &Path) -> Result<Keys, CliError> {
-    let fault = |source| CliError::file("read the signing keys", path, source);
+    let content = |why: String| CliError::Content {
+        path: path.to_owned(),
+        why,
+    };
+    let keys = read(path)?
+        .into_iter()
+        .map(|(id, bytes)| Key::new(id, bytes))
+        .collect::<Result<_, _>>()
+        .map_err(|error| content(error.to_string()))?;
+    Keys::new(keys).map_err(|error| content(error.to_string()))
+}
+
+/// Reads the keys that the secrets of subscriptions are derived from.
+pub fn read_webhook_keys(path: &Path) -> Result<WebhookKeys, CliError> {
+    let content = |why: String| CliError::Content {
+        path: path.to_owned(),
+        why,
+    };
+    let keys = read(path)?
+        .into_iter()
+        .map(|(id, bytes)| WebhookKey::new(id, bytes))
+        .collect::<Result<_, _>>()
+        .map_err(|error| content(error.to_string()))?;
+    WebhookKeys::new(keys).map_err(|error| content(error.to_string()))
+}
+
+/// Reads a file of keys. One that group or others may touch is refused.
+fn read(path: &Path) -> Result<Vec<(String, Vec<u8>)>, CliError> {
+    let fault = |source| CliError::file("read the keys", path, source);
     let content = |why: String| CliError::Content {
         path: path.to_owned(),
         why,
@@ -42,7 +71,7 @@ pub fn read_keys(path: &Path) -> Result<Keys, CliError> {
 }
 
 /// What is wrong is said without showing any part of a value.
-fn parse(text: &str) -> Result<Keys, String> {
+fn parse(text: &str) -> Result<Vec<(String, Vec<u8>)>, String> {
     let mut keys = Vec::new();
     let mut ids = Vec::new();
     let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
@@ -51,24 +80,30 @@ fn parse(text: &str) -> Result<Keys, String> {
         if ids.contains(&id) {
             return Err(format!("line {number}: there is a key {id:?} already"));
         }
-        ids.push(id);
-        keys.push(key);
+        ids.push(id.clone());
+        keys.push((id, key));
     }
     if keys.len() > MAX_KEYS {
         return Err(format!("has {} keys; at most {MAX_KEYS} are allowed", keys.len()));
     }
-    Keys::new(keys).map_err(|error| error.to_string())
+    if keys.is_empty() {
+        return Err("holds no key; write at least one line id:value".to_owned());
+    }
+    Ok(keys)
 }
 
-fn key(line: &str) -> Result<(String, Key), String> {
+fn key(line: &str) -> Result<(String, Vec<u8>), String> {
     let (id, value) = line.split_once(':').ok_or("write id:value")?;
     let id = id.trim();
     ringfence_core::validate_name("the id", id).map_err(|problem| problem.to_string())?;
     let bytes = decode(value.trim()).ok_or("the value is neither hexadecimal nor base64")?;
-    Ok((
-        id.to_owned(),
-        Key::new(id, bytes).map_err(|error| error.to_string())?,
-    ))
+    if bytes.len() < MIN_KEY_BYTES {
+        return Err(format!(
+            "key {id:?} has {} bytes; at least {MIN_KEY_BYTES} are needed",
+            bytes.len()
+        ));
+    }
+    Ok((id.to_owned(), bytes))
 }
 
 fn decode(value: &str) -> Option<Vec<u8>> {
@@ -109,7 +144,7 @@ mod tests {
                 "{why}"
             );
         }
-        assert!(parse("# nothing\n").unwrap_err().contains("no signing key"));
+        assert!(parse("# nothing\n").unwrap_err().contains("no key"));
     }
 
     #[test]

@@ -230,6 +230,9 @@ mod tests {
             ("RINGFENCE_WORKER_ZONES", "a,b"),
             ("RINGFENCE_WORKER_SIMULATOR_URL", "http://127.0.0.1:1/"),
             ("RINGFENCE_METRICS_LISTEN", "127.0.0.1:9109"),
+            ("RINGFENCE_WEBHOOKS_KEYS_FILE", "/w"),
+            ("RINGFENCE_WEBHOOKS_ALLOWED_NETWORKS", "10.0.0.0/8,fd00::/8"),
+            ("RINGFENCE_WEBHOOKS_CA_FILE", "/a"),
         ]);
         let (settings, effective) = load(&Sources {
             environment: home,
@@ -238,6 +241,7 @@ mod tests {
         .unwrap();
         assert!(effective.iter().all(|e| e.from != "not set"), "{effective:?}");
         assert_eq!(settings.worker.zones, ["a", "b"]);
+        assert_eq!(settings.webhooks.allowed_networks.len(), 2);
         assert_eq!(settings.metrics.listen, "127.0.0.1:9109".parse().ok());
         assert_eq!(settings.database.url.unwrap().expose(), "postgres://r:hush@db/r");
     }

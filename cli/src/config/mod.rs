@@ -13,6 +13,6 @@ mod settings;
 mod value;
 
 pub use environment::{Environment, check_names, data_dir};
-pub use keys::read_keys;
+pub use keys::{read_keys, read_webhook_keys};
 pub use layers::{Flag, Sources, load};
 pub use settings::{LogFormat, LogSettings, Settings};

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use ipnet::IpNet;
 use ringfence_core::Resource;
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -22,6 +23,10 @@ pub struct Settings {
     pub api: ApiSettings,
     /// The service `engine`.
     pub engine: EngineSettings,
+    /// Webhooks.
+    pub webhooks: WebhookSettings,
+    /// Events as they are told to others.
+    pub events: EventSettings,
     /// The service `worker`.
     pub worker: WorkerSettings,
     /// What Prometheus reads.
@@ -80,6 +85,27 @@ pub struct EngineSettings {
     pub sweep_ms: u64,
     /// Unsettled claims and results taken from the bus at once, 1 to 1000.
     pub prefetch: u16,
+}
+
+/// `[webhooks]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WebhookSettings {
+    /// The keys that the secrets of subscriptions are derived from; without, there are no subscriptions.
+    pub keys_file: Option<PathBuf>,
+    /// Networks that may be called although they are not public.
+    #[serde(default)]
+    pub allowed_networks: Vec<IpNet>,
+    /// PEM certificates that may have signed a receiver's, beside those that the system trusts.
+    pub ca_file: Option<PathBuf>,
+}
+
+/// `[events]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventSettings {
+    /// Tells this Ringfence from others in the `source` of its events.
+    pub source: String,
 }
 
 /// `[worker]`

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use ipnet::IpNet;
 use serde_json::{Value as Json, json};
 use url::Url;
 
@@ -30,6 +31,7 @@ pub fn check(kind: Kind, raw: &Raw) -> Result<Json, String> {
         Kind::Integer(low, high) => integer(raw, low, high),
         Kind::Flag => flag(raw),
         Kind::Names => list(raw, "a list of names", check_name),
+        Kind::Networks => list(raw, "a list of networks", check_network),
         Kind::Words(words) => list(raw, "a list of words", |word| check_word(word, words)),
         Kind::Name => text(raw, check_name),
         Kind::Word(words) => text(raw, |word| check_word(word, words)),
@@ -110,6 +112,12 @@ fn name_of(raw: &Raw) -> &'static str {
 
 fn check_name(name: &str) -> Result<(), String> {
     ringfence_core::validate_name("", name).map_err(|problem| problem.detail)
+}
+
+fn check_network(text: &str) -> Result<(), String> {
+    text.parse::<IpNet>()
+        .map(drop)
+        .map_err(|_| format!("is {text:?}; ADDRESS/BITS is allowed, as in 10.0.0.0/8 or fd00::/8"))
 }
 
 fn check_word(word: &str, words: &[&str]) -> Result<(), String> {

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use ringfence_bus::{AmqpBus, AmqpConfig, Bus, Keys};
 use ringfence_db::{Database, schema_state};
-use ringfence_engine::{ClockSource, Engine, EngineConfig, Parts};
+use ringfence_engine::{ClockSource, Engine, EngineConfig, Parts, WebhookConfig};
 use ringfence_workers::{DriverSettings, Drivers, Worker, WorkerConfig, WorkerHandle};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 use uuid::Uuid;
 
 use crate::clock::now;
-use crate::config::{Settings, read_keys};
+use crate::config::{Settings, read_keys, read_webhook_keys};
 use crate::error::CliError;
 
 /// Between two looks for a database that is not there.
@@ -86,6 +86,21 @@ pub fn keys(settings: &Settings) -> Result<Keys, CliError> {
     read_keys(settings.keys_file()?)
 }
 
+/// How webhooks are called.
+fn webhooks(settings: &Settings) -> Result<WebhookConfig, CliError> {
+    let own = &settings.webhooks;
+    let ca_pem = own.ca_file.as_ref().map(|path| {
+        std::fs::read_to_string(path)
+            .map_err(|e| CliError::file("read the certificate authority of webhooks", path, e))
+    });
+    Ok(WebhookConfig {
+        keys: own.keys_file.as_deref().map(read_webhook_keys).transpose()?,
+        allowed_networks: own.allowed_networks.clone(),
+        ca_pem: ca_pem.transpose()?,
+        source: Some(format!("/ringfence/{}", settings.events.source)),
+    })
+}
+
 /// A write door.
 pub async fn engine(
     service: &'static str,
@@ -99,6 +114,7 @@ pub async fn engine(
         tick_every: Duration::from_millis(settings.engine.tick_ms),
         sweep_every: Duration::from_millis(settings.engine.sweep_ms),
         prefetch: settings.engine.prefetch,
+        webhooks: webhooks(settings)?,
         ..EngineConfig::default()
     };
     let parts = Parts {

@@ -1,6 +1,6 @@
 //! `ringfence standalone`: everything in one process, with nothing to install.
 //!
-//! All that has to outlive the process is in the data directory: the database, the tokens, and the simulated world if there is one.
+//! All that has to outlive the process is in the data directory: the database, the tokens, the webhooks' keys, and the simulated world if there is one.
 
 use std::fs::{File, TryLockError};
 use std::net::SocketAddr;
@@ -36,6 +36,7 @@ pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
     let db = open_database(&home).await?;
     let bus: Arc<dyn Bus> = Arc::new(InProcessBus::new());
     let keys = fresh_keys()?;
+    let settings = home.with_webhook_keys(settings)?;
     let engine = parts::engine("standalone", &settings, db, Arc::clone(&bus), keys.clone()).await?;
     let simulators = demo::simulators(&home.file("simulators.json"), demo)?;
     let simulator_url = match &simulators {
@@ -177,6 +178,20 @@ impl Home {
             tokens::write_private(&plain, &format!("{token}\n"))?;
         }
         Ok(file)
+    }
+
+    /// Secrets of subscriptions have to outlive the process: what they are derived from is made on the first start.
+    fn with_webhook_keys(&self, mut settings: Settings) -> Result<Settings, CliError> {
+        if settings.webhooks.keys_file.is_none() {
+            let file = self.file("webhooks.keys");
+            if !file.exists() {
+                let mut secret = [0; 32];
+                random(&mut secret);
+                tokens::write_private(&file, &format!("standalone:{}\n", hex::encode(secret)))?;
+            }
+            settings.webhooks.keys_file = Some(file);
+        }
+        Ok(settings)
     }
 
     /// Commands find no service here any more. After a kill the file stays, and the lock that nobody holds tells.

@@ -8,6 +8,7 @@
 )]
 
 mod config;
+mod delivering;
 mod gates;
 mod plans;
 mod properties;

@@ -392,6 +392,9 @@ fn particulars(event: &Event) -> String {
         | EventKind::OperationRestarted
         | EventKind::OperationSucceeded
         | EventKind::OperationCancelled => format!(": {}", text("detail").unwrap_or_default()),
-        EventKind::HostCreated | EventKind::HostUpdated | EventKind::HostDeleted => String::new(),
+        EventKind::HostCreated
+        | EventKind::HostUpdated
+        | EventKind::HostDeleted
+        | EventKind::SubscriptionDisabled => String::new(),
     }
 }

@@ -129,15 +129,19 @@ CREATE TABLE events (
     -- Given after the commit, in the order of the commits, so that a reader who has seen N has seen everything before it.
     sequence bigint UNIQUE,
     id uuid NOT NULL UNIQUE,
-    host_id uuid NOT NULL,
-    host text NOT NULL,
-    segment_id uuid NOT NULL,
-    host_sequence bigint NOT NULL CHECK (host_sequence >= 1),
+    -- None where something of Ringfence's own has changed, such as a subscription.
+    host_id uuid,
+    host text,
+    segment_id uuid,
+    host_sequence bigint CHECK (host_sequence >= 1),
     kind text NOT NULL,
-    generation bigint NOT NULL,
+    generation bigint,
     occurred_at timestamptz NOT NULL,
     data jsonb NOT NULL,
-    UNIQUE (host_id, host_sequence)
+    UNIQUE (host_id, host_sequence),
+    CHECK ((host_id IS NULL) = (kind LIKE 'subscription.%')),
+    CHECK ((host_id IS NULL) = (host IS NULL) AND (host_id IS NULL) = (segment_id IS NULL)
+        AND (host_id IS NULL) = (host_sequence IS NULL) AND (host_id IS NULL) = (generation IS NULL))
 );
 
 CREATE FUNCTION refuse_a_gap_between_events() RETURNS trigger LANGUAGE plpgsql AS $$

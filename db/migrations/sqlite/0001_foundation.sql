@@ -125,15 +125,19 @@ CREATE TABLE events (
     -- Given after the commit, in the order of the commits, so that a reader who has seen N has seen everything before it.
     sequence integer UNIQUE,
     id text NOT NULL UNIQUE,
-    host_id text NOT NULL,
-    host text NOT NULL,
-    segment_id text NOT NULL,
-    host_sequence integer NOT NULL CHECK (host_sequence >= 1),
+    -- None where something of Ringfence's own has changed, such as a subscription.
+    host_id text,
+    host text,
+    segment_id text,
+    host_sequence integer CHECK (host_sequence >= 1),
     kind text NOT NULL,
-    generation integer NOT NULL,
+    generation integer,
     occurred_at integer NOT NULL,
     data text NOT NULL,
-    UNIQUE (host_id, host_sequence)
+    UNIQUE (host_id, host_sequence),
+    CHECK ((host_id IS NULL) = (kind LIKE 'subscription.%')),
+    CHECK ((host_id IS NULL) = (host IS NULL) AND (host_id IS NULL) = (segment_id IS NULL)
+        AND (host_id IS NULL) = (host_sequence IS NULL) AND (host_id IS NULL) = (generation IS NULL))
 ) STRICT;
 
 CREATE TRIGGER events_have_no_gap BEFORE INSERT ON events

@@ -77,10 +77,9 @@ async fn read_until(db: Database, expected: usize) -> Vec<EventRow> {
 fn assert_per_host_order(seen: &[EventRow]) {
     let mut last: HashMap<HostId, u64> = HashMap::new();
     for row in seen {
-        let before = last
-            .insert(row.event.host_id, row.event.host_sequence)
-            .unwrap_or(0);
-        assert_eq!(row.event.host_sequence, before + 1, "of host {}", row.event.host);
+        let host = row.event.host.as_ref().unwrap();
+        let before = last.insert(host.id, host.sequence).unwrap_or(0);
+        assert_eq!(host.sequence, before + 1, "of host {}", host.name);
     }
 }
 
@@ -177,7 +176,7 @@ async fn events_can_be_read_of_one_host_and_page_by_page(rig: &Rig) {
     assert_eq!(
         of_one
             .iter()
-            .map(|row| row.event.host_sequence)
+            .map(|row| row.event.host.as_ref().unwrap().sequence)
             .collect::<Vec<_>>(),
         [1, 2]
     );
@@ -186,7 +185,9 @@ async fn events_can_be_read_of_one_host_and_page_by_page(rig: &Rig) {
         .await
         .unwrap();
     assert_eq!(
-        rest.iter().map(|row| row.event.host_sequence).collect::<Vec<_>>(),
+        rest.iter()
+            .map(|row| row.event.host.as_ref().unwrap().sequence)
+            .collect::<Vec<_>>(),
         [3]
     );
     assert!(
@@ -207,7 +208,7 @@ async fn an_event_outlives_its_segment(rig: &Rig) {
     number_events(&rig.db).await.unwrap();
     let rows = events_after(&mut rig.db.reader(), 0, None, 10).await.unwrap();
     assert_eq!(rows[0].segment, None);
-    assert_eq!(rows[0].event.segment_id, gone.id);
+    assert_eq!(rows[0].event.host.as_ref().unwrap().segment_id, gone.id);
 }
 
 #[tokio::test]

@@ -20,6 +20,7 @@ mod outbox;
 mod promises;
 mod rig;
 mod site;
+mod subscriptions;
 mod values;
 
 /// Runs the stories of a module against both databases.

@@ -291,7 +291,7 @@ async fn events_of_a_host_have_no_double(rig: &Rig) {
         .unwrap();
     assert_duplicate(append_events(&mut rig.db.reader(), &[event(&host, 1)]).await);
     let again = ringfence_db::NewEvent {
-        host_sequence: 2,
+        host: event(&host, 2).host,
         ..first
     };
     assert_duplicate(append_events(&mut rig.db.reader(), &[again]).await);

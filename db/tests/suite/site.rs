@@ -9,7 +9,7 @@ use ringfence_core::{
     Timestamp, default_sufficient_sets,
 };
 use ringfence_db::{
-    Database, DbError, NewEvent, Run, insert_host, insert_operation, insert_proof, insert_segment,
+    Database, DbError, EventHost, NewEvent, Run, insert_host, insert_operation, insert_proof, insert_segment,
     update_host,
 };
 use serde_json::json;
@@ -132,12 +132,14 @@ pub fn attempt(number: u32) -> AttemptId {
 pub fn event(host: &Host, host_sequence: u64) -> NewEvent {
     NewEvent {
         id: Uuid::new_v4(),
-        host_id: host.id,
-        host: host.name.clone(),
-        segment_id: host.segment_id,
-        host_sequence,
+        host: Some(EventHost {
+            id: host.id,
+            name: host.name.clone(),
+            segment_id: host.segment_id,
+            sequence: host_sequence,
+            generation: host.generation,
+        }),
         kind: EventKind::HostFailureState,
-        generation: host.generation,
         occurred_at: at(1),
         data: json!({ "number": host_sequence }),
     }

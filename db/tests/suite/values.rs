@@ -8,8 +8,8 @@ use ringfence_core::{
     MethodTimes, Operation, ProofKind, Resource, Standing, TaskKind,
 };
 use ringfence_db::{
-    NewEvent, append_events, events_after, host_row, insert_host, insert_operation, insert_proof,
-    insert_segment, lock_host, number_events, operation, update_host, update_operation,
+    append_events, events_after, host_row, insert_host, insert_operation, insert_proof, insert_segment,
+    lock_host, number_events, operation, update_host, update_operation,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -214,11 +214,11 @@ async fn events_carry_any_json(rig: &Rig) {
         "text": STRANGE, "b": [1, 2.5, -3, true, null, {}], "a": { STRANGE: "" },
         "large": u64::MAX, "small": i64::MIN, "float": 1e-7,
     });
-    let written = NewEvent {
-        data,
-        host: STRANGE.to_owned(),
-        ..event(&host, 1)
-    };
+    let mut written = event(&host, 1);
+    written.data = data;
+    if let Some(host) = &mut written.host {
+        host.name = STRANGE.to_owned();
+    }
     append_events(&mut rig.db.reader(), std::slice::from_ref(&written))
         .await
         .unwrap();

@@ -6,7 +6,7 @@ use ringfence_core::{
     Backend, EventKind, FailureState, FencingState, Generation, Host, HostId, Parameters, may_remove,
     validate_host,
 };
-use ringfence_db::{AuditEntry, DbError, NewEvent, Tx};
+use ringfence_db::{AuditEntry, DbError, EventHost, NewEvent, Tx};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -194,12 +194,14 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let event = NewEvent {
             id: Uuid::new_v4(),
-            host_id: host.id,
-            host: host.name.clone(),
-            segment_id: host.segment_id,
-            host_sequence: host.event_sequence,
+            host: Some(EventHost {
+                id: host.id,
+                name: host.name.clone(),
+                segment_id: host.segment_id,
+                sequence: host.event_sequence,
+                generation: host.generation,
+            }),
             kind,
-            generation: host.generation,
             occurred_at: host.updated_at,
             data: data.clone(),
         };

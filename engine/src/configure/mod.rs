@@ -1,14 +1,17 @@
-//! What admins configure: hosts, segments, methods, plans. Everything is checked whole before anything is written.
+//! What admins configure: hosts, segments, methods, plans, subscriptions. Everything is checked whole before anything is written.
 
 mod hosts;
 mod methods;
 mod plans;
 mod segments;
+mod subscriptions;
 
 pub use hosts::{HostChange, HostDraft};
 pub use methods::MethodDraft;
 pub use plans::PlanDraft;
 pub use segments::SegmentDraft;
+pub(crate) use subscriptions::MAX_SUBSCRIPTIONS;
+pub use subscriptions::{SubscriptionDraft, origin_of};
 
 use ringfence_db::{AuditEntry, Tx};
 use serde_json::Value;

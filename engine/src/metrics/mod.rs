@@ -14,6 +14,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use ringfence_bus::{BusError, ClaimReply};
+use ringfence_db::{DeliveryRow, DeliveryStatus};
 
 use crate::EngineError;
 use crate::door::Tried;
@@ -55,6 +56,8 @@ pub(crate) struct Metrics {
     proof_seconds: Histograms<1>,
     fence_seconds: Histogram,
     operation_seconds: Histograms<2>,
+    deliveries: Counters<2>,
+    delivery_seconds: Histograms<1>,
     failure_state_seconds: Histograms<1>,
     fencing_state_seconds: Histograms<1>,
     pub gauges: Gauges,
@@ -73,6 +76,8 @@ impl Metrics {
             proof_seconds: Family::new_with_constructor(long),
             fence_seconds: long(),
             operation_seconds: Family::new_with_constructor(long),
+            deliveries: Family::default(),
+            delivery_seconds: Family::new_with_constructor(short),
             failure_state_seconds: Family::new_with_constructor(lasting),
             fencing_state_seconds: Family::new_with_constructor(lasting),
             gauges: Gauges::default(),
@@ -87,6 +92,7 @@ impl Metrics {
     pub fn register(&self, registry: &mut Registry) {
         self.register_door(registry);
         self.register_course(registry);
+        self.register_deliveries(registry);
         self.gauges.register(registry);
     }
 
@@ -110,6 +116,19 @@ impl Metrics {
             "engine_refused_messages",
             "Messages to the engine that were refused: a bad signature, or not what was expected",
             self.refused_messages.clone(),
+        );
+    }
+
+    fn register_deliveries(&self, registry: &mut Registry) {
+        registry.register(
+            "deliveries",
+            "Calls of webhooks, by why (event, redelivery, test) and by what came of them (delivered, retried, failed)",
+            self.deliveries.clone(),
+        );
+        registry.register(
+            "delivery_duration_seconds",
+            "How long calls of webhooks took, by what came of them",
+            self.delivery_seconds.clone(),
         );
     }
 
@@ -181,6 +200,20 @@ impl Metrics {
         self.claims
             .get_or_create(&[("question", question), ("answer", answer)])
             .inc();
+    }
+
+    pub fn count_delivery(&self, delivery: &DeliveryRow, took: Duration) {
+        let outcome = match delivery.status {
+            DeliveryStatus::Delivered => "delivered",
+            DeliveryStatus::Pending => "retried",
+            DeliveryStatus::Failed => "failed",
+        };
+        self.deliveries
+            .get_or_create(&[("kind", delivery.kind.as_str()), ("outcome", outcome)])
+            .inc();
+        self.delivery_seconds
+            .get_or_create(&[("outcome", outcome)])
+            .observe(took.as_secs_f64());
     }
 
     pub fn count_refused_message(&self, error: &BusError) {

@@ -1,0 +1,160 @@
+//! `/subscriptions`.
+
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
+use ringfence_core::Subscription;
+use ringfence_db::Progress;
+use ringfence_engine::Secret;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::ApiError;
+use crate::application::State;
+use crate::auth::Caller;
+use crate::body::Body;
+use crate::conditional::{if_match, tag};
+use crate::error::ErrorList;
+use crate::paging::MAX_LIMIT;
+use crate::routes::configured::{NotCreated, NotRemoved, NotReplaced};
+use crate::tokens::Role;
+use crate::view::subscription::{SubscriptionBody, SubscriptionView};
+
+/// All subscriptions, up to 100.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SubscriptionList {
+    subscriptions: Vec<SubscriptionView>,
+}
+
+/// Lists subscriptions.
+#[utoipa::path(get, path = "/subscriptions", operation_id = "list_subscriptions", tag = "subscriptions",
+    responses((status = 200, body = SubscriptionList), (status = 401, body = ErrorList)))]
+pub(crate) async fn list(state: web::Data<State>, caller: Caller) -> Result<HttpResponse, ApiError> {
+    caller.require(Role::Reader)?;
+    let known = ringfence_db::list_subscriptions(&mut state.engine.db().reader(), MAX_LIMIT).await?;
+    let mut subscriptions = Vec::with_capacity(known.len());
+    for subscription in known {
+        subscriptions.push(view(&state, &caller, subscription).await?);
+    }
+    Ok(HttpResponse::Ok().json(SubscriptionList { subscriptions }))
+}
+
+/// Adds a subscription.
+///
+/// The answer holds the secret that deliveries are signed with; it is not shown again. Admins only.
+#[utoipa::path(post, path = "/subscriptions", operation_id = "create_subscription", tag = "subscriptions",
+    request_body = SubscriptionBody, responses((status = 201, body = SubscriptionView), NotCreated))]
+pub(crate) async fn create(
+    state: web::Data<State>,
+    caller: Caller,
+    body: Body<SubscriptionBody>,
+) -> Result<HttpResponse, ApiError> {
+    let by = caller.require(Role::Admin)?;
+    let (subscription, secret) = state.engine.create_subscription(body.0.into(), &by).await?;
+    let mut created = HttpResponse::Created();
+    created.insert_header(("Location", format!("/subscriptions/{}", subscription.id)));
+    answer(created, &state, &caller, subscription, Some(&secret)).await
+}
+
+/// Shows a subscription.
+#[utoipa::path(get, path = "/subscriptions/{id}", operation_id = "show_subscription", tag = "subscriptions",
+    params(("id" = String, Path, description = "id or name")),
+    responses((status = 200, body = SubscriptionView), (status = 401, body = ErrorList), (status = 404, body = ErrorList)))]
+pub(crate) async fn show(
+    state: web::Data<State>,
+    caller: Caller,
+    id: web::Path<String>,
+) -> Result<HttpResponse, ApiError> {
+    caller.require(Role::Reader)?;
+    let subscription = find(&state, &id).await?;
+    answer(HttpResponse::Ok(), &state, &caller, subscription, None).await
+}
+
+/// Puts a subscription in the place of one; its secret stays. Admins only.
+#[utoipa::path(put, path = "/subscriptions/{id}", operation_id = "replace_subscription", tag = "subscriptions",
+    request_body = SubscriptionBody, params(("id" = String, Path, description = "id or name")),
+    responses((status = 200, body = SubscriptionView), NotReplaced))]
+pub(crate) async fn replace(
+    state: web::Data<State>,
+    caller: Caller,
+    request: HttpRequest,
+    id: web::Path<String>,
+    body: Body<SubscriptionBody>,
+) -> Result<HttpResponse, ApiError> {
+    let by = caller.require(Role::Admin)?;
+    let subscription = state
+        .engine
+        .update_subscription(&id, body.0.into(), if_match(&request)?, &by)
+        .await?;
+    answer(HttpResponse::Ok(), &state, &caller, subscription, None).await
+}
+
+/// Removes a subscription with its log of deliveries. Admins only.
+#[utoipa::path(delete, path = "/subscriptions/{id}", operation_id = "remove_subscription", tag = "subscriptions",
+    params(("id" = String, Path, description = "id or name")), responses((status = 204), NotRemoved))]
+pub(crate) async fn remove(
+    state: web::Data<State>,
+    caller: Caller,
+    request: HttpRequest,
+    id: web::Path<String>,
+) -> Result<HttpResponse, ApiError> {
+    let by = caller.require(Role::Admin)?;
+    state
+        .engine
+        .delete_subscription(&id, if_match(&request)?, &by)
+        .await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// Gives a subscription a new secret.
+///
+/// The answer holds it; it is not shown again. For a day, deliveries are signed with both. Admins only.
+#[utoipa::path(post, path = "/subscriptions/{id}/rotate-secret", operation_id = "rotate_subscription_secret",
+    tag = "subscriptions", params(("id" = String, Path, description = "id or name")),
+    responses((status = 200, body = SubscriptionView), NotRemoved))]
+pub(crate) async fn rotate_secret(
+    state: web::Data<State>,
+    caller: Caller,
+    request: HttpRequest,
+    id: web::Path<String>,
+) -> Result<HttpResponse, ApiError> {
+    let by = caller.require(Role::Admin)?;
+    let (subscription, secret) = state.engine.rotate_secret(&id, if_match(&request)?, &by).await?;
+    answer(HttpResponse::Ok(), &state, &caller, subscription, Some(&secret)).await
+}
+
+/// The subscription with this id or name.
+pub(super) async fn find(state: &State, id: &str) -> Result<Subscription, ApiError> {
+    let found = ringfence_db::subscription(&mut state.engine.db().reader(), id).await?;
+    found.ok_or_else(|| ApiError::not_found("subscription", id))
+}
+
+async fn answer(
+    mut answer: HttpResponseBuilder,
+    state: &State,
+    caller: &Caller,
+    subscription: Subscription,
+    secret: Option<&Secret>,
+) -> Result<HttpResponse, ApiError> {
+    let revision = subscription.revision;
+    let mut view = view(state, caller, subscription).await?;
+    if let Some(secret) = secret {
+        view = view.with_secret(secret);
+        // A secret belongs in no cache.
+        answer.insert_header(("Cache-Control", "no-store"));
+    }
+    Ok(tag(&mut answer, revision).json(view))
+}
+
+async fn view(
+    state: &State,
+    caller: &Caller,
+    subscription: Subscription,
+) -> Result<SubscriptionView, ApiError> {
+    let mut reader = state.engine.db().reader();
+    let progress = ringfence_db::subscription_progress(&mut reader, subscription.id).await?;
+    let progress = progress.unwrap_or(Progress {
+        after_sequence: 0,
+        retrying: 0,
+    });
+    let is_for_admin = caller.require(Role::Admin).is_ok();
+    Ok(SubscriptionView::new(subscription, progress, is_for_admin))
+}

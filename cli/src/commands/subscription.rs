@@ -1,0 +1,373 @@
+//! `ringfence subscription`.
+
+use std::time::Duration;
+
+use clap::{ArgGroup, Args, Subcommand};
+use serde_json::{Map, Value};
+
+use super::arguments::{ListArgs, put};
+use super::session::Session;
+use crate::client::Request;
+use crate::client::view::{Delivery, Subscription};
+use crate::error::CliError;
+use crate::output::{Cell, Details, Screen, Table, time};
+
+/// What can be written of a subscription.
+const KEYS: [&str; 7] = [
+    "name",
+    "description",
+    "url",
+    "types",
+    "segments",
+    "hosts",
+    "enabled",
+];
+/// How often, and with what pause, is asked what came of a call.
+const ASKS: u32 = 40;
+const ASK_EVERY: Duration = Duration::from_millis(500);
+
+/// `ringfence subscription ...`
+#[derive(Debug, Subcommand)]
+pub enum SubscriptionCommand {
+    /// Lists subscriptions
+    List(ListArgs),
+    /// Shows a subscription
+    Show {
+        /// Name or id
+        subscription: String,
+    },
+    /// Adds a subscription and shows its secret, once
+    Add(AddArgs),
+    /// Changes a subscription; what is not named stays
+    Set(SetArgs),
+    /// Removes a subscription and its log of deliveries
+    Delete {
+        /// Name or id
+        subscription: String,
+    },
+    /// Gives a subscription a new secret and shows it, once; for a day, the one before signs as well
+    RotateSecret {
+        /// Name or id
+        subscription: String,
+    },
+    /// Calls the receiver with a message of type ringfence.test and tells what came of it
+    Test {
+        /// Name or id
+        subscription: String,
+    },
+    /// Lists deliveries of the last 7 days, the newest first
+    Deliveries(DeliveriesArgs),
+    /// Delivers an event once more and tells what came of it
+    Redeliver {
+        /// Name or id
+        subscription: String,
+        /// The delivery's id
+        delivery: String,
+    },
+}
+
+/// What can be said of a subscription.
+#[derive(Debug, Args)]
+pub struct SubscriptionFields {
+    /// What it is for
+    #[arg(long)]
+    description: Option<String>,
+    /// Types of events, such as host.fenced, or all of a kind, as in 'host.*'; 'all': no matter which
+    #[arg(long, value_name = "TYPE,...", value_delimiter = ',')]
+    types: Option<Vec<String>>,
+    /// Segments; 'all': no matter which
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    segments: Option<Vec<String>>,
+    /// Hosts; 'all': no matter which
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    hosts: Option<Vec<String>>,
+    /// Whether events are delivered; one that was disabled goes on where it stopped
+    #[arg(long, value_name = "true|false")]
+    enabled: Option<bool>,
+    /// Goes on after the event with this number
+    #[arg(long, value_name = "NUMBER")]
+    after: Option<u64>,
+}
+
+/// `ringfence subscription add`
+#[derive(Debug, Args)]
+pub struct AddArgs {
+    /// Its name
+    name: String,
+    /// Where the events go: https://HOST/PATH
+    url: String,
+    #[command(flatten)]
+    fields: SubscriptionFields,
+}
+
+/// `ringfence subscription set`
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("change").multiple(true).required(true).args([
+    "name", "to", "description", "types", "segments", "hosts", "enabled", "after",
+])))]
+pub struct SetArgs {
+    /// Name or id
+    subscription: String,
+    /// Its new name
+    #[arg(long)]
+    name: Option<String>,
+    /// Where the events go from now on: https://HOST/PATH
+    #[arg(long, value_name = "URL")]
+    to: Option<String>,
+    #[command(flatten)]
+    fields: SubscriptionFields,
+}
+
+/// `ringfence subscription deliveries`
+#[derive(Debug, Args)]
+pub struct DeliveriesArgs {
+    /// Name or id
+    subscription: String,
+    /// Only those that are pending, delivered or failed
+    #[arg(long)]
+    status: Option<String>,
+    /// The most to list
+    #[arg(long, default_value_t = 100, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    limit: u32,
+}
+
+/// Does it.
+pub async fn run(command: SubscriptionCommand, session: &mut Session) -> Result<(), CliError> {
+    match command {
+        SubscriptionCommand::List(args) => session.list("subscriptions", Vec::new(), &args, table).await,
+        SubscriptionCommand::Show { subscription } => {
+            session
+                .show(Request::get(&["subscriptions", &subscription]), show)
+                .await
+        }
+        SubscriptionCommand::Add(args) => {
+            let mut body = Map::new();
+            put(&mut body, "name", Some(args.name));
+            put(&mut body, "url", Some(args.url));
+            args.fields.put_into(&mut body);
+            session
+                .show(Request::post(&["subscriptions"], body.into()), show)
+                .await
+        }
+        SubscriptionCommand::Set(args) => set(args, session).await,
+        SubscriptionCommand::Delete { subscription } => session.delete("subscriptions", &subscription).await,
+        SubscriptionCommand::RotateSecret { subscription } => {
+            let path = ["subscriptions", &subscription, "rotate-secret"];
+            session.show(Request::post(&path, empty()), show).await
+        }
+        SubscriptionCommand::Test { subscription } => {
+            call(&["subscriptions", &subscription, "test"], &subscription, session).await
+        }
+        SubscriptionCommand::Deliveries(args) => deliveries(args, session).await,
+        SubscriptionCommand::Redeliver {
+            subscription,
+            delivery,
+        } => {
+            let path = [
+                "subscriptions",
+                &subscription,
+                "deliveries",
+                &delivery,
+                "redeliver",
+            ];
+            call(&path, &subscription, session).await
+        }
+    }
+}
+
+fn empty() -> Value {
+    Value::Object(Map::new())
+}
+
+async fn set(args: SetArgs, session: &mut Session) -> Result<(), CliError> {
+    let (mut body, etag) = session.draft("subscriptions", &args.subscription, &KEYS).await?;
+    put(&mut body, "name", args.name);
+    put(&mut body, "url", args.to);
+    args.fields.put_into(&mut body);
+    let request = Request::put(&["subscriptions", &args.subscription], body.into()).if_match(etag);
+    session.show(request, show).await
+}
+
+async fn deliveries(args: DeliveriesArgs, session: &mut Session) -> Result<(), CliError> {
+    let path = ["subscriptions", &args.subscription, "deliveries"];
+    let request = Request::get(&path)
+        .with("limit", Some(args.limit))
+        .with("status", args.status);
+    let answer = session.client.send(request).await?;
+    session.answer(&answer, |screen, page: Page| {
+        screen.table(delivery_table(&page.deliveries))
+    })
+}
+
+#[derive(serde::Deserialize)]
+struct Page {
+    deliveries: Vec<Delivery>,
+}
+
+/// Asks for a call, waits for what comes of it, and fails if it failed.
+async fn call(path: &[&str], subscription: &str, session: &mut Session) -> Result<(), CliError> {
+    let asked = session.client.send(Request::post(path, empty())).await?;
+    let id = asked.view::<Delivery>()?.id;
+    let path = ["subscriptions", subscription, "deliveries", &id];
+    for _ in 0..ASKS {
+        let answer = session.client.send(Request::get(&path)).await?;
+        let delivery: Delivery = answer.view()?;
+        if delivery.status != "pending" {
+            session.answer(&answer, show_delivery)?;
+            return if delivery.status == "delivered" {
+                Ok(())
+            } else {
+                Err(CliError::Undelivered {
+                    subscription: subscription.to_owned(),
+                    why: delivery.detail.unwrap_or_default(),
+                })
+            };
+        }
+        tokio::time::sleep(ASK_EVERY).await;
+    }
+    Err(CliError::Undelivered {
+        subscription: subscription.to_owned(),
+        why: "was not called yet; is an engine running?".to_owned(),
+    })
+}
+
+impl SubscriptionFields {
+    fn put_into(self, body: &mut Map<String, Value>) {
+        put(body, "description", self.description);
+        put(body, "types", self.types.map(all_or));
+        put(body, "segments", self.segments.map(all_or));
+        put(body, "hosts", self.hosts.map(all_or));
+        put(body, "enabled", self.enabled);
+        put(body, "after", self.after);
+    }
+}
+
+/// An empty list lets everything through.
+fn all_or(words: Vec<String>) -> Vec<String> {
+    if words == ["all"] { Vec::new() } else { words }
+}
+
+fn list_or_all(words: &[String]) -> String {
+    if words.is_empty() {
+        "all".to_owned()
+    } else {
+        words.join(", ")
+    }
+}
+
+/// In a word.
+fn state(subscription: &Subscription) -> &'static str {
+    match (subscription.enabled, &subscription.disabled_reason) {
+        (true, _) if subscription.retrying > 0 => "retrying",
+        (true, _) => "enabled",
+        (false, Some(_)) => "failed",
+        (false, None) => "disabled",
+    }
+}
+
+fn table(subscriptions: &[Subscription]) -> Table {
+    let mut table = Table::new(&["NAME", "STATE", "URL", "TYPES", "SEGMENTS", "HOSTS", "AFTER"]);
+    for subscription in subscriptions {
+        table.row([
+            subscription.name.as_str().into(),
+            Cell::word(state(subscription)),
+            subscription.url.as_str().into(),
+            list_or_all(&subscription.types).into(),
+            list_or_all(&subscription.segments).into(),
+            list_or_all(&subscription.hosts).into(),
+            subscription.after.to_string().into(),
+        ]);
+    }
+    table
+}
+
+fn show(screen: &mut Screen, subscription: Subscription) -> Result<(), CliError> {
+    let mut details = Details::default()
+        .with("name", &subscription.name)
+        .with("id", &subscription.id)
+        .with_some("description", Some(&subscription.description))
+        .with("url", &subscription.url)
+        .with("types", list_or_all(&subscription.types))
+        .with("segments", list_or_all(&subscription.segments))
+        .with("hosts", list_or_all(&subscription.hosts))
+        .with_word("state", state(&subscription), "")
+        .with_some("reason", subscription.disabled_reason.as_ref())
+        .with("delivered up to event", subscription.after.to_string())
+        .with("events being retried", subscription.retrying.to_string())
+        .with_some(
+            "previous secret until",
+            subscription.previous_secret_until.map(time),
+        );
+    if let Some(secret) = &subscription.secret {
+        details = details.with("secret (shown once)", secret);
+    }
+    screen.details(details)
+}
+
+fn delivery_table(deliveries: &[Delivery]) -> Table {
+    let mut table = Table::new(&[
+        "ID", "EVENT", "TYPE", "HOST", "STATUS", "TRIES", "TRIED AT", "NEXT AT", "ANSWER", "DETAIL",
+    ]);
+    for delivery in deliveries {
+        table.row([
+            delivery.id.as_str().into(),
+            delivery
+                .sequence
+                .map_or_else(|| delivery.kind.clone(), |number| number.to_string())
+                .into(),
+            delivery.event_type.as_str().into(),
+            Cell::maybe(delivery.host.as_deref()),
+            Cell::word(&delivery.status),
+            delivery.tries.to_string().into(),
+            Cell::maybe(delivery.tried_at.map(time).as_deref()),
+            Cell::maybe(delivery.next_at.map(time).as_deref()),
+            Cell::maybe(delivery.answer.map(|status| status.to_string()).as_deref()),
+            Cell::maybe(delivery.detail.as_deref()),
+        ]);
+    }
+    table
+}
+
+fn show_delivery(screen: &mut Screen, delivery: Delivery) -> Result<(), CliError> {
+    screen.details(
+        Details::default()
+            .with("delivery", &delivery.id)
+            .with("event", &delivery.event_id)
+            .with("type", &delivery.event_type)
+            .with_some("host", delivery.host.as_ref())
+            .with_word("status", &delivery.status, "")
+            .with_some("answer", delivery.answer.map(|status| status.to_string()))
+            .with_some("detail", delivery.detail.as_ref())
+            .with_some("took", delivery.took_ms.map(|ms| format!("{ms} ms"))),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_list_of_all_is_empty_and_an_empty_one_reads_all() {
+        assert!(all_or(vec!["all".to_owned()]).is_empty());
+        assert_eq!(all_or(vec!["all".to_owned(), "x".to_owned()]).len(), 2);
+        assert_eq!(list_or_all(&[]), "all");
+    }
+
+    #[test]
+    fn a_subscription_that_was_disabled_by_its_receiver_is_told_from_one_that_somebody_switched_off() {
+        let of = |enabled: bool, reason: Option<&str>, retrying: u64| {
+            let subscription: Subscription = from_value(json!({
+                "id": "i", "name": "n", "url": "u", "types": [], "segments": [], "hosts": [], "enabled": enabled,
+                "disabled_reason": reason, "after": 7, "retrying": retrying,
+            }))
+            .unwrap();
+            state(&subscription)
+        };
+        assert_eq!(of(true, None, 0), "enabled");
+        assert_eq!(of(true, None, 2), "retrying");
+        assert_eq!(of(false, None, 0), "disabled");
+        assert_eq!(of(false, Some("it answered 410 Gone"), 0), "failed");
+    }
+}

@@ -1,0 +1,259 @@
+//! What became of each delivery.
+
+use ringfence_core::{SubscriptionId, Timestamp};
+use sqlx::AssertSqlSafe;
+use uuid::Uuid;
+
+use crate::row::Row;
+use crate::run::{Run, execute, fetch_all, fetch_optional};
+use crate::value::{MOST_ROWS, args, rows_of};
+use crate::{Database, DbError};
+
+/// Why something is delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeliveryKind {
+    /// An event happened.
+    Event,
+    /// Somebody asked for an event again.
+    Redelivery,
+    /// Somebody tries whether it works.
+    Test,
+}
+
+impl DeliveryKind {
+    const ALL: [Self; 3] = [Self::Event, Self::Redelivery, Self::Test];
+
+    /// The word used in the API and the database.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Event => "event",
+            Self::Redelivery => "redelivery",
+            Self::Test => "test",
+        }
+    }
+
+    fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
+    }
+}
+
+/// How a delivery stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeliveryStatus {
+    /// It is tried (again).
+    Pending,
+    /// The receiver has it.
+    Delivered,
+    /// It is not tried any more.
+    Failed,
+}
+
+impl DeliveryStatus {
+    const ALL: [Self; 3] = [Self::Pending, Self::Delivered, Self::Failed];
+
+    /// The word used in the API and the database.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Delivered => "delivered",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// The value that the word names.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == word)
+    }
+}
+
+/// One delivery.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeliveryRow {
+    /// Its id.
+    pub id: Uuid,
+    /// To whom.
+    pub subscription_id: SubscriptionId,
+    /// Why.
+    pub kind: DeliveryKind,
+    /// The event's number; a test has none.
+    pub sequence: Option<u64>,
+    /// What the receiver knows it by; the event's id.
+    pub message_id: Uuid,
+    /// The event's type.
+    pub event_type: String,
+    /// The event's host.
+    pub host: Option<String>,
+    /// How it stands.
+    pub status: DeliveryStatus,
+    /// How often it was tried.
+    pub tries: u32,
+    /// When it was tried first, or asked for.
+    pub created_at: Timestamp,
+    /// When it was tried last.
+    pub tried_at: Option<Timestamp>,
+    /// When it is tried next.
+    pub next_at: Option<Timestamp>,
+    /// The HTTP status of the last answer.
+    pub answer: Option<u16>,
+    /// What went wrong.
+    pub detail: Option<String>,
+    /// How long the last try took, in milliseconds.
+    pub took_ms: Option<u64>,
+}
+
+fn read(row: &Row) -> Result<DeliveryRow, DbError> {
+    let answer = row.opt_int("answer")?;
+    Ok(DeliveryRow {
+        id: row.id("id")?,
+        subscription_id: SubscriptionId(row.id("subscription_id")?),
+        kind: row.word("kind", DeliveryKind::from_word)?,
+        sequence: row.opt_count("sequence")?,
+        message_id: row.id("message_id")?,
+        event_type: row.text("event_type")?,
+        host: row.opt_text("host")?,
+        status: row.word("status", DeliveryStatus::from_word)?,
+        tries: u32::try_from(row.count("tries")?).unwrap_or(u32::MAX),
+        created_at: row.time("created_at")?,
+        tried_at: row.opt_time("tried_at")?,
+        next_at: row.opt_time("next_at")?,
+        answer: answer.and_then(|status| u16::try_from(status).ok()),
+        detail: row.opt_text("detail")?,
+        took_ms: row.opt_count("took_ms")?,
+    })
+}
+
+/// Writes what became of deliveries: new ones, and what has changed of known ones.
+pub async fn save_deliveries(run: &mut impl Run, deliveries: &[DeliveryRow]) -> Result<(), DbError> {
+    const COLUMNS: usize = 15;
+    for deliveries in deliveries.chunks(MOST_ROWS) {
+        let sql = format!(
+            "INSERT INTO deliveries (id, subscription_id, kind, sequence, message_id, event_type, host, status, tries,
+                                     created_at, tried_at, next_at, answer, detail, took_ms)
+             VALUES {}
+             ON CONFLICT (id) DO UPDATE SET status = excluded.status, tries = excluded.tries,
+                 tried_at = excluded.tried_at, next_at = excluded.next_at, answer = excluded.answer,
+                 detail = excluded.detail, took_ms = excluded.took_ms",
+            rows_of(deliveries.len(), COLUMNS)
+        );
+        let values = deliveries.iter().flat_map(|delivery| {
+            args![
+                delivery.id,
+                delivery.subscription_id.0,
+                delivery.kind.as_str(),
+                delivery.sequence,
+                delivery.message_id,
+                &delivery.event_type,
+                delivery.host.clone(),
+                delivery.status.as_str(),
+                delivery.tries,
+                delivery.created_at,
+                delivery.tried_at,
+                delivery.next_at,
+                delivery.answer.map(i64::from),
+                delivery.detail.clone(),
+                delivery.took_ms
+            ]
+        });
+        execute(run, AssertSqlSafe(sql), values.collect()).await?;
+    }
+    Ok(())
+}
+
+/// Deliveries of events with a number above `after`, by number, at most `limit`: what was begun and may not be done.
+pub async fn deliveries_after(
+    run: &mut impl Run,
+    id: SubscriptionId,
+    after: u64,
+    limit: u32,
+) -> Result<Vec<DeliveryRow>, DbError> {
+    let sql = "SELECT * FROM deliveries WHERE subscription_id = $1 AND kind = 'event' AND sequence > $2
+               ORDER BY sequence LIMIT $3";
+    let rows = fetch_all(run, sql, args![id.0, after, limit]).await?;
+    rows.iter().map(read).collect()
+}
+
+/// Takes deliveries that somebody has asked for, and keeps others from taking them until `until`.
+pub async fn take_deliveries(
+    db: &Database,
+    now: Timestamp,
+    until: Timestamp,
+    limit: u32,
+) -> Result<Vec<DeliveryRow>, DbError> {
+    let due = "SELECT 1 AS due FROM deliveries WHERE status = 'pending' AND kind <> 'event' AND next_at <= $1 LIMIT 1";
+    if fetch_optional(&mut db.reader(), due, args![now]).await?.is_none() {
+        return Ok(Vec::new());
+    }
+    let mut tx = db.begin().await?;
+    let skip = tx.dialect().for_update_skip_locked();
+    let sql = format!(
+        "WITH due AS MATERIALIZED
+             (SELECT id FROM deliveries WHERE status = 'pending' AND kind <> 'event' AND next_at <= $1
+              ORDER BY next_at LIMIT $3{skip})
+         UPDATE deliveries SET next_at = $2 WHERE id IN (SELECT id FROM due)
+         RETURNING *"
+    );
+    let rows = fetch_all(&mut tx, AssertSqlSafe(sql), args![now, until, limit]).await?;
+    let rows = rows.iter().map(read).collect::<Result<Vec<_>, DbError>>()?;
+    tx.commit().await?;
+    Ok(rows)
+}
+
+/// Which deliveries to list.
+#[derive(Clone, Debug, Default)]
+pub struct DeliveryFilter {
+    /// Only those that stand so.
+    pub status: Option<DeliveryStatus>,
+}
+
+/// Deliveries of a subscription, the newest first, after the one with the id `marker`.
+pub async fn deliveries_page(
+    run: &mut impl Run,
+    id: SubscriptionId,
+    filter: &DeliveryFilter,
+    marker: Option<Uuid>,
+    limit: u32,
+) -> Result<Vec<DeliveryRow>, DbError> {
+    let sql = "SELECT * FROM deliveries
+               WHERE subscription_id = $1 AND (CAST($2 AS text) IS NULL OR status = $2)
+                   AND (CAST($3 AS text) IS NULL
+                        OR (created_at, id) < (SELECT created_at, id FROM deliveries WHERE id = $3))
+               ORDER BY created_at DESC, id DESC LIMIT $4";
+    let status = filter.status.map(DeliveryStatus::as_str);
+    let rows = fetch_all(run, sql, args![id.0, status, marker, limit]).await?;
+    rows.iter().map(read).collect()
+}
+
+/// One delivery of a subscription.
+pub async fn delivery(
+    run: &mut impl Run,
+    subscription_id: SubscriptionId,
+    id: Uuid,
+) -> Result<Option<DeliveryRow>, DbError> {
+    let sql = "SELECT * FROM deliveries WHERE subscription_id = $1 AND id = $2";
+    let row = fetch_optional(run, sql, args![subscription_id.0, id]).await?;
+    row.as_ref().map(read).transpose()
+}
+
+/// Removes deliveries that are over and older than this, at most `limit`; returns how many.
+pub async fn delete_old_deliveries(db: &Database, before: Timestamp, limit: u32) -> Result<u64, DbError> {
+    let sql = "DELETE FROM deliveries WHERE id IN
+                   (SELECT id FROM deliveries WHERE status <> 'pending' AND created_at < $1
+                        AND (kind <> 'event' OR sequence <= (SELECT after_sequence FROM subscriptions
+                                                             WHERE subscriptions.id = deliveries.subscription_id))
+                    ORDER BY created_at LIMIT $2)";
+    execute(&mut db.reader(), sql, args![before, limit]).await
+}
+
+/// Begins anew with deliveries of events that were not taken: their day starts now.
+pub async fn restart_deliveries(
+    run: &mut impl Run,
+    id: SubscriptionId,
+    now: Timestamp,
+) -> Result<(), DbError> {
+    let sql = "UPDATE deliveries SET tries = 0, created_at = $2, tried_at = NULL, next_at = $2
+               WHERE subscription_id = $1 AND kind = 'event' AND status = 'pending'";
+    execute(run, sql, args![id.0, now]).await.map(|_| ())
+}

@@ -1,0 +1,272 @@
+//! Where the deliveries of one subscription stand, in memory: what waits, what is under way, and up to which number everything is
+//! done. Events of one host go one after the other; a host whose event is not taken holds up nobody else.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use ringfence_core::{EventFilter, HostId, SubscriptionId, Timestamp};
+use ringfence_db::{DeliveryKind, DeliveryRow, DeliveryStatus};
+use uuid::Uuid;
+
+use crate::feed::FeedItem;
+
+/// Events that may be waiting or under way at a time; what comes after them waits in the table.
+const MAX_OPEN: usize = 1000;
+
+/// Events of the same host, or of no host, follow each other.
+type Lane = Option<HostId>;
+
+/// An event on its way.
+#[derive(Clone, Debug)]
+pub(super) struct Job {
+    pub item: FeedItem,
+    pub delivery: DeliveryRow,
+}
+
+impl Job {
+    fn lane(&self) -> Lane {
+        self.item.event.host.as_ref().map(|host| host.id)
+    }
+}
+
+pub(super) struct Course {
+    subscription_id: SubscriptionId,
+    filter: EventFilter,
+    /// The number of the last event that was looked at.
+    seen: u64,
+    /// Numbers of events that are not done.
+    open: BTreeSet<u64>,
+    /// What waits, by host.
+    lanes: HashMap<Lane, VecDeque<Job>>,
+    /// The first of each lane that nothing is under way of, by when it is due.
+    ready: BTreeMap<(Timestamp, u64), Lane>,
+    /// What an engine before this one has begun, by number.
+    begun: HashMap<u64, DeliveryRow>,
+}
+
+impl Course {
+    /// Goes on after the number `after`, up to which everything is done, with what was begun beyond it.
+    pub fn new(
+        subscription_id: SubscriptionId,
+        filter: EventFilter,
+        after: u64,
+        begun: Vec<DeliveryRow>,
+    ) -> Self {
+        let begun = begun
+            .into_iter()
+            .filter_map(|row| row.sequence.map(|number| (number, row)));
+        Self {
+            subscription_id,
+            filter,
+            seen: after,
+            open: BTreeSet::new(),
+            lanes: HashMap::new(),
+            ready: BTreeMap::new(),
+            begun: begun.collect(),
+        }
+    }
+
+    /// Whether one more event may be taken in.
+    pub fn has_room(&self) -> bool {
+        self.open.len() < MAX_OPEN
+    }
+
+    /// Everything with a number up to this one is done.
+    pub fn done_up_to(&self) -> u64 {
+        self.open.first().map_or(self.seen, |first| first - 1)
+    }
+
+    /// Takes in the next event.
+    pub fn take_in(&mut self, item: FeedItem, now: Timestamp) {
+        self.seen = item.sequence;
+        let begun = self.begun.remove(&item.sequence);
+        let is_done = begun
+            .as_ref()
+            .is_some_and(|row| row.status != DeliveryStatus::Pending);
+        let event = &item.event;
+        let host = event.host.as_ref().map(|host| host.name.as_str());
+        if is_done || !self.filter.matches(event.kind, item.segment.as_deref(), host) {
+            return;
+        }
+        let delivery = begun.unwrap_or_else(|| new_delivery(self.subscription_id, &item, now));
+        self.open.insert(item.sequence);
+        let job = Job { item, delivery };
+        let lane = job.lane();
+        let waiting = self.lanes.entry(lane).or_default();
+        if waiting.is_empty() {
+            self.ready.insert(key(&job, now), lane);
+        }
+        waiting.push_back(job);
+    }
+
+    /// When something is due next.
+    pub fn due_at(&self) -> Option<Timestamp> {
+        self.ready.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// The next event that is due. Until [`Course::ended`] is told of it, nothing else of its host is.
+    pub fn start(&mut self, now: Timestamp) -> Option<Job> {
+        let entry = self.ready.first_entry().filter(|entry| entry.key().0 <= now)?;
+        let lane = entry.remove();
+        self.lanes.get(&lane).and_then(|waiting| waiting.front()).cloned()
+    }
+
+    /// A try has ended: the event is done, or waits for its next try.
+    pub fn ended(&mut self, job: Job, now: Timestamp) {
+        let lane = job.lane();
+        let Some(waiting) = self.lanes.get_mut(&lane) else {
+            return;
+        };
+        if job.delivery.status == DeliveryStatus::Pending {
+            self.ready.insert(key(&job, now), lane);
+            if let Some(front) = waiting.front_mut() {
+                *front = job;
+            }
+            return;
+        }
+        self.open.remove(&job.item.sequence);
+        waiting.pop_front();
+        match waiting.front() {
+            Some(next) => {
+                self.ready.insert(key(next, now), lane);
+            }
+            None => {
+                self.lanes.remove(&lane);
+            }
+        }
+    }
+}
+
+fn key(job: &Job, now: Timestamp) -> (Timestamp, u64) {
+    (job.delivery.next_at.unwrap_or(now), job.item.sequence)
+}
+
+fn new_delivery(subscription_id: SubscriptionId, item: &FeedItem, now: Timestamp) -> DeliveryRow {
+    DeliveryRow {
+        id: Uuid::new_v4(),
+        subscription_id,
+        kind: DeliveryKind::Event,
+        sequence: Some(item.sequence),
+        message_id: item.event.id,
+        event_type: item.event.kind.as_str().to_owned(),
+        host: item.event.host.as_ref().map(|host| host.name.clone()),
+        status: DeliveryStatus::Pending,
+        tries: 0,
+        created_at: now,
+        tried_at: None,
+        next_at: Some(now),
+        answer: None,
+        detail: None,
+        took_ms: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use chrono::TimeDelta;
+    use ringfence_core::{EventKind, Generation, SegmentId};
+    use ringfence_db::{EventHost, EventRow, NewEvent};
+
+    use super::*;
+
+    fn at(s: i64) -> Timestamp {
+        Timestamp::from_timestamp(1_800_000_000, 0).unwrap() + TimeDelta::seconds(s)
+    }
+
+    fn item(number: u64, host: u128) -> FeedItem {
+        Arc::new(EventRow {
+            sequence: number,
+            event: NewEvent {
+                id: Uuid::from_u128(u128::from(number)),
+                host: Some(EventHost {
+                    id: HostId(Uuid::from_u128(host)),
+                    name: format!("h{host}"),
+                    segment_id: SegmentId(Uuid::nil()),
+                    sequence: number,
+                    generation: Generation(1),
+                }),
+                kind: EventKind::HostFenced,
+                occurred_at: at(0),
+                data: serde_json::Value::Null,
+            },
+            segment: Some("rack".to_owned()),
+        })
+    }
+
+    fn course(after: u64, begun: Vec<DeliveryRow>) -> Course {
+        Course::new(SubscriptionId(Uuid::nil()), EventFilter::default(), after, begun)
+    }
+
+    fn delivered(mut job: Job) -> Job {
+        job.delivery.status = DeliveryStatus::Delivered;
+        job.delivery.next_at = None;
+        job
+    }
+
+    fn again_at(mut job: Job, s: i64) -> Job {
+        job.delivery.tries += 1;
+        job.delivery.next_at = Some(at(s));
+        job
+    }
+
+    #[test]
+    fn a_hosts_events_follow_each_other_and_hosts_do_not_wait_for_each_other() {
+        let mut course = course(0, Vec::new());
+        for (number, host) in [(1, 1), (2, 1), (3, 2)] {
+            course.take_in(item(number, host), at(0));
+        }
+        let first = course.start(at(0)).unwrap();
+        let third = course.start(at(0)).unwrap();
+        assert_eq!((first.item.sequence, third.item.sequence), (1, 3));
+        assert!(course.start(at(0)).is_none());
+        course.ended(delivered(third), at(0));
+        assert_eq!(course.done_up_to(), 0);
+        course.ended(again_at(first, 5), at(0));
+        assert!(course.start(at(4)).is_none());
+        assert_eq!(course.due_at(), Some(at(5)));
+        let first = course.start(at(5)).unwrap();
+        assert_eq!((first.item.sequence, first.delivery.tries), (1, 1));
+        course.ended(delivered(first), at(5));
+        assert_eq!(course.done_up_to(), 1);
+        let second = course.start(at(5)).unwrap();
+        course.ended(delivered(second), at(5));
+        assert_eq!((course.done_up_to(), course.due_at()), (3, None));
+        assert!(course.lanes.is_empty() && course.ready.is_empty());
+    }
+
+    #[test]
+    fn what_another_engine_has_delivered_is_not_delivered_again_and_what_it_tried_waits_on() {
+        let mut first = course(0, Vec::new());
+        first.take_in(item(1, 1), at(0));
+        first.take_in(item(2, 2), at(0));
+        let one = again_at(first.start(at(0)).unwrap(), 60).delivery;
+        let two = delivered(first.start(at(0)).unwrap()).delivery;
+        let mut second = course(0, vec![one.clone(), two]);
+        for (number, host) in [(1, 1), (2, 2), (3, 3)] {
+            second.take_in(item(number, host), at(1));
+        }
+        assert_eq!(second.start(at(1)).unwrap().item.sequence, 3);
+        assert!(second.start(at(59)).is_none());
+        assert_eq!(second.start(at(60)).unwrap().delivery, one);
+    }
+
+    #[test]
+    fn what_does_not_pass_is_done_at_once_and_there_is_a_bound() {
+        let filter = EventFilter {
+            hosts: vec!["h2".to_owned()],
+            ..EventFilter::default()
+        };
+        let mut course = Course::new(SubscriptionId(Uuid::nil()), filter, 0, Vec::new());
+        course.take_in(item(1, 1), at(0));
+        assert_eq!((course.done_up_to(), course.due_at()), (1, None));
+        for number in 2.. {
+            if !course.has_room() {
+                assert_eq!(number, 2 + MAX_OPEN as u64);
+                break;
+            }
+            course.take_in(item(number, 2), at(0));
+        }
+        assert_eq!(course.done_up_to(), 1);
+    }
+}

@@ -1,0 +1,399 @@
+//! Delivers for one subscription, as long as this engine holds it.
+
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use ringfence_core::{NextTry, Subscription, Timestamp, after_try};
+use ringfence_db::{DeliveryRow, DeliveryStatus};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use super::call::{Called, Letter};
+use super::course::{Course, Job};
+use super::document::{cloud_event, test_event};
+use super::target::validate_url;
+use super::work::HELD_FOR;
+use crate::error::error_chain;
+use crate::feed::Listener;
+use crate::{Engine, EngineError};
+
+/// Events under way at a time.
+const SIDE_BY_SIDE: usize = 8;
+/// After so many failures in a row the receiver counts as away, and one event at a time finds out when it is back.
+const AWAY_AFTER: u32 = 8;
+/// What has ended is written down so much later at most, many together.
+const SAVE_EVERY: Duration = Duration::from_millis(200);
+/// Between two looks whether the subscription is still as it was.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// What this engine holds it says again so often, if nothing else is to be written.
+const KEEP_EVERY: Duration = Duration::from_secs(10);
+/// Deliveries that were begun before, read at once; no more can be open.
+const MAX_BEGUN: u32 = 2000;
+/// The pause before a database that failed is asked again.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Why delivering ends.
+enum End {
+    /// The service stops.
+    Stopped,
+    /// Somebody else holds it, or it was changed: it is taken anew.
+    Lost,
+    /// It has to be disabled.
+    Disable(String),
+}
+
+pub(super) async fn deliver(
+    engine: Engine,
+    subscription: Subscription,
+    after: u64,
+    holder: String,
+    stop: CancellationToken,
+) {
+    let id = subscription.id;
+    let name = subscription.name.clone();
+    match Delivering::start(&engine, subscription, after, holder.clone()).await {
+        Ok(mut delivering) => delivering.run(&stop).await,
+        Err(error) => {
+            tracing::warn!(subscription = name, error = %error_chain(&error), "events cannot be delivered")
+        }
+    }
+    if let Err(error) = ringfence_db::free_subscription(&mut engine.0.db.reader(), id, &holder).await {
+        tracing::debug!(subscription = name, error = %error_chain(&error), "a subscription stays held until its time is over");
+    }
+}
+
+struct Delivering {
+    engine: Engine,
+    subscription: Subscription,
+    /// This hold's own name.
+    holder: String,
+    course: Course,
+    listener: Listener,
+    under_way: JoinSet<(Job, Called)>,
+    failures: u32,
+    /// What became of deliveries and is not written down yet.
+    unsaved: Vec<DeliveryRow>,
+    saved_up_to: u64,
+    kept_at: Instant,
+}
+
+impl Delivering {
+    async fn start(
+        engine: &Engine,
+        subscription: Subscription,
+        after: u64,
+        holder: String,
+    ) -> Result<Self, EngineError> {
+        let mut reader = engine.0.db.reader();
+        let begun = ringfence_db::deliveries_after(&mut reader, subscription.id, after, MAX_BEGUN).await?;
+        Ok(Self {
+            course: Course::new(subscription.id, subscription.filter.clone(), after, begun),
+            listener: engine.listen(after, None),
+            engine: engine.clone(),
+            subscription,
+            holder,
+            under_way: JoinSet::new(),
+            failures: 0,
+            unsaved: Vec::new(),
+            saved_up_to: after,
+            kept_at: Instant::now(),
+        })
+    }
+
+    async fn run(&mut self, stop: &CancellationToken) {
+        let end = self.go_on(stop).await;
+        self.finish().await;
+        match self.save(true).await {
+            Ok(_) => {}
+            Err(error) => tracing::warn!(
+                subscription = self.subscription.name,
+                error = %error_chain(&error),
+                "what was delivered could not be written down and may be delivered again"
+            ),
+        }
+        if let End::Disable(why) = end {
+            self.disable(&why).await;
+        }
+    }
+
+    async fn go_on(&mut self, stop: &CancellationToken) -> End {
+        let mut save = tokio::time::interval(SAVE_EVERY);
+        save.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut look = tokio::time::interval(LOOK_EVERY);
+        look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            self.start_what_is_due();
+            let due_in = self.due_in();
+            tokio::select! {
+                () = stop.cancelled() => return End::Stopped,
+                Some(ended) = self.under_way.join_next() => {
+                    // A call that panicked is tried again by whoever holds the subscription next.
+                    let Ok((job, called)) = ended else { return End::Lost };
+                    if let Some(why) = self.ended(job, &called) {
+                        return End::Disable(why);
+                    }
+                }
+                item = self.listener.next(), if self.course.has_room() => match item {
+                    Ok(item) => self.course.take_in(item, self.engine.0.clock.now()),
+                    Err(error) => self.rest("the events cannot be read", &error).await,
+                },
+                () = tokio::time::sleep(due_in) => {}
+                _ = save.tick() => match self.save(false).await {
+                    Ok(true) => {}
+                    Ok(false) => return End::Lost,
+                    Err(error) => self.rest("what was delivered cannot be written down", &error).await,
+                },
+                _ = look.tick() => match self.is_as_it_was().await {
+                    Ok(true) => {}
+                    Ok(false) => return End::Lost,
+                    Err(error) => self.rest("the subscription cannot be read", &error).await,
+                },
+            }
+        }
+    }
+
+    async fn rest(&self, what: &'static str, error: &EngineError) {
+        tracing::warn!(subscription = self.subscription.name, error = %error_chain(error), "{what}");
+        tokio::time::sleep(PAUSE).await;
+    }
+
+    /// Until something is due, if there is room for it.
+    fn due_in(&self) -> Duration {
+        if self.under_way.len() >= self.room() {
+            return KEEP_EVERY;
+        }
+        let now = self.engine.0.clock.now();
+        let wait = self.course.due_at().map(|at| (at - now).max(TimeDelta::zero()));
+        wait.and_then(|wait| wait.to_std().ok())
+            .map_or(KEEP_EVERY, |wait| wait.min(KEEP_EVERY))
+    }
+
+    fn room(&self) -> usize {
+        if self.failures >= AWAY_AFTER {
+            1
+        } else {
+            SIDE_BY_SIDE
+        }
+    }
+
+    fn start_what_is_due(&mut self) {
+        let now = self.engine.0.clock.now();
+        while self.under_way.len() < self.room() {
+            let Some(job) = self.course.start(now) else { return };
+            let engine = self.engine.clone();
+            let subscription = self.subscription.clone();
+            self.under_way.spawn(async move {
+                let document = cloud_event(&job.item, &engine.0.webhooks.source);
+                let called = call(&engine, &subscription, &job.delivery, &document).await;
+                (job, called)
+            });
+        }
+    }
+
+    /// Notes what came of a try; tells why the subscription has to be disabled, if it has.
+    fn ended(&mut self, mut job: Job, called: &Called) -> Option<String> {
+        let now = self.engine.0.clock.now();
+        let next = note(&mut job.delivery, called, now);
+        self.engine.0.metrics.count_delivery(&job.delivery, called.took);
+        self.failures = if next == NextTry::Done {
+            0
+        } else {
+            self.failures.saturating_add(1)
+        };
+        if next != NextTry::Done {
+            tracing::info!(
+                subscription = self.subscription.name,
+                sequence = job.item.sequence,
+                tries = job.delivery.tries,
+                detail = job.delivery.detail,
+                next_at = job.delivery.next_at.map(|at| at.to_rfc3339()),
+                "an event was not taken"
+            );
+        }
+        let detail = job.delivery.detail.clone().unwrap_or_default();
+        self.unsaved.push(job.delivery.clone());
+        self.course.ended(job, now);
+        match next {
+            NextTry::Done | NextTry::At(_) => None,
+            NextTry::DisableGone => Some(format!("the receiver wants no more events: it {detail}")),
+            NextTry::DisableFailing => {
+                Some(format!("an event was not taken for a day: the receiver {detail}"))
+            }
+        }
+    }
+
+    /// Lets what is under way end.
+    async fn finish(&mut self) {
+        while let Some(ended) = self.under_way.join_next().await {
+            let Ok((mut job, called)) = ended else { continue };
+            let now = self.engine.0.clock.now();
+            let _ = note(&mut job.delivery, &called, now);
+            self.engine.0.metrics.count_delivery(&job.delivery, called.took);
+            self.unsaved.push(job.delivery.clone());
+            self.course.ended(job, now);
+        }
+    }
+
+    /// Writes down what has happened; `false` if somebody else holds the subscription, and then nothing is written.
+    async fn save(&mut self, is_last: bool) -> Result<bool, EngineError> {
+        let done_up_to = self.course.done_up_to();
+        let is_new = !self.unsaved.is_empty() || done_up_to != self.saved_up_to;
+        if !is_new && (is_last || self.kept_at.elapsed() < KEEP_EVERY) {
+            return Ok(true);
+        }
+        let until = self.engine.0.clock.now() + HELD_FOR;
+        let mut tx = self.engine.0.db.begin().await?;
+        let id = self.subscription.id;
+        let is_held = ringfence_db::keep_subscription(&mut tx, id, &self.holder, done_up_to, until).await?;
+        if !is_held {
+            return Ok(false);
+        }
+        ringfence_db::save_deliveries(&mut tx, &self.unsaved).await?;
+        tx.commit().await?;
+        self.unsaved.clear();
+        self.saved_up_to = done_up_to;
+        self.kept_at = Instant::now();
+        Ok(true)
+    }
+
+    async fn is_as_it_was(&self) -> Result<bool, EngineError> {
+        let id = self.subscription.id.to_string();
+        let now = ringfence_db::subscription(&mut self.engine.0.db.reader(), &id).await?;
+        Ok(now.is_some_and(|now| now.revision == self.subscription.revision))
+    }
+
+    async fn disable(&self, why: &str) {
+        if let Err(error) = self.engine.disable_subscription(&self.subscription, why).await {
+            tracing::error!(
+                subscription = self.subscription.name,
+                error = %error_chain(&error),
+                "a subscription that should be disabled could not be"
+            );
+        }
+    }
+}
+
+/// Calls for a delivery.
+async fn call(
+    engine: &Engine,
+    subscription: &Subscription,
+    delivery: &DeliveryRow,
+    document: &serde_json::Value,
+) -> Called {
+    match letter(engine, subscription, delivery, document) {
+        Ok(letter) => engine.0.webhooks.caller.call(letter).await,
+        Err(why) => Called {
+            tried: ringfence_core::Tried::Failed { retry_after_s: None },
+            answer: None,
+            detail: Some(why),
+            took: Duration::ZERO,
+        },
+    }
+}
+
+fn letter(
+    engine: &Engine,
+    subscription: &Subscription,
+    delivery: &DeliveryRow,
+    document: &serde_json::Value,
+) -> Result<Letter, String> {
+    let webhooks = &engine.0.webhooks;
+    let url: Url = validate_url(&subscription.url, &webhooks.allowed_networks)
+        .map_err(|problems| problems.to_string())?;
+    let keys = webhooks.keys().map_err(|error| error.to_string())?;
+    let body = serde_json::to_vec(document).map_err(|error| error.to_string())?;
+    let now = engine.0.clock.now();
+    let message_id = delivery.message_id.to_string();
+    let mut signatures = Vec::new();
+    for version in subscription.secret.signing(now) {
+        let signature = keys
+            .secret(subscription.id, version)
+            .and_then(|secret| secret.sign(&message_id, now, &body));
+        signatures.push(signature.ok_or_else(|| {
+            format!(
+                "was not called: the key {:?} is not in webhooks.keys_file of this engine",
+                version.key_id
+            )
+        })?);
+    }
+    Ok(Letter {
+        url,
+        message_id,
+        timestamp: now.timestamp(),
+        signature: signatures.join(" "),
+        body: body.into(),
+    })
+}
+
+/// Writes into a delivery what came of a try, and says what follows.
+fn note(delivery: &mut DeliveryRow, called: &Called, now: Timestamp) -> NextTry {
+    delivery.tries = delivery.tries.saturating_add(1);
+    if delivery.tried_at.is_none() {
+        delivery.created_at = now;
+    }
+    let next = after_try(called.tried, delivery.tries, delivery.created_at, now, jitter());
+    delivery.tried_at = Some(now);
+    delivery.answer = called.answer;
+    delivery.detail.clone_from(&called.detail);
+    delivery.took_ms = Some(u64::try_from(called.took.as_millis()).unwrap_or(u64::MAX));
+    (delivery.status, delivery.next_at) = match next {
+        NextTry::Done => (DeliveryStatus::Delivered, None),
+        NextTry::At(at) => (DeliveryStatus::Pending, Some(at)),
+        // It goes on from here once the subscription is enabled again.
+        NextTry::DisableGone | NextTry::DisableFailing => (DeliveryStatus::Pending, Some(now)),
+    };
+    next
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "receivers must not be called by all engines at the same moment"
+)]
+fn jitter() -> u16 {
+    rand::random()
+}
+
+/// One try of a delivery that somebody has asked for: a test, or an event once more.
+pub(super) async fn try_once(engine: &Engine, mut delivery: DeliveryRow) -> Result<(), EngineError> {
+    let mut reader = engine.0.db.reader();
+    let id = delivery.subscription_id.to_string();
+    let Some(subscription) = ringfence_db::subscription(&mut reader, &id).await? else {
+        return Ok(());
+    };
+    let called = match document_of(engine, &subscription, &delivery).await? {
+        Some(document) => call(engine, &subscription, &delivery, &document).await,
+        None => Called {
+            tried: ringfence_core::Tried::Failed { retry_after_s: None },
+            answer: None,
+            detail: Some("was not called: the event is not kept any more".to_owned()),
+            took: Duration::ZERO,
+        },
+    };
+    let next = note(&mut delivery, &called, engine.0.clock.now());
+    if next != NextTry::Done {
+        (delivery.status, delivery.next_at) = (DeliveryStatus::Failed, None);
+    }
+    engine.0.metrics.count_delivery(&delivery, called.took);
+    Ok(ringfence_db::save_deliveries(&mut reader, &[delivery]).await?)
+}
+
+async fn document_of(
+    engine: &Engine,
+    subscription: &Subscription,
+    delivery: &DeliveryRow,
+) -> Result<Option<serde_json::Value>, EngineError> {
+    let source = &engine.0.webhooks.source;
+    let Some(sequence) = delivery.sequence else {
+        let at = delivery.created_at;
+        return Ok(Some(test_event(
+            delivery.message_id,
+            at,
+            source,
+            &subscription.name,
+        )));
+    };
+    let row = ringfence_db::event_numbered(&mut engine.0.db.reader(), sequence).await?;
+    Ok(row.map(|row| cloud_event(&row, source)))
+}

@@ -1,0 +1,105 @@
+//! Finds what there is to deliver: subscriptions that nobody delivers for, deliveries that somebody has asked for, and old ones.
+
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use futures_util::StreamExt;
+use futures_util::stream;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::deliver::{deliver, try_once};
+use crate::configure::MAX_SUBSCRIPTIONS;
+use crate::error::error_chain;
+use crate::reconcile::pause;
+use crate::{Engine, EngineError};
+
+/// An engine holds a subscription for so long, unless it says so again.
+pub(super) const HELD_FOR: TimeDelta = TimeDelta::seconds(30);
+/// Between two looks.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Between two looks for old deliveries.
+const CLEAN_EVERY: Duration = Duration::from_secs(60);
+/// The log of deliveries goes back so far.
+const KEPT_FOR: TimeDelta = TimeDelta::days(7);
+/// Old deliveries that are removed at once.
+const REMOVED_AT_ONCE: u32 = 1000;
+/// Deliveries that somebody has asked for: taken at once, and called side by side.
+const ASKED_AT_ONCE: u32 = 32;
+const SIDE_BY_SIDE: usize = 8;
+
+/// Delivers until it is told to stop.
+pub(crate) async fn work(engine: Engine, stop: CancellationToken) {
+    if engine.0.webhooks.keys.is_none() {
+        return;
+    }
+    let mut delivering = JoinSet::new();
+    let mut cleaned_at: Option<Instant> = None;
+    while pause(&stop, LOOK_EVERY).await {
+        if let Err(error) = take_free(&engine, &mut delivering, &stop).await {
+            tracing::warn!(error = %error_chain(&error), "subscriptions could not be looked for");
+        }
+        if cleaned_at.is_none_or(|at| at.elapsed() >= CLEAN_EVERY) {
+            cleaned_at = Some(Instant::now());
+            if let Err(error) = clean(&engine).await {
+                tracing::warn!(error = %error_chain(&error), "old deliveries could not be removed");
+            }
+        }
+        while delivering.try_join_next().is_some() {}
+    }
+    while delivering.join_next().await.is_some() {}
+}
+
+/// Makes the deliveries that somebody asks for, until it is told to stop.
+pub(crate) async fn answer_asked(engine: Engine, stop: CancellationToken) {
+    if engine.0.webhooks.keys.is_none() {
+        return;
+    }
+    while pause(&stop, LOOK_EVERY).await {
+        if let Err(error) = deliver_asked(&engine).await {
+            tracing::warn!(error = %error_chain(&error), "deliveries that were asked for could not be made");
+        }
+    }
+}
+
+async fn take_free(
+    engine: &Engine,
+    delivering: &mut JoinSet<()>,
+    stop: &CancellationToken,
+) -> Result<(), EngineError> {
+    let now = engine.0.clock.now();
+    let mut reader = engine.0.db.reader();
+    for id in ringfence_db::free_subscriptions(&mut reader, now, MAX_SUBSCRIPTIONS).await? {
+        // Each hold has a name of its own: this engine may hold it twice in a row, and the first time must not count any more.
+        let holder = format!("{} {}", engine.0.config.name, Uuid::new_v4());
+        let held = ringfence_db::hold_subscription(&mut reader, id, &holder, now, now + HELD_FOR).await?;
+        if let Some((subscription, after)) = held {
+            delivering.spawn(deliver(engine.clone(), subscription, after, holder, stop.clone()));
+        }
+    }
+    Ok(())
+}
+
+async fn deliver_asked(engine: &Engine) -> Result<(), EngineError> {
+    let now = engine.0.clock.now();
+    let asked = ringfence_db::take_deliveries(&engine.0.db, now, now + HELD_FOR, ASKED_AT_ONCE).await?;
+    stream::iter(asked)
+        .for_each_concurrent(SIDE_BY_SIDE, |delivery| async move {
+            let id = delivery.id;
+            if let Err(error) = try_once(engine, delivery).await {
+                tracing::warn!(delivery = %id, error = %error_chain(&error), "a delivery that was asked for was not made");
+            }
+        })
+        .await;
+    Ok(())
+}
+
+async fn clean(engine: &Engine) -> Result<(), EngineError> {
+    let before = engine.0.clock.now() - KEPT_FOR;
+    while ringfence_db::delete_old_deliveries(&engine.0.db, before, REMOVED_AT_ONCE).await?
+        == u64::from(REMOVED_AT_ONCE)
+    {}
+    Ok(())
+}
