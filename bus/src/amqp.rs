@@ -7,6 +7,7 @@ mod backoff;
 mod burial;
 mod config;
 mod consumer;
+mod exchange;
 mod fault;
 mod link;
 mod load;
@@ -29,6 +30,7 @@ use tokio_util::task::TaskTracker;
 
 pub use self::config::AmqpConfig;
 use self::consumer::Server;
+pub use self::exchange::{AmqpExchange, ExchangeConfig};
 use self::fault::{fault, short, unavailable};
 use self::link::Link;
 pub use self::load::QueueLoad;

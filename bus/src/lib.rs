@@ -5,6 +5,7 @@
 //! standalone. Every message is signed ([`Keys`]), so that access to the broker is not enough to forge one.
 
 mod amqp;
+mod announce;
 mod clock;
 mod contract;
 mod dead_letters;
@@ -18,7 +19,8 @@ mod queue;
 mod trace;
 mod wire;
 
-pub use amqp::{AmqpBus, AmqpConfig, QueueLoad};
+pub use amqp::{AmqpBus, AmqpConfig, AmqpExchange, ExchangeConfig, QueueLoad};
+pub use announce::{Announcement, Announcer};
 pub use contract::{Bus, Deliveries, Delivery, ReplyTo, Settle};
 pub use dead_letters::{About, DeadLetter, DeadLetters, Survey};
 pub use error::BusError;

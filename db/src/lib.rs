@@ -15,6 +15,7 @@ mod hosts;
 mod methods;
 mod operations;
 mod outbox;
+mod outlets;
 mod page;
 mod plans;
 mod row;
@@ -50,6 +51,7 @@ pub use operations::{
     update_operation,
 };
 pub use outbox::{OutboxRow, append_outbox, delete_outbox, postpone_outbox, take_outbox};
+pub use outlets::{free_outlet, has_outlet, hold_outlet, insert_outlet, keep_outlet, list_outlets};
 pub use page::{Page, SortKey};
 pub use plans::{delete_plan, insert_plan, list_plans, plan, plan_for, update_plan};
 pub use run::Run;

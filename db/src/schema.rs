@@ -31,6 +31,12 @@ const SCRIPTS: &[Script] = &[
         postgres: include_str!("../migrations/postgres/0002_subscriptions.sql"),
         sqlite: include_str!("../migrations/sqlite/0002_subscriptions.sql"),
     },
+    Script {
+        version: 3,
+        name: "outlets",
+        postgres: include_str!("../migrations/postgres/0003_outlets.sql"),
+        sqlite: include_str!("../migrations/sqlite/0003_outlets.sql"),
+    },
 ];
 
 /// How the schema of a database stands to this build.

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::{Clock, ClockSource};
 use crate::feed::Feed;
 use crate::metrics::Metrics;
+use crate::outlet::{self, Outlet};
 use crate::relay::Relay;
 use crate::webhooks::{WebhookConfig, Webhooks};
 use crate::{EngineError, intake, reconcile, webhooks};
@@ -187,6 +188,12 @@ impl Running {
             stop: CancellationToken::new(),
             tasks: JoinSet::new(),
         }
+    }
+
+    /// Tells an outlet of every event as well.
+    pub fn tell(&mut self, engine: &Engine, outlet: Outlet) {
+        let stop = self.stop.clone();
+        self.tasks.spawn(outlet::tell(engine.clone(), outlet, stop));
     }
 
     /// Lets each loop finish what it is at, and waits for it.

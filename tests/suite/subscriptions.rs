@@ -1,6 +1,7 @@
 //! Subscriptions: who is told of what, in which order, and what happens where a receiver does not take it.
 
 mod configuring;
+mod outlets;
 mod receivers;
 mod telling;
 
@@ -26,6 +27,8 @@ pub fn numbers(events: &[Value]) -> Vec<u64> {
 
 /// The numbers of all events of the site from `after` on.
 pub async fn all_numbers(stack: &Stack, after: u64) -> Vec<u64> {
+    // What was committed may have no number yet.
+    ringfence_db::number_events(stack.api.db()).await.unwrap();
     let events = stack
         .client
         .get(&format!("/events?after={after}&limit=1000"))

@@ -11,7 +11,7 @@ use crate::{BusError, MAX_BODY_BYTES, Message, ReplyTo};
 const KEY: &str = "ringfence-key";
 const SIGNATURE: &str = "ringfence-signature";
 const TRACE: &str = "traceparent";
-const PERSISTENT: u8 = 2;
+pub(super) const PERSISTENT: u8 = 2;
 
 /// Begins the name of each queue for answers. An answer is sent nowhere else, whatever a question says.
 pub(super) const REPLIES: &str = "ringfence.replies.";

@@ -127,6 +127,16 @@ pub const FIELDS: &[Field] = &[
     field("webhooks.allowed_networks", Kind::Networks, Default::None),
     field("webhooks.ca_file", Kind::Path, Default::None),
     field("events.source", Kind::Name, Default::Fixed("default")),
+    field("events.exchange", Kind::Flag, Default::Fixed("true")),
+    field("oslo.url", Kind::Url(BROKERS), Default::None),
+    field("oslo.ca_file", Kind::Path, Default::None),
+    field("oslo.exchange", Kind::Name, Default::Fixed("openstack")),
+    field(
+        "oslo.topic",
+        Kind::Name,
+        Default::Fixed("versioned_notifications"),
+    ),
+    field("oslo.durable", Kind::Flag, Default::Fixed("false")),
     field("worker.name", Kind::Name, Default::HostName),
     field(
         "worker.zones",

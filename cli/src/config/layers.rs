@@ -233,6 +233,8 @@ mod tests {
             ("RINGFENCE_WEBHOOKS_KEYS_FILE", "/w"),
             ("RINGFENCE_WEBHOOKS_ALLOWED_NETWORKS", "10.0.0.0/8,fd00::/8"),
             ("RINGFENCE_WEBHOOKS_CA_FILE", "/a"),
+            ("RINGFENCE_OSLO_URL", "amqp://o:hush@mq/"),
+            ("RINGFENCE_OSLO_CA_FILE", "/o"),
         ]);
         let (settings, effective) = load(&Sources {
             environment: home,

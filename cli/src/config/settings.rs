@@ -27,6 +27,8 @@ pub struct Settings {
     pub webhooks: WebhookSettings,
     /// Events as they are told to others.
     pub events: EventSettings,
+    /// Notifications in the form of oslo.messaging.
+    pub oslo: OsloSettings,
     /// The service `worker`.
     pub worker: WorkerSettings,
     /// What Prometheus reads.
@@ -106,6 +108,24 @@ pub struct WebhookSettings {
 pub struct EventSettings {
     /// Tells this Ringfence from others in the `source` of its events.
     pub source: String,
+    /// Whether engines tell every event to the topic exchange of the bus's broker.
+    pub exchange: bool,
+}
+
+/// `[oslo]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OsloSettings {
+    /// The broker of OpenStack's notifications; without, none are sent.
+    pub url: Option<SecretUrl>,
+    /// PEM certificates that may have signed its, beside those that the system trusts.
+    pub ca_file: Option<PathBuf>,
+    /// The exchange: `control_exchange` of those who listen.
+    pub exchange: String,
+    /// The topic; the priority follows in the routing key.
+    pub topic: String,
+    /// Whether exchange and queue are durable where they have to be made.
+    pub durable: bool,
 }
 
 /// `[worker]`

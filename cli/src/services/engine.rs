@@ -18,7 +18,15 @@ pub async fn run(settings: Settings) -> Result<(), CliError> {
     let metrics = metrics::serve("engine", &settings, &stop, || {
         Exposition::new(Some(engine.clone()))
     })?;
-    let running = engine.start();
+    let mut running = engine.start();
+    for outlet in [
+        parts::event_exchange("engine", &settings)?,
+        parts::oslo("engine", &settings)?,
+    ] {
+        outlet
+            .into_iter()
+            .for_each(|outlet| running.tell(&engine, outlet));
+    }
     tracing::info!(engine = settings.engine.name, "the engine runs");
     stop.cancelled().await;
     running.stop().await;

@@ -1,11 +1,12 @@
 //! What services are made of, from the settings.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringfence_bus::{AmqpBus, AmqpConfig, Bus, Keys};
+use ringfence_bus::{AmqpBus, AmqpConfig, AmqpExchange, Bus, ExchangeConfig, Keys};
 use ringfence_db::{Database, schema_state};
-use ringfence_engine::{ClockSource, Engine, EngineConfig, Parts, WebhookConfig};
+use ringfence_engine::{ClockSource, Engine, EngineConfig, Outlet, OutletForm, Parts, WebhookConfig};
 use ringfence_workers::{DriverSettings, Drivers, Worker, WorkerConfig, WorkerHandle};
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -73,12 +74,55 @@ pub fn broker_config(service: &'static str, name: &str, settings: &Settings) -> 
     let config = AmqpConfig::new(settings.bus_url()?.expose(), client)
         .map_err(fault)?
         .with_prefix(&settings.bus.prefix);
-    let Some(path) = &settings.bus.ca_file else {
-        return Ok(config);
-    };
+    trusting(config, settings.bus.ca_file.as_deref())
+}
+
+fn trusting(config: AmqpConfig, ca_file: Option<&Path>) -> Result<AmqpConfig, CliError> {
+    let Some(path) = ca_file else { return Ok(config) };
     let pem = std::fs::read_to_string(path)
         .map_err(|e| CliError::file("read the broker's certificate authority", path, e))?;
     Ok(config.with_ca_pem(pem))
+}
+
+/// The topic exchange of the bus's broker.
+pub fn event_exchange(service: &'static str, settings: &Settings) -> Result<Option<Outlet>, CliError> {
+    if !settings.events.exchange {
+        return Ok(None);
+    }
+    let broker = broker_config(service, &settings.engine.name, settings)?;
+    let config = ExchangeConfig {
+        name: format!("{}.events", settings.bus.prefix),
+        durable: true,
+        queue: None,
+    };
+    Ok(Some(Outlet {
+        name: "exchange",
+        form: OutletForm::CloudEvents,
+        announcer: Arc::new(AmqpExchange::connect_when_there(broker, config)),
+    }))
+}
+
+/// Notifications in the form of oslo.messaging, on a broker of OpenStack's.
+pub fn oslo(service: &'static str, settings: &Settings) -> Result<Option<Outlet>, CliError> {
+    let own = &settings.oslo;
+    let Some(url) = &own.url else { return Ok(None) };
+    let client = format!("ringfence {service} {} notifications", settings.engine.name);
+    let broker = AmqpConfig::new(url.expose(), client)
+        .map_err(|e| CliError::service(service, "cannot use the address in oslo.url", e))?;
+    let broker = trusting(broker, own.ca_file.as_deref())?;
+    let config = ExchangeConfig {
+        name: own.exchange.clone(),
+        durable: own.durable,
+        queue: Some(format!("{}.info", own.topic)),
+    };
+    Ok(Some(Outlet {
+        name: "oslo",
+        form: OutletForm::Oslo {
+            topic: own.topic.clone(),
+            publisher_id: format!("ringfence.{}", settings.events.source),
+        },
+        announcer: Arc::new(AmqpExchange::connect_when_there(broker, config)),
+    }))
 }
 
 /// The signing keys.

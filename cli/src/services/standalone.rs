@@ -44,7 +44,10 @@ pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
         None => settings.worker.simulator_url.clone(),
     };
     let worker = parts::worker(&settings, bus, keys, simulator_url)?;
-    let running = engine.start();
+    let mut running = engine.start();
+    if let Some(outlet) = parts::oslo("standalone", &settings)? {
+        running.tell(&engine, outlet);
+    }
     let mut application = listen(&home, &settings, engine.clone())?;
     worker.register_metrics(application.metrics());
     let address = application.address();

@@ -56,6 +56,7 @@ pub(crate) struct Metrics {
     proof_seconds: Histograms<1>,
     fence_seconds: Histogram,
     operation_seconds: Histograms<2>,
+    told: Counters<1>,
     deliveries: Counters<2>,
     delivery_seconds: Histograms<1>,
     failure_state_seconds: Histograms<1>,
@@ -76,6 +77,7 @@ impl Metrics {
             proof_seconds: Family::new_with_constructor(long),
             fence_seconds: long(),
             operation_seconds: Family::new_with_constructor(long),
+            told: Family::default(),
             deliveries: Family::default(),
             delivery_seconds: Family::new_with_constructor(short),
             failure_state_seconds: Family::new_with_constructor(lasting),
@@ -120,6 +122,11 @@ impl Metrics {
     }
 
     fn register_deliveries(&self, registry: &mut Registry) {
+        registry.register(
+            "told_events",
+            "Events that were told to an outlet, by outlet",
+            self.told.clone(),
+        );
         registry.register(
             "deliveries",
             "Calls of webhooks, by why (event, redelivery, test) and by what came of them (delivered, retried, failed)",
@@ -200,6 +207,11 @@ impl Metrics {
         self.claims
             .get_or_create(&[("question", question), ("answer", answer)])
             .inc();
+    }
+
+    pub fn count_told(&self, outlet: &'static str, events: usize) {
+        let events = u64::try_from(events).unwrap_or(u64::MAX);
+        self.told.get_or_create(&[("outlet", outlet)]).inc_by(events);
     }
 
     pub fn count_delivery(&self, delivery: &DeliveryRow, took: Duration) {

@@ -1,0 +1,187 @@
+//! A topic exchange that announcements go to, on a connection of its own.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::future::try_join_all;
+use lapin::options::{
+    BasicPublishOptions, ConfirmSelectOptions, ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions,
+};
+use lapin::types::FieldTable;
+use lapin::{BasicProperties, Channel, Confirmation, ExchangeKind, PublisherConfirm};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::config::AmqpConfig;
+use super::fault::{fault, short, unavailable};
+use super::link::{Link, Live};
+use super::wire::PERSISTENT;
+use crate::wire::check_size;
+use crate::{Announcement, Announcer, BusError};
+
+/// After this a batch counts as not said, although it may have been: the caller says it again.
+const CONFIRM_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How the exchange is made if it is not there. One that is there is taken as it is.
+#[derive(Clone, Debug)]
+pub struct ExchangeConfig {
+    /// Its name.
+    pub name: String,
+    /// Whether it, and the queue, outlive a restart of the broker.
+    pub durable: bool,
+    /// A queue that takes what has its name as the routing key, so that nothing is lost before the first listener comes.
+    pub queue: Option<String>,
+}
+
+/// A topic exchange. It reconnects by itself for as long as it exists.
+pub struct AmqpExchange {
+    config: ExchangeConfig,
+    link: Link,
+    /// The channel that is in use; it says what it is given in order.
+    channel: Mutex<Option<(Channel, u64)>>,
+    _closes_when_dropped: DropGuard,
+}
+
+impl AmqpExchange {
+    /// Connects once the broker is there, and goes on trying until then. It has to be called within a runtime.
+    pub fn connect_when_there(broker: AmqpConfig, config: ExchangeConfig) -> Self {
+        let closed = CancellationToken::new();
+        let link = Link::new(broker, "events", closed.clone());
+        tokio::spawn(link.clone().supervise());
+        Self {
+            config,
+            link,
+            channel: Mutex::new(None),
+            _closes_when_dropped: closed.drop_guard(),
+        }
+    }
+
+    fn fault(&self, error: lapin::Error) -> BusError {
+        let what = || format!("to take announcements for exchange {}", self.config.name);
+        fault(self.link.address(), what, error)
+    }
+
+    async fn open(&self, live: &Live) -> Result<Channel, BusError> {
+        self.declare(live).await.map_err(|error| self.fault(error))?;
+        let open = async {
+            let channel = live.connection.create_channel().await?;
+            channel.confirm_select(ConfirmSelectOptions::default()).await?;
+            Ok(channel)
+        };
+        open.await.map_err(|error| self.fault(error))
+    }
+
+    /// Somebody else may have made them in another way, and that is how they stay: a failed look closes only its own channel.
+    async fn declare(&self, live: &Live) -> lapin::Result<()> {
+        let name = || self.config.name.as_str().into();
+        let there = live.connection.create_channel().await?;
+        let look = ExchangeDeclareOptions {
+            passive: true,
+            ..ExchangeDeclareOptions::default()
+        };
+        if there
+            .exchange_declare(name(), ExchangeKind::Topic, look, FieldTable::default())
+            .await
+            .is_err()
+        {
+            let make = ExchangeDeclareOptions {
+                durable: self.config.durable,
+                ..ExchangeDeclareOptions::default()
+            };
+            let channel = live.connection.create_channel().await?;
+            channel
+                .exchange_declare(name(), ExchangeKind::Topic, make, FieldTable::default())
+                .await?;
+        }
+        match &self.config.queue {
+            Some(queue) => self.declare_queue(live, queue).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn declare_queue(&self, live: &Live, queue: &str) -> lapin::Result<()> {
+        let there = live.connection.create_channel().await?;
+        let look = QueueDeclareOptions {
+            passive: true,
+            ..QueueDeclareOptions::default()
+        };
+        let is_there = there
+            .queue_declare(queue.into(), look, FieldTable::default())
+            .await
+            .is_ok();
+        let channel = live.connection.create_channel().await?;
+        if !is_there {
+            let make = QueueDeclareOptions {
+                durable: self.config.durable,
+                ..QueueDeclareOptions::default()
+            };
+            channel
+                .queue_declare(queue.into(), make, FieldTable::default())
+                .await?;
+        }
+        channel
+            .queue_bind(
+                queue.into(),
+                self.config.name.as_str().into(),
+                queue.into(),
+                QueueBindOptions::default(),
+                FieldTable::default(),
+            )
+            .await
+    }
+
+    async fn send(&self, channel: &Channel, one: &Announcement) -> Result<PublisherConfirm, BusError> {
+        check_size(one.body.len())?;
+        let properties = BasicProperties::default()
+            .with_content_type(one.content_type.into())
+            .with_content_encoding("utf-8".into())
+            .with_delivery_mode(PERSISTENT)
+            .with_type(short(&one.kind)?)
+            .with_message_id(short(&one.id.to_string())?);
+        let sent = channel.basic_publish(
+            short(&self.config.name)?,
+            short(&one.routing_key)?,
+            // Nobody listening is no error.
+            BasicPublishOptions::default(),
+            &one.body,
+            properties,
+        );
+        sent.await.map_err(|error| self.fault(error))
+    }
+
+    async fn say(&self, announcements: &[Announcement]) -> Result<(), BusError> {
+        let live = self.link.live()?;
+        let mut slot = self.channel.lock().await;
+        // Taken out: whatever stops this half-way leaves no channel that still owes confirms.
+        let known = slot
+            .take()
+            .filter(|(channel, epoch)| *epoch == live.epoch && channel.status().connected());
+        let channel = match known {
+            Some((channel, _)) => channel,
+            None => self.open(&live).await?,
+        };
+        let mut confirms = Vec::with_capacity(announcements.len());
+        for one in announcements {
+            confirms.push(self.send(&channel, one).await?);
+        }
+        let confirmations = try_join_all(confirms).await.map_err(|error| self.fault(error))?;
+        let is_taken = |confirmation: &Confirmation| matches!(confirmation, Confirmation::Ack(_));
+        if !confirmations.iter().all(is_taken) {
+            return Err(BusError::Full {
+                queue: self.config.name.clone(),
+            });
+        }
+        *slot = Some((channel, live.epoch));
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Announcer for AmqpExchange {
+    async fn announce(&self, announcements: &[Announcement]) -> Result<(), BusError> {
+        timeout(CONFIRM_TIMEOUT, self.say(announcements))
+            .await
+            .map_err(|_| unavailable(self.link.address(), "it did not confirm announcements in time"))?
+    }
+}

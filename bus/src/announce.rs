@@ -1,0 +1,29 @@
+//! Telling whoever wants to know, without knowing who that is.
+
+use async_trait::async_trait;
+use uuid::Uuid;
+
+use crate::BusError;
+
+/// Something that happened. Whoever listens gets it at least once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Announcement {
+    /// The same however often it is said.
+    pub id: Uuid,
+    /// By which listeners choose: words with dots between them, 255 bytes at most.
+    pub routing_key: String,
+    /// What kind of thing happened.
+    pub kind: String,
+    /// Of the body.
+    pub content_type: &'static str,
+    /// The text.
+    pub body: Vec<u8>,
+}
+
+/// Where announcements are made.
+#[async_trait]
+pub trait Announcer: Send + Sync + 'static {
+    /// Says them in this order. `Ok` once the broker has all of them for good; after an error some of them may have been said,
+    /// and all have to be said again.
+    async fn announce(&self, announcements: &[Announcement]) -> Result<(), BusError>;
+}

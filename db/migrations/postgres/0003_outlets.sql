@@ -1,0 +1,11 @@
+-- Brokers that every event is told to: how far each has got.
+
+CREATE TABLE outlets (
+    name text PRIMARY KEY,
+    -- Every event with a number up to this one was told.
+    after_sequence bigint NOT NULL CHECK (after_sequence >= 0),
+    -- The engine that tells, as long as it says so again in time.
+    held_by text,
+    held_until timestamptz,
+    CHECK ((held_by IS NULL) = (held_until IS NULL))
+);

@@ -1,0 +1,65 @@
+//! Outlets: how far each has been told of events, and by whom.
+
+use ringfence_core::Timestamp;
+
+use crate::DbError;
+use crate::run::{Run, execute, fetch_all, fetch_optional};
+use crate::value::args;
+
+/// Whether the outlet was ever told of anything.
+pub async fn has_outlet(run: &mut impl Run, name: &str) -> Result<bool, DbError> {
+    let sql = "SELECT 1 AS found FROM outlets WHERE name = $1";
+    Ok(fetch_optional(run, sql, args![name]).await?.is_some())
+}
+
+/// Adds an outlet that is told of events with a number above `after`; one that is there stays as it is.
+pub async fn insert_outlet(run: &mut impl Run, name: &str, after: u64) -> Result<(), DbError> {
+    let sql = "INSERT INTO outlets (name, after_sequence) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING";
+    execute(run, sql, args![name, after]).await.map(|_| ())
+}
+
+/// Takes an outlet until `until`; `None` if somebody else has it. Returns the number that it has got to.
+pub async fn hold_outlet(
+    run: &mut impl Run,
+    name: &str,
+    holder: &str,
+    now: Timestamp,
+    until: Timestamp,
+) -> Result<Option<u64>, DbError> {
+    let sql = "UPDATE outlets SET held_by = $2, held_until = $4
+               WHERE name = $1 AND (held_until IS NULL OR held_until <= $3) RETURNING after_sequence";
+    let row = fetch_optional(run, sql, args![name, holder, now, until]).await?;
+    row.map(|row| row.count("after_sequence")).transpose()
+}
+
+/// Keeps an outlet that one holds, and notes how far it has got; `false` if one does not hold it any more.
+pub async fn keep_outlet(
+    run: &mut impl Run,
+    name: &str,
+    holder: &str,
+    told_up_to: Option<u64>,
+    until: Timestamp,
+) -> Result<bool, DbError> {
+    let sql = "UPDATE outlets SET after_sequence = coalesce($3, after_sequence), held_until = $4
+               WHERE name = $1 AND held_by = $2";
+    Ok(execute(run, sql, args![name, holder, told_up_to, until]).await? == 1)
+}
+
+/// Lets others have an outlet.
+pub async fn free_outlet(run: &mut impl Run, name: &str, holder: &str) -> Result<(), DbError> {
+    let sql = "UPDATE outlets SET held_by = NULL, held_until = NULL WHERE name = $1 AND held_by = $2";
+    execute(run, sql, args![name, holder]).await.map(|_| ())
+}
+
+/// All outlets with the number that each has got to.
+pub async fn list_outlets(run: &mut impl Run) -> Result<Vec<(String, u64)>, DbError> {
+    let rows = fetch_all(
+        run,
+        "SELECT name, after_sequence FROM outlets ORDER BY name",
+        args![],
+    )
+    .await?;
+    rows.iter()
+        .map(|row| Ok((row.text("name")?, row.count("after_sequence")?)))
+        .collect()
+}

@@ -1,0 +1,172 @@
+//! Tells an outlet of every event, as long as this engine holds it.
+
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use futures_util::FutureExt;
+use ringfence_bus::Announcement;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::Outlet;
+use super::form::announcement;
+use crate::error::error_chain;
+use crate::feed::Listener;
+use crate::reconcile::{number_all_events, pause};
+use crate::{Engine, EngineError};
+
+/// An engine holds an outlet for so long, unless it says so again.
+const HELD_FOR: TimeDelta = TimeDelta::seconds(30);
+/// It says so again so often, if nothing is told.
+const KEEP_EVERY: Duration = Duration::from_secs(10);
+/// Between two looks whether an outlet is free.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// Events that are told at once.
+const AT_ONCE: usize = 256;
+/// The pauses before a broker that failed is tried again.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// Tells until it is told to stop.
+pub(crate) async fn tell(engine: Engine, outlet: Outlet, stop: CancellationToken) {
+    loop {
+        let holder = format!("{} {}", engine.0.config.name, Uuid::new_v4());
+        match take(&engine, outlet.name, &holder).await {
+            Ok(Some(after)) => {
+                let mut telling = Telling {
+                    engine: &engine,
+                    outlet: &outlet,
+                    listener: engine.listen(after, None),
+                    holder,
+                    told_up_to: after,
+                    kept_at: Instant::now(),
+                };
+                telling.run(&stop).await;
+            }
+            Ok(None) => {}
+            Err(error) => {
+                tracing::warn!(outlet = outlet.name, error = %error_chain(&error), "an outlet could not be taken");
+            }
+        }
+        if !pause(&stop, LOOK_EVERY).await {
+            return;
+        }
+    }
+}
+
+/// Takes an outlet if nobody has it; a new one begins now.
+async fn take(engine: &Engine, name: &str, holder: &str) -> Result<Option<u64>, EngineError> {
+    let mut reader = engine.0.db.reader();
+    if !ringfence_db::has_outlet(&mut reader, name).await? {
+        number_all_events(engine).await?;
+        let last = ringfence_db::last_sequence(&mut reader).await?;
+        ringfence_db::insert_outlet(&mut reader, name, last).await?;
+    }
+    let now = engine.0.clock.now();
+    Ok(ringfence_db::hold_outlet(&mut reader, name, holder, now, now + HELD_FOR).await?)
+}
+
+struct Telling<'a> {
+    engine: &'a Engine,
+    outlet: &'a Outlet,
+    listener: Listener,
+    /// This hold's own name.
+    holder: String,
+    told_up_to: u64,
+    kept_at: Instant,
+}
+
+impl Telling<'_> {
+    /// Until it is told to stop, or somebody else holds the outlet.
+    async fn run(&mut self, stop: &CancellationToken) {
+        loop {
+            let batch = tokio::select! {
+                () = stop.cancelled() => break,
+                () = tokio::time::sleep_until(self.kept_at + KEEP_EVERY) => Vec::new(),
+                batch = self.next_batch() => batch,
+            };
+            if !batch.is_empty() && !self.say(&batch, stop).await {
+                break;
+            }
+            match self.keep().await {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => {
+                    tracing::warn!(outlet = self.outlet.name, error = %error_chain(&error), "how far an outlet has got could not be written down");
+                    // What is told from here on may be told twice.
+                    tokio::time::sleep(FIRST_PAUSE).await;
+                }
+            }
+        }
+        let freed =
+            ringfence_db::free_outlet(&mut self.engine.0.db.reader(), self.outlet.name, &self.holder).await;
+        if let Err(error) = freed {
+            tracing::debug!(outlet = self.outlet.name, error = %error_chain(&error), "an outlet stays held until its time is over");
+        }
+    }
+
+    /// What there is to tell; waits for the first.
+    async fn next_batch(&mut self) -> Vec<Announcement> {
+        let source = &self.engine.0.webhooks.source;
+        let mut batch = Vec::new();
+        match self.listener.next().await {
+            Ok(item) => {
+                self.told_up_to = item.sequence;
+                batch.push(announcement(&self.outlet.form, &item, source));
+            }
+            Err(error) => {
+                tracing::warn!(outlet = self.outlet.name, error = %error_chain(&error), "the events cannot be read");
+                tokio::time::sleep(FIRST_PAUSE).await;
+                return batch;
+            }
+        }
+        while batch.len() < AT_ONCE {
+            let Some(Ok(item)) = self.listener.next().now_or_never() else {
+                break;
+            };
+            self.told_up_to = item.sequence;
+            batch.push(announcement(&self.outlet.form, &item, source));
+        }
+        batch
+    }
+
+    /// Says them until the broker has them; `false` if it is time to stop, or somebody else holds the outlet.
+    async fn say(&mut self, batch: &[Announcement], stop: &CancellationToken) -> bool {
+        let mut wait = FIRST_PAUSE;
+        loop {
+            match self.outlet.announcer.announce(batch).await {
+                Ok(()) => {
+                    self.engine.0.metrics.count_told(self.outlet.name, batch.len());
+                    return true;
+                }
+                Err(error) => {
+                    tracing::warn!(outlet = self.outlet.name, events = batch.len(), error = %error_chain(&error), "events could not be told; they will be");
+                }
+            }
+            if !pause(stop, wait).await || !self.still_holds().await {
+                return false;
+            }
+            wait = (wait * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Keeps the outlet while the broker is away, without saying that anything was told.
+    async fn still_holds(&mut self) -> bool {
+        let until = self.engine.0.clock.now() + HELD_FOR;
+        let mut reader = self.engine.0.db.reader();
+        let kept = ringfence_db::keep_outlet(&mut reader, self.outlet.name, &self.holder, None, until).await;
+        // A database that is away decides nothing: the broker is tried on, and what is told is told again at worst.
+        kept.unwrap_or(true)
+    }
+
+    async fn keep(&mut self) -> Result<bool, EngineError> {
+        let until = self.engine.0.clock.now() + HELD_FOR;
+        let mut reader = self.engine.0.db.reader();
+        let told = Some(self.told_up_to);
+        let is_held =
+            ringfence_db::keep_outlet(&mut reader, self.outlet.name, &self.holder, told, until).await?;
+        self.kept_at = Instant::now();
+        Ok(is_held)
+    }
+}
