@@ -162,6 +162,7 @@ fn engine_head(error: &EngineError) -> (StatusCode, String, &'static str) {
             "revision.changed",
             "Changed meanwhile",
         ),
+        EngineError::Interrupted => (StatusCode::INTERNAL_SERVER_ERROR, "internal", "Internal error"),
         EngineError::TooMany(_) => (StatusCode::CONFLICT, "too_many", "Too many"),
         EngineError::WebhooksOff => (StatusCode::CONFLICT, "webhooks.off", "No webhooks"),
         EngineError::Webhooks(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal", "Internal error"),

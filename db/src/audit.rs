@@ -7,7 +7,7 @@ use sqlx::AssertSqlSafe;
 use crate::DbError;
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_all, fetch_optional};
-use crate::value::{MOST_ROWS, Value, args, rows_of};
+use crate::value::{Value, args, pieces, rows_of};
 
 /// One line of the trail.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,7 +67,7 @@ pub async fn append_audit(run: &mut impl Run, entry: &AuditEntry) -> Result<(), 
 /// Adds lines, in order.
 pub async fn append_audit_lines(run: &mut impl Run, entries: &[AuditEntry]) -> Result<(), DbError> {
     const COLUMNS: usize = 8;
-    for entries in entries.chunks(MOST_ROWS) {
+    for entries in pieces(entries) {
         let sql = format!(
             "INSERT INTO audit (at, actor, origin, request_id, action, target, host_id, detail) VALUES {}",
             rows_of(entries.len(), COLUMNS)

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_all, fetch_optional};
-use crate::value::{MOST_ROWS, args, rows_of};
+use crate::value::{args, pieces, rows_of};
 use crate::{Database, DbError};
 
 /// Why something is delivered.
@@ -128,7 +128,7 @@ fn read(row: &Row) -> Result<DeliveryRow, DbError> {
 /// Writes what became of deliveries: new ones, and what has changed of known ones.
 pub async fn save_deliveries(run: &mut impl Run, deliveries: &[DeliveryRow]) -> Result<(), DbError> {
     const COLUMNS: usize = 15;
-    for deliveries in deliveries.chunks(MOST_ROWS) {
+    for deliveries in pieces(deliveries) {
         let sql = format!(
             "INSERT INTO deliveries (id, subscription_id, kind, sequence, message_id, event_type, host, status, tries,
                                      created_at, tried_at, next_at, answer, detail, took_ms)

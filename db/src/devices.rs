@@ -1,31 +1,82 @@
 //! One command at a time per device, whichever worker speaks to it.
 
+use std::collections::HashSet;
+
 use ringfence_core::{AttemptId, Timestamp};
+use sqlx::AssertSqlSafe;
 
 use crate::DbError;
-use crate::run::{Run, execute};
-use crate::value::args;
+use crate::run::{Run, execute, fetch_all};
+use crate::value::{Value, args, pieces, rows_of};
 
-/// Takes the device for an attempt until `until`; tells whether it was free (or the attempt's already).
-pub async fn claim_device(
-    run: &mut impl Run,
-    device: &str,
-    attempt: AttemptId,
-    now: Timestamp,
-    until: Timestamp,
-) -> Result<bool, DbError> {
-    let sql = "INSERT INTO device_claims (device, operation_id, attempt, until) VALUES ($1, $2, $3, $4)
-               ON CONFLICT (device) DO UPDATE
-                   SET operation_id = excluded.operation_id, attempt = excluded.attempt, until = excluded.until
-                   WHERE device_claims.until <= $5
-                      OR (device_claims.operation_id = excluded.operation_id
-                          AND device_claims.attempt = excluded.attempt)";
-    let values = args![device, attempt.operation_id.0, attempt.number, until, now];
-    Ok(execute(run, sql, values).await? == 1)
+/// A device to take.
+#[derive(Clone, Debug)]
+pub struct DeviceClaim {
+    /// Its key.
+    pub device: String,
+    /// For which attempt.
+    pub attempt: AttemptId,
+    /// For how long.
+    pub until: Timestamp,
 }
 
-/// Gives back what an attempt has taken.
-pub async fn release_devices(run: &mut impl Run, attempt: AttemptId) -> Result<u64, DbError> {
-    let sql = "DELETE FROM device_claims WHERE operation_id = $1 AND attempt = $2";
-    execute(run, sql, args![attempt.operation_id.0, attempt.number]).await
+/// Takes devices, each of which is named once; returns those that were free or the attempt's already. Everybody takes them in one
+/// order, so that none of several takers waits for another who waits for it.
+pub async fn claim_devices(
+    run: &mut impl Run,
+    mut claims: Vec<DeviceClaim>,
+    now: Timestamp,
+) -> Result<HashSet<String>, DbError> {
+    const COLUMNS: usize = 5;
+    claims.sort_by(|a, b| a.device.cmp(&b.device));
+    let mut taken = HashSet::new();
+    for claims in pieces(&claims) {
+        let sql = format!(
+            "INSERT INTO device_claims (device, operation_id, attempt, until)
+             SELECT new.column1, new.column2, new.column3, new.column4 FROM (VALUES {}) AS new WHERE true
+             ON CONFLICT (device) DO UPDATE
+                 SET operation_id = excluded.operation_id, attempt = excluded.attempt, until = excluded.until
+                 WHERE device_claims.until <= ${}
+                    OR (device_claims.operation_id = excluded.operation_id
+                        AND device_claims.attempt = excluded.attempt)
+             RETURNING device",
+            rows_of(claims.len(), COLUMNS - 1),
+            claims.len() * (COLUMNS - 1) + 1
+        );
+        let mut values: Vec<Value> = Vec::with_capacity(claims.len() * COLUMNS);
+        for claim in claims {
+            let attempt = claim.attempt;
+            values.extend(args![
+                &claim.device,
+                attempt.operation_id.0,
+                attempt.number,
+                claim.until
+            ]);
+        }
+        values.push(now.into());
+        for row in fetch_all(run, AssertSqlSafe(sql), values).await? {
+            taken.insert(row.text("device")?);
+        }
+    }
+    Ok(taken)
+}
+
+/// Gives back what attempts have taken, in the order in which everybody takes.
+pub async fn release_devices(run: &mut impl Run, attempts: &[AttemptId]) -> Result<u64, DbError> {
+    const COLUMNS: usize = 2;
+    let lock = run.dialect().for_update("device_claims");
+    let mut released = 0;
+    for attempts in pieces(attempts) {
+        let sql = format!(
+            "WITH held AS (SELECT device FROM device_claims WHERE (operation_id, attempt) IN (VALUES {})
+                           ORDER BY device{lock})
+             DELETE FROM device_claims WHERE device IN (SELECT device FROM held)",
+            rows_of(attempts.len(), COLUMNS)
+        );
+        let values = attempts
+            .iter()
+            .flat_map(|attempt| args![attempt.operation_id.0, attempt.number]);
+        released += execute(run, AssertSqlSafe(sql), values.collect()).await?;
+    }
+    Ok(released)
 }

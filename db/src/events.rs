@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_all, fetch_optional};
-use crate::value::{MOST_ROWS, args, rows_of};
+use crate::value::{args, pieces, rows_of};
 use crate::{Database, DbError};
 
 /// How many events one pass numbers. One that numbers fewer has left none behind.
@@ -85,7 +85,7 @@ fn read_host(row: &Row) -> Result<Option<EventHost>, DbError> {
 /// Writes events, in order.
 pub async fn append_events(run: &mut impl Run, events: &[NewEvent]) -> Result<(), DbError> {
     const COLUMNS: usize = 9;
-    for events in events.chunks(MOST_ROWS) {
+    for events in pieces(events) {
         let sql = format!(
             "INSERT INTO events
                  (id, host_id, host, segment_id, host_sequence, kind, generation, occurred_at, data)

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use ringfence_core::{
     Backend, FailureState, FencingState, Host, HostId, HostState, Operation, OperationId, OperationKind,
-    OperationStatus, Proof, ProofKind, SegmentId, Timestamp,
+    OperationStatus, Proof, ProofKind, SegmentId, SegmentPolicy, Timestamp,
 };
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_all, fetch_optional};
-use crate::value::{Value, args};
+use crate::value::{Value, args, pieces, rows_of};
 use crate::{DbError, Page};
 
 /// A host as it is listed: with its segment's name, its live operation and the proofs that make it FENCED.
@@ -207,17 +207,55 @@ fn read_proof(row: &Row) -> Result<Proof, DbError> {
     })
 }
 
-/// Locks a host until the transaction ends, and reads all that a decision needs.
+/// Locks hosts until the transaction ends, in one order for everybody, and reads all that decisions need. One that is not there is
+/// left out.
 ///
-/// The operation is read by a second statement on purpose: one statement that joins it would, after waiting for the lock, see the
+/// The operations are read by a second statement on purpose: one statement that joins them would, after waiting for a lock, see the
 /// new host beside the old operation.
-pub async fn lock_host(run: &mut impl Run, id: HostId) -> Result<Option<HostState>, DbError> {
-    let lock = run.dialect().for_update("hosts");
-    let sql = format!("SELECT * FROM hosts WHERE id = $1{lock}");
-    let Some(row) = fetch_optional(run, AssertSqlSafe(sql), args![id.0]).await? else {
-        return Ok(None);
+pub async fn lock_hosts(run: &mut impl Run, ids: &[HostId]) -> Result<Vec<HostState>, DbError> {
+    let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
+    let dialect = run.dialect();
+    let sql = format!(
+        "SELECT * FROM hosts WHERE {} ORDER BY id{}",
+        dialect.id_in_first_argument("id"),
+        dialect.for_update("hosts")
+    );
+    let hosts = fetch_all(run, AssertSqlSafe(sql), args![ids.clone()]).await?;
+    let hosts = hosts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    if hosts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let sql = format!(
+        "SELECT hosts.id AS id, segments.policy AS policy, operations.body AS body FROM hosts
+         JOIN segments ON segments.id = hosts.segment_id
+         LEFT JOIN operations
+             ON operations.host_id = hosts.id AND operations.status IN ('running', 'needs_operator')
+         WHERE {}",
+        dialect.id_in_first_argument("hosts.id")
+    );
+    let mut rest = HashMap::new();
+    for row in fetch_all(run, AssertSqlSafe(sql), args![ids]).await? {
+        let operation: Option<Operation> = row.opt_json("body")?;
+        let policy: SegmentPolicy = row.json("policy")?;
+        rest.insert(row.id("id")?, (operation, policy));
+    }
+    let complete = |host: Host| {
+        let (operation, policy) = rest.remove(&host.id.0).ok_or(DbError::Unreadable {
+            column: "segment_id",
+            why: "names no segment".to_owned(),
+        })?;
+        Ok(HostState {
+            host,
+            operation,
+            policy,
+        })
     };
-    complete(run, read(&row)?).await.map(Some)
+    hosts.into_iter().map(complete).collect()
+}
+
+/// The same for one host.
+pub async fn lock_host(run: &mut impl Run, id: HostId) -> Result<Option<HostState>, DbError> {
+    Ok(lock_hosts(run, &[id]).await?.pop())
 }
 
 /// Reads the same without a lock, in one statement.
@@ -251,24 +289,6 @@ pub async fn load_state(run: &mut impl Run, id_or_name: &str) -> Result<Option<H
         })
     })
     .transpose()
-}
-
-async fn complete(run: &mut impl Run, host: Host) -> Result<HostState, DbError> {
-    let sql = "SELECT segments.policy AS policy, operations.body AS body FROM segments
-               LEFT JOIN operations
-                   ON operations.host_id = $2 AND operations.status IN ('running', 'needs_operator')
-               WHERE segments.id = $1";
-    let row = fetch_optional(run, sql, args![host.segment_id.0, host.id.0]).await?;
-    let row = row.ok_or(DbError::Unreadable {
-        column: "segment_id",
-        why: "names no segment".to_owned(),
-    })?;
-    let operation: Option<Operation> = row.opt_json("body")?;
-    Ok(HostState {
-        host,
-        operation,
-        policy: row.json("policy")?,
-    })
 }
 
 /// Hosts that time alone will change and whose time has come, the most overdue first.
@@ -307,27 +327,51 @@ pub async fn insert_host(run: &mut impl Run, host: &Host) -> Result<(), DbError>
     execute(run, sql, values).await.map(|_| ())
 }
 
-/// Writes a host back. `fenced_proof` is one of the proofs of its present fence if that is new; they must be there already.
-pub async fn update_host(
-    run: &mut impl Run,
-    host: &Host,
-    fenced_proof: Option<ProofKind>,
-    wake_at: Option<Timestamp>,
-) -> Result<(), DbError> {
-    let sql = "UPDATE hosts SET name = $2, segment_id = $3, backend = $4, host_type = $5, zone = $6, parameters = $7,
-            failure_state = $8, failure_source = $9, failure_observed_at = $10, failure_since = $11, boot = $12,
-            fencing_state = $13, generation = $14, fenced_generation = $15,
-            fenced_proof = CASE WHEN $13 = 'FENCED' THEN COALESCE($16, fenced_proof) END,
-            fenced_at = $17, boot_at_fence = $18, needs_boot = $19, proof_spent = $20, standing = $21, in_flight = $22,
-            event_sequence = $23, wake_at = $24, revision = $25, updated_at = $26
-        WHERE id = $1";
+/// A host to write back.
+#[derive(Clone, Copy, Debug)]
+pub struct HostWrite<'a> {
+    /// The host.
+    pub host: &'a Host,
+    /// One of the proofs of its present fence if that is new; it must be there already.
+    pub fenced_proof: Option<ProofKind>,
+    /// When time alone will change something.
+    pub wake_at: Option<Timestamp>,
+}
+
+/// Writes hosts back.
+pub async fn update_hosts(run: &mut impl Run, writes: &[HostWrite<'_>]) -> Result<(), DbError> {
+    const COLUMNS: usize = 26;
+    for writes in pieces(writes) {
+        let sql = format!(
+            "UPDATE hosts SET name = new.column2, segment_id = new.column3, backend = new.column4,
+                 host_type = new.column5, zone = new.column6, parameters = new.column7, failure_state = new.column8,
+                 failure_source = new.column9, failure_observed_at = new.column10, failure_since = new.column11,
+                 boot = new.column12, fencing_state = new.column13, generation = new.column14,
+                 fenced_generation = new.column15,
+                 fenced_proof = CASE WHEN new.column13 = 'FENCED'
+                     THEN coalesce(new.column16, hosts.fenced_proof) END,
+                 fenced_at = new.column17, boot_at_fence = new.column18, needs_boot = new.column19,
+                 proof_spent = new.column20, standing = new.column21, in_flight = new.column22,
+                 event_sequence = new.column23, wake_at = new.column24, revision = new.column25,
+                 updated_at = new.column26
+             FROM (VALUES {}) AS new WHERE hosts.id = new.column1",
+            rows_of(writes.len(), COLUMNS)
+        );
+        let values = writes.iter().flat_map(written).collect();
+        execute(run, AssertSqlSafe(sql), values).await?;
+    }
+    Ok(())
+}
+
+fn written(write: &HostWrite<'_>) -> Vec<Value> {
+    let host = write.host;
     let boot = host
         .boot
         .as_ref()
         .map(serde_json::to_value)
         .transpose()
         .unwrap_or_default();
-    let values = args![
+    args![
         host.id.0,
         &host.name,
         host.segment_id.0,
@@ -343,7 +387,7 @@ pub async fn update_host(
         host.fencing_state.as_str(),
         host.generation.0,
         host.fenced_generation.map(|g| g.0),
-        fenced_proof.map(ProofKind::as_str),
+        write.fenced_proof.map(ProofKind::as_str),
         host.fenced_at,
         host.boot_at_fence.clone(),
         host.needs_boot,
@@ -351,11 +395,10 @@ pub async fn update_host(
         Value::json(&host.standing),
         Value::json(&host.in_flight),
         host.event_sequence,
-        wake_at,
+        write.wake_at,
         host.revision,
         host.updated_at
-    ];
-    execute(run, sql, values).await.map(|_| ())
+    ]
 }
 
 /// Removes a host with its operations. Events and audit stay.

@@ -35,20 +35,20 @@ pub use deliveries::{
     DeliveryFilter, DeliveryKind, DeliveryRow, DeliveryStatus, delete_old_deliveries, deliveries_after,
     deliveries_page, delivery, restart_deliveries, save_deliveries, take_deliveries,
 };
-pub use devices::{claim_device, release_devices};
+pub use devices::{DeviceClaim, claim_devices, release_devices};
 pub use error::DbError;
 pub use events::{
     EventHost, EventRow, NUMBERED_AT_ONCE, NewEvent, append_events, event_numbered, events_after,
     last_sequence, number_events,
 };
 pub use hosts::{
-    HostFilter, HostRow, count_hosts, delete_host, due_hosts, host_row, hosts_page, insert_host, load_state,
-    lock_host, segment_has_hosts, stranded_hosts, update_host,
+    HostFilter, HostRow, HostWrite, count_hosts, delete_host, due_hosts, host_row, hosts_page, insert_host,
+    load_state, lock_host, lock_hosts, segment_has_hosts, stranded_hosts, update_hosts,
 };
 pub use methods::{delete_method, insert_method, list_methods, method, methods_by_name, update_method};
 pub use operations::{
-    OperationFilter, insert_operation, insert_proof, operation, operations_page, renew_proof,
-    update_operation,
+    OperationFilter, insert_operations, insert_proofs, operation, operations_page, renew_proof,
+    update_operations,
 };
 pub use outbox::{OutboxRow, append_outbox, delete_outbox, postpone_outbox, take_outbox};
 pub use outlets::{free_outlet, has_outlet, hold_outlet, insert_outlet, keep_outlet, list_outlets};

@@ -5,7 +5,7 @@ use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use crate::run::{Run, execute, fetch_all, fetch_optional};
-use crate::value::{Value, args};
+use crate::value::{Value, args, pieces, rows_of};
 use crate::{DbError, Page};
 
 /// Which operations.
@@ -19,51 +19,79 @@ pub struct OperationFilter {
     pub status: Option<OperationStatus>,
 }
 
-/// Adds an operation. A second live one for the same host is refused by an index.
-pub async fn insert_operation(run: &mut impl Run, operation: &Operation) -> Result<(), DbError> {
-    let sql = "INSERT INTO operations (id, host_id, kind, status, generation, body, created_at, updated_at, finished_at)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
-    let values = args![
-        operation.id.0,
-        operation.host_id.0,
-        operation.kind.as_str(),
-        operation.status.as_str(),
-        operation.generation.0,
-        Value::json(operation),
-        operation.created_at,
-        operation.updated_at,
-        operation.finished_at
-    ];
-    execute(run, sql, values).await.map(|_| ())
+/// Adds operations. A second live one for the same host is refused by an index.
+pub async fn insert_operations(run: &mut impl Run, operations: &[&Operation]) -> Result<(), DbError> {
+    const COLUMNS: usize = 9;
+    for operations in pieces(operations) {
+        let sql = format!(
+            "INSERT INTO operations (id, host_id, kind, status, generation, body, created_at, updated_at, finished_at)
+             VALUES {}",
+            rows_of(operations.len(), COLUMNS)
+        );
+        let values = operations.iter().flat_map(|operation| {
+            args![
+                operation.id.0,
+                operation.host_id.0,
+                operation.kind.as_str(),
+                operation.status.as_str(),
+                operation.generation.0,
+                Value::json(operation),
+                operation.created_at,
+                operation.updated_at,
+                operation.finished_at
+            ]
+        });
+        execute(run, AssertSqlSafe(sql), values.collect()).await?;
+    }
+    Ok(())
 }
 
-/// Writes an operation back.
-pub async fn update_operation(run: &mut impl Run, operation: &Operation) -> Result<(), DbError> {
-    let sql = "UPDATE operations SET status = $2, body = $3, updated_at = $4, finished_at = $5 WHERE id = $1";
-    let values = args![
-        operation.id.0,
-        operation.status.as_str(),
-        Value::json(operation),
-        operation.updated_at,
-        operation.finished_at
-    ];
-    execute(run, sql, values).await.map(|_| ())
+/// Writes operations back.
+pub async fn update_operations(run: &mut impl Run, operations: &[&Operation]) -> Result<(), DbError> {
+    const COLUMNS: usize = 5;
+    for operations in pieces(operations) {
+        let sql = format!(
+            "UPDATE operations SET status = new.column2, body = new.column3, updated_at = new.column4,
+                 finished_at = new.column5
+             FROM (VALUES {}) AS new WHERE operations.id = new.column1",
+            rows_of(operations.len(), COLUMNS)
+        );
+        let values = operations.iter().flat_map(|operation| {
+            args![
+                operation.id.0,
+                operation.status.as_str(),
+                Value::json(operation),
+                operation.updated_at,
+                operation.finished_at
+            ]
+        });
+        execute(run, AssertSqlSafe(sql), values.collect()).await?;
+    }
+    Ok(())
 }
 
-/// Adds a proof. Its operation must be there already.
-pub async fn insert_proof(run: &mut impl Run, host_id: HostId, proof: &Proof) -> Result<(), DbError> {
-    let sql = "INSERT INTO proofs (host_id, generation, kind, operation_id, source, observed_at, detail)
-               VALUES ($1, $2, $3, $4, $5, $6, $7)";
-    let values = args![
-        host_id.0,
-        proof.generation.0,
-        proof.kind.as_str(),
-        proof.operation_id.0,
-        &proof.source,
-        proof.observed_at,
-        &proof.detail
-    ];
-    execute(run, sql, values).await.map(|_| ())
+/// Adds proofs. Their operations must be there already.
+pub async fn insert_proofs(run: &mut impl Run, proofs: &[(HostId, &Proof)]) -> Result<(), DbError> {
+    const COLUMNS: usize = 7;
+    for proofs in pieces(proofs) {
+        let sql = format!(
+            "INSERT INTO proofs (host_id, generation, kind, operation_id, source, observed_at, detail) VALUES {}",
+            rows_of(proofs.len(), COLUMNS)
+        );
+        let values = proofs.iter().flat_map(|(host_id, proof)| {
+            args![
+                host_id.0,
+                proof.generation.0,
+                proof.kind.as_str(),
+                proof.operation_id.0,
+                &proof.source,
+                proof.observed_at,
+                &proof.detail
+            ]
+        });
+        execute(run, AssertSqlSafe(sql), values.collect()).await?;
+    }
+    Ok(())
 }
 
 /// Writes a proof that was won anew over the first one of its kind and generation.

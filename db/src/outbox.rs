@@ -6,7 +6,7 @@ use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use crate::run::{Run, execute, fetch_all};
-use crate::value::{MOST_ROWS, args, rows_of};
+use crate::value::{args, pieces, rows_of};
 use crate::{Database, DbError};
 
 /// A message that waits to be published.
@@ -33,7 +33,7 @@ pub struct OutboxRow {
 /// Writes messages.
 pub async fn append_outbox(run: &mut impl Run, rows: &[OutboxRow]) -> Result<(), DbError> {
     const COLUMNS: usize = 9;
-    for rows in rows.chunks(MOST_ROWS) {
+    for rows in pieces(rows) {
         let sql = format!(
             "INSERT INTO outbox (id, resource, zone, payload, trace, available_at, waits_since, expires_at, tries) VALUES {}",
             rows_of(rows.len(), COLUMNS)

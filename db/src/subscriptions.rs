@@ -16,7 +16,7 @@ fn read(row: &Row) -> Result<Subscription, DbError> {
         filter: row.json("filter")?,
         enabled: row.flag("enabled")?,
         disabled_reason: row.opt_text("disabled_reason")?,
-        secret: row.json("secret")?,
+        secret: row.json("secret_versions")?,
         revision: row.count("revision")?,
         created_at: row.time("created_at")?,
         updated_at: row.time("updated_at")?,
@@ -90,7 +90,7 @@ pub async fn insert_subscription(
     after: u64,
 ) -> Result<(), DbError> {
     let sql = "INSERT INTO subscriptions
-                   (id, name, description, url, filter, enabled, disabled_reason, secret, revision, created_at,
+                   (id, name, description, url, filter, enabled, disabled_reason, secret_versions, revision, created_at,
                     updated_at, after_sequence)
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
     let values = args![
@@ -119,7 +119,7 @@ pub async fn update_subscription(
     revision: u64,
 ) -> Result<bool, DbError> {
     let sql = "UPDATE subscriptions SET name = $2, description = $3, url = $4, filter = $5, enabled = $6,
-                   disabled_reason = $7, secret = $8, revision = $9, updated_at = $10,
+                   disabled_reason = $7, secret_versions = $8, revision = $9, updated_at = $10,
                    after_sequence = coalesce($11, after_sequence), held_by = NULL, held_until = NULL
                WHERE id = $1 AND revision = $12";
     let values = args![

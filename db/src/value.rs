@@ -99,7 +99,18 @@ macro_rules! args {
 pub(crate) use args;
 
 /// Rows that one statement adds at most: both databases take more arguments than these have.
-pub(crate) const MOST_ROWS: usize = 100;
+const MOST_ROWS: usize = 64;
+
+/// Cuts rows into pieces whose sizes are powers of two, so that a statement comes in a few lengths only and each stays prepared.
+pub(crate) fn pieces<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
+    let mut rest = rows;
+    std::iter::from_fn(move || {
+        let size = 1_usize << rest.len().checked_ilog2()?.min(MOST_ROWS.ilog2());
+        let (piece, after) = rest.split_at(size);
+        rest = after;
+        Some(piece)
+    })
+}
 
 /// What stands after VALUES for so many rows of so many columns: `($1, $2), ($3, $4)`. The arguments follow each other row by row.
 pub(crate) fn rows_of(rows: usize, columns: usize) -> String {
@@ -159,6 +170,19 @@ pub(crate) fn for_sqlite(values: Vec<Value>) -> Result<SqliteArguments, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pieces_have_few_sizes_and_hold_every_row_once_in_order() {
+        for count in [0, 1, 2, 3, 13, 64, 100, 301] {
+            let rows: Vec<usize> = (0..count).collect();
+            let cut: Vec<_> = pieces(&rows).collect();
+            assert!(
+                cut.iter()
+                    .all(|piece| piece.len().is_power_of_two() && piece.len() <= MOST_ROWS)
+            );
+            assert_eq!(cut.concat(), rows);
+        }
+    }
 
     #[test]
     fn every_row_has_arguments_of_its_own() {

@@ -74,6 +74,11 @@ pub enum EngineError {
         /// Which.
         attempt: String,
     },
+    /// A change was interrupted by a fault of this service.
+    #[error(
+        "the change was interrupted; whether it was made is not known here, and asking again does no harm"
+    )]
+    Interrupted,
     /// There are as many as there may be.
     #[error("{0}")]
     TooMany(String),

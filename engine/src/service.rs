@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::{Clock, ClockSource};
+use crate::door::Group;
 use crate::feed::Feed;
 use crate::metrics::Metrics;
 use crate::outlet::{self, Outlet};
@@ -71,6 +72,7 @@ pub(crate) struct Shared {
     pub config: EngineConfig,
     pub relay: Relay,
     pub feed: Feed,
+    pub group: Group,
     /// Something that has to be numbered was committed.
     pub events_written: Notify,
     pub metrics: Metrics,
@@ -90,6 +92,7 @@ impl Engine {
         let feed = Feed::new();
         let webhooks = Webhooks::new(&config.webhooks)?;
         Ok(Self(Arc::new(Shared {
+            group: Group::new(parts.db.is_sqlite()),
             db: parts.db,
             bus: parts.bus,
             keys: parts.keys,

@@ -1,7 +1,7 @@
 //! The device that a claim takes.
 
-use ringfence_core::{AttemptId, Claim, HostState, Input, Timestamp};
-use ringfence_db::{DbError, Tx};
+use ringfence_core::{Answer, AttemptId, Claim, HostState, Input, Timestamp};
+use ringfence_db::DeviceClaim;
 
 /// Milliseconds after the end of its budget at which a worker has stopped for certain.
 const AFTER_BUDGET_MS: u64 = 2_000;
@@ -44,16 +44,17 @@ impl Device {
         })
     }
 
-    /// Takes it for as long as the worker's lease, so that one that died does not keep others from the device until its deadline.
-    pub async fn take(
-        &self,
-        tx: &mut Tx,
-        now: Timestamp,
-        budget_ms: u64,
-        lease_ms: u64,
-    ) -> Result<bool, DbError> {
-        let for_ms = i64::try_from(lease_ms.min(budget_ms + AFTER_BUDGET_MS)).unwrap_or(i64::MAX / 2);
-        let until = now + chrono::TimeDelta::milliseconds(for_ms);
-        ringfence_db::claim_device(tx, &self.key, self.attempt, now, until).await
+    /// What to take if the claim is granted: for as long as the worker's lease, so that one that died does not keep others from the
+    /// device until its deadline.
+    pub fn claimed(self, answer: &Answer, now: Timestamp) -> Option<DeviceClaim> {
+        let Answer::Granted { budget_ms, lease_ms } = answer else {
+            return None;
+        };
+        let for_ms = i64::try_from(*lease_ms.min(&(budget_ms + AFTER_BUDGET_MS))).unwrap_or(i64::MAX / 2);
+        Some(DeviceClaim {
+            device: self.key,
+            attempt: self.attempt,
+            until: now + chrono::TimeDelta::milliseconds(for_ms),
+        })
     }
 }

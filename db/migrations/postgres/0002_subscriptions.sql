@@ -9,7 +9,7 @@ CREATE TABLE subscriptions (
     enabled boolean NOT NULL,
     disabled_reason text,
     -- What the secrets are derived from. The secrets themselves are kept nowhere.
-    secret jsonb NOT NULL,
+    secret_versions jsonb NOT NULL,
     revision bigint NOT NULL,
     created_at timestamptz NOT NULL,
     updated_at timestamptz NOT NULL,

@@ -9,7 +9,7 @@ CREATE TABLE subscriptions (
     enabled integer NOT NULL,
     disabled_reason text,
     -- What the secrets are derived from. The secrets themselves are kept nowhere.
-    secret text NOT NULL,
+    secret_versions text NOT NULL,
     revision integer NOT NULL,
     created_at integer NOT NULL,
     updated_at integer NOT NULL,

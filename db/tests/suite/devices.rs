@@ -1,6 +1,7 @@
 //! Devices: one command at a time.
 
-use ringfence_db::{claim_device, release_devices};
+use ringfence_core::{AttemptId, Timestamp};
+use ringfence_db::{DbError, DeviceClaim, Run, claim_devices};
 
 use crate::rig::Rig;
 use crate::site::{at, attempt};
@@ -71,7 +72,9 @@ async fn a_claim_that_ran_out_is_anybodys(rig: &Rig) {
             .unwrap()
     );
     assert_eq!(
-        release_devices(&mut reader, attempt(1)).await.unwrap(),
+        ringfence_db::release_devices(&mut reader, &[attempt(1)])
+            .await
+            .unwrap(),
         0,
         "it is another's now"
     );
@@ -96,8 +99,18 @@ async fn what_an_attempt_took_is_given_back_together(rig: &Rig) {
             .await
             .unwrap()
     );
-    assert_eq!(release_devices(&mut reader, attempt(1)).await.unwrap(), 2);
-    assert_eq!(release_devices(&mut reader, attempt(1)).await.unwrap(), 0);
+    assert_eq!(
+        ringfence_db::release_devices(&mut reader, &[attempt(1)])
+            .await
+            .unwrap(),
+        2
+    );
+    assert_eq!(
+        ringfence_db::release_devices(&mut reader, &[attempt(1)])
+            .await
+            .unwrap(),
+        0
+    );
     assert!(
         claim_device(&mut reader, "pdu-1", attempt(3), at(1), at(30))
             .await
@@ -145,4 +158,20 @@ async fn a_claim_in_a_transaction_that_is_dropped_was_never_made(rig: &Rig) {
             .await
             .unwrap()
     );
+}
+
+/// Takes one device.
+async fn claim_device(
+    run: &mut impl Run,
+    device: &str,
+    attempt: AttemptId,
+    now: Timestamp,
+    until: Timestamp,
+) -> Result<bool, DbError> {
+    let claim = DeviceClaim {
+        device: device.to_owned(),
+        attempt,
+        until,
+    };
+    Ok(claim_devices(run, vec![claim], now).await?.contains(device))
 }

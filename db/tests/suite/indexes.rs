@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex};
 use ringfence_core::Host;
 use ringfence_db::{
     AuditEntry, AuditFilter, Database, HostFilter, Page, SortKey, append_audit, append_events, audit_page,
-    due_hosts, events_after, host_row, hosts_page, insert_host, insert_operation, insert_segment, load_state,
-    lock_host, number_events, operations_page, removed_host, update_host,
+    due_hosts, events_after, host_row, hosts_page, insert_host, insert_segment, load_state, lock_host,
+    number_events, operations_page, removed_host,
 };
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
 use crate::rig::Rig;
-use crate::site::{at, done, event, fence, host, segment};
+use crate::site::{at, done, event, fence, host, insert_operation, segment, update_host};
 
 const HOSTS: u32 = 2_000;
 

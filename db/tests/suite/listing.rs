@@ -3,12 +3,14 @@
 use ringfence_core::{Backend, FailureState, FencingState, Host, OperationKind, OperationStatus};
 use ringfence_db::{
     HostFilter, OperationFilter, Page, SortKey, count_hosts, delete_host, due_hosts, hosts_page, insert_host,
-    insert_operation, insert_segment, operations_page, stranded_hosts, update_host,
+    insert_segment, operations_page, stranded_hosts,
 };
 use uuid::Uuid;
 
 use crate::rig::Rig;
-use crate::site::{add_hosts, at, done, fence, fence_by_power, host, one_host, segment};
+use crate::site::{
+    add_hosts, at, done, fence, fence_by_power, host, insert_operation, one_host, segment, update_host,
+};
 
 crate::stories!(listing:
     every_order_shows_every_host_once_page_by_page,

@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use ringfence_core::{Host, ProofKind};
 use ringfence_db::{
-    append_events, events_after, host_row, insert_host, insert_operation, last_sequence, load_state,
-    lock_host, number_events, update_host,
+    append_events, events_after, host_row, insert_host, last_sequence, load_state, lock_host, number_events,
 };
 use tokio::time::{sleep, timeout};
 
 use crate::rig::Rig;
-use crate::site::{at, done, event, fence, fence_by_power, host, one_host};
+use crate::site::{at, done, event, fence, fence_by_power, host, insert_operation, one_host, update_host};
 
 /// How long to look before believing that somebody waits.
 const A_WHILE: Duration = Duration::from_millis(200);

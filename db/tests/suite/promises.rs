@@ -2,14 +2,14 @@
 
 use ringfence_core::{FencingState, Host, OperationStatus, ProofKind};
 use ringfence_db::{
-    append_events, delete_host, delete_segment, events_after, host_row, insert_host, insert_operation,
-    insert_proof, insert_segment, load_state, number_events, operation, update_host, update_operation,
+    append_events, delete_host, delete_segment, events_after, host_row, insert_host, insert_segment,
+    load_state, number_events, operation,
 };
 
 use crate::rig::Rig;
 use crate::site::{
-    assert_duplicate, assert_refused, done, event, fence, fence_by_power, fenced, host, one_host, proof,
-    segment,
+    assert_duplicate, assert_refused, done, event, fence, fence_by_power, fenced, host, insert_operation,
+    insert_proof, one_host, proof, segment, update_host, update_operation,
 };
 
 crate::stories!(promises:

@@ -8,10 +8,7 @@ use ringfence_core::{
     OperationId, OperationKind, OperationStatus, Proof, ProofKind, Segment, SegmentId, SegmentPolicy,
     Timestamp, default_sufficient_sets,
 };
-use ringfence_db::{
-    Database, DbError, EventHost, NewEvent, Run, insert_host, insert_operation, insert_proof, insert_segment,
-    update_host,
-};
+use ringfence_db::{Database, DbError, EventHost, NewEvent, Run, insert_host, insert_segment};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -203,4 +200,31 @@ pub async fn add_hosts(run: &mut impl Run, segment: &Segment, names: &[&str]) ->
         hosts.push(host);
     }
     hosts
+}
+
+/// As the engine does, for one.
+pub async fn insert_operation(run: &mut impl Run, operation: &Operation) -> Result<(), DbError> {
+    ringfence_db::insert_operations(run, &[operation]).await
+}
+
+pub async fn update_operation(run: &mut impl Run, operation: &Operation) -> Result<(), DbError> {
+    ringfence_db::update_operations(run, &[operation]).await
+}
+
+pub async fn insert_proof(run: &mut impl Run, host_id: HostId, proof: &Proof) -> Result<(), DbError> {
+    ringfence_db::insert_proofs(run, &[(host_id, proof)]).await
+}
+
+pub async fn update_host(
+    run: &mut impl Run,
+    host: &Host,
+    fenced_proof: Option<ProofKind>,
+    wake_at: Option<Timestamp>,
+) -> Result<(), DbError> {
+    let write = ringfence_db::HostWrite {
+        host,
+        fenced_proof,
+        wake_at,
+    };
+    ringfence_db::update_hosts(run, &[write]).await
 }

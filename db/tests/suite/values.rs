@@ -8,14 +8,16 @@ use ringfence_core::{
     MethodTimes, Operation, ProofKind, Resource, Standing, TaskKind,
 };
 use ringfence_db::{
-    append_events, events_after, host_row, insert_host, insert_operation, insert_proof, insert_segment,
-    lock_host, number_events, operation, update_host, update_operation,
+    append_events, events_after, host_row, insert_host, insert_segment, lock_host, number_events, operation,
 };
 use serde_json::json;
 use uuid::Uuid;
 
 use crate::rig::Rig;
-use crate::site::{at, event, fence, fence_by_power, host, one_host, proof, segment};
+use crate::site::{
+    at, event, fence, fence_by_power, host, insert_operation, insert_proof, one_host, proof, segment,
+    update_host, update_operation,
+};
 
 /// Letters of several scripts, an emoji of several code points, quotes, and what SQL and JSON take for more than text.
 const STRANGE: &str = "Zelle 7 „Süd“ – 機架 七 – стойка – 👩‍🚒 – \\u0041 \\ ' \" $1 ?; -- \u{1}\n\t%s {}";

@@ -6,7 +6,7 @@ use ringfence_core::{
     Backend, EventKind, FailureState, FencingState, Generation, Host, HostId, Parameters, may_remove,
     validate_host,
 };
-use ringfence_db::{AuditEntry, DbError, EventHost, NewEvent, Tx};
+use ringfence_db::{AuditEntry, DbError, EventHost, HostWrite, NewEvent, Tx};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -140,9 +140,16 @@ impl Engine {
         host.updated_at = now;
         // Waking once too often does no harm: what is due is decided afresh.
         let wake_at = Some(now);
-        ringfence_db::update_host(&mut tx, &host, None, wake_at)
-            .await
-            .map_err(|e| taken(e, &host.name))?;
+        ringfence_db::update_hosts(
+            &mut tx,
+            &[HostWrite {
+                host: &host,
+                fenced_proof: None,
+                wake_at,
+            }],
+        )
+        .await
+        .map_err(|e| taken(e, &host.name))?;
         self.record_host(&mut tx, &host, EventKind::HostUpdated, changed, by)
             .await?;
         tx.commit().await?;

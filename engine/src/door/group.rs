@@ -1,0 +1,225 @@
+//! Carries out together what waits at the same time.
+//!
+//! A statement and a commit cost as much for sixteen hosts as for one. Whoever comes to the door queues; a few lanes take what waits,
+//! as much as there is, and carry it out in one transaction. With nobody else waiting, an input has a lane and a transaction to
+//! itself at once: a lone fence is not held up by this.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::join_all;
+use ringfence_core::{HostId, HostState, Input};
+use ringfence_db::{DeviceClaim, Tx};
+use tokio::sync::oneshot;
+
+use super::Tried;
+use super::turn::Turn;
+use super::write::write;
+use crate::error::error_chain;
+use crate::log::Door;
+use crate::taken::claim_in;
+use crate::{Context, Engine, EngineError};
+
+/// Inputs that share a transaction at most. A greater one keeps its hosts locked for longer.
+const MOST_TOGETHER: usize = 16;
+/// Transactions at a time; SQLite has one writer.
+const LANES: usize = 4;
+
+/// An input at the door.
+pub(super) struct Knock {
+    pub host_id: HostId,
+    pub input: Input,
+    pub by: Context,
+    pub door: Door,
+    answer: oneshot::Sender<Result<Tried, EngineError>>,
+}
+
+/// What waits, and how many lanes are at work.
+pub(crate) struct Group {
+    most_lanes: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Knock>,
+    lanes: usize,
+}
+
+impl Group {
+    pub fn new(is_sqlite: bool) -> Self {
+        Self {
+            most_lanes: if is_sqlite { 1 } else { LANES },
+            state: Mutex::default(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a place in the queue; `true` if the caller has to open a lane.
+    fn push(&self, knock: Knock) -> bool {
+        let mut state = self.lock();
+        state.waiting.push_back(knock);
+        let has_room = state.lanes < self.most_lanes;
+        state.lanes += usize::from(has_room);
+        has_room
+    }
+
+    /// What a lane carries out next; `None` closes the lane.
+    fn next(&self) -> Option<Vec<Knock>> {
+        let mut state = self.lock();
+        let together = take_together(&mut state.waiting);
+        if together.is_empty() {
+            state.lanes -= 1;
+            return None;
+        }
+        Some(together)
+    }
+}
+
+/// Takes devices, gives them back, or neither. Only those of one kind go together: each then takes its locks in one order.
+fn takes_devices(input: &Input) -> bool {
+    claim_in(input).is_some()
+}
+
+/// The first, and what may go with it: at most one input per host. The rest stays in order.
+fn take_together(waiting: &mut VecDeque<Knock>) -> Vec<Knock> {
+    let Some(first) = waiting.front() else {
+        return Vec::new();
+    };
+    let kind = takes_devices(&first.input);
+    let mut together = Vec::with_capacity(waiting.len().min(MOST_TOGETHER));
+    let mut hosts = HashSet::new();
+    for knock in std::mem::take(waiting) {
+        let fits = together.len() < MOST_TOGETHER && takes_devices(&knock.input) == kind;
+        if fits && hosts.insert(knock.host_id) {
+            together.push(knock);
+        } else {
+            waiting.push_back(knock);
+        }
+    }
+    together
+}
+
+/// Carries out an input, together with others that come at the same time.
+pub(super) async fn enter(
+    engine: &Engine,
+    host_id: HostId,
+    input: Input,
+    by: Context,
+    door: Door,
+) -> Result<Tried, EngineError> {
+    let (answer, answered) = oneshot::channel();
+    let knock = Knock {
+        host_id,
+        input,
+        by,
+        door,
+        answer,
+    };
+    if engine.0.group.push(knock) {
+        tokio::spawn(lane(engine.clone()));
+    }
+    answered.await.unwrap_or(Err(EngineError::Interrupted))
+}
+
+async fn lane(engine: Engine) {
+    while let Some(knocks) = engine.0.group.next() {
+        // On its own, so that a fault in it does not close the door for good.
+        let done = tokio::spawn(carry_out(engine.clone(), knocks)).await;
+        if let Err(error) = done {
+            tracing::error!(error = %error_chain(&error), "a change was interrupted");
+        }
+    }
+}
+
+async fn carry_out(engine: Engine, knocks: Vec<Knock>) {
+    if knocks.len() == 1 {
+        return one_by_one(&engine, knocks).await;
+    }
+    match together(&engine, &knocks).await {
+        Ok(answers) => {
+            for (knock, answer) in knocks.into_iter().zip(answers) {
+                // Who asked may have gone away.
+                let _ = knock.answer.send(answer);
+            }
+        }
+        // Whose fault it is shows when each goes alone.
+        Err(error) => {
+            tracing::debug!(inputs = knocks.len(), error = %error_chain(&error), "inputs did not go together");
+            one_by_one(&engine, knocks).await;
+        }
+    }
+}
+
+async fn one_by_one(engine: &Engine, knocks: Vec<Knock>) {
+    let alone = knocks.into_iter().map(|knock| async move {
+        let answer = match together(engine, std::slice::from_ref(&knock)).await {
+            Ok(mut answers) => answers.pop().unwrap_or(Err(EngineError::Interrupted)),
+            Err(error) => Err(error),
+        };
+        let _ = knock.answer.send(answer);
+    });
+    join_all(alone).await;
+}
+
+/// All of them in one transaction, with an answer to each; or an error, and nothing was changed.
+async fn together(engine: &Engine, knocks: &[Knock]) -> Result<Vec<Result<Tried, EngineError>>, EngineError> {
+    let mut tx = engine.0.db.begin().await?;
+    let ids: Vec<_> = knocks.iter().map(|knock| knock.host_id).collect();
+    let found = ringfence_db::lock_hosts(&mut tx, &ids).await?;
+    let mut found: HashMap<HostId, HostState> =
+        found.into_iter().map(|state| (state.host.id, state)).collect();
+    let mut turns = Vec::with_capacity(knocks.len());
+    for knock in knocks {
+        let state = found.remove(&knock.host_id);
+        turns.push(knock.door.span().in_scope(|| Turn::decide(engine, knock, state)));
+    }
+    take_devices(engine, &mut tx, knocks, &mut turns).await?;
+    let released: Vec<_> = turns.iter().filter_map(Turn::releases).collect();
+    ringfence_db::release_devices(&mut tx, &released).await?;
+    if turns.iter().any(Turn::writes) {
+        write(&mut tx, knocks, &mut turns).await?;
+        tx.commit().await?;
+    }
+    let answers = turns.into_iter().zip(knocks);
+    Ok(answers
+        .map(|(turn, knock)| knock.door.span().in_scope(|| turn.end(engine, knock)))
+        .collect())
+}
+
+/// Takes the devices of the claims that would be granted; those whose device is taken are told so.
+async fn take_devices(
+    engine: &Engine,
+    tx: &mut Tx,
+    knocks: &[Knock],
+    turns: &mut [Turn],
+) -> Result<(), EngineError> {
+    let mut wanted: HashMap<String, DeviceClaim> = HashMap::new();
+    let mut too_late = Vec::new();
+    for (at, turn) in turns.iter().enumerate() {
+        let Some(claim) = turn.wants() else { continue };
+        // The device of two hosts goes to the first.
+        if wanted.contains_key(&claim.device) {
+            too_late.push(at);
+        } else {
+            wanted.insert(claim.device.clone(), claim);
+        }
+    }
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let claims = wanted.into_values().collect();
+    let taken = ringfence_db::claim_devices(tx, claims, engine.0.clock.now()).await?;
+    for (at, (turn, knock)) in turns.iter_mut().zip(knocks).enumerate() {
+        let is_refused = turn
+            .wants()
+            .is_some_and(|claim| too_late.contains(&at) || !taken.contains(&claim.device));
+        if is_refused {
+            knock.door.span().in_scope(|| turn.refuse_device(knock));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,139 @@
+//! One way to change a host: lock, decide, write, commit, publish.
+//!
+//! Inputs that wait at the same time are carried out in one transaction (see [`group`]): each is decided for its own host as if it
+//! were alone, and they share the statements and the commit.
+
+mod group;
+mod turn;
+mod write;
+
+use std::time::Duration;
+
+use ringfence_core::{Answer, HostId, HostState, Input, Refusal, Timestamp};
+use ringfence_db::AuditEntry;
+use serde_json::json;
+use tokio::time::Instant;
+use tracing::Instrument;
+
+use crate::error::error_chain;
+use crate::log::{Door, input_name};
+use crate::taken;
+use crate::{Context, Engine, EngineError};
+
+pub(crate) use group::Group;
+
+/// How often a change is tried again when the database goes away under it. Every input may be decided twice.
+const TRIES: u32 = 5;
+/// What the clocks of two engines may differ by: each follows the database's.
+const MAX_DIFFERENCE: chrono::TimeDelta = chrono::TimeDelta::seconds(5);
+/// The first pause between two tries; it doubles.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+
+/// A change that was committed.
+#[derive(Clone, Debug)]
+pub struct Applied {
+    /// The host and its operation as they are now.
+    pub state: HostState,
+    /// What the one who asked is told.
+    pub answer: Answer,
+}
+
+/// What one try of a change came to.
+pub(crate) enum Tried {
+    /// It was decided and committed.
+    Applied(Box<Applied>),
+    /// A claim would have been granted, but its device carries out another command.
+    DeviceBusy,
+}
+
+impl Tried {
+    fn applied(state: HostState, answer: Answer) -> Self {
+        Self::Applied(Box::new(Applied { state, answer }))
+    }
+}
+
+impl Engine {
+    /// Decides an input and commits what it changes.
+    pub(crate) async fn apply(
+        &self,
+        host_id: HostId,
+        input: Input,
+        by: &Context,
+    ) -> Result<Applied, EngineError> {
+        let mut pause = FIRST_PAUSE;
+        for _ in 1..TRIES {
+            match self.apply_once(host_id, input.clone(), by).await {
+                Err(EngineError::Db(error)) if error.is_passing() => {
+                    tracing::warn!(%host_id, error = %error_chain(&error), "the database went away; trying again");
+                    tokio::time::sleep(pause).await;
+                    pause *= 2;
+                }
+                done => return done,
+            }
+        }
+        self.apply_once(host_id, input, by).await
+    }
+
+    async fn apply_once(&self, host_id: HostId, input: Input, by: &Context) -> Result<Applied, EngineError> {
+        let attempt = taken::claim_in(&input).map(|claim| claim.attempt);
+        match self.try_apply(host_id, input, by).await? {
+            Tried::Applied(applied) => Ok(*applied),
+            Tried::DeviceBusy => Err(EngineError::DeviceBusy {
+                attempt: attempt.map(|attempt| attempt.to_string()).unwrap_or_default(),
+            }),
+        }
+    }
+
+    /// As [`Engine::apply`], once. What a claim acts on is taken in the same transaction, and kept while its worker shows that
+    /// it lives. Dropped half-way, it is carried out all the same.
+    pub(crate) async fn try_apply(
+        &self,
+        host_id: HostId,
+        input: Input,
+        by: &Context,
+    ) -> Result<Tried, EngineError> {
+        let door = Door::new(&input);
+        let span = door.span();
+        let (name, begun) = (input_name(&input), Instant::now());
+        let tried = group::enter(self, host_id, input, by.clone(), door)
+            .instrument(span)
+            .await;
+        self.0.metrics.count_decision(name, &tried, begun.elapsed());
+        tried
+    }
+
+    /// Engines' clocks may differ a little; for one host, time does not run backwards because of that. A clock that was moved
+    /// back is another matter: the rules deal with it, and must be told.
+    fn time_for(&self, last_change: Timestamp) -> Timestamp {
+        let now = self.0.clock.now();
+        let ahead = last_change - now;
+        if ahead > chrono::TimeDelta::zero() && ahead <= MAX_DIFFERENCE {
+            last_change
+        } else {
+            now
+        }
+    }
+
+    /// Puts a refused claim or the like on record, outside of any host's transaction.
+    pub(crate) async fn audit_refusal(
+        &self,
+        host_id: HostId,
+        by: &Context,
+        what: &'static str,
+        refusal: &Refusal,
+    ) {
+        let entry = AuditEntry {
+            at: self.0.clock.now(),
+            actor: by.actor.clone(),
+            origin: by.origin.clone(),
+            request_id: by.request_id.clone(),
+            action: what.to_owned(),
+            target: None,
+            host_id: Some(host_id),
+            detail: json!({ "why": refusal.to_string() }),
+        };
+        if let Err(error) = ringfence_db::append_audit(&mut self.0.db.reader(), &entry).await {
+            tracing::warn!(%host_id, error = %error_chain(&error), what, "a refusal could not be put on record");
+        }
+    }
+}

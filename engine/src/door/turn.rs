@@ -1,0 +1,136 @@
+//! One input's turn: what is decided for it, and what is told of it once that is committed.
+
+use ringfence_core::{AttemptId, Decision, HostState, Input, Timestamp, decide};
+use ringfence_db::DeviceClaim;
+
+use super::Tried;
+use super::group::Knock;
+use crate::log::Told;
+use crate::metrics::Moved;
+use crate::relay::Outgoing;
+use crate::taken::{Device, claim_in};
+use crate::{Engine, EngineError};
+
+/// What became of an input.
+pub(super) enum Turn {
+    /// Nothing is to be written.
+    Over(Result<Tried, EngineError>),
+    /// A decision that is to be written.
+    Decided(Box<Decided>),
+}
+
+/// A decision, and what goes with it.
+pub(super) struct Decided {
+    pub before: HostState,
+    pub decision: Decision,
+    pub now: Timestamp,
+    told: Told,
+    moved: Moved,
+    device: Option<DeviceClaim>,
+    releases: Option<AttemptId>,
+    /// Whether anything is to be written; a claim that only renews itself writes nothing but its device.
+    changes: bool,
+    /// What has to be published after the commit.
+    pub outgoing: Vec<Outgoing>,
+}
+
+impl Turn {
+    /// Decides an input for the host that was locked for it.
+    pub fn decide(engine: &Engine, knock: &Knock, before: Option<HostState>) -> Self {
+        let Some(before) = before else {
+            return Self::Over(Err(EngineError::NotFound {
+                kind: "host",
+                id: knock.host_id.to_string(),
+            }));
+        };
+        let now = engine.time_for(before.host.updated_at);
+        let device = claim_in(&knock.input).and_then(|claim| Device::of(&before, claim));
+        let releases = if let Input::Result(result) = &knock.input {
+            Some(result.claim.attempt)
+        } else {
+            None
+        };
+        let decision = match decide(&before, knock.input.clone(), now) {
+            Ok(decision) => decision,
+            Err(refusal) => {
+                knock.door.refused(&before, &refusal);
+                return Self::Over(Err(refusal.into()));
+            }
+        };
+        let changed = decision.state != before || !decision.effects.is_empty();
+        let is_tick = matches!(knock.input, Input::Tick);
+        Self::Decided(Box::new(Decided {
+            device: device.and_then(|device| device.claimed(&decision.answer, now)),
+            told: Told::of(&decision),
+            moved: Moved::of(&before, &decision, releases, now),
+            changes: changed || is_tick || releases.is_some(),
+            before,
+            decision,
+            now,
+            releases,
+            outgoing: Vec::new(),
+        }))
+    }
+
+    /// The device that has to be taken for it.
+    pub fn wants(&self) -> Option<DeviceClaim> {
+        match self {
+            Self::Over(_) => None,
+            Self::Decided(decided) => decided.device.clone(),
+        }
+    }
+
+    /// The attempt whose devices are given back.
+    pub fn releases(&self) -> Option<AttemptId> {
+        match self {
+            Self::Over(_) => None,
+            Self::Decided(decided) => decided.releases,
+        }
+    }
+
+    /// The device carries out another command: nothing of the decision holds.
+    pub fn refuse_device(&mut self, knock: &Knock) {
+        if let Self::Decided(decided) = self {
+            knock.door.device_busy(&decided.before);
+            *self = Self::Over(Ok(Tried::DeviceBusy));
+        }
+    }
+
+    /// Whether the transaction has anything to commit for it.
+    pub fn writes(&self) -> bool {
+        match self {
+            Self::Over(_) => false,
+            Self::Decided(decided) => decided.changes || decided.device.is_some(),
+        }
+    }
+
+    /// The decision, if it has to be written.
+    pub fn change(&mut self) -> Option<&mut Decided> {
+        match self {
+            Self::Decided(decided) if decided.changes => Some(decided),
+            Self::Decided(_) | Self::Over(_) => None,
+        }
+    }
+
+    /// It is committed, or there was nothing to commit: publishes, counts, and says so.
+    pub fn end(self, engine: &Engine, knock: &Knock) -> Result<Tried, EngineError> {
+        let decided = match self {
+            Self::Over(answer) => return answer,
+            Self::Decided(decided) => *decided,
+        };
+        let (state, answer) = (decided.decision.state, decided.decision.answer);
+        if !decided.changes {
+            knock.door.unchanged(&state, &answer);
+            return Ok(Tried::applied(state, answer));
+        }
+        knock.door.committed(&state, &answer, &decided.told, &knock.by);
+        engine.0.metrics.count_moved(&decided.moved);
+        if !decided.outgoing.is_empty() {
+            engine.0.relay.send(decided.outgoing);
+        }
+        if decided.told.has_events() {
+            engine.0.events_written.notify_one();
+        }
+        Ok(Tried::applied(state, answer))
+    }
+}
