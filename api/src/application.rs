@@ -7,10 +7,12 @@ use std::time::Duration;
 use actix_web::middleware::from_fn;
 use actix_web::{App, HttpRequest, HttpServer, web};
 use prometheus_client::registry::Registry;
+use ringfence_core::Timestamp;
 use ringfence_engine::{Engine, Exposition};
 use tokio_util::sync::CancellationToken;
 
 use crate::metrics::RequestMetrics;
+use crate::tls::ServerTls;
 use crate::tokens::Tokens;
 use crate::{ApiError, StartError, request, routes};
 
@@ -25,6 +27,8 @@ pub struct ApiConfig {
     pub threads: usize,
     /// Whether `/metrics` is for anyone who can reach the API, and not only for those with a token.
     pub are_metrics_public: bool,
+    /// The certificate and key; without them it speaks plain HTTP.
+    pub tls: Option<ServerTls>,
 }
 
 /// What handlers share.
@@ -74,6 +78,15 @@ impl Application {
         self.address
     }
 
+    /// Reads again what can be read again while it serves.
+    #[must_use]
+    pub fn reload(&self) -> Reload {
+        Reload {
+            tokens: Arc::clone(&self.tokens),
+            tls: self.config.tls.clone(),
+        }
+    }
+
     /// Where other parts of the process put their numbers, for `/metrics`.
     pub fn metrics(&mut self) -> &mut Registry {
         self.exposition.registry()
@@ -111,10 +124,12 @@ impl Application {
         // Two events in a row: the second one is not to wait for the listener's acknowledgement of the first.
         .tcp_nodelay(true)
         .shutdown_timeout(5)
-        .disable_signals()
-        .listen(self.listener)
-        .map_err(fault)?
-        .run();
+        .disable_signals();
+        let server = match &self.config.tls {
+            Some(tls) => server.listen_rustls_0_23(self.listener, tls.config()?),
+            None => server.listen(self.listener),
+        };
+        let server = server.map_err(fault)?.run();
         let handle = server.handle();
         let stopper = tokio::spawn(async move {
             stop.cancelled().await;
@@ -123,6 +138,26 @@ impl Application {
         let served = server.await.map_err(fault);
         stopper.abort();
         served
+    }
+}
+
+/// The files that a running API reads again when it is told to.
+#[derive(Clone, Debug)]
+pub struct Reload {
+    tokens: Arc<Tokens>,
+    tls: Option<ServerTls>,
+}
+
+impl Reload {
+    /// Reads them. What cannot be used is logged, and what was there before goes on.
+    pub fn now(&self, now: Timestamp) {
+        self.tokens.reload();
+        if let Some(Err(error)) = self.tls.as_ref().map(|tls| tls.reload(now)) {
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "the new certificate is refused; the one from before goes on"
+            );
+        }
     }
 }
 

@@ -35,6 +35,16 @@ pub enum StartError {
         /// Why.
         why: String,
     },
+    /// The certificate or its key cannot be used.
+    #[error("{key}: {} {why}", path.display())]
+    Tls {
+        /// The key of the configuration.
+        key: &'static str,
+        /// The file that it names.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
 }
 
 /// Why a request was not served.

@@ -14,11 +14,13 @@ mod paging;
 mod request;
 mod request_log;
 mod routes;
+mod tls;
 mod tokens;
 mod view;
 
-pub use application::{ApiConfig, Application};
+pub use application::{ApiConfig, Application, Reload};
 pub use error::{ApiError, StartError};
 pub use metrics::MetricsListener;
 pub use openapi::openapi_json;
+pub use tls::{ServerTls, TlsFiles, Validity};
 pub use tokens::{Role, TokenEntry, TokenFile, Tokens, hash_token};

@@ -119,9 +119,17 @@ impl Tokens {
         }
         known.looked_at = Instant::now();
         let changed_at = std::fs::metadata(&self.path).and_then(|m| m.modified()).ok();
-        if changed_at == known.changed_at {
-            return;
+        if changed_at != known.changed_at {
+            self.read_again(known);
         }
+    }
+
+    /// Reads the file now, changed or not.
+    pub(crate) fn reload(&self) {
+        self.read_again(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn read_again(&self, known: &mut Known) {
         match read(&self.path) {
             Ok((file, changed_at)) => {
                 known.file = file;

@@ -364,6 +364,7 @@ fn serve(site: &Site, engine: Engine, are_metrics_public: bool) -> (SocketAddr, 
         max_body_bytes: 65_536,
         threads: 1,
         are_metrics_public,
+        tls: None,
     };
     let stop = CancellationToken::new();
     let application = Application::build(config, engine.clone(), Tokens::open(&path).unwrap()).unwrap();

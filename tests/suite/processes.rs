@@ -7,6 +7,8 @@ mod logs;
 mod metrics;
 mod refusals;
 mod standalone;
+mod tls;
+mod tls_peers;
 
 use ringfence_tests::Client;
 use serde_json::Value;

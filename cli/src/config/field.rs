@@ -115,6 +115,8 @@ pub const FIELDS: &[Field] = &[
         Kind::Integer(1024, 16 * MIB),
         Default::Fixed("262144"),
     ),
+    field("api.certificate_file", Kind::Path, Default::None),
+    field("api.key_file", Kind::Path, Default::None),
     field("engine.name", Kind::Name, Default::HostName),
     field("engine.tick_ms", Kind::Integer(10, 60_000), Default::Fixed("200")),
     field(

@@ -227,6 +227,8 @@ mod tests {
             ("RINGFENCE_BUS_KEYS_FILE", "/k"),
             ("RINGFENCE_BUS_CA_FILE", "/c"),
             ("RINGFENCE_API_TOKENS_FILE", "/t"),
+            ("RINGFENCE_API_CERTIFICATE_FILE", "/crt"),
+            ("RINGFENCE_API_KEY_FILE", "/key"),
             ("RINGFENCE_WORKER_ZONES", "a,b"),
             ("RINGFENCE_WORKER_SIMULATOR_URL", "http://127.0.0.1:1/"),
             ("RINGFENCE_METRICS_LISTEN", "127.0.0.1:9109"),

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
+use ringfence_api::TlsFiles;
 use ringfence_core::Resource;
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -73,6 +74,10 @@ pub struct ApiSettings {
     pub tokens_file: Option<PathBuf>,
     /// The longest body of a request, 1 KiB to 16 MiB.
     pub max_body_bytes: usize,
+    /// Its certificate with what stands between it and the authority, in PEM; without it the API speaks plain HTTP.
+    pub certificate_file: Option<PathBuf>,
+    /// The certificate's private key, in PEM.
+    pub key_file: Option<PathBuf>,
 }
 
 /// `[engine]`
@@ -219,6 +224,24 @@ impl Settings {
             "api.tokens_file",
             "RINGFENCE_API_TOKENS_FILE",
         )
+    }
+
+    /// Certificate and key of the API; one without the other is an error.
+    pub fn api_tls(&self) -> Result<Option<TlsFiles>, CliError> {
+        let (missing, other) = match (&self.api.certificate_file, &self.api.key_file) {
+            (None, None) => return Ok(None),
+            (Some(certificate), Some(key)) => {
+                return Ok(Some(TlsFiles {
+                    certificate: certificate.clone(),
+                    key: key.clone(),
+                }));
+            }
+            (None, Some(_)) => ("api.certificate_file", "api.key_file"),
+            (Some(_), None) => ("api.key_file", "api.certificate_file"),
+        };
+        Err(CliError::Config(Complaints::one(format!(
+            "{missing} is not set; {other} is, and the two are needed together"
+        ))))
     }
 
     /// The data directory of standalone.

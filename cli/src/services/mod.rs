@@ -4,6 +4,7 @@ pub mod api;
 pub mod db;
 mod demo;
 pub mod engine;
+mod hangup;
 mod metrics;
 pub mod parts;
 pub mod standalone;

@@ -94,6 +94,7 @@ fn listen(
         max_body_bytes: settings.api.max_body_bytes,
         threads: THREADS,
         are_metrics_public: settings.metrics.public,
+        tls: None,
     };
     Application::build(config, engine, tokens).map_err(fault)
 }

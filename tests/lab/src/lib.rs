@@ -6,6 +6,7 @@
 //!
 //! Everything here blocks; an async test starts its peers through `spawn_blocking` or before its runtime.
 
+mod certificates;
 mod error;
 mod home;
 mod ipmi;
@@ -17,6 +18,7 @@ mod programs;
 mod rabbitmq;
 mod redfish;
 
+pub use certificates::{Authority, Issued};
 pub use error::LabError;
 pub use ipmi::{IpmiBmc, IpmiFault};
 pub use pacemaker::Fencer;
