@@ -11,6 +11,9 @@ use ringfence_core::Timestamp;
 use ringfence_engine::{Engine, Exposition};
 use tokio_util::sync::CancellationToken;
 
+use crate::identity::Vouchers;
+use crate::keystone::{Keystone, KeystoneConfig};
+use crate::limits::{Limits, RateLimits};
 use crate::metrics::RequestMetrics;
 use crate::tls::ServerTls;
 use crate::tokens::Tokens;
@@ -29,12 +32,19 @@ pub struct ApiConfig {
     pub are_metrics_public: bool,
     /// The certificate and key; without them it speaks plain HTTP.
     pub tls: Option<ServerTls>,
+    /// Who vouches for tokens beside the token file.
+    pub keystone: Option<KeystoneConfig>,
+    /// How often one caller may ask.
+    pub limits: RateLimits,
+    /// Between two looks whether the token of an open stream still works.
+    pub recheck_every: Duration,
 }
 
 /// What handlers share.
 pub(crate) struct State {
     pub engine: Engine,
-    pub tokens: Arc<Tokens>,
+    pub vouchers: Vouchers,
+    pub recheck_every: Duration,
     pub max_body_bytes: usize,
     pub exposition: Exposition,
     pub requests: RequestMetrics,
@@ -49,7 +59,7 @@ pub struct Application {
     address: SocketAddr,
     config: ApiConfig,
     engine: Engine,
-    tokens: Arc<Tokens>,
+    vouchers: Vouchers,
     exposition: Exposition,
 }
 
@@ -62,13 +72,22 @@ impl Application {
         };
         let listener = TcpListener::bind(config.listen).map_err(fault)?;
         let address = listener.local_addr().map_err(fault)?;
+        let mut exposition = Exposition::new(Some(engine.clone()));
+        let registry = exposition.registry();
+        let keystone = config.keystone.clone();
+        let keystone = keystone.map(|keystone| Keystone::new(keystone, registry));
+        let vouchers = Vouchers {
+            tokens: Arc::new(tokens),
+            keystone: keystone.transpose()?,
+            limits: Limits::new(config.limits, registry),
+        };
         Ok(Self {
             listener,
             address,
             config,
-            exposition: Exposition::new(Some(engine.clone())),
+            exposition,
             engine,
-            tokens: Arc::new(tokens),
+            vouchers,
         })
     }
 
@@ -82,7 +101,7 @@ impl Application {
     #[must_use]
     pub fn reload(&self) -> Reload {
         Reload {
-            tokens: Arc::clone(&self.tokens),
+            tokens: Arc::clone(&self.vouchers.tokens),
             tls: self.config.tls.clone(),
         }
     }
@@ -105,7 +124,8 @@ impl Application {
             requests,
             are_metrics_public: self.config.are_metrics_public,
             engine: self.engine,
-            tokens: self.tokens,
+            vouchers: self.vouchers,
+            recheck_every: self.config.recheck_every,
             max_body_bytes: self.config.max_body_bytes,
             stop: stop.clone(),
         });

@@ -1,4 +1,4 @@
-//! Real peers on loopback for tests: PostgreSQL, RabbitMQ, an IPMI BMC and a Redfish service.
+//! Real peers on loopback for tests: PostgreSQL, RabbitMQ, an IPMI BMC, a Redfish service and a Keystone.
 //!
 //! Each peer runs with files, ports and credentials of its own, so that it never meets one that the machine runs anyway,
 //! and each can be stopped, crashed and started again. A peer lives as long as its value: dropping it stops the program
@@ -10,6 +10,7 @@ mod certificates;
 mod error;
 mod home;
 mod ipmi;
+mod keystone;
 mod leash;
 mod net;
 mod pacemaker;
@@ -21,6 +22,7 @@ mod redfish;
 pub use certificates::{Authority, Issued};
 pub use error::LabError;
 pub use ipmi::{IpmiBmc, IpmiFault};
+pub use keystone::{KEYSTONE_PASSWORD, Keystone};
 pub use pacemaker::Fencer;
 pub use postgres::PostgreSql;
 pub use programs::{POSTGRESQL_PROGRAMS, find_postgresql, find_program, rabbitmq_folder};
