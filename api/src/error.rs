@@ -45,6 +45,13 @@ pub enum StartError {
         #[source]
         source: reqwest::Error,
     },
+    /// Keystone cannot be asked about tokens.
+    #[error("Keystone cannot be asked about tokens")]
+    KeystoneUnusable {
+        /// Why.
+        #[source]
+        source: KeystoneError,
+    },
     /// The certificate or its key cannot be used.
     #[error("{key}: {} {why}", path.display())]
     Tls {

@@ -24,7 +24,7 @@ mod watch;
 
 pub use application::{ApiConfig, Application, Reload};
 pub use error::{ApiError, StartError};
-pub use keystone::{KeystoneConfig, KeystoneError, Password, RoleNames, Scope};
+pub use keystone::{KeystoneConfig, KeystoneError, Password, RoleNames, Scope, check_keystone};
 pub use limits::RateLimits;
 pub use metrics::MetricsListener;
 pub use openapi::openapi_json;

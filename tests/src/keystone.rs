@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
 use ringfence_api::{KeystoneConfig, Password, Scope};
-use ringfence_lab::{KEYSTONE_PASSWORD, Keystone};
+use ringfence_lab::{Authority, KEYSTONE_PASSWORD, Keystone, KeystoneOptions};
 use serde_json::{Value, json};
 
 /// The password of everybody but the administrator.
@@ -21,18 +21,37 @@ pub struct Cloud {
 impl Cloud {
     /// With tokens that live for so many seconds.
     pub async fn start(lifetime_s: u32) -> Self {
+        let options = KeystoneOptions {
+            lifetime_s,
+            ..KeystoneOptions::default()
+        };
+        Self::start_with(options, None).await
+    }
+
+    /// Over TLS, with a certificate of this authority.
+    pub async fn start_with_tls(authority: &Authority) -> Self {
+        let options = KeystoneOptions {
+            tls: Some(authority.issue(&["127.0.0.1"]).unwrap()),
+            ..KeystoneOptions::default()
+        };
+        Self::start_with(options, Some(authority)).await
+    }
+
+    async fn start_with(options: KeystoneOptions, authority: Option<&Authority>) -> Self {
         let manage = std::env::var_os("RINGFENCE_TEST_KEYSTONE")
             .expect("RINGFENCE_TEST_KEYSTONE is not set; run the tests with `cargo xtask test`");
         let manage = PathBuf::from(manage);
-        let keystone =
-            tokio::task::spawn_blocking(move || Keystone::start_with_lifetime(&manage, lifetime_s).unwrap())
-                .await
-                .unwrap();
+        let keystone = tokio::task::spawn_blocking(move || Keystone::start(&manage, options).unwrap())
+            .await
+            .unwrap();
         // Without a provider for the process, no client of Keystone could be built; the program installs one at its start.
         let _ = rustls::crypto::ring::default_provider().install_default();
+        let trusted = authority.map(|authority| authority.certificate());
+        let trusted = trusted.map(|pem| reqwest::Certificate::from_pem(pem.as_bytes()).unwrap());
         let http = reqwest::Client::builder()
             .no_proxy()
             .timeout(Duration::from_secs(30))
+            .tls_certs_merge(trusted)
             .build()
             .unwrap();
         let mut cloud = Self {

@@ -3,6 +3,7 @@
 mod dead_letters;
 mod distributed;
 mod doctor;
+mod keystone;
 mod logs;
 mod metrics;
 mod refusals;

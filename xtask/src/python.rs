@@ -28,8 +28,9 @@ pub fn provide_in(workspace: &Workspace, wanted: &Environment<'_>) -> Result<Pat
     let environment = folder.join("venv");
     let program = environment.join("bin").join(wanted.program);
     let stamp = folder.join("installed");
-    let requirements = wanted.requirements.join("\n");
-    let is_current = std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == requirements);
+    // An environment works only where it was made.
+    let made = format!("{}\n{}", environment.display(), wanted.requirements.join("\n"));
+    let is_current = std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == made);
     if is_current && program.is_file() {
         return Ok(program);
     }
@@ -48,7 +49,7 @@ pub fn provide_in(workspace: &Workspace, wanted: &Environment<'_>) -> Result<Pat
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
         .args(wanted.requirements);
     run(&mut pip, "pip install")?;
-    std::fs::write(&stamp, requirements).map_err(|source| XtaskError::File {
+    std::fs::write(&stamp, made).map_err(|source| XtaskError::File {
         path: stamp.clone(),
         source,
     })?;

@@ -123,6 +123,22 @@ impl Keystone {
     }
 }
 
+/// Whether Keystone can be asked: our own user gets in, and may validate its own token.
+pub async fn check_keystone(config: &KeystoneConfig) -> Result<(), StartError> {
+    let unusable = |source| StartError::KeystoneUnusable { source };
+    let session = Session::new(config)?;
+    let asked = tokio::time::timeout(config.timeout, async {
+        let own = session.token(None).await?;
+        judge(&session.ask_about(&own, own.value()).await?)
+    });
+    match asked.await {
+        Ok(Ok(Some(_))) => Ok(()),
+        Ok(Ok(None)) => Err(unusable(KeystoneError::Refused)),
+        Ok(Err(error)) => Err(unusable(error)),
+        Err(_) => Err(unusable(KeystoneError::Silent(config.timeout))),
+    }
+}
+
 impl fmt::Debug for Keystone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Keystone")

@@ -117,6 +117,12 @@ impl Session {
     }
 }
 
+impl OwnToken {
+    pub fn value(&self) -> &HeaderValue {
+        &self.value
+    }
+}
+
 impl Told {
     /// Its life is measured between Keystone's own times: our clock may differ.
     fn own_token(&self) -> Result<OwnToken, KeystoneError> {

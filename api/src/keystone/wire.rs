@@ -36,12 +36,13 @@ pub(super) struct RoleBody {
 pub(super) struct ProjectBody {
     pub id: String,
     pub name: String,
-    pub domain: DomainBody,
+    pub domain: Option<DomainBody>,
 }
 
+/// A project that is a domain is in none: its domain has no name.
 #[derive(Debug, Deserialize)]
 pub(super) struct DomainBody {
-    pub name: String,
+    pub name: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]

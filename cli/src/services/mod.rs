@@ -5,7 +5,7 @@ pub mod db;
 mod demo;
 pub mod engine;
 mod hangup;
-mod identity;
+pub mod identity;
 mod metrics;
 pub mod parts;
 pub mod standalone;

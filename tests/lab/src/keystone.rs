@@ -8,6 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE;
 use nix::sys::signal::Signal;
 
+use crate::certificates::Issued;
 use crate::error::{During, LabError};
 use crate::home::{Home, random_password, tail, wait_ready};
 use crate::leash::{Leash, Start};
@@ -29,8 +30,26 @@ pub struct Keystone {
     /// The folder of the Python environment's programs.
     programs: PathBuf,
     port: u16,
-    lifetime_s: u32,
+    options: KeystoneOptions,
     home: Home,
+}
+
+/// How a Keystone differs from the usual one.
+#[derive(Clone, Debug)]
+pub struct KeystoneOptions {
+    /// Seconds that tokens live.
+    pub lifetime_s: u32,
+    /// Its certificate; without one it speaks plain HTTP.
+    pub tls: Option<Issued>,
+}
+
+impl Default for KeystoneOptions {
+    fn default() -> Self {
+        Self {
+            lifetime_s: 3600,
+            tls: None,
+        }
+    }
 }
 
 impl Keystone {
@@ -38,20 +57,12 @@ impl Keystone {
     ///
     /// # Errors
     /// The database cannot be made, or the service does not answer within a minute.
-    pub fn start(keystone_manage: &Path) -> Result<Self, LabError> {
-        Self::start_with_lifetime(keystone_manage, 3600)
-    }
-
-    /// The same with tokens that live for so many seconds.
-    ///
-    /// # Errors
-    /// As [`start`](Self::start).
-    pub fn start_with_lifetime(keystone_manage: &Path, lifetime_s: u32) -> Result<Self, LabError> {
+    pub fn start(keystone_manage: &Path, options: KeystoneOptions) -> Result<Self, LabError> {
         let mut service = Self {
             leash: None,
             programs: keystone_manage.parent().unwrap_or(Path::new("/")).to_owned(),
             port: free_tcp_port()?,
-            lifetime_s,
+            options,
             home: Home::new("keystone")?,
         };
         service.configure()?;
@@ -72,7 +83,12 @@ impl Keystone {
     /// The address, without `/v3`.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        let scheme = if self.options.tls.is_some() {
+            "https"
+        } else {
+            "http"
+        };
+        format!("{scheme}://127.0.0.1:{}", self.port)
     }
 
     /// Starts it on the same port with what it kept.
@@ -81,9 +97,13 @@ impl Keystone {
     /// It does not answer within a minute.
     pub fn start_again(&mut self) -> Result<(), LabError> {
         let log = self.home.join("keystone.log");
+        let mut arguments = vec![self.home.text("server.py"), self.port.to_string()];
+        if self.options.tls.is_some() {
+            arguments.extend(["server.crt", "server.key"].map(|name| self.home.text(name)));
+        }
         let leash = Leash::start(Start {
             program: &self.programs.join("python"),
-            arguments: vec![self.home.text("server.py"), self.port.to_string()],
+            arguments,
             environment: vec![("OS_KEYSTONE_CONFIG_FILES", self.home.text("keystone.conf"))],
             without: NOT_INHERITED,
             stop_signal: Signal::SIGTERM,
@@ -115,6 +135,10 @@ impl Keystone {
                 self.home.write(&format!("{folder}/{number}"), &key)?;
             }
         }
+        if let Some(tls) = &self.options.tls {
+            self.home.write("server.crt", &tls.certificate)?;
+            self.home.write("server.key", &tls.key)?;
+        }
         self.home.write("server.py", SERVER)?;
         self.home.write("keystone.conf", &self.settings())?;
         Ok(())
@@ -127,7 +151,7 @@ impl Keystone {
              [fernet_receipts]\nkey_repository = {}\n[credential]\nkey_repository = {}\n[cache]\nenabled = false\n\
              [identity]\npassword_hash_algorithm = bcrypt\npassword_hash_rounds = 4\n",
             at("keystone.db"),
-            self.lifetime_s,
+            self.options.lifetime_s,
             at("tokens"),
             at("receipts"),
             at("credentials"),

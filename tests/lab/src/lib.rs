@@ -22,7 +22,7 @@ mod redfish;
 pub use certificates::{Authority, Issued};
 pub use error::LabError;
 pub use ipmi::{IpmiBmc, IpmiFault};
-pub use keystone::{KEYSTONE_PASSWORD, Keystone};
+pub use keystone::{KEYSTONE_PASSWORD, Keystone, KeystoneOptions};
 pub use pacemaker::Fencer;
 pub use postgres::PostgreSql;
 pub use programs::{POSTGRESQL_PROGRAMS, find_postgresql, find_program, rabbitmq_folder};
