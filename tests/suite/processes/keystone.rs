@@ -33,7 +33,7 @@ async fn an_api_takes_tokens_of_keystone_over_tls_and_a_mended_password_needs_no
     let operator = Machine::new()
         .set("RINGFENCE_URL", &url)
         .set("RINGFENCE_TOKEN", &token);
-    let wrong = operator.run(&["host", "create", "h1"]).await;
+    let wrong = operator.run(&["host", "add", "h1"]).await;
     assert_eq!(wrong.code, Some(1), "{wrong:?}");
     assert!(
         wrong.err.contains("fencing.keystone.unavailable") && wrong.err.contains("own user"),
@@ -52,7 +52,7 @@ async fn an_api_takes_tokens_of_keystone_over_tls_and_a_mended_password_needs_no
     assert_eq!(finding().await["state"], "ok");
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
-        let made = operator.run(&["host", "create", "h1"]).await;
+        let made = operator.run(&["host", "add", "h1"]).await;
         if made.code == Some(0) {
             break;
         }
