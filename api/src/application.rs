@@ -7,10 +7,15 @@ use std::time::Duration;
 use actix_web::middleware::from_fn;
 use actix_web::{App, HttpRequest, HttpServer, web};
 use prometheus_client::registry::Registry;
+use ringfence_core::Timestamp;
 use ringfence_engine::{Engine, Exposition};
 use tokio_util::sync::CancellationToken;
 
+use crate::identity::Vouchers;
+use crate::keystone::{Keystone, KeystoneConfig};
+use crate::limits::{Limits, RateLimits};
 use crate::metrics::RequestMetrics;
+use crate::tls::ServerTls;
 use crate::tokens::Tokens;
 use crate::{ApiError, StartError, request, routes};
 
@@ -25,12 +30,21 @@ pub struct ApiConfig {
     pub threads: usize,
     /// Whether `/metrics` is for anyone who can reach the API, and not only for those with a token.
     pub are_metrics_public: bool,
+    /// The certificate and key; without them it speaks plain HTTP.
+    pub tls: Option<ServerTls>,
+    /// Who vouches for tokens beside the token file.
+    pub keystone: Option<KeystoneConfig>,
+    /// How often one caller may ask.
+    pub limits: RateLimits,
+    /// Between two looks whether the token of an open stream still works.
+    pub recheck_every: Duration,
 }
 
 /// What handlers share.
 pub(crate) struct State {
     pub engine: Engine,
-    pub tokens: Arc<Tokens>,
+    pub vouchers: Vouchers,
+    pub recheck_every: Duration,
     pub max_body_bytes: usize,
     pub exposition: Exposition,
     pub requests: RequestMetrics,
@@ -45,7 +59,7 @@ pub struct Application {
     address: SocketAddr,
     config: ApiConfig,
     engine: Engine,
-    tokens: Arc<Tokens>,
+    vouchers: Vouchers,
     exposition: Exposition,
 }
 
@@ -58,13 +72,22 @@ impl Application {
         };
         let listener = TcpListener::bind(config.listen).map_err(fault)?;
         let address = listener.local_addr().map_err(fault)?;
+        let mut exposition = Exposition::new(Some(engine.clone()));
+        let registry = exposition.registry();
+        let keystone = config.keystone.clone();
+        let keystone = keystone.map(|keystone| Keystone::new(keystone, registry));
+        let vouchers = Vouchers {
+            tokens: Arc::new(tokens),
+            keystone: keystone.transpose()?,
+            limits: Limits::new(config.limits, registry),
+        };
         Ok(Self {
             listener,
             address,
             config,
-            exposition: Exposition::new(Some(engine.clone())),
+            exposition,
             engine,
-            tokens: Arc::new(tokens),
+            vouchers,
         })
     }
 
@@ -72,6 +95,15 @@ impl Application {
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Reads again what can be read again while it serves.
+    #[must_use]
+    pub fn reload(&self) -> Reload {
+        Reload {
+            tokens: Arc::clone(&self.vouchers.tokens),
+            tls: self.config.tls.clone(),
+        }
     }
 
     /// Where other parts of the process put their numbers, for `/metrics`.
@@ -92,7 +124,8 @@ impl Application {
             requests,
             are_metrics_public: self.config.are_metrics_public,
             engine: self.engine,
-            tokens: self.tokens,
+            vouchers: self.vouchers,
+            recheck_every: self.config.recheck_every,
             max_body_bytes: self.config.max_body_bytes,
             stop: stop.clone(),
         });
@@ -111,10 +144,12 @@ impl Application {
         // Two events in a row: the second one is not to wait for the listener's acknowledgement of the first.
         .tcp_nodelay(true)
         .shutdown_timeout(5)
-        .disable_signals()
-        .listen(self.listener)
-        .map_err(fault)?
-        .run();
+        .disable_signals();
+        let server = match &self.config.tls {
+            Some(tls) => server.listen_rustls_0_23(self.listener, tls.config()?),
+            None => server.listen(self.listener),
+        };
+        let server = server.map_err(fault)?.run();
         let handle = server.handle();
         let stopper = tokio::spawn(async move {
             stop.cancelled().await;
@@ -123,6 +158,26 @@ impl Application {
         let served = server.await.map_err(fault);
         stopper.abort();
         served
+    }
+}
+
+/// The files that a running API reads again when it is told to.
+#[derive(Clone, Debug)]
+pub struct Reload {
+    tokens: Arc<Tokens>,
+    tls: Option<ServerTls>,
+}
+
+impl Reload {
+    /// Reads them. What cannot be used is logged, and what was there before goes on.
+    pub fn now(&self, now: Timestamp) {
+        self.tokens.reload();
+        if let Some(Err(error)) = self.tls.as_ref().map(|tls| tls.reload(now)) {
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "the new certificate is refused; the one from before goes on"
+            );
+        }
     }
 }
 

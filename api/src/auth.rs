@@ -1,78 +1,100 @@
 //! Who asks.
+//!
+//! The token alone tells. Headers that a proxy with Keystone's middleware would add (`X-User-Id`, `X-Roles`, ...) can be sent by
+//! anybody, and nothing here reads them.
 
-use std::future::{Ready, ready};
+use std::net::IpAddr;
+use std::sync::Arc;
 
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpMessage, HttpRequest, web};
+use futures_util::future::LocalBoxFuture;
 use ringfence_engine::Context;
 
 use crate::ApiError;
 use crate::application::State;
+use crate::identity::{Credentials, Identity};
 use crate::request::RequestId;
 use crate::request_log::note_actor;
 use crate::tokens::Role;
+use crate::watch::Watch;
 
 /// A caller whose token works.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Caller {
-    name: String,
-    role: Role,
-    origin: Option<String>,
+    identity: Identity,
+    credentials: Credentials,
+    address: Option<IpAddr>,
     request_id: Option<String>,
 }
 
 impl Caller {
     /// Refuses a caller whose role is not enough; else who it is, for the audit trail.
     pub fn require(&self, needs: Role) -> Result<Context, ApiError> {
-        if self.role < needs {
-            return Err(ApiError::Forbidden {
-                has: self.role,
-                needs,
-            });
+        let has = self
+            .identity
+            .role
+            .as_ref()
+            .map_err(|why| ApiError::NotEntitled(Arc::clone(why)))?;
+        if *has < needs {
+            return Err(ApiError::Forbidden { has: *has, needs });
         }
         Ok(Context {
-            actor: self.name.clone(),
-            is_admin: self.role == Role::Admin,
-            origin: self.origin.clone(),
+            actor: self.identity.actor.to_string(),
+            is_admin: *has == Role::Admin,
+            origin: self.address.map(|address| address.to_string()),
             request_id: self.request_id.clone(),
         })
+    }
+
+    /// Looks from now on whether the token still works.
+    pub fn watch(self, state: &web::Data<State>) -> Watch {
+        Watch::start(state.clone(), self.credentials, self.identity)
     }
 }
 
 impl FromRequest for Caller {
     type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
+    type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(identify(request))
+        let request = request.clone();
+        Box::pin(async move { identify(&request).await })
     }
 }
 
-pub(crate) fn identify(request: &HttpRequest) -> Result<Caller, ApiError> {
+pub(crate) async fn identify(request: &HttpRequest) -> Result<Caller, ApiError> {
     let state = request
         .app_data::<web::Data<State>>()
-        .ok_or(ApiError::Unauthorized(
-            "the service is not configured to know anyone",
-        ))?;
-    let token = token(request).ok_or(ApiError::Unauthorized(
-        "a token is needed, in the header X-Auth-Token or Authorization: Bearer",
-    ))?;
-    let (name, role) = state
-        .tokens
-        .find(token, state.engine.clock().now())
-        .ok_or(ApiError::Unauthorized("the token is unknown, revoked or expired"))?;
-    note_actor(&name);
+        .ok_or(ApiError::Unauthorized {
+            why: "the service is not configured to know anyone",
+            keystone: None,
+        })?;
+    let vouchers = &state.vouchers;
+    let credentials = credentials(request).ok_or_else(|| {
+        vouchers.unauthorized("a token is needed, in the header X-Auth-Token or Authorization: Bearer")
+    })?;
+    let address = request.peer_addr().map(|address| address.ip());
+    let now = state.engine.clock().now();
+    let identity = vouchers.identify(&credentials, address, now).await?;
+    note_actor(&identity.actor);
+    vouchers.limits.request(&identity.actor)?;
     Ok(Caller {
-        name,
-        role,
-        origin: request.peer_addr().map(|address| address.ip().to_string()),
+        identity,
+        credentials,
+        address,
         request_id: request.extensions().get::<RequestId>().map(|id| id.0.clone()),
     })
 }
 
-fn token(request: &HttpRequest) -> Option<&str> {
+fn credentials(request: &HttpRequest) -> Option<Credentials> {
     let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
-    header("x-auth-token")
+    let token = header("x-auth-token")
         .or_else(|| header("authorization")?.strip_prefix("Bearer "))
-        .filter(|token| !token.is_empty())
+        .filter(|token| !token.is_empty())?;
+    let service_token = header("x-service-token").filter(|token| !token.is_empty());
+    Some(Credentials {
+        token: token.to_owned(),
+        service_token: service_token.map(ToOwned::to_owned),
+    })
 }

@@ -1,6 +1,8 @@
 //! Errors as HTTP answers, in the form of the API-SIG.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::ContentType;
@@ -11,6 +13,7 @@ use ringfence_engine::EngineError;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::keystone::KeystoneError;
 use crate::request;
 use crate::request_log::note_code;
 use crate::tokens::Role;
@@ -35,14 +38,61 @@ pub enum StartError {
         /// Why.
         why: String,
     },
+    /// What speaks to Keystone cannot be set up.
+    #[error("what speaks to Keystone cannot be set up; see keystone.ca_file")]
+    Keystone {
+        /// Why.
+        #[source]
+        source: reqwest::Error,
+    },
+    /// Keystone cannot be asked about tokens.
+    #[error("Keystone cannot be asked about tokens")]
+    KeystoneUnusable {
+        /// Why.
+        #[source]
+        source: KeystoneError,
+    },
+    /// The certificate or its key cannot be used.
+    #[error("{key}: {} {why}", path.display())]
+    Tls {
+        /// The key of the configuration.
+        key: &'static str,
+        /// The file that it names.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
 }
 
 /// Why a request was not served.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
     /// No token, or one that does not work.
+    #[error("{why}")]
+    Unauthorized {
+        /// What is wrong with it.
+        why: &'static str,
+        /// Where tokens come from, if from Keystone.
+        keystone: Option<String>,
+    },
+    /// The token works and allows nothing here.
     #[error("{0}")]
-    Unauthorized(&'static str),
+    NotEntitled(Arc<str>),
+    /// Keystone cannot say whether the token works.
+    #[error("it cannot be found out whether the token is valid: {0}")]
+    Keystone(#[from] Arc<KeystoneError>),
+    /// The caller asks too often.
+    #[error("there were too many requests of this caller; try again in {} s", seconds(*wait))]
+    TooManyRequests {
+        /// Until the next one is served.
+        wait: Duration,
+    },
+    /// Too many tokens from the caller's address did not work.
+    #[error("too many tokens from this address did not work; try again in {} s", seconds(*wait))]
+    TooManyFailures {
+        /// Until the next one is looked at.
+        wait: Duration,
+    },
     /// The role does not allow it.
     #[error("role {} does not allow this; {} or more is needed", has.as_str(), needs.as_str())]
     Forbidden {
@@ -102,8 +152,23 @@ impl ApiError {
     /// Status, code and title.
     fn head(&self) -> (StatusCode, String, &'static str) {
         let (status, code, title) = match self {
-            Self::Unauthorized(_) => (StatusCode::UNAUTHORIZED, "unauthorized", "Unauthorized"),
-            Self::Forbidden { .. } => (StatusCode::FORBIDDEN, "forbidden", "Forbidden"),
+            Self::Unauthorized { .. } => (StatusCode::UNAUTHORIZED, "unauthorized", "Unauthorized"),
+            Self::Forbidden { .. } | Self::NotEntitled(_) => {
+                (StatusCode::FORBIDDEN, "forbidden", "Forbidden")
+            }
+            Self::Keystone(_) => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "keystone.unavailable",
+                "Keystone unavailable",
+            ),
+            Self::TooManyRequests { .. } => {
+                (StatusCode::TOO_MANY_REQUESTS, "rate.limited", "Too many requests")
+            }
+            Self::TooManyFailures { .. } => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "authentication.limited",
+                "Too many failures",
+            ),
             Self::NoSuchPath(_) => (StatusCode::NOT_FOUND, "path.not_found", "Not found"),
             Self::MethodNotAllowed(_) => (
                 StatusCode::METHOD_NOT_ALLOWED,
@@ -261,14 +326,27 @@ impl ResponseError for ApiError {
             .collect();
         let mut answer = HttpResponse::build(status);
         answer.insert_header(ContentType::json());
-        if status == StatusCode::UNAUTHORIZED {
-            answer.insert_header(("WWW-Authenticate", "Token"));
+        if let Self::Unauthorized { keystone, .. } = self {
+            answer.insert_header(("WWW-Authenticate", challenge(keystone.as_deref())));
+        }
+        if let Self::TooManyRequests { wait } | Self::TooManyFailures { wait } = self {
+            answer.insert_header(("Retry-After", seconds(*wait)));
         }
         if status == StatusCode::SERVICE_UNAVAILABLE {
             answer.insert_header(("Retry-After", "2"));
         }
         answer.json(ErrorList { errors })
     }
+}
+
+/// How a caller gets in.
+fn challenge(keystone: Option<&str>) -> String {
+    keystone.map_or_else(|| "Token".to_owned(), |url| format!("Keystone uri=\"{url}\""))
+}
+
+/// Whole seconds, at least one.
+fn seconds(wait: Duration) -> u64 {
+    wait.as_secs() + 1
 }
 
 fn chain(error: &dyn std::error::Error) -> String {

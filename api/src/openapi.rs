@@ -1,6 +1,8 @@
 //! The OpenAPI document, made from the handlers.
 
+use utoipa::openapi::path::{Operation, PathItem};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{Content, Ref, RefOr, Response, ResponseBuilder};
 use utoipa::{Modify, OpenApi};
 
 use crate::error::{ErrorBody, ErrorList};
@@ -40,11 +42,52 @@ impl Modify for Tokens {
         let Some(components) = openapi.components.as_mut() else {
             return;
         };
-        let header = SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::new("X-Auth-Token")));
-        components.add_security_scheme("token", header);
-        let bearer = SecurityScheme::Http(HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build());
-        components.add_security_scheme("bearer", bearer);
+        let header = ApiKeyValue::with_description(
+            "X-Auth-Token",
+            "A static token, or one of Keystone v3 where the service is configured so. A service that asks on a user's behalf \
+             may add its own as X-Service-Token.",
+        );
+        components.add_security_scheme("token", SecurityScheme::ApiKey(ApiKey::Header(header)));
+        let bearer = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .description(Some("The same tokens"));
+        components.add_security_scheme("bearer", SecurityScheme::Http(bearer.build()));
+        let operations = openapi.paths.paths.values_mut().flat_map(operations);
+        for operation in operations.filter(|operation| operation.responses.responses.contains_key("401")) {
+            let more = [
+                (
+                    "429",
+                    "More requests than a caller, or than tokens that do not work an address, may send; see Retry-After",
+                ),
+                ("503", "Something that it takes is away; see Retry-After"),
+            ];
+            for (status, why) in more {
+                let responses = &mut operation.responses.responses;
+                responses
+                    .entry(status.to_owned())
+                    .or_insert_with(|| RefOr::T(error_answer(why)));
+            }
+        }
     }
+}
+
+fn operations(path: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    let all = [
+        &mut path.get,
+        &mut path.put,
+        &mut path.post,
+        &mut path.delete,
+        &mut path.patch,
+    ];
+    all.into_iter().flatten()
+}
+
+fn error_answer(why: &str) -> Response {
+    let body = Content::new(Some(Ref::from_schema_name("ErrorList")));
+    ResponseBuilder::new()
+        .description(why)
+        .content("application/json", body)
+        .build()
 }
 
 /// The document, as it is served and as it is committed.

@@ -15,6 +15,9 @@ use crate::StartError;
 /// How long a look at the file's time of change is good for; a revoked token works that much longer at most.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
+/// What every static token begins with.
+pub const TOKEN_PREFIX: &str = "rf_";
+
 /// What a caller may do. Each role may do what those before it may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -75,7 +78,8 @@ pub fn hash_token(token: &str) -> String {
 /// The tokens that work, read again when the file changes.
 #[derive(Debug)]
 pub struct Tokens {
-    path: PathBuf,
+    /// `None`: there are none.
+    path: Option<PathBuf>,
     known: Mutex<Known>,
 }
 
@@ -96,9 +100,22 @@ impl Tokens {
             looked_at: Instant::now(),
         };
         Ok(Self {
-            path: path.to_owned(),
+            path: Some(path.to_owned()),
             known: Mutex::new(known),
         })
+    }
+
+    /// For an API whose callers come from Keystone only.
+    #[must_use]
+    pub fn none() -> Self {
+        Self {
+            path: None,
+            known: Mutex::new(Known {
+                file: TokenFile::default(),
+                changed_at: None,
+                looked_at: Instant::now(),
+            }),
+        }
     }
 
     /// Whose token it is and what it allows.
@@ -114,15 +131,25 @@ impl Tokens {
     }
 
     fn look_again(&self, known: &mut Known) {
+        let Some(path) = &self.path else { return };
         if known.looked_at.elapsed() < LOOK_EVERY {
             return;
         }
         known.looked_at = Instant::now();
-        let changed_at = std::fs::metadata(&self.path).and_then(|m| m.modified()).ok();
-        if changed_at == known.changed_at {
-            return;
+        let changed_at = std::fs::metadata(path).and_then(|m| m.modified()).ok();
+        if changed_at != known.changed_at {
+            self.read_again(known);
         }
-        match read(&self.path) {
+    }
+
+    /// Reads the file now, changed or not.
+    pub(crate) fn reload(&self) {
+        self.read_again(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn read_again(&self, known: &mut Known) {
+        let Some(path) = &self.path else { return };
+        match read(path) {
             Ok((file, changed_at)) => {
                 known.file = file;
                 known.changed_at = changed_at;

@@ -27,10 +27,18 @@ pub struct Plant {
 }
 
 /// What differs between two plants on the same ground.
-#[derive(Default)]
 pub struct Settings {
     /// Variables of the services' environment.
     pub variables: Vec<(&'static str, String)>,
+}
+
+impl Default for Settings {
+    /// One caller asks as often as it can: what is measured must not be the limit.
+    fn default() -> Self {
+        Self {
+            variables: vec![("RINGFENCE_API_REQUESTS_PER_SECOND", "0".to_owned())],
+        }
+    }
 }
 
 impl Settings {

@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rand::TryRng;
 use rand::rngs::SysRng;
-use ringfence_api::{Role, TokenEntry, TokenFile, hash_token};
+use ringfence_api::{Role, TOKEN_PREFIX, TokenEntry, TokenFile, hash_token};
 use ringfence_core::Timestamp;
 
 use crate::error::CliError;
@@ -22,7 +22,7 @@ fn new_token() -> Result<String, CliError> {
     SysRng
         .try_fill_bytes(&mut bytes)
         .map_err(|error| CliError::service("token", "the system gives no randomness", error))?;
-    Ok(format!("rf_{}", URL_SAFE_NO_PAD.encode(bytes)))
+    Ok(format!("{TOKEN_PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes)))
 }
 
 /// Makes a token and keeps its hash. One of the same name must not be there.

@@ -3,7 +3,7 @@
 use sqlx::AssertSqlSafe;
 use sqlx::SqlSafeStr;
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
-use sqlx::{Connection, PgPool, SqlitePool};
+use sqlx::{PgPool, SqlitePool};
 
 use crate::database::{Database, Pool};
 use crate::run::{Run, fetch_all};
@@ -126,8 +126,8 @@ async fn migrate_postgres(pool: &PgPool) -> Result<(), MigrateError> {
     let done = migrator(Dialect::Postgres)
         .run_direct(None, &mut connection, false)
         .await;
-    // Whatever comes of this, the server frees the lock.
-    let _ = connection.close_hard().await;
+    // The server frees the lock when the socket is gone. Closing it in order would wait over TLS for an answer that never comes.
+    drop(connection);
     done
 }
 

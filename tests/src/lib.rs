@@ -10,6 +10,7 @@
 
 mod client;
 mod ground;
+mod keystone;
 mod kill;
 mod leak;
 mod numbers;
@@ -21,6 +22,7 @@ mod stack;
 
 pub use client::{Answer, Client};
 pub use ground::{Ground, Site};
+pub use keystone::{Cloud, SERVICE_PASSWORD};
 pub use kill::DyingBus;
 pub use leak::assert_secrets_are_nowhere;
 pub use numbers::Numbers;

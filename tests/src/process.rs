@@ -168,6 +168,15 @@ impl Service {
         }
     }
 
+    /// Tells it to read its files again.
+    pub fn hang_up(&self) {
+        kill(
+            Pid::from_raw(i32::try_from(self.child.id()).unwrap()),
+            Signal::SIGHUP,
+        )
+        .unwrap();
+    }
+
     /// Ends it as a loss of power would.
     pub fn kill(&mut self) {
         self.child.kill().unwrap();

@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringfence_api::{ApiConfig, Application, Role, TokenEntry, TokenFile, Tokens, hash_token};
+use ringfence_api::{
+    ApiConfig, Application, KeystoneConfig, RateLimits, Role, TokenEntry, TokenFile, Tokens, hash_token,
+};
 use ringfence_bus::{Bus, Key, Keys};
 use ringfence_core::{FailureState, Resource};
 use ringfence_db::Database;
@@ -38,6 +40,9 @@ pub struct StackOptions {
     pub are_metrics_public: bool,
     /// Whether webhooks may call this machine.
     pub may_call_loopback: bool,
+    /// Who vouches for tokens beside the static ones.
+    pub keystone: Option<KeystoneConfig>,
+    pub limits: RateLimits,
 }
 
 impl Default for StackOptions {
@@ -52,6 +57,8 @@ impl Default for StackOptions {
             attempt_timeout_s: 15,
             are_metrics_public: false,
             may_call_loopback: true,
+            keystone: None,
+            limits: RateLimits::OFF,
         }
     }
 }
@@ -125,7 +132,7 @@ impl Stack {
         }
         let api = engine(&site, &options, "api", bus).await;
         api.ensure_default_segment().await.unwrap();
-        let (address, stop) = serve(&site, api.clone(), options.are_metrics_public);
+        let (address, stop) = serve(&site, api.clone(), &options);
         let mut stack = Self {
             engines: Vec::new(),
             workers: Vec::new(),
@@ -346,7 +353,7 @@ async fn engine(site: &Site, options: &StackOptions, name: &str, bus: Arc<dyn Bu
     Engine::new(parts, config).await.unwrap()
 }
 
-fn serve(site: &Site, engine: Engine, are_metrics_public: bool) -> (SocketAddr, CancellationToken) {
+fn serve(site: &Site, engine: Engine, options: &StackOptions) -> (SocketAddr, CancellationToken) {
     let path = site.dir.path().join("tokens.toml");
     let roles = [Role::Reader, Role::Service, Role::Operator, Role::Admin];
     let tokens = roles.into_iter().map(|role| TokenEntry {
@@ -363,7 +370,11 @@ fn serve(site: &Site, engine: Engine, are_metrics_public: bool) -> (SocketAddr, 
         listen: "127.0.0.1:0".parse().unwrap(),
         max_body_bytes: 65_536,
         threads: 1,
-        are_metrics_public,
+        are_metrics_public: options.are_metrics_public,
+        tls: None,
+        keystone: options.keystone.clone(),
+        limits: options.limits,
+        recheck_every: Duration::from_secs(1),
     };
     let stop = CancellationToken::new();
     let application = Application::build(config, engine.clone(), Tokens::open(&path).unwrap()).unwrap();

@@ -3,10 +3,13 @@
 mod dead_letters;
 mod distributed;
 mod doctor;
+mod keystone;
 mod logs;
 mod metrics;
 mod refusals;
 mod standalone;
+mod tls;
+mod tls_peers;
 
 use ringfence_tests::Client;
 use serde_json::Value;

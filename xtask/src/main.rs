@@ -3,10 +3,12 @@
 mod apt;
 mod bench;
 mod error;
+mod keystone;
 mod lab;
 mod layers;
 mod packages;
 mod peers;
+mod python;
 mod rooms;
 mod say;
 mod supervise;

@@ -7,7 +7,7 @@ use ringfence_lab::{PostgreSql, RabbitMq};
 use crate::error::XtaskError;
 use crate::say::say;
 use crate::workspace::Workspace;
-use crate::{packages, sushy};
+use crate::{keystone, packages, sushy};
 
 /// An administrator's address of a PostgreSQL; tests make databases of their own there.
 const DATABASE_URL: &str = "RINGFENCE_TEST_DATABASE_URL";
@@ -15,6 +15,8 @@ const DATABASE_URL: &str = "RINGFENCE_TEST_DATABASE_URL";
 const AMQP_URL: &str = "RINGFENCE_TEST_AMQP_URL";
 /// The path of `sushy-emulator`.
 const SUSHY: &str = "RINGFENCE_TEST_SUSHY";
+/// The path of `keystone-manage`.
+const KEYSTONE: &str = "RINGFENCE_TEST_KEYSTONE";
 
 /// Running peers. They end with this value.
 pub struct Peers {
@@ -28,7 +30,11 @@ impl Peers {
     pub fn start(workspace: &Workspace) -> Result<Self, XtaskError> {
         packages::provide(workspace)?;
         let emulator = sushy::provide(workspace)?;
-        let mut environment = vec![(SUSHY, emulator.into_os_string())];
+        let keystone = keystone::provide(workspace)?;
+        let mut environment = vec![
+            (SUSHY, emulator.into_os_string()),
+            (KEYSTONE, keystone.into_os_string()),
+        ];
         let (postgresql, rabbitmq) = std::thread::scope(|scope| {
             let rabbitmq = scope.spawn(|| unless_given(AMQP_URL, RabbitMq::start));
             let postgresql = unless_given(DATABASE_URL, PostgreSql::start);

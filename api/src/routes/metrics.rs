@@ -17,7 +17,7 @@ use crate::tokens::Role;
         (status = 401, body = ErrorList), (status = 403, body = ErrorList)))]
 pub(crate) async fn metrics(state: web::Data<State>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     if !state.are_metrics_public {
-        identify(&request)?.require(Role::Reader)?;
+        identify(&request).await?.require(Role::Reader)?;
     }
     Ok(answer(&state.exposition).await)
 }

@@ -16,6 +16,7 @@ use crate::error::ErrorList;
 use crate::routes::events::{host_id, sequence};
 use crate::tokens::Role;
 use crate::view::event::EventView;
+use crate::watch::Watch;
 
 /// A comment is sent when nothing else was for so long, so that a dead connection is noticed by either side.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -34,6 +35,8 @@ pub(crate) struct StreamQuery {
 }
 
 /// Streams events as they happen.
+///
+/// The stream ends when the token does not work any more, within half a minute of that.
 #[utoipa::path(get, path = "/events/stream", tag = "events",
     params(StreamQuery, ("Last-Event-ID" = Option<String>, Header, description = "where the stream goes on")),
     responses((status = 200, description = "Events, each with its number as id", content_type = "text/event-stream", body = String),
@@ -58,6 +61,7 @@ pub(crate) async fn stream(
     let listener = Stream {
         listener: state.engine.listen(after, host_id),
         stop: state.stop.clone(),
+        watch: caller.watch(&state),
     };
     // A block without data sets the listener's last id: should the stream break before the first event, it goes on from here.
     let first = stream::iter([Ok(web::Bytes::from(format!("id: {after}\n\n")))]);
@@ -75,13 +79,15 @@ pub(crate) async fn stream(
 struct Stream {
     listener: Listener,
     stop: CancellationToken,
+    watch: Watch,
 }
 
 impl Stream {
-    /// The next piece of text; `None` when the service stops.
+    /// The next piece of text; `None` when the service stops or the token does not work any more.
     async fn next(&mut self) -> Option<String> {
         tokio::select! {
             () = self.stop.cancelled() => None,
+            () = self.watch.ended() => None,
             () = tokio::time::sleep(HEARTBEAT) => Some(": still here\n\n".to_owned()),
             item = self.listener.next() => match item {
                 Ok(item) => {

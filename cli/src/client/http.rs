@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use url::Url;
 
-use super::{ApiFault, Place, Request};
+use super::{ApiFault, Place, Request, certificate};
 use crate::error::CliError;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -210,11 +210,11 @@ impl Client {
     }
 
     fn unreachable(&self, error: reqwest::Error) -> CliError {
-        let source: Option<Box<dyn std::error::Error + Send + Sync>> = Some(Box::new(error.without_url()));
+        let hint = certificate::hint(&error, &self.base).unwrap_or_else(|| self.hint.clone());
         CliError::Unreachable {
             url: self.base.to_string(),
-            hint: self.hint.clone(),
-            source,
+            hint,
+            source: Some(Box::new(error.without_url())),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The HTTP client of the operator's commands.
 
+mod certificate;
 mod fault;
 mod http;
 mod place;

@@ -25,6 +25,12 @@ pub enum Kind {
     Url(&'static [&'static str]),
     /// A path.
     Path,
+    /// Up to 255 characters.
+    Text,
+    /// Where a secret is, and not the secret.
+    Secret,
+    /// Scopes of tokens of Keystone.
+    Scopes,
     /// A whole number from the first to the second.
     Integer(u64, u64),
     /// `true` or `false`.
@@ -114,6 +120,44 @@ pub const FIELDS: &[Field] = &[
         "api.max_body_bytes",
         Kind::Integer(1024, 16 * MIB),
         Default::Fixed("262144"),
+    ),
+    field("api.certificate_file", Kind::Path, Default::None),
+    field("api.key_file", Kind::Path, Default::None),
+    field(
+        "api.requests_per_second",
+        Kind::Integer(0, 100_000),
+        Default::Fixed("200"),
+    ),
+    field(
+        "api.request_burst",
+        Kind::Integer(1, 1_000_000),
+        Default::Fixed("1000"),
+    ),
+    field(
+        "api.failed_authentications_per_minute",
+        Kind::Integer(0, 100_000),
+        Default::Fixed("60"),
+    ),
+    field("keystone.url", Kind::Url(&["http", "https"]), Default::None),
+    field("keystone.user", Kind::Text, Default::Fixed("ringfence")),
+    field("keystone.user_domain", Kind::Text, Default::Fixed("Default")),
+    field("keystone.password", Kind::Secret, Default::None),
+    field("keystone.project", Kind::Text, Default::Fixed("service")),
+    field("keystone.project_domain", Kind::Text, Default::Fixed("Default")),
+    field("keystone.scopes", Kind::Scopes, Default::None),
+    field("keystone.reader_roles", Kind::Names, Default::Fixed("reader")),
+    field("keystone.service_roles", Kind::Names, Default::Fixed("service")),
+    field(
+        "keystone.operator_roles",
+        Kind::Names,
+        Default::Fixed("manager,member"),
+    ),
+    field("keystone.admin_roles", Kind::Names, Default::Fixed("admin")),
+    field("keystone.ca_file", Kind::Path, Default::None),
+    field(
+        "keystone.timeout_ms",
+        Kind::Integer(100, 60_000),
+        Default::Fixed("5000"),
     ),
     field("engine.name", Kind::Name, Default::HostName),
     field("engine.tick_ms", Kind::Integer(10, 60_000), Default::Fixed("200")),

@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
-use ringfence_core::Resource;
+use ringfence_api::TlsFiles;
+use ringfence_core::{Resource, SecretReference};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -21,6 +22,8 @@ pub struct Settings {
     pub bus: BusSettings,
     /// The service `api`.
     pub api: ApiSettings,
+    /// Keystone, if the API takes its tokens.
+    pub keystone: KeystoneSettings,
     /// The service `engine`.
     pub engine: EngineSettings,
     /// Webhooks.
@@ -73,6 +76,48 @@ pub struct ApiSettings {
     pub tokens_file: Option<PathBuf>,
     /// The longest body of a request, 1 KiB to 16 MiB.
     pub max_body_bytes: usize,
+    /// Its certificate with what stands between it and the authority, in PEM; without it the API speaks plain HTTP.
+    pub certificate_file: Option<PathBuf>,
+    /// The certificate's private key, in PEM.
+    pub key_file: Option<PathBuf>,
+    /// Requests of one caller in the long run; 0: as many as it likes.
+    pub requests_per_second: u32,
+    /// Requests of one caller at once, after a pause.
+    pub request_burst: u32,
+    /// Tokens from one address that do not work; 0: as many as it likes.
+    pub failed_authentications_per_minute: u32,
+}
+
+/// `[keystone]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeystoneSettings {
+    /// Where it is, with or without `/v3`.
+    pub url: Option<String>,
+    /// Our own user.
+    pub user: String,
+    /// The name of the user's domain.
+    pub user_domain: String,
+    /// Where the user's password is.
+    pub password: Option<SecretReference>,
+    /// The project that the user logs in to.
+    pub project: String,
+    /// The name of the project's domain.
+    pub project_domain: String,
+    /// What tokens have to be scoped to; see [`ringfence_api::Scope`].
+    pub scopes: Option<Vec<String>>,
+    /// Keystone's roles that mean `reader`.
+    pub reader_roles: Vec<String>,
+    /// Keystone's roles that mean `service`.
+    pub service_roles: Vec<String>,
+    /// Keystone's roles that mean `operator`.
+    pub operator_roles: Vec<String>,
+    /// Keystone's roles that mean `admin`.
+    pub admin_roles: Vec<String>,
+    /// PEM certificates that may have signed Keystone's.
+    pub ca_file: Option<PathBuf>,
+    /// How long one question may take, 100 to 60000.
+    pub timeout_ms: u64,
 }
 
 /// `[engine]`
@@ -219,6 +264,24 @@ impl Settings {
             "api.tokens_file",
             "RINGFENCE_API_TOKENS_FILE",
         )
+    }
+
+    /// Certificate and key of the API; one without the other is an error.
+    pub fn api_tls(&self) -> Result<Option<TlsFiles>, CliError> {
+        let (missing, other) = match (&self.api.certificate_file, &self.api.key_file) {
+            (None, None) => return Ok(None),
+            (Some(certificate), Some(key)) => {
+                return Ok(Some(TlsFiles {
+                    certificate: certificate.clone(),
+                    key: key.clone(),
+                }));
+            }
+            (None, Some(_)) => ("api.certificate_file", "api.key_file"),
+            (Some(_), None) => ("api.key_file", "api.certificate_file"),
+        };
+        Err(CliError::Config(Complaints::one(format!(
+            "{missing} is not set; {other} is, and the two are needed together"
+        ))))
     }
 
     /// The data directory of standalone.

@@ -37,6 +37,11 @@ pub fn check(kind: Kind, raw: &Raw) -> Result<Json, String> {
         Kind::Word(words) => text(raw, |word| check_word(word, words)),
         Kind::Url(schemes) => text(raw, |url| check_url(url, schemes)),
         Kind::Path => text(raw, check_path),
+        Kind::Text => text(raw, check_text),
+        Kind::Secret => text(raw, check_secret),
+        Kind::Scopes => list(raw, "a list of scopes", |scope| {
+            scope.parse::<ringfence_api::Scope>().map(drop)
+        }),
         Kind::Listen => text(raw, |address| check_listen(address).map(drop)),
         Kind::ListenLoopback => text(raw, check_loopback),
         Kind::LogLevel => text(raw, check_level),
@@ -151,6 +156,22 @@ fn check_path(path: &str) -> Result<(), String> {
     } else {
         Err("is not a path".to_owned())
     }
+}
+
+fn check_text(text: &str) -> Result<(), String> {
+    let chars = text.chars().count();
+    if (1..=255).contains(&chars) && !text.chars().any(char::is_control) {
+        Ok(())
+    } else {
+        Err("is no text of 1 to 255 characters".to_owned())
+    }
+}
+
+/// The value itself is not shown: it may be the secret.
+fn check_secret(text: &str) -> Result<(), String> {
+    ringfence_core::SecretReference::parse(text).map(drop).map_err(|_| {
+        "is no reference to a secret; env:VARIABLE (RINGFENCE_SECRET_...) or file:/absolute/path is allowed".to_owned()
+    })
 }
 
 fn check_listen(address: &str) -> Result<SocketAddr, String> {

@@ -1,5 +1,8 @@
 //! The files that the configuration names.
 
+use chrono::TimeDelta;
+use ringfence_api::{TlsFiles, Validity};
+
 use super::{Report, chain};
 use crate::clock::now;
 use crate::config::{Settings, read_keys};
@@ -7,7 +10,12 @@ use crate::tokens;
 
 const CREATE_TOKEN: &str = "make one with: ringfence token create --name NAME --role admin";
 
-/// The signing keys and the tokens. What is not configured is told by the service that needs it.
+const CERTIFICATE: &str = "certificate";
+const RENEW: &str = "put a new one in its place, then send the API a SIGHUP";
+/// A certificate that ends sooner should have been renewed by now.
+const ENDS_SOON: TimeDelta = TimeDelta::days(30);
+
+/// The signing keys, the tokens and the certificate. What is not configured is told by the service that needs it.
 pub(super) fn look(settings: &Settings, report: &mut Report) {
     match &settings.bus.keys_file {
         None if settings.bus.url.is_some() => report.failure(
@@ -26,6 +34,44 @@ pub(super) fn look(settings: &Settings, report: &mut Report) {
             Ok(file) => judge_tokens(&file, report),
             Err(error) => report.failure("tokens", chain(&error), "mend the file"),
         }
+    }
+    match settings.api_tls() {
+        Ok(Some(files)) => judge_certificate(&files, report),
+        Ok(None) => {}
+        Err(error) => report.failure(CERTIFICATE, chain(&error), "set both, or neither"),
+    }
+}
+
+fn judge_certificate(files: &TlsFiles, report: &mut Report) {
+    let validity = match files.check() {
+        Ok(validity) => validity,
+        Err(error) => {
+            return report.failure(
+                CERTIFICATE,
+                chain(&error),
+                "mend the file, then send the API a SIGHUP",
+            );
+        }
+    };
+    let (path, now) = (files.certificate.display(), now());
+    let Validity {
+        not_before,
+        not_after,
+    } = validity;
+    if not_after < now {
+        let found = format!("{path} expired at {not_after}: callers refuse the API");
+        report.failure(CERTIFICATE, found, RENEW);
+    } else if not_before > now {
+        let found = format!("{path} holds from {not_before} on: callers refuse the API until then");
+        report.failure(
+            CERTIFICATE,
+            found,
+            "compare this machine's clock, or mend the file",
+        );
+    } else if not_after < now + ENDS_SOON {
+        report.warning(CERTIFICATE, format!("{path} ends at {not_after}"), RENEW);
+    } else {
+        report.good(CERTIFICATE, format!("{path} holds until {not_after}"));
     }
 }
 

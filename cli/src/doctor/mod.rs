@@ -7,6 +7,7 @@ mod database;
 mod devices;
 mod files;
 mod hosts;
+mod keystone;
 
 use ringfence_bus::Bus;
 
@@ -77,6 +78,7 @@ impl Report {
 pub async fn examine(settings: &Settings, with_devices: bool) -> Report {
     let mut report = Report::default();
     files::look(settings, &mut report);
+    keystone::look(settings, &mut report).await;
     let Some(db) = database::look(settings, &mut report).await else {
         return report;
     };

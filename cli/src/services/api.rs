@@ -1,20 +1,30 @@
 //! `ringfence api`.
 
-use ringfence_api::{ApiConfig, Application, Tokens};
+use std::time::Duration;
+
+use ringfence_api::{ApiConfig, Application, ServerTls};
 use ringfence_engine::Engine;
 use tokio_util::sync::CancellationToken;
 
-use super::{parts, stop};
+use super::{hangup, identity, parts, stop};
+use crate::clock::now;
 use crate::config::Settings;
 use crate::error::CliError;
 
 /// Threads that serve requests.
 const THREADS: usize = 2;
 
+/// Between two looks whether the token of an open stream still works.
+pub const RECHECK_EVERY: Duration = Duration::from_secs(30);
+
 /// Runs until it is told to stop.
 pub async fn run(settings: Settings) -> Result<(), CliError> {
     let stop = stop::on_signal()?;
-    let tokens = Tokens::open(settings.tokens_file()?).map_err(fault)?;
+    let tokens = identity::tokens(&settings)?;
+    let keystone = identity::keystone(&settings.keystone)?;
+    let tls = settings.api_tls()?;
+    let tls = tls.map(|files| ServerTls::open(files, now())).transpose();
+    let tls = tls.map_err(fault)?;
     let keys = parts::keys(&settings)?;
     let bus = parts::broker("api", &settings.engine.name, &settings)?;
     let Some(db) = parts::database("api", &settings, &stop).await? else {
@@ -26,9 +36,15 @@ pub async fn run(settings: Settings) -> Result<(), CliError> {
         max_body_bytes: settings.api.max_body_bytes,
         threads: THREADS,
         are_metrics_public: settings.metrics.public,
+        tls,
+        keystone,
+        limits: identity::limits(&settings.api),
+        recheck_every: RECHECK_EVERY,
     };
     let application = Application::build(config, engine.clone(), tokens).map_err(fault)?;
-    tracing::info!(address = %application.address(), "the API listens");
+    let reload = application.reload();
+    hangup::on_signal(move || reload.now(now()))?;
+    tracing::info!(address = %application.address(), tls = settings.api.certificate_file.is_some(), "the API listens");
     serve(application, engine, stop).await
 }
 

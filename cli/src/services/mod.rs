@@ -4,6 +4,8 @@ pub mod api;
 pub mod db;
 mod demo;
 pub mod engine;
+mod hangup;
+pub mod identity;
 mod metrics;
 pub mod parts;
 pub mod standalone;

@@ -15,7 +15,8 @@ use ringfence_bus::{Bus, InProcessBus, Key, Keys};
 use ringfence_db::Database;
 use serde_json::json;
 
-use super::{demo, parts, stop};
+use super::api::RECHECK_EVERY;
+use super::{demo, identity, parts, stop};
 use crate::client::{API_FILE, LOCK_FILE};
 use crate::config::Settings;
 use crate::error::CliError;
@@ -94,6 +95,10 @@ fn listen(
         max_body_bytes: settings.api.max_body_bytes,
         threads: THREADS,
         are_metrics_public: settings.metrics.public,
+        tls: None,
+        keystone: None,
+        limits: identity::limits(&settings.api),
+        recheck_every: RECHECK_EVERY,
     };
     Application::build(config, engine, tokens).map_err(fault)
 }

@@ -1,4 +1,4 @@
-//! Real peers on loopback for tests: PostgreSQL, RabbitMQ, an IPMI BMC and a Redfish service.
+//! Real peers on loopback for tests: PostgreSQL, RabbitMQ, an IPMI BMC, a Redfish service and a Keystone.
 //!
 //! Each peer runs with files, ports and credentials of its own, so that it never meets one that the machine runs anyway,
 //! and each can be stopped, crashed and started again. A peer lives as long as its value: dropping it stops the program
@@ -6,9 +6,11 @@
 //!
 //! Everything here blocks; an async test starts its peers through `spawn_blocking` or before its runtime.
 
+mod certificates;
 mod error;
 mod home;
 mod ipmi;
+mod keystone;
 mod leash;
 mod net;
 mod pacemaker;
@@ -17,8 +19,10 @@ mod programs;
 mod rabbitmq;
 mod redfish;
 
+pub use certificates::{Authority, Issued};
 pub use error::LabError;
 pub use ipmi::{IpmiBmc, IpmiFault};
+pub use keystone::{KEYSTONE_PASSWORD, Keystone, KeystoneOptions};
 pub use pacemaker::Fencer;
 pub use postgres::PostgreSql;
 pub use programs::{POSTGRESQL_PROGRAMS, find_postgresql, find_program, rabbitmq_folder};

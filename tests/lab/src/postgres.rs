@@ -9,6 +9,7 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use nix::unistd::{User, geteuid};
 
+use crate::certificates::Issued;
 use crate::error::{During, LabError};
 use crate::home::{Home, random_password, tail, wait_ready};
 use crate::leash::{Leash, Start};
@@ -29,6 +30,7 @@ pub struct PostgreSql {
     user: Option<(u32, u32)>,
     port: u16,
     password: String,
+    tls: Option<Issued>,
     home: Home,
 }
 
@@ -38,6 +40,18 @@ impl PostgreSql {
     /// # Errors
     /// PostgreSQL is not installed, or does not become ready within a minute.
     pub fn start() -> Result<Self, LabError> {
+        Self::start_as(None)
+    }
+
+    /// The same with this certificate, for callers with TLS only.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_with_tls(tls: Issued) -> Result<Self, LabError> {
+        Self::start_as(Some(tls))
+    }
+
+    fn start_as(tls: Option<Issued>) -> Result<Self, LabError> {
         let programs = find_postgresql().ok_or(LabError::Missing {
             program: "postgres",
             package: PACKAGE,
@@ -48,6 +62,7 @@ impl PostgreSql {
             user: other_user()?,
             port: free_tcp_port()?,
             password: random_password()?,
+            tls,
             home: Home::new("pg")?,
         };
         server.make_cluster()?;
@@ -109,7 +124,7 @@ impl PostgreSql {
 
     fn make_cluster(&self) -> Result<(), LabError> {
         let password_file = self.home.write("password", &self.password)?;
-        let settings = format!(
+        let mut settings = format!(
             "listen_addresses = '127.0.0.1'\nport = {}\nunix_socket_directories = '{}'\nmax_connections = 400\n\
              shared_buffers = 64MB\nlog_line_prefix = '%m [%p] '\n",
             self.port,
@@ -139,8 +154,29 @@ impl PostgreSql {
                 output: tail(&[done.stdout, done.stderr].concat()),
             });
         }
+        if let Some(tls) = &self.tls {
+            settings.push_str(&self.configure_tls(tls)?);
+        }
         let file = self.home.join("data/postgresql.auto.conf");
         std::fs::write(&file, settings).during(|| format!("writing {}", file.display()))
+    }
+
+    /// The server's settings; callers without TLS are refused.
+    fn configure_tls(&self, tls: &Issued) -> Result<String, LabError> {
+        for (name, content) in [("server.crt", &tls.certificate), ("server.key", &tls.key)] {
+            let path = self.home.write(name, content)?;
+            if let Some((uid, gid)) = self.user {
+                chown(&path, Some(uid), Some(gid)).during(|| format!("giving {} away", path.display()))?;
+            }
+        }
+        let rules = self.home.join("data/pg_hba.conf");
+        std::fs::write(&rules, "hostssl all all 127.0.0.1/32 scram-sha-256\n")
+            .during(|| format!("writing {}", rules.display()))?;
+        Ok(format!(
+            "ssl = on\nssl_cert_file = '{}'\nssl_key_file = '{}'\n",
+            self.home.text("server.crt"),
+            self.home.text("server.key"),
+        ))
     }
 
     fn answers(&self) -> bool {

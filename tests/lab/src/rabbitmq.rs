@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
+use crate::certificates::Issued;
 use crate::error::LabError;
 use crate::home::{Home, random_password, wait_ready};
 use crate::leash::{Leash, Start};
@@ -26,6 +27,7 @@ pub struct RabbitMq {
     distribution_port: u16,
     epmd_port: u16,
     password: String,
+    tls: Option<Issued>,
     home: Home,
 }
 
@@ -35,6 +37,18 @@ impl RabbitMq {
     /// # Errors
     /// RabbitMQ is not installed, or does not become ready within two minutes.
     pub fn start() -> Result<Self, LabError> {
+        Self::start_as(None)
+    }
+
+    /// The same with this certificate, for callers with TLS only.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_with_tls(tls: Issued) -> Result<Self, LabError> {
+        Self::start_as(Some(tls))
+    }
+
+    fn start_as(tls: Option<Issued>) -> Result<Self, LabError> {
         let missing = |program| LabError::Missing {
             program,
             package: PACKAGE,
@@ -52,6 +66,7 @@ impl RabbitMq {
             distribution_port: free_tcp_port()?,
             epmd_port,
             password: random_password()?,
+            tls,
             home,
         };
         node.configure()?;
@@ -62,7 +77,8 @@ impl RabbitMq {
     /// The address of the virtual host `/`, password included.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("amqp://{USER}:{}@127.0.0.1:{}/%2f", self.password, self.port)
+        let scheme = if self.tls.is_some() { "amqps" } else { "amqp" };
+        format!("{scheme}://{USER}:{}@127.0.0.1:{}/%2f", self.password, self.port)
     }
 
     /// The port on 127.0.0.1.
@@ -114,16 +130,32 @@ impl RabbitMq {
     }
 
     fn configure(&self) -> Result<(), LabError> {
+        let listener = match &self.tls {
+            None => format!("listeners.tcp.1 = 127.0.0.1:{}", self.port),
+            Some(tls) => self.configure_tls(tls)?,
+        };
         self.home.write(
             "rabbitmq.conf",
             &format!(
-                "listeners.tcp.1 = 127.0.0.1:{}\ndefault_user = {USER}\ndefault_pass = {}\nlog.console = true\nlog.file = false\n",
-                self.port, self.password
+                "{listener}\ndefault_user = {USER}\ndefault_pass = {}\nlog.console = true\nlog.file = false\n",
+                self.password
             ),
         )?;
         self.home.write("enabled_plugins", "[].\n")?;
         self.home.write("rabbitmq-env.conf", "")?;
         self.home.make_folder("mnesia").map(|_| ())
+    }
+
+    fn configure_tls(&self, tls: &Issued) -> Result<String, LabError> {
+        self.home.write("server.crt", &tls.certificate)?;
+        self.home.write("server.key", &tls.key)?;
+        Ok(format!(
+            "listeners.tcp = none\nlisteners.ssl.1 = 127.0.0.1:{}\nssl_options.certfile = {}\nssl_options.keyfile = {}\n\
+             ssl_options.verify = verify_none\nssl_options.fail_if_no_peer_cert = false",
+            self.port,
+            self.home.text("server.crt"),
+            self.home.text("server.key"),
+        ))
     }
 
     fn environment(&self) -> Vec<(&'static str, String)> {

@@ -1,0 +1,99 @@
+//! A certificate authority of a test's own.
+
+use std::time::{Duration, SystemTime};
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+
+use crate::error::LabError;
+use crate::home::random_password;
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// Signs certificates.
+#[derive(Debug)]
+pub struct Authority {
+    issuer: CertifiedIssuer<'static, KeyPair>,
+}
+
+/// A certificate and its private key, both in PEM.
+#[derive(Clone)]
+pub struct Issued {
+    /// The certificate.
+    pub certificate: String,
+    /// Its key.
+    pub key: String,
+}
+
+impl std::fmt::Debug for Issued {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Issued").finish_non_exhaustive()
+    }
+}
+
+impl Authority {
+    /// A new one, that nobody trusts yet.
+    ///
+    /// # Errors
+    /// No key could be made.
+    pub fn new() -> Result<Self, LabError> {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params
+            .distinguished_name
+            .push(DnType::CommonName, format!("authority {}", random_password()?));
+        let key = KeyPair::generate().map_err(failed)?;
+        let issuer = CertifiedIssuer::self_signed(params, key).map_err(failed)?;
+        Ok(Self { issuer })
+    }
+
+    /// Its own certificate, for those who are to trust it.
+    #[must_use]
+    pub fn certificate(&self) -> String {
+        self.issuer.pem()
+    }
+
+    /// A certificate for a server with these names and addresses that holds from yesterday for a year.
+    ///
+    /// # Errors
+    /// A name cannot be put into a certificate.
+    pub fn issue(&self, names: &[&str]) -> Result<Issued, LabError> {
+        self.issue_for(names, -1, 365)
+    }
+
+    /// The same from and until so many days from now.
+    ///
+    /// # Errors
+    /// A name cannot be put into a certificate.
+    pub fn issue_for(&self, names: &[&str], from_day: i32, until_day: i32) -> Result<Issued, LabError> {
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        let mut params = CertificateParams::new(names).map_err(failed)?;
+        params.not_before = day(from_day).into();
+        params.not_after = day(until_day).into();
+        let key = KeyPair::generate().map_err(failed)?;
+        let certificate = params.signed_by(&key, &self.issuer).map_err(failed)?;
+        Ok(Issued {
+            certificate: certificate.pem(),
+            key: key.serialize_pem(),
+        })
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "certificates hold from one time of the machine's clock to another"
+)]
+fn day(number: i32) -> SystemTime {
+    let away = DAY * number.unsigned_abs();
+    if number < 0 {
+        SystemTime::now() - away
+    } else {
+        SystemTime::now() + away
+    }
+}
+
+fn failed(error: rcgen::Error) -> LabError {
+    LabError::Failed {
+        program: "the certificate authority".to_owned(),
+        output: error.to_string(),
+    }
+}
