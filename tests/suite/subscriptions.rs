@@ -1,6 +1,7 @@
 //! Subscriptions: who is told of what, in which order, and what happens where a receiver does not take it.
 
 mod configuring;
+mod oslo;
 mod outlets;
 mod receivers;
 mod telling;

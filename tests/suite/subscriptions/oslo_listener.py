@@ -1,0 +1,41 @@
+"""Prints each notification that oslo.messaging hears, as a line of JSON, until it is ended.
+
+Arguments: the transport's URL, the exchange, the topic.
+"""
+
+import json
+import sys
+
+import oslo_messaging
+from oslo_config import cfg
+
+
+class Endpoint:
+    def _say(self, priority, ctxt, publisher_id, event_type, payload, metadata):
+        line = {
+            "priority": priority,
+            "publisher_id": publisher_id,
+            "event_type": event_type,
+            "payload": payload,
+            "message_id": metadata["message_id"],
+            "timestamp": metadata["timestamp"],
+        }
+        print(json.dumps(line), flush=True)
+
+    def info(self, *heard):
+        self._say("INFO", *heard)
+
+    def error(self, *heard):
+        self._say("ERROR", *heard)
+
+
+url, exchange, topic = sys.argv[1:4]
+conf = cfg.ConfigOpts()
+conf([], project="listener")
+transport = oslo_messaging.get_notification_transport(conf, url=url)
+target = oslo_messaging.Target(exchange=exchange, topic=topic)
+listener = oslo_messaging.get_notification_listener(
+    transport, [target], [Endpoint()], executor="threading"
+)
+listener.start()
+listener.wait()
