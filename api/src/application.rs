@@ -17,7 +17,7 @@ use crate::limits::{Limits, RateLimits};
 use crate::metrics::RequestMetrics;
 use crate::tls::ServerTls;
 use crate::tokens::Tokens;
-use crate::{ApiError, StartError, request, routes};
+use crate::{ApiError, StartError, idempotency, request, routes};
 
 /// How the API serves.
 #[derive(Clone, Debug)]
@@ -135,6 +135,7 @@ impl Application {
                 .app_data(state.clone())
                 .app_data(web::PayloadConfig::new(max_body_bytes))
                 .app_data(web::QueryConfig::default().error_handler(bad_query))
+                .wrap(from_fn(idempotency::once))
                 .wrap(from_fn(request::frame))
                 .configure(routes::configure)
                 .default_service(web::to(nothing_here))

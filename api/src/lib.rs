@@ -8,6 +8,7 @@ mod auth;
 mod body;
 mod conditional;
 mod error;
+mod idempotency;
 mod identity;
 mod keystone;
 mod limits;

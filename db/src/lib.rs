@@ -12,6 +12,7 @@ mod dialect;
 mod error;
 mod events;
 mod hosts;
+mod idempotency;
 mod methods;
 mod operations;
 mod outbox;
@@ -44,6 +45,10 @@ pub use events::{
 pub use hosts::{
     HostFilter, HostRow, HostWrite, count_hosts, delete_host, due_hosts, host_row, hosts_page, insert_host,
     load_state, lock_host, lock_hosts, segment_has_hosts, stranded_hosts, update_hosts,
+};
+pub use idempotency::{
+    KeyName, KeyRow, delete_old_keys, forget_old_key, insert_key, key_row, put_answer, put_receipt,
+    release_key, take_key_over,
 };
 pub use methods::{delete_method, insert_method, list_methods, method, methods_by_name, update_method};
 pub use operations::{

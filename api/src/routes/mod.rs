@@ -1,5 +1,6 @@
 //! The paths, one file each.
 
+pub(crate) mod again;
 pub(crate) mod audit;
 mod configured;
 pub(crate) mod confirm;

@@ -183,6 +183,25 @@ CREATE TABLE device_claims (
 
 CREATE INDEX device_claims_by_attempt ON device_claims (operation_id, attempt);
 
+-- Requests that their callers may repeat: what was asked, what was changed for it, and what was answered.
+CREATE TABLE idempotency_keys (
+    caller text NOT NULL,
+    key text NOT NULL,
+    -- Of method, path and body: the same key with another request is a mistake.
+    digest text NOT NULL,
+    -- The try that carries the request out. It commits a change only while the key is its own.
+    holder uuid NOT NULL,
+    -- Later than this another try may take the key over, unless there is a receipt.
+    held_until timestamptz NOT NULL,
+    -- Written in the transaction of the change.
+    receipt jsonb,
+    answer jsonb,
+    created_at timestamptz NOT NULL,
+    PRIMARY KEY (caller, key)
+);
+
+CREATE INDEX idempotency_keys_by_created_at ON idempotency_keys (created_at);
+
 CREATE TABLE audit (
     position bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     at timestamptz NOT NULL,

@@ -181,6 +181,25 @@ CREATE TABLE device_claims (
 
 CREATE INDEX device_claims_by_attempt ON device_claims (operation_id, attempt);
 
+-- Requests that their callers may repeat: what was asked, what was changed for it, and what was answered.
+CREATE TABLE idempotency_keys (
+    caller text NOT NULL,
+    key text NOT NULL,
+    -- Of method, path and body: the same key with another request is a mistake.
+    digest text NOT NULL,
+    -- The try that carries the request out. It commits a change only while the key is its own.
+    holder text NOT NULL,
+    -- Later than this another try may take the key over, unless there is a receipt.
+    held_until integer NOT NULL,
+    -- Written in the transaction of the change.
+    receipt text,
+    answer text,
+    created_at integer NOT NULL,
+    PRIMARY KEY (caller, key)
+) STRICT;
+
+CREATE INDEX idempotency_keys_by_created_at ON idempotency_keys (created_at);
+
 CREATE TABLE audit (
     position integer PRIMARY KEY AUTOINCREMENT,
     at integer NOT NULL,
