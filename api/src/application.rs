@@ -188,7 +188,7 @@ fn bad_query(error: actix_web::error::QueryPayloadError, _: &HttpRequest) -> act
 
 async fn nothing_here(request: HttpRequest) -> Result<&'static str, ApiError> {
     if request.match_pattern().is_some() {
-        return Err(ApiError::MethodNotAllowed(request.method().to_string()));
+        return Err(routes::method_not_allowed(&request));
     }
     Err(ApiError::NoSuchPath(request.path().to_owned()))
 }

@@ -105,8 +105,13 @@ pub enum ApiError {
     #[error("there is nothing at {0}")]
     NoSuchPath(String),
     /// The path does not take this method.
-    #[error("{0} is not allowed here")]
-    MethodNotAllowed(String),
+    #[error("{method} is not allowed here; {allowed} is")]
+    MethodNotAllowed {
+        /// The method.
+        method: String,
+        /// Those that the path takes, with commas between them.
+        allowed: String,
+    },
     /// The request is not well-formed.
     #[error("{0}")]
     Malformed(Problems),
@@ -179,7 +184,7 @@ impl ApiError {
                 "Too many failures",
             ),
             Self::NoSuchPath(_) => (StatusCode::NOT_FOUND, "path.not_found", "Not found"),
-            Self::MethodNotAllowed(_) => (
+            Self::MethodNotAllowed { .. } => (
                 StatusCode::METHOD_NOT_ALLOWED,
                 "method.not_allowed",
                 "Method not allowed",
@@ -343,6 +348,9 @@ impl ResponseError for ApiError {
         }
         if let Self::TooManyRequests { wait } | Self::TooManyFailures { wait } = self {
             answer.insert_header(("Retry-After", seconds(*wait)));
+        }
+        if let Self::MethodNotAllowed { allowed, .. } = self {
+            answer.insert_header(("Allow", allowed.as_str()));
         }
         if let Self::KeyRunning(_) = self {
             answer.insert_header(("Retry-After", "1"));

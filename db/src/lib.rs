@@ -26,6 +26,7 @@ mod segments;
 mod subscriptions;
 mod survey;
 mod value;
+mod wanted;
 
 pub use announcements::Announcements;
 pub use audit::{
@@ -57,7 +58,7 @@ pub use operations::{
 };
 pub use outbox::{OutboxRow, append_outbox, delete_outbox, postpone_outbox, take_outbox};
 pub use outlets::{free_outlet, has_outlet, hold_outlet, insert_outlet, keep_outlet, list_outlets};
-pub use page::{Page, SortKey};
+pub use page::{Order, Page, SortKey};
 pub use plans::{delete_plan, insert_plan, list_plans, plan, plan_for, update_plan};
 pub use run::Run;
 pub use schema::{SchemaState, migrate, schema_state};
@@ -68,3 +69,4 @@ pub use subscriptions::{
     subscription_progress, update_subscription,
 };
 pub use survey::{Survey, survey};
+pub use wanted::Test;
