@@ -17,7 +17,7 @@ use crate::limits::{Limits, RateLimits};
 use crate::metrics::RequestMetrics;
 use crate::tls::ServerTls;
 use crate::tokens::Tokens;
-use crate::{ApiError, StartError, request, routes};
+use crate::{ApiError, StartError, idempotency, request, routes};
 
 /// How the API serves.
 #[derive(Clone, Debug)]
@@ -135,6 +135,7 @@ impl Application {
                 .app_data(state.clone())
                 .app_data(web::PayloadConfig::new(max_body_bytes))
                 .app_data(web::QueryConfig::default().error_handler(bad_query))
+                .wrap(from_fn(idempotency::once))
                 .wrap(from_fn(request::frame))
                 .configure(routes::configure)
                 .default_service(web::to(nothing_here))
@@ -187,7 +188,7 @@ fn bad_query(error: actix_web::error::QueryPayloadError, _: &HttpRequest) -> act
 
 async fn nothing_here(request: HttpRequest) -> Result<&'static str, ApiError> {
     if request.match_pattern().is_some() {
-        return Err(ApiError::MethodNotAllowed(request.method().to_string()));
+        return Err(routes::method_not_allowed(&request));
     }
     Err(ApiError::NoSuchPath(request.path().to_owned()))
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpMessage, HttpRequest, web};
 use futures_util::future::LocalBoxFuture;
-use ringfence_engine::Context;
+use ringfence_engine::{Context, HeldKey};
 
 use crate::ApiError;
 use crate::application::State;
@@ -26,6 +26,7 @@ pub(crate) struct Caller {
     credentials: Credentials,
     address: Option<IpAddr>,
     request_id: Option<String>,
+    key: Option<HeldKey>,
 }
 
 impl Caller {
@@ -44,12 +45,28 @@ impl Caller {
             is_admin: *has == Role::Admin,
             origin: self.address.map(|address| address.to_string()),
             request_id: self.request_id.clone(),
+            key: self.key.clone(),
         })
     }
 
     /// Looks from now on whether the token still works.
     pub fn watch(self, state: &web::Data<State>) -> Watch {
         Watch::start(state.clone(), self.credentials, self.identity)
+    }
+
+    /// Whose keys of requests these are: a name with another role is another caller, since it is told other things. Nobody's if
+    /// the caller may do nothing.
+    pub fn owner(&self) -> Option<String> {
+        let role = self.identity.role.as_ref().ok()?;
+        Some(format!("{}:{}", role.as_str(), self.identity.actor))
+    }
+
+    /// The same, asking for something that is to be done once.
+    pub fn with_key(self, key: HeldKey) -> Self {
+        Self {
+            key: Some(key),
+            ..self
+        }
     }
 }
 
@@ -58,8 +75,14 @@ impl FromRequest for Caller {
     type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let known = request.extensions().get::<Self>().cloned();
         let request = request.clone();
-        Box::pin(async move { identify(&request).await })
+        Box::pin(async move {
+            match known {
+                Some(caller) => Ok(caller),
+                None => identify(&request).await,
+            }
+        })
     }
 }
 
@@ -84,6 +107,7 @@ pub(crate) async fn identify(request: &HttpRequest) -> Result<Caller, ApiError> 
         credentials,
         address,
         request_id: request.extensions().get::<RequestId>().map(|id| id.0.clone()),
+        key: None,
     })
 }
 

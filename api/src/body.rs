@@ -37,15 +37,18 @@ impl<T: DeserializeOwned + 'static> FromRequest for Body<T> {
             if !is_json {
                 return Err(ApiError::NotJson(content_type));
             }
-            let bytes = bytes
-                .await
-                .map_err(|error| match error.as_error::<PayloadError>() {
-                    Some(PayloadError::Overflow) => ApiError::TooLarge { allowed },
-                    _ if error.as_response_error().status_code() == 413 => ApiError::TooLarge { allowed },
-                    _ => ApiError::bad("body", format!("cannot be read: {error}")),
-                })?;
+            let bytes = bytes.await.map_err(|error| payload_error(&error, allowed))?;
             parse(&bytes).map(Self)
         })
+    }
+}
+
+/// Why a body of at most `allowed` bytes could not be read.
+pub(crate) fn payload_error(error: &actix_web::Error, allowed: usize) -> ApiError {
+    match error.as_error::<PayloadError>() {
+        Some(PayloadError::Overflow) => ApiError::TooLarge { allowed },
+        _ if error.as_response_error().status_code() == 413 => ApiError::TooLarge { allowed },
+        _ => ApiError::bad("body", format!("cannot be read: {error}")),
     }
 }
 

@@ -30,3 +30,16 @@ pub(crate) fn if_match(request: &HttpRequest) -> Result<Option<u64>, ApiError> {
         )
     })
 }
+
+/// Whether the caller has this revision already (`If-None-Match`), so that it need not be sent.
+pub(crate) fn is_known(request: &HttpRequest, revision: u64) -> bool {
+    let tags = request.headers().get_all("if-none-match");
+    let mut tags = tags
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','));
+    tags.any(|tag| {
+        let tag = tag.trim();
+        let tag = tag.strip_prefix("W/").unwrap_or(tag);
+        tag == "*" || tag == format!("\"{revision}\"")
+    })
+}

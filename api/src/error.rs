@@ -105,8 +105,13 @@ pub enum ApiError {
     #[error("there is nothing at {0}")]
     NoSuchPath(String),
     /// The path does not take this method.
-    #[error("{0} is not allowed here")]
-    MethodNotAllowed(String),
+    #[error("{method} is not allowed here; {allowed} is")]
+    MethodNotAllowed {
+        /// The method.
+        method: String,
+        /// Those that the path takes, with commas between them.
+        allowed: String,
+    },
     /// The request is not well-formed.
     #[error("{0}")]
     Malformed(Problems),
@@ -122,6 +127,15 @@ pub enum ApiError {
     /// The version of the API that was asked for is not there.
     #[error("{0}")]
     Version(String),
+    /// The key came with another request before.
+    #[error(
+        "Idempotency-Key: {0:?} came with another method, path or body before; a repeat of that very request, or a key that \
+        was not used for a day, is allowed"
+    )]
+    KeyReused(String),
+    /// The request that the key came with is being carried out.
+    #[error("Idempotency-Key: the request with {0:?} is still being carried out; ask again")]
+    KeyRunning(String),
     /// The engine said no.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -170,7 +184,7 @@ impl ApiError {
                 "Too many failures",
             ),
             Self::NoSuchPath(_) => (StatusCode::NOT_FOUND, "path.not_found", "Not found"),
-            Self::MethodNotAllowed(_) => (
+            Self::MethodNotAllowed { .. } => (
                 StatusCode::METHOD_NOT_ALLOWED,
                 "method.not_allowed",
                 "Method not allowed",
@@ -191,6 +205,8 @@ impl ApiError {
                 "version.not_acceptable",
                 "Version not available",
             ),
+            Self::KeyReused(_) => (StatusCode::CONFLICT, "idempotency.reused", "Key used before"),
+            Self::KeyRunning(_) => (StatusCode::CONFLICT, "idempotency.running", "Still running"),
             Self::Engine(error) => return engine_head(error),
         };
         (status, format!("fencing.{code}"), title)
@@ -228,6 +244,7 @@ fn engine_head(error: &EngineError) -> (StatusCode, String, &'static str) {
             "Changed meanwhile",
         ),
         EngineError::Interrupted => (StatusCode::INTERNAL_SERVER_ERROR, "internal", "Internal error"),
+        EngineError::KeySpent => (StatusCode::CONFLICT, "idempotency.running", "Still running"),
         EngineError::TooMany(_) => (StatusCode::CONFLICT, "too_many", "Too many"),
         EngineError::WebhooksOff => (StatusCode::CONFLICT, "webhooks.off", "No webhooks"),
         EngineError::Webhooks(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal", "Internal error"),
@@ -331,6 +348,12 @@ impl ResponseError for ApiError {
         }
         if let Self::TooManyRequests { wait } | Self::TooManyFailures { wait } = self {
             answer.insert_header(("Retry-After", seconds(*wait)));
+        }
+        if let Self::MethodNotAllowed { allowed, .. } = self {
+            answer.insert_header(("Allow", allowed.as_str()));
+        }
+        if let Self::KeyRunning(_) = self {
+            answer.insert_header(("Retry-After", "1"));
         }
         if status == StatusCode::SERVICE_UNAVAILABLE {
             answer.insert_header(("Retry-After", "2"));

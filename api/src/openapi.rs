@@ -1,11 +1,15 @@
 //! The OpenAPI document, made from the handlers.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use utoipa::openapi::path::{Operation, PathItem};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{Content, Ref, RefOr, Response, ResponseBuilder};
 use utoipa::{Modify, OpenApi};
 
 use crate::error::{ErrorBody, ErrorList};
+use crate::manners::Manners;
 use crate::routes;
 
 #[derive(OpenApi)]
@@ -31,7 +35,7 @@ use crate::routes;
     ),
     components(schemas(ErrorBody, ErrorList)),
     security(("token" = []), ("bearer" = [])),
-    modifiers(&Tokens),
+    modifiers(&Tokens, &Manners),
 )]
 struct Document;
 
@@ -96,6 +100,26 @@ pub fn openapi_json() -> String {
     let mut text = Document::openapi().to_pretty_json().unwrap_or_default();
     text.push('\n');
     text
+}
+
+/// The methods that the document names for a path, with commas between them; GET where it does not name the path.
+pub(crate) fn methods_at(path: &str) -> String {
+    static METHODS: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
+        let document = serde_json::to_value(Document::openapi()).unwrap_or_default();
+        let paths = document["paths"].as_object().cloned().unwrap_or_default();
+        let methods = |calls: &serde_json::Value| {
+            let names = calls.as_object().into_iter().flat_map(|calls| calls.keys());
+            names
+                .map(|name| name.to_uppercase())
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        paths
+            .iter()
+            .map(|(path, calls)| (path.clone(), methods(calls)))
+            .collect()
+    });
+    METHODS.get(path).cloned().unwrap_or_else(|| "GET".to_owned())
 }
 
 /// The page gets the address of the document, not the document.

@@ -2,29 +2,18 @@
 
 use std::fmt::Display;
 
-use ringfence_db::{Page, SortKey};
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use ringfence_db::{Order, Page, SortKey};
+use serde::Serialize;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::ApiError;
+use crate::filter::Parameters;
 
 /// Rows of a page that names no limit.
 const DEFAULT_LIMIT: u32 = 100;
 /// The most rows of a page.
 pub(crate) const MAX_LIMIT: u32 = 1000;
-
-/// Which page.
-#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct PageQuery {
-    /// The most rows, 1 to 1000; 100 if absent.
-    pub limit: Option<String>,
-    /// The id of the last row of the page before.
-    pub marker: Option<String>,
-    /// `name`, `created_at` or `updated_at`, with `:asc` or `:desc`.
-    pub sort: Option<String>,
-}
 
 /// A link.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -36,51 +25,53 @@ pub(crate) struct Link {
     pub href: String,
 }
 
-impl PageQuery {
-    /// Checks what was asked for.
-    pub fn page(&self, default: SortKey) -> Result<Page, ApiError> {
-        let limit = limit(self.limit.as_deref())?;
-        let marker = match &self.marker {
-            None => None,
-            Some(text) => Some(Uuid::parse_str(text).map_err(|_| {
-                ApiError::bad(
-                    "marker",
-                    format!("is {text:?}; the id of the last row of the page before is allowed"),
-                )
-            })?),
-        };
-        let (sort, descending) = self.sort(default)?;
-        Ok(Page {
-            limit,
-            marker,
-            sort,
-            descending,
-        })
-    }
-
-    fn sort(&self, default: SortKey) -> Result<(SortKey, bool), ApiError> {
-        let Some(text) = &self.sort else {
-            return Ok((default, false));
-        };
-        let bad = || {
+/// Which page was asked for: `limit`, `marker` and `sort`. The sort keys are those in `allowed`, the first one if none is given.
+pub(crate) fn page(parameters: &Parameters, allowed: &[(&str, SortKey)]) -> Result<Page, ApiError> {
+    let marker = parameters.once("marker")?.map(|text| {
+        Uuid::parse_str(text).map_err(|_| {
             ApiError::bad(
-                "sort",
-                format!("is {text:?}; name, created_at or updated_at, with :asc or :desc, is allowed"),
+                "marker",
+                format!("is {text:?}; the id of the last row of the page before is allowed"),
             )
-        };
-        let (key, direction) = text.split_once(':').unwrap_or((text, "asc"));
-        let key = match key {
-            "name" => SortKey::Name,
-            "created_at" => SortKey::CreatedAt,
-            "updated_at" => SortKey::UpdatedAt,
-            _ => return Err(bad()),
-        };
-        match direction {
-            "asc" => Ok((key, false)),
-            "desc" => Ok((key, true)),
-            _ => Err(bad()),
+        })
+    });
+    Ok(Page {
+        limit: limit(parameters.once("limit")?)?,
+        marker: marker.transpose()?,
+        sort: sort(parameters.once("sort")?, allowed)?,
+    })
+}
+
+fn sort(text: Option<&str>, allowed: &[(&str, SortKey)]) -> Result<Vec<Order>, ApiError> {
+    let Some(text) = text else {
+        let first = allowed.first().map(|(_, key)| key.ascending());
+        return Ok(first.into_iter().collect());
+    };
+    let bad = || {
+        let names: Vec<_> = allowed.iter().map(|(name, _)| *name).collect();
+        ApiError::bad(
+            "sort",
+            format!(
+                "is {text:?}; one or more of {} with commas between them, each once, with :asc or :desc or nothing, are allowed",
+                names.join(", ")
+            ),
+        )
+    };
+    let mut orders: Vec<Order> = Vec::new();
+    for part in text.split(',') {
+        let (name, direction) = part.split_once(':').unwrap_or((part, "asc"));
+        let key = allowed.iter().find(|(known, _)| *known == name);
+        let (_, key) = key.ok_or_else(bad)?;
+        if orders.iter().any(|order| order.key == *key) {
+            return Err(bad());
         }
+        orders.push(match direction {
+            "asc" => key.ascending(),
+            "desc" => key.descending(),
+            _ => return Err(bad()),
+        });
     }
+    Ok(orders)
 }
 
 /// The most rows that a page may have.

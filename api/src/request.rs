@@ -70,6 +70,8 @@ pub(crate) async fn frame(
         counted.end(status);
     }
     let mut answer = served?;
+    let vary = HeaderValue::from_static("OpenStack-API-Version");
+    answer.headers_mut().append(HeaderName::from_static("vary"), vary);
     if let Ok(value) = HeaderValue::from_str(&id) {
         answer
             .headers_mut()
@@ -90,22 +92,26 @@ fn inbound_id(request: &ServiceRequest) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// Absent: the lowest. `latest`: the highest. Anything else has to be in the range.
+/// Absent: the lowest. `latest`: the highest. Anything else has to be in the range. What is said to other services is theirs, and
+/// the document that tells the versions is there for everybody.
 fn negotiate(request: &ServiceRequest) -> Result<(u32, u32), ApiError> {
-    let Some(header) = request.headers().get(VERSION_HEADER) else {
+    let mut given = None;
+    for header in request.headers().get_all(VERSION_HEADER) {
+        for part in header.to_str().unwrap_or("?").split(',') {
+            match part.trim().split_once(char::is_whitespace) {
+                Some((SERVICE_TYPE, version)) => given = Some(version.trim()),
+                Some(_) => {}
+                None => return Err(malformed(part.trim())),
+            }
+        }
+    }
+    let Some(wanted) = given.filter(|_| request.path() != "/") else {
         return Ok(MIN_VERSION);
     };
-    let text = header.to_str().unwrap_or_default().trim();
-    let malformed = || {
-        ApiError::bad(
-            VERSION_HEADER,
-            format!("is {text:?}; \"{SERVICE_TYPE} 1.N\" or \"{SERVICE_TYPE} latest\" is allowed"),
-        )
-    };
-    let wanted = text.strip_prefix(SERVICE_TYPE).ok_or_else(malformed)?.trim();
     if wanted == "latest" {
         return Ok(MAX_VERSION);
     }
+    let malformed = || malformed(wanted);
     let (major, minor) = wanted.split_once('.').ok_or_else(malformed)?;
     let digits = |part: &str| part.chars().all(|c| c.is_ascii_digit());
     if !digits(major) || !digits(minor) {
@@ -124,6 +130,13 @@ fn negotiate(request: &ServiceRequest) -> Result<(u32, u32), ApiError> {
     )))
 }
 
+fn malformed(text: &str) -> ApiError {
+    ApiError::bad(
+        "OpenStack-API-Version",
+        format!("is {text:?}; \"{SERVICE_TYPE} 1.N\" or \"{SERVICE_TYPE} latest\" is allowed"),
+    )
+}
+
 fn say_version<B>(answer: &mut ServiceResponse<B>, version: (u32, u32)) {
     let text = format!("{SERVICE_TYPE} {}.{}", version.0, version.1);
     if let Ok(value) = HeaderValue::from_str(&text) {
@@ -131,6 +144,4 @@ fn say_version<B>(answer: &mut ServiceResponse<B>, version: (u32, u32)) {
             .headers_mut()
             .insert(HeaderName::from_static(VERSION_HEADER), value);
     }
-    let vary = HeaderValue::from_static("OpenStack-API-Version");
-    answer.headers_mut().append(HeaderName::from_static("vary"), vary);
 }

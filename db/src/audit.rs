@@ -7,7 +7,8 @@ use sqlx::AssertSqlSafe;
 use crate::DbError;
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_all, fetch_optional};
-use crate::value::{Value, args, pieces, rows_of};
+use crate::value::{args, pieces, rows_of};
+use crate::wanted::Wanted;
 
 /// One line of the trail.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,8 +97,13 @@ pub async fn audit_page(
     after: Option<&AuditRow>,
     limit: u32,
 ) -> Result<Vec<AuditRow>, DbError> {
-    let (sql, values) = wanted(filter, after).newest_first(limit);
-    let rows = fetch_all(run, AssertSqlSafe(sql), values).await?;
+    let mut wanted = wanted(filter, after);
+    let limit = wanted.bind(limit.into());
+    let sql = format!(
+        "SELECT * FROM audit{} ORDER BY at DESC, position DESC LIMIT {limit}",
+        wanted.conditions()
+    );
+    let rows = fetch_all(run, AssertSqlSafe(sql), wanted.values()).await?;
     rows.iter().map(read).collect()
 }
 
@@ -113,56 +119,6 @@ pub async fn removed_host(run: &mut impl Run, name: &str) -> Result<Option<HostI
         "SELECT host_id FROM audit WHERE action = $1 AND target = $2 ORDER BY at DESC, position DESC LIMIT 1";
     let row = fetch_optional(run, sql, args![EventKind::HostDeleted.as_str(), name]).await?;
     row.map(|row| row.id("host_id").map(HostId)).transpose()
-}
-
-/// A query over the trail that names only what is asked for, so that either database finds the index for it.
-#[derive(Default)]
-struct Wanted {
-    conditions: Vec<String>,
-    values: Vec<Value>,
-}
-
-impl Wanted {
-    /// Adds a condition; each `?` stands for one of the values, in their order.
-    fn add(&mut self, condition: &'static str, values: Vec<Value>) {
-        let mut text = String::new();
-        let mut number = self.values.len();
-        for part in condition.split_inclusive('?') {
-            match part.strip_suffix('?') {
-                Some(before) => {
-                    number += 1;
-                    text.push_str(&format!("{before}${number}"));
-                }
-                None => text.push_str(part),
-            }
-        }
-        self.conditions.push(text);
-        self.values.extend(values);
-    }
-
-    fn add_some<T>(&mut self, condition: &'static str, value: Option<T>)
-    where
-        Value: From<T>,
-    {
-        if let Some(value) = value {
-            self.add(condition, args![value]);
-        }
-    }
-
-    /// The newest `limit` of them.
-    fn newest_first(mut self, limit: u32) -> (String, Vec<Value>) {
-        self.values.push(limit.into());
-        let filter = if self.conditions.is_empty() {
-            String::new()
-        } else {
-            format!(" WHERE {}", self.conditions.join(" AND "))
-        };
-        let sql = format!(
-            "SELECT * FROM audit{filter} ORDER BY at DESC, position DESC LIMIT ${}",
-            self.values.len()
-        );
-        (sql, self.values)
-    }
 }
 
 fn wanted(filter: &AuditFilter, after: Option<&AuditRow>) -> Wanted {

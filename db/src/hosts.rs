@@ -12,7 +12,8 @@ use uuid::Uuid;
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_all, fetch_optional};
 use crate::value::{Value, args, pieces, rows_of};
-use crate::{DbError, Page};
+use crate::wanted::Wanted;
+use crate::{DbError, Page, Test};
 
 /// A host as it is listed: with its segment's name, its live operation and the proofs that make it FENCED.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,19 +28,31 @@ pub struct HostRow {
     pub proofs: Vec<Proof>,
 }
 
-/// Which hosts.
+/// Which hosts: those for which all of it holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostFilter {
-    /// Only with this fencing state.
-    pub fencing_state: Option<FencingState>,
-    /// Only with this failure state.
-    pub failure_state: Option<FailureState>,
-    /// Only with this backend.
-    pub backend: Option<Backend>,
-    /// Only of the segment with this id or name.
-    pub segment: Option<String>,
-    /// Only with this name.
-    pub name: Option<String>,
+    /// The fencing state.
+    pub fencing_state: Vec<Test<FencingState>>,
+    /// The failure state.
+    pub failure_state: Vec<Test<FailureState>>,
+    /// The backend.
+    pub backend: Vec<Test<Backend>>,
+    /// The id or name of the segment; no order.
+    pub segment: Vec<Test<String>>,
+    /// The name.
+    pub name: Vec<Test<String>>,
+    /// The type; a host without one is not any.
+    pub host_type: Vec<Test<String>>,
+    /// The zone.
+    pub zone: Vec<Test<String>>,
+    /// The generation.
+    pub generation: Vec<Test<u64>>,
+    /// When it was fenced; a host that is not was not at any time.
+    pub fenced_at: Vec<Test<Timestamp>>,
+    /// When it was added.
+    pub created_at: Vec<Test<Timestamp>>,
+    /// When it was last changed.
+    pub updated_at: Vec<Test<Timestamp>>,
 }
 
 const SELECT: &str = "SELECT hosts.*, segments.name AS segment_name,
@@ -127,10 +140,10 @@ pub async fn hosts_page(
     filter: &HostFilter,
     page: &Page,
 ) -> Result<Vec<HostRow>, DbError> {
-    let sql = format!("{SELECT} WHERE {}{}", conditions(), page.tail("hosts", 7, 6));
-    let mut values = filter_values(filter);
-    values.push(Value::from(page.limit));
-    values.push(Value::from(page.marker));
+    let mut wanted = wanted(filter);
+    let end = page.close(&mut wanted, "hosts");
+    let sql = format!("{SELECT}{}{end}", wanted.conditions());
+    let values = wanted.values();
     let rows = fetch_all(run, AssertSqlSafe(sql), values).await?;
     let mut rows = rows.iter().map(read_listed).collect::<Result<Vec<_>, _>>()?;
     add_proofs(run, &mut rows).await?;
@@ -139,30 +152,44 @@ pub async fn hosts_page(
 
 /// The number of hosts, for metrics and limits.
 pub async fn count_hosts(run: &mut impl Run, filter: &HostFilter) -> Result<u64, DbError> {
-    let sql = format!(
-        "SELECT count(*) AS n FROM hosts JOIN segments ON segments.id = hosts.segment_id WHERE {}",
-        conditions()
-    );
-    let row = fetch_optional(run, AssertSqlSafe(sql), filter_values(filter)).await?;
+    let wanted = wanted(filter);
+    let sql = format!("SELECT count(*) AS n FROM hosts{}", wanted.conditions());
+    let row = fetch_optional(run, AssertSqlSafe(sql), wanted.values()).await?;
     row.map_or(Ok(0), |row| row.count("n"))
 }
 
-fn conditions() -> &'static str {
-    "(CAST($1 AS text) IS NULL OR hosts.fencing_state = $1)
-     AND (CAST($2 AS text) IS NULL OR hosts.failure_state = $2)
-     AND (CAST($3 AS text) IS NULL OR hosts.backend = $3)
-     AND (CAST($4 AS text) IS NULL OR segments.name = $4 OR CAST(segments.id AS text) = $4)
-     AND (CAST($5 AS text) IS NULL OR hosts.name = $5)"
+fn wanted(filter: &HostFilter) -> Wanted {
+    let mut wanted = Wanted::default();
+    wanted.test_word("hosts.fencing_state", &filter.fencing_state, FencingState::as_str);
+    wanted.test_word("hosts.failure_state", &filter.failure_state, FailureState::as_str);
+    wanted.test_word("hosts.backend", &filter.backend, Backend::as_str);
+    for test in &filter.segment {
+        of_segments(&mut wanted, test);
+    }
+    wanted.test("hosts.name", &filter.name);
+    wanted.test("hosts.host_type", &filter.host_type);
+    wanted.test("hosts.zone", &filter.zone);
+    wanted.test("hosts.generation", &filter.generation);
+    wanted.test("hosts.fenced_at", &filter.fenced_at);
+    wanted.test("hosts.created_at", &filter.created_at);
+    wanted.test("hosts.updated_at", &filter.updated_at);
+    wanted
 }
 
-fn filter_values(filter: &HostFilter) -> Vec<Value> {
-    args![
-        filter.fencing_state.map(FencingState::as_str),
-        filter.failure_state.map(FailureState::as_str),
-        filter.backend.map(Backend::as_str),
-        filter.segment.as_deref().map(id_as_written),
-        filter.name.as_deref()
-    ]
+fn of_segments(wanted: &mut Wanted, test: &Test<String>) {
+    let (is, segments) = match test {
+        Test::OneOf(segments) => ("IN", segments.as_slice()),
+        Test::NoneOf(segments) => ("NOT IN", segments.as_slice()),
+        Test::Below(one) | Test::AtMost(one) | Test::Above(one) | Test::AtLeast(one) => {
+            ("IN", std::slice::from_ref(one))
+        }
+    };
+    let segments: Vec<String> = segments.iter().map(|segment| id_as_written(segment)).collect();
+    let list = wanted.list(&segments);
+    let condition = format!(
+        "hosts.segment_id {is} (SELECT s.id FROM segments s WHERE s.name IN ({list}) OR CAST(s.id AS text) IN ({list}))"
+    );
+    wanted.add(&condition, Vec::new());
 }
 
 /// An id in the form in which both databases write ids as text; a name as it is.

@@ -12,6 +12,7 @@ mod dialect;
 mod error;
 mod events;
 mod hosts;
+mod idempotency;
 mod methods;
 mod operations;
 mod outbox;
@@ -25,6 +26,7 @@ mod segments;
 mod subscriptions;
 mod survey;
 mod value;
+mod wanted;
 
 pub use announcements::Announcements;
 pub use audit::{
@@ -45,6 +47,10 @@ pub use hosts::{
     HostFilter, HostRow, HostWrite, count_hosts, delete_host, due_hosts, host_row, hosts_page, insert_host,
     load_state, lock_host, lock_hosts, segment_has_hosts, stranded_hosts, update_hosts,
 };
+pub use idempotency::{
+    KeyName, KeyRow, delete_old_keys, forget_old_key, insert_key, key_row, put_answer, put_receipt,
+    release_key, take_key_over,
+};
 pub use methods::{delete_method, insert_method, list_methods, method, methods_by_name, update_method};
 pub use operations::{
     OperationFilter, insert_operations, insert_proofs, operation, operations_page, renew_proof,
@@ -52,7 +58,7 @@ pub use operations::{
 };
 pub use outbox::{OutboxRow, append_outbox, delete_outbox, postpone_outbox, take_outbox};
 pub use outlets::{free_outlet, has_outlet, hold_outlet, insert_outlet, keep_outlet, list_outlets};
-pub use page::{Page, SortKey};
+pub use page::{Order, Page, SortKey};
 pub use plans::{delete_plan, insert_plan, list_plans, plan, plan_for, update_plan};
 pub use run::Run;
 pub use schema::{SchemaState, migrate, schema_state};
@@ -63,3 +69,4 @@ pub use subscriptions::{
     subscription_progress, update_subscription,
 };
 pub use survey::{Survey, survey};
+pub use wanted::Test;

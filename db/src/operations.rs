@@ -1,22 +1,31 @@
 //! Operations and proofs.
 
-use ringfence_core::{HostId, Operation, OperationKind, OperationStatus, Proof};
+use ringfence_core::{HostId, Operation, OperationKind, OperationStatus, Proof, Timestamp};
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use crate::run::{Run, execute, fetch_all, fetch_optional};
 use crate::value::{Value, args, pieces, rows_of};
-use crate::{DbError, Page};
+use crate::wanted::Wanted;
+use crate::{DbError, Order, Page, SortKey, Test};
 
-/// Which operations.
+/// Which operations: those for which all of it holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OperationFilter {
-    /// Only of this host.
-    pub host_id: Option<HostId>,
-    /// Only of this kind.
-    pub kind: Option<OperationKind>,
-    /// Only with this status.
-    pub status: Option<OperationStatus>,
+    /// The host.
+    pub host_id: Vec<Test<Uuid>>,
+    /// The kind.
+    pub kind: Vec<Test<OperationKind>>,
+    /// The status.
+    pub status: Vec<Test<OperationStatus>>,
+    /// The generation.
+    pub generation: Vec<Test<u64>>,
+    /// When it began.
+    pub created_at: Vec<Test<Timestamp>>,
+    /// When it was last changed.
+    pub updated_at: Vec<Test<Timestamp>>,
+    /// When it was over; one that is not was not at any time.
+    pub finished_at: Vec<Test<Timestamp>>,
 }
 
 /// Adds operations. A second live one for the same host is refused by an index.
@@ -121,27 +130,31 @@ pub async fn operations_page(
     filter: &OperationFilter,
     page: &Page,
 ) -> Result<Vec<Operation>, DbError> {
-    let page = match page.sort {
-        crate::SortKey::Name => Page {
-            sort: crate::SortKey::CreatedAt,
-            ..*page
-        },
-        crate::SortKey::CreatedAt | crate::SortKey::UpdatedAt => *page,
+    let page = Page {
+        sort: page.sort.iter().map(without_name).collect(),
+        ..*page
     };
-    let sql = format!(
-        "SELECT body FROM operations
-         WHERE (CAST($1 AS text) IS NULL OR operations.host_id = $1)
-           AND (CAST($2 AS text) IS NULL OR operations.kind = $2)
-           AND (CAST($3 AS text) IS NULL OR operations.status = $3){}",
-        page.tail("operations", 5, 4)
-    );
-    let values = args![
-        filter.host_id.map(|id| id.0),
-        filter.kind.map(OperationKind::as_str),
-        filter.status.map(OperationStatus::as_str),
-        page.limit,
-        page.marker
-    ];
+    let mut wanted = Wanted::default();
+    wanted.test("operations.host_id", &filter.host_id);
+    wanted.test_word("operations.kind", &filter.kind, OperationKind::as_str);
+    wanted.test_word("operations.status", &filter.status, OperationStatus::as_str);
+    wanted.test("operations.generation", &filter.generation);
+    wanted.test("operations.created_at", &filter.created_at);
+    wanted.test("operations.updated_at", &filter.updated_at);
+    wanted.test("operations.finished_at", &filter.finished_at);
+    let end = page.close(&mut wanted, "operations");
+    let sql = format!("SELECT body FROM operations{}{end}", wanted.conditions());
+    let values = wanted.values();
     let rows = fetch_all(run, AssertSqlSafe(sql), values).await?;
     rows.iter().map(|row| row.json("body")).collect()
+}
+
+fn without_name(order: &Order) -> Order {
+    match order.key {
+        SortKey::Name => Order {
+            key: SortKey::CreatedAt,
+            ..*order
+        },
+        SortKey::CreatedAt | SortKey::UpdatedAt => *order,
+    }
 }

@@ -2,6 +2,8 @@
 
 use ringfence_core::Actor;
 
+use crate::HeldKey;
+
 /// Goes into the audit trail with every change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Context {
@@ -13,6 +15,8 @@ pub struct Context {
     pub origin: Option<String>,
     /// The API request.
     pub request_id: Option<String>,
+    /// The key that the request came with, if it is to be carried out once only.
+    pub key: Option<HeldKey>,
 }
 
 impl Context {
@@ -24,6 +28,7 @@ impl Context {
             is_admin: false,
             origin: None,
             request_id: None,
+            key: None,
         }
     }
 

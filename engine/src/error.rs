@@ -79,6 +79,9 @@ pub enum EngineError {
         "the change was interrupted; whether it was made is not known here, and asking again does no harm"
     )]
     Interrupted,
+    /// Another try has made the change, or carries the request out.
+    #[error("another request with the same Idempotency-Key has made the change, or is being carried out")]
+    KeySpent,
     /// There are as many as there may be.
     #[error("{0}")]
     TooMany(String),

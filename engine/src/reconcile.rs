@@ -21,6 +21,11 @@ const FOLLOW_EVERY: Duration = Duration::from_secs(10);
 /// Between two looks for events without a number where nothing has announced any.
 const NUMBER_EVERY: Duration = Duration::from_secs(1);
 
+/// Between two looks for keys of requests that are a day old.
+const FORGET_EVERY: Duration = Duration::from_secs(60);
+/// Keys that one statement removes.
+const FORGOTTEN_AT_ONCE: u32 = 500;
+
 /// Ticks the hosts whose time has come.
 pub(crate) async fn tick(engine: Engine, stop: CancellationToken) {
     let every = engine.0.config.tick_every;
@@ -100,6 +105,27 @@ pub(crate) async fn number_events(engine: Engine, stop: CancellationToken) {
 /// Numbers everything that is committed; what is committed from here on announces itself.
 pub(crate) async fn number_all_events(engine: &Engine) -> Result<(), EngineError> {
     while ringfence_db::number_events(&engine.0.db).await? >= ringfence_db::NUMBERED_AT_ONCE {}
+    Ok(())
+}
+
+/// Forgets the keys of requests that are a day old.
+pub(crate) async fn forget_keys(engine: Engine, stop: CancellationToken) {
+    loop {
+        if let Err(error) = forget_old_keys(&engine).await {
+            tracing::warn!(error = %error_chain(&error), "old keys of requests could not be forgotten");
+        }
+        if !pause(&stop, FORGET_EVERY).await {
+            return;
+        }
+    }
+}
+
+async fn forget_old_keys(engine: &Engine) -> Result<(), EngineError> {
+    let before = engine.0.clock.now() - crate::idempotency::KEPT_FOR;
+    let mut run = engine.0.db.reader();
+    while ringfence_db::delete_old_keys(&mut run, before, FORGOTTEN_AT_ONCE).await?
+        == u64::from(FORGOTTEN_AT_ONCE)
+    {}
     Ok(())
 }
 

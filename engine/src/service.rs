@@ -149,6 +149,9 @@ impl Engine {
         running
             .tasks
             .spawn(reconcile::find_stranded(self.clone(), stop.clone()));
+        running
+            .tasks
+            .spawn(reconcile::forget_keys(self.clone(), stop.clone()));
         running.tasks.spawn(webhooks::work(self.clone(), stop.clone()));
         running
             .tasks

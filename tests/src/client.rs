@@ -115,6 +115,13 @@ impl Client {
         self.send(self.request(Method::POST, path).json(&body)).await
     }
 
+    /// The same with an `Idempotency-Key`.
+    pub async fn post_once(&self, path: &str, key: &str, body: Value) -> Answer {
+        let request = self.request(Method::POST, path);
+        self.send(request.header("Idempotency-Key", key).json(&body))
+            .await
+    }
+
     pub async fn put(&self, path: &str, body: Value) -> Answer {
         self.send(self.request(Method::PUT, path).json(&body)).await
     }

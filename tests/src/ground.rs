@@ -75,6 +75,21 @@ impl Site {
         }
     }
 
+    /// Runs statements as somebody would who goes past Ringfence.
+    pub async fn past(&self, sql: &str) {
+        use sqlx::Connection;
+        let sql = sqlx::raw_sql(sqlx::AssertSqlSafe(sql));
+        if self.database_url.starts_with("sqlite:") {
+            let mut connection = sqlx::SqliteConnection::connect(&self.database_url).await.unwrap();
+            sql.execute(&mut connection).await.unwrap();
+            connection.close().await.unwrap();
+        } else {
+            let mut connection = sqlx::PgConnection::connect(&self.database_url).await.unwrap();
+            sql.execute(&mut connection).await.unwrap();
+            connection.close().await.unwrap();
+        }
+    }
+
     /// A bus as a service of this site would open it.
     pub async fn bus(&self, name: &str) -> Arc<dyn Bus> {
         match &self.amqp_url {

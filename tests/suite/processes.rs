@@ -5,6 +5,7 @@ mod distributed;
 mod doctor;
 mod keystone;
 mod logs;
+mod lost_answers;
 mod metrics;
 mod refusals;
 mod standalone;

@@ -50,7 +50,7 @@ pub(crate) struct AuditQuery {
 }
 
 /// Lists the audit trail, the newest first. Admins only.
-#[utoipa::path(get, path = "/audit", tag = "audit", params(AuditQuery),
+#[utoipa::path(get, path = "/audit", operation_id = "list_audit", tag = "audit", params(AuditQuery),
     responses((status = 200, body = AuditList), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 403, body = ErrorList), (status = 404, body = ErrorList)))]
 pub(crate) async fn list(

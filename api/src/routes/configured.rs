@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use actix_web::{HttpResponse, HttpResponseBuilder};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use ringfence_core::{Method, Plan, Segment};
 use serde::Serialize;
 use utoipa::IntoResponses;
@@ -10,7 +10,7 @@ use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 use uuid::Uuid;
 
 use crate::ApiError;
-use crate::conditional::tag;
+use crate::conditional::{is_known, tag};
 use crate::view::method::MethodView;
 use crate::view::plan::PlanView;
 use crate::view::segment::SegmentView;
@@ -77,11 +77,17 @@ pub(crate) fn created<T: Configured>(thing: T) -> HttpResponse {
     tagged(created, thing)
 }
 
-/// 200, with what was found under `id`; 404 if nothing was.
-pub(crate) fn found<T: Configured>(thing: Option<T>, id: &str) -> Result<HttpResponse, ApiError> {
-    thing
-        .map(replaced)
-        .ok_or_else(|| ApiError::not_found(T::KIND, id))
+/// 200, with what was found under `id`, or 304 if the caller has it already; 404 if nothing was.
+pub(crate) fn found<T: Configured>(
+    thing: Option<T>,
+    id: &str,
+    request: &HttpRequest,
+) -> Result<HttpResponse, ApiError> {
+    let thing = thing.ok_or_else(|| ApiError::not_found(T::KIND, id))?;
+    if is_known(request, thing.revision()) {
+        return Ok(tag(&mut HttpResponse::NotModified(), thing.revision()).finish());
+    }
+    Ok(replaced(thing))
 }
 
 /// 200, with what is there now.

@@ -31,7 +31,7 @@ pub(crate) struct ConfirmBody {
 /// Takes a person's word that a host was fenced by hand.
 ///
 /// The generation has to be the present one, so that nobody confirms what has changed meanwhile.
-#[utoipa::path(post, path = "/hosts/{id}/confirm-fenced", tag = "fencing", request_body = ConfirmBody,
+#[utoipa::path(post, path = "/hosts/{id}/confirm-fenced", operation_id = "confirm_fenced", tag = "fencing", request_body = ConfirmBody,
     params(("id" = String, Path, description = "id or name")),
     responses((status = 200, body = HostView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 409, body = ErrorList),

@@ -119,7 +119,8 @@ pub(crate) async fn redeliver(
     Ok(accepted(state.engine.redeliver(&id, delivery, &by).await?))
 }
 
-fn accepted(delivery: DeliveryRow) -> HttpResponse {
+/// 202, with the delivery that was asked for.
+pub(super) fn accepted(delivery: DeliveryRow) -> HttpResponse {
     let place = format!(
         "/subscriptions/{}/deliveries/{}",
         delivery.subscription_id, delivery.id

@@ -54,7 +54,7 @@ pub(crate) async fn host_id(state: &State, host: Option<&str>) -> Result<Option<
 }
 
 /// Lists events.
-#[utoipa::path(get, path = "/events", tag = "events", params(EventQuery),
+#[utoipa::path(get, path = "/events", operation_id = "list_events", tag = "events", params(EventQuery),
     responses((status = 200, body = EventList), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 404, body = ErrorList)))]
 pub(crate) async fn list(

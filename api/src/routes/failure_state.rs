@@ -38,7 +38,7 @@ pub(crate) struct FailureStateBody {
 /// Takes down what a monitor saw.
 ///
 /// A host that is seen UP before a worker has acted on it ends its fence.
-#[utoipa::path(put, path = "/hosts/{id}/failure-state", tag = "hosts", request_body = FailureStateBody,
+#[utoipa::path(put, path = "/hosts/{id}/failure-state", operation_id = "report_failure_state", tag = "hosts", request_body = FailureStateBody,
     params(("id" = String, Path, description = "id or name")),
     responses((status = 200, body = HostView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 409, body = ErrorList),

@@ -28,7 +28,7 @@ pub(crate) struct ReasonBody {
 ///
 /// 200 if it is FENCED already; 202 with the operation that does it, a new one or the one that is running; 409 if the host is
 /// seen UP or no plan applies to it.
-#[utoipa::path(post, path = "/hosts/{id}/fence", tag = "fencing", request_body = ReasonBody,
+#[utoipa::path(post, path = "/hosts/{id}/fence", operation_id = "fence_host", tag = "fencing", request_body = ReasonBody,
     params(("id" = String, Path, description = "id or name")),
     responses((status = 200, description = "It is FENCED already", body = HostView),
         (status = 202, description = "A fence is running; see Location", body = OperationView),

@@ -39,7 +39,7 @@ impl From<Gate> for GateView {
 }
 
 /// May workloads be scheduled here, and may this host's workloads be started elsewhere?
-#[utoipa::path(get, path = "/hosts/{id}/gates", tag = "hosts", params(("id" = String, Path, description = "id or name")),
+#[utoipa::path(get, path = "/hosts/{id}/gates", operation_id = "show_gates", tag = "hosts", params(("id" = String, Path, description = "id or name")),
     responses((status = 200, body = GatesView), (status = 401, body = ErrorList), (status = 404, body = ErrorList)))]
 pub(crate) async fn gates(
     state: web::Data<State>,

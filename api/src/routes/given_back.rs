@@ -34,7 +34,7 @@ pub(crate) struct GivenBackBody {
 ///
 /// For storage and network only, and only once a rejoin has begun or the fence was stopped: while the host is FENCED, what
 /// stands holds it. A rejoin that waits for a person because of it goes on. Admins only.
-#[utoipa::path(post, path = "/hosts/{id}/confirm-given-back", tag = "fencing", request_body = GivenBackBody,
+#[utoipa::path(post, path = "/hosts/{id}/confirm-given-back", operation_id = "confirm_given_back", tag = "fencing", request_body = GivenBackBody,
     params(("id" = String, Path, description = "id or name")),
     responses((status = 200, body = HostView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 409, body = ErrorList),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use ringfence_core::{Backend, DEFAULT_ZONE, FailureState, FencingState, Parameters};
+use ringfence_core::{Backend, DEFAULT_ZONE, FailureState, FencingState};
 use ringfence_db::{HostFilter, SortKey};
 use ringfence_engine::{HostChange, HostDraft};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -15,7 +15,8 @@ use crate::auth::Caller;
 use crate::body::Body;
 use crate::conditional::{if_match, tag};
 use crate::error::ErrorList;
-use crate::paging::{Link, PageQuery, next_link};
+use crate::filter::{Operators, Parameters, number, text, time, word};
+use crate::paging::{Link, next_link, page};
 use crate::tokens::Role;
 use crate::view::host::HostView;
 use crate::view::method::ParameterValue;
@@ -27,28 +28,92 @@ pub(crate) struct HostList {
     links: Vec<Link>,
 }
 
-/// Which hosts.
-#[derive(Debug, Deserialize, IntoParams)]
+/// Which hosts. Each filter can be given several times, and all of them hold.
+#[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
-#[serde(deny_unknown_fields)]
+#[expect(
+    dead_code,
+    reason = "describes the parameters, which are read by `filter` and `paging`"
+)]
 pub(crate) struct HostQuery {
-    /// UNFENCED or FENCED
+    /// UNFENCED or FENCED; after neq:, or several after in: or nin:
+    #[param(pattern = "^((neq:)?(UNFENCED|FENCED)|n?in:(UNFENCED|FENCED)(,(UNFENCED|FENCED))*)$")]
     fencing_state: Option<String>,
-    /// UP, UNREACHABLE or UNKNOWN
+    /// UP, UNREACHABLE or UNKNOWN; after neq:, or several after in: or nin:
+    #[param(
+        pattern = "^((neq:)?(UP|UNREACHABLE|UNKNOWN)|n?in:(UP|UNREACHABLE|UNKNOWN)(,(UP|UNREACHABLE|UNKNOWN))*)$"
+    )]
     failure_state: Option<String>,
-    /// nova, kubernetes or none
+    /// nova, kubernetes or none; after neq:, or several after in: or nin:
+    #[param(
+        pattern = "^((neq:)?(nova|kubernetes|none)|n?in:(nova|kubernetes|none)(,(nova|kubernetes|none))*)$"
+    )]
     backend: Option<String>,
-    /// The id or name of a segment.
+    /// The id or name of a segment; after neq:, or several after in: or nin:
+    #[param(
+        pattern = "^((neq:)?[A-Za-z0-9._-]{1,255}|n?in:[A-Za-z0-9._-]{1,60}(,[A-Za-z0-9._-]{1,60}){0,9})$"
+    )]
     segment: Option<String>,
-    /// A host's name.
+    /// A host's name; after neq:, or several after in: or nin:
+    #[param(
+        pattern = "^((neq:)?[A-Za-z0-9._-]{1,255}|n?in:[A-Za-z0-9._-]{1,60}(,[A-Za-z0-9._-]{1,60}){0,9})$"
+    )]
     name: Option<String>,
-    /// The most rows, 1 to 1000; 100 if absent.
-    limit: Option<String>,
+    /// A type of hosts; after neq:, or several after in: or nin:
+    #[param(
+        pattern = "^((neq:)?[A-Za-z0-9._-]{1,255}|n?in:[A-Za-z0-9._-]{1,60}(,[A-Za-z0-9._-]{1,60}){0,9})$"
+    )]
+    r#type: Option<String>,
+    /// A zone; after neq:, or several after in: or nin:
+    #[param(
+        pattern = "^((neq:)?[A-Za-z0-9._-]{1,255}|n?in:[A-Za-z0-9._-]{1,60}(,[A-Za-z0-9._-]{1,60}){0,9})$"
+    )]
+    zone: Option<String>,
+    /// The generation; after neq:, gt:, gte:, lt: or lte:, or several after in: or nin:
+    #[param(pattern = "^(((neq|gte?|lte?):)?[0-9]{1,9}|n?in:[0-9]{1,9}(,[0-9]{1,9}){0,9})$")]
+    generation: Option<String>,
+    /// When it was fenced, RFC 3339; after neq:, gt:, gte:, lt: or lte:
+    #[param(pattern = "^((neq|gte?|lte?):)?20[0-9]{2}-0[1-9]-[12][0-9]T[01][0-9]:[0-5][0-9]:[0-5][0-9]Z$")]
+    fenced_at: Option<String>,
+    /// When it was added, RFC 3339; after neq:, gt:, gte:, lt: or lte:
+    #[param(pattern = "^((neq|gte?|lte?):)?20[0-9]{2}-0[1-9]-[12][0-9]T[01][0-9]:[0-5][0-9]:[0-5][0-9]Z$")]
+    created_at: Option<String>,
+    /// When it was last changed, RFC 3339; after neq:, gt:, gte:, lt: or lte:
+    #[param(pattern = "^((neq|gte?|lte?):)?20[0-9]{2}-0[1-9]-[12][0-9]T[01][0-9]:[0-5][0-9]:[0-5][0-9]Z$")]
+    updated_at: Option<String>,
+    /// The most rows; 100 if absent.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u32>,
     /// The id of the last row of the page before.
-    marker: Option<String>,
-    /// name, created_at or updated_at, with :asc or :desc.
+    marker: Option<uuid::Uuid>,
+    /// name, created_at and updated_at with commas between them, each with :asc or :desc or nothing; name if absent.
+    #[param(pattern = "^(name|created_at|updated_at)(:(asc|desc))?$")]
     sort: Option<String>,
 }
+
+/// The parameters of the listing.
+const PARAMETERS: [&str; 14] = [
+    "fencing_state",
+    "failure_state",
+    "backend",
+    "segment",
+    "name",
+    "type",
+    "zone",
+    "generation",
+    "fenced_at",
+    "created_at",
+    "updated_at",
+    "limit",
+    "marker",
+    "sort",
+];
+/// What it can be sorted by.
+const SORT_KEYS: [(&str, SortKey); 3] = [
+    ("name", SortKey::Name),
+    ("created_at", SortKey::CreatedAt),
+    ("updated_at", SortKey::UpdatedAt),
+];
 
 /// A host to add.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -97,7 +162,9 @@ fn present<'de, D: Deserializer<'de>>(json: D) -> Result<Option<Option<String>>,
     Option::<String>::deserialize(json).map(Some)
 }
 
-fn parameters(given: BTreeMap<String, BTreeMap<String, ParameterValue>>) -> BTreeMap<String, Parameters> {
+fn parameters(
+    given: BTreeMap<String, BTreeMap<String, ParameterValue>>,
+) -> BTreeMap<String, ringfence_core::Parameters> {
     let values =
         |values: BTreeMap<String, ParameterValue>| values.into_iter().map(|(k, v)| (k, v.into())).collect();
     given
@@ -106,59 +173,48 @@ fn parameters(given: BTreeMap<String, BTreeMap<String, ParameterValue>>) -> BTre
         .collect()
 }
 
-/// A word of a vocabulary, or an error that names all of them.
-pub(crate) fn word<T>(
-    field: &str,
-    text: Option<&str>,
-    read: fn(&str) -> Option<T>,
-    allowed: &[&str],
-) -> Result<Option<T>, ApiError> {
-    let Some(text) = text else { return Ok(None) };
-    let value = read(text);
-    value
-        .map(Some)
-        .ok_or_else(|| ApiError::bad(field, format!("is {text:?}; {} is allowed", allowed.join(", "))))
-}
-
-fn filter(query: &HostQuery) -> Result<HostFilter, ApiError> {
-    let fencing_states = FencingState::ALL.iter().map(|s| s.as_str()).collect::<Vec<_>>();
-    let failure_states = FailureState::ALL.iter().map(|s| s.as_str()).collect::<Vec<_>>();
-    let backends = Backend::ALL.iter().map(|s| s.as_str()).collect::<Vec<_>>();
+fn filter(given: &Parameters) -> Result<HostFilter, ApiError> {
+    let texts = |name: &str| given.tests(name, Operators::Same, text);
+    let times = |name: &str| given.tests(name, Operators::Order, time);
     Ok(HostFilter {
-        fencing_state: word(
+        fencing_state: given.tests(
             "fencing_state",
-            query.fencing_state.as_deref(),
-            FencingState::from_word,
-            &fencing_states,
+            Operators::Same,
+            word(FencingState::from_word, FencingState::ALL, FencingState::as_str),
         )?,
-        failure_state: word(
+        failure_state: given.tests(
             "failure_state",
-            query.failure_state.as_deref(),
-            FailureState::from_word,
-            &failure_states,
+            Operators::Same,
+            word(FailureState::from_word, FailureState::ALL, FailureState::as_str),
         )?,
-        backend: word("backend", query.backend.as_deref(), Backend::from_word, &backends)?,
-        segment: query.segment.clone(),
-        name: query.name.clone(),
+        backend: given.tests(
+            "backend",
+            Operators::Same,
+            word(Backend::from_word, Backend::ALL, Backend::as_str),
+        )?,
+        segment: texts("segment")?,
+        name: texts("name")?,
+        host_type: texts("type")?,
+        zone: texts("zone")?,
+        generation: given.tests("generation", Operators::Order, number)?,
+        fenced_at: times("fenced_at")?,
+        created_at: times("created_at")?,
+        updated_at: times("updated_at")?,
     })
 }
 
 /// Lists hosts.
-#[utoipa::path(get, path = "/hosts", tag = "hosts", params(HostQuery),
+#[utoipa::path(get, path = "/hosts", operation_id = "list_hosts", tag = "hosts", params(HostQuery),
     responses((status = 200, body = HostList), (status = 400, body = ErrorList), (status = 401, body = ErrorList)))]
 pub(crate) async fn list(
     state: web::Data<State>,
     caller: Caller,
     request: HttpRequest,
-    query: web::Query<HostQuery>,
 ) -> Result<HttpResponse, ApiError> {
     caller.require(Role::Reader)?;
-    let paging = PageQuery {
-        limit: query.limit.clone(),
-        marker: query.marker.clone(),
-        sort: query.sort.clone(),
-    };
-    let page = paging.page(SortKey::Name)?;
+    let given = Parameters::read(request.query_string(), &PARAMETERS)?;
+    let page = page(&given, &SORT_KEYS)?;
+    let filter = filter(&given)?;
     let mut reader = state.engine.db().reader();
     if let Some(marker) = page.marker
         && ringfence_db::host_row(&mut reader, &marker.to_string())
@@ -170,7 +226,7 @@ pub(crate) async fn list(
             format!("is {marker}, and there is no such host"),
         ));
     }
-    let rows = ringfence_db::hosts_page(&mut reader, &filter(&query)?, &page).await?;
+    let rows = ringfence_db::hosts_page(&mut reader, &filter, &page).await?;
     let last = rows.last().map(|row| row.host.id.0);
     let links = next_link("/hosts", request.query_string(), page.limit, rows.len(), last);
     Ok(HttpResponse::Ok().json(HostList {
@@ -191,7 +247,7 @@ pub(crate) async fn answer(
 }
 
 /// Shows a host.
-#[utoipa::path(get, path = "/hosts/{id}", tag = "hosts", params(("id" = String, Path, description = "id or name")),
+#[utoipa::path(get, path = "/hosts/{id}", operation_id = "show_host", tag = "hosts", params(("id" = String, Path, description = "id or name")),
     responses((status = 200, body = HostView), (status = 401, body = ErrorList), (status = 404, body = ErrorList)))]
 pub(crate) async fn show(
     state: web::Data<State>,
@@ -205,7 +261,7 @@ pub(crate) async fn show(
 /// Adds a host.
 ///
 /// It is UNFENCED, and UNKNOWN until somebody has seen it. Admins only.
-#[utoipa::path(post, path = "/hosts", tag = "hosts", request_body = HostBody,
+#[utoipa::path(post, path = "/hosts", operation_id = "create_host", tag = "hosts", request_body = HostBody,
     responses((status = 201, body = HostView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 409, body = ErrorList),
         (status = 413, body = ErrorList), (status = 415, body = ErrorList)))]
@@ -233,7 +289,7 @@ pub(crate) async fn create(
 /// Changes what is configured of a host.
 ///
 /// Admins only. With `If-Match`, only if nobody has changed it since.
-#[utoipa::path(patch, path = "/hosts/{id}", tag = "hosts", request_body = HostPatch,
+#[utoipa::path(patch, path = "/hosts/{id}", operation_id = "update_host", tag = "hosts", request_body = HostPatch,
     params(("id" = String, Path, description = "id or name")),
     responses((status = 200, body = HostView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 409, body = ErrorList),
@@ -265,7 +321,7 @@ pub(crate) async fn update(
 /// Removes a host.
 ///
 /// One that is FENCED, partly fenced or in an operation is kept: 409. Admins only.
-#[utoipa::path(delete, path = "/hosts/{id}", tag = "hosts", params(("id" = String, Path, description = "id or name")),
+#[utoipa::path(delete, path = "/hosts/{id}", operation_id = "remove_host", tag = "hosts", params(("id" = String, Path, description = "id or name")),
     responses((status = 204), (status = 401, body = ErrorList), (status = 403, body = ErrorList),
         (status = 404, body = ErrorList), (status = 409, body = ErrorList), (status = 412, body = ErrorList)))]
 pub(crate) async fn remove(

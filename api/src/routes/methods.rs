@@ -40,7 +40,7 @@ pub(crate) struct CheckView {
 }
 
 /// Lists methods.
-#[utoipa::path(get, path = "/methods", tag = "configuration",
+#[utoipa::path(get, path = "/methods", operation_id = "list_methods", tag = "configuration",
     responses((status = 200, body = MethodList), (status = 401, body = ErrorList)))]
 pub(crate) async fn list(state: web::Data<State>, caller: Caller) -> Result<HttpResponse, ApiError> {
     caller.require(Role::Reader)?;
@@ -53,7 +53,7 @@ pub(crate) async fn list(state: web::Data<State>, caller: Caller) -> Result<Http
 /// Adds a method.
 ///
 /// A fence agent's parameters are checked against its own metadata by a worker of the zone. Admins only.
-#[utoipa::path(post, path = "/methods", tag = "configuration", request_body = MethodBody,
+#[utoipa::path(post, path = "/methods", operation_id = "create_method", tag = "configuration", request_body = MethodBody,
     responses((status = 201, body = MethodView), NotCreated, (status = 502, body = ErrorList), (status = 503, body = ErrorList)))]
 pub(crate) async fn create(
     state: web::Data<State>,
@@ -65,20 +65,21 @@ pub(crate) async fn create(
 }
 
 /// Shows a method.
-#[utoipa::path(get, path = "/methods/{id}", tag = "configuration", params(("id" = String, Path, description = "id or name")),
-    responses((status = 200, body = MethodView), (status = 401, body = ErrorList), (status = 404, body = ErrorList)))]
+#[utoipa::path(get, path = "/methods/{id}", operation_id = "show_method", tag = "configuration", params(("id" = String, Path, description = "id or name")),
+    responses((status = 200, body = MethodView), (status = 304, description = "`If-None-Match` names it as it is"), (status = 401, body = ErrorList), (status = 404, body = ErrorList)))]
 pub(crate) async fn show(
     state: web::Data<State>,
     caller: Caller,
+    request: HttpRequest,
     id: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
     caller.require(Role::Reader)?;
     let method = ringfence_db::method(&mut state.engine.db().reader(), &id).await?;
-    found(method, &id)
+    found(method, &id, &request)
 }
 
 /// Puts a method in the place of one. Admins only.
-#[utoipa::path(put, path = "/methods/{id}", tag = "configuration", request_body = MethodBody,
+#[utoipa::path(put, path = "/methods/{id}", operation_id = "replace_method", tag = "configuration", request_body = MethodBody,
     params(("id" = String, Path, description = "id or name")),
     responses((status = 200, body = MethodView), NotReplaced, (status = 502, body = ErrorList), (status = 503, body = ErrorList)))]
 pub(crate) async fn replace(
@@ -97,7 +98,7 @@ pub(crate) async fn replace(
 }
 
 /// Removes a method that no plan names. Admins only.
-#[utoipa::path(delete, path = "/methods/{id}", tag = "configuration", params(("id" = String, Path, description = "id or name")),
+#[utoipa::path(delete, path = "/methods/{id}", operation_id = "remove_method", tag = "configuration", params(("id" = String, Path, description = "id or name")),
     responses((status = 204), NotRemoved))]
 pub(crate) async fn remove(
     state: web::Data<State>,
@@ -111,7 +112,7 @@ pub(crate) async fn remove(
 }
 
 /// Asks a method's device for its state, through a worker. Nothing is changed.
-#[utoipa::path(post, path = "/methods/{id}/check", tag = "configuration", request_body = CheckBody,
+#[utoipa::path(post, path = "/methods/{id}/check", operation_id = "check_method", tag = "configuration", request_body = CheckBody,
     params(("id" = String, Path, description = "id or name")),
     responses((status = 200, body = CheckView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 413, body = ErrorList),

@@ -12,7 +12,7 @@ use crate::tokens::Role;
 /// The numbers of this process, in the form of OpenMetrics.
 ///
 /// Needs no token where `metrics.public` is true.
-#[utoipa::path(get, path = "/metrics", tag = "service",
+#[utoipa::path(get, path = "/metrics", operation_id = "show_metrics", tag = "service",
     responses((status = 200, description = "OpenMetrics", content_type = "application/openmetrics-text", body = String),
         (status = 401, body = ErrorList), (status = 403, body = ErrorList)))]
 pub(crate) async fn metrics(state: web::Data<State>, request: HttpRequest) -> Result<HttpResponse, ApiError> {

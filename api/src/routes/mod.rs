@@ -1,5 +1,6 @@
 //! The paths, one file each.
 
+pub(crate) mod again;
 pub(crate) mod audit;
 mod configured;
 pub(crate) mod confirm;
@@ -114,5 +115,13 @@ pub(crate) fn configure(service: &mut ServiceConfig) {
 }
 
 async fn not_allowed(request: actix_web::HttpRequest) -> Result<&'static str, crate::ApiError> {
-    Err(crate::ApiError::MethodNotAllowed(request.method().to_string()))
+    Err(method_not_allowed(&request))
+}
+
+/// What a path says to a method that it does not take: those that it takes.
+pub(crate) fn method_not_allowed(request: &actix_web::HttpRequest) -> crate::ApiError {
+    crate::ApiError::MethodNotAllowed {
+        method: request.method().to_string(),
+        allowed: crate::openapi::methods_at(request.match_pattern().as_deref().unwrap_or_default()),
+    }
 }

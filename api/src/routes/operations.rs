@@ -2,8 +2,8 @@
 
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
 use ringfence_core::{OperationId, OperationKind, OperationStatus};
-use ringfence_db::{OperationFilter, SortKey};
-use serde::{Deserialize, Serialize};
+use ringfence_db::{OperationFilter, SortKey, Test};
+use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
@@ -12,10 +12,10 @@ use crate::application::State;
 use crate::auth::Caller;
 use crate::body::Body;
 use crate::error::ErrorList;
-use crate::paging::{Link, PageQuery, next_link};
+use crate::filter::{Operators, Parameters, number, text, time, word};
+use crate::paging::{Link, next_link, page};
 use crate::request_log::note_operation;
 use crate::routes::fence::ReasonBody;
-use crate::routes::hosts::word;
 use crate::tokens::Role;
 use crate::view::operation::OperationView;
 
@@ -26,23 +26,120 @@ pub(crate) struct OperationList {
     links: Vec<Link>,
 }
 
-/// Which operations.
-#[derive(Debug, Deserialize, IntoParams)]
+/// Which operations. Each filter can be given several times, and all of them hold.
+#[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
-#[serde(deny_unknown_fields)]
+#[expect(
+    dead_code,
+    reason = "describes the parameters, which are read by `filter` and `paging`"
+)]
 pub(crate) struct OperationQuery {
-    /// The id or name of a host.
+    /// The id or name of a host; after neq:, or several after in: or nin:
+    #[param(
+        pattern = "^((neq:)?[A-Za-z0-9._-]{1,255}|n?in:[A-Za-z0-9._-]{1,60}(,[A-Za-z0-9._-]{1,60}){0,9})$"
+    )]
     host: Option<String>,
-    /// fence or rejoin
+    /// fence or rejoin; after neq:, or several after in: or nin:
+    #[param(pattern = "^((neq:)?(fence|rejoin)|n?in:(fence|rejoin)(,(fence|rejoin))*)$")]
     kind: Option<String>,
-    /// running, needs_operator, succeeded or cancelled
+    /// running, needs_operator, succeeded or cancelled; after neq:, or several after in: or nin:
+    #[param(
+        pattern = "^((neq:)?(running|needs_operator|succeeded|cancelled)|n?in:(running|needs_operator|succeeded|cancelled)(,(running|needs_operator|succeeded|cancelled))*)$"
+    )]
     status: Option<String>,
-    /// The most rows, 1 to 1000; 100 if absent.
-    limit: Option<String>,
+    /// The generation; after neq:, gt:, gte:, lt: or lte:, or several after in: or nin:
+    #[param(pattern = "^(((neq|gte?|lte?):)?[0-9]{1,9}|n?in:[0-9]{1,9}(,[0-9]{1,9}){0,9})$")]
+    generation: Option<String>,
+    /// When it began, RFC 3339; after neq:, gt:, gte:, lt: or lte:
+    #[param(pattern = "^((neq|gte?|lte?):)?20[0-9]{2}-0[1-9]-[12][0-9]T[01][0-9]:[0-5][0-9]:[0-5][0-9]Z$")]
+    created_at: Option<String>,
+    /// When it was last changed, RFC 3339; after neq:, gt:, gte:, lt: or lte:
+    #[param(pattern = "^((neq|gte?|lte?):)?20[0-9]{2}-0[1-9]-[12][0-9]T[01][0-9]:[0-5][0-9]:[0-5][0-9]Z$")]
+    updated_at: Option<String>,
+    /// When it was over, RFC 3339; after neq:, gt:, gte:, lt: or lte:
+    #[param(pattern = "^((neq|gte?|lte?):)?20[0-9]{2}-0[1-9]-[12][0-9]T[01][0-9]:[0-5][0-9]:[0-5][0-9]Z$")]
+    finished_at: Option<String>,
+    /// The most rows; 100 if absent.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u32>,
     /// The id of the last row of the page before.
-    marker: Option<String>,
-    /// created_at or updated_at, with :asc or :desc.
+    marker: Option<Uuid>,
+    /// created_at and updated_at with commas between them, each with :asc or :desc or nothing; created_at if absent.
+    #[param(pattern = "^(created_at|updated_at)(:(asc|desc))?$")]
     sort: Option<String>,
+}
+
+/// The parameters of the listing.
+const PARAMETERS: [&str; 10] = [
+    "host",
+    "kind",
+    "status",
+    "generation",
+    "created_at",
+    "updated_at",
+    "finished_at",
+    "limit",
+    "marker",
+    "sort",
+];
+/// What it can be sorted by.
+const SORT_KEYS: [(&str, SortKey); 2] = [
+    ("created_at", SortKey::CreatedAt),
+    ("updated_at", SortKey::UpdatedAt),
+];
+
+async fn filter(state: &State, given: &Parameters) -> Result<OperationFilter, ApiError> {
+    let times = |name: &str| given.tests(name, Operators::Order, time);
+    let mut filter = OperationFilter {
+        host_id: Vec::new(),
+        kind: given.tests(
+            "kind",
+            Operators::Same,
+            word(
+                OperationKind::from_word,
+                OperationKind::ALL,
+                OperationKind::as_str,
+            ),
+        )?,
+        status: given.tests(
+            "status",
+            Operators::Same,
+            word(
+                OperationStatus::from_word,
+                OperationStatus::ALL,
+                OperationStatus::as_str,
+            ),
+        )?,
+        generation: given.tests("generation", Operators::Order, number)?,
+        created_at: times("created_at")?,
+        updated_at: times("updated_at")?,
+        finished_at: times("finished_at")?,
+    };
+    for test in given.tests("host", Operators::Same, text)? {
+        filter.host_id.push(of_hosts(state, test).await?);
+    }
+    Ok(filter)
+}
+
+/// A test on hosts that are named by id or name as one on their ids.
+async fn of_hosts(state: &State, test: Test<String>) -> Result<Test<Uuid>, ApiError> {
+    let (is_one, hosts) = match test {
+        Test::NoneOf(hosts) => (false, hosts),
+        Test::OneOf(hosts) => (true, hosts),
+        Test::Below(host) | Test::AtMost(host) | Test::Above(host) | Test::AtLeast(host) => {
+            (true, vec![host])
+        }
+    };
+    let mut ids = Vec::with_capacity(hosts.len());
+    for host in hosts {
+        let row = ringfence_db::host_row(&mut state.engine.db().reader(), &host).await?;
+        ids.push(row.ok_or_else(|| ApiError::not_found("host", &host))?.host.id.0);
+    }
+    Ok(if is_one {
+        Test::OneOf(ids)
+    } else {
+        Test::NoneOf(ids)
+    })
 }
 
 /// The operation that the path names.
@@ -67,42 +164,19 @@ pub(crate) async fn answer(
 }
 
 /// Lists operations, the oldest first.
-#[utoipa::path(get, path = "/operations", tag = "operations", params(OperationQuery),
+#[utoipa::path(get, path = "/operations", operation_id = "list_operations", tag = "operations", params(OperationQuery),
     responses((status = 200, body = OperationList), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 404, body = ErrorList)))]
 pub(crate) async fn list(
     state: web::Data<State>,
     caller: Caller,
     request: HttpRequest,
-    query: web::Query<OperationQuery>,
 ) -> Result<HttpResponse, ApiError> {
     caller.require(Role::Reader)?;
     let mut reader = state.engine.db().reader();
-    let kinds = OperationKind::ALL.iter().map(|k| k.as_str()).collect::<Vec<_>>();
-    let statuses = OperationStatus::ALL
-        .iter()
-        .map(|s| s.as_str())
-        .collect::<Vec<_>>();
-    let mut filter = OperationFilter {
-        host_id: None,
-        kind: word("kind", query.kind.as_deref(), OperationKind::from_word, &kinds)?,
-        status: word(
-            "status",
-            query.status.as_deref(),
-            OperationStatus::from_word,
-            &statuses,
-        )?,
-    };
-    if let Some(host) = &query.host {
-        let row = ringfence_db::host_row(&mut reader, host).await?;
-        filter.host_id = Some(row.ok_or_else(|| ApiError::not_found("host", host))?.host.id);
-    }
-    let paging = PageQuery {
-        limit: query.limit.clone(),
-        marker: query.marker.clone(),
-        sort: query.sort.clone(),
-    };
-    let page = paging.page(SortKey::CreatedAt)?;
+    let given = Parameters::read(request.query_string(), &PARAMETERS)?;
+    let page = page(&given, &SORT_KEYS)?;
+    let filter = filter(&state, &given).await?;
     if let Some(marker) = page.marker
         && ringfence_db::operation(&mut reader, marker).await?.is_none()
     {
@@ -128,7 +202,7 @@ pub(crate) async fn list(
 }
 
 /// Shows an operation: stages, tasks, attempts, observations, proofs.
-#[utoipa::path(get, path = "/operations/{id}", tag = "operations", params(("id" = Uuid, Path)),
+#[utoipa::path(get, path = "/operations/{id}", operation_id = "show_operation", tag = "operations", params(("id" = Uuid, Path)),
     responses((status = 200, body = OperationView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 404, body = ErrorList)))]
 pub(crate) async fn show(
@@ -143,7 +217,7 @@ pub(crate) async fn show(
 /// Stops an operation.
 ///
 /// What has been proven stays. Attempts that no worker has claimed never act; the others end by their deadline.
-#[utoipa::path(post, path = "/operations/{id}/cancel", tag = "operations", request_body = ReasonBody,
+#[utoipa::path(post, path = "/operations/{id}/cancel", operation_id = "cancel_operation", tag = "operations", request_body = ReasonBody,
     params(("id" = Uuid, Path)),
     responses((status = 200, body = OperationView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 409, body = ErrorList),
@@ -163,7 +237,7 @@ pub(crate) async fn cancel(
 }
 
 /// Tries again what failed in an operation that waits for an operator.
-#[utoipa::path(post, path = "/operations/{id}/retry", tag = "operations", request_body = ReasonBody,
+#[utoipa::path(post, path = "/operations/{id}/retry", operation_id = "retry_operation", tag = "operations", request_body = ReasonBody,
     params(("id" = Uuid, Path)),
     responses((status = 200, body = OperationView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 409, body = ErrorList),

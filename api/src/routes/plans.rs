@@ -22,7 +22,7 @@ pub(crate) struct PlanList {
 }
 
 /// Lists plans.
-#[utoipa::path(get, path = "/plans", tag = "configuration",
+#[utoipa::path(get, path = "/plans", operation_id = "list_plans", tag = "configuration",
     responses((status = 200, body = PlanList), (status = 401, body = ErrorList)))]
 pub(crate) async fn list(state: web::Data<State>, caller: Caller) -> Result<HttpResponse, ApiError> {
     caller.require(Role::Reader)?;
@@ -33,7 +33,7 @@ pub(crate) async fn list(state: web::Data<State>, caller: Caller) -> Result<Http
 }
 
 /// Adds a plan. Admins only.
-#[utoipa::path(post, path = "/plans", tag = "configuration", request_body = PlanBody,
+#[utoipa::path(post, path = "/plans", operation_id = "create_plan", tag = "configuration", request_body = PlanBody,
     responses((status = 201, body = PlanView), NotCreated))]
 pub(crate) async fn create(
     state: web::Data<State>,
@@ -45,22 +45,23 @@ pub(crate) async fn create(
 }
 
 /// Shows a plan.
-#[utoipa::path(get, path = "/plans/{id}", tag = "configuration", params(("id" = String, Path, description = "id or name")),
-    responses((status = 200, body = PlanView), (status = 401, body = ErrorList), (status = 404, body = ErrorList)))]
+#[utoipa::path(get, path = "/plans/{id}", operation_id = "show_plan", tag = "configuration", params(("id" = String, Path, description = "id or name")),
+    responses((status = 200, body = PlanView), (status = 304, description = "`If-None-Match` names it as it is"), (status = 401, body = ErrorList), (status = 404, body = ErrorList)))]
 pub(crate) async fn show(
     state: web::Data<State>,
     caller: Caller,
+    request: HttpRequest,
     id: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
     caller.require(Role::Reader)?;
     let plan = ringfence_db::plan(&mut state.engine.db().reader(), &id).await?;
-    found(plan, &id)
+    found(plan, &id, &request)
 }
 
 /// Puts a plan in the place of one.
 ///
 /// Operations that are running keep the plan that they began with. Admins only.
-#[utoipa::path(put, path = "/plans/{id}", tag = "configuration", request_body = PlanBody,
+#[utoipa::path(put, path = "/plans/{id}", operation_id = "replace_plan", tag = "configuration", request_body = PlanBody,
     params(("id" = String, Path, description = "id or name")),
     responses((status = 200, body = PlanView), NotReplaced))]
 pub(crate) async fn replace(
@@ -79,7 +80,7 @@ pub(crate) async fn replace(
 }
 
 /// Removes a plan. Admins only.
-#[utoipa::path(delete, path = "/plans/{id}", tag = "configuration", params(("id" = String, Path, description = "id or name")),
+#[utoipa::path(delete, path = "/plans/{id}", operation_id = "remove_plan", tag = "configuration", params(("id" = String, Path, description = "id or name")),
     responses((status = 204), NotRemoved))]
 pub(crate) async fn remove(
     state: web::Data<State>,

@@ -28,7 +28,7 @@ pub(crate) struct RejoinBody {
 /// Takes a host back.
 ///
 /// Power, workloads, storage, network, each seen to be given back; then UNFENCED.
-#[utoipa::path(post, path = "/hosts/{id}/rejoin", tag = "fencing", request_body = RejoinBody,
+#[utoipa::path(post, path = "/hosts/{id}/rejoin", operation_id = "rejoin_host", tag = "fencing", request_body = RejoinBody,
     params(("id" = String, Path, description = "id or name")),
     responses((status = 200, description = "It is UNFENCED already", body = HostView),
         (status = 202, description = "A rejoin is running; see Location", body = OperationView),

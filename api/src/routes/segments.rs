@@ -22,7 +22,7 @@ pub(crate) struct SegmentList {
 }
 
 /// Lists segments.
-#[utoipa::path(get, path = "/segments", tag = "configuration",
+#[utoipa::path(get, path = "/segments", operation_id = "list_segments", tag = "configuration",
     responses((status = 200, body = SegmentList), (status = 401, body = ErrorList)))]
 pub(crate) async fn list(state: web::Data<State>, caller: Caller) -> Result<HttpResponse, ApiError> {
     caller.require(Role::Reader)?;
@@ -33,7 +33,7 @@ pub(crate) async fn list(state: web::Data<State>, caller: Caller) -> Result<Http
 }
 
 /// Adds a segment. Admins only.
-#[utoipa::path(post, path = "/segments", tag = "configuration", request_body = SegmentBody,
+#[utoipa::path(post, path = "/segments", operation_id = "create_segment", tag = "configuration", request_body = SegmentBody,
     responses((status = 201, body = SegmentView), NotCreated))]
 pub(crate) async fn create(
     state: web::Data<State>,
@@ -45,20 +45,21 @@ pub(crate) async fn create(
 }
 
 /// Shows a segment.
-#[utoipa::path(get, path = "/segments/{id}", tag = "configuration", params(("id" = String, Path, description = "id or name")),
-    responses((status = 200, body = SegmentView), (status = 401, body = ErrorList), (status = 404, body = ErrorList)))]
+#[utoipa::path(get, path = "/segments/{id}", operation_id = "show_segment", tag = "configuration", params(("id" = String, Path, description = "id or name")),
+    responses((status = 200, body = SegmentView), (status = 304, description = "`If-None-Match` names it as it is"), (status = 401, body = ErrorList), (status = 404, body = ErrorList)))]
 pub(crate) async fn show(
     state: web::Data<State>,
     caller: Caller,
+    request: HttpRequest,
     id: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
     caller.require(Role::Reader)?;
     let segment = ringfence_db::segment(&mut state.engine.db().reader(), &id).await?;
-    found(segment, &id)
+    found(segment, &id, &request)
 }
 
 /// Puts a segment in the place of one. Admins only.
-#[utoipa::path(put, path = "/segments/{id}", tag = "configuration", request_body = SegmentBody,
+#[utoipa::path(put, path = "/segments/{id}", operation_id = "replace_segment", tag = "configuration", request_body = SegmentBody,
     params(("id" = String, Path, description = "id or name")),
     responses((status = 200, body = SegmentView), NotReplaced))]
 pub(crate) async fn replace(
@@ -77,7 +78,7 @@ pub(crate) async fn replace(
 }
 
 /// Removes a segment that has no hosts. Admins only.
-#[utoipa::path(delete, path = "/segments/{id}", tag = "configuration", params(("id" = String, Path, description = "id or name")),
+#[utoipa::path(delete, path = "/segments/{id}", operation_id = "remove_segment", tag = "configuration", params(("id" = String, Path, description = "id or name")),
     responses((status = 204), NotRemoved))]
 pub(crate) async fn remove(
     state: web::Data<State>,

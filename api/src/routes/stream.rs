@@ -37,7 +37,7 @@ pub(crate) struct StreamQuery {
 /// Streams events as they happen.
 ///
 /// The stream ends when the token does not work any more, within half a minute of that.
-#[utoipa::path(get, path = "/events/stream", tag = "events",
+#[utoipa::path(get, path = "/events/stream", operation_id = "stream_events", tag = "events",
     params(StreamQuery, ("Last-Event-ID" = Option<String>, Header, description = "where the stream goes on")),
     responses((status = 200, description = "Events, each with its number as id", content_type = "text/event-stream", body = String),
         (status = 400, body = ErrorList), (status = 401, body = ErrorList), (status = 404, body = ErrorList)))]

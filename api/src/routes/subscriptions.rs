@@ -30,9 +30,10 @@ pub(crate) struct SubscriptionList {
 pub(crate) async fn list(state: web::Data<State>, caller: Caller) -> Result<HttpResponse, ApiError> {
     caller.require(Role::Reader)?;
     let known = ringfence_db::list_subscriptions(&mut state.engine.db().reader(), MAX_LIMIT).await?;
+    let is_for_admin = caller.require(Role::Admin).is_ok();
     let mut subscriptions = Vec::with_capacity(known.len());
     for subscription in known {
-        subscriptions.push(view(&state, &caller, subscription).await?);
+        subscriptions.push(view(&state, is_for_admin, subscription).await?);
     }
     Ok(HttpResponse::Ok().json(SubscriptionList { subscriptions }))
 }
@@ -51,7 +52,7 @@ pub(crate) async fn create(
     let (subscription, secret) = state.engine.create_subscription(body.0.into(), &by).await?;
     let mut created = HttpResponse::Created();
     created.insert_header(("Location", format!("/subscriptions/{}", subscription.id)));
-    answer(created, &state, &caller, subscription, Some(&secret)).await
+    answer(created, &state, true, subscription, Some(&secret)).await
 }
 
 /// Shows a subscription.
@@ -65,7 +66,8 @@ pub(crate) async fn show(
 ) -> Result<HttpResponse, ApiError> {
     caller.require(Role::Reader)?;
     let subscription = find(&state, &id).await?;
-    answer(HttpResponse::Ok(), &state, &caller, subscription, None).await
+    let is_for_admin = caller.require(Role::Admin).is_ok();
+    answer(HttpResponse::Ok(), &state, is_for_admin, subscription, None).await
 }
 
 /// Puts a subscription in the place of one; its secret stays. Admins only.
@@ -84,7 +86,7 @@ pub(crate) async fn replace(
         .engine
         .update_subscription(&id, body.0.into(), if_match(&request)?, &by)
         .await?;
-    answer(HttpResponse::Ok(), &state, &caller, subscription, None).await
+    answer(HttpResponse::Ok(), &state, true, subscription, None).await
 }
 
 /// Removes a subscription with its log of deliveries. Admins only.
@@ -118,7 +120,7 @@ pub(crate) async fn rotate_secret(
 ) -> Result<HttpResponse, ApiError> {
     let by = caller.require(Role::Admin)?;
     let (subscription, secret) = state.engine.rotate_secret(&id, if_match(&request)?, &by).await?;
-    answer(HttpResponse::Ok(), &state, &caller, subscription, Some(&secret)).await
+    answer(HttpResponse::Ok(), &state, true, subscription, Some(&secret)).await
 }
 
 /// The subscription with this id or name.
@@ -127,15 +129,16 @@ pub(super) async fn find(state: &State, id: &str) -> Result<Subscription, ApiErr
     found.ok_or_else(|| ApiError::not_found("subscription", id))
 }
 
-async fn answer(
+/// A subscription as an answer, with its entity tag.
+pub(super) async fn answer(
     mut answer: HttpResponseBuilder,
     state: &State,
-    caller: &Caller,
+    is_for_admin: bool,
     subscription: Subscription,
     secret: Option<&Secret>,
 ) -> Result<HttpResponse, ApiError> {
     let revision = subscription.revision;
-    let mut view = view(state, caller, subscription).await?;
+    let mut view = view(state, is_for_admin, subscription).await?;
     if let Some(secret) = secret {
         view = view.with_secret(secret);
         // A secret belongs in no cache.
@@ -146,7 +149,7 @@ async fn answer(
 
 async fn view(
     state: &State,
-    caller: &Caller,
+    is_for_admin: bool,
     subscription: Subscription,
 ) -> Result<SubscriptionView, ApiError> {
     let mut reader = state.engine.db().reader();
@@ -155,6 +158,5 @@ async fn view(
         after_sequence: 0,
         retrying: 0,
     });
-    let is_for_admin = caller.require(Role::Admin).is_ok();
     Ok(SubscriptionView::new(subscription, progress, is_for_admin))
 }

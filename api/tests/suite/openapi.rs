@@ -22,6 +22,18 @@ fn the_committed_document_is_the_one_that_the_code_makes() {
 }
 
 #[test]
+fn every_call_has_a_name_of_its_own() {
+    let document: serde_json::Value = serde_json::from_str(&openapi_json()).unwrap();
+    let mut names = std::collections::BTreeSet::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, call) in methods.as_object().unwrap() {
+            let name = call["operationId"].as_str().unwrap();
+            assert!(names.insert(name.to_owned()), "{name} is also {method} {path}");
+        }
+    }
+}
+
+#[test]
 fn every_path_says_what_it_answers_to_a_caller_without_a_token() {
     let document: serde_json::Value = serde_json::from_str(&openapi_json()).unwrap();
     let open = ["/", "/healthcheck"];

@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use ringfence_core::OperationStatus;
 use ringfence_db::{
-    Database, DbError, OperationFilter, Page, SortKey, due_hosts, operations_page, schema_state,
+    Database, DbError, OperationFilter, Page, SortKey, Test, due_hosts, operations_page, schema_state,
 };
 
 use super::{Report, chain};
@@ -105,14 +105,13 @@ fn judge_clock(skew: TimeDelta, report: &mut Report) {
 
 async fn waiting(db: &Database, report: &mut Report) -> Result<(), DbError> {
     let filter = OperationFilter {
-        status: Some(OperationStatus::NeedsOperator),
+        status: vec![Test::is(OperationStatus::NeedsOperator)],
         ..OperationFilter::default()
     };
     let page = Page {
         limit: MOST,
         marker: None,
-        sort: SortKey::CreatedAt,
-        descending: false,
+        sort: vec![SortKey::CreatedAt.ascending()],
     };
     let waiting = operations_page(&mut db.reader(), &filter, &page).await?;
     match waiting.first() {

@@ -76,8 +76,7 @@ async fn all_hosts(db: &Database) -> Result<Vec<Host>, DbError> {
         let page = Page {
             limit: PAGE,
             marker: hosts.last().map(|host| host.id.0),
-            sort: SortKey::Name,
-            descending: false,
+            sort: vec![SortKey::Name.ascending()],
         };
         let rows = hosts_page(&mut db.reader(), &HostFilter::default(), &page).await?;
         let is_last = rows.len() < PAGE as usize;

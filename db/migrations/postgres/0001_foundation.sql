@@ -78,6 +78,9 @@ CREATE INDEX hosts_by_segment ON hosts (segment_id);
 CREATE INDEX hosts_by_wake_at ON hosts (wake_at) WHERE wake_at IS NOT NULL;
 CREATE INDEX hosts_by_created_at ON hosts (created_at, id);
 CREATE INDEX hosts_by_updated_at ON hosts (updated_at, id);
+-- The few of which something is wrong, among the many that are well.
+CREATE INDEX hosts_fenced_by_name ON hosts (name) WHERE fencing_state = 'FENCED';
+CREATE INDEX hosts_unreachable_by_name ON hosts (name) WHERE failure_state = 'UNREACHABLE';
 
 CREATE TABLE operations (
     id uuid PRIMARY KEY,
@@ -99,6 +102,10 @@ CREATE TABLE operations (
 CREATE UNIQUE INDEX operations_one_live_per_host ON operations (host_id)
     WHERE status IN ('running', 'needs_operator');
 CREATE INDEX operations_by_created_at ON operations (created_at, id);
+CREATE INDEX operations_by_updated_at ON operations (updated_at, id);
+-- The few that are not over, among the many that are.
+CREATE INDEX operations_live_by_created_at ON operations (created_at, id)
+    WHERE status IN ('running', 'needs_operator');
 
 CREATE TABLE proofs (
     host_id uuid NOT NULL,
@@ -182,6 +189,25 @@ CREATE TABLE device_claims (
 );
 
 CREATE INDEX device_claims_by_attempt ON device_claims (operation_id, attempt);
+
+-- Requests that their callers may repeat: what was asked, what was changed for it, and what was answered.
+CREATE TABLE idempotency_keys (
+    caller text NOT NULL,
+    key text NOT NULL,
+    -- Of method, path and body: the same key with another request is a mistake.
+    digest text NOT NULL,
+    -- The try that carries the request out. It commits a change only while the key is its own.
+    holder uuid NOT NULL,
+    -- Later than this another try may take the key over, unless there is a receipt.
+    held_until timestamptz NOT NULL,
+    -- Written in the transaction of the change.
+    receipt jsonb,
+    answer jsonb,
+    created_at timestamptz NOT NULL,
+    PRIMARY KEY (caller, key)
+);
+
+CREATE INDEX idempotency_keys_by_created_at ON idempotency_keys (created_at);
 
 CREATE TABLE audit (
     position bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

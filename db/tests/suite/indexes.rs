@@ -5,11 +5,11 @@
 use std::fmt::{self, Write};
 use std::sync::{Arc, Mutex};
 
-use ringfence_core::Host;
+use ringfence_core::{FencingState, Host, OperationStatus};
 use ringfence_db::{
-    AuditEntry, AuditFilter, Database, HostFilter, Page, SortKey, append_audit, append_events, audit_page,
-    due_hosts, events_after, host_row, hosts_page, insert_host, insert_segment, load_state, lock_host,
-    number_events, operations_page, removed_host,
+    AuditEntry, AuditFilter, Database, HostFilter, OperationFilter, Order, Page, SortKey, Test, append_audit,
+    append_events, audit_page, due_hosts, events_after, host_row, hosts_page, insert_host, insert_segment,
+    load_state, lock_host, number_events, operations_page, removed_host,
 };
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
@@ -53,7 +53,11 @@ async fn large_site(db: &Database) -> Vec<Host> {
     }
     let mut hosts = Vec::new();
     for n in 0..HOSTS {
-        let host = host(&format!("node-{n:04}"), &racks[n as usize % racks.len()]);
+        // Two at a time, so that there are ties.
+        let host = Host {
+            created_at: at(i64::from(n / 2)),
+            ..host(&format!("node-{n:04}"), &racks[n as usize % racks.len()])
+        };
         insert_host(&mut tx, &host).await.unwrap();
         append_events(&mut tx, &[event(&host, 1), event(&host, 2)])
             .await
@@ -187,8 +191,10 @@ async fn a_large_site_is_read_by_indexes() {
                 let page = Page {
                     limit: 50,
                     marker,
-                    sort,
-                    descending: marker.is_some(),
+                    sort: vec![Order {
+                        key: sort,
+                        descending: marker.is_some(),
+                    }],
                 };
                 let rows = hosts_page(&mut reader, &HostFilter::default(), &page)
                     .await
@@ -203,17 +209,8 @@ async fn a_large_site_is_read_by_indexes() {
             }
         }
 
-        let page = Page {
-            limit: 50,
-            marker: None,
-            sort: SortKey::CreatedAt,
-            descending: true,
-        };
-        operations_page(&mut reader, &ringfence_db::OperationFilter::default(), &page)
-            .await
-            .unwrap();
-        let plans = notices.take();
-        assert_uses(&plans, "operations_by_created_at");
+        listings_of_many_orders_are_read_by_indexes(&db, &notices, &hosts).await;
+        operations_are_listed_by_indexes(&db, &notices).await;
         the_audit_trail_is_read_by_indexes(&db, &notices, &hosts).await;
         assert!(
             removed_host(&mut reader, &hosts[500].name)
@@ -228,6 +225,76 @@ async fn a_large_site_is_read_by_indexes() {
         db.close().await;
     }
     rig.end().await;
+}
+
+/// The last page costs what the first does: both begin where the index says.
+async fn listings_of_many_orders_are_read_by_indexes(db: &Database, notices: &Notices, hosts: &[Host]) {
+    let by_name = [SortKey::Name.ascending(), SortKey::CreatedAt.descending()];
+    let mixed = [
+        SortKey::CreatedAt.ascending(),
+        SortKey::UpdatedAt.descending(),
+        SortKey::Name.ascending(),
+    ];
+    let mut reader = db.reader();
+    for (sort, index) in [
+        (by_name.as_slice(), "hosts_name_key"),
+        (mixed.as_slice(), "hosts_by_created_at"),
+    ] {
+        for marker in [None, Some(&hosts[10]), Some(&hosts[1_980])] {
+            let page = Page {
+                limit: 10,
+                marker: marker.map(|host| host.id.0),
+                sort: sort.to_vec(),
+            };
+            let rows = hosts_page(&mut reader, &HostFilter::default(), &page)
+                .await
+                .unwrap();
+            assert_eq!(rows.len(), 10);
+            let plans = notices.take();
+            assert_uses(&plans, index);
+            assert_no_scan_of(&plans, "hosts");
+        }
+    }
+    let fenced = HostFilter {
+        fencing_state: vec![Test::is(FencingState::Fenced)],
+        ..HostFilter::default()
+    };
+    let page = Page {
+        limit: 10,
+        marker: None,
+        sort: vec![SortKey::Name.ascending()],
+    };
+    hosts_page(&mut reader, &fenced, &page).await.unwrap();
+    assert_uses(&notices.take(), "hosts_fenced_by_name");
+}
+
+async fn operations_are_listed_by_indexes(db: &Database, notices: &Notices) {
+    let waiting = OperationFilter {
+        status: vec![Test::is(OperationStatus::NeedsOperator)],
+        ..OperationFilter::default()
+    };
+    let mut reader = db.reader();
+    for (filter, sort, index) in [
+        (
+            OperationFilter::default(),
+            SortKey::CreatedAt,
+            "operations_by_created_at",
+        ),
+        (
+            OperationFilter::default(),
+            SortKey::UpdatedAt,
+            "operations_by_updated_at",
+        ),
+        (waiting, SortKey::CreatedAt, "operations_live_by_created_at"),
+    ] {
+        let page = Page {
+            limit: 50,
+            marker: None,
+            sort: vec![sort.descending()],
+        };
+        operations_page(&mut reader, &filter, &page).await.unwrap();
+        assert_uses(&notices.take(), index);
+    }
 }
 
 async fn the_audit_trail_is_read_by_indexes(db: &Database, notices: &Notices, hosts: &[Host]) {

@@ -2,8 +2,8 @@
 
 use ringfence_core::{Backend, FailureState, FencingState, Host, OperationKind, OperationStatus};
 use ringfence_db::{
-    HostFilter, OperationFilter, Page, SortKey, count_hosts, delete_host, due_hosts, hosts_page, insert_host,
-    insert_segment, operations_page, stranded_hosts,
+    HostFilter, OperationFilter, Order, Page, SortKey, Test, count_hosts, delete_host, due_hosts, hosts_page,
+    insert_host, insert_segment, operations_page, stranded_hosts,
 };
 use uuid::Uuid;
 
@@ -16,7 +16,9 @@ crate::stories!(listing:
     every_order_shows_every_host_once_page_by_page,
     a_page_after_a_host_that_was_changed_goes_on_from_where_it_is_now,
     a_page_after_a_host_that_is_gone_is_empty,
+    several_keys_in_either_direction_show_every_host_once,
     each_filter_chooses,
+    tests_on_one_column_all_hold,
     filters_and_pages_go_together,
     operations_are_listed_by_time_and_filtered,
     hosts_are_due_when_their_time_has_come,
@@ -27,8 +29,10 @@ fn page(sort: SortKey, descending: bool, limit: u32) -> Page {
     Page {
         limit,
         marker: None,
-        sort,
-        descending,
+        sort: vec![Order {
+            key: sort,
+            descending,
+        }],
     }
 }
 
@@ -124,6 +128,115 @@ async fn a_page_after_a_host_that_is_gone_is_empty(rig: &Rig) {
     }
 }
 
+async fn several_keys_in_either_direction_show_every_host_once(rig: &Rig) {
+    let rack = segment("rack-1");
+    insert_segment(&mut rig.db.reader(), &rack).await.unwrap();
+    let mut hosts = Vec::new();
+    for n in 0..12 {
+        let one = Host {
+            created_at: at(n % 2),
+            updated_at: at(n % 3),
+            ..host(&format!("node-{n:02}"), &rack)
+        };
+        insert_host(&mut rig.db.reader(), &one).await.unwrap();
+        hosts.push(one);
+    }
+    let keys = [SortKey::CreatedAt, SortKey::UpdatedAt];
+    for directions in [[false, false], [false, true], [true, false], [true, true]] {
+        for with_name in [None, Some(false), Some(true)] {
+            let mut sort: Vec<Order> = Vec::new();
+            for (key, descending) in keys.into_iter().zip(directions) {
+                sort.push(Order { key, descending });
+            }
+            sort.extend(with_name.map(|descending| Order {
+                key: SortKey::Name,
+                descending,
+            }));
+            let mut expected = hosts.clone();
+            expected.sort_by(|a, b| {
+                let turned = |order: std::cmp::Ordering, turn| if turn { order.reverse() } else { order };
+                let last = match with_name {
+                    Some(turn) => turned(a.name.cmp(&b.name), turn),
+                    None => turned(a.id.cmp(&b.id), directions[1]),
+                };
+                turned(a.created_at.cmp(&b.created_at), directions[0])
+                    .then(turned(a.updated_at.cmp(&b.updated_at), directions[1]))
+                    .then(last)
+            });
+            for limit in [1, 5] {
+                let page = Page {
+                    limit,
+                    marker: None,
+                    sort: sort.clone(),
+                };
+                let seen = walk(rig, &HostFilter::default(), page).await;
+                assert_eq!(seen, expected, "{sort:?}, {limit} a page");
+            }
+        }
+    }
+}
+
+async fn tests_on_one_column_all_hold(rig: &Rig) {
+    let rack = segment("rack-1");
+    insert_segment(&mut rig.db.reader(), &rack).await.unwrap();
+    for n in 0..6 {
+        let one = Host {
+            created_at: at(n),
+            host_type: (n % 2 == 0).then(|| "even".to_owned()),
+            ..host(&format!("node-{n}"), &rack)
+        };
+        insert_host(&mut rig.db.reader(), &one).await.unwrap();
+    }
+    let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let cases: Vec<(HostFilter, &[&str])> = vec![
+        (
+            HostFilter {
+                created_at: vec![
+                    Test::AtLeast(at(1)),
+                    Test::Below(at(4)),
+                    Test::NoneOf(vec![at(2)]),
+                ],
+                ..HostFilter::default()
+            },
+            &["node-1", "node-3"],
+        ),
+        (
+            HostFilter {
+                created_at: vec![Test::Above(at(1)), Test::AtMost(at(3))],
+                ..HostFilter::default()
+            },
+            &["node-2", "node-3"],
+        ),
+        (
+            HostFilter {
+                host_type: vec![Test::NoneOf(names(&["even"]))],
+                ..HostFilter::default()
+            },
+            &["node-1", "node-3", "node-5"],
+        ),
+        (
+            HostFilter {
+                name: vec![Test::OneOf(names(&["node-0", "node-1", "it's"]))],
+                host_type: vec![Test::is("even".to_owned())],
+                ..HostFilter::default()
+            },
+            &["node-0"],
+        ),
+        (
+            HostFilter {
+                failure_state: vec![Test::NoneOf(vec![FailureState::Unknown])],
+                ..HostFilter::default()
+            },
+            &[],
+        ),
+    ];
+    for (filter, expected) in cases {
+        let seen = walk(rig, &filter, page(SortKey::Name, false, 2)).await;
+        let seen: Vec<_> = seen.iter().map(|host| host.name.as_str()).collect();
+        assert_eq!(seen, expected, "{filter:?}");
+    }
+}
+
 async fn each_filter_chooses(rig: &Rig) {
     let (one, other) = (segment("rack-1"), segment("rack-2"));
     for rack in [&one, &other] {
@@ -153,42 +266,42 @@ async fn each_filter_chooses(rig: &Rig) {
 
     let none = HostFilter::default();
     let by_segment = |text: String| HostFilter {
-        segment: Some(text),
+        segment: vec![Test::is(text)],
         ..none.clone()
     };
     let cases: Vec<(HostFilter, &[&str])> = vec![
         (none.clone(), &["dead", "fenced", "hypervisor", "node", "plain"]),
         (
             HostFilter {
-                fencing_state: Some(FencingState::Fenced),
+                fencing_state: vec![Test::is(FencingState::Fenced)],
                 ..none.clone()
             },
             &["fenced"],
         ),
         (
             HostFilter {
-                fencing_state: Some(FencingState::Unfenced),
+                fencing_state: vec![Test::is(FencingState::Unfenced)],
                 ..none.clone()
             },
             &["dead", "hypervisor", "node", "plain"],
         ),
         (
             HostFilter {
-                failure_state: Some(FailureState::Unreachable),
+                failure_state: vec![Test::is(FailureState::Unreachable)],
                 ..none.clone()
             },
             &["dead"],
         ),
         (
             HostFilter {
-                failure_state: Some(FailureState::Up),
+                failure_state: vec![Test::is(FailureState::Up)],
                 ..none.clone()
             },
             &["hypervisor"],
         ),
         (
             HostFilter {
-                backend: Some(Backend::Kubernetes),
+                backend: vec![Test::is(Backend::Kubernetes)],
                 ..none.clone()
             },
             &["node"],
@@ -202,22 +315,22 @@ async fn each_filter_chooses(rig: &Rig) {
         (by_segment("rack".to_owned()), &[]),
         (
             HostFilter {
-                name: Some("dead".to_owned()),
+                name: vec![Test::is("dead".to_owned())],
                 ..none.clone()
             },
             &["dead"],
         ),
         (
             HostFilter {
-                name: Some("dea".to_owned()),
+                name: vec![Test::is("dea".to_owned())],
                 ..none.clone()
             },
             &[],
         ),
         (
             HostFilter {
-                backend: Some(Backend::Nova),
-                failure_state: Some(FailureState::Unknown),
+                backend: vec![Test::is(Backend::Nova)],
+                failure_state: vec![Test::is(FailureState::Unknown)],
                 ..none.clone()
             },
             &[],
@@ -250,7 +363,7 @@ async fn filters_and_pages_go_together(rig: &Rig) {
         .unwrap();
     }
     let filter = HostFilter {
-        backend: Some(Backend::Nova),
+        backend: vec![Test::is(Backend::Nova)],
         ..HostFilter::default()
     };
     let seen = walk(rig, &filter, page(SortKey::CreatedAt, true, 2)).await;
@@ -299,29 +412,29 @@ async fn operations_are_listed_by_time_and_filtered(rig: &Rig) {
     for (filter, expected) in [
         (
             OperationFilter {
-                host_id: Some(one.id),
+                host_id: vec![Test::is(one.id.0)],
                 ..none.clone()
             },
             5,
         ),
         (
             OperationFilter {
-                kind: Some(OperationKind::Rejoin),
+                kind: vec![Test::is(OperationKind::Rejoin)],
                 ..none.clone()
             },
             2,
         ),
         (
             OperationFilter {
-                status: Some(OperationStatus::Running),
+                status: vec![Test::is(OperationStatus::Running)],
                 ..none.clone()
             },
             1,
         ),
         (
             OperationFilter {
-                status: Some(OperationStatus::Running),
-                host_id: Some(one.id),
+                status: vec![Test::is(OperationStatus::Running)],
+                host_id: vec![Test::is(one.id.0)],
                 ..none.clone()
             },
             0,

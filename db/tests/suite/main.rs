@@ -12,6 +12,7 @@ mod configuration;
 mod devices;
 mod events;
 mod faults;
+mod idempotency;
 mod indexes;
 mod listing;
 mod locking;

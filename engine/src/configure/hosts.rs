@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::check_revision;
-use crate::{Context, Engine, EngineError};
+use crate::idempotency::leave_receipt;
+use crate::{Context, Engine, EngineError, Receipt};
 
 #[derive(Clone, Debug)]
 pub struct HostDraft {
@@ -91,6 +92,7 @@ impl Engine {
         let data = json!({ "name": host.name, "segment": segment.name, "backend": host.backend });
         self.record_host(&mut tx, &host, EventKind::HostCreated, data, by)
             .await?;
+        leave_receipt(&mut tx, by, Receipt::Host(host.id)).await?;
         tx.commit().await?;
         self.0.events_written.notify_one();
         Ok(host)

@@ -13,8 +13,9 @@ use uuid::Uuid;
 
 use super::{check_revision, require_written};
 use crate::devices::VALIDATE_TIMEOUT;
+use crate::idempotency::leave_receipt;
 use crate::requests::method_names;
-use crate::{Context, Engine, EngineError};
+use crate::{Context, Engine, EngineError, Receipt};
 
 /// The most plans that are looked through.
 const MAX_PLANS: u32 = 10_000;
@@ -47,6 +48,7 @@ impl Engine {
         ringfence_db::insert_method(&mut tx, &method)
             .await
             .map_err(|e| taken(e, &method.name))?;
+        leave_receipt(&mut tx, by, Receipt::Method(method.id)).await?;
         self.commit(tx, "method.created", &method.name, method_detail(&method), by)
             .await?;
         Ok(method)

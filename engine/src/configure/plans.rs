@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{check_revision, require_written};
+use crate::idempotency::leave_receipt;
 use crate::requests::method_names;
-use crate::{Context, Engine, EngineError};
+use crate::{Context, Engine, EngineError, Receipt};
 
 #[derive(Clone, Debug)]
 pub struct PlanDraft {
@@ -31,6 +32,7 @@ impl Engine {
         ringfence_db::insert_plan(&mut tx, &plan)
             .await
             .map_err(|e| plan_taken(e, &plan))?;
+        leave_receipt(&mut tx, by, Receipt::Plan(plan.id)).await?;
         self.commit(tx, "plan.created", &plan.name, plan_detail(&plan), by)
             .await?;
         Ok(plan)

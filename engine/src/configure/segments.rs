@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{check_revision, require_written};
-use crate::{Context, Engine, EngineError};
+use crate::idempotency::leave_receipt;
+use crate::{Context, Engine, EngineError, Receipt};
 
 /// The longest description, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 1000;
@@ -71,6 +72,7 @@ impl Engine {
         ringfence_db::insert_segment(&mut tx, segment)
             .await
             .map_err(|e| taken(e, &segment.name))?;
+        leave_receipt(&mut tx, by, Receipt::Segment(segment.id)).await?;
         let detail = json!({ "policy": segment.policy });
         self.commit(tx, "segment.created", &segment.name, detail, by)
             .await

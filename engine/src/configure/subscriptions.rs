@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{check_revision, require_written};
+use crate::idempotency::leave_receipt;
 use crate::reconcile::number_all_events;
 use crate::webhooks::{Secret, validate_url};
-use crate::{Context, Engine, EngineError};
+use crate::{Context, Engine, EngineError, Receipt};
 
 /// The most subscriptions.
 pub(crate) const MAX_SUBSCRIPTIONS: u32 = 100;
@@ -73,6 +74,7 @@ impl Engine {
             .await
             .map_err(|e| taken(e, &subscription.name))?;
         let detail = detail(&subscription);
+        leave_receipt(&mut tx, by, Receipt::Subscription(subscription.id)).await?;
         self.commit(tx, "subscription.created", &subscription.name, detail, by)
             .await?;
         Ok((subscription, secret))
@@ -140,7 +142,8 @@ impl Engine {
             ..known.clone()
         };
         let secret = self.secret_of(&subscription)?;
-        let tx = self.0.db.begin().await?;
+        let mut tx = self.0.db.begin().await?;
+        leave_receipt(&mut tx, by, Receipt::Subscription(known.id)).await?;
         let subscription = self
             .put(tx, &known, subscription, None, "subscription.secret_rotated", by)
             .await?;
@@ -248,6 +251,7 @@ impl Engine {
     ) -> Result<DeliveryRow, EngineError> {
         let mut tx = self.0.db.begin().await?;
         ringfence_db::save_deliveries(&mut tx, std::slice::from_ref(&delivery)).await?;
+        leave_receipt(&mut tx, by, Receipt::Delivery(known.id, delivery.id)).await?;
         let detail = json!({ "delivery": delivery.id, "event": delivery.message_id });
         self.commit(tx, action, &known.name, detail, by).await?;
         Ok(delivery)
@@ -282,7 +286,8 @@ impl Engine {
             })
     }
 
-    fn secret_of(&self, subscription: &Subscription) -> Result<Secret, EngineError> {
+    /// The secret that deliveries of a subscription are signed with.
+    pub fn secret_of(&self, subscription: &Subscription) -> Result<Secret, EngineError> {
         let secret = self
             .0
             .webhooks

@@ -16,6 +16,7 @@ use super::Tried;
 use super::turn::Turn;
 use super::write::write;
 use crate::error::error_chain;
+use crate::idempotency::leave_receipt;
 use crate::log::Door;
 use crate::taken::claim_in;
 use crate::{Context, Engine, EngineError};
@@ -178,6 +179,7 @@ async fn together(engine: &Engine, knocks: &[Knock]) -> Result<Vec<Result<Tried,
         turns.push(knock.door.span().in_scope(|| Turn::decide(engine, knock, state)));
     }
     take_devices(engine, &mut tx, knocks, &mut turns).await?;
+    leave_receipts(&mut tx, knocks, &mut turns).await?;
     let released: Vec<_> = turns.iter().filter_map(Turn::releases).collect();
     ringfence_db::release_devices(&mut tx, &released).await?;
     if turns.iter().any(Turn::writes) {
@@ -188,6 +190,20 @@ async fn together(engine: &Engine, knocks: &[Knock]) -> Result<Vec<Result<Tried,
     Ok(answers
         .map(|(turn, knock)| knock.door.span().in_scope(|| turn.end(engine, knock)))
         .collect())
+}
+
+/// Leaves receipts for the requests with a key; what another try has done, or does, is not done here.
+async fn leave_receipts(tx: &mut Tx, knocks: &[Knock], turns: &mut [Turn]) -> Result<(), EngineError> {
+    for (turn, knock) in turns.iter_mut().zip(knocks) {
+        let Some(receipt) = turn.receipt(knock) else {
+            continue;
+        };
+        match leave_receipt(tx, &knock.by, receipt).await {
+            Err(EngineError::KeySpent) => turn.make_way(),
+            done => done?,
+        }
+    }
+    Ok(())
 }
 
 /// Takes the devices of the claims that would be granted; those whose device is taken are told so.

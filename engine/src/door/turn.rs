@@ -1,6 +1,6 @@
 //! One input's turn: what is decided for it, and what is told of it once that is committed.
 
-use ringfence_core::{AttemptId, Decision, HostState, Input, Timestamp, decide};
+use ringfence_core::{Answer, AttemptId, Decision, HostState, Input, Timestamp, decide};
 use ringfence_db::DeviceClaim;
 
 use super::Tried;
@@ -9,7 +9,7 @@ use crate::log::Told;
 use crate::metrics::Moved;
 use crate::relay::Outgoing;
 use crate::taken::{Device, claim_in};
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, Receipt};
 
 /// What became of an input.
 pub(super) enum Turn {
@@ -94,6 +94,26 @@ impl Turn {
             knock.door.device_busy(&decided.before);
             *self = Self::Over(Ok(Tried::DeviceBusy));
         }
+    }
+
+    /// What is changed for a request: the operation that it is about, began or joined, else the host. `None` where nothing is.
+    pub fn receipt(&self, knock: &Knock) -> Option<Receipt> {
+        let Self::Decided(decided) = self else { return None };
+        if !decided.changes || knock.by.key.is_none() {
+            return None;
+        }
+        Some(match (&knock.input, &decided.decision.answer) {
+            (Input::Cancel { operation_id, .. } | Input::Retry { operation_id, .. }, _)
+            | (_, Answer::Started(operation_id) | Answer::Joined(operation_id)) => {
+                Receipt::Operation(*operation_id)
+            }
+            _ => Receipt::Host(decided.before.host.id),
+        })
+    }
+
+    /// Another try has made the change, or carries the request out: nothing of the decision holds.
+    pub fn make_way(&mut self) {
+        *self = Self::Over(Err(EngineError::KeySpent));
     }
 
     /// Whether the transaction has anything to commit for it.

@@ -1,12 +1,16 @@
 //! Entity tags.
 
 use reqwest::Method;
-use ringfence_tests::{Ground, Stack};
+use ringfence_tests::{Answer, Client, Ground, Stack, power_plan};
 use serde_json::{Value, json};
 
 use super::refused;
 
-crate::on_both_grounds!(changes_are_conditional_on_what_was_read,);
+crate::on_both_grounds!(
+    changes_are_conditional_on_what_was_read,
+    whatever_is_configured_is_changed_only_as_it_was_read,
+    what_the_caller_has_already_is_not_sent_again,
+);
 
 async fn changes_are_conditional_on_what_was_read(ground: Ground) {
     let stack = Stack::start(ground).await;
@@ -43,5 +47,78 @@ async fn changes_are_conditional_on_what_was_read(ground: Ground) {
     let host = patch("*", json!({ "type": null })).await.ok(200);
     assert_eq!(host["type"], Value::Null);
     assert_eq!(host["zone"], "rack-2");
+    stack.stop().await;
+}
+
+async fn send(
+    client: &Client,
+    method: Method,
+    path: &str,
+    tag: (&str, &str),
+    body: Option<&Value>,
+) -> Answer {
+    let mut request = client.request(method, path).header(tag.0, tag.1);
+    if let Some(body) = body {
+        request = request.json(body);
+    }
+    client.send(request).await
+}
+
+async fn whatever_is_configured_is_changed_only_as_it_was_read(ground: Ground) {
+    let stack = Stack::start(ground).await;
+    let client = &stack.client;
+    let method =
+        json!({ "name": "m", "resource": "power", "driver": "simulated", "parameters": { "device": "h1" } });
+    client.post("/methods", method.clone()).await.ok(201);
+    client.post("/segments", json!({ "name": "s" })).await.ok(201);
+    client
+        .post("/plans", json!({ "name": "p", "stages": [] }))
+        .await
+        .ok(201);
+    for (path, body) in [
+        ("/plans/p", json!({ "name": "p", "stages": [] })),
+        ("/segments/s", json!({ "name": "s", "description": "new" })),
+        ("/methods/m", method),
+    ] {
+        let first = client.get(path).await.header("ETag").to_owned();
+        let put = |tag| send(client, Method::PUT, path, ("If-Match", tag), Some(&body));
+        let delete = |tag| send(client, Method::DELETE, path, ("If-Match", tag), None);
+        let changed = put(&first).await;
+        let second = changed.header("ETag").to_owned();
+        changed.ok(200);
+        assert_ne!(first, second, "{path}");
+        refused(&put(&first).await, 412, "fencing.revision.changed", &["2", "1"]);
+        refused(
+            &delete(&first).await,
+            412,
+            "fencing.revision.changed",
+            &["2", "1"],
+        );
+        assert_eq!(delete(&second).await.status, 204, "{path}");
+    }
+    let stale = send(client, Method::DELETE, "/hosts/h1", ("If-Match", "\"99\""), None).await;
+    refused(&stale, 412, "fencing.revision.changed", &["99"]);
+    stack.stop().await;
+}
+
+async fn what_the_caller_has_already_is_not_sent_again(ground: Ground) {
+    let stack = Stack::start(ground).await;
+    stack.plan(power_plan()).await;
+    let client = &stack.client;
+    for path in ["/methods/power", "/plans/default", "/segments/default"] {
+        let answer = client.get(path).await;
+        let tag = answer.header("ETag").to_owned();
+        for known in [tag.clone(), format!("\"77\", W/{tag}"), "*".to_owned()] {
+            let again = send(client, Method::GET, path, ("If-None-Match", &known), None).await;
+            assert_eq!(
+                (again.status, again.header("ETag")),
+                (304, tag.as_str()),
+                "{known}"
+            );
+            assert_eq!(again.body, json!(""));
+        }
+        let other = send(client, Method::GET, path, ("If-None-Match", "\"77\""), None).await;
+        assert_eq!(other.ok(200), answer.body, "{path}");
+    }
     stack.stop().await;
 }
