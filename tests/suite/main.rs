@@ -12,6 +12,7 @@ mod processes;
 mod rejoining;
 mod subscriptions;
 mod time;
+mod together;
 
 /// Makes of each story a test on either ground.
 macro_rules! on_both_grounds {

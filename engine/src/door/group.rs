@@ -239,3 +239,77 @@ async fn take_devices(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use ringfence_core::{AttemptId, Claim, Generation, OperationId, TaskKind};
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn knock(host: u128, input: Input) -> Knock {
+        Knock {
+            host_id: HostId(Uuid::from_u128(host)),
+            door: Door::new(&input),
+            input,
+            by: Context::own("test"),
+            answer: oneshot::channel().0,
+        }
+    }
+
+    fn claim(host: u128) -> Input {
+        Input::Claim(Claim {
+            host_id: HostId(Uuid::from_u128(host)),
+            attempt: AttemptId {
+                operation_id: OperationId(Uuid::nil()),
+                number: 1,
+            },
+            generation: Generation(1),
+            kind: TaskKind::PowerOff,
+            worker: "w".to_owned(),
+            claim_id: Uuid::nil(),
+        })
+    }
+
+    fn hosts(knocks: &[Knock]) -> Vec<u128> {
+        knocks.iter().map(|knock| knock.host_id.0.as_u128()).collect()
+    }
+
+    #[test]
+    fn what_goes_together_is_of_one_kind_with_each_host_once_and_the_rest_keeps_its_order() {
+        let mut waiting: VecDeque<_> = [
+            knock(1, Input::Tick),
+            knock(1, Input::Tick),
+            knock(2, claim(2)),
+            knock(3, Input::Tick),
+            knock(3, claim(3)),
+            knock(4, Input::Tick),
+        ]
+        .into();
+        assert_eq!(hosts(&take_together(&mut waiting)), [1, 3, 4]);
+        assert_eq!(hosts(&take_together(&mut waiting)), [1]);
+        assert_eq!(hosts(&take_together(&mut waiting)), [2, 3]);
+        assert!(take_together(&mut waiting).is_empty());
+    }
+
+    #[test]
+    fn there_is_a_bound_to_what_goes_together() {
+        let mut waiting: VecDeque<_> = (0..40).map(|host| knock(host, Input::Tick)).collect();
+        for (count, first) in [(16, 0), (16, 16), (8, 32)] {
+            let together = hosts(&take_together(&mut waiting));
+            assert_eq!((together.len(), together[0]), (count, first));
+        }
+    }
+
+    #[test]
+    fn a_lane_is_opened_only_while_there_is_room_and_is_closed_when_nothing_waits() {
+        let group = Group::new(true);
+        assert!(group.push(knock(1, Input::Tick)));
+        assert!(!group.push(knock(2, Input::Tick)));
+        assert_eq!(group.next().map(|together| together.len()), Some(2));
+        assert!(!group.push(knock(3, Input::Tick)), "the lane is still at work");
+        assert_eq!(group.next().map(|together| together.len()), Some(1));
+        assert!(group.next().is_none());
+        assert!(group.push(knock(4, Input::Tick)));
+    }
+}
