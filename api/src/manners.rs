@@ -60,7 +60,7 @@ fn describe(path: &str, method: &HttpMethod, operation: &mut Operation) {
             operation,
             "If-Match",
             "The ETag of what was read: the change is made only if it is still so.",
-            r#"^("[0-9]{1,18}"|\*)$"#,
+            r#"^("?[0-9]{1,18}"?|\*)$"#,
         );
     }
     if knows(operation, "304") {
@@ -68,7 +68,7 @@ fn describe(path: &str, method: &HttpMethod, operation: &mut Operation) {
             operation,
             "If-None-Match",
             "The ETag of what the caller has: 304 if it is still so.",
-            r#"^("[0-9]{1,18}"|\*)$"#,
+            "^[ -~]*$",
         );
     }
 }
