@@ -60,8 +60,8 @@ impl Operators {
 
     fn words(self) -> &'static str {
         match self {
-            Self::Same => "in:, nin: or neq:",
-            Self::Order => "in:, nin:, neq:, gt:, gte:, lt: or lte:",
+            Self::Same => "in:, nin:, neq:",
+            Self::Order => "in:, nin:, neq:, gt:, gte:, lt:, lte:",
         }
     }
 }
@@ -117,10 +117,7 @@ impl Parameters {
         let tests = self.all(name).map(|text| {
             let bad = |why: String| {
                 let words = operators.words();
-                ApiError::bad(
-                    name,
-                    format!("is {text:?}; {why}, after nothing or one of the operators {words}"),
-                )
+                ApiError::bad(name, format!("is {text:?}; {why}; the operators are {words}"))
             };
             test(text, operators, &read).map_err(bad)
         });
