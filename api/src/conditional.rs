@@ -19,10 +19,8 @@ pub(crate) fn if_match(request: &HttpRequest) -> Result<Option<u64>, ApiError> {
     if text == "*" {
         return Ok(None);
     }
-    let revision = text
-        .strip_prefix('"')
-        .and_then(|t| t.strip_suffix('"'))
-        .and_then(|t| t.parse().ok());
+    let bare = text.strip_prefix('"').and_then(|t| t.strip_suffix('"'));
+    let revision = bare.unwrap_or(text).parse().ok();
     revision.map(Some).ok_or_else(|| {
         ApiError::bad(
             "If-Match",

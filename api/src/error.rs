@@ -105,7 +105,7 @@ pub enum ApiError {
     #[error("there is nothing at {0}")]
     NoSuchPath(String),
     /// The path does not take this method.
-    #[error("{method} is not allowed here; {allowed} is")]
+    #[error("{method} is not allowed here; what is allowed: {allowed}")]
     MethodNotAllowed {
         /// The method.
         method: String,

@@ -15,8 +15,8 @@ use crate::ApiError;
 /// The most parameters of a query, and the most values of a list.
 const MAX_PARAMETERS: usize = 64;
 const MAX_VALUES: usize = 100;
-/// The longest value, in characters: no name is longer.
-const MAX_VALUE_CHARS: usize = 255;
+/// The longest name, in characters.
+const MAX_NAME_CHARS: usize = 255;
 
 /// What a parameter is compared by.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -60,8 +60,8 @@ impl Operators {
 
     fn words(self) -> &'static str {
         match self {
-            Self::Same => "in:, nin: or neq:",
-            Self::Order => "in:, nin:, neq:, gt:, gte:, lt: or lte:",
+            Self::Same => "in:, nin:, neq:",
+            Self::Order => "in:, nin:, neq:, gt:, gte:, lt:, lte:",
         }
     }
 }
@@ -117,10 +117,7 @@ impl Parameters {
         let tests = self.all(name).map(|text| {
             let bad = |why: String| {
                 let words = operators.words();
-                ApiError::bad(
-                    name,
-                    format!("is {text:?}; {why}, after nothing or one of the operators {words}"),
-                )
+                ApiError::bad(name, format!("is {text:?}; {why}; the operators are {words}"))
             };
             test(text, operators, &read).map_err(bad)
         });
@@ -128,12 +125,15 @@ impl Parameters {
     }
 }
 
-/// Texts of 1 to 255 characters.
-pub(crate) fn text(value: &str) -> Result<String, String> {
-    let chars = value.chars().count();
-    if chars == 0 || chars > MAX_VALUE_CHARS || value.chars().any(char::is_control) {
+/// Names, and ids as text.
+pub(crate) fn name(value: &str) -> Result<String, String> {
+    let is_name = value
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
+    let begins = value.starts_with(|c: char| c.is_ascii_alphanumeric());
+    if !is_name || !begins || value.len() > MAX_NAME_CHARS {
         return Err(format!(
-            "1 to {MAX_VALUE_CHARS} characters of plain text are allowed"
+            "1 to {MAX_NAME_CHARS} letters, digits, '.', '_' and '-', a letter or digit first, are allowed"
         ));
     }
     Ok(value.to_owned())
@@ -282,7 +282,10 @@ mod tests {
     use super::*;
 
     fn read(given: &str) -> Result<Test<String>, String> {
-        test(given, Operators::Order, text)
+        test(given, Operators::Order, |value| match value {
+            "" => Err("empty".to_owned()),
+            text => Ok(text.to_owned()),
+        })
     }
 
     fn one_of(values: &[&str]) -> Test<String> {
@@ -319,7 +322,7 @@ mod tests {
         ] {
             assert!(read(given).is_err(), "{given}");
         }
-        assert!(test("gt:8", Operators::Same, text).is_err());
+        assert!(test("gt:8", Operators::Same, name).is_err());
         assert!(read(&format!("in:{}", vec!["a"; 101].join(","))).is_err());
     }
 }

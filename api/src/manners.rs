@@ -52,7 +52,7 @@ fn describe(path: &str, method: &HttpMethod, operation: &mut Operation) {
             operation,
             "Idempotency-Key",
             "Sent again with the same key within a day, the request is answered again and not carried out again.",
-            "^[!-~]{1,255}$",
+            Some("^[!-~]{1,255}$"),
         );
     }
     if knows(operation, "412") {
@@ -60,7 +60,7 @@ fn describe(path: &str, method: &HttpMethod, operation: &mut Operation) {
             operation,
             "If-Match",
             "The ETag of what was read: the change is made only if it is still so.",
-            r#"^("[0-9]{1,18}"|\*)$"#,
+            Some(r#"^("[0-9]{1,18}"|[0-9]{1,18}|\*)$"#),
         );
     }
     if knows(operation, "304") {
@@ -68,7 +68,7 @@ fn describe(path: &str, method: &HttpMethod, operation: &mut Operation) {
             operation,
             "If-None-Match",
             "The ETag of what the caller has: 304 if it is still so.",
-            r#"^("[0-9]{1,18}"|\*)$"#,
+            None,
         );
     }
 }
@@ -88,10 +88,10 @@ fn refusal(why: &str) -> Response {
         .build()
 }
 
-fn header(operation: &mut Operation, name: &str, why: &str, pattern: &str) {
+fn header(operation: &mut Operation, name: &str, why: &str, pattern: Option<&str>) {
     let text = ObjectBuilder::new()
         .schema_type(SchemaType::Type(Type::String))
-        .pattern(Some(pattern));
+        .pattern(pattern);
     let header = ParameterBuilder::new()
         .name(name)
         .parameter_in(ParameterIn::Header)

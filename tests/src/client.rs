@@ -79,6 +79,16 @@ impl Client {
         }
     }
 
+    /// Where the API is.
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// The token that it speaks with.
+    pub fn token(&self) -> Option<&str> {
+        self.token.as_deref()
+    }
+
     pub fn with_token(&self, token: Option<&str>) -> Self {
         Self {
             token: token.map(ToOwned::to_owned),

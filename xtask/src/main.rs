@@ -11,6 +11,7 @@ mod peers;
 mod python;
 mod rooms;
 mod say;
+mod schemathesis;
 mod supervise;
 mod sushy;
 mod test;

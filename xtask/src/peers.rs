@@ -7,7 +7,7 @@ use ringfence_lab::{PostgreSql, RabbitMq};
 use crate::error::XtaskError;
 use crate::say::say;
 use crate::workspace::Workspace;
-use crate::{keystone, packages, sushy};
+use crate::{keystone, packages, schemathesis, sushy};
 
 /// An administrator's address of a PostgreSQL; tests make databases of their own there.
 const DATABASE_URL: &str = "RINGFENCE_TEST_DATABASE_URL";
@@ -17,6 +17,9 @@ const AMQP_URL: &str = "RINGFENCE_TEST_AMQP_URL";
 const SUSHY: &str = "RINGFENCE_TEST_SUSHY";
 /// The path of `keystone-manage`.
 const KEYSTONE: &str = "RINGFENCE_TEST_KEYSTONE";
+
+/// The path of `schemathesis`.
+const SCHEMATHESIS: &str = "RINGFENCE_TEST_SCHEMATHESIS";
 
 /// Running peers. They end with this value.
 pub struct Peers {
@@ -31,7 +34,9 @@ impl Peers {
         packages::provide(workspace)?;
         let emulator = sushy::provide(workspace)?;
         let keystone = keystone::provide(workspace)?;
+        let schemathesis = schemathesis::provide(workspace)?;
         let mut environment = vec![
+            (SCHEMATHESIS, schemathesis.into_os_string()),
             (SUSHY, emulator.into_os_string()),
             (KEYSTONE, keystone.into_os_string()),
         ];

@@ -34,18 +34,25 @@ pub(crate) struct AuditQuery {
     /// Only of the host with this id or name; one that was removed is found by its last name.
     host: Option<String>,
     /// Only by this actor.
+    #[param(min_length = 1, max_length = 255, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")]
     actor: Option<String>,
     /// Only actions that begin so, such as `operation.`
+    #[param(min_length = 1, max_length = 255, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")]
     action: Option<String>,
     /// Only of the request with this id.
+    #[param(min_length = 1, max_length = 255, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")]
     request_id: Option<String>,
     /// Only at this time or later; RFC 3339.
+    #[param(value_type = Option<DateTime<chrono::Utc>>)]
     since: Option<String>,
     /// Only before this time; RFC 3339.
+    #[param(value_type = Option<DateTime<chrono::Utc>>)]
     until: Option<String>,
     /// The most rows, 1 to 1000; 100 if absent.
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 1000)]
     limit: Option<String>,
     /// The id of the last row of the page before.
+    #[param(value_type = Option<u64>)]
     marker: Option<String>,
 }
 

@@ -22,6 +22,11 @@ pub(crate) struct ConfirmBody {
     /// The host's generation as the person saw it.
     generation: u32,
     /// How it was made certain: 1 to 255 characters of plain text.
+    #[schema(
+        min_length = 1,
+        max_length = 255,
+        pattern = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$"
+    )]
     reason: String,
     /// Although the host is seen UP; admins only.
     #[serde(default)]

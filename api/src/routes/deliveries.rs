@@ -28,10 +28,13 @@ pub(crate) struct DeliveryList {
 #[serde(deny_unknown_fields)]
 pub(crate) struct DeliveryQuery {
     /// Only those that stand so: pending, delivered or failed.
+    #[param(pattern = "^(pending|delivered|failed)$")]
     status: Option<String>,
     /// The most rows, 1 to 1000; 100 if absent.
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 1000)]
     limit: Option<String>,
     /// The id of the last row of the page before.
+    #[param(value_type = Option<Uuid>)]
     marker: Option<String>,
 }
 

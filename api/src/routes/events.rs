@@ -26,10 +26,12 @@ pub(crate) struct EventList {
 #[serde(deny_unknown_fields)]
 pub(crate) struct EventQuery {
     /// Only with a number above this one; 0 if absent.
+    #[param(value_type = Option<u64>, minimum = 0, maximum = 9_223_372_036_854_775_807_u64)]
     pub after: Option<String>,
     /// Only of the host with this id or name.
     pub host: Option<String>,
     /// The most rows, 1 to 1000; 100 if absent.
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 1000)]
     pub limit: Option<String>,
 }
 

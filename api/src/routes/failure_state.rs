@@ -21,14 +21,16 @@ use crate::view::host::HostView;
 #[serde(deny_unknown_fields)]
 pub(crate) struct FailureStateBody {
     /// UP, UNREACHABLE or UNKNOWN
-    #[schema(value_type = String, example = "UNREACHABLE")]
+    #[schema(value_type = String, pattern = "^(UP|UNREACHABLE|UNKNOWN)$", example = "UNREACHABLE")]
     failure_state: FailureState,
     /// The monitor's name, up to 255 characters.
+    #[schema(min_length = 1, max_length = 255, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")]
     source: String,
     /// When it was seen, with its zone. Older than the last report: 409.
     observed_at: DateTime<Utc>,
     /// The id of the host's present boot, if the monitor can tell.
     #[serde(default)]
+    #[schema(min_length = 1, max_length = 255, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")]
     boot_id: Option<String>,
     /// When the host says it booted.
     #[serde(default)]

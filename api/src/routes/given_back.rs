@@ -27,6 +27,11 @@ pub(crate) struct GivenBackBody {
     #[schema(min_items = 1, max_items = 72)]
     methods: BTreeSet<String>,
     /// How it was given back: 1 to 255 characters of plain text.
+    #[schema(
+        min_length = 1,
+        max_length = 255,
+        pattern = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$"
+    )]
     reason: String,
 }
 

@@ -15,7 +15,7 @@ use crate::auth::Caller;
 use crate::body::Body;
 use crate::conditional::{if_match, tag};
 use crate::error::ErrorList;
-use crate::filter::{Operators, Parameters, number, text, time, word};
+use crate::filter::{Operators, Parameters, name, number, time, word};
 use crate::paging::{Link, next_link, page};
 use crate::tokens::Role;
 use crate::view::host::HostView;
@@ -51,35 +51,41 @@ pub(crate) struct HostQuery {
     backend: Option<String>,
     /// The id or name of a segment; after neq:, or several after in: or nin:
     #[param(
-        pattern = "^((neq:)?[A-Za-z0-9._-]{1,255}|n?in:[A-Za-z0-9._-]{1,60}(,[A-Za-z0-9._-]{1,60}){0,9})$"
+        pattern = "^((neq:)?[A-Za-z0-9][A-Za-z0-9._-]{0,254}|n?in:[A-Za-z0-9][A-Za-z0-9._-]{0,254}(,[A-Za-z0-9][A-Za-z0-9._-]{0,254}){0,99})$"
     )]
     segment: Option<String>,
     /// A host's name; after neq:, or several after in: or nin:
     #[param(
-        pattern = "^((neq:)?[A-Za-z0-9._-]{1,255}|n?in:[A-Za-z0-9._-]{1,60}(,[A-Za-z0-9._-]{1,60}){0,9})$"
+        pattern = "^((neq:)?[A-Za-z0-9][A-Za-z0-9._-]{0,254}|n?in:[A-Za-z0-9][A-Za-z0-9._-]{0,254}(,[A-Za-z0-9][A-Za-z0-9._-]{0,254}){0,99})$"
     )]
     name: Option<String>,
     /// A type of hosts; after neq:, or several after in: or nin:
     #[param(
-        pattern = "^((neq:)?[A-Za-z0-9._-]{1,255}|n?in:[A-Za-z0-9._-]{1,60}(,[A-Za-z0-9._-]{1,60}){0,9})$"
+        pattern = "^((neq:)?[A-Za-z0-9][A-Za-z0-9._-]{0,254}|n?in:[A-Za-z0-9][A-Za-z0-9._-]{0,254}(,[A-Za-z0-9][A-Za-z0-9._-]{0,254}){0,99})$"
     )]
     r#type: Option<String>,
     /// A zone; after neq:, or several after in: or nin:
     #[param(
-        pattern = "^((neq:)?[A-Za-z0-9._-]{1,255}|n?in:[A-Za-z0-9._-]{1,60}(,[A-Za-z0-9._-]{1,60}){0,9})$"
+        pattern = "^((neq:)?[A-Za-z0-9][A-Za-z0-9._-]{0,254}|n?in:[A-Za-z0-9][A-Za-z0-9._-]{0,254}(,[A-Za-z0-9][A-Za-z0-9._-]{0,254}){0,99})$"
     )]
     zone: Option<String>,
     /// The generation; after neq:, gt:, gte:, lt: or lte:, or several after in: or nin:
-    #[param(pattern = "^(((neq|gte?|lte?):)?[0-9]{1,9}|n?in:[0-9]{1,9}(,[0-9]{1,9}){0,9})$")]
+    #[param(pattern = "^(((neq|gte?|lte?):)?[0-9]{1,9}|n?in:[0-9]{1,9}(,[0-9]{1,9}){0,99})$")]
     generation: Option<String>,
     /// When it was fenced, RFC 3339; after neq:, gt:, gte:, lt: or lte:
-    #[param(pattern = "^((neq|gte?|lte?):)?20[0-9]{2}-0[1-9]-[12][0-9]T[01][0-9]:[0-5][0-9]:[0-5][0-9]Z$")]
+    #[param(
+        pattern = "^((neq|gte?|lte?):)?[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"
+    )]
     fenced_at: Option<String>,
     /// When it was added, RFC 3339; after neq:, gt:, gte:, lt: or lte:
-    #[param(pattern = "^((neq|gte?|lte?):)?20[0-9]{2}-0[1-9]-[12][0-9]T[01][0-9]:[0-5][0-9]:[0-5][0-9]Z$")]
+    #[param(
+        pattern = "^((neq|gte?|lte?):)?[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"
+    )]
     created_at: Option<String>,
     /// When it was last changed, RFC 3339; after neq:, gt:, gte:, lt: or lte:
-    #[param(pattern = "^((neq|gte?|lte?):)?20[0-9]{2}-0[1-9]-[12][0-9]T[01][0-9]:[0-5][0-9]:[0-5][0-9]Z$")]
+    #[param(
+        pattern = "^((neq|gte?|lte?):)?[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"
+    )]
     updated_at: Option<String>,
     /// The most rows; 100 if absent.
     #[param(minimum = 1, maximum = 1000)]
@@ -120,19 +126,22 @@ const SORT_KEYS: [(&str, SortKey); 3] = [
 #[serde(deny_unknown_fields)]
 pub(crate) struct HostBody {
     /// 1 to 255 letters, digits, `.`, `_` and `-`; unique.
+    #[schema(pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$")]
     name: String,
     /// The id or name of a segment; the default segment if absent.
     #[serde(default)]
     segment: Option<String>,
     /// nova, kubernetes or none; none if absent
     #[serde(default)]
-    #[schema(value_type = String, example = "none")]
+    #[schema(value_type = String, pattern = "^(nova|kubernetes|none)$", example = "none")]
     backend: Backend,
     /// The group of hosts that share a plan.
     #[serde(default, rename = "type")]
+    #[schema(pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$")]
     host_type: Option<String>,
     /// From where its devices can be reached; `default` if absent.
     #[serde(default)]
+    #[schema(pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$")]
     zone: Option<String>,
     /// Values for the parameters of methods, by method name.
     #[serde(default)]
@@ -144,14 +153,16 @@ pub(crate) struct HostBody {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HostPatch {
+    #[schema(pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$")]
     name: Option<String>,
     segment: Option<String>,
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<String>, pattern = "^(nova|kubernetes|none)$")]
     backend: Option<Backend>,
     /// null takes it away
     #[serde(default, rename = "type", deserialize_with = "present")]
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<String>, pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$")]
     host_type: Option<Option<String>>,
+    #[schema(pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$")]
     zone: Option<String>,
     #[schema(value_type = Option<Object>)]
     parameters: Option<BTreeMap<String, BTreeMap<String, ParameterValue>>>,
@@ -174,8 +185,8 @@ fn parameters(
 }
 
 fn filter(given: &Parameters) -> Result<HostFilter, ApiError> {
-    let texts = |name: &str| given.tests(name, Operators::Same, text);
-    let times = |name: &str| given.tests(name, Operators::Order, time);
+    let names = |field: &str| given.tests(field, Operators::Same, name);
+    let times = |field: &str| given.tests(field, Operators::Order, time);
     Ok(HostFilter {
         fencing_state: given.tests(
             "fencing_state",
@@ -192,10 +203,10 @@ fn filter(given: &Parameters) -> Result<HostFilter, ApiError> {
             Operators::Same,
             word(Backend::from_word, Backend::ALL, Backend::as_str),
         )?,
-        segment: texts("segment")?,
-        name: texts("name")?,
-        host_type: texts("type")?,
-        zone: texts("zone")?,
+        segment: names("segment")?,
+        name: names("name")?,
+        host_type: names("type")?,
+        zone: names("zone")?,
         generation: given.tests("generation", Operators::Order, number)?,
         fenced_at: times("fenced_at")?,
         created_at: times("created_at")?,

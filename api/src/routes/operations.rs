@@ -12,7 +12,7 @@ use crate::application::State;
 use crate::auth::Caller;
 use crate::body::Body;
 use crate::error::ErrorList;
-use crate::filter::{Operators, Parameters, number, text, time, word};
+use crate::filter::{Operators, Parameters, name, number, time, word};
 use crate::paging::{Link, next_link, page};
 use crate::request_log::note_operation;
 use crate::routes::fence::ReasonBody;
@@ -36,7 +36,7 @@ pub(crate) struct OperationList {
 pub(crate) struct OperationQuery {
     /// The id or name of a host; after neq:, or several after in: or nin:
     #[param(
-        pattern = "^((neq:)?[A-Za-z0-9._-]{1,255}|n?in:[A-Za-z0-9._-]{1,60}(,[A-Za-z0-9._-]{1,60}){0,9})$"
+        pattern = "^((neq:)?[A-Za-z0-9][A-Za-z0-9._-]{0,254}|n?in:[A-Za-z0-9][A-Za-z0-9._-]{0,254}(,[A-Za-z0-9][A-Za-z0-9._-]{0,254}){0,99})$"
     )]
     host: Option<String>,
     /// fence or rejoin; after neq:, or several after in: or nin:
@@ -48,16 +48,22 @@ pub(crate) struct OperationQuery {
     )]
     status: Option<String>,
     /// The generation; after neq:, gt:, gte:, lt: or lte:, or several after in: or nin:
-    #[param(pattern = "^(((neq|gte?|lte?):)?[0-9]{1,9}|n?in:[0-9]{1,9}(,[0-9]{1,9}){0,9})$")]
+    #[param(pattern = "^(((neq|gte?|lte?):)?[0-9]{1,9}|n?in:[0-9]{1,9}(,[0-9]{1,9}){0,99})$")]
     generation: Option<String>,
     /// When it began, RFC 3339; after neq:, gt:, gte:, lt: or lte:
-    #[param(pattern = "^((neq|gte?|lte?):)?20[0-9]{2}-0[1-9]-[12][0-9]T[01][0-9]:[0-5][0-9]:[0-5][0-9]Z$")]
+    #[param(
+        pattern = "^((neq|gte?|lte?):)?[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"
+    )]
     created_at: Option<String>,
     /// When it was last changed, RFC 3339; after neq:, gt:, gte:, lt: or lte:
-    #[param(pattern = "^((neq|gte?|lte?):)?20[0-9]{2}-0[1-9]-[12][0-9]T[01][0-9]:[0-5][0-9]:[0-5][0-9]Z$")]
+    #[param(
+        pattern = "^((neq|gte?|lte?):)?[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"
+    )]
     updated_at: Option<String>,
     /// When it was over, RFC 3339; after neq:, gt:, gte:, lt: or lte:
-    #[param(pattern = "^((neq|gte?|lte?):)?20[0-9]{2}-0[1-9]-[12][0-9]T[01][0-9]:[0-5][0-9]:[0-5][0-9]Z$")]
+    #[param(
+        pattern = "^((neq|gte?|lte?):)?[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"
+    )]
     finished_at: Option<String>,
     /// The most rows; 100 if absent.
     #[param(minimum = 1, maximum = 1000)]
@@ -65,7 +71,9 @@ pub(crate) struct OperationQuery {
     /// The id of the last row of the page before.
     marker: Option<Uuid>,
     /// created_at and updated_at with commas between them, each with :asc or :desc or nothing; created_at if absent.
-    #[param(pattern = "^(created_at|updated_at)(:(asc|desc))?$")]
+    #[param(
+        pattern = "^(created_at(:(asc|desc))?(,updated_at(:(asc|desc))?)?|updated_at(:(asc|desc))?(,created_at(:(asc|desc))?)?)$"
+    )]
     sort: Option<String>,
 }
 
@@ -89,7 +97,7 @@ const SORT_KEYS: [(&str, SortKey); 2] = [
 ];
 
 async fn filter(state: &State, given: &Parameters) -> Result<OperationFilter, ApiError> {
-    let times = |name: &str| given.tests(name, Operators::Order, time);
+    let times = |field: &str| given.tests(field, Operators::Order, time);
     let mut filter = OperationFilter {
         host_id: Vec::new(),
         kind: given.tests(
@@ -115,7 +123,7 @@ async fn filter(state: &State, given: &Parameters) -> Result<OperationFilter, Ap
         updated_at: times("updated_at")?,
         finished_at: times("finished_at")?,
     };
-    for test in given.tests("host", Operators::Same, text)? {
+    for test in given.tests("host", Operators::Same, name)? {
         filter.host_id.push(of_hosts(state, test).await?);
     }
     Ok(filter)

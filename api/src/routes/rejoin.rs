@@ -19,6 +19,11 @@ use crate::view::operation::OperationView;
 #[serde(deny_unknown_fields)]
 pub(crate) struct RejoinBody {
     /// 1 to 255 characters of plain text.
+    #[schema(
+        min_length = 1,
+        max_length = 255,
+        pattern = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$"
+    )]
     reason: String,
     /// The person says that the host was booted anew since the fence.
     #[serde(default)]

@@ -24,7 +24,7 @@ struct Version {
 }
 
 /// The versions of the API.
-#[utoipa::path(get, path = "/", operation_id = "show_versions", tag = "service", responses((status = 200, body = Versions)))]
+#[utoipa::path(get, path = "/", operation_id = "show_versions", tag = "service", security(()), responses((status = 200, body = Versions)))]
 pub(crate) async fn versions() -> HttpResponse {
     let text = |(major, minor): (u32, u32)| format!("{major}.{minor}");
     let version = Version {

@@ -29,6 +29,7 @@ const AGAIN_AFTER: Duration = Duration::from_secs(1);
 #[serde(deny_unknown_fields)]
 pub(crate) struct StreamQuery {
     /// Only with a number above this one. The header Last-Event-ID goes before it; without either the stream begins now.
+    #[param(value_type = Option<u64>, minimum = 0, maximum = 9_223_372_036_854_775_807_u64)]
     after: Option<String>,
     /// Only of the host with this id or name.
     host: Option<String>,

@@ -36,6 +36,7 @@ pub(crate) struct MethodView {
 #[serde(deny_unknown_fields)]
 pub(crate) struct MethodBody {
     /// 1 to 255 letters, digits, `.`, `_` and `-`.
+    #[schema(pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$")]
     pub name: String,
     /// power, storage or network; power if absent
     #[serde(default = "power")]

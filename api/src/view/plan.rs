@@ -31,6 +31,7 @@ pub(crate) struct PlanView {
 #[serde(deny_unknown_fields)]
 pub(crate) struct PlanBody {
     /// 1 to 255 letters, digits, `.`, `_` and `-`.
+    #[schema(pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$")]
     pub name: String,
     #[serde(default)]
     pub scope: ScopeView,

@@ -45,6 +45,7 @@ pub(crate) struct SubscriptionView {
 #[serde(deny_unknown_fields)]
 pub(crate) struct SubscriptionBody {
     /// 1 to 255 letters, digits, `.`, `_` and `-`.
+    #[schema(pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$")]
     pub name: String,
     /// Up to 1000 characters.
     #[serde(default)]

@@ -119,7 +119,6 @@ impl Engine {
             });
         };
         let mut host = state.host;
-        check_revision(revision, host.revision)?;
         let changed = json!({
             "name": change.name, "segment": change.segment, "backend": change.backend, "type": change.host_type,
             "zone": change.zone, "parameters": change.parameters.as_ref().map(|p| p.keys().collect::<Vec<_>>()),
@@ -136,6 +135,7 @@ impl Engine {
             host.host_type.as_deref(),
             &host.parameters,
         )?;
+        check_revision(revision, host.revision)?;
         let now = self.0.clock.now().max(host.updated_at);
         host.revision += 1;
         host.event_sequence += 1;

@@ -63,10 +63,10 @@ impl Engine {
         by: &Context,
     ) -> Result<Method, EngineError> {
         let known = self.method_of(id).await?;
-        check_revision(revision, known.revision)?;
         let now = self.0.clock.now();
         let method = method_of(draft, known.id, known.revision + 1, known.created_at, now);
         self.check_method_draft(&method).await?;
+        check_revision(revision, known.revision)?;
         if method.name != known.name || method.resource != known.resource {
             self.refuse_if_planned(&known.name).await?;
         }

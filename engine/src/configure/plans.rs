@@ -47,7 +47,6 @@ impl Engine {
         by: &Context,
     ) -> Result<Plan, EngineError> {
         let known = self.known_plan(id).await?;
-        check_revision(revision, known.revision)?;
         let plan = plan_of(
             draft,
             known.id,
@@ -56,6 +55,7 @@ impl Engine {
             self.0.clock.now(),
         );
         self.check_plan(&plan).await?;
+        check_revision(revision, known.revision)?;
         let mut tx = self.0.db.begin().await?;
         let is_written = ringfence_db::update_plan(&mut tx, &plan, known.revision)
             .await

@@ -90,8 +90,8 @@ impl Engine {
     ) -> Result<Subscription, EngineError> {
         self.0.webhooks.keys()?;
         let known = self.subscription_of(id).await?;
-        check_revision(revision, known.revision)?;
         self.check_subscription(&draft).await?;
+        check_revision(revision, known.revision)?;
         let is_enabled_again = draft.enabled && !known.enabled;
         let after = draft.after;
         let subscription = Subscription {

@@ -4,6 +4,7 @@ mod audit;
 mod bodies;
 mod conditional;
 mod configuration;
+mod description;
 mod filters;
 mod idempotency;
 mod keystone;

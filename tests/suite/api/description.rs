@@ -1,0 +1,65 @@
+//! The API does what openapi/openapi.json says, and refuses what it does not allow: Schemathesis makes up the requests.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use ringfence_api::Role;
+use ringfence_tests::{Ground, Stack, power_plan};
+use serde_json::json;
+
+/// A run, which makes the same requests every time, is ended after so many seconds and has failed.
+const AT_MOST_S: u64 = 90;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_api_does_what_its_description_says() {
+    let stack = Stack::start(Ground::Standalone).await;
+    stack.plan(power_plan()).await;
+    // What is found under names that are made up: names of one character are the first that come to mind.
+    for name in ["0", "A"] {
+        stack.client.post("/hosts", json!({ "name": name })).await.ok(201);
+        stack
+            .client
+            .post("/segments", json!({ "name": name }))
+            .await
+            .ok(201);
+        let plan = json!({ "name": name, "scope": { "kind": "host", "value": name }, "stages": [] });
+        stack.client.post("/plans", plan).await.ok(201);
+    }
+    for role in [Role::Reader, Role::Admin] {
+        hold_against_the_description(&stack, role).await;
+    }
+    stack.stop().await;
+}
+
+async fn hold_against_the_description(stack: &Stack, role: Role) {
+    let program = std::env::var_os("RINGFENCE_TEST_SCHEMATHESIS").unwrap_or_else(|| {
+        panic!("RINGFENCE_TEST_SCHEMATHESIS is not set; run the tests with `cargo xtask test`")
+    });
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let token = stack.as_role(role).token().unwrap().to_owned();
+    let mut command = tokio::process::Command::new(program);
+    command
+        .arg("--config-file")
+        .arg(tests.join("suite/api/schemathesis.toml"))
+        .arg("run")
+        .arg(tests.join("../openapi/openapi.json"))
+        .args(["--url", stack.client.base(), "--no-color"])
+        .args(["--header", &format!("X-Auth-Token: {token}")])
+        .current_dir(stack.site.dir.path())
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    let done = tokio::time::timeout(Duration::from_secs(AT_MOST_S), command.output()).await;
+    let done = done
+        .unwrap_or_else(|_| panic!("it took more than {AT_MOST_S} s"))
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stdout);
+    assert!(
+        done.status.success(),
+        "as {}: {}\n{}",
+        role.as_str(),
+        said,
+        String::from_utf8_lossy(&done.stderr)
+    );
+    assert!(said.contains("No issues found"), "{said}");
+}
