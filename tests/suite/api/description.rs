@@ -26,13 +26,13 @@ async fn the_api_does_what_its_description_says() {
         let plan = json!({ "name": name, "scope": { "kind": "host", "value": name }, "stages": [] });
         stack.client.post("/plans", plan).await.ok(201);
     }
-    for role in [Role::Reader, Role::Admin] {
-        hold_against_the_description(&stack, role).await;
-    }
+    hold_against_the_description(&stack, Role::Admin, "examples,coverage,fuzzing").await;
+    // Most is refused to a reader in the same way: few requests show it.
+    hold_against_the_description(&stack, Role::Reader, "examples,fuzzing").await;
     stack.stop().await;
 }
 
-async fn hold_against_the_description(stack: &Stack, role: Role) {
+async fn hold_against_the_description(stack: &Stack, role: Role, phases: &str) {
     let program = std::env::var_os("RINGFENCE_TEST_SCHEMATHESIS").unwrap_or_else(|| {
         panic!("RINGFENCE_TEST_SCHEMATHESIS is not set; run the tests with `cargo xtask test`")
     });
@@ -44,7 +44,7 @@ async fn hold_against_the_description(stack: &Stack, role: Role) {
         .arg(tests.join("suite/api/schemathesis.toml"))
         .arg("run")
         .arg(tests.join("../openapi/openapi.json"))
-        .args(["--url", stack.client.base(), "--no-color"])
+        .args(["--url", stack.client.base(), "--no-color", "--phases", phases])
         .args(["--header", &format!("X-Auth-Token: {token}")])
         .current_dir(stack.site.dir.path())
         .stdin(Stdio::null())
@@ -61,5 +61,6 @@ async fn hold_against_the_description(stack: &Stack, role: Role) {
         said,
         String::from_utf8_lossy(&done.stderr)
     );
-    assert!(said.contains("No issues found"), "{said}");
+    // One that found nothing to ask has shown nothing.
+    assert!(said.contains(" passed"), "{said}");
 }
