@@ -251,8 +251,13 @@ fn engine_head(error: &EngineError) -> (StatusCode, String, &'static str) {
         EngineError::InUse(_) => (StatusCode::CONFLICT, "in_use", "In use"),
         EngineError::PlanMissing { .. } => (StatusCode::CONFLICT, "plan.missing", "No plan"),
         EngineError::PlanBroken { .. } => (StatusCode::CONFLICT, "plan.broken", "Plan cannot be carried out"),
-        EngineError::NoWorker { .. } => (StatusCode::SERVICE_UNAVAILABLE, "worker.missing", "No worker"),
+        EngineError::NoWorker { .. } | EngineError::NotAsked { .. } => {
+            (StatusCode::SERVICE_UNAVAILABLE, "worker.missing", "No worker")
+        }
         EngineError::DeviceBusy { .. } => (StatusCode::CONFLICT, "device.busy", "Device busy"),
+        EngineError::EventsGone { .. } => (StatusCode::GONE, "events.gone", "Events are gone"),
+        EngineError::Archive { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "internal", "Internal error"),
+        EngineError::DeviceNeeded { .. } => (StatusCode::CONFLICT, "device.busy", "Device busy"),
         EngineError::DeviceFailed { .. } => (StatusCode::BAD_GATEWAY, "device.failed", "Device failed"),
         EngineError::Db(error) if error.is_passing() => (
             StatusCode::SERVICE_UNAVAILABLE,

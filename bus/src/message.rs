@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use ringfence_core::{
-    AttemptId, Claim, Driver, FrozenMethod, Generation, HostId, Observation, Parameters, Problem, Resource,
-    SecretReference, TaskKind, TaskResult,
+    AttemptId, Claim, Driver, FrozenMethod, Generation, HostId, Observation, Outcome, Parameters, Problem,
+    Resource, SecretReference, TaskKind, TaskResult,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -135,8 +135,16 @@ pub enum DeviceReply {
         /// Milliseconds that it took.
         took_ms: u64,
     },
+    /// The device is needed for an attempt, which goes first.
+    Busy {
+        /// The worker's name.
+        worker: String,
+    },
     /// The device could not be asked.
     Failed {
+        /// Whether that is a definite no, or nobody knows.
+        #[serde(default = "unknown")]
+        outcome: Outcome,
         /// Why, in words, without secrets.
         detail: String,
         /// The worker's name.
@@ -144,6 +152,10 @@ pub enum DeviceReply {
         /// Milliseconds that it took.
         took_ms: u64,
     },
+}
+
+fn unknown() -> Outcome {
+    Outcome::Unknown
 }
 
 impl Payload for DeviceReply {

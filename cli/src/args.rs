@@ -7,7 +7,7 @@ use clap::builder::styling::AnsiColor;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    audit, dead_letter, doctor, event, host, method, operation, plan, segment, subscription, token,
+    audit, backup, dead_letter, doctor, event, host, method, operation, plan, segment, subscription, token,
 };
 use crate::config::{Environment, Flag, Settings, Sources, load};
 use crate::error::{CliError, EXIT_CODES};
@@ -47,6 +47,10 @@ pub enum Command {
     Config(ConfigCommandArgs),
     /// Looks for what would keep a fence from being proven, and says what to do about it
     Doctor(doctor::DoctorArgs),
+    /// Writes all that a standalone service keeps into one file, also while it runs
+    Backup(backup::BackupArgs),
+    /// Puts a backup in the place of a standalone service's data directory
+    Restore(backup::BackupArgs),
     /// Makes, lists and revokes the tokens of the token file
     Token(token::TokenArgs),
     /// Hosts: list, add, fence, confirm, take back

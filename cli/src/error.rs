@@ -80,6 +80,12 @@ pub enum CliError {
     /// `ringfence doctor` has found something that has to be mended.
     #[error("{0} found that would keep hosts from being fenced")]
     Unwell(String),
+    /// Some hosts of a file were not imported.
+    #[error("{failed} hosts were not imported; mend them and import the file once more")]
+    NotImported {
+        /// How many.
+        failed: usize,
+    },
     /// A service could not start, or stopped.
     #[error("{service}: {doing}")]
     Service {
@@ -130,6 +136,7 @@ impl CliError {
             Self::TimedOut(_) => Exit::TimedOut,
             Self::Undelivered { .. }
             | Self::Unwell(_)
+            | Self::NotImported { .. }
             | Self::Answer { .. }
             | Self::Service { .. }
             | Self::Output(_) => Exit::Failure,

@@ -1,6 +1,7 @@
 //! `ringfence`: the services and the operator's commands in one binary.
 
 mod args;
+mod backup;
 mod client;
 mod clock;
 mod commands;

@@ -237,16 +237,6 @@ pub async fn delivery(
     row.as_ref().map(read).transpose()
 }
 
-/// Removes deliveries that are over and older than this, at most `limit`; returns how many.
-pub async fn delete_old_deliveries(db: &Database, before: Timestamp, limit: u32) -> Result<u64, DbError> {
-    let sql = "DELETE FROM deliveries WHERE id IN
-                   (SELECT id FROM deliveries WHERE status <> 'pending' AND created_at < $1
-                        AND (kind <> 'event' OR sequence <= (SELECT after_sequence FROM subscriptions
-                                                             WHERE subscriptions.id = deliveries.subscription_id))
-                    ORDER BY created_at LIMIT $2)";
-    execute(&mut db.reader(), sql, args![before, limit]).await
-}
-
 /// Begins anew with deliveries of events that were not taken: their day starts now.
 pub async fn restart_deliveries(
     run: &mut impl Run,

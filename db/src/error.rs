@@ -45,6 +45,14 @@ pub enum DbError {
     /// A migration failed.
     #[error("the schema could not be brought up to date")]
     Migrate(#[source] sqlx::migrate::MigrateError),
+    /// A copy of a database is damaged.
+    #[error("the database at {address} is damaged: {why}")]
+    Damaged {
+        /// Which.
+        address: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The schema is not this build's own.
     #[error("{0}")]
     Schema(String),
@@ -61,6 +69,7 @@ impl DbError {
             | Self::Constraint { .. }
             | Self::Unreadable { .. }
             | Self::Migrate(_)
+            | Self::Damaged { .. }
             | Self::Schema(_) => false,
         }
     }

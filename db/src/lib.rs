@@ -5,6 +5,7 @@
 
 mod announcements;
 mod audit;
+mod copy;
 mod database;
 mod deliveries;
 mod devices;
@@ -13,12 +14,15 @@ mod error;
 mod events;
 mod hosts;
 mod idempotency;
+mod leases;
+mod method_checks;
 mod methods;
 mod operations;
 mod outbox;
 mod outlets;
 mod page;
 mod plans;
+mod retention;
 mod row;
 mod run;
 mod schema;
@@ -32,10 +36,11 @@ pub use announcements::Announcements;
 pub use audit::{
     AuditEntry, AuditFilter, AuditRow, append_audit, append_audit_lines, audit_page, audit_row, removed_host,
 };
+pub use copy::{check_sqlite, copy_sqlite, schema_version};
 pub use database::{Database, Reader, Tx};
 pub use deliveries::{
-    DeliveryFilter, DeliveryKind, DeliveryRow, DeliveryStatus, delete_old_deliveries, deliveries_after,
-    deliveries_page, delivery, restart_deliveries, save_deliveries, take_deliveries,
+    DeliveryFilter, DeliveryKind, DeliveryRow, DeliveryStatus, deliveries_after, deliveries_page, delivery,
+    restart_deliveries, save_deliveries, take_deliveries,
 };
 pub use devices::{DeviceClaim, claim_devices, release_devices};
 pub use error::DbError;
@@ -51,6 +56,12 @@ pub use idempotency::{
     KeyName, KeyRow, delete_old_keys, forget_old_key, insert_key, key_row, put_answer, put_receipt,
     release_key, take_key_over,
 };
+pub use leases::{take_lease, take_turn};
+pub use method_checks::{
+    CheckAnswer, CheckOutcome, CheckSummary, CheckTarget, MethodCheckRow, add_check_targets, check_summaries,
+    check_targets, failing_checks, method_checks_page, postpone_check, remove_check_targets, save_check,
+    take_checks,
+};
 pub use methods::{delete_method, insert_method, list_methods, method, methods_by_name, update_method};
 pub use operations::{
     OperationFilter, insert_operations, insert_proofs, operation, operations_page, renew_proof,
@@ -60,8 +71,9 @@ pub use outbox::{OutboxRow, append_outbox, delete_outbox, postpone_outbox, take_
 pub use outlets::{free_outlet, has_outlet, hold_outlet, insert_outlet, keep_outlet, list_outlets};
 pub use page::{Order, Page, SortKey};
 pub use plans::{delete_plan, insert_plan, list_plans, plan, plan_for, update_plan};
+pub use retention::{Kept, OldRow, events_removed_up_to, old_rows, remove_rows};
 pub use run::Run;
-pub use schema::{SchemaState, migrate, schema_state};
+pub use schema::{SchemaState, migrate, newest_schema, schema_state};
 pub use segments::{delete_segment, insert_segment, list_segments, segment, update_segment};
 pub use subscriptions::{
     Progress, count_subscriptions, delete_subscription, free_subscription, free_subscriptions,

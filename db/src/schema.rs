@@ -37,6 +37,12 @@ const SCRIPTS: &[Script] = &[
         postgres: include_str!("../migrations/postgres/0003_outlets.sql"),
         sqlite: include_str!("../migrations/sqlite/0003_outlets.sql"),
     },
+    Script {
+        version: 4,
+        name: "method checks",
+        postgres: include_str!("../migrations/postgres/0004_method_checks.sql"),
+        sqlite: include_str!("../migrations/sqlite/0004_method_checks.sql"),
+    },
 ];
 
 /// How the schema of a database stands to this build.
@@ -83,28 +89,38 @@ impl SchemaState {
 
 /// How the schema stands.
 pub async fn schema_state(db: &Database) -> Result<SchemaState, DbError> {
+    let needed = newest_schema();
+    Ok(match version(db).await? {
+        None => SchemaState::Missing,
+        Some(found) if found < needed => SchemaState::Older { found, needed },
+        Some(found) if found > needed => SchemaState::Newer { found, needed },
+        Some(_) => SchemaState::Current,
+    })
+}
+
+/// The number of this build's schema.
+#[must_use]
+pub fn newest_schema() -> i64 {
+    SCRIPTS.last().map_or(0, |script| script.version)
+}
+
+/// The number of the schema that is there.
+pub(crate) async fn version(db: &Database) -> Result<Option<i64>, DbError> {
     let mut reader = db.reader();
     let known = match reader.dialect() {
         Dialect::Postgres => "SELECT 1 AS found WHERE to_regclass('_sqlx_migrations') IS NOT NULL",
         Dialect::Sqlite => "SELECT 1 AS found FROM sqlite_master WHERE name = '_sqlx_migrations'",
     };
     if fetch_all(&mut reader, known, args![]).await?.is_empty() {
-        return Ok(SchemaState::Missing);
+        return Ok(None);
     }
     let newest = "SELECT max(version) AS version FROM _sqlx_migrations WHERE success";
     let rows = fetch_all(&mut reader, newest, args![]).await?;
-    let found = rows
+    Ok(rows
         .first()
         .map(|row| row.opt_int("version"))
         .transpose()?
-        .flatten();
-    let needed = SCRIPTS.last().map_or(0, |script| script.version);
-    Ok(match found {
-        None => SchemaState::Missing,
-        Some(found) if found < needed => SchemaState::Older { found, needed },
-        Some(found) if found > needed => SchemaState::Newer { found, needed },
-        Some(_) => SchemaState::Current,
-    })
+        .flatten())
 }
 
 /// Brings the schema up to date. Safe to run twice and from several machines at once.

@@ -21,6 +21,8 @@ pub struct Survey {
     pub outbox_since: Option<Timestamp>,
     /// The number of the last event.
     pub last_event: u64,
+    /// Driver, methods' questions whose last answer was not good. What has none is left out.
+    pub failing_checks: Vec<(String, u64)>,
 }
 
 /// Counts everything. It reads all rows of the hosts, so that whoever asks often keeps the answer for a while.
@@ -33,6 +35,7 @@ pub async fn survey(run: &mut impl Run) -> Result<Survey, DbError> {
         outbox_rows,
         outbox_since,
         last_event: crate::last_sequence(run).await?,
+        failing_checks: crate::failing_checks(run).await?,
     })
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ringfence_bus::{Audience, BusError, CheckRequest, DeviceReply, DeviceRequest, Message, Queue};
-use ringfence_core::{FrozenMethod, Method, Observation, Problems, Resource, device_key};
+use ringfence_core::{FrozenMethod, Method, Observation, Outcome, Problems, Resource, device_key};
 use uuid::Uuid;
 
 use crate::{Engine, EngineError};
@@ -35,6 +35,11 @@ impl Engine {
             Some(host) => FrozenMethod::new(&method, &self.state_of(host).await?.host)?,
             None => without_host(&method)?,
         };
+        self.check_frozen(frozen).await
+    }
+
+    /// The same for a method that is filled in.
+    pub(crate) async fn check_frozen(&self, frozen: FrozenMethod) -> Result<MethodCheck, EngineError> {
         let budget = Duration::from_secs(u64::from(frozen.times.attempt_timeout_s));
         let (resource, zone) = (frozen.resource, frozen.zone.clone());
         let budget_ms = u64::try_from(budget.as_millis()).unwrap_or(u64::MAX);
@@ -52,11 +57,19 @@ impl Engine {
                 worker,
                 took_ms,
             }),
-            DeviceReply::Failed { detail, worker, .. } => Err(EngineError::DeviceFailed {
+            DeviceReply::Failed {
+                detail,
+                outcome,
+                worker,
+                ..
+            } => Err(EngineError::DeviceFailed {
                 detail: format!("{detail} (worker {worker})"),
+                is_refused: outcome == Outcome::Refused,
             }),
+            DeviceReply::Busy { worker } => Err(EngineError::DeviceNeeded { worker }),
             DeviceReply::Validated { .. } => Err(EngineError::DeviceFailed {
                 detail: "the worker answered another question".to_owned(),
+                is_refused: false,
             }),
         }
     }
@@ -105,7 +118,7 @@ impl Engine {
     }
 }
 
-fn without_host(method: &Method) -> Result<FrozenMethod, Problems> {
+pub(crate) fn without_host(method: &Method) -> Result<FrozenMethod, Problems> {
     if let Some((name, _)) = method.parameters.iter().find(|(_, value)| value.contains("${")) {
         let mut problems = Problems::default();
         problems.add(

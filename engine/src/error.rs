@@ -1,5 +1,7 @@
 //! What can go wrong at the write door.
 
+use std::path::PathBuf;
+
 use ringfence_bus::BusError;
 use ringfence_core::{Problems, Refusal};
 use ringfence_db::DbError;
@@ -62,11 +64,21 @@ pub enum EngineError {
         #[source]
         source: BusError,
     },
+    /// Nobody serves the zone, as another question has shown a moment ago.
+    #[error("not asked: no worker for {resource} in zone {zone:?} answered a moment ago")]
+    NotAsked {
+        /// What it would act on.
+        resource: &'static str,
+        /// The zone.
+        zone: String,
+    },
     /// The device could not be asked.
     #[error("the device could not be asked: {detail}")]
     DeviceFailed {
         /// Why, in the worker's words.
         detail: String,
+        /// Whether that is a definite no.
+        is_refused: bool,
     },
     /// The device carries out another command.
     #[error("the device of attempt {attempt} carries out another command")]
@@ -82,6 +94,32 @@ pub enum EngineError {
     /// Another try has made the change, or carries the request out.
     #[error("another request with the same Idempotency-Key has made the change, or is being carried out")]
     KeySpent,
+    /// The device is needed for an attempt, which goes before questions.
+    #[error("an attempt needs the device; ask again when its operation is over (worker {worker})")]
+    DeviceNeeded {
+        /// Who said so.
+        worker: String,
+    },
+    /// Events that were asked for have been removed.
+    #[error(
+        "events after {after} have been removed, up to {up_to}: what they told is lost to whoever has not read them; \
+         look at the hosts as they are now, and go on after {up_to}"
+    )]
+    EventsGone {
+        /// After which number they were asked for.
+        after: u64,
+        /// Up to which number some are missing.
+        up_to: u64,
+    },
+    /// What is to be removed cannot be written down first.
+    #[error("the archive {} cannot be written", path.display())]
+    Archive {
+        /// Which file.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        source: std::io::Error,
+    },
     /// There are as many as there may be.
     #[error("{0}")]
     TooMany(String),

@@ -80,7 +80,8 @@ impl Engine {
 }
 
 impl Listener {
-    /// The next event. Ends with an error only if the database cannot be read; calling again goes on where it was.
+    /// The next event. Ends with an error if the database cannot be read, and then calling again goes on where it was; or if what
+    /// comes next has been removed, and then it stays so.
     pub async fn next(&mut self) -> Result<FeedItem, EngineError> {
         loop {
             if let Some(item) = self.backlog.pop_front() {
@@ -114,6 +115,12 @@ impl Listener {
     async fn read_backlog(&mut self) -> Result<(), EngineError> {
         let mut reader = self.engine.0.db.reader();
         let rows = ringfence_db::events_after(&mut reader, self.after, self.host_id, READ_AT_ONCE).await?;
+        // Read afterwards: what was removed before the rows were read shows here.
+        let up_to = ringfence_db::events_removed_up_to(&mut reader).await?;
+        if self.after < up_to {
+            let after = self.after;
+            return Err(EngineError::EventsGone { after, up_to });
+        }
         self.is_behind = rows.len() == READ_AT_ONCE as usize;
         self.backlog.extend(rows.into_iter().map(Arc::new));
         Ok(())

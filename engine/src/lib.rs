@@ -3,6 +3,7 @@
 //! Lock the host's row, decide in `core`, write state, events and outbox, commit; then publish what was committed. API handlers, timers,
 //! and claims and results from workers all take this way. Any number of engines run side by side.
 
+mod checks;
 mod clock;
 mod configure;
 mod context;
@@ -18,10 +19,12 @@ mod outlet;
 mod reconcile;
 mod relay;
 mod requests;
+mod retention;
 mod service;
 mod taken;
 mod webhooks;
 
+pub use checks::CheckConfig;
 pub use clock::{Clock, ClockSource};
 pub use configure::{
     HostChange, HostDraft, MethodDraft, PlanDraft, SegmentDraft, SubscriptionDraft, origin_of,
@@ -35,5 +38,6 @@ pub use idempotency::{HeldKey, KeptAnswer, KeyState, KeyedRequest, Receipt};
 pub use metrics::{Exposition, METRICS_CONTENT_TYPE};
 pub use outlet::{Outlet, OutletForm};
 pub use requests::{FailureReport, Operated};
+pub use retention::RetentionConfig;
 pub use service::{Engine, EngineConfig, Parts, Running};
 pub use webhooks::{Secret, WebhookConfig, WebhookKey, WebhookKeys, cloud_event};

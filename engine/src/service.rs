@@ -8,15 +8,18 @@ use ringfence_db::Database;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
+use crate::checks::{CheckConfig, Unserved};
 use crate::clock::{Clock, ClockSource};
 use crate::door::Group;
 use crate::feed::Feed;
 use crate::metrics::Metrics;
 use crate::outlet::{self, Outlet};
 use crate::relay::Relay;
+use crate::retention::RetentionConfig;
 use crate::webhooks::{WebhookConfig, Webhooks};
-use crate::{EngineError, intake, reconcile, webhooks};
+use crate::{EngineError, checks, intake, reconcile, retention, webhooks};
 
 /// How an engine works. The defaults suit both one machine and many.
 #[derive(Clone, Debug)]
@@ -33,6 +36,10 @@ pub struct EngineConfig {
     pub prefetch: u16,
     /// How webhooks are called.
     pub webhooks: WebhookConfig,
+    /// How devices are checked.
+    pub checks: CheckConfig,
+    /// How long things are kept.
+    pub retention: RetentionConfig,
 }
 
 impl Default for EngineConfig {
@@ -44,6 +51,8 @@ impl Default for EngineConfig {
             feed_every: Duration::from_millis(500),
             prefetch: 64,
             webhooks: WebhookConfig::default(),
+            checks: CheckConfig::default(),
+            retention: RetentionConfig::default(),
         }
     }
 }
@@ -77,6 +86,9 @@ pub(crate) struct Shared {
     pub events_written: Notify,
     pub metrics: Metrics,
     pub webhooks: Webhooks,
+    pub unserved: Unserved,
+    /// Tells it from all others, also from one of the same name.
+    pub id: String,
 }
 
 impl Engine {
@@ -91,6 +103,7 @@ impl Engine {
         );
         let feed = Feed::new();
         let webhooks = Webhooks::new(&config.webhooks)?;
+        let id = format!("{} {}", config.name, Uuid::new_v4());
         Ok(Self(Arc::new(Shared {
             group: Group::new(parts.db.is_sqlite()),
             db: parts.db,
@@ -103,6 +116,8 @@ impl Engine {
             events_written: Notify::new(),
             metrics: Metrics::new(),
             webhooks,
+            unserved: Unserved::default(),
+            id,
         })))
     }
 
@@ -159,6 +174,8 @@ impl Engine {
         running
             .tasks
             .spawn(reconcile::follow_clock(self.clone(), stop.clone()));
+        running.tasks.spawn(checks::run(self.clone(), stop.clone()));
+        running.tasks.spawn(retention::run(self.clone(), stop.clone()));
         running
     }
 

@@ -11,7 +11,8 @@ use ringfence_bus::{Bus, Key, Keys};
 use ringfence_core::{FailureState, Resource};
 use ringfence_db::Database;
 use ringfence_engine::{
-    ClockSource, Engine, EngineConfig, Parts, Running, WebhookConfig, WebhookKey, WebhookKeys,
+    CheckConfig, ClockSource, Engine, EngineConfig, Parts, RetentionConfig, Running, WebhookConfig,
+    WebhookKey, WebhookKeys,
 };
 use ringfence_simulators::{Condition, Handle, Simulators, World};
 use ringfence_workers::{DriverSettings, Drivers, Worker, WorkerConfig, WorkerHandle};
@@ -43,6 +44,10 @@ pub struct StackOptions {
     /// Who vouches for tokens beside the static ones.
     pub keystone: Option<KeystoneConfig>,
     pub limits: RateLimits,
+    /// Between two checks of a device; without, none are made, so that they meet no fault that a story has laid for others.
+    pub checks_every: Option<Duration>,
+    /// How long things are kept.
+    pub retention: RetentionConfig,
 }
 
 impl Default for StackOptions {
@@ -59,6 +64,8 @@ impl Default for StackOptions {
             may_call_loopback: true,
             keystone: None,
             limits: RateLimits::OFF,
+            checks_every: None,
+            retention: RetentionConfig::default(),
         }
     }
 }
@@ -348,6 +355,11 @@ async fn engine(site: &Site, options: &StackOptions, name: &str, bus: Arc<dyn Bu
     let config = EngineConfig {
         name: name.to_owned(),
         webhooks: webhooks(options.may_call_loopback),
+        checks: CheckConfig {
+            every: options.checks_every,
+            ..CheckConfig::default()
+        },
+        retention: options.retention.clone(),
         ..EngineConfig::default()
     };
     Engine::new(parts, config).await.unwrap()

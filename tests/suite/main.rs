@@ -3,6 +3,7 @@
 
 mod api;
 mod cancelling;
+mod checks;
 mod devices;
 mod failures;
 mod fencing;
@@ -10,6 +11,7 @@ mod messages;
 mod metrics;
 mod processes;
 mod rejoining;
+mod retention;
 mod subscriptions;
 mod time;
 mod together;

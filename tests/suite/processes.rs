@@ -1,5 +1,6 @@
 //! The `ringfence` program itself: services as processes, killed and started again, and the commands that speak to them.
 
+mod backup;
 mod dead_letters;
 mod distributed;
 mod doctor;

@@ -38,7 +38,7 @@ pub(crate) struct DeliveryQuery {
     marker: Option<String>,
 }
 
-/// Lists deliveries, the newest first. They are kept for 7 days.
+/// Lists deliveries, the newest first. They are kept for 7 days, or as `retention.deliveries_days` says.
 #[utoipa::path(get, path = "/subscriptions/{id}/deliveries", operation_id = "list_deliveries", tag = "subscriptions",
     params(("id" = String, Path, description = "id or name"), DeliveryQuery),
     responses((status = 200, body = DeliveryList), (status = 400, body = ErrorList), (status = 401, body = ErrorList),

@@ -2,6 +2,7 @@
 
 use actix_web::{HttpResponse, web};
 use ringfence_core::HostId;
+use ringfence_engine::EngineError;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -17,6 +18,8 @@ use crate::view::event::EventView;
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct EventList {
     events: Vec<EventView>,
+    /// Events with a number up to this one have been removed, or are not told any more.
+    removed_up_to: u64,
     links: Vec<Link>,
 }
 
@@ -25,7 +28,7 @@ pub(crate) struct EventList {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EventQuery {
-    /// Only with a number above this one; 0 if absent.
+    /// Only with a number above this one; absent: from the oldest that are kept.
     #[param(value_type = Option<u64>, minimum = 0, maximum = 9_223_372_036_854_775_807_u64)]
     pub after: Option<String>,
     /// Only of the host with this id or name.
@@ -55,23 +58,44 @@ pub(crate) async fn host_id(state: &State, host: Option<&str>) -> Result<Option<
         .ok_or_else(|| ApiError::not_found("host", host))
 }
 
+/// Whoever has read everything up to `after` must not believe that what is left is all that came since.
+pub(crate) fn refuse_gap(after: u64, up_to: u64) -> Result<(), ApiError> {
+    if after < up_to {
+        return Err(EngineError::EventsGone { after, up_to }.into());
+    }
+    Ok(())
+}
+
 /// Lists events.
+///
+/// Where events after the number that was asked for have been removed, the answer is 410.
 #[utoipa::path(get, path = "/events", operation_id = "list_events", tag = "events", params(EventQuery),
     responses((status = 200, body = EventList), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
-        (status = 404, body = ErrorList)))]
+        (status = 404, body = ErrorList), (status = 410, body = ErrorList)))]
 pub(crate) async fn list(
     state: web::Data<State>,
     caller: Caller,
     query: web::Query<EventQuery>,
 ) -> Result<HttpResponse, ApiError> {
     caller.require(Role::Reader)?;
-    let after = query
-        .after
-        .as_deref()
-        .map_or(Ok(0), |text| sequence("after", text))?;
     let limit = limit(query.limit.as_deref())?;
     let host_id = host_id(&state, query.host.as_deref()).await?;
-    let rows = ringfence_db::events_after(&mut state.engine.db().reader(), after, host_id, limit).await?;
+    let mut reader = state.engine.db().reader();
+    let given = query
+        .after
+        .as_deref()
+        .map(|text| sequence("after", text))
+        .transpose()?;
+    let after = match given {
+        Some(after) => after,
+        None => ringfence_db::events_removed_up_to(&mut reader).await?,
+    };
+    let rows = ringfence_db::events_after(&mut reader, after, host_id, limit).await?;
+    // Read afterwards: what was removed before the rows were read shows here.
+    let removed_up_to = ringfence_db::events_removed_up_to(&mut reader).await?;
+    if given.is_some() {
+        refuse_gap(after, removed_up_to)?;
+    }
     let mut links = Vec::new();
     if let Some(last) = rows.last().filter(|_| rows.len() >= limit as usize) {
         let host = query
@@ -85,7 +109,12 @@ pub(crate) async fn list(
         });
     }
     Ok(HttpResponse::Ok().json(EventList {
-        events: rows.iter().map(EventView::from).collect(),
+        events: rows
+            .iter()
+            .filter(|row| row.sequence > removed_up_to)
+            .map(EventView::from)
+            .collect(),
+        removed_up_to,
         links,
     }))
 }

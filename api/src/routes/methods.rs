@@ -1,6 +1,9 @@
 //! `/methods`.
 
+use std::collections::HashMap;
+
 use actix_web::{HttpRequest, HttpResponse, web};
+use ringfence_core::Method;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -8,12 +11,13 @@ use crate::ApiError;
 use crate::application::State;
 use crate::auth::Caller;
 use crate::body::Body;
-use crate::conditional::if_match;
+use crate::conditional::{if_match, is_known, tag};
 use crate::error::ErrorList;
 use crate::paging::MAX_LIMIT;
-use crate::routes::configured::{NotCreated, NotRemoved, NotReplaced, created, found, replaced};
+use crate::routes::configured::{NotCreated, NotRemoved, NotReplaced, created, replaced};
 use crate::tokens::Role;
 use crate::view::method::{MethodBody, MethodView};
+use crate::view::method_check::ChecksView;
 use crate::view::operation::ObservationView;
 
 /// All methods, up to 1000.
@@ -44,9 +48,20 @@ pub(crate) struct CheckView {
     responses((status = 200, body = MethodList), (status = 401, body = ErrorList)))]
 pub(crate) async fn list(state: web::Data<State>, caller: Caller) -> Result<HttpResponse, ApiError> {
     caller.require(Role::Reader)?;
-    let methods = ringfence_db::list_methods(&mut state.engine.db().reader(), MAX_LIMIT).await?;
+    let mut reader = state.engine.db().reader();
+    let methods = ringfence_db::list_methods(&mut reader, MAX_LIMIT).await?;
+    let checks = ringfence_db::check_summaries(&mut reader, None).await?;
+    let checks: HashMap<_, _> = checks.iter().map(|checks| (checks.method_id, checks)).collect();
+    let now = state.engine.clock().now();
+    let view = |method: Method| {
+        let checks = checks.get(&method.id).map(|checks| ChecksView::new(checks, now));
+        MethodView {
+            checks,
+            ..method.into()
+        }
+    };
     Ok(HttpResponse::Ok().json(MethodList {
-        methods: methods.into_iter().map(MethodView::from).collect(),
+        methods: methods.into_iter().map(view).collect(),
     }))
 }
 
@@ -74,8 +89,22 @@ pub(crate) async fn show(
     id: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
     caller.require(Role::Reader)?;
-    let method = ringfence_db::method(&mut state.engine.db().reader(), &id).await?;
-    found(method, &id, &request)
+    let mut reader = state.engine.db().reader();
+    let method = ringfence_db::method(&mut reader, &id)
+        .await?
+        .ok_or_else(|| ApiError::not_found("method", &id))?;
+    // The tag is that of the configuration, which the last answers are no part of.
+    if is_known(&request, method.revision) {
+        return Ok(tag(&mut HttpResponse::NotModified(), method.revision).finish());
+    }
+    let checks = ringfence_db::check_summaries(&mut reader, Some(method.id)).await?;
+    let now = state.engine.clock().now();
+    let mut answer = HttpResponse::Ok();
+    let answer = tag(&mut answer, method.revision);
+    Ok(answer.json(MethodView {
+        checks: checks.first().map(|checks| ChecksView::new(checks, now)),
+        ..method.into()
+    }))
 }
 
 /// Puts a method in the place of one. Admins only.
@@ -115,8 +144,8 @@ pub(crate) async fn remove(
 #[utoipa::path(post, path = "/methods/{id}/check", operation_id = "check_method", tag = "configuration", request_body = CheckBody,
     params(("id" = String, Path, description = "id or name")),
     responses((status = 200, body = CheckView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
-        (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 413, body = ErrorList),
-        (status = 415, body = ErrorList), (status = 502, body = ErrorList), (status = 503, body = ErrorList)))]
+        (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 409, body = ErrorList),
+        (status = 413, body = ErrorList), (status = 415, body = ErrorList), (status = 502, body = ErrorList), (status = 503, body = ErrorList)))]
 pub(crate) async fn check(
     state: web::Data<State>,
     caller: Caller,

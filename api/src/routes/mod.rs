@@ -13,6 +13,7 @@ pub(crate) mod gates;
 pub(crate) mod given_back;
 pub(crate) mod health;
 pub(crate) mod hosts;
+pub(crate) mod method_checks;
 pub(crate) mod methods;
 pub(crate) mod metrics;
 pub(crate) mod operations;
@@ -68,6 +69,7 @@ pub(crate) fn configure(service: &mut ServiceConfig) {
                 .route(web::put().to(methods::replace))
                 .route(web::delete().to(methods::remove)),
         )
+        .service(at("/methods/{id}/checks").route(web::get().to(method_checks::list)))
         .service(at("/methods/{id}/check").route(web::post().to(methods::check)))
         .service(
             at("/plans")

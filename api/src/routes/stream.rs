@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::{StreamExt, stream};
-use ringfence_engine::Listener;
+use ringfence_engine::{EngineError, Listener};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 use utoipa::IntoParams;
@@ -13,7 +13,7 @@ use crate::ApiError;
 use crate::application::State;
 use crate::auth::Caller;
 use crate::error::ErrorList;
-use crate::routes::events::{host_id, sequence};
+use crate::routes::events::{host_id, refuse_gap, sequence};
 use crate::tokens::Role;
 use crate::view::event::EventView;
 use crate::watch::Watch;
@@ -38,10 +38,14 @@ pub(crate) struct StreamQuery {
 /// Streams events as they happen.
 ///
 /// The stream ends when the token does not work any more, within half a minute of that.
+///
+/// Where events after the number to begin with have been removed, the answer is 410; should that happen to a stream that is far
+/// behind, it ends with an event `events.gone`.
 #[utoipa::path(get, path = "/events/stream", operation_id = "stream_events", tag = "events",
     params(StreamQuery, ("Last-Event-ID" = Option<String>, Header, description = "where the stream goes on")),
     responses((status = 200, description = "Events, each with its number as id", content_type = "text/event-stream", body = String),
-        (status = 400, body = ErrorList), (status = 401, body = ErrorList), (status = 404, body = ErrorList)))]
+        (status = 400, body = ErrorList), (status = 401, body = ErrorList), (status = 404, body = ErrorList),
+        (status = 410, body = ErrorList)))]
 pub(crate) async fn stream(
     state: web::Data<State>,
     caller: Caller,
@@ -58,11 +62,14 @@ pub(crate) async fn stream(
         (None, Some(text)) => sequence("after", text)?,
         (None, None) => ringfence_db::last_sequence(&mut state.engine.db().reader()).await?,
     };
+    let removed = ringfence_db::events_removed_up_to(&mut state.engine.db().reader()).await?;
+    refuse_gap(after, removed)?;
     let host_id = host_id(&state, query.host.as_deref()).await?;
     let listener = Stream {
         listener: state.engine.listen(after, host_id),
         stop: state.stop.clone(),
         watch: caller.watch(&state),
+        is_over: false,
     };
     // A block without data sets the listener's last id: should the stream break before the first event, it goes on from here.
     let first = stream::iter([Ok(web::Bytes::from(format!("id: {after}\n\n")))]);
@@ -81,11 +88,15 @@ struct Stream {
     listener: Listener,
     stop: CancellationToken,
     watch: Watch,
+    is_over: bool,
 }
 
 impl Stream {
-    /// The next piece of text; `None` when the service stops or the token does not work any more.
+    /// The next piece of text; `None` when the service stops, the token does not work any more, or nothing can follow.
     async fn next(&mut self) -> Option<String> {
+        if self.is_over {
+            return None;
+        }
         tokio::select! {
             () = self.stop.cancelled() => None,
             () = self.watch.ended() => None,
@@ -95,6 +106,11 @@ impl Stream {
                     let event = EventView::from(&*item);
                     let data = serde_json::to_string(&event).unwrap_or_default();
                     Some(format!("id: {}\nevent: {}\ndata: {data}\n\n", event.sequence, event.kind))
+                }
+                Err(EngineError::EventsGone { after, up_to }) => {
+                    self.is_over = true;
+                    let data = serde_json::json!({ "after": after, "removed_up_to": up_to });
+                    Some(format!("event: events.gone\ndata: {data}\n\n"))
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a stream of events could not be read; it goes on when the database is back");

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::method_check::ChecksView;
 use crate::ApiError;
 
 /// A configured way to do the tasks of one resource.
@@ -27,6 +28,8 @@ pub(crate) struct MethodView {
     pub secrets: BTreeMap<String, String>,
     pub zone: Option<String>,
     pub times: TimesView,
+    /// What its devices last answered when they were asked for their state; null if none is asked.
+    pub checks: Option<ChecksView>,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
 }
@@ -128,6 +131,7 @@ impl From<Method> for MethodView {
                 .collect(),
             zone: method.zone,
             times: method.times.into(),
+            checks: None,
             created_at: method.created_at,
             updated_at: method.updated_at,
         }

@@ -4,6 +4,7 @@ pub(crate) mod audit;
 pub(crate) mod event;
 pub(crate) mod host;
 pub(crate) mod method;
+pub(crate) mod method_check;
 pub(crate) mod operation;
 pub(crate) mod plan;
 pub(crate) mod segment;

@@ -76,6 +76,12 @@ impl ApiFault {
         matches!(self.status.as_u16(), 502..=504)
     }
 
+    /// Whether it is about what was asked for: not about who asks, or about a service that is not well.
+    #[must_use]
+    pub fn is_of_this_request(&self) -> bool {
+        matches!(self.status.as_u16(), 400 | 404 | 409 | 412 | 413)
+    }
+
     /// How the process ends.
     #[must_use]
     pub fn exit_code(&self) -> Exit {

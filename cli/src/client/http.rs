@@ -120,13 +120,24 @@ impl Client {
         query: &[(&str, Option<String>)],
         limit: usize,
     ) -> Result<Value, CliError> {
+        self.collect_at(&[noun], query, limit).await
+    }
+
+    /// The same of one that belongs to something else; the last part of the path is its name.
+    pub async fn collect_at(
+        &self,
+        path: &[&str],
+        query: &[(&str, Option<String>)],
+        limit: usize,
+    ) -> Result<Value, CliError> {
+        let noun = path.last().copied().unwrap_or_default();
         let mut query: Vec<(String, String)> = query
             .iter()
             .filter_map(|(name, value)| Some(((*name).to_owned(), value.clone()?)))
             .collect();
         let mut all = Vec::new();
         loop {
-            let mut request = Request::get(&[noun]);
+            let mut request = Request::get(path);
             request.query = query
                 .iter()
                 .map(|(name, value)| (name.as_str(), value.clone()))

@@ -221,6 +221,32 @@ pub struct Method {
     pub zone: Option<String>,
     #[serde(default)]
     pub times: Value,
+    pub checks: Option<Checks>,
+}
+
+/// The last answers for a method, in short.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Checks {
+    pub outcome: Option<String>,
+    pub targets: u64,
+    #[serde(default)]
+    pub answered: u64,
+    pub failing: u64,
+    pub failing_since: Option<Timestamp>,
+    pub age_s: Option<u64>,
+}
+
+/// The last answer for a method and one host.
+#[derive(Clone, Debug, Deserialize)]
+pub struct MethodCheck {
+    pub host: Option<String>,
+    pub outcome: Option<String>,
+    pub state: Option<String>,
+    pub detail: Option<String>,
+    pub worker: Option<String>,
+    pub took_ms: Option<u64>,
+    pub age_s: Option<u64>,
+    pub failing_since: Option<Timestamp>,
 }
 
 /// What a device showed.

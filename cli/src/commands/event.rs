@@ -95,6 +95,10 @@ impl Tail {
         while let Some(bytes) = stream.chunk().await? {
             let frames = parser.push(&bytes)?;
             for frame in frames {
+                if frame.kind.as_deref() == Some("events.gone") {
+                    // Asked again, the service says so itself, and what to do.
+                    return Ok(false);
+                }
                 self.pause = FIRST_PAUSE;
                 *is_away = false;
                 self.print(session, &frame)?;

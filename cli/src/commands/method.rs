@@ -1,5 +1,7 @@
 //! `ringfence method`.
 
+mod checks;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -55,6 +57,17 @@ pub enum MethodCommand {
         /// For this host; needed where the parameters depend on the host
         #[arg(long)]
         host: Option<String>,
+    },
+    /// Lists what its devices last answered when the engines asked them for their state, by host
+    Checks {
+        /// Name or id
+        method: String,
+        /// Only those that were not answered well
+        #[arg(long)]
+        failing: bool,
+        /// The most to list
+        #[arg(long, default_value_t = 10_000, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        limit: u32,
     },
 }
 
@@ -140,6 +153,11 @@ pub async fn run(command: MethodCommand, session: &mut Session) -> Result<(), Cl
         MethodCommand::Set(args) => set(args, session).await,
         MethodCommand::Delete { method } => session.delete("methods", &method).await,
         MethodCommand::Check { method, host } => check(&method, host, session).await,
+        MethodCommand::Checks {
+            method,
+            failing,
+            limit,
+        } => checks::list(&method, failing, limit, session).await,
     }
 }
 
@@ -237,13 +255,24 @@ fn joined<'a>(pairs: impl IntoIterator<Item = (&'a String, &'a String)>) -> Stri
 }
 
 fn table(methods: &[Method]) -> Table {
-    let mut table = Table::new(&["NAME", "RESOURCE", "DRIVER", "ZONE", "PARAMETERS", "SECRETS"]);
+    let mut table = Table::new(&[
+        "NAME",
+        "RESOURCE",
+        "DRIVER",
+        "ZONE",
+        "LAST CHECK",
+        "AGE",
+        "PARAMETERS",
+        "SECRETS",
+    ]);
     for method in methods {
         table.row([
             method.name.as_str().into(),
             method.resource.as_str().into(),
             method.driver.as_str().into(),
             Cell::maybe(method.zone.as_deref()),
+            checks::outcome(method.checks.as_ref()),
+            checks::age(method.checks.as_ref().and_then(|checks| checks.age_s)),
             joined(&method.parameters).into(),
             joined(&method.secrets).into(),
         ]);
@@ -269,7 +298,12 @@ fn show(screen: &mut Screen, method: Method) -> Result<(), CliError> {
     for (key, value) in &method.secrets {
         details = details.with("secret", format!("{key}={value}"));
     }
-    screen.details(details.with_some("times", Some(times.join(" "))))
+    let checked = method.checks.as_ref().map(checks::in_words);
+    screen.details(
+        details
+            .with_some("times", Some(times.join(" ")))
+            .with_some("last check", checked),
+    )
 }
 
 #[cfg(test)]

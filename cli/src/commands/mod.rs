@@ -2,6 +2,7 @@
 
 mod arguments;
 pub mod audit;
+pub mod backup;
 mod config;
 pub mod dead_letter;
 pub mod doctor;
@@ -42,6 +43,8 @@ pub fn format_of(command: &Command) -> Format {
         Command::Doctor(args) => args.output,
         Command::Config(_)
         | Command::Standalone(_)
+        | Command::Backup(_)
+        | Command::Restore(_)
         | Command::Api(_)
         | Command::Engine(_)
         | Command::Worker(_)
@@ -83,6 +86,8 @@ pub async fn run(command: Command, environment: &Environment) -> Result<(), CliE
             let ConfigCommand::Check { config, output } = args.command;
             config::check(&config, output, environment)
         }
+        Command::Backup(args) => backup::take(args, environment).await,
+        Command::Restore(args) => backup::restore(args, environment).await,
         Command::Token(args) => token::run(args, environment),
         Command::DeadLetter(args) => dead_letter::run(args, environment).await,
         Command::Doctor(args) => doctor::run(args, environment).await,

@@ -33,6 +33,8 @@ pub enum Kind {
     Scopes,
     /// A whole number from the first to the second.
     Integer(u64, u64),
+    /// 0, which means never, or a whole number from the first to the second.
+    OffOr(u64, u64),
     /// `true` or `false`.
     Flag,
     /// One of these words.
@@ -167,6 +169,33 @@ pub const FIELDS: &[Field] = &[
         Default::Fixed("500"),
     ),
     field("engine.prefetch", Kind::Integer(1, 1000), Default::Fixed("64")),
+    field(
+        "checks.interval_s",
+        Kind::OffOr(10, 86_400),
+        Default::Fixed("300"),
+    ),
+    field("checks.at_once", Kind::Integer(1, 256), Default::Fixed("16")),
+    field(
+        "retention.events_days",
+        Kind::OffOr(1, 36_500),
+        Default::Fixed("90"),
+    ),
+    field(
+        "retention.operations_days",
+        Kind::OffOr(1, 36_500),
+        Default::Fixed("90"),
+    ),
+    field(
+        "retention.audit_days",
+        Kind::OffOr(1, 36_500),
+        Default::Fixed("400"),
+    ),
+    field(
+        "retention.deliveries_days",
+        Kind::OffOr(1, 36_500),
+        Default::Fixed("7"),
+    ),
+    field("retention.archive_dir", Kind::Path, Default::None),
     field("webhooks.keys_file", Kind::Path, Default::None),
     field("webhooks.allowed_networks", Kind::Networks, Default::None),
     field("webhooks.ca_file", Kind::Path, Default::None),

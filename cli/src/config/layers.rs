@@ -241,6 +241,7 @@ mod tests {
             ("RINGFENCE_WEBHOOKS_CA_FILE", "/a"),
             ("RINGFENCE_OSLO_URL", "amqp://o:hush@mq/"),
             ("RINGFENCE_OSLO_CA_FILE", "/o"),
+            ("RINGFENCE_RETENTION_ARCHIVE_DIR", "/r"),
         ]);
         let (settings, effective) = load(&Sources {
             environment: home,

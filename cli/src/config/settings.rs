@@ -26,6 +26,10 @@ pub struct Settings {
     pub keystone: KeystoneSettings,
     /// The service `engine`.
     pub engine: EngineSettings,
+    /// Health checks of methods.
+    pub checks: CheckSettings,
+    /// How long things are kept.
+    pub retention: RetentionSettings,
     /// Webhooks.
     pub webhooks: WebhookSettings,
     /// Events as they are told to others.
@@ -132,6 +136,32 @@ pub struct EngineSettings {
     pub sweep_ms: u64,
     /// Unsettled claims and results taken from the bus at once, 1 to 1000.
     pub prefetch: u16,
+}
+
+/// `[checks]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CheckSettings {
+    /// Seconds between two checks of the same device, 10 to 86400; 0: none are made.
+    pub interval_s: u64,
+    /// Devices that one engine asks at the same time, 1 to 256.
+    pub at_once: usize,
+}
+
+/// `[retention]`: days, 1 to 36500; 0: for ever.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RetentionSettings {
+    /// Events.
+    pub events_days: u32,
+    /// Operations that are over.
+    pub operations_days: u32,
+    /// The audit trail.
+    pub audit_days: u32,
+    /// The log of webhooks' deliveries.
+    pub deliveries_days: u32,
+    /// Where what is removed is written first; nowhere if it is not set.
+    pub archive_dir: Option<PathBuf>,
 }
 
 /// `[webhooks]`

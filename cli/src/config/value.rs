@@ -29,6 +29,7 @@ pub enum Raw {
 pub fn check(kind: Kind, raw: &Raw) -> Result<Json, String> {
     match kind {
         Kind::Integer(low, high) => integer(raw, low, high),
+        Kind::OffOr(low, high) => off_or_integer(raw, low, high),
         Kind::Flag => flag(raw),
         Kind::Names => list(raw, "a list of names", check_name),
         Kind::Networks => list(raw, "a list of networks", check_network),
@@ -65,6 +66,18 @@ fn integer(raw: &Raw, low: u64, high: u64) -> Result<Json, String> {
     } else {
         Err(format!("is {number}; {allowed}"))
     }
+}
+
+fn off_or_integer(raw: &Raw, low: u64, high: u64) -> Result<Json, String> {
+    let is_off = match raw {
+        Raw::Word(word) => word.trim() == "0",
+        Raw::Integer(number) => *number == 0,
+        Raw::Text(_) | Raw::List(_) | Raw::Flag(_) | Raw::Other(_) => false,
+    };
+    if is_off {
+        return Ok(json!(0));
+    }
+    integer(raw, low, high).map_err(|why| why.replacen("a whole number", "0 (never) or a whole number", 1))
 }
 
 fn flag(raw: &Raw) -> Result<Json, String> {

@@ -2,6 +2,7 @@
 //!
 //! Each look adds findings and none ends the examination: where one part is away, the others are still looked at.
 
+mod answers;
 mod broker;
 mod database;
 mod devices;
@@ -83,6 +84,7 @@ pub async fn examine(settings: &Settings, with_devices: bool) -> Report {
         return report;
     };
     let site = hosts::look(&db, &mut report).await;
+    answers::look(settings, &db, &site, &mut report).await;
     if let Some(bus) = broker::connect(settings, &mut report).await {
         let served = broker::look(&bus, &site, &mut report).await;
         site.judge(&served, &mut report);

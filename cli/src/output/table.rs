@@ -21,6 +21,13 @@ impl Cell {
         }
     }
 
+    /// With more text behind it, in the same tone.
+    #[must_use]
+    pub fn with(mut self, text: impl AsRef<str>) -> Self {
+        self.text.push_str(&plain(text.as_ref()));
+        self
+    }
+
     /// Text, or a dash.
     #[must_use]
     pub fn maybe(text: Option<impl Into<String>>) -> Self {

@@ -26,7 +26,9 @@ impl Tone {
         match word {
             "UP" | "succeeded" | "confirmed" | "open" | "on" => Self::Good,
             "FENCED" | "running" | "claimed" | "dispatched" => Self::Busy,
-            "UNREACHABLE" | "needs_operator" | "failed" | "refused" | "closed" => Self::Bad,
+            "UNREACHABLE" | "needs_operator" | "failed" | "refused" | "worker_missing" | "closed" => {
+                Self::Bad
+            }
             "pending" | "skipped" | "cancelled" | "-" => Self::Faint,
             _ => Self::Plain,
         }

@@ -5,6 +5,7 @@ pub mod db;
 mod demo;
 pub mod engine;
 mod hangup;
+pub mod home;
 pub mod identity;
 mod metrics;
 pub mod parts;

@@ -4,9 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use ringfence_bus::{AmqpBus, AmqpConfig, AmqpExchange, Bus, ExchangeConfig, Keys};
 use ringfence_db::{Database, schema_state};
-use ringfence_engine::{ClockSource, Engine, EngineConfig, Outlet, OutletForm, Parts, WebhookConfig};
+use ringfence_engine::{
+    CheckConfig, ClockSource, Engine, EngineConfig, Outlet, OutletForm, Parts, RetentionConfig, WebhookConfig,
+};
 use ringfence_workers::{DriverSettings, Drivers, Worker, WorkerConfig, WorkerHandle};
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -145,6 +148,20 @@ fn webhooks(settings: &Settings) -> Result<WebhookConfig, CliError> {
     })
 }
 
+/// How long things are kept; 0 days are for ever.
+fn retention(settings: &Settings) -> RetentionConfig {
+    let own = &settings.retention;
+    let days = |days: u32| Some(TimeDelta::days(i64::from(days))).filter(|kept| !kept.is_zero());
+    RetentionConfig {
+        events: days(own.events_days),
+        operations: days(own.operations_days),
+        audit: days(own.audit_days),
+        deliveries: days(own.deliveries_days),
+        archive_dir: own.archive_dir.clone(),
+        ..RetentionConfig::default()
+    }
+}
+
 /// A write door.
 pub async fn engine(
     service: &'static str,
@@ -159,6 +176,11 @@ pub async fn engine(
         sweep_every: Duration::from_millis(settings.engine.sweep_ms),
         prefetch: settings.engine.prefetch,
         webhooks: webhooks(settings)?,
+        checks: CheckConfig {
+            every: Some(Duration::from_secs(settings.checks.interval_s)).filter(|every| !every.is_zero()),
+            at_once: settings.checks.at_once,
+        },
+        retention: retention(settings),
         ..EngineConfig::default()
     };
     let parts = Parts {

@@ -2,9 +2,8 @@
 //!
 //! All that has to outlive the process is in the data directory: the database, the tokens, the webhooks' keys, and the simulated world if there is one.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::net::SocketAddr;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +15,8 @@ use ringfence_db::Database;
 use serde_json::json;
 
 use super::api::RECHECK_EVERY;
-use super::{demo, identity, parts, stop};
-use crate::client::{API_FILE, LOCK_FILE};
+use super::{demo, home, identity, parts, stop};
+use crate::client::API_FILE;
 use crate::config::Settings;
 use crate::error::CliError;
 use crate::tokens;
@@ -26,9 +25,6 @@ use crate::tokens;
 const THREADS: usize = 2;
 /// How long attempts that were claimed may go on when the service is told to stop.
 const GRACE: Duration = Duration::from_secs(10);
-/// How often, and with what pause, the lock is tried for.
-const LOCK_TRIES: u32 = 10;
-const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// Runs until it is told to stop; `demo` adds the simulated hosts.
 pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
@@ -39,7 +35,7 @@ pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
     let keys = fresh_keys()?;
     let settings = home.with_webhook_keys(settings)?;
     let engine = parts::engine("standalone", &settings, db, Arc::clone(&bus), keys.clone()).await?;
-    let simulators = demo::simulators(&home.file("simulators.json"), demo)?;
+    let simulators = demo::simulators(&home.file(home::SIMULATORS), demo)?;
     let simulator_url = match &simulators {
         Some(simulators) => simulators.url().parse().ok(),
         None => settings.worker.simulator_url.clone(),
@@ -105,7 +101,7 @@ fn listen(
 
 async fn open_database(home: &Home) -> Result<Database, CliError> {
     let fault = |e| CliError::service("standalone", "cannot use its database", e);
-    let url = format!("sqlite://{}", home.file("ringfence.db").display());
+    let url = format!("sqlite://{}", home.file(home::DATABASE).display());
     let db = Database::open(&url, 1).await.map_err(fault)?;
     ringfence_db::migrate(&db).await.map_err(fault)?;
     Ok(db)
@@ -127,17 +123,6 @@ fn random(bytes: &mut [u8]) {
     rand::rng().fill_bytes(bytes);
 }
 
-/// Locks, although a command may be looking at this moment whether anybody holds the lock.
-fn lock_in_time(file: &File) -> Result<(), TryLockError> {
-    for _ in 1..LOCK_TRIES {
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
-            done => return done,
-        }
-    }
-    file.try_lock()
-}
-
 /// The data directory, held by one process at a time.
 struct Home {
     path: PathBuf,
@@ -146,31 +131,10 @@ struct Home {
 
 impl Home {
     fn open(path: &Path) -> Result<Self, CliError> {
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(path)
-            .map_err(|e| CliError::file("make the data directory", path, e))?;
-        let lock = path.join(LOCK_FILE);
-        let fault = |e| CliError::file("lock the data directory by", &lock, e);
-        let file = File::options()
-            .create(true)
-            .write(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&lock)
-            .map_err(fault)?;
-        match lock_in_time(&file) {
-            Ok(()) => Ok(Self {
-                path: path.to_owned(),
-                _lock: file,
-            }),
-            Err(TryLockError::WouldBlock) => Err(CliError::Usage(format!(
-                "another ringfence runs on the data directory {}; stop it, or name another with --data-dir",
-                path.display()
-            ))),
-            Err(TryLockError::Error(e)) => Err(fault(e)),
-        }
+        Ok(Self {
+            path: path.to_owned(),
+            _lock: home::hold(path)?,
+        })
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -179,8 +143,8 @@ impl Home {
 
     /// The token file, with a token for an admin that is made on the first start and that the commands find by themselves.
     fn admin_token(&self) -> Result<PathBuf, CliError> {
-        let file = self.file("tokens.toml");
-        let plain = self.file("admin.token");
+        let file = self.file(home::TOKENS);
+        let plain = self.file(home::ADMIN_TOKEN);
         if !plain.exists() {
             let token = tokens::add(&file, "admin", Role::Admin, None)?;
             tokens::write_private(&plain, &format!("{token}\n"))?;
@@ -191,7 +155,7 @@ impl Home {
     /// Secrets of subscriptions have to outlive the process: what they are derived from is made on the first start.
     fn with_webhook_keys(&self, mut settings: Settings) -> Result<Settings, CliError> {
         if settings.webhooks.keys_file.is_none() {
-            let file = self.file("webhooks.keys");
+            let file = self.file(home::WEBHOOK_KEYS);
             if !file.exists() {
                 let mut secret = [0; 32];
                 random(&mut secret);

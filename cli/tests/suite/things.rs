@@ -198,3 +198,174 @@ fn a_reader_that_goes_away_is_no_failure() {
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
+
+/// A service with the hosts `c1` (as `host` makes it) and the segments `default` and `rack-1`.
+fn with_hosts() -> Service {
+    Service::start(|_, asked| {
+        if asked.line.starts_with("GET /hosts?") {
+            return Reply::json(200, &json!({"hosts": [host("c1")], "links": []}));
+        }
+        if asked.line.starts_with("GET /segments") {
+            let segments = json!([{"id": "s", "name": "default"}, {"id": "t", "name": "rack-1"}]);
+            return Reply::json(200, &json!({"segments": segments}));
+        }
+        if asked.line.starts_with("POST /hosts") && asked.body["name"] == "taken" {
+            let error = json!({"request_id": "r", "code": "fencing.name.taken", "title": "Name taken", "detail": "so it is"});
+            return Reply::json(409, &json!({"errors": [error]}));
+        }
+        Reply::json(200, &host("c1")).with("ETag: \"7\"")
+    })
+}
+
+fn import(service: &Service, file: &str, text: &str, more: &[&str]) -> crate::rig::Run {
+    let machine = Machine::with(service);
+    let path = machine.home().join(file);
+    fs::write(&path, text).unwrap();
+    machine.run(&[&["host", "import", path.to_str().unwrap()], more].concat())
+}
+
+const CSV: &str = "\
+name,segment,zone,type,parameters.bmc.ip,parameters.bmc.lan.port
+c1,default,,,192.0.2.1,
+c2,rack-1,z2,blade,192.0.2.2,623
+# a remark
+c3,,,,,
+";
+
+#[test]
+fn hosts_are_imported_from_a_table_and_those_that_are_there_stay_as_they_are() {
+    let service = with_hosts();
+    let run = import(&service, "hosts.csv", CSV, &[]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.out.contains("added: 2, updated: 0, present: 1"), "{run:?}");
+    let posted: Vec<_> = service
+        .asked()
+        .into_iter()
+        .filter(|asked| asked.line == "POST /hosts")
+        .map(|asked| asked.body)
+        .collect();
+    assert_eq!(posted.len(), 2);
+    let expected = json!({
+        "name": "c2", "segment": "rack-1", "zone": "z2", "type": "blade",
+        "parameters": {"bmc": {"ip": "192.0.2.2"}, "bmc.lan": {"port": "623"}},
+    });
+    assert!(posted.contains(&expected), "{posted:?}");
+    assert!(posted.contains(&json!({"name": "c3"})), "{posted:?}");
+}
+
+#[test]
+fn the_same_hosts_as_yaml_keep_the_text_of_numbers() {
+    let text = "\
+- name: c1
+  zone: z9
+- name: c2
+  segment: rack-1
+  type:
+  parameters:
+    bmc: {ip: 192.0.2.2, port: 0623, ratio: 1.10, on: yes}
+";
+    let service = with_hosts();
+    let run = import(&service, "hosts.yaml", text, &["-o", "json"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    let told = run.json();
+    assert_eq!((&told["added"], &told["differs"]), (&json!(1), &json!(1)));
+    assert_eq!(
+        told["hosts"][0],
+        json!({"name": "c1", "line": 1, "result": "differs", "detail": "zone"})
+    );
+    let posted = service.asked().pop().unwrap();
+    let expected = json!({"name": "c2", "segment": "rack-1",
+        "parameters": {"bmc": {"ip": "192.0.2.2", "port": "0623", "ratio": "1.10", "on": "yes"}}});
+    assert_eq!(posted.body, expected);
+}
+
+#[test]
+fn an_update_changes_what_the_file_says_and_leaves_the_rest() {
+    let service = with_hosts();
+    let text = "name,zone,parameters.bmc.port\nc1,z9,623\n";
+    let dry = import(&service, "hosts.csv", text, &["--update", "--dry-run"]);
+    assert_eq!(dry.code, 0, "{dry:?}");
+    assert!(dry.out.contains("would be updated: 1"), "{dry:?}");
+    assert!(service.lines().iter().all(|line| line.starts_with("GET ")));
+    let run = import(&service, "hosts.csv", text, &["--update"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    let patch = service.asked().pop().unwrap();
+    assert_eq!(
+        (patch.line.as_str(), patch.header("if-match")),
+        ("PATCH /hosts/c1", Some("\"7\""))
+    );
+    assert_eq!(
+        patch.body,
+        json!({"zone": "z9", "parameters": {"bmc": {"ip": "192.0.2.1", "port": "623"}}})
+    );
+}
+
+#[test]
+fn every_fault_of_a_file_is_told_with_its_line_and_nothing_is_sent() {
+    let text = "\
+name,segment,backend,parameters.bmc.password,colour
+c2,rack-1,vmware,,
+,default,none,,
+c3,default,none,hush,
+c2,nowhere,none,,
+c4,default
+";
+    let service = with_hosts();
+    let run = import(&service, "hosts.csv", text, &[]);
+    assert_eq!(run.code, 2, "{run:?}");
+    for part in [
+        "line 1: the column \"colour\" is not known",
+        "line 2: backend: is \"vmware\"; nova, kubernetes, none is allowed",
+        "line 3: name: is missing",
+        "line 4: parameters.bmc.password: is a secret",
+        "line 5: name: \"c2\" stands in line 2 already",
+        "line 6: has 2 fields, and the heading has 5",
+    ] {
+        assert!(run.err.contains(part), "{part} in {}", run.err);
+    }
+    assert!(!run.err.contains("hush"), "{}", run.err);
+    assert!(service.lines().is_empty());
+    // What only the service knows is asked for before anything is changed.
+    let run = import(
+        &service,
+        "hosts.csv",
+        "name,segment\nc2,rack-1\nc3,nowhere\n",
+        &[],
+    );
+    assert_eq!(run.code, 2, "{run:?}");
+    assert!(
+        run.err
+            .contains("line 3: segment: is \"nowhere\", and there is no such segment"),
+        "{}",
+        run.err
+    );
+    assert!(service.lines().iter().all(|line| line.starts_with("GET ")));
+    for (file, text, part) in [
+        (
+            "h.yaml",
+            "- name: c1\n  colour: red\n",
+            "line 1: \"colour\" is not known",
+        ),
+        ("h.yaml", "- name: c1\n- name: [\n", "line 2: is no list of hosts"),
+        ("h.yaml", "name: c1\n", "is no list of hosts"),
+        ("h.csv", "", "the heading has no column name"),
+        ("h.csv", "name\n", "holds no host"),
+    ] {
+        let run = import(&service, file, text, &[]);
+        assert_eq!(run.code, 2, "{text:?}: {run:?}");
+        assert!(run.err.contains(part), "{part} in {}", run.err);
+    }
+}
+
+#[test]
+fn a_host_that_is_refused_keeps_no_other_from_being_imported() {
+    let service = with_hosts();
+    let run = import(&service, "hosts.csv", "name\ntaken\nc2\n", &[]);
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(run.out.contains("Name taken: so it is"), "{run:?}");
+    assert!(
+        run.out.contains("added: 1, updated: 0, present: 0, failed: 1"),
+        "{run:?}"
+    );
+    assert!(run.err.contains("1 hosts were not imported"), "{run:?}");
+}

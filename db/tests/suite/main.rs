@@ -8,6 +8,7 @@
 )]
 
 mod audit;
+mod checks;
 mod configuration;
 mod devices;
 mod events;
@@ -19,6 +20,7 @@ mod locking;
 mod migrating;
 mod outbox;
 mod promises;
+mod retention;
 mod rig;
 mod site;
 mod subscriptions;

@@ -2,10 +2,10 @@
 
 use ringfence_core::{EventFilter, SecretVersions, Subscription, SubscriptionId};
 use ringfence_db::{
-    Database, DeliveryFilter, DeliveryKind, DeliveryRow, DeliveryStatus, append_events,
-    delete_old_deliveries, delete_subscription, deliveries_after, deliveries_page, event_numbered,
-    free_subscription, free_subscriptions, hold_subscription, insert_subscription, keep_subscription,
-    number_events, restart_deliveries, save_deliveries, subscription, subscription_progress, take_deliveries,
+    Database, DeliveryFilter, DeliveryKind, DeliveryRow, DeliveryStatus, Kept, append_events,
+    delete_subscription, deliveries_after, deliveries_page, event_numbered, free_subscription,
+    free_subscriptions, hold_subscription, insert_subscription, keep_subscription, number_events, old_rows,
+    remove_rows, restart_deliveries, save_deliveries, subscription, subscription_progress, take_deliveries,
     update_subscription,
 };
 use uuid::Uuid;
@@ -23,7 +23,7 @@ crate::stories!(subscriptions:
     an_event_is_of_a_host_or_of_a_subscription,
 );
 
-fn new(name: &str) -> Subscription {
+pub fn new(name: &str) -> Subscription {
     Subscription {
         id: SubscriptionId(Uuid::new_v4()),
         name: name.to_owned(),
@@ -280,6 +280,15 @@ async fn what_somebody_asked_for_is_taken_once(rig: &Rig) {
     assert_eq!(take(45).await, 2);
 }
 
+async fn remove_old(rig: &Rig, limit: u32) -> u64 {
+    let old = old_rows(&mut rig.db.reader(), Kept::Deliveries, at(20), limit)
+        .await
+        .unwrap();
+    remove_rows(&rig.db, Kept::Deliveries, at(20), &old)
+        .await
+        .unwrap()
+}
+
 async fn old_deliveries_go_and_those_that_still_matter_stay(rig: &Rig) {
     let it = added(&rig.db, "pager").await;
     let of = |number, created| delivery(&it, DeliveryKind::Event, Some(number), created);
@@ -295,9 +304,9 @@ async fn old_deliveries_go_and_those_that_still_matter_stay(rig: &Rig) {
         ),
     ];
     save_deliveries(&mut rig.db.reader(), &rows).await.unwrap();
-    assert_eq!(delete_old_deliveries(&rig.db, at(20), 1).await.unwrap(), 1);
-    assert_eq!(delete_old_deliveries(&rig.db, at(20), 10).await.unwrap(), 1);
-    assert_eq!(delete_old_deliveries(&rig.db, at(20), 10).await.unwrap(), 0);
+    assert_eq!(remove_old(rig, 1).await, 1);
+    assert_eq!(remove_old(rig, 10).await, 1);
+    assert_eq!(remove_old(rig, 10).await, 0);
     let left = deliveries_page(&mut rig.db.reader(), it.id, &DeliveryFilter::default(), None, 10)
         .await
         .unwrap();

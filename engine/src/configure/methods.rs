@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use ringfence_bus::{DeviceReply, DeviceRequest, ValidateRequest};
 use ringfence_core::{
-    DEFAULT_ZONE, Driver, Method, MethodId, MethodTimes, Parameters, Problems, Resource, SecretReference,
-    Timestamp, validate_method,
+    DEFAULT_ZONE, Driver, Method, MethodId, MethodTimes, Outcome, Parameters, Problems, Resource,
+    SecretReference, Timestamp, validate_method,
 };
 use ringfence_db::DbError;
 use serde_json::{Value, json};
@@ -122,9 +122,13 @@ impl Engine {
             .await?
         {
             DeviceReply::Validated { problems } => Ok(Problems(problems).into_result()?),
-            DeviceReply::Failed { detail, .. } => Err(EngineError::DeviceFailed { detail }),
-            DeviceReply::Checked { .. } => Err(EngineError::DeviceFailed {
+            DeviceReply::Failed { detail, outcome, .. } => Err(EngineError::DeviceFailed {
+                detail,
+                is_refused: outcome == Outcome::Refused,
+            }),
+            DeviceReply::Checked { .. } | DeviceReply::Busy { .. } => Err(EngineError::DeviceFailed {
                 detail: "the worker answered another question".to_owned(),
+                is_refused: false,
             }),
         }
     }

@@ -321,6 +321,15 @@ impl Engine {
         // What happened before now has a number from here on, and "from now on" begins after it.
         number_all_events(self).await?;
         let last = ringfence_db::last_sequence(&mut reader).await?;
+        let removed = ringfence_db::events_removed_up_to(&mut self.0.db.reader()).await?;
+        if let Some(after) = draft.after.filter(|after| *after < removed) {
+            problems.add(
+                "after",
+                format!(
+                    "is {after}, and events up to {removed} have been removed; {removed} to {last} is allowed"
+                ),
+            );
+        }
         if let Some(after) = draft.after.filter(|after| *after > last) {
             problems.0.push(Problem::new(
                 "after",

@@ -14,7 +14,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use ringfence_bus::{BusError, ClaimReply};
-use ringfence_db::{DeliveryRow, DeliveryStatus};
+use ringfence_core::Driver;
+use ringfence_db::{CheckOutcome, DeliveryRow, DeliveryStatus, Kept};
 
 use crate::EngineError;
 use crate::door::Tried;
@@ -59,6 +60,8 @@ pub(crate) struct Metrics {
     told: Counters<1>,
     deliveries: Counters<2>,
     delivery_seconds: Histograms<1>,
+    checks: Counters<2>,
+    removed: Counters<1>,
     failure_state_seconds: Histograms<1>,
     fencing_state_seconds: Histograms<1>,
     pub gauges: Gauges,
@@ -80,6 +83,8 @@ impl Metrics {
             told: Family::default(),
             deliveries: Family::default(),
             delivery_seconds: Family::new_with_constructor(short),
+            checks: Family::default(),
+            removed: Family::default(),
             failure_state_seconds: Family::new_with_constructor(lasting),
             fencing_state_seconds: Family::new_with_constructor(lasting),
             gauges: Gauges::default(),
@@ -88,6 +93,12 @@ impl Metrics {
         for reason in ["bad_signature", "unreadable"] {
             let _ = metrics.refused_messages.get_or_create(&[("reason", reason)]);
         }
+        for driver in Driver::ALL {
+            for outcome in CheckOutcome::ALL {
+                let labels = [("driver", driver.as_str()), ("outcome", outcome.as_str())];
+                let _ = metrics.checks.get_or_create(&labels);
+            }
+        }
         metrics
     }
 
@@ -95,6 +106,16 @@ impl Metrics {
         self.register_door(registry);
         self.register_course(registry);
         self.register_deliveries(registry);
+        registry.register(
+            "method_checks",
+            "Health checks of methods, by driver and by what came of them (confirmed, unknown, worker_missing, refused)",
+            self.checks.clone(),
+        );
+        registry.register(
+            "retention_removed_rows",
+            "Rows that were removed because they were old, by what they were (events, operations, audit, deliveries)",
+            self.removed.clone(),
+        );
         self.gauges.register(registry);
     }
 
@@ -226,6 +247,18 @@ impl Metrics {
         self.delivery_seconds
             .get_or_create(&[("outcome", outcome)])
             .observe(took.as_secs_f64());
+    }
+
+    pub fn count_check(&self, driver: Driver, outcome: CheckOutcome) {
+        self.checks
+            .get_or_create(&[("driver", driver.as_str()), ("outcome", outcome.as_str())])
+            .inc();
+    }
+
+    pub fn count_removed(&self, what: Kept, rows: u64) {
+        self.removed
+            .get_or_create(&[("what", what.as_str())])
+            .inc_by(rows);
     }
 
     pub fn count_refused_message(&self, error: &BusError) {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use ringfence_core::{FailureState, FencingState, OperationKind, OperationStatus, Timestamp};
+use ringfence_core::{Driver, FailureState, FencingState, OperationKind, OperationStatus, Timestamp};
 use ringfence_db::Survey;
 use tokio::time::{Instant, timeout};
 
@@ -38,6 +38,7 @@ pub(crate) struct Gauges {
     outbox_rows: Count,
     outbox_age: Seconds,
     feed_lag: Count,
+    failing_checks: Family<Words<1>, Gauge>,
     listeners: Gauge,
     pub letters: Letters,
     looked_at: Mutex<Option<Instant>>,
@@ -81,6 +82,11 @@ impl Gauges {
             self.feed_lag.clone(),
         );
         registry.register(
+            "method_checks_failing",
+            "Methods' devices whose last health check was not answered well, by driver",
+            self.failing_checks.clone(),
+        );
+        registry.register(
             "event_listeners",
             "Listeners to the stream of events in this process",
             self.listeners.clone(),
@@ -120,6 +126,11 @@ impl Gauges {
             .set(age(survey.oldest_unproven_fence));
         self.outbox_age.get_or_create(&[]).set(age(survey.outbox_since));
         set(&self.outbox_rows, &[], survey.outbox_rows);
+        for driver in Driver::ALL.iter().map(|driver| driver.as_str()) {
+            let counted = survey.failing_checks.iter().find(|(known, _)| known == driver);
+            let failing = counted.map_or(0, |(_, failing)| *failing);
+            set(&self.failing_checks, &[("driver", driver)], failing);
+        }
         set(&self.feed_lag, &[], survey.last_event.saturating_sub(read_up_to));
     }
 
@@ -131,6 +142,7 @@ impl Gauges {
         self.outbox_age.clear();
         self.outbox_rows.clear();
         self.feed_lag.clear();
+        self.failing_checks.clear();
     }
 }
 

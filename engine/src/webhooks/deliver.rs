@@ -137,6 +137,7 @@ impl Delivering {
                 }
                 item = self.listener.next(), if self.course.has_room() => match item {
                     Ok(item) => self.course.take_in(item, self.engine.0.clock.now()),
+                    Err(error @ EngineError::EventsGone { .. }) => return End::Disable(error.to_string()),
                     Err(error) => self.rest("the events cannot be read", &error).await,
                 },
                 () = tokio::time::sleep(due_in) => {}

@@ -1,4 +1,4 @@
-//! Finds what there is to deliver: subscriptions that nobody delivers for, deliveries that somebody has asked for, and old ones.
+//! Finds what there is to deliver: subscriptions that nobody delivers for, and deliveries that somebody has asked for.
 
 use std::time::Duration;
 
@@ -6,7 +6,6 @@ use chrono::TimeDelta;
 use futures_util::StreamExt;
 use futures_util::stream;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -20,12 +19,6 @@ use crate::{Engine, EngineError};
 pub(super) const HELD_FOR: TimeDelta = TimeDelta::seconds(30);
 /// Between two looks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Between two looks for old deliveries.
-const CLEAN_EVERY: Duration = Duration::from_secs(60);
-/// The log of deliveries goes back so far.
-const KEPT_FOR: TimeDelta = TimeDelta::days(7);
-/// Old deliveries that are removed at once.
-const REMOVED_AT_ONCE: u32 = 1000;
 /// Deliveries that somebody has asked for: taken at once, and called side by side.
 const ASKED_AT_ONCE: u32 = 32;
 const SIDE_BY_SIDE: usize = 8;
@@ -36,16 +29,9 @@ pub(crate) async fn work(engine: Engine, stop: CancellationToken) {
         return;
     }
     let mut delivering = JoinSet::new();
-    let mut cleaned_at: Option<Instant> = None;
     while pause(&stop, LOOK_EVERY).await {
         if let Err(error) = take_free(&engine, &mut delivering, &stop).await {
             tracing::warn!(error = %error_chain(&error), "subscriptions could not be looked for");
-        }
-        if cleaned_at.is_none_or(|at| at.elapsed() >= CLEAN_EVERY) {
-            cleaned_at = Some(Instant::now());
-            if let Err(error) = clean(&engine).await {
-                tracing::warn!(error = %error_chain(&error), "old deliveries could not be removed");
-            }
         }
         while delivering.try_join_next().is_some() {}
     }
@@ -93,13 +79,5 @@ async fn deliver_asked(engine: &Engine) -> Result<(), EngineError> {
             }
         })
         .await;
-    Ok(())
-}
-
-async fn clean(engine: &Engine) -> Result<(), EngineError> {
-    let before = engine.0.clock.now() - KEPT_FOR;
-    while ringfence_db::delete_old_deliveries(&engine.0.db, before, REMOVED_AT_ONCE).await?
-        == u64::from(REMOVED_AT_ONCE)
-    {}
     Ok(())
 }

@@ -7,7 +7,7 @@ use ringfence_bus::{
     Audience, BusError, CheckRequest, Delivery, DeviceReply, DeviceRequest, Message, Queue, ReplyTo,
     ValidateRequest,
 };
-use ringfence_core::{Observation, Problem};
+use ringfence_core::{Observation, Outcome, Problem};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::attempt::resolve;
@@ -59,12 +59,14 @@ async fn answer(
             let worker = context.config.name.clone();
             let took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
             match checked {
-                Ok(observation) => DeviceReply::Checked {
+                Ok(None) => DeviceReply::Busy { worker },
+                Ok(Some(observation)) => DeviceReply::Checked {
                     observation,
                     worker,
                     took_ms,
                 },
                 Err(error) => DeviceReply::Failed {
+                    outcome: outcome(&error),
                     detail: cut(&error.to_string()),
                     worker,
                     took_ms,
@@ -97,24 +99,35 @@ async fn validate(context: &Context, request: &ValidateRequest) -> DeviceReply {
     DeviceReply::Validated { problems }
 }
 
-async fn check(context: &Context, request: &CheckRequest) -> Result<Observation, WorkerError> {
+/// `None` if an attempt needs the device.
+async fn check(context: &Context, request: &CheckRequest) -> Result<Option<Observation>, WorkerError> {
     let method = &request.method;
     let driver = context
         .drivers
         .get(method.driver)
         .ok_or_else(|| WorkerError::refused(format!("this worker has no driver {}", method.driver)))?;
     let until = Instant::now() + Duration::from_millis(request.budget_ms).min(MAX_CHECK);
-    let checking = async {
-        let _held = context.locks.hold(method.device.as_deref()).await;
+    let checking = context.locks.ask(method.device.as_deref(), async {
         let _place = context.answering.acquire().await;
         let secrets = resolve(&method.secrets).await?;
         let left = until.saturating_duration_since(Instant::now());
         let observed = driver.observe(method, &secrets, left - left / 20).await;
         observed.map_err(|error| act::clean_error(error, &secrets))
-    };
-    timeout_at(until, checking).await.unwrap_or_else(|_| {
-        Err(WorkerError::unclear(
+    });
+    match timeout_at(until, checking).await {
+        Ok(checked) => checked.transpose(),
+        Err(_) => Err(WorkerError::unclear(
             "the device was not free or did not answer in time",
-        ))
-    })
+        )),
+    }
+}
+
+/// What a fault says: asked again, a refusal would be the same.
+fn outcome(error: &WorkerError) -> Outcome {
+    match error {
+        WorkerError::Refused { .. } | WorkerError::Secret { .. } | WorkerError::Configuration(_) => {
+            Outcome::Refused
+        }
+        WorkerError::Unclear { .. } | WorkerError::Bus(_) => Outcome::Unknown,
+    }
 }

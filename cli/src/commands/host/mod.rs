@@ -4,6 +4,7 @@ mod confirm;
 mod edit;
 mod fence;
 mod given_back;
+mod import;
 mod show;
 
 use chrono::DateTime;
@@ -32,6 +33,8 @@ pub enum HostCommand {
     },
     /// Adds a host
     Add(edit::AddArgs),
+    /// Adds many hosts from a CSV or YAML file, or changes them; done again, it changes nothing
+    Import(import::ImportArgs),
     /// Changes a host; what is not named stays
     Set(edit::SetArgs),
     /// Removes a host; one that is FENCED stays
@@ -105,6 +108,7 @@ pub async fn run(command: HostCommand, session: &mut Session) -> Result<(), CliE
         HostCommand::Set(args) => edit::set(args, session).await,
         HostCommand::Delete { host } => session.delete("hosts", &host).await,
         HostCommand::Fence(args) => fence::fence(args, session).await,
+        HostCommand::Import(args) => import::import(args, session).await,
         HostCommand::Confirm(args) => confirm::confirm(args, session).await,
         HostCommand::Rejoin(args) => fence::rejoin(args, session).await,
         HostCommand::GivenBack(args) => given_back::given_back(args, session).await,

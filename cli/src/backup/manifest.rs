@@ -1,0 +1,54 @@
+//! What a backup says of itself.
+
+use std::io::{Read, Write};
+
+use ringfence_core::Timestamp;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// The form of this build's backups.
+pub const FORMAT: u32 = 1;
+/// No manifest is longer.
+pub const MAX_BYTES: u64 = 64 * 1024;
+
+/// What a backup says of itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// The build that made it.
+    pub ringfence: String,
+    /// When.
+    pub created_at: Timestamp,
+    /// The number of the database's schema.
+    pub schema: i64,
+    /// The files, in the order in which they follow.
+    pub files: Vec<Part>,
+}
+
+/// A file of a backup.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Its name in the data directory.
+    pub name: String,
+    /// Its length.
+    pub bytes: u64,
+    /// Its SHA-256, in hexadecimal.
+    pub sha256: String,
+}
+
+/// Copies all of a reader, and tells its length and its SHA-256.
+pub fn copy(from: &mut impl Read, to: &mut impl Write) -> std::io::Result<(u64, String)> {
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 64 * 1024];
+    let mut bytes = 0;
+    loop {
+        let read = from.read(&mut buffer)?;
+        let Some(piece) = buffer.get(..read).filter(|piece| !piece.is_empty()) else {
+            return Ok((bytes, hex::encode(hash.finalize())));
+        };
+        hash.update(piece);
+        to.write_all(piece)?;
+        bytes += piece.len() as u64;
+    }
+}

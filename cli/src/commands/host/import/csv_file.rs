@@ -1,0 +1,119 @@
+//! Hosts as CSV: a heading, then a host per line.
+
+use csv::{ReaderBuilder, StringRecord, Trim};
+
+use super::MOST_HOSTS;
+use super::entry::{Entry, FIELDS, Sheet};
+
+/// What a column holds.
+enum Column {
+    Field(&'static str),
+    /// Method and key.
+    Parameter(String, String),
+}
+
+/// Reads all of it. Faults of single lines do not end it.
+pub fn read(text: &str) -> Sheet {
+    let mut sheet = Sheet::default();
+    let mut reader = ReaderBuilder::new()
+        .trim(Trim::All)
+        .comment(Some(b'#'))
+        .flexible(true)
+        .from_reader(text.as_bytes());
+    let heading = match reader.headers() {
+        Ok(heading) => heading.clone(),
+        Err(error) => {
+            sheet.complain(1, format!("is no heading: {error}"));
+            return sheet;
+        }
+    };
+    let columns = columns(&heading, &mut sheet);
+    for record in reader.records() {
+        match record {
+            Ok(record) => take(&record, &columns, &mut sheet),
+            Err(error) => {
+                let line = error.position().map_or(0, csv::Position::line);
+                sheet.complain(line, format!("cannot be read: {error}"));
+                return sheet;
+            }
+        }
+        if sheet.entries.len() > MOST_HOSTS {
+            return sheet;
+        }
+    }
+    sheet
+}
+
+fn columns(heading: &StringRecord, sheet: &mut Sheet) -> Vec<Option<Column>> {
+    // A table from elsewhere may begin with a byte order mark.
+    let names: Vec<&str> = heading
+        .iter()
+        .map(|name| name.trim_start_matches('\u{feff}'))
+        .collect();
+    if !names.contains(&"name") {
+        let allowed = FIELDS.join(", ");
+        sheet.complain(
+            1,
+            format!("the heading has no column name; {allowed} and parameters.METHOD.KEY are allowed"),
+        );
+    }
+    for (at, name) in names.iter().enumerate() {
+        if names[..at].contains(name) {
+            sheet.complain(1, format!("the column {name:?} is there twice"));
+        }
+    }
+    names.iter().map(|name| column(name, sheet)).collect()
+}
+
+fn column(name: &str, sheet: &mut Sheet) -> Option<Column> {
+    if let Some(field) = FIELDS.into_iter().find(|field| *field == name) {
+        return Some(Column::Field(field));
+    }
+    // The name of a method may hold dots, that of a parameter does not.
+    let parameter = name
+        .strip_prefix("parameters.")
+        .and_then(|rest| rest.rsplit_once('.'));
+    match parameter {
+        Some((method, key)) if !method.is_empty() && !key.is_empty() => {
+            Some(Column::Parameter(method.to_owned(), key.to_owned()))
+        }
+        Some(_) | None => {
+            let allowed = FIELDS.join(", ");
+            sheet.complain(
+                1,
+                format!("the column {name:?} is not known; {allowed} and parameters.METHOD.KEY are allowed"),
+            );
+            None
+        }
+    }
+}
+
+fn take(record: &StringRecord, columns: &[Option<Column>], sheet: &mut Sheet) {
+    let line = record.position().map_or(0, csv::Position::line);
+    if record.len() != columns.len() {
+        sheet.complain(
+            line,
+            format!(
+                "has {} fields, and the heading has {}",
+                record.len(),
+                columns.len()
+            ),
+        );
+        return;
+    }
+    let mut entry = Entry {
+        line,
+        ..Entry::default()
+    };
+    for (value, column) in record.iter().zip(columns) {
+        match column {
+            Some(Column::Field(field)) => entry.put(field, value),
+            Some(Column::Parameter(method, key)) if !value.is_empty() => {
+                let of_method = entry.parameters.entry(method.clone()).or_default();
+                of_method.insert(key.clone(), value.to_owned());
+            }
+            Some(Column::Parameter(..)) | None => {}
+        }
+    }
+    sheet.entries.push(entry);
+}

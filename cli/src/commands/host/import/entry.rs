@@ -1,0 +1,156 @@
+//! One host of a file, as it was written.
+
+use std::collections::BTreeMap;
+
+use ringfence_core::{DEFAULT_ZONE, Parameters, validate_host, validate_name};
+use serde_json::{Map, Value, json};
+
+use crate::client::view::Host;
+
+/// What can be said of a host beside its parameters.
+pub const FIELDS: [&str; 5] = ["name", "segment", "type", "backend", "zone"];
+const BACKENDS: [&str; 3] = ["nova", "kubernetes", "none"];
+
+/// A host of the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entry {
+    /// The line that it begins in, from 1.
+    pub line: u64,
+    /// Its name.
+    pub name: String,
+    /// Its segment, type, backend and zone, where the file says something of them.
+    pub fields: BTreeMap<&'static str, String>,
+    /// Its parameters by method.
+    pub parameters: BTreeMap<String, Parameters>,
+}
+
+impl Entry {
+    /// Takes a field of [`FIELDS`]; an empty value says nothing.
+    pub fn put(&mut self, field: &'static str, value: &str) {
+        let value = value.trim();
+        if value.is_empty() {
+            return;
+        }
+        if field == "name" {
+            self.name = value.to_owned();
+        } else {
+            self.fields.insert(field, value.to_owned());
+        }
+    }
+
+    fn field(&self, name: &str) -> Option<&str> {
+        self.fields.get(name).map(String::as_str)
+    }
+
+    /// Everything that is wrong with it by itself.
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        if self.name.is_empty() {
+            problems.push("name: is missing".to_owned());
+        } else {
+            let zone = self.field("zone").unwrap_or(DEFAULT_ZONE);
+            let checked = validate_host(&self.name, zone, self.field("type"), &self.parameters);
+            problems.extend(
+                checked
+                    .err()
+                    .into_iter()
+                    .flat_map(|found| found.0)
+                    .map(|p| p.to_string()),
+            );
+        }
+        if let Some(Err(problem)) = self
+            .field("segment")
+            .map(|segment| validate_name("segment", segment))
+        {
+            problems.push(problem.to_string());
+        }
+        if let Some(backend) = self.field("backend").filter(|word| !BACKENDS.contains(word)) {
+            problems.push(format!(
+                "backend: is {backend:?}; {} is allowed",
+                BACKENDS.join(", ")
+            ));
+        }
+        problems
+    }
+
+    /// The segment that has to be there.
+    pub fn segment(&self) -> Option<&str> {
+        self.field("segment")
+    }
+
+    /// The host as it is added.
+    pub fn body(&self) -> Value {
+        let mut body = Map::new();
+        body.insert("name".to_owned(), json!(self.name));
+        for (field, value) in &self.fields {
+            body.insert((*field).to_owned(), json!(value));
+        }
+        if !self.parameters.is_empty() {
+            body.insert("parameters".to_owned(), json!(self.parameters));
+        }
+        body.into()
+    }
+
+    /// What would have to be changed of a host that is there. What the file does not mention stays.
+    pub fn changes(&self, host: &Host) -> Map<String, Value> {
+        let mut changes = Map::new();
+        for (field, value) in &self.fields {
+            let now = match *field {
+                "segment" => Some(host.segment.as_str()),
+                "type" => host.host_type.as_deref(),
+                "backend" => Some(host.backend.as_str()),
+                _ => Some(host.zone.as_str()),
+            };
+            if now != Some(value) {
+                changes.insert((*field).to_owned(), json!(value));
+            }
+        }
+        let mut parameters = host.parameters.clone();
+        for (method, values) in &self.parameters {
+            parameters
+                .entry(method.clone())
+                .or_default()
+                .extend(values.clone());
+        }
+        if parameters != host.parameters {
+            changes.insert("parameters".to_owned(), json!(parameters));
+        }
+        changes
+    }
+}
+
+/// A file, read: its hosts, and what is wrong with it, by line.
+#[derive(Debug, Default)]
+pub struct Sheet {
+    /// The hosts.
+    pub entries: Vec<Entry>,
+    /// Line and complaint.
+    pub complaints: Vec<(u64, String)>,
+}
+
+impl Sheet {
+    /// Adds a complaint.
+    pub fn complain(&mut self, line: u64, what: impl Into<String>) {
+        self.complaints.push((line, what.into()));
+    }
+
+    /// Complains about everything that can be known without the service.
+    pub fn check(&mut self) {
+        let mut lines: BTreeMap<&str, u64> = BTreeMap::new();
+        let mut found = Vec::new();
+        for entry in &self.entries {
+            let own = entry.problems().into_iter().map(|problem| (entry.line, problem));
+            found.extend(own);
+            if entry.name.is_empty() {
+                continue;
+            }
+            if let Some(first) = lines.insert(&entry.name, entry.line) {
+                found.push((
+                    entry.line,
+                    format!("name: {:?} stands in line {first} already", entry.name),
+                ));
+            }
+        }
+        self.complaints.extend(found);
+    }
+}

@@ -1,0 +1,99 @@
+//! What the devices last answered when the engines asked them for their state.
+
+use chrono::TimeDelta;
+use ringfence_db::{CheckSummary, Database, DbError, MethodCheckRow, check_summaries, method_checks_page};
+
+use super::hosts::Site;
+use super::{Report, chain};
+use crate::config::Settings;
+
+const PART: &str = "devices";
+/// Hosts that are named for one method.
+const NAMED: u32 = 5;
+/// Answers older than so many intervals say that nobody asks any more.
+const STALE_AFTER: i32 = 8;
+/// How to know at once.
+const ASK_NOW: &str = "ask them now: ringfence doctor --devices";
+
+pub(super) async fn look(settings: &Settings, db: &Database, site: &Site, report: &mut Report) {
+    if site.methods.is_empty() {
+        return;
+    }
+    let every = TimeDelta::seconds(i64::try_from(settings.checks.interval_s).unwrap_or(i64::MAX / 1000));
+    if every.is_zero() {
+        let found = "checks.interval_s is 0: whether they answer shows only when they are needed";
+        report.warning(PART, found, ASK_NOW);
+        return;
+    }
+    if let Err(error) = judge(db, site, every, report).await {
+        report.failure(PART, chain(&error), "see the database's own log");
+    }
+}
+
+async fn judge(db: &Database, site: &Site, every: TimeDelta, report: &mut Report) -> Result<(), DbError> {
+    let mut reader = db.reader();
+    let now = db.now().await?;
+    let summaries = check_summaries(&mut reader, None).await?;
+    for (name, method) in &site.methods {
+        let of_method = |summary: &&CheckSummary| summary.method_id == method.id;
+        let Some(summary) = summaries.iter().find(of_method) else {
+            continue;
+        };
+        let failing = method_checks_page(&mut reader, method.id, Some(true), None, NAMED).await?;
+        judge_method(name, summary, &failing, report);
+        let stale = summary.oldest_at.filter(|at| now - *at > every * STALE_AFTER);
+        if let Some(at) = stale {
+            report.warning(
+                PART,
+                format!(
+                    "{name}: an answer is of {} and no newer one has come",
+                    at.format("%FT%TZ")
+                ),
+                "look whether an engine runs, and whether the host waits for an operator",
+            );
+        }
+    }
+    if summaries.iter().all(|summary| summary.answered == 0) {
+        report.warning(PART, "none has been asked for its state yet", ASK_NOW);
+    }
+    Ok(())
+}
+
+fn judge_method(name: &str, summary: &CheckSummary, failing: &[MethodCheckRow], report: &mut Report) {
+    if summary.failing == 0 {
+        if summary.answered > 0 {
+            let (answered, targets) = (summary.answered, summary.targets);
+            report.good(
+                PART,
+                format!("{name}: {answered} of {targets} have told their state"),
+            );
+        }
+        return;
+    }
+    for row in failing {
+        let host = row.host.as_ref().map_or("every host", |(_, host)| host.as_str());
+        let (outcome, detail) = row.last.as_ref().map_or(("unknown", ""), |(_, answer)| {
+            (
+                answer.outcome.as_str(),
+                answer.detail.as_deref().unwrap_or_default(),
+            )
+        });
+        let since = row
+            .failing_since
+            .map(|at| format!(" since {}", at.format("%FT%TZ")))
+            .unwrap_or_default();
+        report.failure(
+            PART,
+            format!("{name} for {host}: {outcome}{since}: {detail}"),
+            "look at the device, its address and its credentials; then: ringfence method check",
+        );
+    }
+    let more = summary.failing.saturating_sub(failing.len() as u64);
+    if more > 0 {
+        report.failure(
+            PART,
+            format!("{name}: {more} more do not tell their state"),
+            format!("ringfence method checks {name} --failing"),
+        );
+    }
+}

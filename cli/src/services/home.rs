@@ -1,0 +1,64 @@
+//! The data directory of standalone: what is in it, and who holds it.
+
+use std::fs::{DirBuilder, File, TryLockError};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::Duration;
+
+use crate::client::LOCK_FILE;
+use crate::error::CliError;
+
+/// The database.
+pub const DATABASE: &str = "ringfence.db";
+/// Hashes of the tokens.
+pub const TOKENS: &str = "tokens.toml";
+/// The token that the commands find by themselves.
+pub const ADMIN_TOKEN: &str = "admin.token";
+/// What the secrets of subscriptions are derived from.
+pub const WEBHOOK_KEYS: &str = "webhooks.keys";
+/// The simulated world.
+pub const SIMULATORS: &str = "simulators.json";
+
+/// How often, and with what pause, the lock is tried for.
+const LOCK_TRIES: u32 = 10;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
+
+/// Makes the directory if it is not there, and holds it until the file is dropped.
+///
+/// # Errors
+/// Another process holds it.
+pub fn hold(path: &Path) -> Result<File, CliError> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(|e| CliError::file("make the data directory", path, e))?;
+    let lock = path.join(LOCK_FILE);
+    let fault = |e| CliError::file("lock the data directory by", &lock, e);
+    let file = File::options()
+        .create(true)
+        .write(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(&lock)
+        .map_err(fault)?;
+    match lock_in_time(&file) {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(CliError::Usage(format!(
+            "another ringfence runs on the data directory {}; stop it, or name another with --data-dir",
+            path.display()
+        ))),
+        Err(TryLockError::Error(e)) => Err(fault(e)),
+    }
+}
+
+/// Locks, although a command may be looking at this moment whether anybody holds the lock.
+fn lock_in_time(file: &File) -> Result<(), TryLockError> {
+    for _ in 1..LOCK_TRIES {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
+            done => return done,
+        }
+    }
+    file.try_lock()
+}

@@ -1,0 +1,35 @@
+//! Work that one engine at a time does.
+
+use ringfence_core::Timestamp;
+
+use crate::DbError;
+use crate::run::{Run, execute};
+use crate::value::args;
+
+/// Takes (or keeps) the work of this name until `until`; `false` if somebody else has it.
+pub async fn take_lease(
+    run: &mut impl Run,
+    name: &str,
+    holder: &str,
+    now: Timestamp,
+    until: Timestamp,
+) -> Result<bool, DbError> {
+    let sql = "INSERT INTO leases (name, held_by, held_until) VALUES ($1, $2, $3)
+               ON CONFLICT (name) DO UPDATE SET held_by = excluded.held_by, held_until = excluded.held_until
+                   WHERE leases.held_until <= $4 OR leases.held_by = excluded.held_by";
+    Ok(execute(run, sql, args![name, holder, until, now]).await? == 1)
+}
+
+/// Takes the work of this name if nobody has done it since: whoever takes it, even the same, has it until `until`.
+pub async fn take_turn(
+    run: &mut impl Run,
+    name: &str,
+    holder: &str,
+    now: Timestamp,
+    until: Timestamp,
+) -> Result<bool, DbError> {
+    let sql = "INSERT INTO leases (name, held_by, held_until) VALUES ($1, $2, $3)
+               ON CONFLICT (name) DO UPDATE SET held_by = excluded.held_by, held_until = excluded.held_until
+                   WHERE leases.held_until <= $4";
+    Ok(execute(run, sql, args![name, holder, until, now]).await? == 1)
+}

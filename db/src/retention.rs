@@ -1,0 +1,250 @@
+//! What is old enough to be removed, and its removal. What something still rests on is never old enough.
+
+use ringfence_core::Timestamp;
+use serde_json::{Value as Json, json};
+use sqlx::AssertSqlSafe;
+use uuid::Uuid;
+
+use crate::row::Row;
+use crate::run::{Run, execute, fetch_all, fetch_optional};
+use crate::value::args;
+use crate::{Database, DbError, Tx};
+
+/// What is kept for some time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// Events.
+    Events,
+    /// Operations that are over.
+    Operations,
+    /// The audit trail.
+    Audit,
+    /// The log of webhooks' deliveries.
+    Deliveries,
+}
+
+impl Kept {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Events, Self::Operations, Self::Audit, Self::Deliveries];
+
+    /// The word used in metrics, logs and the names of archives.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Events => "events",
+            Self::Operations => "operations",
+            Self::Audit => "audit",
+            Self::Deliveries => "deliveries",
+        }
+    }
+}
+
+/// A row that may go.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OldRow {
+    key: Key,
+    /// All of it, as the API would show it.
+    pub json: Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Key {
+    Id(Uuid),
+    Position(i64),
+}
+
+/// Events may go, from the lowest number on, if they are older than the bound, but not
+/// - before they have a number, or before an event with a lower number may go: below the mark everything may be missing, above it
+///   nothing is;
+/// - before every subscription and every outlet was told of them, also one that is disabled and will go on where it stopped;
+/// - the newest one of a host: the next one's number is checked against it;
+/// - the one with the highest number of all: the next number is counted from it.
+const EVENTS: &str = "events.sequence IS NOT NULL AND events.occurred_at < $BOUND
+    AND events.sequence < coalesce(
+        (SELECT min(young.sequence) FROM events young WHERE young.occurred_at >= $BOUND AND young.sequence IS NOT NULL),
+        (SELECT max(newest.sequence) FROM events newest))
+    AND events.sequence <= coalesce((SELECT min(after_sequence) FROM subscriptions), events.sequence)
+    AND events.sequence <= coalesce((SELECT min(after_sequence) FROM outlets), events.sequence)
+    AND (NOT EXISTS (SELECT 1 FROM hosts WHERE hosts.id = events.host_id)
+         OR EXISTS (SELECT 1 FROM events later
+                    WHERE later.host_id = events.host_id AND later.host_sequence > events.host_sequence))";
+
+/// Operations may go if they ended before the bound, but not a host's newest one, not the one that makes it FENCED (its proofs go with
+/// it), and none of which something still stands or may still be acting.
+const OPERATIONS: &str = "operations.status IN ('succeeded', 'cancelled')
+    AND operations.created_at < $BOUND AND operations.finished_at < $BOUND
+    AND EXISTS (SELECT 1 FROM operations later
+                WHERE later.host_id = operations.host_id AND later.generation > operations.generation)
+    AND NOT EXISTS (SELECT 1 FROM hosts WHERE hosts.id = operations.host_id
+        AND (hosts.fenced_generation = operations.generation
+             OR CAST(hosts.standing AS text) LIKE '%' || CAST(operations.id AS text) || '%'
+             OR CAST(hosts.in_flight AS text) LIKE '%' || CAST(operations.id AS text) || '%'))";
+
+const AUDIT: &str = "audit.at < $BOUND";
+
+/// Deliveries that are over; one of an event beyond what its subscription has got to says that it needs no second one.
+const DELIVERIES: &str = "deliveries.status <> 'pending' AND deliveries.created_at < $BOUND
+    AND (deliveries.kind <> 'event' OR deliveries.sequence <=
+        (SELECT after_sequence FROM subscriptions WHERE subscriptions.id = deliveries.subscription_id))";
+
+fn may_go(what: Kept, bound: &str) -> String {
+    let condition = match what {
+        Kept::Events => EVENTS,
+        Kept::Operations => OPERATIONS,
+        Kept::Audit => AUDIT,
+        Kept::Deliveries => DELIVERIES,
+    };
+    condition.replace("$BOUND", bound)
+}
+
+/// What is older than `before` and may go, the oldest first, at most `limit`.
+pub async fn old_rows(
+    run: &mut impl Run,
+    what: Kept,
+    before: Timestamp,
+    limit: u32,
+) -> Result<Vec<OldRow>, DbError> {
+    let (select, order) = match what {
+        Kept::Events => (
+            "SELECT events.*, segments.name AS segment FROM events LEFT JOIN segments ON segments.id = events.segment_id",
+            "events.sequence",
+        ),
+        Kept::Operations => ("SELECT id, body FROM operations", "created_at, id"),
+        Kept::Audit => ("SELECT * FROM audit", "at, position"),
+        Kept::Deliveries => ("SELECT * FROM deliveries", "created_at, id"),
+    };
+    let sql = format!("{select} WHERE {} ORDER BY {order} LIMIT $2", may_go(what, "$1"));
+    let rows = fetch_all(run, AssertSqlSafe(sql), args![before, limit]).await?;
+    rows.iter().map(|row| read(what, row)).collect()
+}
+
+/// Removes these rows, as far as they may still go; returns how many it has removed.
+pub async fn remove_rows(
+    db: &Database,
+    what: Kept,
+    before: Timestamp,
+    rows: &[OldRow],
+) -> Result<u64, DbError> {
+    if rows.is_empty() {
+        return Ok(0);
+    }
+    let mut tx = db.begin().await?;
+    let removed = match what {
+        Kept::Events => remove_events(&mut tx, before, ids(rows)).await?,
+        Kept::Audit => remove_audit(&mut tx, before, rows).await?,
+        Kept::Operations => remove(&mut tx, "operations", what, before, ids(rows)).await?,
+        Kept::Deliveries => remove(&mut tx, "deliveries", what, before, ids(rows)).await?,
+    };
+    tx.commit().await?;
+    Ok(removed)
+}
+
+/// Events with a number up to this one may be missing; those above are all there.
+pub async fn events_removed_up_to(run: &mut impl Run) -> Result<u64, DbError> {
+    let row = fetch_optional(run, "SELECT up_to FROM events_removed", args![]).await?;
+    row.map_or(Ok(0), |row| row.count("up_to"))
+}
+
+fn ids(rows: &[OldRow]) -> Vec<Uuid> {
+    let id = |row: &OldRow| match row.key {
+        Key::Id(id) => Some(id),
+        Key::Position(_) => None,
+    };
+    rows.iter().filter_map(id).collect()
+}
+
+async fn remove(
+    tx: &mut Tx,
+    table: &'static str,
+    what: Kept,
+    before: Timestamp,
+    ids: Vec<Uuid>,
+) -> Result<u64, DbError> {
+    let sql = format!(
+        "DELETE FROM {table} WHERE {} AND {}",
+        tx.dialect().id_in_first_argument("id"),
+        may_go(what, "$2")
+    );
+    execute(tx, AssertSqlSafe(sql), args![ids, before]).await
+}
+
+async fn remove_events(tx: &mut Tx, before: Timestamp, ids: Vec<Uuid>) -> Result<u64, DbError> {
+    let sql = format!(
+        "DELETE FROM events WHERE {} AND {} RETURNING sequence",
+        tx.dialect().id_in_first_argument("id"),
+        may_go(Kept::Events, "$2")
+    );
+    let gone = fetch_all(tx, AssertSqlSafe(sql), args![ids, before]).await?;
+    let numbers = gone.iter().map(|row| row.count("sequence"));
+    let Some(highest) = numbers.collect::<Result<Vec<_>, _>>()?.into_iter().max() else {
+        return Ok(0);
+    };
+    let mark = "UPDATE events_removed SET up_to = $1 WHERE up_to < $1";
+    execute(tx, mark, args![highest]).await?;
+    Ok(gone.len() as u64)
+}
+
+/// Through the one opening that the trail has.
+async fn remove_audit(tx: &mut Tx, before: Timestamp, rows: &[OldRow]) -> Result<u64, DbError> {
+    let position = |row: &OldRow| match row.key {
+        Key::Position(position) => Some(position.to_string()),
+        Key::Id(_) => None,
+    };
+    let positions: Vec<_> = rows.iter().filter_map(position).collect();
+    execute(
+        tx,
+        "INSERT INTO audit_retention (older_than) VALUES ($1)",
+        args![before],
+    )
+    .await?;
+    let sql = format!(
+        "DELETE FROM audit WHERE position IN ({}) AND {}",
+        positions.join(", "),
+        may_go(Kept::Audit, "$1")
+    );
+    let removed = execute(tx, AssertSqlSafe(sql), args![before]).await?;
+    execute(tx, "DELETE FROM audit_retention", args![]).await?;
+    Ok(removed)
+}
+
+fn read(what: Kept, row: &Row) -> Result<OldRow, DbError> {
+    let json = match what {
+        Kept::Events => event(row)?,
+        Kept::Operations => row.json("body")?,
+        Kept::Audit => audit(row)?,
+        Kept::Deliveries => delivery(row)?,
+    };
+    let key = match what {
+        Kept::Audit => Key::Position(row.int("position")?),
+        Kept::Events | Kept::Operations | Kept::Deliveries => Key::Id(row.id("id")?),
+    };
+    Ok(OldRow { key, json })
+}
+
+fn event(row: &Row) -> Result<Json, DbError> {
+    Ok(json!({
+        "sequence": row.count("sequence")?, "id": row.id("id")?, "type": row.text("kind")?,
+        "host": row.opt_text("host")?, "host_id": row.opt_id("host_id")?,
+        "host_sequence": row.opt_count("host_sequence")?, "segment": row.opt_text("segment")?,
+        "generation": row.opt_count("generation")?, "occurred_at": row.time("occurred_at")?,
+        "data": row.json::<Json>("data")?,
+    }))
+}
+
+fn audit(row: &Row) -> Result<Json, DbError> {
+    Ok(json!({
+        "id": row.count("position")?, "at": row.time("at")?, "actor": row.text("actor")?,
+        "origin": row.opt_text("origin")?, "request_id": row.opt_text("request_id")?, "action": row.text("action")?,
+        "target": row.opt_text("target")?, "host_id": row.opt_id("host_id")?, "detail": row.json::<Json>("detail")?,
+    }))
+}
+
+fn delivery(row: &Row) -> Result<Json, DbError> {
+    Ok(json!({
+        "id": row.id("id")?, "subscription_id": row.id("subscription_id")?, "kind": row.text("kind")?,
+        "sequence": row.opt_count("sequence")?, "event_id": row.id("message_id")?,
+        "event_type": row.text("event_type")?, "host": row.opt_text("host")?, "status": row.text("status")?,
+        "tries": row.count("tries")?, "created_at": row.time("created_at")?, "tried_at": row.opt_time("tried_at")?,
+        "answer": row.opt_int("answer")?, "detail": row.opt_text("detail")?, "took_ms": row.opt_count("took_ms")?,
+    }))
+}

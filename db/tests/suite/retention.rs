@@ -1,0 +1,301 @@
+//! What is old goes; what something still rests on stays, however old it is.
+
+use ringfence_core::{Host, Operation, ProofKind, Timestamp};
+use ringfence_db::{
+    AuditEntry, AuditFilter, Kept, NewEvent, OperationFilter, Page, SortKey, append_audit, append_events,
+    audit_page, delete_host, events_after, events_removed_up_to, hold_subscription, insert_host,
+    insert_subscription, keep_subscription, last_sequence, number_events, old_rows, operations_page,
+    remove_rows,
+};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::rig::Rig;
+use crate::site::{
+    assert_refused, at, done, event, fence, fence_by_power, host, insert_operation, insert_proof, one_host,
+    proof, update_host,
+};
+
+crate::stories!(retention:
+    old_events_go_and_the_next_one_follows_without_a_gap,
+    nothing_above_the_mark_is_missing,
+    events_stay_until_every_subscription_was_told,
+    numbers_go_on_when_all_hosts_are_gone,
+    operations_stay_while_a_state_rests_on_them,
+    the_audit_trail_loses_what_is_old_and_nothing_else,
+    a_bite_has_a_bound,
+    a_row_is_archived_whole,
+);
+
+fn on(host: &Host, number: u64, when: Timestamp) -> NewEvent {
+    NewEvent {
+        occurred_at: when,
+        ..event(host, number)
+    }
+}
+
+async fn append(rig: &Rig, events: &[NewEvent]) {
+    append_events(&mut rig.db.reader(), events).await.unwrap();
+    while number_events(&rig.db).await.unwrap() > 0 {}
+}
+
+/// Removes everything that is older than this and may go; how much that was.
+async fn remove(rig: &Rig, what: Kept, before: Timestamp) -> u64 {
+    let old = old_rows(&mut rig.db.reader(), what, before, 1000).await.unwrap();
+    let removed = remove_rows(&rig.db, what, before, &old).await.unwrap();
+    assert_eq!(removed, old.len() as u64);
+    removed
+}
+
+async fn numbers(rig: &Rig) -> Vec<u64> {
+    let rows = events_after(&mut rig.db.reader(), 0, None, 1000).await.unwrap();
+    rows.iter().map(|row| row.sequence).collect()
+}
+
+async fn mark(rig: &Rig) -> u64 {
+    events_removed_up_to(&mut rig.db.reader()).await.unwrap()
+}
+
+async fn old_events_go_and_the_next_one_follows_without_a_gap(rig: &Rig) {
+    let (segment, first) = one_host(&rig.db).await;
+    let quiet = host("quiet", &segment);
+    insert_host(&mut rig.db.reader(), &quiet).await.unwrap();
+    append(rig, &[on(&quiet, 1, at(1))]).await;
+    append(rig, &(1..=4).map(|n| on(&first, n, at(10))).collect::<Vec<_>>()).await;
+    append(rig, &[on(&first, 5, at(90))]).await;
+    assert_eq!(mark(rig).await, 0);
+    assert_eq!(remove(rig, Kept::Events, at(50)).await, 4);
+    // The newest of each host is there, and the mark says that others may be missing below it.
+    assert_eq!(numbers(rig).await, [1, 6]);
+    assert_eq!(mark(rig).await, 5);
+    append(rig, &[on(&first, 6, at(91)), on(&quiet, 2, at(91))]).await;
+    assert_eq!(numbers(rig).await, [1, 6, 7, 8]);
+    assert_refused(append_events(&mut rig.db.reader(), &[on(&quiet, 4, at(92))]).await);
+    assert_eq!(
+        remove(rig, Kept::Events, at(50)).await,
+        1,
+        "the quiet host has a newer one"
+    );
+    assert_eq!((numbers(rig).await, mark(rig).await), (vec![6, 7, 8], 5));
+}
+
+async fn nothing_above_the_mark_is_missing(rig: &Rig) {
+    let (_, host) = one_host(&rig.db).await;
+    // Written out of order: the second one is young, those behind it say that they are old.
+    for (number, when) in [(1, 10), (2, 90), (3, 10), (4, 10), (5, 95)] {
+        append(rig, &[on(&host, number, at(when))]).await;
+    }
+    assert_eq!(remove(rig, Kept::Events, at(50)).await, 1);
+    assert_eq!((numbers(rig).await, mark(rig).await), (vec![2, 3, 4, 5], 1));
+    // Without a number nobody was told of it.
+    append_events(&mut rig.db.reader(), &[on(&host, 6, at(10))])
+        .await
+        .unwrap();
+    let old = old_rows(&mut rig.db.reader(), Kept::Events, at(1000), 100)
+        .await
+        .unwrap();
+    let highest = old.iter().filter_map(|row| row.json["sequence"].as_u64()).max();
+    assert!(highest.unwrap() <= 5, "{old:?}");
+}
+
+async fn events_stay_until_every_subscription_was_told(rig: &Rig) {
+    let (_, host) = one_host(&rig.db).await;
+    append(rig, &(1..=5).map(|n| on(&host, n, at(10))).collect::<Vec<_>>()).await;
+    let mut reader = rig.db.reader();
+    let told = crate::subscriptions::new("told");
+    let slow = crate::subscriptions::new("slow");
+    insert_subscription(&mut reader, &told, 5).await.unwrap();
+    insert_subscription(&mut reader, &slow, 2).await.unwrap();
+    assert_eq!(remove(rig, Kept::Events, at(50)).await, 2);
+    assert_eq!((numbers(rig).await, mark(rig).await), (vec![3, 4, 5], 2));
+    hold_subscription(&mut reader, slow.id, "e", at(0), at(9))
+        .await
+        .unwrap();
+    assert!(
+        keep_subscription(&mut reader, slow.id, "e", 4, at(9))
+            .await
+            .unwrap()
+    );
+    assert_eq!(remove(rig, Kept::Events, at(50)).await, 2);
+    assert_eq!((numbers(rig).await, mark(rig).await), (vec![5], 4));
+}
+
+async fn numbers_go_on_when_all_hosts_are_gone(rig: &Rig) {
+    let (_, first) = one_host(&rig.db).await;
+    append(rig, &(1..=3).map(|n| on(&first, n, at(10))).collect::<Vec<_>>()).await;
+    delete_host(&mut rig.db.reader(), first.id).await.unwrap();
+    assert_eq!(remove(rig, Kept::Events, at(50)).await, 2);
+    assert_eq!(last_sequence(&mut rig.db.reader()).await.unwrap(), 3);
+    let other = host("another", &crate::site::segment("s"));
+    append(rig, &[on(&other, 1, at(90))]).await;
+    assert_eq!(last_sequence(&mut rig.db.reader()).await.unwrap(), 4);
+}
+
+async fn kept_generations(rig: &Rig, host: &Host) -> Vec<u32> {
+    let filter = OperationFilter {
+        host_id: vec![ringfence_db::Test::OneOf(vec![host.id.0])],
+        ..OperationFilter::default()
+    };
+    let page = Page {
+        limit: 100,
+        marker: None,
+        sort: vec![SortKey::CreatedAt.ascending()],
+    };
+    let rows = operations_page(&mut rig.db.reader(), &filter, &page)
+        .await
+        .unwrap();
+    let mut generations: Vec<_> = rows.iter().map(|operation| operation.generation.0).collect();
+    generations.sort_unstable();
+    generations
+}
+
+async fn operations_stay_while_a_state_rests_on_them(rig: &Rig) {
+    let (segment, plain) = one_host(&rig.db).await;
+    let mut reader = rig.db.reader();
+    for generation in 1..=3 {
+        insert_operation(&mut reader, &done(&fence(&plain, generation)))
+            .await
+            .unwrap();
+    }
+    insert_operation(&mut reader, &fence(&plain, 4)).await.unwrap();
+
+    let fenced = host("fenced", &segment);
+    insert_host(&mut reader, &fenced).await.unwrap();
+    insert_operation(&mut reader, &done(&fence(&fenced, 1)))
+        .await
+        .unwrap();
+    let (fenced, proving) = fence_by_power(&rig.db, &fenced, 2).await;
+    for generation in 3..=4 {
+        insert_operation(&mut reader, &done(&fence(&fenced, generation)))
+            .await
+            .unwrap();
+    }
+
+    let mut standing = host("standing", &segment);
+    insert_host(&mut reader, &standing).await.unwrap();
+    let stopped: Operation = done(&fence(&standing, 1));
+    insert_operation(&mut reader, &stopped).await.unwrap();
+    insert_proof(
+        &mut reader,
+        standing.id,
+        &proof(&stopped, ProofKind::StorageFence),
+    )
+    .await
+    .unwrap();
+    insert_operation(&mut reader, &done(&fence(&standing, 2)))
+        .await
+        .unwrap();
+    standing.in_flight = vec![serde_json::from_value(json!({
+        "attempt": { "operation_id": stopped.id, "number": 1 }, "generation": 1, "kind": "storage.fence", "until": at(99),
+    }))
+    .unwrap()];
+    standing.generation = ringfence_core::Generation(2);
+    update_host(&mut reader, &standing, None, None).await.unwrap();
+
+    assert_eq!(remove(rig, Kept::Operations, at(9)).await, 0, "they ended at 9");
+    assert_eq!(remove(rig, Kept::Operations, at(1000)).await, 5);
+    assert_eq!(kept_generations(rig, &plain).await, [4], "the live one");
+    assert_eq!(
+        kept_generations(rig, &fenced).await,
+        [2, 4],
+        "its proof, and the newest"
+    );
+    assert_eq!(kept_generations(rig, &standing).await, [1, 2]);
+    let row = ringfence_db::host_row(&mut reader, "fenced")
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(row.proofs[0].operation_id, proving.id);
+}
+
+fn line(seconds: i64) -> AuditEntry {
+    AuditEntry {
+        at: at(seconds),
+        actor: "anna".to_owned(),
+        origin: Some("192.0.2.7".to_owned()),
+        request_id: None,
+        action: format!("at-{seconds}"),
+        target: None,
+        host_id: None,
+        detail: json!({ "reason": "test" }),
+    }
+}
+
+async fn trail(rig: &Rig) -> Vec<String> {
+    let rows = audit_page(&mut rig.db.reader(), &AuditFilter::default(), None, 1000)
+        .await
+        .unwrap();
+    rows.into_iter().map(|row| row.entry.action).collect()
+}
+
+async fn the_audit_trail_loses_what_is_old_and_nothing_else(rig: &Rig) {
+    for seconds in [5, 60, 10, 50, 49] {
+        append_audit(&mut rig.db.reader(), &line(seconds)).await.unwrap();
+    }
+    assert_eq!(remove(rig, Kept::Audit, at(50)).await, 3);
+    assert_eq!(trail(rig).await, ["at-60", "at-50"]);
+    // A row that was read with another bound is not removed with this one.
+    let old = old_rows(&mut rig.db.reader(), Kept::Audit, at(100), 10)
+        .await
+        .unwrap();
+    assert_eq!(remove_rows(&rig.db, Kept::Audit, at(55), &old).await.unwrap(), 1);
+    assert_eq!(trail(rig).await, ["at-60"]);
+    // The opening is closed again.
+    assert!(rig.past("DELETE FROM audit").await.is_err());
+}
+
+async fn a_bite_has_a_bound(rig: &Rig) {
+    let (_, host) = one_host(&rig.db).await;
+    append(rig, &(1..=250).map(|n| on(&host, n, at(1))).collect::<Vec<_>>()).await;
+    for (bite, left) in [(100, 150), (100, 50), (100, 1), (100, 1)] {
+        let old = old_rows(&mut rig.db.reader(), Kept::Events, at(9), bite)
+            .await
+            .unwrap();
+        assert!(old.len() <= bite as usize);
+        remove_rows(&rig.db, Kept::Events, at(9), &old).await.unwrap();
+        assert_eq!(numbers(rig).await.len(), left);
+    }
+    assert_eq!(mark(rig).await, 249);
+}
+
+async fn a_row_is_archived_whole(rig: &Rig) {
+    let (segment, host) = one_host(&rig.db).await;
+    append(rig, &[on(&host, 1, at(1)), on(&host, 2, at(1))]).await;
+    append_audit(&mut rig.db.reader(), &line(5)).await.unwrap();
+    let operation = done(&fence(&host, 1));
+    for operation in [operation.clone(), done(&fence(&host, 2))] {
+        insert_operation(&mut rig.db.reader(), &operation).await.unwrap();
+    }
+    let read = async |what| {
+        old_rows(&mut rig.db.reader(), what, at(100), 10).await.unwrap()[0]
+            .json
+            .clone()
+    };
+    let event = read(Kept::Events).await;
+    assert_eq!(
+        (
+            &event["sequence"],
+            &event["host"],
+            &event["host_sequence"],
+            &event["segment"],
+            &event["data"]
+        ),
+        (
+            &json!(1),
+            &json!("node-1"),
+            &json!(1),
+            &json!(segment.name),
+            &json!({ "number": 1 })
+        )
+    );
+    assert!(event["id"].as_str().is_some_and(|id| Uuid::parse_str(id).is_ok()));
+    let line = read(Kept::Audit).await;
+    assert_eq!(
+        (&line["actor"], &line["detail"]["reason"]),
+        (&json!("anna"), &json!("test"))
+    );
+    assert_eq!(
+        read(Kept::Operations).await,
+        serde_json::to_value(&operation).unwrap()
+    );
+}

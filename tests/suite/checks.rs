@@ -1,0 +1,235 @@
+//! Devices are asked for their state now and then, so that one that does not answer is known before it is needed.
+
+use std::time::Duration;
+
+use ringfence_core::Resource;
+use ringfence_simulators::{Fault, FaultKind};
+use ringfence_tests::{Ground, Numbers, Site, Stack, StackOptions, eventually, power_plan};
+use serde_json::{Value, json};
+
+crate::on_both_grounds!(
+    a_device_that_stops_answering_is_known_before_it_is_needed,
+    a_zone_without_a_worker_shows_in_its_methods,
+    a_host_with_a_live_operation_is_left_alone,
+    what_is_asked_follows_the_configuration,
+    a_method_that_cannot_be_filled_in_is_told,
+    engines_share_the_checks,
+);
+
+const EVERY: Duration = Duration::from_secs(2);
+
+async fn stack(ground: Ground, options: StackOptions) -> Stack {
+    let options = StackOptions {
+        checks_every: Some(EVERY),
+        attempt_timeout_s: 2,
+        ..options
+    };
+    Stack::start_with(Site::new(ground).await, options).await
+}
+
+fn silent() -> Option<Fault> {
+    Some(Fault::forever(FaultKind::Silent))
+}
+
+async fn until_checks(stack: &Stack, method: &str, is: impl Fn(&Value) -> bool) -> Value {
+    let path = format!("/methods/{method}");
+    stack.client.until(&path, |method| is(&method["checks"])).await["checks"].clone()
+}
+
+async fn checks(stack: &Stack, method: &str) -> Vec<Value> {
+    let list = stack
+        .client
+        .get(&format!("/methods/{method}/checks"))
+        .await
+        .ok(200);
+    list["checks"].as_array().unwrap().clone()
+}
+
+async fn a_device_that_stops_answering_is_known_before_it_is_needed(ground: Ground) {
+    let options = StackOptions {
+        hosts: 2,
+        ..StackOptions::default()
+    };
+    let stack = stack(ground, options).await;
+    stack.plan(power_plan()).await;
+    let answered = until_checks(&stack, "power", |checks| checks["answered"] == 2).await;
+    assert_eq!(
+        (&answered["outcome"], &answered["failing"]),
+        (&json!("confirmed"), &json!(0))
+    );
+    let events = stack.client.get("/events?limit=1000").await.ok(200);
+    let audit = stack.client.get("/audit?limit=1000").await.ok(200);
+    let hosts = stack.client.get("/hosts").await.ok(200);
+
+    stack
+        .simulators
+        .set_fault("h2", Resource::Power, silent())
+        .unwrap();
+    let failing = until_checks(&stack, "power", |checks| checks["failing"] == 1).await;
+    assert_eq!(failing["outcome"], "unknown", "{failing}");
+    assert!(failing["failing_since"].is_string(), "{failing}");
+    let by_host = checks(&stack, "power").await;
+    let told: Vec<_> = by_host
+        .iter()
+        .map(|check| {
+            (
+                check["host"].as_str().unwrap(),
+                check["outcome"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(told, [("h1", "confirmed"), ("h2", "unknown")]);
+    assert_eq!(
+        (&by_host[0]["state"], &by_host[0]["worker"]),
+        (&json!("on"), &json!("worker-1"))
+    );
+    assert!(
+        by_host[1]["detail"]
+            .as_str()
+            .unwrap()
+            .contains("did not answer in time"),
+        "{by_host:?}"
+    );
+    let only = stack
+        .client
+        .get("/methods/power/checks?failing=true")
+        .await
+        .ok(200);
+    assert_eq!(only["checks"].as_array().unwrap().len(), 1);
+    let listed = stack.client.get("/methods").await.ok(200);
+    let power = listed["methods"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|m| m["name"] == "power");
+    assert_eq!(power.unwrap()["checks"]["failing"], 1);
+    eventually(async || {
+        let failing = ["driver=\"simulated\""];
+        Numbers::of(&stack.client)
+            .await
+            .sum("ringfence_method_checks_failing", &failing)
+            == 1.0
+    })
+    .await;
+
+    stack.simulators.set_fault("h2", Resource::Power, None).unwrap();
+    until_checks(&stack, "power", |checks| checks["failing"] == 0).await;
+    // Nothing was changed by any of this.
+    assert_eq!(stack.client.get("/events?limit=1000").await.ok(200), events);
+    assert_eq!(stack.client.get("/audit?limit=1000").await.ok(200), audit);
+    assert_eq!(stack.client.get("/hosts").await.ok(200), hosts);
+    stack.stop().await;
+}
+
+async fn a_zone_without_a_worker_shows_in_its_methods(ground: Ground) {
+    let stack = stack(ground, StackOptions::default()).await;
+    let method =
+        json!({ "name": "far", "driver": "simulated", "zone": "moon", "parameters": { "device": "h1" } });
+    stack.client.post("/methods", method).await.ok(201);
+    let failing = until_checks(&stack, "far", |checks| checks["failing"] == 1).await;
+    assert_eq!(failing["outcome"], "worker_missing", "{failing}");
+    let detail = checks(&stack, "far").await[0]["detail"].clone();
+    assert!(detail.as_str().unwrap().contains("zone \"moon\""), "{detail}");
+    stack.stop().await;
+}
+
+async fn a_host_with_a_live_operation_is_left_alone(ground: Ground) {
+    let options = StackOptions {
+        hosts: 2,
+        ..StackOptions::default()
+    };
+    let stack = stack(ground, options).await;
+    stack.plan(power_plan()).await;
+    until_checks(&stack, "power", |checks| checks["answered"] == 2).await;
+    stack
+        .simulators
+        .set_fault("h1", Resource::Power, silent())
+        .unwrap();
+    stack.hang("h1").await;
+    let operation = stack.client.fence("h1").await;
+    let settled = stack.client.until_settled(&operation).await;
+    assert_eq!(settled["status"], "needs_operator", "{settled}");
+    let at = |checks: &[Value], host: usize| checks[host]["checked_at"].as_str().unwrap().to_owned();
+    let before = checks(&stack, "power").await;
+    // The other host is asked twice, and this one not once.
+    for _ in 0..2 {
+        let last = at(&checks(&stack, "power").await, 1);
+        eventually(async || at(&checks(&stack, "power").await, 1) != last).await;
+    }
+    let after = checks(&stack, "power").await;
+    assert_eq!(at(&before, 0), at(&after, 0));
+    // Its silence during the fence was no failed check.
+    let cancel = format!("/operations/{}/cancel", operation["id"].as_str().unwrap());
+    stack
+        .client
+        .post(&cancel, json!({ "reason": "test" }))
+        .await
+        .ok(200);
+    eventually(async || at(&checks(&stack, "power").await, 0) != at(&before, 0)).await;
+    stack.stop().await;
+}
+
+async fn what_is_asked_follows_the_configuration(ground: Ground) {
+    let stack = stack(ground, StackOptions::default()).await;
+    stack.plan(power_plan()).await;
+    until_checks(&stack, "power", |checks| checks["answered"] == 1).await;
+    stack.client.post("/hosts", json!({ "name": "h9" })).await.ok(201);
+    // The world has no such device.
+    let failing = until_checks(&stack, "power", |checks| checks["failing"] == 1).await;
+    assert_eq!(
+        (&failing["targets"], &failing["outcome"]),
+        (&json!(2), &json!("refused")),
+        "{failing}"
+    );
+    stack.client.delete("/hosts/h9").await.ok(204);
+    until_checks(&stack, "power", |checks| {
+        checks["targets"] == 1 && checks["failing"] == 0
+    })
+    .await;
+    // The same device for every host is asked once.
+    let mut method = stack.client.get("/methods/power").await.ok(200);
+    let kept = ["name", "resource", "driver", "parameters", "times"];
+    method
+        .as_object_mut()
+        .unwrap()
+        .retain(|key, _| kept.contains(&key.as_str()));
+    method["parameters"] = json!({ "device": "h1" });
+    stack.client.put("/methods/power", method).await.ok(200);
+    eventually(async || {
+        let checks = checks(&stack, "power").await;
+        checks.len() == 1 && checks[0]["host"] == Value::Null && checks[0]["outcome"] == "confirmed"
+    })
+    .await;
+    stack.stop().await;
+}
+
+async fn a_method_that_cannot_be_filled_in_is_told(ground: Ground) {
+    let stack = stack(ground, StackOptions::default()).await;
+    stack.plan(power_plan()).await;
+    let wrong = json!({ "parameters": { "power": { "speed": "9" } } });
+    stack.client.patch("/hosts/h1", wrong).await.ok(200);
+    until_checks(&stack, "power", |checks| checks["outcome"] == "refused").await;
+    let detail = checks(&stack, "power").await[0]["detail"].clone();
+    assert!(detail.as_str().unwrap().contains("parameters.speed"), "{detail}");
+    stack.stop().await;
+}
+
+async fn engines_share_the_checks(ground: Ground) {
+    let options = StackOptions {
+        engines: 3,
+        hosts: 5,
+        ..StackOptions::default()
+    };
+    let stack = stack(ground, options).await;
+    stack.plan(power_plan()).await;
+    until_checks(&stack, "power", |checks| checks["answered"] == 5).await;
+    assert_eq!(checks(&stack, "power").await.len(), 5);
+    let worker = stack.workers[0].metrics();
+    let asked = worker.questions_answered;
+    // 15 questions of one device each, every 2 s: three engines that did not share would ask three times as often.
+    let last = checks(&stack, "power").await[0]["checked_at"].clone();
+    eventually(async || checks(&stack, "power").await[0]["checked_at"] != last).await;
+    let rounds = (stack.workers[0].metrics().questions_answered - asked) as usize;
+    assert!(rounds <= 3 * 15, "{rounds} questions in one round");
+    stack.stop().await;
+}

@@ -1,0 +1,211 @@
+//! What is old is removed, and whoever has missed it is told so.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use ringfence_engine::{ClockSource, RetentionConfig};
+use ringfence_tests::{Ground, Site, Stack, StackOptions, eventually, power_plan};
+use serde_json::{Value, json};
+
+crate::on_both_grounds!(
+    what_is_old_is_archived_and_removed_and_a_fenced_host_stays_proven,
+    a_listener_that_missed_events_is_told_so,
+    nothing_is_removed_that_cannot_be_archived,
+);
+
+fn start() -> DateTime<Utc> {
+    DateTime::parse_from_rfc3339("2026-01-31T12:00:00Z")
+        .unwrap()
+        .to_utc()
+}
+
+/// Everything is kept for a day, and looked at all the time.
+fn retention() -> RetentionConfig {
+    let day = Some(TimeDelta::days(1));
+    RetentionConfig {
+        events: day,
+        operations: day,
+        audit: day,
+        deliveries: day,
+        archive_dir: None,
+        look_every: Duration::from_millis(100),
+        at_once: 3,
+    }
+}
+
+async fn stack(site: Site, retention: RetentionConfig) -> Stack {
+    let options = StackOptions {
+        clock: ClockSource::Manual(start()),
+        engines: 2,
+        retention,
+        ..StackOptions::default()
+    };
+    Stack::start_with(site, options).await
+}
+
+fn advance(stack: &Stack, by: TimeDelta) {
+    stack.api.clock().advance(by);
+    for (engine, _) in &stack.engines {
+        engine.clock().advance(by);
+    }
+}
+
+async fn seen(stack: &Stack, state: &str) {
+    let body = json!({ "failure_state": state, "source": "test", "observed_at": stack.api.clock().now() });
+    stack.client.put("/hosts/h1/failure-state", body).await.ok(200);
+}
+
+async fn fenced(stack: &Stack) -> Value {
+    stack.plan(power_plan()).await;
+    stack
+        .simulators
+        .set_condition("h1", ringfence_simulators::Condition::Hung)
+        .unwrap();
+    seen(stack, "UNREACHABLE").await;
+    let operation = stack.client.fence("h1").await;
+    stack.client.until_settled(&operation).await
+}
+
+/// The lines of the archive of one kind.
+fn archived(dir: &std::path::Path, kind: &str) -> Vec<Value> {
+    let Ok(files) = std::fs::read_dir(dir) else {
+        return Vec::new();
+    };
+    let paths = files.map(|file| file.unwrap().path());
+    let mine = paths.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with(kind));
+    let text: String = mine.map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+async fn what_is_old_is_archived_and_removed_and_a_fenced_host_stays_proven(ground: Ground) {
+    let site = Site::new(ground).await;
+    let dir = site.dir.path().join("archive");
+    let retention = RetentionConfig {
+        archive_dir: Some(dir.clone()),
+        ..retention()
+    };
+    let stack = stack(site, retention).await;
+    let operation = fenced(&stack).await;
+    let before = stack.client.get("/events?limit=1000").await.ok(200);
+    let told = before["events"].as_array().unwrap().len();
+    assert!(told > 4 && before["removed_up_to"] == 0, "{before}");
+    let host = stack.client.host("h1").await;
+
+    advance(&stack, TimeDelta::days(30));
+    let gone = stack
+        .client
+        .until("/audit", |list| list["audit"].as_array().unwrap().is_empty())
+        .await;
+    assert_eq!(gone["audit"], json!([]));
+    let after = stack
+        .client
+        .until("/events", |list| {
+            list["removed_up_to"].as_u64() >= Some(told as u64 - 1)
+        })
+        .await;
+    // The newest event stays; the host is as FENCED as before, with its proofs and the operation behind them.
+    assert_eq!(after["events"].as_array().unwrap().len(), 1, "{after}");
+    assert_eq!(stack.client.host("h1").await, host);
+    assert_eq!(stack.client.gates("h1").await["evacuate"]["allowed"], true);
+    let path = format!("/operations/{}", operation["id"].as_str().unwrap());
+    assert_eq!(stack.client.get(&path).await.ok(200)["status"], "succeeded");
+
+    let events = archived(&dir, "events-2026-03-02");
+    assert_eq!(events.len(), told - 1);
+    assert_eq!(events[0]["type"], before["events"][0]["type"]);
+    let audit = archived(&dir, "audit");
+    assert!(
+        audit.iter().any(|line| line["action"] == "operation.started"),
+        "{audit:?}"
+    );
+    assert!(archived(&dir, "operations").is_empty());
+    let mode = std::os::unix::fs::PermissionsExt::mode(
+        &std::fs::metadata(dir.join("events-2026-03-02.jsonl"))
+            .unwrap()
+            .permissions(),
+    );
+    assert_eq!(mode & 0o777, 0o600);
+
+    // Life goes on, and the numbers with it.
+    seen(&stack, "UP").await;
+    let next = stack
+        .client
+        .until(&format!("/events?after={told}"), |list| {
+            list["events"][0].is_object()
+        })
+        .await;
+    assert_eq!(next["events"][0]["sequence"], told as u64 + 1);
+    stack.stop().await;
+}
+
+async fn a_listener_that_missed_events_is_told_so(ground: Ground) {
+    let stack = stack(Site::new(ground).await, retention()).await;
+    fenced(&stack).await;
+    let last = stack.client.get("/events?limit=1000").await.ok(200)["events"]
+        .as_array()
+        .unwrap()
+        .len();
+    advance(&stack, TimeDelta::days(2));
+    eventually(async || stack.client.get("/events").await.ok(200)["removed_up_to"] == last as u64 - 1).await;
+    for path in [
+        "/events?after=1",
+        "/events?after=0",
+        "/events/stream?after=1",
+        "/events?after=1&host=h1",
+    ] {
+        let answer = stack.client.get(path).await;
+        assert_eq!(
+            (answer.status, answer.code()),
+            (410, "fencing.events.gone"),
+            "{path}"
+        );
+        assert!(
+            answer.details().contains(&format!("go on after {}", last - 1)),
+            "{}",
+            answer.details()
+        );
+    }
+    let list = stack
+        .client
+        .get(&format!("/events?after={}", last - 1))
+        .await
+        .ok(200);
+    assert_eq!(list["events"].as_array().unwrap().len(), 1);
+    // Without a number it begins with what is there, page by page.
+    let list = stack.client.get("/events?limit=1").await.ok(200);
+    let next = list["links"][0]["href"].as_str().unwrap();
+    assert_eq!(stack.client.get(next).await.ok(200)["events"], json!([]));
+    // And nobody can subscribe to what is gone.
+    let body = json!({ "name": "late", "url": "http://127.0.0.1:9/", "after": 1 });
+    let refused = stack.client.post("/subscriptions", body).await;
+    assert_eq!((refused.status, refused.code()), (400, "fencing.request.invalid"));
+    assert!(
+        refused.details().contains("have been removed"),
+        "{}",
+        refused.details()
+    );
+    stack.stop().await;
+}
+
+async fn nothing_is_removed_that_cannot_be_archived(ground: Ground) {
+    let site = Site::new(ground).await;
+    let blocked = site.dir.path().join("archive");
+    std::fs::write(&blocked, "not a directory").unwrap();
+    let retention = RetentionConfig {
+        archive_dir: Some(blocked.clone()),
+        ..retention()
+    };
+    let stack = stack(site, retention).await;
+    fenced(&stack).await;
+    let before = stack.client.get("/events?limit=1000").await.ok(200);
+    let audit = stack.client.get("/audit?limit=1000").await.ok(200);
+    advance(&stack, TimeDelta::days(2));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(stack.client.get("/events?limit=1000").await.ok(200), before);
+    assert_eq!(stack.client.get("/audit?limit=1000").await.ok(200), audit);
+    std::fs::remove_file(&blocked).unwrap();
+    eventually(async || stack.client.get("/events").await.ok(200)["removed_up_to"] != 0).await;
+    stack.stop().await;
+}
