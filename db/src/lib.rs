@@ -5,6 +5,7 @@
 
 mod announcements;
 mod audit;
+mod compatible;
 mod database;
 mod deliveries;
 mod devices;
@@ -55,7 +56,7 @@ pub use outlets::{free_outlet, has_outlet, hold_outlet, insert_outlet, keep_outl
 pub use page::{Page, SortKey};
 pub use plans::{delete_plan, insert_plan, list_plans, plan, plan_for, update_plan};
 pub use run::Run;
-pub use schema::{SchemaState, migrate, schema_state};
+pub use schema::{SchemaState, breaking_migration, migrate, schema_state};
 pub use segments::{delete_segment, insert_segment, list_segments, segment, update_segment};
 pub use subscriptions::{
     Progress, count_subscriptions, delete_subscription, free_subscription, free_subscriptions,
