@@ -74,6 +74,12 @@ pub enum Command {
         /// For which shell
         shell: clap_complete::Shell,
     },
+    /// Writes the manual's pages, for those who make packages
+    #[command(hide = true)]
+    Manual {
+        /// The folder to write them to
+        folder: PathBuf,
+    },
 }
 
 /// A command that speaks to a running service.
@@ -277,7 +283,18 @@ pub struct DbArgs {
 #[derive(Debug, Subcommand)]
 pub enum DbCommand {
     /// Brings the schema of the database to that of this build
-    Migrate(ConfigArgs),
+    Migrate(MigrateArgs),
+}
+
+/// `ringfence db migrate`
+#[derive(Debug, Args)]
+pub struct MigrateArgs {
+    /// No API and no engine runs: migrates although those of the build before could not go on
+    #[arg(long)]
+    pub services_stopped: bool,
+    /// The configuration.
+    #[command(flatten)]
+    pub config: ConfigArgs,
 }
 
 /// `ringfence config`

@@ -5,6 +5,7 @@
 
 mod announcements;
 mod audit;
+mod compatible;
 mod copy;
 mod database;
 mod deliveries;
@@ -73,7 +74,7 @@ pub use page::{Order, Page, SortKey};
 pub use plans::{delete_plan, insert_plan, list_plans, plan, plan_for, update_plan};
 pub use retention::{Kept, OldRow, events_removed_up_to, old_rows, remove_rows};
 pub use run::Run;
-pub use schema::{SchemaState, migrate, newest_schema, schema_state};
+pub use schema::{SchemaState, breaking_migration, migrate, newest_schema, schema_state};
 pub use segments::{delete_segment, insert_segment, list_segments, segment, update_segment};
 pub use subscriptions::{
     Progress, count_subscriptions, delete_subscription, free_subscription, free_subscriptions,

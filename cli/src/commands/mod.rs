@@ -18,6 +18,8 @@ mod session;
 pub mod subscription;
 pub mod token;
 
+use std::path::Path;
+
 use clap::CommandFactory;
 
 use crate::args::{Cli, Command, ConfigCommand, DbCommand, Format, Remote};
@@ -49,7 +51,8 @@ pub fn format_of(command: &Command) -> Format {
         | Command::Engine(_)
         | Command::Worker(_)
         | Command::Db(_)
-        | Command::Completions { .. } => Format::Table,
+        | Command::Completions { .. }
+        | Command::Manual { .. } => Format::Table,
     }
 }
 
@@ -77,10 +80,10 @@ pub async fn run(command: Command, environment: &Environment) -> Result<(), CliE
             services::worker::run(settings).await
         }
         Command::Db(args) => {
-            let DbCommand::Migrate(config) = args.command;
-            let settings = config.settings(environment, Vec::new())?;
+            let DbCommand::Migrate(args) = args.command;
+            let settings = args.config.settings(environment, Vec::new())?;
             logging::start(&settings.log)?;
-            services::db::migrate(settings).await
+            services::db::migrate(settings, args.services_stopped).await
         }
         Command::Config(args) => {
             let ConfigCommand::Check { config, output } = args.command;
@@ -92,6 +95,7 @@ pub async fn run(command: Command, environment: &Environment) -> Result<(), CliE
         Command::DeadLetter(args) => dead_letter::run(args, environment).await,
         Command::Doctor(args) => doctor::run(args, environment).await,
         Command::Completions { shell } => completions(shell),
+        Command::Manual { folder } => manual(&folder),
         Command::Host(args) => host::run(args.command, &mut Session::open(&args.remote, environment)?).await,
         Command::Operation(args) => {
             operation::run(args.command, &mut Session::open(&args.remote, environment)?).await
@@ -113,6 +117,11 @@ pub async fn run(command: Command, environment: &Environment) -> Result<(), CliE
             subscription::run(args.command, &mut Session::open(&args.remote, environment)?).await
         }
     }
+}
+
+fn manual(folder: &Path) -> Result<(), CliError> {
+    clap_mangen::generate_to(Cli::command(), folder)
+        .map_err(|source| CliError::file("write the manual's pages to", folder, source))
 }
 
 fn completions(shell: clap_complete::Shell) -> Result<(), CliError> {

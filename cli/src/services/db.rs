@@ -2,18 +2,27 @@
 
 use std::io::Write;
 
-use ringfence_db::Database;
+use ringfence_db::{Database, breaking_migration};
 
 use crate::config::Settings;
 use crate::error::CliError;
 
-/// Brings the schema of the database to that of this build.
-pub async fn migrate(settings: Settings) -> Result<(), CliError> {
+/// Brings the schema of the database to that of this build. A step that would end services which may be running is taken only once
+/// somebody has said that none is.
+pub async fn migrate(settings: Settings, are_services_stopped: bool) -> Result<(), CliError> {
     let fault = |doing: &'static str| move |e| CliError::service("db", doing, e);
     let url = settings.database_url()?;
     let db = Database::open(url.expose(), settings.database.connections)
         .await
         .map_err(fault("cannot open it"))?;
+    let breaking = breaking_migration(&db)
+        .await
+        .map_err(fault("cannot read the schema"))?;
+    if let (Some(version), false) = (breaking, are_services_stopped) {
+        return Err(CliError::Usage(format!(
+            "nothing was changed: APIs and engines of the build before cannot go on with schema {version}; stop all of them, then run `ringfence db migrate --services-stopped`"
+        )));
+    }
     ringfence_db::migrate(&db)
         .await
         .map_err(fault("cannot bring the schema up to date"))?;

@@ -250,3 +250,10 @@ CREATE TRIGGER audit_stays BEFORE UPDATE OR DELETE ON audit
     FOR EACH ROW EXECUTE FUNCTION refuse_to_change_the_audit_trail();
 CREATE TRIGGER audit_stays_whole BEFORE TRUNCATE ON audit
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_to_change_the_audit_trail();
+
+-- What a later migration says of itself: builds of the schema `compatible_from`, and those after it, can go on beside it. One that says
+-- nothing ends older builds.
+CREATE TABLE schema_compatibility (
+    version bigint PRIMARY KEY,
+    compatible_from bigint NOT NULL CHECK (compatible_from < version)
+);

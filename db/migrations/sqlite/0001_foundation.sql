@@ -250,3 +250,10 @@ CREATE TRIGGER audit_is_not_replaced BEFORE INSERT ON audit
 BEGIN
     SELECT RAISE(ABORT, 'audit_stays');
 END;
+
+-- What a later migration says of itself: builds of the schema `compatible_from`, and those after it, can go on beside it. One that says
+-- nothing ends older builds.
+CREATE TABLE schema_compatibility (
+    version integer PRIMARY KEY,
+    compatible_from integer NOT NULL CHECK (compatible_from < version)
+) STRICT;
