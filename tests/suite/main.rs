@@ -3,6 +3,7 @@
 
 mod api;
 mod cancelling;
+mod deploy;
 mod devices;
 mod failures;
 mod fencing;

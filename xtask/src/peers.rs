@@ -7,7 +7,7 @@ use ringfence_lab::{PostgreSql, RabbitMq};
 use crate::error::XtaskError;
 use crate::say::say;
 use crate::workspace::Workspace;
-use crate::{keystone, packages, sushy};
+use crate::{deploy, keystone, packages, sushy};
 
 /// An administrator's address of a PostgreSQL; tests make databases of their own there.
 const DATABASE_URL: &str = "RINGFENCE_TEST_DATABASE_URL";
@@ -17,6 +17,8 @@ const AMQP_URL: &str = "RINGFENCE_TEST_AMQP_URL";
 const SUSHY: &str = "RINGFENCE_TEST_SUSHY";
 /// The path of `keystone-manage`.
 const KEYSTONE: &str = "RINGFENCE_TEST_KEYSTONE";
+/// The path of a Python; beside it is what checks the files in `deploy/`.
+const DEPLOY_TOOLS: &str = "RINGFENCE_TEST_DEPLOY_TOOLS";
 
 /// Running peers. They end with this value.
 pub struct Peers {
@@ -31,9 +33,11 @@ impl Peers {
         packages::provide(workspace)?;
         let emulator = sushy::provide(workspace)?;
         let keystone = keystone::provide(workspace)?;
+        let deploy_tools = deploy::provide(workspace)?;
         let mut environment = vec![
             (SUSHY, emulator.into_os_string()),
             (KEYSTONE, keystone.into_os_string()),
+            (DEPLOY_TOOLS, deploy_tools.into_os_string()),
         ];
         let (postgresql, rabbitmq) = std::thread::scope(|scope| {
             let rabbitmq = scope.spawn(|| unless_given(AMQP_URL, RabbitMq::start));
