@@ -1,8 +1,11 @@
 # syntax=docker/dockerfile:1
-# Two images: `ringfence` for the API and the engine, `worker` with what reaches devices besides.
+# Two images: `ringfence` for APIs and engines, `worker` with what reaches devices besides.
 
 FROM rust:1.95-bookworm AS build
 WORKDIR /src
+# So that the same sources make the same program wherever and whenever they are built.
+ARG SOURCE_DATE_EPOCH=0
+ENV RUSTFLAGS="--remap-path-prefix=/src=. --remap-path-prefix=/usr/local/cargo=cargo"
 COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
@@ -10,8 +13,9 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry \
     && install -D target/dist/ringfence /out/ringfence
 
 FROM debian:bookworm-slim AS ringfence
+# curl asks for the health of whatever runs.
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends ca-certificates \
+    && apt-get install -y --no-install-recommends ca-certificates curl \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --uid 10001 --user-group --home-dir /var/lib/ringfence --create-home ringfence
 COPY --from=build /out/ringfence /usr/bin/ringfence
@@ -19,9 +23,13 @@ COPY LICENSE /usr/share/doc/ringfence/LICENSE
 USER 10001:10001
 WORKDIR /var/lib/ringfence
 ENTRYPOINT ["/usr/bin/ringfence"]
+# HEALTH_URL is for other roles and for TLS: http://127.0.0.1:9790/metrics of an engine or a worker with `metrics.listen`.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
+    CMD curl --fail --silent --show-error --output /dev/null --max-time 4 ${HEALTH_CA:+--cacert "$HEALTH_CA"} \
+    "${HEALTH_URL:-http://127.0.0.1:8790/healthcheck?probe=live}"
 
 FROM ringfence AS worker
-USER root
+USER 0:0
 RUN apt-get update \
     && apt-get install -y --no-install-recommends fence-agents ipmitool \
     && rm -rf /var/lib/apt/lists/*

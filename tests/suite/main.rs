@@ -4,6 +4,7 @@
 mod api;
 mod cancelling;
 mod checks;
+mod deploy;
 mod devices;
 mod failures;
 mod fencing;

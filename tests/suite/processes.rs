@@ -12,6 +12,7 @@ mod refusals;
 mod standalone;
 mod tls;
 mod tls_peers;
+mod upgrades;
 
 use ringfence_tests::Client;
 use serde_json::Value;

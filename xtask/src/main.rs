@@ -2,6 +2,7 @@
 
 mod apt;
 mod bench;
+mod deploy;
 mod error;
 mod keystone;
 mod lab;

@@ -45,6 +45,16 @@ const PACKAGES: &[Package] = &[
         is_there: || find_program("promtool").is_some(),
     },
     Package {
+        // For systemd-analyze, which checks the units.
+        name: "systemd",
+        is_there: || find_program("systemd-analyze").is_some(),
+    },
+    Package {
+        // Checks the compose file; no daemon of Docker's is needed.
+        name: "docker-compose",
+        is_there: || find_program("docker-compose").is_some(),
+    },
+    Package {
         name: "python3-venv",
         is_there: has_venv,
     },

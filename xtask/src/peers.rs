@@ -7,7 +7,7 @@ use ringfence_lab::{PostgreSql, RabbitMq};
 use crate::error::XtaskError;
 use crate::say::say;
 use crate::workspace::Workspace;
-use crate::{keystone, packages, schemathesis, sushy};
+use crate::{deploy, keystone, packages, schemathesis, sushy};
 
 /// An administrator's address of a PostgreSQL; tests make databases of their own there.
 const DATABASE_URL: &str = "RINGFENCE_TEST_DATABASE_URL";
@@ -17,6 +17,8 @@ const AMQP_URL: &str = "RINGFENCE_TEST_AMQP_URL";
 const SUSHY: &str = "RINGFENCE_TEST_SUSHY";
 /// The path of `keystone-manage`.
 const KEYSTONE: &str = "RINGFENCE_TEST_KEYSTONE";
+/// The path of a Python; beside it is what checks the files in `deploy/`.
+const DEPLOY_TOOLS: &str = "RINGFENCE_TEST_DEPLOY_TOOLS";
 
 /// The path of `schemathesis`.
 const SCHEMATHESIS: &str = "RINGFENCE_TEST_SCHEMATHESIS";
@@ -35,10 +37,12 @@ impl Peers {
         let emulator = sushy::provide(workspace)?;
         let keystone = keystone::provide(workspace)?;
         let schemathesis = schemathesis::provide(workspace)?;
+        let deploy_tools = deploy::provide(workspace)?;
         let mut environment = vec![
             (SCHEMATHESIS, schemathesis.into_os_string()),
             (SUSHY, emulator.into_os_string()),
             (KEYSTONE, keystone.into_os_string()),
+            (DEPLOY_TOOLS, deploy_tools.into_os_string()),
         ];
         let (postgresql, rabbitmq) = std::thread::scope(|scope| {
             let rabbitmq = scope.spawn(|| unless_given(AMQP_URL, RabbitMq::start));

@@ -28,6 +28,7 @@ pub struct RabbitMq {
     epmd_port: u16,
     password: String,
     tls: Option<Issued>,
+    definitions: Option<String>,
     home: Home,
 }
 
@@ -37,7 +38,7 @@ impl RabbitMq {
     /// # Errors
     /// RabbitMQ is not installed, or does not become ready within two minutes.
     pub fn start() -> Result<Self, LabError> {
-        Self::start_as(None)
+        Self::start_as(None, None)
     }
 
     /// The same with this certificate, for callers with TLS only.
@@ -45,10 +46,18 @@ impl RabbitMq {
     /// # Errors
     /// As [`start`](Self::start).
     pub fn start_with_tls(tls: Issued) -> Result<Self, LabError> {
-        Self::start_as(Some(tls))
+        Self::start_as(Some(tls), None)
     }
 
-    fn start_as(tls: Option<Issued>) -> Result<Self, LabError> {
+    /// Starts a node with these users, permissions, virtual hosts and policies, as RabbitMQ exports them, and no others.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_with_definitions(definitions: String) -> Result<Self, LabError> {
+        Self::start_as(None, Some(definitions))
+    }
+
+    fn start_as(tls: Option<Issued>, definitions: Option<String>) -> Result<Self, LabError> {
         let missing = |program| LabError::Missing {
             program,
             package: PACKAGE,
@@ -67,6 +76,7 @@ impl RabbitMq {
             epmd_port,
             password: random_password()?,
             tls,
+            definitions,
             home,
         };
         node.configure()?;
@@ -134,16 +144,25 @@ impl RabbitMq {
             None => format!("listeners.tcp.1 = 127.0.0.1:{}", self.port),
             Some(tls) => self.configure_tls(tls)?,
         };
+        let users = match &self.definitions {
+            None => format!("default_user = {USER}\ndefault_pass = {}", self.password),
+            Some(text) => self.configure_definitions(text)?,
+        };
         self.home.write(
             "rabbitmq.conf",
-            &format!(
-                "{listener}\ndefault_user = {USER}\ndefault_pass = {}\nlog.console = true\nlog.file = false\n",
-                self.password
-            ),
+            &format!("{listener}\n{users}\nlog.console = true\nlog.file = false\n"),
         )?;
         self.home.write("enabled_plugins", "[].\n")?;
         self.home.write("rabbitmq-env.conf", "")?;
         self.home.make_folder("mnesia").map(|_| ())
+    }
+
+    fn configure_definitions(&self, text: &str) -> Result<String, LabError> {
+        self.home.write("definitions.json", text)?;
+        Ok(format!(
+            "definitions.import_backend = local_filesystem\ndefinitions.local.path = {}",
+            self.home.text("definitions.json")
+        ))
     }
 
     fn configure_tls(&self, tls: &Issued) -> Result<String, LabError> {

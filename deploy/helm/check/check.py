@@ -1,0 +1,120 @@
+"""Checks the chart: values against their schema, every template with several values, what comes of it against Kubernetes' own schemas.
+
+Prints what the containers run, as JSON, for whoever checks that. With Helm in PATH its `lint` has to be content, and its `template`
+has to make the same of the chart. Needs Go, PyYAML, jsonschema and kubernetes-validate.
+"""
+
+import copy
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import jsonschema
+import kubernetes_validate
+import yaml
+
+HERE = pathlib.Path(__file__).resolve().parent
+CHART = HERE.parent / "ringfence"
+# The oldest release that the chart allows, and the newest that the schemas know, at the time of writing.
+RELEASES = ["1.27", "1.34"]
+# Of the Prometheus operator: its schemas are not at hand.
+FOREIGN = "monitoring.coreos.com/"
+PEERS = [{"podSelector": {"matchLabels": {"app": "prometheus"}}}]
+CASES = {
+    "defaults": {},
+    "everything": {
+        "image": {"tag": "1", "pullSecrets": [{"name": "pull"}]},
+        "secrets": {"devices": "bmc"},
+        "api": {"allowFrom": PEERS, "nodeSelector": {"a": "b"}, "tolerations": [{"operator": "Exists"}],
+                "service": {"annotations": {"a": "b"}}},
+        "worker": {"zones": [{"name": "a", "replicas": 3, "nodeSelector": {"zone": "a"}}, {"name": "b"}]},
+        "migrate": {"servicesStopped": True},
+        "networkPolicy": {"metricsFrom": PEERS, "controlEgress": [{"ports": [{"port": 5432}]}],
+                          "workerEgress": [{"to": [{"ipBlock": {"cidr": "192.0.2.0/24"}}]}]},
+        "serviceMonitor": {"enabled": True, "labels": {"a": "b"}, "tokenSecret": {"name": "t"}},
+        "prometheusRule": {"enabled": True},
+    },
+    "little": {"migrate": {"enabled": False}, "networkPolicy": {"enabled": False}, "podDisruptionBudget": {"enabled": False}},
+}
+WRONG = [{"api": {"replica": 2}}, {"worker": {"zones": []}}, {"worker": {"resourceKinds": "power,fun"}}, {"metricsPort": 80}]
+
+
+def merged(base, over):
+    made = copy.deepcopy(base)
+    for key, value in over.items():
+        made[key] = merged(made[key], value) if isinstance(value, dict) and isinstance(made.get(key), dict) else value
+    return made
+
+
+def render(go, values):
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    context = {
+        "Values": values,
+        "Release": {"Name": "ringfence", "Namespace": "fencing", "Service": "Helm"},
+        "Chart": {"Name": chart["name"], "AppVersion": str(chart["appVersion"])},
+        "Files": {f"files/{path.name}": path.read_text() for path in (CHART / "files").iterdir()},
+    }
+    templates = sorted(map(str, (CHART / "templates").iterdir()))
+    done = subprocess.run([go, "run", HERE / "render.go", *templates], input=json.dumps(context), text=True, capture_output=True)
+    if done.returncode:
+        sys.exit(f"the chart cannot be rendered: {done.stderr}")
+    return [document for document in yaml.safe_load_all(done.stdout) if document]
+
+
+def check(case, documents):
+    seen = set()
+    for document in documents:
+        name = (document["kind"], document["metadata"]["name"])
+        if name in seen:
+            sys.exit(f"{case}: {name} is there twice")
+        seen.add(name)
+        if document["apiVersion"].startswith(FOREIGN):
+            continue
+        for release in RELEASES:
+            try:
+                kubernetes_validate.validate(document, release, strict=True)
+            except kubernetes_validate.ValidationError as error:
+                sys.exit(f"{case}: {name}, Kubernetes {release}: {error.message} at {list(error.path)}")
+    return seen
+
+
+def by_helm(values):
+    answers = []
+    for command in (["lint", "--strict"], ["template", "ringfence", "--namespace", "fencing"]):
+        done = subprocess.run(["helm", *command, CHART, "--values", "-"], input=yaml.safe_dump(values), text=True, capture_output=True)
+        if done.returncode:
+            sys.exit(f"helm {command[0]}: {done.stdout}{done.stderr}")
+        answers.append(done.stdout)
+    return [document for document in yaml.safe_load_all(answers[1]) if document]
+
+
+def main(go):
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    defaults = yaml.safe_load((CHART / "values.yaml").read_text())
+    containers = []
+    for case, over in CASES.items():
+        values = merged(defaults, over)
+        jsonschema.validate(values, schema)
+        documents = render(go, values)
+        names = check(case, documents)
+        if shutil.which("helm") and sorted(map(str, by_helm(over))) != sorted(map(str, documents)):
+            sys.exit(f"{case}: helm makes something else of the chart")
+        print(f"{case}: {len(names)} objects", file=sys.stderr)
+        for document in documents:
+            template = document.get("spec", {}).get("template", {}).get("spec", {})
+            for container in template.get("containers", []):
+                containers.append({"args": container["args"], "env": {v["name"]: v["value"] for v in container["env"]}})
+    for over in WRONG:
+        try:
+            jsonschema.validate(merged(defaults, over), schema)
+        except jsonschema.ValidationError:
+            continue
+        sys.exit(f"the schema of values allows {over}")
+    if not shutil.which("helm"):
+        print("there is no helm: `helm lint` was not run, and templates were rendered by deploy/helm/check/render.go", file=sys.stderr)
+    json.dump(containers, sys.stdout)
+
+
+main(sys.argv[1])

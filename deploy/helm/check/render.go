@@ -1,0 +1,138 @@
+// Renders the chart where there is no Helm: the same template language, and those of Helm's functions that the chart uses. A function
+// that is not here is an error. Standard input is a JSON object of what templates see; the arguments are the chart's template files.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/template"
+)
+
+func main() {
+	if err := render(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+type files map[string]string
+
+func (f files) Get(name string) string { return f[name] }
+
+func render(paths []string) error {
+	var context map[string]any
+	if err := json.NewDecoder(os.Stdin).Decode(&context); err != nil {
+		return err
+	}
+	texts := files{}
+	for name, text := range context["Files"].(map[string]any) {
+		texts[name] = text.(string)
+	}
+	context["Files"] = texts
+	all := template.New("chart")
+	all.Funcs(functions(all))
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if _, err := all.New(filepath.Base(path)).Parse(string(text)); err != nil {
+			return err
+		}
+	}
+	for _, path := range paths {
+		if strings.HasPrefix(filepath.Base(path), "_") {
+			continue
+		}
+		fmt.Printf("---\n# %s\n", filepath.Base(path))
+		var out strings.Builder
+		if err := all.ExecuteTemplate(&out, filepath.Base(path), context); err != nil {
+			return err
+		}
+		if strings.Contains(out.String(), "<no value>") {
+			return fmt.Errorf("%s: a value is missing: %s", path, out.String())
+		}
+		fmt.Println(out.String())
+	}
+	return nil
+}
+
+// The outermost level as lines of its own, so that it can stand among others; what is in it as JSON, which is YAML too.
+func toYaml(value any) (string, error) {
+	lines := []string{}
+	line := func(before string, value any) error {
+		text, err := json.Marshal(value)
+		lines = append(lines, before+string(text))
+		return err
+	}
+	var err error
+	switch value := value.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			err = errors.Join(err, line(fmt.Sprintf("%q: ", key), value[key]))
+		}
+	case []any:
+		for _, item := range value {
+			err = errors.Join(err, line("- ", item))
+		}
+	default:
+		err = line("", value)
+	}
+	return strings.Join(lines, "\n"), err
+}
+
+func functions(all *template.Template) template.FuncMap {
+	indent := func(width int, text string) string {
+		pad := strings.Repeat(" ", width)
+		return pad + strings.ReplaceAll(text, "\n", "\n"+pad)
+	}
+	return template.FuncMap{
+		"include": func(name string, data any) (string, error) {
+			var out strings.Builder
+			err := all.ExecuteTemplate(&out, name, data)
+			return out.String(), err
+		},
+		"toYaml": toYaml,
+		"nindent":    func(width int, text string) string { return "\n" + indent(width, text) },
+		"quote":      func(value any) string { return fmt.Sprintf("%q", fmt.Sprint(value)) },
+		"trimSuffix": func(suffix, text string) string { return strings.TrimSuffix(text, suffix) },
+		"hasPrefix":  func(prefix, text string) bool { return strings.HasPrefix(text, prefix) },
+		"list":       func(values ...any) []any { return values },
+		"append":     func(values []any, value any) []any { return append(append([]any{}, values...), value) },
+		"hasKey":     func(of map[string]any, key string) bool { _, is := of[key]; return is },
+		"trunc": func(length int, text string) string {
+			if len(text) > length {
+				return text[:length]
+			}
+			return text
+		},
+		"ternary": func(yes, no any, which bool) any {
+			if which {
+				return yes
+			}
+			return no
+		},
+		"default": func(otherwise, value any) any {
+			if is, _ := template.IsTrue(value); is {
+				return value
+			}
+			return otherwise
+		},
+		"dict": func(pairs ...any) (map[string]any, error) {
+			made := map[string]any{}
+			for at := 0; at+1 < len(pairs); at += 2 {
+				made[pairs[at].(string)] = pairs[at+1]
+			}
+			if len(pairs)%2 != 0 {
+				return nil, fmt.Errorf("dict: a key without a value")
+			}
+			return made, nil
+		},
+	}
+}

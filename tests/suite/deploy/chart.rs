@@ -1,0 +1,44 @@
+//! The Helm chart.
+
+use std::process::Command;
+
+use ringfence_lab::find_program;
+use ringfence_tests::{Machine, tell};
+use serde_json::Value;
+
+use super::{accepted, check, pairs, secrets, source, text, tool};
+
+#[tokio::test]
+async fn what_the_chart_makes_is_known_to_kubernetes_and_to_ringfence() {
+    if find_program("helm").is_none() {
+        tell(
+            "SKIPPED: there is no helm; the chart is rendered by deploy/helm/check/render.go and not by Helm itself",
+        );
+    }
+    let machine = Machine::new();
+    let containers = text(
+        Command::new(tool("python"))
+            .arg(source("deploy/helm/check/check.py"))
+            .arg(tool("go"))
+            .env("GOCACHE", machine.file("gocache"))
+            .env("GOTELEMETRY", "off")
+            .env("HOME", machine.path()),
+    );
+    let containers: Vec<Value> = serde_json::from_str(&containers).unwrap();
+    assert!(!containers.is_empty());
+    let secrets = secrets(&machine);
+    for container in &containers {
+        let variables = pairs(&container["env"]);
+        let (_, file) = variables
+            .iter()
+            .find(|(name, _)| name == "RINGFENCE_CONFIG")
+            .unwrap();
+        let file = secrets.join(file.strip_prefix("/run/ringfence/").unwrap());
+        check(&file, &variables).await;
+        // The words are a command's own: nothing is started by them.
+        let words = container["args"].as_array().unwrap();
+        let mut words: Vec<_> = words.iter().map(|word| word.as_str().unwrap()).collect();
+        words.push("--help");
+        accepted(&machine.run(&words).await);
+    }
+}

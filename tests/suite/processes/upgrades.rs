@@ -1,0 +1,97 @@
+//! Services of two builds side by side, for as long as an upgrade takes.
+
+use ringfence_tests::{Client, Ground, Machine, Site, set_up, start_api, start_engine, start_worker};
+use serde_json::json;
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+
+use super::distributed::configure;
+
+/// As a newer build's `db migrate` leaves the database: one migration more, and what it says of builds before it.
+async fn migrated_by_a_newer_build(site: &Site, is_compatible: bool) {
+    let mut connection = PgConnection::connect(&site.database_url).await.unwrap();
+    let mut statements = vec![
+        "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
+         SELECT max(version) + 1, 'newer', true, '\\x00', 0 FROM _sqlx_migrations",
+    ];
+    if is_compatible {
+        statements.push(
+            "INSERT INTO schema_compatibility (version, compatible_from) \
+             SELECT max(version), max(version) - 1 FROM _sqlx_migrations",
+        );
+        // What such a migration may do to a table that older builds write.
+        statements.push("ALTER TABLE hosts ADD COLUMN newer text");
+    }
+    for statement in statements {
+        sqlx::query(AssertSqlSafe(statement))
+            .execute(&mut connection)
+            .await
+            .unwrap();
+    }
+    connection.close().await.unwrap();
+}
+
+async fn fence(client: &Client, host: &str) {
+    client
+        .post(&format!("/hosts/{host}/fence"), json!({ "reason": "upgrade" }))
+        .await
+        .ok(202);
+    client
+        .until(&format!("/hosts/{host}"), |host| {
+            host["fencing_state"] == "FENCED"
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn an_older_engine_goes_on_beside_a_newer_schema_until_one_comes_that_ends_it() {
+    let site = Site::new(Ground::Distributed).await;
+    let (machine, token) = set_up(&site).await;
+    let mut api = start_api(&machine);
+    let client = Client::new(&api.until_it_listens("ready").await, Some(&token));
+    let running = start_engine(&machine, "engine-1");
+    let _worker = start_worker(&machine, "worker-1");
+    configure(&machine, &client, &["h1", "h2", "h3"], json!({})).await;
+    fence(&client, "h1").await;
+
+    migrated_by_a_newer_build(&site, true).await;
+    fence(&client, "h2").await;
+    // One that is started again by whoever watches over it is no worse off.
+    running.stop().await;
+    let again = start_engine(&machine, "engine-1");
+    fence(&client, "h3").await;
+    let left_alone = machine.run(&["db", "migrate"]).await;
+    assert_eq!(left_alone.code, Some(0), "{left_alone:?}");
+    again.stop().await;
+
+    migrated_by_a_newer_build(&site, false).await;
+    for words in [&["engine"][..], &["db", "migrate"]] {
+        let run = machine.run(words).await;
+        assert!(
+            run.code == Some(1) && run.err.contains("start the newer build"),
+            "{run:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_migration_that_would_end_running_services_waits_for_a_word() {
+    let site = Site::new(Ground::Distributed).await;
+    let (machine, _) = set_up(&site).await;
+    let undone = "DELETE FROM _sqlx_migrations WHERE version > 1";
+    let mut connection = PgConnection::connect(&site.database_url).await.unwrap();
+    sqlx::query(undone).execute(&mut connection).await.unwrap();
+    let run = machine.run(&["db", "migrate"]).await;
+    assert!(
+        run.code == Some(2)
+            && run.err.contains("--services-stopped")
+            && run.err.contains("nothing was changed"),
+        "{run:?}"
+    );
+    // With that word it begins, and finds that what it would make is there.
+    let run = machine.run(&["db", "migrate", "--services-stopped"]).await;
+    assert!(
+        run.code == Some(1) && run.err.contains("already exists"),
+        "{run:?}"
+    );
+    connection.close().await.unwrap();
+}
