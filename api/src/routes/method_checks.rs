@@ -26,10 +26,13 @@ pub(crate) struct MethodCheckList {
 #[serde(deny_unknown_fields)]
 pub(crate) struct MethodCheckQuery {
     /// true: only those that were not good; false: only the others.
+    #[param(value_type = Option<bool>)]
     failing: Option<String>,
     /// The most rows, 1 to 1000; 100 if absent.
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 1000)]
     limit: Option<String>,
     /// The id of the last row of the page before.
+    #[param(value_type = Option<Uuid>)]
     marker: Option<String>,
 }
 
