@@ -1,6 +1,6 @@
 //! Services of two builds side by side, for as long as an upgrade takes.
 
-use ringfence_tests::{Client, Ground, Machine, Site, set_up, start_api, start_engine, start_worker};
+use ringfence_tests::{Client, Ground, Site, set_up, start_api, start_engine, start_worker};
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
