@@ -4,6 +4,7 @@
 //! as much as there is, and carry it out in one transaction. With nobody else waiting, an input has a lane and a transaction to
 //! itself at once: a lone fence is not held up by this.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -85,17 +86,15 @@ fn takes_devices(input: &Input) -> bool {
     claim_in(input).is_some()
 }
 
-/// The first, and what may go with it: at most one input per host. The rest stays in order.
+/// The first, and what may go with it. The rest stays in order.
 fn take_together(waiting: &mut VecDeque<Knock>) -> Vec<Knock> {
     let Some(first) = waiting.front() else {
         return Vec::new();
     };
     let kind = takes_devices(&first.input);
     let mut together = Vec::with_capacity(waiting.len().min(MOST_TOGETHER));
-    let mut hosts = HashSet::new();
     for knock in std::mem::take(waiting) {
-        let fits = together.len() < MOST_TOGETHER && takes_devices(&knock.input) == kind;
-        if fits && hosts.insert(knock.host_id) {
+        if together.len() < MOST_TOGETHER && takes_devices(&knock.input) == kind {
             together.push(knock);
         } else {
             waiting.push_back(knock);
@@ -142,10 +141,15 @@ async fn carry_out(engine: Engine, knocks: Vec<Knock>) {
     }
     match together(&engine, &knocks).await {
         Ok(answers) => {
+            let mut anew = Vec::new();
             for (knock, answer) in knocks.into_iter().zip(answers) {
-                // Who asked may have gone away.
-                let _ = knock.answer.send(answer);
+                match answer {
+                    // Who asked may have gone away.
+                    Some(answer) => drop(knock.answer.send(answer)),
+                    None => anew.push(knock),
+                }
             }
+            one_by_one(&engine, anew).await;
         }
         // Whose fault it is shows when each goes alone.
         Err(error) => {
@@ -158,7 +162,7 @@ async fn carry_out(engine: Engine, knocks: Vec<Knock>) {
 async fn one_by_one(engine: &Engine, knocks: Vec<Knock>) {
     let alone = knocks.into_iter().map(|knock| async move {
         let answer = match together(engine, std::slice::from_ref(&knock)).await {
-            Ok(mut answers) => answers.pop().unwrap_or(Err(EngineError::Interrupted)),
+            Ok(mut answers) => answers.pop().flatten().unwrap_or(Err(EngineError::Interrupted)),
             Err(error) => Err(error),
         };
         let _ = knock.answer.send(answer);
@@ -166,18 +170,15 @@ async fn one_by_one(engine: &Engine, knocks: Vec<Knock>) {
     join_all(alone).await;
 }
 
+/// What an input came to; `None` if it has to be decided anew.
+type Answered = Option<Result<Tried, EngineError>>;
+
 /// All of them in one transaction, with an answer to each; or an error, and nothing was changed.
-async fn together(engine: &Engine, knocks: &[Knock]) -> Result<Vec<Result<Tried, EngineError>>, EngineError> {
+async fn together(engine: &Engine, knocks: &[Knock]) -> Result<Vec<Answered>, EngineError> {
     let mut tx = engine.0.db.begin().await?;
-    let ids: Vec<_> = knocks.iter().map(|knock| knock.host_id).collect();
-    let found = ringfence_db::lock_hosts(&mut tx, &ids).await?;
-    let mut found: HashMap<HostId, HostState> =
-        found.into_iter().map(|state| (state.host.id, state)).collect();
-    let mut turns = Vec::with_capacity(knocks.len());
-    for knock in knocks {
-        let state = found.remove(&knock.host_id);
-        turns.push(knock.door.span().in_scope(|| Turn::decide(engine, knock, state)));
-    }
+    let ids: HashSet<_> = knocks.iter().map(|knock| knock.host_id).collect();
+    let found = ringfence_db::lock_hosts(&mut tx, &ids.into_iter().collect::<Vec<_>>()).await?;
+    let mut turns = decide_all(engine, knocks, found);
     take_devices(engine, &mut tx, knocks, &mut turns).await?;
     leave_receipts(&mut tx, knocks, &mut turns).await?;
     let released: Vec<_> = turns.iter().filter_map(Turn::releases).collect();
@@ -192,14 +193,43 @@ async fn together(engine: &Engine, knocks: &[Knock]) -> Result<Vec<Result<Tried,
         .collect())
 }
 
+/// Decides each input upon what those before it have left of its host.
+fn decide_all(engine: &Engine, knocks: &[Knock], found: Vec<HostState>) -> Vec<Turn> {
+    let mut hosts: HashMap<HostId, HostState> =
+        found.into_iter().map(|state| (state.host.id, state)).collect();
+    let mut turns = Vec::with_capacity(knocks.len());
+    for knock in knocks {
+        let state = hosts.get(&knock.host_id).cloned();
+        let turn = knock.door.span().in_scope(|| Turn::decide(engine, knock, state));
+        if let Some(state) = turn.leaves() {
+            hosts.insert(knock.host_id, state);
+        }
+        turns.push(turn);
+    }
+    turns
+}
+
+/// A turn did not come about: those of the same host after it were decided upon it.
+fn undo_after(at: usize, knocks: &[Knock], turns: &mut [Turn]) {
+    let host_id = knocks[at].host_id;
+    for (turn, knock) in turns.iter_mut().zip(knocks).skip(at + 1) {
+        if knock.host_id == host_id {
+            *turn = Turn::Anew;
+        }
+    }
+}
+
 /// Leaves receipts for the requests with a key; what another try has done, or does, is not done here.
 async fn leave_receipts(tx: &mut Tx, knocks: &[Knock], turns: &mut [Turn]) -> Result<(), EngineError> {
-    for (turn, knock) in turns.iter_mut().zip(knocks) {
-        let Some(receipt) = turn.receipt(knock) else {
+    for (at, knock) in knocks.iter().enumerate() {
+        let Some(receipt) = turns[at].receipt(knock) else {
             continue;
         };
         match leave_receipt(tx, &knock.by, receipt).await {
-            Err(EngineError::KeySpent) => turn.make_way(),
+            Err(EngineError::KeySpent) => {
+                turns[at].make_way();
+                undo_after(at, knocks, turns);
+            }
             done => done?,
         }
     }
@@ -217,11 +247,12 @@ async fn take_devices(
     let mut too_late = Vec::new();
     for (at, turn) in turns.iter().enumerate() {
         let Some(claim) = turn.wants() else { continue };
-        // The device of two hosts goes to the first.
-        if wanted.contains_key(&claim.device) {
-            too_late.push(at);
-        } else {
-            wanted.insert(claim.device.clone(), claim);
+        match wanted.entry(claim.device.clone()) {
+            Entry::Vacant(free) => drop(free.insert(claim)),
+            // The same attempt asks twice.
+            Entry::Occupied(mut own) if own.get().attempt == claim.attempt => drop(own.insert(claim)),
+            // A device that two want goes to the first.
+            Entry::Occupied(_) => too_late.push(at),
         }
     }
     if wanted.is_empty() {
@@ -229,12 +260,13 @@ async fn take_devices(
     }
     let claims = wanted.into_values().collect();
     let taken = ringfence_db::claim_devices(tx, claims, engine.0.clock.now()).await?;
-    for (at, (turn, knock)) in turns.iter_mut().zip(knocks).enumerate() {
-        let is_refused = turn
+    for (at, knock) in knocks.iter().enumerate() {
+        let is_refused = turns[at]
             .wants()
             .is_some_and(|claim| too_late.contains(&at) || !taken.contains(&claim.device));
         if is_refused {
-            knock.door.span().in_scope(|| turn.refuse_device(knock));
+            knock.door.span().in_scope(|| turns[at].refuse_device(knock));
+            undo_after(at, knocks, turns);
         }
     }
     Ok(())
@@ -276,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_together_is_of_one_kind_with_each_host_once_and_the_rest_keeps_its_order() {
+    fn what_goes_together_is_of_one_kind_and_the_rest_keeps_its_order() {
         let mut waiting: VecDeque<_> = [
             knock(1, Input::Tick),
             knock(1, Input::Tick),
@@ -286,8 +318,7 @@ mod tests {
             knock(4, Input::Tick),
         ]
         .into();
-        assert_eq!(hosts(&take_together(&mut waiting)), [1, 3, 4]);
-        assert_eq!(hosts(&take_together(&mut waiting)), [1]);
+        assert_eq!(hosts(&take_together(&mut waiting)), [1, 1, 3, 4]);
         assert_eq!(hosts(&take_together(&mut waiting)), [2, 3]);
         assert!(take_together(&mut waiting).is_empty());
     }

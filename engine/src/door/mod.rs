@@ -1,8 +1,9 @@
 //! One way to change a host: lock, decide, write, commit, publish.
 //!
-//! Inputs that wait at the same time are carried out in one transaction (see [`group`]): each is decided for its own host as if it
-//! were alone, and they share the statements and the commit.
+//! Inputs that wait at the same time are carried out in one transaction (see [`group`]): each is decided for its own host upon what
+//! the one before it has left, as if it were alone, and they share the statements and the commit.
 
+mod chain;
 mod group;
 mod turn;
 mod write;

@@ -1,7 +1,10 @@
 //! One input's turn: what is decided for it, and what is told of it once that is committed.
 
-use ringfence_core::{Answer, AttemptId, Decision, HostState, Input, Timestamp, decide};
-use ringfence_db::DeviceClaim;
+use ringfence_core::{
+    Answer, AttemptId, Decision, Effect, Event, HostState, Input, Timestamp, decide,
+};
+use ringfence_db::{DeviceClaim, EventHost, NewEvent};
+use uuid::Uuid;
 
 use super::Tried;
 use super::group::Knock;
@@ -15,6 +18,8 @@ use crate::{Engine, EngineError, Receipt};
 pub(super) enum Turn {
     /// Nothing is to be written.
     Over(Result<Tried, EngineError>),
+    /// What it was decided upon did not come about: it has to be decided anew.
+    Anew,
     /// A decision that is to be written.
     Decided(Box<Decided>),
 }
@@ -30,12 +35,14 @@ pub(super) struct Decided {
     releases: Option<AttemptId>,
     /// Whether anything is to be written; a claim that only renews itself writes nothing but its device.
     changes: bool,
+    /// What it tells, numbered.
+    pub events: Vec<NewEvent>,
     /// What has to be published after the commit.
     pub outgoing: Vec<Outgoing>,
 }
 
 impl Turn {
-    /// Decides an input for the host that was locked for it.
+    /// Decides an input for the host that was locked for it, as earlier turns have left it.
     pub fn decide(engine: &Engine, knock: &Knock, before: Option<HostState>) -> Self {
         let Some(before) = before else {
             return Self::Over(Err(EngineError::NotFound {
@@ -50,7 +57,7 @@ impl Turn {
         } else {
             None
         };
-        let decision = match decide(&before, knock.input.clone(), now) {
+        let mut decision = match decide(&before, knock.input.clone(), now) {
             Ok(decision) => decision,
             Err(refusal) => {
                 knock.door.refused(&before, &refusal);
@@ -59,23 +66,42 @@ impl Turn {
         };
         let changed = decision.state != before || !decision.effects.is_empty();
         let is_tick = matches!(knock.input, Input::Tick);
+        let moved = Moved::of(&before, &decision, releases, now);
+        let events = number_events(&mut decision, now);
+        count_revision(&before, &mut decision, now);
         Self::Decided(Box::new(Decided {
             device: device.and_then(|device| device.claimed(&decision.answer, now)),
             told: Told::of(&decision),
-            moved: Moved::of(&before, &decision, releases, now),
+            moved,
             changes: changed || is_tick || releases.is_some(),
             before,
             decision,
             now,
             releases,
+            events,
             outgoing: Vec::new(),
         }))
+    }
+
+    /// The host as this turn leaves it, and as the next one would read it: with an operation that is live, or none.
+    pub fn leaves(&self) -> Option<HostState> {
+        let Self::Decided(decided) = self else { return None };
+        let HostState {
+            host,
+            operation,
+            policy,
+        } = &decided.decision.state;
+        Some(HostState {
+            host: host.clone(),
+            operation: operation.clone().filter(|operation| operation.status.is_live()),
+            policy: policy.clone(),
+        })
     }
 
     /// The device that has to be taken for it.
     pub fn wants(&self) -> Option<DeviceClaim> {
         match self {
-            Self::Over(_) => None,
+            Self::Over(_) | Self::Anew => None,
             Self::Decided(decided) => decided.device.clone(),
         }
     }
@@ -83,7 +109,7 @@ impl Turn {
     /// The attempt whose devices are given back.
     pub fn releases(&self) -> Option<AttemptId> {
         match self {
-            Self::Over(_) => None,
+            Self::Over(_) | Self::Anew => None,
             Self::Decided(decided) => decided.releases,
         }
     }
@@ -119,7 +145,7 @@ impl Turn {
     /// Whether the transaction has anything to commit for it.
     pub fn writes(&self) -> bool {
         match self {
-            Self::Over(_) => false,
+            Self::Over(_) | Self::Anew => false,
             Self::Decided(decided) => decided.changes || decided.device.is_some(),
         }
     }
@@ -128,20 +154,27 @@ impl Turn {
     pub fn change(&mut self) -> Option<&mut Decided> {
         match self {
             Self::Decided(decided) if decided.changes => Some(decided),
-            Self::Decided(_) | Self::Over(_) => None,
+            Self::Decided(_) | Self::Over(_) | Self::Anew => None,
         }
     }
 
-    /// It is committed, or there was nothing to commit: publishes, counts, and says so.
-    pub fn end(self, engine: &Engine, knock: &Knock) -> Result<Tried, EngineError> {
-        let decided = match self {
-            Self::Over(answer) => return answer,
-            Self::Decided(decided) => *decided,
-        };
+    /// It is committed, or there was nothing to commit: publishes, counts, and says so. `None` if it has to be decided anew.
+    pub fn end(self, engine: &Engine, knock: &Knock) -> Option<Result<Tried, EngineError>> {
+        match self {
+            Self::Over(answer) => Some(answer),
+            Self::Anew => None,
+            Self::Decided(decided) => Some(Ok(decided.end(engine, knock))),
+        }
+    }
+}
+
+impl Decided {
+    fn end(self, engine: &Engine, knock: &Knock) -> Tried {
+        let decided = self;
         let (state, answer) = (decided.decision.state, decided.decision.answer);
         if !decided.changes {
             knock.door.unchanged(&state, &answer);
-            return Ok(Tried::applied(state, answer));
+            return Tried::applied(state, answer);
         }
         knock.door.committed(&state, &answer, &decided.told, &knock.by);
         engine.0.metrics.count_moved(&decided.moved);
@@ -151,6 +184,40 @@ impl Turn {
         if decided.told.has_events() {
             engine.0.events_written.notify_one();
         }
-        Ok(Tried::applied(state, answer))
+        Tried::applied(state, answer)
+    }
+}
+
+/// The events of a decision, each with its number among those of the host.
+fn number_events(decision: &mut Decision, now: Timestamp) -> Vec<NewEvent> {
+    let Decision { state, effects, .. } = decision;
+    let mut number = |event: &Event| {
+        state.host.event_sequence += 1;
+        NewEvent {
+            id: Uuid::new_v4(),
+            host: Some(EventHost {
+                id: state.host.id,
+                name: state.host.name.clone(),
+                segment_id: state.host.segment_id,
+                sequence: state.host.event_sequence,
+                generation: state.host.generation,
+            }),
+            kind: event.kind,
+            occurred_at: now,
+            data: event.data.clone(),
+        }
+    };
+    let events = effects.iter().filter_map(|effect| match effect {
+        Effect::Event(event) => Some(event),
+        Effect::Dispatch(_) | Effect::Note(_) => None,
+    });
+    events.map(&mut number).collect()
+}
+
+fn count_revision(before: &HostState, decision: &mut Decision, now: Timestamp) {
+    let host = &mut decision.state.host;
+    if *host != before.host {
+        host.revision += 1;
+        host.updated_at = now;
     }
 }

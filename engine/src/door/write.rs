@@ -1,13 +1,13 @@
 //! Writes decisions, those of several hosts with the same statements.
 
-use ringfence_core::{Decision, Effect, Event, HostId, HostState, Operation, Proof, ProofKind, Timestamp};
+use ringfence_core::{Decision, Effect, Timestamp};
 use ringfence_db::{
-    AuditEntry, DbError, EventHost, HostWrite, NewEvent, OutboxRow, Tx, append_audit_lines, append_events,
-    append_outbox, insert_operations, insert_proofs, renew_proof, update_hosts, update_operations,
+    AuditEntry, DbError, OutboxRow, Tx, append_audit_lines, append_events, append_outbox, insert_operations,
+    insert_proofs, renew_proof, update_hosts, update_operations,
 };
 use serde_json::Value;
-use uuid::Uuid;
 
+use super::chain::Chain;
 use super::group::Knock;
 use super::turn::{Decided, Turn};
 use crate::Context;
@@ -20,115 +20,38 @@ pub(super) async fn write(tx: &mut Tx, knocks: &[Knock], turns: &mut [Turn]) -> 
     let mut written = Vec::new();
     for (turn, knock) in turns.iter_mut().zip(knocks) {
         let Some(decided) = turn.change() else { continue };
-        events.extend(number_events(decided));
-        count_revision(decided);
+        events.append(&mut decided.events);
         audit.extend(audit_lines(decided, &knock.by));
         decided.outgoing = outgoing(&mut decided.decision);
         let now = decided.now;
         outbox.extend(decided.outgoing.iter().map(|message| outbox_row(message, now)));
         written.push(&*decided);
     }
-    write_operations(tx, &written).await?;
-    let hosts: Vec<_> = written.iter().map(|decided| host_write(decided)).collect();
+    let chains = Chain::of_all(&written);
+    write_operations(tx, &chains).await?;
+    let hosts: Vec<_> = chains.iter().map(Chain::host).collect();
     update_hosts(tx, &hosts).await?;
     append_events(tx, &events).await?;
     append_outbox(tx, &outbox).await?;
     append_audit_lines(tx, &audit).await
 }
 
-async fn write_operations(tx: &mut Tx, written: &[&Decided]) -> Result<(), DbError> {
-    let (mut changed, mut new, mut won, mut renewed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for decided in written {
-        let Decision {
-            superseded, state, ..
-        } = &decided.decision;
-        for operation in superseded.iter().chain(&state.operation) {
-            let known = decided.before.operation.as_ref();
-            let known = known.filter(|known| known.id == operation.id);
-            match known {
-                Some(known) if known == operation => {}
-                Some(_) => changed.push(operation),
-                None => new.push(operation),
-            }
-            for proof in &operation.proofs {
-                match earlier(known, proof) {
-                    Some(earlier) if earlier == proof => {}
-                    Some(_) => renewed.push((operation.host_id, proof)),
-                    None => won.push((operation.host_id, proof)),
-                }
-            }
-        }
-    }
+async fn write_operations(tx: &mut Tx, chains: &[Chain<'_>]) -> Result<(), DbError> {
+    let changed: Vec<_> = chains.iter().flat_map(Chain::changed_operations).collect();
     update_operations(tx, &changed).await?;
+    let new: Vec<_> = chains.iter().flat_map(Chain::new_operations).collect();
     insert_operations(tx, &new).await?;
+    let (mut won, mut renewed) = (Vec::new(), Vec::new());
+    for (host_id, proof, is_renewed) in chains.iter().flat_map(Chain::proofs) {
+        let proofs = if is_renewed { &mut renewed } else { &mut won };
+        proofs.push((host_id, proof));
+    }
     insert_proofs(tx, &won).await?;
-    write_renewed(tx, renewed).await
-}
-
-/// Self-fencing alone wins a proof anew, and rarely.
-async fn write_renewed(tx: &mut Tx, renewed: Vec<(HostId, &Proof)>) -> Result<(), DbError> {
+    // Self-fencing alone wins a proof anew, and rarely.
     for (host_id, proof) in renewed {
         renew_proof(tx, host_id, proof).await?;
     }
     Ok(())
-}
-
-fn earlier<'a>(known: Option<&'a Operation>, proof: &Proof) -> Option<&'a Proof> {
-    known.and_then(|known| known.proofs.iter().find(|earlier| earlier.kind == proof.kind))
-}
-
-fn host_write(decided: &Decided) -> HostWrite<'_> {
-    let state = &decided.decision.state;
-    HostWrite {
-        host: &state.host,
-        fenced_proof: fenced_proof(state),
-        wake_at: decided.decision.wake_at,
-    }
-}
-
-/// One of the proofs of the present fence, if the operation at hand has won it.
-fn fenced_proof(state: &HostState) -> Option<ProofKind> {
-    let fenced = state.host.fenced_generation?;
-    let operation = state
-        .operation
-        .as_ref()
-        .filter(|operation| operation.generation == fenced)?;
-    operation.proofs.first().map(|proof| proof.kind)
-}
-
-/// The events of a decision, each with its number among those of the host.
-fn number_events(decided: &mut Decided) -> Vec<NewEvent> {
-    let now = decided.now;
-    let Decision { state, effects, .. } = &mut decided.decision;
-    let mut number = |event: &Event| {
-        state.host.event_sequence += 1;
-        NewEvent {
-            id: Uuid::new_v4(),
-            host: Some(EventHost {
-                id: state.host.id,
-                name: state.host.name.clone(),
-                segment_id: state.host.segment_id,
-                sequence: state.host.event_sequence,
-                generation: state.host.generation,
-            }),
-            kind: event.kind,
-            occurred_at: now,
-            data: event.data.clone(),
-        }
-    };
-    let events = effects.iter().filter_map(|effect| match effect {
-        Effect::Event(event) => Some(event),
-        Effect::Dispatch(_) | Effect::Note(_) => None,
-    });
-    events.map(&mut number).collect()
-}
-
-fn count_revision(decided: &mut Decided) {
-    let state = &mut decided.decision.state;
-    if state.host != decided.before.host {
-        state.host.revision += 1;
-        state.host.updated_at = decided.now;
-    }
 }
 
 fn audit_lines(decided: &Decided, by: &Context) -> Vec<AuditEntry> {

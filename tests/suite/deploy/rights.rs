@@ -59,7 +59,7 @@ async fn a_host_is_fenced_by_services_that_may_do_nothing_else_on_the_broker() {
     accepted(&api.run(&["db", "migrate"]).await);
     let mut serving = api.start("api", &["api", "--listen", "127.0.0.1:0"]);
     let url = serving
-        .until_it_listens("ready")
+        .until_it_listens("the API listens")
         .await
         .replace("http://127.0.0.1", "https://localhost");
     let mut telling = engine.start("engine", &["engine", "--name", "engine-1"]);

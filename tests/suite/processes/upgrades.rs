@@ -47,7 +47,7 @@ async fn an_older_engine_goes_on_beside_a_newer_schema_until_one_comes_that_ends
     let site = Site::new(Ground::Distributed).await;
     let (machine, token) = set_up(&site).await;
     let mut api = start_api(&machine);
-    let client = Client::new(&api.until_it_listens("ready").await, Some(&token));
+    let client = Client::new(&api.until_it_listens("the API listens").await, Some(&token));
     let running = start_engine(&machine, "engine-1");
     let _worker = start_worker(&machine, "worker-1");
     configure(&machine, &client, &["h1", "h2", "h3"], json!({})).await;
