@@ -21,6 +21,10 @@ use crate::args::Cli;
 use crate::config::Environment;
 use crate::error::CliError;
 
+/// Decisions are made of many small documents: with the system's own allocator a sixth of the processor's time went there.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     install_tls();
     let cli = Cli::parse();

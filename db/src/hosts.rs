@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 
 use ringfence_core::{
-    Backend, FailureState, FencingState, Host, HostId, HostState, Operation, OperationId, OperationKind,
+    Backend, FailureState, FencingState, Host, HostId, HostState, OperationId, OperationKind,
     OperationStatus, Proof, ProofKind, SegmentId, SegmentPolicy, Timestamp,
 };
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
+use crate::operations::read_operation;
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_all, fetch_optional};
 use crate::value::{Value, args, pieces, rows_of};
@@ -253,7 +254,8 @@ pub async fn lock_hosts(run: &mut impl Run, ids: &[HostId]) -> Result<Vec<HostSt
         return Ok(Vec::new());
     }
     let sql = format!(
-        "SELECT hosts.id AS id, segments.policy AS policy, operations.body AS body FROM hosts
+        "SELECT hosts.id AS id, segments.policy AS policy, operations.body AS body,
+             operations.methods AS methods FROM hosts
          JOIN segments ON segments.id = hosts.segment_id
          LEFT JOIN operations
              ON operations.host_id = hosts.id AND operations.status IN ('running', 'needs_operator')
@@ -262,7 +264,7 @@ pub async fn lock_hosts(run: &mut impl Run, ids: &[HostId]) -> Result<Vec<HostSt
     );
     let mut rest = HashMap::new();
     for row in fetch_all(run, AssertSqlSafe(sql), args![ids]).await? {
-        let operation: Option<Operation> = row.opt_json("body")?;
+        let operation = read_operation(&row)?;
         let policy: SegmentPolicy = row.json("policy")?;
         rest.insert(row.id("id")?, (operation, policy));
     }
@@ -287,7 +289,8 @@ pub async fn lock_host(run: &mut impl Run, id: HostId) -> Result<Option<HostStat
 
 /// Reads the same without a lock, in one statement.
 pub async fn load_state(run: &mut impl Run, id_or_name: &str) -> Result<Option<HostState>, DbError> {
-    const FROM: &str = "SELECT hosts.*, segments.policy AS policy, operations.body AS body FROM hosts
+    const FROM: &str = "SELECT hosts.*, segments.policy AS policy, operations.body AS body,
+             operations.methods AS methods FROM hosts
         JOIN segments ON segments.id = hosts.segment_id
         LEFT JOIN operations ON operations.host_id = hosts.id AND operations.status IN ('running', 'needs_operator')";
     let row = match Uuid::parse_str(id_or_name) {
@@ -311,7 +314,7 @@ pub async fn load_state(run: &mut impl Run, id_or_name: &str) -> Result<Option<H
     row.map(|row| {
         Ok(HostState {
             host: read(&row)?,
-            operation: row.opt_json("body")?,
+            operation: read_operation(&row)?,
             policy: row.json("policy")?,
         })
     })
@@ -392,12 +395,7 @@ pub async fn update_hosts(run: &mut impl Run, writes: &[HostWrite<'_>]) -> Resul
 
 fn written(write: &HostWrite<'_>) -> Vec<Value> {
     let host = write.host;
-    let boot = host
-        .boot
-        .as_ref()
-        .map(serde_json::to_value)
-        .transpose()
-        .unwrap_or_default();
+    let boot = host.boot.as_ref().map_or(Value::Json(None), Value::json);
     args![
         host.id.0,
         &host.name,
@@ -410,7 +408,7 @@ fn written(write: &HostWrite<'_>) -> Vec<Value> {
         host.failure_source.clone(),
         host.failure_observed_at,
         host.failure_since,
-        Value::Json(boot),
+        boot,
         host.fencing_state.as_str(),
         host.generation.0,
         host.fenced_generation.map(|g| g.0),

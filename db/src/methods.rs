@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use ringfence_core::{Driver, Method, MethodId, Resource};
+use sqlx::AssertSqlSafe;
 
-use crate::DbError;
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_all, fetch_optional};
 use crate::value::{Value, args};
+use crate::wanted::Wanted;
+use crate::{DbError, Test};
 
 fn resource(word: &str) -> Option<Resource> {
     Resource::ALL
@@ -42,13 +44,18 @@ pub async fn methods_by_name(
     run: &mut impl Run,
     names: impl IntoIterator<Item = String> + Send,
 ) -> Result<BTreeMap<String, Method>, DbError> {
-    let mut methods = BTreeMap::new();
-    for name in names {
-        if let Some(row) = fetch_optional(run, "SELECT * FROM methods WHERE name = $1", args![&name]).await? {
-            methods.insert(name, read(&row)?);
-        }
+    let names: Vec<String> = names.into_iter().collect();
+    if names.is_empty() {
+        return Ok(BTreeMap::new());
     }
-    Ok(methods)
+    let mut wanted = Wanted::default();
+    wanted.test("methods.name", &[Test::OneOf(names)]);
+    let sql = format!("SELECT * FROM methods{}", wanted.conditions());
+    let rows = fetch_all(run, AssertSqlSafe(sql), wanted.values()).await?;
+    let methods = rows.iter().map(read);
+    methods
+        .map(|method| method.map(|method| (method.name.clone(), method)))
+        .collect()
 }
 
 /// The method with this id or name.

@@ -1,9 +1,10 @@
 //! Operations and proofs.
 
-use ringfence_core::{HostId, Operation, OperationKind, OperationStatus, Proof, Timestamp};
+use ringfence_core::{FrozenMethod, HostId, Operation, OperationKind, OperationStatus, Proof, Timestamp};
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
+use crate::row::Row;
 use crate::run::{Run, execute, fetch_all, fetch_optional};
 use crate::value::{Value, args, pieces, rows_of};
 use crate::wanted::Wanted;
@@ -28,23 +29,55 @@ pub struct OperationFilter {
     pub finished_at: Vec<Test<Timestamp>>,
 }
 
+/// The methods of each task, by level.
+type Methods = Vec<Vec<Vec<FrozenMethod>>>;
+
+/// What changes at every step, and what hardly ever does and is the greater part: the methods of its tasks.
+fn apart(operation: &Operation) -> (Operation, Methods) {
+    let mut body = operation.clone();
+    let methods = body.tasks_mut().map(|task| std::mem::take(&mut task.levels));
+    let methods = methods.collect();
+    (body, methods)
+}
+
+fn have_same_methods(one: &Operation, other: &Operation) -> bool {
+    one.tasks()
+        .map(|task| &task.levels)
+        .eq(other.tasks().map(|task| &task.levels))
+}
+
+/// The operation in the columns `body` and `methods`; none where an outer join has found none.
+pub(crate) fn read_operation(row: &Row) -> Result<Option<Operation>, DbError> {
+    let Some(mut operation) = row.opt_document::<Operation>("body")? else {
+        return Ok(None);
+    };
+    let methods: Methods = row.document("methods")?;
+    for (task, levels) in operation.tasks_mut().zip(methods) {
+        task.levels = levels;
+    }
+    Ok(Some(operation))
+}
+
 /// Adds operations. A second live one for the same host is refused by an index.
 pub async fn insert_operations(run: &mut impl Run, operations: &[&Operation]) -> Result<(), DbError> {
-    const COLUMNS: usize = 9;
+    const COLUMNS: usize = 10;
     for operations in pieces(operations) {
         let sql = format!(
-            "INSERT INTO operations (id, host_id, kind, status, generation, body, created_at, updated_at, finished_at)
+            "INSERT INTO operations (id, host_id, kind, status, generation, body, methods, created_at, updated_at,
+                 finished_at)
              VALUES {}",
             rows_of(operations.len(), COLUMNS)
         );
         let values = operations.iter().flat_map(|operation| {
+            let (body, methods) = apart(operation);
             args![
                 operation.id.0,
                 operation.host_id.0,
                 operation.kind.as_str(),
                 operation.status.as_str(),
                 operation.generation.0,
-                Value::json(operation),
+                Value::document(&body),
+                Value::document(&methods),
                 operation.created_at,
                 operation.updated_at,
                 operation.finished_at
@@ -55,23 +88,28 @@ pub async fn insert_operations(run: &mut impl Run, operations: &[&Operation]) ->
     Ok(())
 }
 
-/// Writes operations back.
-pub async fn update_operations(run: &mut impl Run, operations: &[&Operation]) -> Result<(), DbError> {
-    const COLUMNS: usize = 5;
+/// Writes operations back. Each comes with what is known of it in the database.
+pub async fn update_operations(
+    run: &mut impl Run,
+    operations: &[(&Operation, &Operation)],
+) -> Result<(), DbError> {
+    const COLUMNS: usize = 6;
     for operations in pieces(operations) {
         let sql = format!(
             "UPDATE operations SET status = new.column2, body = new.column3, updated_at = new.column4,
-                 finished_at = new.column5
+                 finished_at = new.column5, methods = coalesce(new.column6, operations.methods)
              FROM (VALUES {}) AS new WHERE operations.id = new.column1",
             rows_of(operations.len(), COLUMNS)
         );
-        let values = operations.iter().flat_map(|operation| {
+        let values = operations.iter().flat_map(|(operation, known)| {
+            let (body, methods) = apart(operation);
             args![
                 operation.id.0,
                 operation.status.as_str(),
-                Value::json(operation),
+                Value::document(&body),
                 operation.updated_at,
-                operation.finished_at
+                operation.finished_at,
+                (!have_same_methods(operation, known)).then(|| Value::document(&methods))
             ]
         });
         execute(run, AssertSqlSafe(sql), values.collect()).await?;
@@ -120,8 +158,13 @@ pub async fn renew_proof(run: &mut impl Run, host_id: HostId, proof: &Proof) -> 
 
 /// The operation with this id.
 pub async fn operation(run: &mut impl Run, id: Uuid) -> Result<Option<Operation>, DbError> {
-    let row = fetch_optional(run, "SELECT body FROM operations WHERE id = $1", args![id]).await?;
-    row.map(|row| row.json("body")).transpose()
+    let row = fetch_optional(
+        run,
+        "SELECT body, methods FROM operations WHERE id = $1",
+        args![id],
+    )
+    .await?;
+    Ok(row.map(|row| read_operation(&row)).transpose()?.flatten())
 }
 
 /// A page of operations. They have no name: sorted by name means by the time of creation.
@@ -143,10 +186,12 @@ pub async fn operations_page(
     wanted.test("operations.updated_at", &filter.updated_at);
     wanted.test("operations.finished_at", &filter.finished_at);
     let end = page.close(&mut wanted, "operations");
-    let sql = format!("SELECT body FROM operations{}{end}", wanted.conditions());
+    let sql = format!("SELECT body, methods FROM operations{}{end}", wanted.conditions());
     let values = wanted.values();
     let rows = fetch_all(run, AssertSqlSafe(sql), values).await?;
-    rows.iter().map(|row| row.json("body")).collect()
+    rows.iter()
+        .filter_map(|row| read_operation(row).transpose())
+        .collect()
 }
 
 fn without_name(order: &Order) -> Order {

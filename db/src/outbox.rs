@@ -6,7 +6,7 @@ use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use crate::run::{Run, execute, fetch_all};
-use crate::value::{args, pieces, rows_of};
+use crate::value::{Value, args, pieces, rows_of};
 use crate::{Database, DbError};
 
 /// A message that waits to be published.
@@ -43,7 +43,7 @@ pub async fn append_outbox(run: &mut impl Run, rows: &[OutboxRow]) -> Result<(),
                 row.id,
                 &row.resource,
                 &row.zone,
-                row.payload.clone(),
+                Value::document(&row.payload),
                 row.trace.clone(),
                 row.available_at,
                 row.available_at,
@@ -80,7 +80,7 @@ pub async fn take_outbox(
                 id: row.id("id")?,
                 resource: row.text("resource")?,
                 zone: row.text("zone")?,
-                payload: row.json("payload")?,
+                payload: row.document("payload")?,
                 trace: row.opt_text("trace")?,
                 available_at: row.time("available_at")?,
                 expires_at: row.time("expires_at")?,

@@ -5,6 +5,7 @@ use serde_json::{Value as Json, json};
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
+use crate::operations::read_operation;
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_all, fetch_optional};
 use crate::value::args;
@@ -109,7 +110,7 @@ pub async fn old_rows(
             "SELECT events.*, segments.name AS segment FROM events LEFT JOIN segments ON segments.id = events.segment_id",
             "events.sequence",
         ),
-        Kept::Operations => ("SELECT id, body FROM operations", "created_at, id"),
+        Kept::Operations => ("SELECT id, body, methods FROM operations", "created_at, id"),
         Kept::Audit => ("SELECT * FROM audit", "at, position"),
         Kept::Deliveries => ("SELECT * FROM deliveries", "created_at, id"),
     };
@@ -210,7 +211,7 @@ async fn remove_audit(tx: &mut Tx, before: Timestamp, rows: &[OldRow]) -> Result
 fn read(what: Kept, row: &Row) -> Result<OldRow, DbError> {
     let json = match what {
         Kept::Events => event(row)?,
-        Kept::Operations => row.json("body")?,
+        Kept::Operations => json!(read_operation(row)?),
         Kept::Audit => audit(row)?,
         Kept::Deliveries => delivery(row)?,
     };

@@ -137,6 +137,17 @@ impl Row {
         }
     }
 
+    /// JSON in a column of text.
+    pub(crate) fn opt_document<T: DeserializeOwned>(&self, column: Column) -> Result<Option<T>, DbError> {
+        let text = self.opt_text(column)?;
+        text.map(|text| serde_json::from_str(&text).map_err(|e| unreadable(column, e)))
+            .transpose()
+    }
+
+    pub(crate) fn document<T: DeserializeOwned>(&self, column: Column) -> Result<T, DbError> {
+        required(column, self.opt_document(column)?)
+    }
+
     pub(crate) fn json<T: DeserializeOwned + 'static>(&self, column: Column) -> Result<T, DbError> {
         required(column, self.opt_json(column)?)
     }

@@ -2,9 +2,12 @@
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
-use sqlx::postgres::PgArguments;
+use sqlx::encode::IsNull;
+use sqlx::error::BoxDynError;
+use sqlx::postgres::{PgArgumentBuffer, PgArguments, PgTypeInfo};
 use sqlx::sqlite::SqliteArguments;
-use sqlx::{Arguments, Error};
+use sqlx::types::Json;
+use sqlx::{Arguments, Encode, Error, Postgres, Type};
 use uuid::Uuid;
 
 /// One argument.
@@ -16,13 +19,21 @@ pub(crate) enum Value {
     Int(Option<i64>),
     Bool(bool),
     Time(Option<DateTime<Utc>>),
-    Json(Option<serde_json::Value>),
+    /// JSON as text.
+    Json(Option<String>),
+    /// JSON in a column of text, which is quicker where nobody looks into it by SQL.
+    Document(String),
 }
 
 impl Value {
     /// Anything as JSON. A value that cannot be written as JSON (none of ours) becomes JSON's null, which the schema refuses.
     pub fn json(value: &impl Serialize) -> Self {
-        Self::Json(serde_json::to_value(value).ok())
+        Self::Json(serde_json::to_string(value).ok())
+    }
+
+    /// Anything as a document. A value that cannot be written as JSON (none of ours) becomes an empty text, which the schema refuses.
+    pub fn document(value: &impl Serialize) -> Self {
+        Self::Document(serde_json::to_string(value).unwrap_or_default())
     }
 
     /// The same without the NUL character, which PostgreSQL keeps neither in text nor in JSON: what a device says must not stop
@@ -31,6 +42,7 @@ impl Value {
         match self {
             Self::Text(Some(text)) => Self::Text(Some(text_without_nul(text))),
             Self::Json(Some(json)) => Self::Json(Some(json_without_nul(json))),
+            Self::Document(json) => Self::Document(json_without_nul(json)),
             other => other,
         }
     }
@@ -44,14 +56,25 @@ fn text_without_nul(text: String) -> String {
     }
 }
 
-fn json_without_nul(json: serde_json::Value) -> serde_json::Value {
+/// In JSON that character is always written as an escape.
+fn json_without_nul(json: String) -> String {
+    if !json.contains("\\u0000") {
+        return json;
+    }
+    match serde_json::from_str(&json) {
+        Ok(tree) => tree_without_nul(tree).to_string(),
+        Err(_) => json,
+    }
+}
+
+fn tree_without_nul(json: serde_json::Value) -> serde_json::Value {
     use serde_json::Value as Json;
     match json {
         Json::String(text) => Json::String(text_without_nul(text)),
-        Json::Array(items) => Json::Array(items.into_iter().map(json_without_nul).collect()),
+        Json::Array(items) => Json::Array(items.into_iter().map(tree_without_nul).collect()),
         Json::Object(map) => Json::Object(
             map.into_iter()
-                .map(|(key, json)| (text_without_nul(key), json_without_nul(json)))
+                .map(|(key, json)| (text_without_nul(key), tree_without_nul(json)))
                 .collect(),
         ),
         Json::Null | Json::Bool(_) | Json::Number(_) => json,
@@ -87,7 +110,8 @@ from! {
     bool => flag => Self::Bool(flag),
     DateTime<Utc> => at => Self::Time(Some(at)),
     Option<DateTime<Utc>> => at => Self::Time(at),
-    serde_json::Value => json => Self::Json(Some(json)),
+    Option<Value> => value => value.unwrap_or(Self::Text(None)),
+    serde_json::Value => json => Self::Json(Some(json.to_string())),
 }
 
 /// `args![a, b, c]`
@@ -98,6 +122,8 @@ macro_rules! args {
 }
 pub(crate) use args;
 
+/// What PostgreSQL wants to see before the text of a `jsonb`.
+const JSONB_VERSION: u8 = 1;
 /// Rows that one statement adds at most: both databases take more arguments than these have.
 const MOST_ROWS: usize = 64;
 
@@ -129,6 +155,23 @@ impl From<Value> for Result<Value, Error> {
     }
 }
 
+/// JSON that was written already.
+struct JsonText(String);
+
+impl Type<Postgres> for JsonText {
+    fn type_info() -> PgTypeInfo {
+        <Json<()> as Type<Postgres>>::type_info()
+    }
+}
+
+impl Encode<'_, Postgres> for JsonText {
+    fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
+        buffer.push(JSONB_VERSION);
+        buffer.extend_from_slice(self.0.as_bytes());
+        Ok(IsNull::No)
+    }
+}
+
 pub(crate) fn for_postgres(values: Vec<Value>) -> Result<PgArguments, Error> {
     let mut arguments = PgArguments::default();
     for value in values {
@@ -139,7 +182,8 @@ pub(crate) fn for_postgres(values: Vec<Value>) -> Result<PgArguments, Error> {
             Value::Int(v) => arguments.add(v),
             Value::Bool(v) => arguments.add(v),
             Value::Time(v) => arguments.add(v),
-            Value::Json(v) => arguments.add(v),
+            Value::Json(v) => arguments.add(v.map(JsonText)),
+            Value::Document(v) => arguments.add(v),
         }
         .map_err(Error::Encode)?;
     }
@@ -160,7 +204,8 @@ pub(crate) fn for_sqlite(values: Vec<Value>) -> Result<SqliteArguments, Error> {
             Value::Int(v) => arguments.add(v),
             Value::Bool(v) => arguments.add(i64::from(v)),
             Value::Time(v) => arguments.add(v.map(|at| at.timestamp_micros())),
-            Value::Json(v) => arguments.add(v.map(|json| json.to_string())),
+            Value::Json(v) => arguments.add(v),
+            Value::Document(v) => arguments.add(v),
         }
         .map_err(Error::Encode)?;
     }

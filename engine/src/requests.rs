@@ -24,10 +24,10 @@ const MAX_GIVEN_BACK: usize = 72;
 pub enum Operated {
     /// It is so already.
     Already(Box<HostState>),
-    /// An operation began.
-    Started(OperationId),
+    /// An operation began; the host is as it is with it.
+    Started(OperationId, Box<HostState>),
     /// One that does it was running.
-    Joined(OperationId),
+    Joined(OperationId, Box<HostState>),
 }
 
 /// What an observer saw.
@@ -291,8 +291,8 @@ pub(crate) fn method_names(plan: &Plan) -> BTreeSet<String> {
 
 fn operated(applied: Applied) -> Operated {
     match applied.answer {
-        Answer::Started(id) => Operated::Started(id),
-        Answer::Joined(id) => Operated::Joined(id),
+        Answer::Started(id) => Operated::Started(id, Box::new(applied.state)),
+        Answer::Joined(id) => Operated::Joined(id, Box::new(applied.state)),
         Answer::Done | Answer::AlreadySo | Answer::Granted { .. } | Answer::Ignored(_) => {
             Operated::Already(Box::new(applied.state))
         }

@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 use crate::error::XtaskError;
 use crate::peers::Peers;
 use crate::supervise::{Supervisor, exit_code};
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, forget_own_package};
 
 /// What to run.
 #[derive(clap::Args)]
@@ -25,6 +25,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
     let mut command = match arguments.command.split_first() {
         Some((program, rest)) => {
             let mut command = Command::new(program);
+            forget_own_package(&mut command);
             command.args(rest);
             command
         }

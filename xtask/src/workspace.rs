@@ -52,7 +52,19 @@ pub fn cargo() -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(program);
     command.current_dir(root()).stdin(Stdio::null());
+    forget_own_package(&mut command);
     command
+}
+
+/// What cargo tells a program that it runs about the program's own package. Build scripts of dependencies are built anew, with
+/// all that rests on them, whenever such a variable differs from that of the last build.
+pub fn forget_own_package(command: &mut Command) {
+    let of_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(of_package) {
+            command.env_remove(name);
+        }
+    }
 }
 
 /// Where the workspace is.

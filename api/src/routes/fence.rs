@@ -54,11 +54,14 @@ pub(crate) async fn fence(
 pub(crate) async fn answer(state: &State, operated: Operated) -> Result<HttpResponse, ApiError> {
     match operated {
         Operated::Already(host) => hosts::answer(state, &host.host.id.to_string(), HttpResponse::Ok()).await,
-        Operated::Started(id) | Operated::Joined(id) => {
+        Operated::Started(id, now) | Operated::Joined(id, now) => {
             note_operation(id);
             let mut accepted = HttpResponse::Accepted();
             accepted.insert_header(("Location", format!("/operations/{id}")));
-            operations::answer(state, id.0, accepted).await
+            match now.operation.filter(|operation| operation.id == id) {
+                Some(operation) => Ok(accepted.json(OperationView::new(&operation, Some(now.host.name)))),
+                None => operations::answer(state, id.0, accepted).await,
+            }
         }
     }
 }

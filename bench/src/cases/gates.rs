@@ -29,7 +29,7 @@ const PAGE: u32 = 100;
 const MOST_LAST: f64 = 1.5;
 
 /// What the gates are decided from.
-const SELECT: &str = "SELECT hosts.*, segments.policy AS policy, operations.body AS body FROM hosts
+const SELECT: &str = "SELECT hosts.*, segments.policy AS policy, operations.body AS body, operations.methods AS methods FROM hosts
     JOIN segments ON segments.id = hosts.segment_id
     LEFT JOIN operations ON operations.host_id = hosts.id AND operations.status IN ('running', 'needs_operator')
     WHERE hosts.name = $1";

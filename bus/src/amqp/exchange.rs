@@ -72,27 +72,22 @@ impl AmqpExchange {
         open.await.map_err(|error| self.fault(error))
     }
 
-    /// Somebody else may have made them in another way, and that is how they stay: a failed look closes only its own channel.
+    /// Somebody else may have made them in another way, and that is how they stay: a failed try closes only its own channel.
     async fn declare(&self, live: &Live) -> lapin::Result<()> {
-        let name = || self.config.name.as_str().into();
-        let there = live.connection.create_channel().await?;
-        let look = ExchangeDeclareOptions {
-            passive: true,
-            ..ExchangeDeclareOptions::default()
-        };
-        if there
-            .exchange_declare(name(), ExchangeKind::Topic, look, FieldTable::default())
-            .await
-            .is_err()
-        {
-            let make = ExchangeDeclareOptions {
+        let declare = async |passive| {
+            let options = ExchangeDeclareOptions {
+                passive,
                 durable: self.config.durable,
                 ..ExchangeDeclareOptions::default()
             };
             let channel = live.connection.create_channel().await?;
+            let name = self.config.name.as_str().into();
             channel
-                .exchange_declare(name(), ExchangeKind::Topic, make, FieldTable::default())
-                .await?;
+                .exchange_declare(name, ExchangeKind::Topic, options, FieldTable::default())
+                .await
+        };
+        if declare(false).await.is_err() {
+            declare(true).await?;
         }
         match &self.config.queue {
             Some(queue) => self.declare_queue(live, queue).await,
@@ -101,34 +96,23 @@ impl AmqpExchange {
     }
 
     async fn declare_queue(&self, live: &Live, queue: &str) -> lapin::Result<()> {
-        let there = live.connection.create_channel().await?;
-        let look = QueueDeclareOptions {
-            passive: true,
-            ..QueueDeclareOptions::default()
-        };
-        let is_there = there
-            .queue_declare(queue.into(), look, FieldTable::default())
-            .await
-            .is_ok();
-        let channel = live.connection.create_channel().await?;
-        if !is_there {
-            let make = QueueDeclareOptions {
+        let declare = async |passive| {
+            let options = QueueDeclareOptions {
+                passive,
                 durable: self.config.durable,
                 ..QueueDeclareOptions::default()
             };
-            channel
-                .queue_declare(queue.into(), make, FieldTable::default())
-                .await?;
-        }
-        channel
-            .queue_bind(
-                queue.into(),
-                self.config.name.as_str().into(),
-                queue.into(),
-                QueueBindOptions::default(),
-                FieldTable::default(),
-            )
-            .await
+            let channel = live.connection.create_channel().await?;
+            let declared = channel.queue_declare(queue.into(), options, FieldTable::default());
+            declared.await.map(|_| channel)
+        };
+        let channel = match declare(false).await {
+            Ok(channel) => channel,
+            Err(_) => declare(true).await?,
+        };
+        let (queue, key, exchange) = (queue.into(), queue.into(), self.config.name.as_str().into());
+        let (options, none) = (QueueBindOptions::default(), FieldTable::default());
+        channel.queue_bind(queue, exchange, key, options, none).await
     }
 
     async fn send(&self, channel: &Channel, one: &Announcement) -> Result<PublisherConfirm, BusError> {

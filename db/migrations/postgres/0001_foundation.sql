@@ -88,8 +88,10 @@ CREATE TABLE operations (
     kind text NOT NULL CHECK (kind IN ('fence', 'rejoin', 'evacuation')),
     status text NOT NULL CHECK (status IN ('running', 'needs_operator', 'succeeded', 'cancelled')),
     generation bigint NOT NULL,
-    -- The operation as the rules see it: stages, tasks, attempts, proofs.
-    body jsonb NOT NULL,
+    -- The operation as the rules see it: stages, tasks, attempts, proofs. It is written at every step, so it is text (nobody looks
+    -- into it by SQL) and stays in the row uncompressed up to a good size; what hardly ever changes is kept apart in `methods`.
+    body text NOT NULL CHECK (body <> ''),
+    methods text NOT NULL CHECK (methods <> ''),
     created_at timestamptz NOT NULL,
     updated_at timestamptz NOT NULL,
     finished_at timestamptz,
@@ -97,7 +99,9 @@ CREATE TABLE operations (
     -- What a proof refers to.
     UNIQUE (id, host_id, generation),
     CHECK ((finished_at IS NULL) = (status IN ('running', 'needs_operator')))
-);
+) WITH (toast_tuple_target = 4080, fillfactor = 80);
+
+ALTER TABLE operations ALTER COLUMN methods SET STORAGE EXTERNAL;
 
 CREATE UNIQUE INDEX operations_one_live_per_host ON operations (host_id)
     WHERE status IN ('running', 'needs_operator');
@@ -168,7 +172,7 @@ CREATE TABLE outbox (
     id uuid PRIMARY KEY,
     resource text NOT NULL,
     zone text NOT NULL,
-    payload jsonb NOT NULL,
+    payload text NOT NULL CHECK (payload <> ''),
     trace text,
     -- Whoever wrote the row publishes it at once; from this moment on anyone may.
     available_at timestamptz NOT NULL,

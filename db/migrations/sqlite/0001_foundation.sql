@@ -90,8 +90,10 @@ CREATE TABLE operations (
     kind text NOT NULL CHECK (kind IN ('fence', 'rejoin', 'evacuation')),
     status text NOT NULL CHECK (status IN ('running', 'needs_operator', 'succeeded', 'cancelled')),
     generation integer NOT NULL,
-    -- The operation as the rules see it: stages, tasks, attempts, proofs.
-    body text NOT NULL,
+    -- The operation as the rules see it: stages, tasks, attempts, proofs. It is written at every step; what hardly ever changes is kept
+    -- apart in `methods`.
+    body text NOT NULL CHECK (body <> ''),
+    methods text NOT NULL CHECK (methods <> ''),
     created_at integer NOT NULL,
     updated_at integer NOT NULL,
     finished_at integer,

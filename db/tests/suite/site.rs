@@ -208,7 +208,9 @@ pub async fn insert_operation(run: &mut impl Run, operation: &Operation) -> Resu
 }
 
 pub async fn update_operation(run: &mut impl Run, operation: &Operation) -> Result<(), DbError> {
-    ringfence_db::update_operations(run, &[operation]).await
+    let known = ringfence_db::operation(run, operation.id.0).await?;
+    let known = known.unwrap_or_else(|| operation.clone());
+    ringfence_db::update_operations(run, &[(operation, &known)]).await
 }
 
 pub async fn insert_proof(run: &mut impl Run, host_id: HostId, proof: &Proof) -> Result<(), DbError> {

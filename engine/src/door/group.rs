@@ -22,8 +22,10 @@ use crate::log::Door;
 use crate::taken::claim_in;
 use crate::{Context, Engine, EngineError};
 
-/// Inputs that share a transaction at most. A greater one keeps its hosts locked for longer.
-const MOST_TOGETHER: usize = 16;
+/// Hosts that share a transaction at most. A greater one keeps its hosts locked for longer.
+const MOST_HOSTS: usize = 16;
+/// Inputs that share a transaction at most.
+const MOST_TOGETHER: usize = 64;
 /// Transactions at a time; SQLite has one writer.
 const LANES: usize = 4;
 
@@ -93,8 +95,12 @@ fn take_together(waiting: &mut VecDeque<Knock>) -> Vec<Knock> {
     };
     let kind = takes_devices(&first.input);
     let mut together = Vec::with_capacity(waiting.len().min(MOST_TOGETHER));
+    let mut hosts = HashSet::with_capacity(MOST_HOSTS);
     for knock in std::mem::take(waiting) {
-        if together.len() < MOST_TOGETHER && takes_devices(&knock.input) == kind {
+        let is_room =
+            together.len() < MOST_TOGETHER && (hosts.len() < MOST_HOSTS || hosts.contains(&knock.host_id));
+        if is_room && takes_devices(&knock.input) == kind {
+            hosts.insert(knock.host_id);
             together.push(knock);
         } else {
             waiting.push_back(knock);
@@ -324,7 +330,10 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_bound_to_what_goes_together() {
+    fn there_is_a_bound_to_the_hosts_that_go_together_and_to_their_inputs() {
+        let mut waiting: VecDeque<_> = (0..200).map(|at| knock(at / 50, Input::Tick)).collect();
+        assert_eq!(take_together(&mut waiting).len(), 64);
+        assert_eq!(hosts(&take_together(&mut waiting))[..36], [1; 36]);
         let mut waiting: VecDeque<_> = (0..40).map(|host| knock(host, Input::Tick)).collect();
         for (count, first) in [(16, 0), (16, 16), (8, 32)] {
             let together = hosts(&take_together(&mut waiting));

@@ -1,8 +1,6 @@
 //! One input's turn: what is decided for it, and what is told of it once that is committed.
 
-use ringfence_core::{
-    Answer, AttemptId, Decision, Effect, Event, HostState, Input, Timestamp, decide,
-};
+use ringfence_core::{Answer, AttemptId, Decision, Effect, Event, HostState, Input, Timestamp, decide};
 use ringfence_db::{DeviceClaim, EventHost, NewEvent};
 use uuid::Uuid;
 

@@ -20,7 +20,9 @@ class Endpoint:
             "message_id": metadata["message_id"],
             "timestamp": metadata["timestamp"],
         }
-        print(json.dumps(line), flush=True)
+        # One write: others print at the same time.
+        sys.stdout.write(json.dumps(line) + "\n")
+        sys.stdout.flush()
 
     def info(self, *heard):
         self._say("INFO", *heard)
