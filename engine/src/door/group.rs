@@ -23,11 +23,11 @@ use crate::taken::claim_in;
 use crate::{Context, Engine, EngineError};
 
 /// Hosts that share a transaction at most. A greater one keeps its hosts locked for longer.
-const MOST_HOSTS: usize = 16;
+const MOST_HOSTS: usize = 32;
 /// Inputs that share a transaction at most.
 const MOST_TOGETHER: usize = 64;
 /// Transactions at a time; SQLite has one writer.
-const LANES: usize = 4;
+const LANES: usize = 2;
 
 /// An input at the door.
 pub(super) struct Knock {
@@ -335,7 +335,7 @@ mod tests {
         assert_eq!(take_together(&mut waiting).len(), 64);
         assert_eq!(hosts(&take_together(&mut waiting))[..36], [1; 36]);
         let mut waiting: VecDeque<_> = (0..40).map(|host| knock(host, Input::Tick)).collect();
-        for (count, first) in [(16, 0), (16, 16), (8, 32)] {
+        for (count, first) in [(32, 0), (8, 32)] {
             let together = hosts(&take_together(&mut waiting));
             assert_eq!((together.len(), together[0]), (count, first));
         }
