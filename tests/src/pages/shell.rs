@@ -15,8 +15,8 @@ use crate::Machine;
 /// No command of a page takes longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 const MARK: &str = "\u{1}done";
-/// What the shell starts goes with it, also when the test is killed: its input ends then.
-const BEGIN: &str = "exec 2>&1\ntrap 'trap - TERM; kill -TERM 0' EXIT\n";
+/// What the shell starts ends with it, and with the test, however that ends.
+const BEGIN: &str = "exec 2>&1\n{ while kill -0 $PPID; do sleep 1; done; kill -KILL 0; } >/dev/null 2>&1 &\ndisown\n";
 
 /// A `bash` in the home of a machine, which keeps its variables from command to command.
 pub struct Shell {
