@@ -9,6 +9,7 @@ use regex::{Captures, Regex};
 /// - White space is not compared, so that a page may wrap long lines and JSON.
 /// - `...` stands for anything, nothing included.
 /// - Proofs that were won at the same time (`proven by A, B`) may stand in any order.
+/// - The headers of an HTTP answer come in no order: what was printed is put into that of the alphabet, in which pages show them.
 /// - What is different in every run is not compared: ids, request ids, times, milliseconds, ages, tokens, and the ports of
 ///   loopback addresses.
 ///
@@ -51,7 +52,7 @@ impl<'a> Answer<'a> {
     /// The first part of it that was not printed where it belongs, if there is one.
     pub fn missing_from(&self, printed: &str) -> Option<String> {
         let shown = plain(self.0);
-        let printed = plain(printed);
+        let printed = plain(&with_sorted_headers(printed));
         let mut parts: Vec<&str> = shown.split("...").collect();
         let last = parts.pop().unwrap_or_default();
         let mut rest = printed.as_str();
@@ -73,6 +74,25 @@ impl<'a> Answer<'a> {
         };
         (!is_there).then(|| last.to_owned())
     }
+}
+
+fn with_sorted_headers(printed: &str) -> String {
+    let is_http = printed.starts_with("HTTP/");
+    let Some((head, body)) = printed
+        .replace('\r', "")
+        .split_once("\n\n")
+        .filter(|_| is_http)
+        .map(own)
+    else {
+        return printed.to_owned();
+    };
+    let mut lines: Vec<_> = head.lines().collect();
+    lines[1..].sort_unstable();
+    format!("{}\n\n{body}", lines.join("\n"))
+}
+
+fn own((head, body): (&str, &str)) -> (String, String) {
+    (head.to_owned(), body.to_owned())
 }
 
 static PROOFS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(proven by )([^);\n]+)").unwrap());
@@ -125,6 +145,10 @@ mod tests {
         assert!(fits(
             "req-86fffba7-a919-46da-8e3c-84d04c04949f",
             "req-00000000-0000-4000-8000-000000000000"
+        ));
+        assert!(fits(
+            "HTTP/1.1 200 OK\n...\na: 1\n...\nb: 2\n...\n{}",
+            "HTTP/1.1 200 OK\r\nb: 2\r\nc: 3\r\na: 1\r\n\r\n{}"
         ));
         assert!(fits("(proven by a by x, b by y)", "(proven by b by y, a by x)"));
         assert!(!fits("sim-1: FENCED", "sim-1: UNFENCED"));

@@ -16,7 +16,8 @@ use crate::Machine;
 const PATIENCE: Duration = Duration::from_secs(60);
 const MARK: &str = "\u{1}done";
 /// What the shell starts ends with it, and with the test, however that ends.
-const BEGIN: &str = "exec 2>&1\n{ while kill -0 $PPID; do sleep 1; done; kill -KILL 0; } >/dev/null 2>&1 &\ndisown\n";
+const BEGIN: &str =
+    "exec 2>&1\n{ while kill -0 $PPID; do sleep 1; done; kill -KILL 0; } >/dev/null 2>&1 &\ndisown\n";
 
 /// A `bash` in the home of a machine, which keeps its variables from command to command.
 pub struct Shell {

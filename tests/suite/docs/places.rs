@@ -133,7 +133,7 @@ pub async fn demo() -> Place {
 pub async fn fresh_server() -> Place {
     let peers = OwnPeers::start().await;
     let machine = with_cargo(machine());
-    peers.give_commands(&machine);
+    peers.give_commands(&machine, &peers.as_installed().await);
     Place {
         here: vec![
             ("127.0.0.1:5432", format!("127.0.0.1:{}", peers.postgres.port())),
@@ -169,7 +169,7 @@ pub async fn installation() -> Place {
         .set("RINGFENCE_API_CERTIFICATE_FILE", certificate)
         .set("RINGFENCE_API_KEY_FILE", key)
         .set("RINGFENCE_WORKER_ZONES", "dc-1");
-    peers.give_commands(&machine);
+    peers.give_commands(&machine, &peers.postgres.url("postgres"));
     let mut api = machine.start("api", &["api", "--listen", "127.0.0.1:0"]);
     let url = api.until_it_listens("the API listens").await;
     let mut worker = start_worker(&machine, "vm");

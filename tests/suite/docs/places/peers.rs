@@ -4,6 +4,7 @@ use std::net::UdpSocket;
 
 use ringfence_lab::{PostgreSql, RabbitMq};
 use ringfence_tests::{Machine, Site};
+use sqlx::Connection;
 use url::Url;
 
 use super::script;
@@ -27,9 +28,23 @@ impl OwnPeers {
         Site::on(&self.postgres.url("postgres"), self.rabbit.url()).await
     }
 
+    /// Leaves them as Debian's packages do: the administrator is `postgres`, and the name `ringfence` is free.
+    pub async fn as_installed(&self) -> String {
+        let url = self.postgres.url("postgres");
+        statement(&url, "CREATE ROLE postgres SUPERUSER LOGIN PASSWORD 'postgres'").await;
+        let port = self.postgres.port();
+        let admin = format!("postgres://postgres:postgres@127.0.0.1:{port}/postgres");
+        statement(&admin, "ALTER ROLE ringfence RENAME TO lab").await;
+        let (program, environment) = self.rabbit.control();
+        let mut forget = tokio::process::Command::new(program);
+        forget.args(["delete_user", "ringfence"]).envs(environment);
+        assert!(forget.output().await.unwrap().status.success());
+        admin
+    }
+
     /// `rabbitmqctl`, and `runuser -u postgres`, which needs no other user here.
-    pub fn give_commands(&self, machine: &Machine) {
-        let url = Url::parse(&self.postgres.url("postgres")).unwrap();
+    pub fn give_commands(&self, machine: &Machine, admin_url: &str) {
+        let url = Url::parse(admin_url).unwrap();
         let variables = format!(
             "export PGHOST=127.0.0.1 PGPORT={} PGUSER={} PGPASSWORD={} PGDATABASE=postgres\n",
             self.postgres.port(),
@@ -53,6 +68,12 @@ impl OwnPeers {
             &format!("{exports}exec '{}' \"$@\"\n", program.display()),
         );
     }
+}
+
+async fn statement(url: &str, sql: &'static str) {
+    let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
+    sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
 }
 
 /// A UDP port that was free a moment ago.
