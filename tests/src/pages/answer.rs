@@ -101,7 +101,8 @@ fn plain(text: &str) -> String {
     let sorted = |found: &Captures<'_>| {
         let mut proofs: Vec<_> = found[2].split(", ").collect();
         proofs.sort_unstable();
-        format!("{}{}", &found[1], proofs.join(", "))
+        let open = if found[2].ends_with("...") { "..." } else { "" };
+        format!("{}{open}{}", &found[1], proofs.join(", "))
     };
     let mut text = PROOFS.replace_all(text, sorted).into_owned();
     for (pattern, name) in CHANGING.iter() {
@@ -150,6 +151,7 @@ mod tests {
             "HTTP/1.1 200 OK\n...\na: 1\n...\nb: 2\n...\n{}",
             "HTTP/1.1 200 OK\r\nb: 2\r\nc: 3\r\na: 1\r\n\r\n{}"
         ));
+        assert!(fits("(proven by b by y...)", "(proven by a by x, b by y, c)"));
         assert!(fits("(proven by a by x, b by y)", "(proven by b by y, a by x)"));
         assert!(!fits("sim-1: FENCED", "sim-1: UNFENCED"));
         assert!(!fits("generation 1", "generation 2"));
