@@ -8,7 +8,7 @@ use regex::{Captures, Regex};
 ///
 /// - White space is not compared, so that a page may wrap long lines and JSON.
 /// - `...` stands for anything, nothing included.
-/// - Proofs that were won at the same time (`proven by A, B`) may stand in any order.
+/// - Proofs that were won at the same time (`proven by A, B`; `"proofs"` and `"standing"` of a host) may stand in any order.
 /// - The headers of an HTTP answer come in no order: what was printed is put into that of the alphabet, in which pages show them.
 /// - What is different in every run is not compared: ids, request ids, times, milliseconds, ages, tokens, and the ports of
 ///   loopback addresses.
@@ -97,6 +97,22 @@ fn own((head, body): (&str, &str)) -> (String, String) {
 
 static PROOFS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(proven by )([^);\n]+)").unwrap());
 
+/// Flat objects, white space taken out.
+static WON: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#"("(?:proofs|standing)":\[)((?:\{[^{}\[\]]*\},?)+)\]"#).unwrap());
+
+fn with_sorted_proofs(text: &str) -> String {
+    let sorted = |found: &Captures<'_>| {
+        let mut objects: Vec<_> = found[2]
+            .split_inclusive("},")
+            .map(|object| object.trim_end_matches(','))
+            .collect();
+        objects.sort_unstable();
+        format!("{}{}]", &found[1], objects.join(","))
+    };
+    WON.replace_all(text, sorted).into_owned()
+}
+
 fn plain(text: &str) -> String {
     let sorted = |found: &Captures<'_>| {
         let mut proofs: Vec<_> = found[2].split(", ").collect();
@@ -109,7 +125,7 @@ fn plain(text: &str) -> String {
         text = pattern.replace_all(&text, *name).into_owned();
     }
     text.retain(|c| !c.is_whitespace());
-    text
+    with_sorted_proofs(&text)
 }
 
 #[cfg(test)]
@@ -153,6 +169,18 @@ mod tests {
         ));
         assert!(fits("(proven by b by y...)", "(proven by a by x, b by y, c)"));
         assert!(fits("(proven by a by x, b by y)", "(proven by b by y, a by x)"));
+        assert!(fits(
+            "{\"proofs\": [{\"a\":1},\n {\"b\":2}], \"c\":3}",
+            "{\"proofs\":[{\"b\":2},{\"a\":1}],\"c\":3}"
+        ));
+        assert!(!fits(
+            "{\"proofs\":[{\"a\":1}]}",
+            "{\"proofs\":[{\"a\":1},{\"b\":2}]}"
+        ));
+        assert!(!fits(
+            "{\"list\":[{\"a\":1},{\"b\":2}]}",
+            "{\"list\":[{\"b\":2},{\"a\":1}]}"
+        ));
         assert!(!fits("sim-1: FENCED", "sim-1: UNFENCED"));
         assert!(!fits("generation 1", "generation 2"));
     }
