@@ -62,10 +62,9 @@ pub struct AuditFilter {
 const AFTER_ANY: char = char::MAX;
 
 table! {
-    "audit":
+    pub "audit":
     position, at, actor, origin, request_id, action, target, host_id, detail,
 }
-pub(crate) use columns;
 
 fn read(row: &Row) -> Result<AuditRow, DbError> {
     Ok(AuditRow {

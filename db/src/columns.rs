@@ -6,7 +6,12 @@
 
 /// `table! { "hosts": id, name }` says which columns of a table its rows are read from: `columns!()` is the list for a statement, and
 /// `column::name` is what a row is asked by. One that is missing from the list does not compile; one that nobody asks for is dead code.
+/// With `pub` before the table's name, other modules can read its rows too.
 macro_rules! table {
+    (pub $table:literal: $($column:ident),+ $(,)?) => {
+        $crate::columns::table! { $table: $($column),+ }
+        pub(crate) use columns;
+    };
     ($table:literal: $first:ident $(, $rest:ident)* $(,)?) => {
         macro_rules! columns {
             () => {

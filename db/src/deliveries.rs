@@ -106,11 +106,10 @@ pub struct DeliveryRow {
 }
 
 table! {
-    "deliveries":
+    pub "deliveries":
     id, subscription_id, kind, sequence, message_id, event_type, host, status, tries, created_at, tried_at,
     next_at, answer, detail, took_ms,
 }
-pub(crate) use columns;
 
 fn read(row: &Row) -> Result<DeliveryRow, DbError> {
     let answer = row.opt_int(column::answer)?;

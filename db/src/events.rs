@@ -56,10 +56,9 @@ pub struct EventRow {
 }
 
 table! {
-    "events":
+    pub "events":
     id, host_id, host, segment_id, host_sequence, kind, generation, occurred_at, data, sequence,
 }
-pub(crate) use columns;
 
 fn read(row: &Row) -> Result<EventRow, DbError> {
     let event = NewEvent {

@@ -17,13 +17,12 @@ use crate::run::{Run, execute, fetch_all, fetch_optional};
 use crate::value::{Value, args, pieces, rows_of};
 
 table! {
-    "hosts":
+    pub "hosts":
     id, name, segment_id, backend, host_type, zone, parameters, failure_state, failure_source,
     failure_observed_at, failure_since, boot, fencing_state, generation, fenced_generation, fenced_at,
     boot_at_fence, needs_boot, proof_spent, standing, in_flight, event_sequence, revision, created_at,
     updated_at,
 }
-pub(crate) use columns;
 
 pub(crate) fn read(row: &Row) -> Result<Host, DbError> {
     Ok(Host {

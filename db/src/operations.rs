@@ -47,8 +47,7 @@ fn have_same_methods(one: &Operation, other: &Operation) -> bool {
         .eq(other.tasks().map(|task| &task.levels))
 }
 
-table! { "operations": body, methods }
-pub(crate) use columns;
+table! { pub "operations": body, methods }
 
 /// The operation in these columns; none where an outer join has found none.
 pub(crate) fn read_operation(row: &Row) -> Result<Option<Operation>, DbError> {
