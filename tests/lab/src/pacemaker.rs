@@ -12,7 +12,7 @@ use crate::home::{Home, tail, wait_ready};
 use crate::leash::{Leash, Start};
 use crate::programs::find_program;
 
-const PACKAGE: &str = "pacemaker";
+const PACKAGE: &str = "pacemaker pacemaker-cli-utils";
 const DAEMON: &str = "/usr/lib/pacemaker/pacemaker-fenced";
 /// Where the fencer has its sockets; the package's own service makes this folder when it starts.
 const RUN: &str = "/run/crm";
