@@ -85,6 +85,49 @@ async fn a_server_that_is_not_there_is_named_without_its_password() {
     }
 }
 
+/// Two connections bounded to 300 ms.
+async fn impatient(rig: &Rig) -> Database {
+    Database::open_within(&rig.url, 2, Duration::from_millis(300))
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_row_that_somebody_holds_for_ever_does_not_hold_up_the_one_who_waits() {
+    let rig = Rig::empty_postgresql().await;
+    ringfence_db::migrate(&rig.db).await.unwrap();
+    let (_, host) = one_host(&rig.db).await;
+    let mut holding = rig.db.begin().await.unwrap();
+    lock_host(&mut holding, host.id).await.unwrap();
+    let db = impatient(&rig).await;
+    let mut waiting = db.begin().await.unwrap();
+    let error = lock_host(&mut waiting, host.id).await.unwrap_err();
+    assert!(matches!(error, DbError::Unavailable { .. }), "{error:?}");
+    assert!(error.is_passing(), "{error:?}");
+    drop(waiting);
+    drop(holding);
+    let mut again = db.begin().await.unwrap();
+    assert!(lock_host(&mut again, host.id).await.unwrap().is_some());
+    again.commit().await.unwrap();
+    rig.end().await;
+}
+
+#[tokio::test]
+async fn a_transaction_that_its_owner_forgot_lets_its_rows_go() {
+    let rig = Rig::empty_postgresql().await;
+    ringfence_db::migrate(&rig.db).await.unwrap();
+    let (_, host) = one_host(&rig.db).await;
+    let db = impatient(&rig).await;
+    let mut forgotten = db.begin().await.unwrap();
+    lock_host(&mut forgotten, host.id).await.unwrap();
+    let mut next = rig.db.begin().await.unwrap();
+    assert!(lock_host(&mut next, host.id).await.unwrap().is_some());
+    let error = lock_host(&mut forgotten, host.id).await.unwrap_err();
+    assert!(error.is_passing(), "{error:?}");
+    next.commit().await.unwrap();
+    rig.end().await;
+}
+
 #[tokio::test]
 async fn a_wrong_password_is_not_shown_and_not_tried_again() {
     let rig = Rig::empty_postgresql().await;
