@@ -42,6 +42,7 @@ impl RequestLog {
             trace_id = Empty,
             operation_id = Empty,
             code = Empty,
+            status = Empty,
         );
         Self {
             span,
@@ -54,6 +55,7 @@ impl RequestLog {
     pub fn end(&self, status: StatusCode) {
         let took_ms = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         let status = status.as_u16();
+        self.span.record("status", status);
         let _within = self.span.enter();
         if self.is_routine {
             tracing::debug!(status, took_ms, "answered");

@@ -242,6 +242,9 @@ mod tests {
             ("RINGFENCE_OSLO_URL", "amqp://o:hush@mq/"),
             ("RINGFENCE_OSLO_CA_FILE", "/o"),
             ("RINGFENCE_RETENTION_ARCHIVE_DIR", "/r"),
+            ("RINGFENCE_TRACES_OTLP_ENDPOINT", "https://c:4318"),
+            ("RINGFENCE_TRACES_HEADERS_FILE", "/h"),
+            ("RINGFENCE_TRACES_CA_FILE", "/o"),
         ]);
         let (settings, effective) = load(&Sources {
             environment: home,

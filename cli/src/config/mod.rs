@@ -15,4 +15,6 @@ mod value;
 pub use environment::{Environment, check_names, data_dir};
 pub use keys::{read_keys, read_webhook_keys};
 pub use layers::{Flag, Sources, load};
-pub use settings::{ApiSettings, KeystoneSettings, LogFormat, LogSettings, Settings};
+pub use settings::{
+    ApiSettings, KeystoneSettings, LogFormat, LogSettings, SecretUrl, Settings, TraceSettings,
+};

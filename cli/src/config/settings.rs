@@ -40,6 +40,8 @@ pub struct Settings {
     pub worker: WorkerSettings,
     /// What Prometheus reads.
     pub metrics: MetricsSettings,
+    /// Traces, of all services.
+    pub traces: TraceSettings,
     /// Logging, of all services.
     pub log: LogSettings,
     /// The service `standalone`.
@@ -54,6 +56,8 @@ pub struct DatabaseSettings {
     pub url: Option<SecretUrl>,
     /// The most connections, 1 to 1000.
     pub connections: u32,
+    /// Seconds that one statement of PostgreSQL may take, 1 to 3600.
+    pub statement_timeout_s: u64,
 }
 
 /// `[bus]`
@@ -231,6 +235,26 @@ pub struct MetricsSettings {
     pub listen: Option<SocketAddr>,
     /// Whether the API's `/metrics` needs no token.
     pub public: bool,
+}
+
+/// `[traces]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TraceSettings {
+    /// The base URL of a collector that takes OTLP over HTTP; without, no spans are sent.
+    pub otlp_endpoint: Option<SecretUrl>,
+    /// The headers that the collector wants, one `name: value` per line.
+    pub headers_file: Option<PathBuf>,
+    /// PEM certificates that may have signed the collector's, beside those that the system trusts.
+    pub ca_file: Option<PathBuf>,
+    /// What the collector knows the spans under.
+    pub service_name: String,
+    /// How many traces of a hundred are sent, 1 to 100.
+    pub sample_percent: u8,
+    /// How long the collector may take for one batch, 100 to 60000.
+    pub timeout_ms: u64,
+    /// Spans that wait to be sent, 64 to 65536; more are lost.
+    pub queue_spans: usize,
 }
 
 /// `[log]`
