@@ -332,6 +332,37 @@ mod tests {
     }
 
     #[test]
+    fn no_argument_of_a_command_stands_in_the_place_of_the_connection() {
+        fn look(command: &clap::Command, path: &str) {
+            let shared = ["url", "token_file", "ca_file", "data_dir", "output"];
+            for argument in command.get_arguments() {
+                let is_shared = shared.contains(&argument.get_id().as_str());
+                assert!(!is_shared || argument.is_global_set(), "{path}: {argument}");
+            }
+            for sub in command.get_subcommands() {
+                look(sub, &format!("{path} {}", sub.get_name()));
+            }
+        }
+        let mut cli = Cli::command();
+        cli.build();
+        let without = [
+            "standalone",
+            "backup",
+            "restore",
+            "doctor",
+            "config",
+            "dead-letter",
+            "token",
+        ];
+        let remote = cli
+            .get_subcommands()
+            .filter(|sub| !without.contains(&sub.get_name()));
+        for sub in remote {
+            look(sub, sub.get_name());
+        }
+    }
+
+    #[test]
     fn connection_flags_stand_before_or_after_the_verb() {
         for line in [
             "ringfence host --url http://h list",

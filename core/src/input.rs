@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::{
     AttemptId, Boot, FailureState, FrozenPlan, Generation, HostId, Observation, OperationId, Outcome,
-    SufficientSet, TaskKind, Timestamp,
+    Resource, SufficientSet, TaskKind, Timestamp,
 };
 
 /// Who asks.
@@ -17,6 +17,15 @@ pub struct Actor {
     pub name: String,
     /// Whether it may override.
     pub is_admin: bool,
+}
+
+/// A queue of tasks: those for one resource in one zone.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Line {
+    /// What its tasks act on.
+    pub resource: Resource,
+    /// Whose workers take them.
+    pub zone: String,
 }
 
 /// A worker asks whether it may act. It names everything that the attempt was made for.
@@ -140,5 +149,18 @@ pub enum Input {
     /// A worker is done.
     Result(TaskResult),
     /// Time has passed.
-    Tick,
+    Tick {
+        /// The queues from which workers have taken tasks lately: what waits in them waits for its turn.
+        moving: BTreeSet<Line>,
+    },
+}
+
+impl Input {
+    /// Time has passed, and no queue is known to move.
+    #[must_use]
+    pub fn tick() -> Self {
+        Self::Tick {
+            moving: BTreeSet::new(),
+        }
+    }
 }

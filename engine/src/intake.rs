@@ -151,7 +151,10 @@ async fn decide_claim(engine: &Engine, request: ClaimRequest) -> Result<ClaimRep
         Input::Renew(claim.clone())
     };
     match engine.try_apply(host_id, input, &by).await {
-        Ok(Tried::Applied(applied)) => Ok(reply(applied.answer)),
+        Ok(Tried::Applied(applied)) => {
+            engine.0.lines.moved(&applied.state, &claim);
+            Ok(reply(applied.answer))
+        }
         Ok(Tried::DeviceBusy) if is_new => {
             engine.apply(host_id, Input::DeviceBusy(claim), &by).await?;
             Ok(ClaimReply::Busy {

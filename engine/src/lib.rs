@@ -13,6 +13,7 @@ mod error;
 mod feed;
 mod idempotency;
 mod intake;
+mod lines;
 mod log;
 mod metrics;
 mod outlet;

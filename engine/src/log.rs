@@ -241,7 +241,7 @@ pub(crate) fn input_name(input: &Input) -> &'static str {
         Input::DeviceBusy(_) => "device_busy",
         Input::Renew(_) => "renew",
         Input::Result(_) => "result",
-        Input::Tick => "tick",
+        Input::Tick { .. } => "tick",
     }
 }
 
@@ -261,7 +261,7 @@ fn named(input: &Input) -> (Option<OperationId>, bool) {
         | Input::Rejoin { .. }
         | Input::GivenBack { .. }
         | Input::FailureState { .. }
-        | Input::Tick => (None, false),
+        | Input::Tick { .. } => (None, false),
     }
 }
 

@@ -52,7 +52,8 @@ async fn tick_all(engine: &Engine, hosts: Vec<HostId>) {
     stream::iter(hosts)
         .for_each_concurrent(SIDE_BY_SIDE, |host_id| async move {
             let by = Context::own("ringfence");
-            match engine.apply(host_id, Input::Tick, &by).await {
+            let moving = engine.0.lines.moving();
+            match engine.apply(host_id, Input::Tick { moving }, &by).await {
                 Ok(_) | Err(EngineError::NotFound { .. }) => {}
                 Err(error) => {
                     tracing::warn!(%host_id, error = %error_chain(&error), "a due host could not be ticked")

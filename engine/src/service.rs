@@ -14,6 +14,7 @@ use crate::checks::{CheckConfig, Unserved};
 use crate::clock::{Clock, ClockSource};
 use crate::door::Group;
 use crate::feed::Feed;
+use crate::lines::Lines;
 use crate::metrics::Metrics;
 use crate::outlet::{self, Outlet};
 use crate::relay::Relay;
@@ -82,6 +83,7 @@ pub(crate) struct Shared {
     pub relay: Relay,
     pub feed: Feed,
     pub group: Group,
+    pub lines: Lines,
     /// Something that has to be numbered was committed.
     pub events_written: Notify,
     pub metrics: Metrics,
@@ -106,6 +108,7 @@ impl Engine {
         let id = format!("{} {}", config.name, Uuid::new_v4());
         Ok(Self(Arc::new(Shared {
             group: Group::new(parts.db.is_sqlite()),
+            lines: Lines::default(),
             db: parts.db,
             bus: parts.bus,
             keys: parts.keys,

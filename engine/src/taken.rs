@@ -19,7 +19,7 @@ pub(crate) fn claim_in(input: &Input) -> Option<&Claim> {
         | Input::FailureState { .. }
         | Input::DeviceBusy(_)
         | Input::Result(_)
-        | Input::Tick => None,
+        | Input::Tick { .. } => None,
     }
 }
 

@@ -75,6 +75,20 @@ impl Site {
         }
     }
 
+    /// The same on peers that somebody else keeps.
+    pub async fn on(admin_url: &str, amqp_url: String) -> Self {
+        let name = format!("t{}", Uuid::new_v4().simple());
+        Self {
+            database_url: create_database(admin_url, &name).await,
+            amqp_url: Some(amqp_url),
+            prefix: name,
+            in_process: Arc::new(InProcessBus::new()),
+            dir: tempfile::tempdir().unwrap(),
+            postgres: None,
+            rabbit: None,
+        }
+    }
+
     /// Runs statements as somebody would who goes past Ringfence.
     pub async fn past(&self, sql: &str) {
         use sqlx::Connection;

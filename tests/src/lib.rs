@@ -14,6 +14,7 @@ mod keystone;
 mod kill;
 mod leak;
 mod numbers;
+pub mod pages;
 mod patience;
 mod process;
 mod receiver;

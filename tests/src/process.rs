@@ -53,6 +53,11 @@ impl Machine {
         self.home.path()
     }
 
+    /// What the test has put into its environment.
+    pub fn variables(&self) -> impl Iterator<Item = (String, String)> {
+        self.variables.iter().cloned()
+    }
+
     pub fn file(&self, name: &str) -> PathBuf {
         self.home.path().join(name)
     }
@@ -87,6 +92,11 @@ impl Machine {
             child,
             log,
         }
+    }
+
+    /// The program itself.
+    pub fn program() -> PathBuf {
+        program()
     }
 
     fn command(&self, words: &[&str]) -> Command {

@@ -6,6 +6,7 @@ mod cancelling;
 mod checks;
 mod deploy;
 mod devices;
+mod docs;
 mod failures;
 mod fencing;
 mod messages;

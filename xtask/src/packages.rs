@@ -40,6 +40,15 @@ const PACKAGES: &[Package] = &[
         is_there: || find_program("openssl").is_some(),
     },
     Package {
+        // With jq, what readers of the documentation have.
+        name: "curl",
+        is_there: || find_program("curl").is_some(),
+    },
+    Package {
+        name: "jq",
+        is_there: || find_program("jq").is_some(),
+    },
+    Package {
         // For promtool, which checks the alert rules.
         name: "prometheus",
         is_there: || find_program("promtool").is_some(),

@@ -95,6 +95,8 @@ pub struct AddArgs {
     /// Its name
     name: String,
     /// Where the events go: https://HOST/PATH
+    // Not `url`: that is the name of the service's, which would be taken from here, and be sent the token.
+    #[arg(id = "receiver", value_name = "URL")]
     url: String,
     #[command(flatten)]
     fields: SubscriptionFields,

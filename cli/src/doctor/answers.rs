@@ -12,8 +12,14 @@ const PART: &str = "devices";
 const NAMED: u32 = 5;
 /// Answers older than so many intervals say that nobody asks any more.
 const STALE_AFTER: i32 = 8;
-/// How to know at once.
-const ASK_NOW: &str = "ask them now: ringfence doctor --devices";
+
+/// How to know at once. A standalone service's bus is in its process: from outside, only its API can ask.
+fn ask_now(settings: &Settings) -> &'static str {
+    match settings.bus.url {
+        Some(_) => "ask them now: ringfence doctor --devices",
+        None => "ask one now: ringfence method check METHOD --host HOST",
+    }
+}
 
 pub(super) async fn look(settings: &Settings, db: &Database, site: &Site, report: &mut Report) {
     if site.methods.is_empty() {
@@ -22,15 +28,21 @@ pub(super) async fn look(settings: &Settings, db: &Database, site: &Site, report
     let every = TimeDelta::seconds(i64::try_from(settings.checks.interval_s).unwrap_or(i64::MAX / 1000));
     if every.is_zero() {
         let found = "checks.interval_s is 0: whether they answer shows only when they are needed";
-        report.warning(PART, found, ASK_NOW);
+        report.warning(PART, found, ask_now(settings));
         return;
     }
-    if let Err(error) = judge(db, site, every, report).await {
+    if let Err(error) = judge(db, site, every, ask_now(settings), report).await {
         report.failure(PART, chain(&error), "see the database's own log");
     }
 }
 
-async fn judge(db: &Database, site: &Site, every: TimeDelta, report: &mut Report) -> Result<(), DbError> {
+async fn judge(
+    db: &Database,
+    site: &Site,
+    every: TimeDelta,
+    ask_now: &str,
+    report: &mut Report,
+) -> Result<(), DbError> {
     let mut reader = db.reader();
     let now = db.now().await?;
     let summaries = check_summaries(&mut reader, None).await?;
@@ -54,7 +66,7 @@ async fn judge(db: &Database, site: &Site, every: TimeDelta, report: &mut Report
         }
     }
     if summaries.iter().all(|summary| summary.answered == 0) {
-        report.warning(PART, "none has been asked for its state yet", ASK_NOW);
+        report.warning(PART, "none has been asked for its state yet", ask_now);
     }
     Ok(())
 }

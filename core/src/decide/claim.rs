@@ -11,9 +11,7 @@ use super::{CLAIM_WINDOW_S, DEADLINE_GRACE_MS, DEVICE_WAIT_S, LEASE_MS, MAX_BUDG
 pub(super) fn claim(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
     let (task, attempt) = find(step, claim)?;
     match attempt.state {
-        AttemptStatus::Dispatched { claim_by } if claim_by <= step.now => {
-            return Err(refuse(claim, "its claim comes too late"));
-        }
+        // One that is late is still in time: nobody has given the attempt up yet, and its message may be the only one.
         AttemptStatus::Dispatched { .. } => {}
         AttemptStatus::Claimed { deadline, .. } => return granted_before(step, claim, attempt, deadline),
         AttemptStatus::Ended { .. } | AttemptStatus::Cancelled { .. } => {

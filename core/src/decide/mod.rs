@@ -10,6 +10,7 @@ mod confirm;
 mod failure_state;
 mod fence;
 mod given_back;
+mod line;
 mod progress;
 mod proof;
 mod rejoin;
@@ -22,6 +23,8 @@ use step::Step;
 
 /// Seconds within which a worker has to claim an attempt after it was sent out.
 pub(crate) const CLAIM_WINDOW_S: u32 = 15;
+/// Seconds after which an attempt that waits in a line that moves is sent again.
+pub(crate) const IN_LINE_S: u32 = 300;
 /// Seconds that an attempt may wait for a device that serves others, all in all.
 pub(crate) const DEVICE_WAIT_S: u32 = 600;
 /// Milliseconds within which a worker that acts has to show that it lives.
@@ -104,7 +107,10 @@ pub fn decide(state: &HostState, input: Input, now: Timestamp) -> Result<Decisio
         Input::DeviceBusy(claim) => claim::device_busy(&mut step, &claim)?,
         Input::Renew(claim) => claim::renew(&mut step, &claim)?,
         Input::Result(result) => result::result(&mut step, result),
-        Input::Tick => Answer::Done,
+        Input::Tick { moving } => {
+            line::wait(&mut step, &moving);
+            Answer::Done
+        }
     };
     advance::advance(&mut step);
     Ok(step.into_decision(answer))

@@ -1,5 +1,6 @@
 //! A small deterministic world around `decide`: time, messages under way, workers, devices, and a record of all of it.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use chrono::TimeDelta;
@@ -47,6 +48,8 @@ pub struct World {
     pub log: Vec<String>,
     /// Every service is started anew after each decision.
     pub restarts: bool,
+    /// The queues that move.
+    moving: BTreeSet<Line>,
     ids: u128,
 }
 
@@ -69,6 +72,7 @@ impl World {
             trace: Vec::new(),
             log: Vec::new(),
             restarts: true,
+            moving: BTreeSet::new(),
             ids: 0x1000,
         }
     }
@@ -154,8 +158,21 @@ impl World {
         self.now += TimeDelta::seconds(seconds);
     }
 
+    /// Whether workers take power tasks, only not those of this host yet.
+    pub fn line_moves(&mut self, moves: bool) {
+        self.moving = moves
+            .then(|| Line {
+                resource: Resource::Power,
+                zone: "here".to_owned(),
+            })
+            .into_iter()
+            .collect();
+    }
+
     pub fn tick(&mut self) {
-        self.give(Input::Tick).expect("a tick is never refused");
+        let moving = self.moving.clone();
+        self.give(Input::Tick { moving })
+            .expect("a tick is never refused");
     }
 
     pub fn claim_for(&mut self, dispatch: &Dispatch, worker: &str) -> Claim {

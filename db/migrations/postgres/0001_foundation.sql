@@ -61,8 +61,9 @@ CREATE TABLE hosts (
     boot_at_fence text,
     needs_boot boolean NOT NULL,
     proof_spent boolean NOT NULL,
-    standing jsonb NOT NULL,
-    in_flight jsonb NOT NULL,
+    -- Written at every step, so text like the body of an operation.
+    standing text NOT NULL CHECK (standing <> ''),
+    in_flight text NOT NULL CHECK (in_flight <> ''),
     event_sequence bigint NOT NULL,
     -- When time alone will change something.
     wake_at timestamptz,
@@ -72,7 +73,7 @@ CREATE TABLE hosts (
     CHECK ((fencing_state = 'FENCED')
         = (fenced_generation IS NOT NULL AND fenced_proof IS NOT NULL AND fenced_at IS NOT NULL)),
     CHECK ((fenced_generation IS NULL) = (fenced_proof IS NULL))
-);
+) WITH (toast_tuple_target = 4080, fillfactor = 80);
 
 CREATE INDEX hosts_by_segment ON hosts (segment_id);
 CREATE INDEX hosts_by_wake_at ON hosts (wake_at) WHERE wake_at IS NOT NULL;

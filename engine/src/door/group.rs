@@ -23,11 +23,11 @@ use crate::taken::claim_in;
 use crate::{Context, Engine, EngineError};
 
 /// Hosts that share a transaction at most. A greater one keeps its hosts locked for longer.
-const MOST_HOSTS: usize = 16;
+const MOST_HOSTS: usize = 32;
 /// Inputs that share a transaction at most.
 const MOST_TOGETHER: usize = 64;
 /// Transactions at a time; SQLite has one writer.
-const LANES: usize = 4;
+const LANES: usize = 2;
 
 /// An input at the door.
 pub(super) struct Knock {
@@ -316,12 +316,12 @@ mod tests {
     #[test]
     fn what_goes_together_is_of_one_kind_and_the_rest_keeps_its_order() {
         let mut waiting: VecDeque<_> = [
-            knock(1, Input::Tick),
-            knock(1, Input::Tick),
+            knock(1, Input::tick()),
+            knock(1, Input::tick()),
             knock(2, claim(2)),
-            knock(3, Input::Tick),
+            knock(3, Input::tick()),
             knock(3, claim(3)),
-            knock(4, Input::Tick),
+            knock(4, Input::tick()),
         ]
         .into();
         assert_eq!(hosts(&take_together(&mut waiting)), [1, 1, 3, 4]);
@@ -331,11 +331,11 @@ mod tests {
 
     #[test]
     fn there_is_a_bound_to_the_hosts_that_go_together_and_to_their_inputs() {
-        let mut waiting: VecDeque<_> = (0..200).map(|at| knock(at / 50, Input::Tick)).collect();
+        let mut waiting: VecDeque<_> = (0..200).map(|at| knock(at / 50, Input::tick())).collect();
         assert_eq!(take_together(&mut waiting).len(), 64);
         assert_eq!(hosts(&take_together(&mut waiting))[..36], [1; 36]);
-        let mut waiting: VecDeque<_> = (0..40).map(|host| knock(host, Input::Tick)).collect();
-        for (count, first) in [(16, 0), (16, 16), (8, 32)] {
+        let mut waiting: VecDeque<_> = (0..40).map(|host| knock(host, Input::tick())).collect();
+        for (count, first) in [(32, 0), (8, 32)] {
             let together = hosts(&take_together(&mut waiting));
             assert_eq!((together.len(), together[0]), (count, first));
         }
@@ -344,12 +344,12 @@ mod tests {
     #[test]
     fn a_lane_is_opened_only_while_there_is_room_and_is_closed_when_nothing_waits() {
         let group = Group::new(true);
-        assert!(group.push(knock(1, Input::Tick)));
-        assert!(!group.push(knock(2, Input::Tick)));
+        assert!(group.push(knock(1, Input::tick())));
+        assert!(!group.push(knock(2, Input::tick())));
         assert_eq!(group.next().map(|together| together.len()), Some(2));
-        assert!(!group.push(knock(3, Input::Tick)), "the lane is still at work");
+        assert!(!group.push(knock(3, Input::tick())), "the lane is still at work");
         assert_eq!(group.next().map(|together| together.len()), Some(1));
         assert!(group.next().is_none());
-        assert!(group.push(knock(4, Input::Tick)));
+        assert!(group.push(knock(4, Input::tick())));
     }
 }

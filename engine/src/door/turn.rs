@@ -63,7 +63,7 @@ impl Turn {
             }
         };
         let changed = decision.state != before || !decision.effects.is_empty();
-        let is_tick = matches!(knock.input, Input::Tick);
+        let is_tick = matches!(knock.input, Input::Tick { .. });
         let moved = Moved::of(&before, &decision, releases, now);
         let events = number_events(&mut decision, now);
         count_revision(&before, &mut decision, now);

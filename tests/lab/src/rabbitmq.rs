@@ -97,6 +97,12 @@ impl RabbitMq {
         self.port
     }
 
+    /// `rabbitmqctl`, and the environment in which it finds this node and no other.
+    #[must_use]
+    pub fn control(&self) -> (PathBuf, Vec<(&'static str, String)>) {
+        (self.scripts.join("rabbitmqctl"), self.environment())
+    }
+
     /// Starts the node on the same port with what it kept, after [`stop`](Self::stop) or [`crash`](Self::crash).
     ///
     /// # Errors

@@ -18,8 +18,9 @@ async fn migrated_by_a_newer_build(site: &Site, is_compatible: bool) {
             "INSERT INTO schema_compatibility (version, compatible_from) \
              SELECT max(version), max(version) - 1 FROM _sqlx_migrations",
         );
-        // What such a migration may do to a table that older builds write.
-        statements.push("ALTER TABLE hosts ADD COLUMN newer text");
+        // What such a migration may do: a table of its own, and an index of one that older builds write.
+        statements.push("CREATE TABLE newer (host_id uuid PRIMARY KEY REFERENCES hosts (id))");
+        statements.push("CREATE INDEX hosts_by_host_type ON hosts (host_type)");
     }
     for statement in statements {
         sqlx::query(AssertSqlSafe(statement))

@@ -66,6 +66,8 @@ pub enum Deed {
     Pass(u32),
     PassUnseen(u32),
     Tick,
+    /// Workers begin to take tasks from the queue of power, or stop.
+    LineMoves(bool),
     MoveClock(i32),
     /// The power supply switches the host on while the operation waits for a person.
     PowerReturns,
@@ -171,6 +173,7 @@ fn deed(customs: Customs) -> BoxedStrategy<Deed> {
         1 => (60_000..700_000_u32).prop_map(Deed::Pass),
         1 => (0..60_000_u32).prop_map(Deed::PassUnseen),
         1 => Just(Deed::Tick),
+        1 => any::<bool>().prop_map(Deed::LineMoves),
         1 => Just(Deed::PowerReturns),
     ];
     if customs == Customs::Truthful {
@@ -283,6 +286,7 @@ pub fn act(world: &mut World, deed: &Deed) {
         Deed::Pass(milliseconds) => world.pass(i64::from(*milliseconds)),
         Deed::PassUnseen(milliseconds) => world.pass_unseen(i64::from(*milliseconds)),
         Deed::Tick => world.tick(),
+        Deed::LineMoves(moves) => world.line_moves(*moves),
         Deed::MoveClock(seconds) => world.move_clock(i64::from(*seconds)),
         Deed::PowerReturns => power_returns(world),
     }

@@ -16,6 +16,8 @@ proptest! {
     #[test]
     fn l1_everything_ends(setting in setting(), deeds in history(Customs::Any)) {
         let mut world = live_through(setting.world(), &deeds);
+        // What is in a line that moves waits as long as it does.
+        world.line_moves(false);
         world.tick();
         let began_at = world.now;
         let mut ticks = 0;

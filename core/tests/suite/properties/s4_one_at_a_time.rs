@@ -52,7 +52,7 @@ proptest! {
             // The id of a claim is its worker's own; a name beside it says nothing more.
             let claim = |g: &Grant| Claim { worker: result.claim.worker.clone(), ..g.claim.clone() };
             let grant = grants.iter().find(|g| g.at < at && claim(g) == result.claim);
-            let tick = decide(&moment.before, Input::Tick, moment.now).unwrap();
+            let tick = decide(&moment.before, Input::tick(), moment.now).unwrap();
             if grant.is_none() {
                 prop_assert!(matches!(decision.answer, Answer::Ignored(_)));
                 prop_assert_eq!(&decision.state, &tick.state, "as if only time had passed");

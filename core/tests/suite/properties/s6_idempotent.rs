@@ -49,7 +49,7 @@ proptest! {
             let after = HostState { operation: live(&decision.state).cloned(), ..decision.state.clone() };
             let early = wake_at - chrono::TimeDelta::milliseconds(1);
             if early > moment.now {
-                let tick = decide(&after, Input::Tick, early).unwrap();
+                let tick = decide(&after, Input::tick(), early).unwrap();
                 prop_assert_eq!(&tick.effects, &Vec::new());
                 prop_assert_eq!(&tick.state, &after);
             }

@@ -92,7 +92,7 @@ proptest! {
     #[test]
     fn s9_an_edited_plan_changes_nothing_that_has_begun(setting in setting(), deeds in history(Customs::Any)) {
         let mut world = live_through(setting.world(), &deeds);
-        let tick = decide(&world.state, Input::Tick, world.now).unwrap();
+        let tick = decide(&world.state, Input::tick(), world.now).unwrap();
         let edited = Input::Fence {
             operation_id: OperationId(world.next_id()),
             plan: Some(power_plan()),

@@ -296,6 +296,49 @@ fn no_worker_at_all_ends_in_a_call_for_help() {
 }
 
 #[test]
+fn what_waits_in_a_line_that_moves_waits_for_its_turn() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    world.line_moves(true);
+    world.pass(200_000);
+    // Its one message is as good as ever.
+    world.work(0);
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 power.off bmc",
+            "200.0 operation.proof power.off",
+            "200.0 host.fenced 1",
+            "200.0 operation.succeeded: FENCED, proven by power.off",
+        ],
+    );
+}
+
+#[test]
+fn a_message_that_was_lost_in_a_line_is_sent_again_and_a_line_that_stops_is_no_line() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    world.line_moves(true);
+    world.pass(310_000);
+    world.line_moves(false);
+    world.pass(300_000);
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 power.off bmc",
+            "300.0 send 2 power.off bmc",
+            "315.0 send 3 power.off bmc",
+            "330.0 send 4 power.off bmc",
+            "345.0 send 5 power.off bmc",
+            "360.0 operation.needs_operator: no sufficient set was completed; failed: power.off (every level failed; last \
+             bmc: unknown, no worker claimed it in time)",
+        ],
+    );
+}
+
+#[test]
 fn a_worker_that_dies_is_noticed_and_its_task_goes_on_elsewhere() {
     let mut world = lost(power_plan());
     world.fence().unwrap();

@@ -1,0 +1,89 @@
+//! The documentation, done to the letter: every command in it is run, and answers as it says. How is said in
+//! [`ringfence_tests::pages`].
+
+mod places;
+
+use std::path::{Path, PathBuf};
+
+use ringfence_tests::pages::{Shell, dead_links, walk};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// README and the pages of `docs/`, without the decisions.
+fn all_pages() -> Vec<String> {
+    let files = std::fs::read_dir(root().join("docs"))
+        .unwrap()
+        .map(Result::unwrap);
+    let mut pages: Vec<_> = files
+        .map(|file| format!("docs/{}", file.file_name().into_string().unwrap()))
+        .filter(|page| page.ends_with(".md"))
+        .collect();
+    pages.push("README.md".to_owned());
+    pages
+}
+
+#[test]
+fn a_page_that_nobody_walks_has_no_code() {
+    for page in all_pages() {
+        if PAGES.contains(&page.as_str()) {
+            continue;
+        }
+        let text = std::fs::read_to_string(root().join(&page)).unwrap();
+        let (blocks, complaints) = ringfence_tests::pages::read_blocks(&text);
+        assert!(
+            blocks.is_empty() && complaints.is_empty(),
+            "{page} has code and is in no test: {complaints:?}"
+        );
+    }
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let mut pages = all_pages();
+    pages.extend(
+        [
+            "ARCHITECTURE.md",
+            "CONTRIBUTING.md",
+            "bench/README.md",
+            "docs/adr/README.md",
+        ]
+        .map(str::to_owned),
+    );
+    // Written by `cargo xtask bench --write`.
+    let is_made = |link: &String| link.ends_with("RESULTS.md");
+    let links = pages.iter().flat_map(|page| dead_links(&root().join(page)));
+    let dead: Vec<_> = links.filter(|link| !is_made(link)).collect();
+    assert_eq!(dead, Vec::<String>::new());
+}
+
+fn walk_in(page: &str, shell: &mut Shell) {
+    tokio::task::block_in_place(|| walk(page, shell));
+}
+
+/// A story for each page.
+macro_rules! pages {
+    ($($story:ident: $page:literal in $place:expr;)+) => {
+        $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        async fn $story() {
+            let place = $place;
+            walk_in($page, &mut place.shell());
+        })+
+
+        /// Each page with commands or configuration.
+        const PAGES: &[&str] = &[$($page),+];
+    };
+}
+
+pages! {
+    the_readme_can_be_followed_to_the_letter: "README.md" in places::newcomer();
+    the_api_answers_as_its_page_says: "docs/api.md" in places::demo().await;
+    configurations_that_are_shown_are_accepted: "docs/configuration.md" in places::newcomer();
+    the_deployment_guide_ends_with_a_fenced_host: "docs/deploy.md" in places::installation().await;
+    every_example_of_methods_and_plans_is_accepted: "docs/methods-and-plans.md" in places::demo().await;
+    an_operator_gets_the_answers_of_the_guide: "docs/operations.md" in places::demo().await;
+    the_quick_start_leads_from_nothing_to_a_fenced_host: "docs/quick-start.md" in places::fresh_server().await;
+    tokens_are_made_as_the_page_says: "docs/security.md" in places::control_plane();
+    webhooks_are_set_up_as_the_page_says: "docs/subscriptions.md" in places::demo().await;
+}
