@@ -20,6 +20,9 @@ use crate::value::{for_postgres, for_sqlite};
 /// whole table because it was small once costs more with every row.
 const BEGIN_POSTGRES: &str = "BEGIN; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_seqscan = off; \
     SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
+/// For statements over much of a table: the planner chooses freely, and they may take longer than those that somebody waits for.
+const BEGIN_POSTGRES_PATIENT: &str =
+    "BEGIN; SET LOCAL statement_timeout = '50s'; SET LOCAL lock_timeout = '50s'";
 /// Statements that a connection keeps prepared: those for many rows come in several lengths.
 const PREPARED_STATEMENTS: usize = 400;
 /// Seconds to wait for a free connection before the database counts as unavailable.
@@ -102,8 +105,17 @@ impl Database {
 
     /// Begins a transaction that may write. SQLite's is immediate: it waits for its turn here and never fails half-way.
     pub async fn begin(&self) -> Result<Tx, DbError> {
+        self.begin_as(BEGIN_POSTGRES).await
+    }
+
+    /// The same for work in the background: whatever bound the database was opened with, a statement may take 50 s.
+    pub(crate) async fn begin_patient(&self) -> Result<Tx, DbError> {
+        self.begin_as(BEGIN_POSTGRES_PATIENT).await
+    }
+
+    async fn begin_as(&self, postgres: &'static str) -> Result<Tx, DbError> {
         let inner = match &self.pool {
-            Pool::Postgres(pool) => pool.begin_with(BEGIN_POSTGRES).await.map(TxInner::Postgres),
+            Pool::Postgres(pool) => pool.begin_with(postgres).await.map(TxInner::Postgres),
             Pool::Sqlite { write, .. } => write.begin_with("BEGIN IMMEDIATE").await.map(TxInner::Sqlite),
         };
         let inner = inner.map_err(|e| DbError::from_sqlx(&self.address, e))?;

@@ -10,7 +10,8 @@ use serde_json::{Map, Value as Json};
 use super::environment::{Environment, check_names};
 use super::field::{FIELDS, Field, Kind, find};
 use super::file;
-use super::settings::{SecretUrl, Settings};
+use super::secret_url::SecretUrl;
+use super::settings::Settings;
 use super::value::{Raw, check};
 use crate::error::{CliError, Complaints};
 

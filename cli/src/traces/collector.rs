@@ -1,40 +1,135 @@
 //! The collector, as the configuration names it.
+//!
+//! The configuration says all of it: `OTEL_*` variables and proxies of the environment are not looked at. An exporter of a library would
+//! take headers from there, and count what a collector has refused among what it took.
 
-use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::time::Duration;
 
 use opentelemetry::KeyValue;
-use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig, WithHttpConfig};
+use opentelemetry_proto::tonic::collector::trace::v1::{
+    ExportTraceServiceRequest, ExportTraceServiceResponse,
+};
+use opentelemetry_proto::transform::common::tonic::ResourceAttributesWithSchema;
+use opentelemetry_proto::transform::trace::tonic::group_spans_by_resource_and_scope;
 use opentelemetry_sdk::Resource;
-use opentelemetry_sdk::trace::SpanExporter as _;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use opentelemetry_sdk::trace::SpanData;
+use prost::Message;
+use prost::bytes::Bytes;
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Client, Response, StatusCode};
+use tokio::time::{Instant, sleep};
+use url::Url;
 
+use super::headers::headers;
 use crate::config::{SecretUrl, Settings, TraceSettings};
-use crate::error::CliError;
+use crate::error::{CliError, error_chain};
 
-/// No file of headers is longer.
-const MAX_BYTES: u64 = 64 * 1024;
+/// No more of an answer is read.
+const MAX_ANSWER_BYTES: usize = 64 * 1024;
+/// The first pause before a batch is tried again; it doubles.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
 
-/// Nothing is sent yet.
-pub(super) fn exporter(
-    role: &'static str,
-    endpoint: &SecretUrl,
-    settings: &Settings,
-) -> Result<SpanExporter, CliError> {
-    let fault = |error| CliError::service("traces", "cannot be set up", error);
-    let base = endpoint.expose().trim_end_matches('/');
-    let mut exporter = SpanExporter::builder()
-        .with_http()
-        .with_http_client(client(&settings.traces)?)
-        .with_protocol(Protocol::HttpBinary)
-        .with_endpoint(format!("{base}/v1/traces"))
-        .with_timeout(Duration::from_millis(settings.traces.timeout_ms))
-        .build()
-        .map_err(fault)?;
-    exporter.set_resource(&resource(role, settings));
-    Ok(exporter)
+/// Takes spans, or says why not.
+pub(super) struct Collector {
+    client: Client,
+    url: Url,
+    timeout: Duration,
+    resource: ResourceAttributesWithSchema,
+}
+
+/// Why a batch was not taken. Neither the URL nor what the collector says is in it: both may hold secrets.
+struct Refusal {
+    why: String,
+    /// Whether another try may help.
+    is_passing: bool,
+}
+
+impl Refusal {
+    fn lost(error: reqwest::Error) -> Self {
+        let error = error.without_url();
+        Self {
+            why: error_chain(&error),
+            is_passing: error.is_connect() || error.is_request(),
+        }
+    }
+
+    fn answered(status: StatusCode) -> Self {
+        // The statuses that OTLP has tried again.
+        let is_passing = matches!(status.as_u16(), 429 | 502 | 503 | 504);
+        Self {
+            why: format!("the collector answered {status}"),
+            is_passing,
+        }
+    }
+}
+
+impl Collector {
+    /// Nothing is sent yet.
+    pub fn new(role: &'static str, endpoint: &SecretUrl, settings: &Settings) -> Result<Self, CliError> {
+        let base = endpoint.expose().trim_end_matches('/');
+        let url = format!("{base}/v1/traces");
+        Ok(Self {
+            client: client(&settings.traces)?,
+            url: Url::parse(&url).map_err(|e| CliError::service("traces", "cannot be set up", e))?,
+            timeout: Duration::from_millis(settings.traces.timeout_ms),
+            resource: (&resource(role, settings)).into(),
+        })
+    }
+
+    /// Sends spans, again where that may help and as long as there is time; `is_last`: once. Returns how many of them the collector
+    /// has refused.
+    pub async fn take(&self, batch: Vec<SpanData>, is_last: bool) -> Result<u64, String> {
+        let request = ExportTraceServiceRequest {
+            resource_spans: group_spans_by_resource_and_scope(batch, &self.resource),
+        };
+        let body = Bytes::from(request.encode_to_vec());
+        let until = Instant::now() + self.timeout;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match self.post(body.clone(), until).await {
+                Err(refusal) if refusal.is_passing && !is_last && Instant::now() + pause < until => {
+                    sleep(pause).await;
+                    pause *= 2;
+                }
+                done => return done.map_err(|refusal| refusal.why),
+            }
+        }
+    }
+
+    async fn post(&self, body: Bytes, until: Instant) -> Result<u64, Refusal> {
+        let request = self
+            .client
+            .post(self.url.clone())
+            .timeout(until.saturating_duration_since(Instant::now()))
+            .header(CONTENT_TYPE, "application/x-protobuf")
+            .body(body);
+        let response = request.send().await.map_err(Refusal::lost)?;
+        if !response.status().is_success() {
+            return Err(Refusal::answered(response.status()));
+        }
+        let answer = beginning(response).await.map_err(Refusal::lost)?;
+        Ok(refused(&answer))
+    }
+}
+
+async fn beginning(mut response: Response) -> Result<Vec<u8>, reqwest::Error> {
+    let mut answer = Vec::new();
+    while answer.len() < MAX_ANSWER_BYTES
+        && let Some(chunk) = response.chunk().await?
+    {
+        answer.extend_from_slice(&chunk);
+    }
+    Ok(answer)
+}
+
+/// How many spans the collector did not want although it took the batch. An answer that cannot be read says nothing of the kind.
+fn refused(answer: &[u8]) -> u64 {
+    let partial = ExportTraceServiceResponse::decode(answer)
+        .ok()
+        .and_then(|answer| answer.partial_success);
+    partial.map_or(0, |partial| {
+        u64::try_from(partial.rejected_spans).unwrap_or_default()
+    })
 }
 
 /// Who sends, in the words of OpenTelemetry's conventions.
@@ -53,12 +148,12 @@ fn resource(role: &'static str, settings: &Settings) -> Resource {
         .build()
 }
 
-fn client(settings: &TraceSettings) -> Result<reqwest::Client, CliError> {
+fn client(settings: &TraceSettings) -> Result<Client, CliError> {
     let fault = |error: reqwest::Error| CliError::service("traces", "cannot be set up", error);
-    // A redirect would take the headers to another host.
-    let mut builder = reqwest::Client::builder()
-        .redirect(reqwest::redirect::Policy::none())
-        .timeout(Duration::from_millis(settings.timeout_ms));
+    let mut builder = Client::builder()
+        .no_proxy()
+        // A redirect would take the headers to another host.
+        .redirect(reqwest::redirect::Policy::none());
     if let Some(path) = &settings.headers_file {
         builder = builder.default_headers(headers(path)?);
     }
@@ -70,76 +165,22 @@ fn client(settings: &TraceSettings) -> Result<reqwest::Client, CliError> {
     builder.build().map_err(fault)
 }
 
-/// Reads the headers. A file that group or others may touch is refused, for they are secrets.
-fn headers(path: &Path) -> Result<HeaderMap, CliError> {
-    let fault = |source| CliError::file("read the headers", path, source);
-    let content = |why: String| CliError::Content {
-        path: path.to_owned(),
-        why,
-    };
-    let file = std::fs::File::open(path).map_err(fault)?;
-    let mode = file.metadata().map_err(fault)?.permissions().mode() & 0o777;
-    if mode & 0o077 != 0 {
-        return Err(content(format!(
-            "has mode {mode:04o}; only its owner may read it (chmod 600)"
-        )));
-    }
-    let mut text = String::new();
-    file.take(MAX_BYTES).read_to_string(&mut text).map_err(fault)?;
-    parse(&text).map_err(content)
-}
-
-/// What is wrong is said without showing any part of a value.
-fn parse(text: &str) -> Result<HeaderMap, String> {
-    let mut headers = HeaderMap::new();
-    let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
-    for (number, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
-        let (name, value) = line
-            .split_once(':')
-            .ok_or_else(|| format!("line {number}: write name: value"))?;
-        let name: HeaderName = name
-            .trim()
-            .parse()
-            .map_err(|_| format!("line {number}: this is no name of a header"))?;
-        let mut value: HeaderValue = value.trim().parse().map_err(|_| {
-            format!("line {number}: the value of {name} has characters that no header may have")
-        })?;
-        value.set_sensitive(true);
-        headers.insert(name, value);
-    }
-    Ok(headers)
-}
-
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use opentelemetry_proto::tonic::collector::trace::v1::ExportTracePartialSuccess;
 
     use super::*;
 
     #[test]
-    fn headers_are_read_and_never_shown() {
-        let headers = parse("# of the collector\n\nAuthorization: Bearer hush\nx-tenant:a\n").unwrap();
-        assert_eq!(headers["authorization"], "Bearer hush");
-        assert_eq!(headers["x-tenant"], "a");
-        assert!(!format!("{headers:?}").contains("hush"));
-    }
-
-    #[test]
-    fn a_bad_line_is_named_and_not_shown() {
-        for text in ["x: y\nhush", "x: y\nhush hush: y", "x: y\nz: hush\u{7f}"] {
-            let why = parse(text).unwrap_err();
-            assert!(why.starts_with("line 2: ") && !why.contains("hush"), "{why}");
-        }
-    }
-
-    #[test]
-    fn a_file_that_others_may_read_is_refused() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        fs::write(file.path(), "authorization: Bearer hush\n").unwrap();
-        fs::set_permissions(file.path(), fs::Permissions::from_mode(0o644)).unwrap();
-        let error = headers(file.path()).unwrap_err().to_string();
-        assert!(error.contains("chmod 600") && !error.contains("hush"), "{error}");
-        fs::set_permissions(file.path(), fs::Permissions::from_mode(0o600)).unwrap();
-        assert_eq!(headers(file.path()).unwrap().len(), 1);
+    fn what_the_collector_did_not_want_is_no_success() {
+        let answer = ExportTraceServiceResponse {
+            partial_success: Some(ExportTracePartialSuccess {
+                rejected_spans: 3,
+                error_message: String::new(),
+            }),
+        };
+        assert_eq!(refused(&answer.encode_to_vec()), 3);
+        assert_eq!(refused(&ExportTraceServiceResponse::default().encode_to_vec()), 0);
+        assert_eq!(refused(b"not protobuf"), 0);
     }
 }

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use opentelemetry_otlp::SpanExporter;
-use opentelemetry_sdk::trace::{SpanData, SpanExporter as _};
+use opentelemetry_sdk::trace::SpanData;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::COUNTS;
+use super::collector::Collector;
 
 /// Spans in one request.
 const BATCH: usize = 512;
@@ -18,7 +18,7 @@ const GATHER: Duration = Duration::from_millis(500);
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
 /// Ends once it is stopped and the queue is empty.
-pub(super) async fn run(exporter: SpanExporter, mut queue: Receiver<SpanData>, stop: CancellationToken) {
+pub(super) async fn run(collector: Collector, mut queue: Receiver<SpanData>, stop: CancellationToken) {
     let mut losses = Losses::default();
     let mut batch = Vec::with_capacity(BATCH);
     loop {
@@ -36,9 +36,16 @@ pub(super) async fn run(exporter: SpanExporter, mut queue: Receiver<SpanData>, s
             if batch.is_empty() {
                 break;
             }
-            send(&exporter, std::mem::take(&mut batch), &mut losses).await;
+            let sent = send(&collector, std::mem::take(&mut batch), is_last).await;
+            losses.last = sent.err().or(losses.last);
         }
-        losses.tell(is_last);
+        if let Some(spans) = losses.due(COUNTS.lost(), Instant::now(), is_last) {
+            tracing::warn!(
+                spans,
+                error = losses.last.take(),
+                "spans were lost; nothing else is the worse for it"
+            );
+        }
         if is_last {
             return;
         }
@@ -46,16 +53,19 @@ pub(super) async fn run(exporter: SpanExporter, mut queue: Receiver<SpanData>, s
 }
 
 /// A batch that is not taken is lost: it is worth less than the memory to keep it.
-async fn send(exporter: &SpanExporter, batch: Vec<SpanData>, losses: &mut Losses) {
+async fn send(collector: &Collector, batch: Vec<SpanData>, is_last: bool) -> Result<(), String> {
     let spans = batch.len() as u64;
-    match exporter.export(batch).await {
-        Ok(()) => {
-            COUNTS.sent.inc_by(spans);
-        }
-        Err(error) => {
-            COUNTS.not_taken.inc_by(spans);
-            losses.last = Some(error.to_string());
-        }
+    let sent = collector.take(batch, is_last).await;
+    let lost = match &sent {
+        Ok(refused) => spans.min(*refused),
+        Err(_) => spans,
+    };
+    COUNTS.sent.inc_by(spans - lost);
+    COUNTS.not_taken.inc_by(lost);
+    match sent {
+        Ok(0) => Ok(()),
+        Ok(_) => Err("the collector took the batch and refused a part of it".to_owned()),
+        Err(why) => Err(why),
     }
 }
 
@@ -67,19 +77,36 @@ struct Losses {
 }
 
 impl Losses {
-    /// At once, then no more often than once in a while.
-    fn tell(&mut self, is_last: bool) {
-        let lost = COUNTS.lost();
-        let is_early = self.told_at.is_some_and(|at| at.elapsed() < TELL_EVERY);
+    /// How many are to be told of: at once, then no more often than once in a while.
+    fn due(&mut self, lost: u64, now: Instant, is_last: bool) -> Option<u64> {
+        let is_early = self.told_at.is_some_and(|at| now < at + TELL_EVERY);
         if lost == self.told || (is_early && !is_last) {
-            return;
+            return None;
         }
-        tracing::warn!(
-            spans = lost - self.told,
-            error = self.last.take(),
-            "spans were lost; nothing else is the worse for it"
-        );
+        let spans = lost - self.told;
         self.told = lost;
-        self.told_at = Some(Instant::now());
+        self.told_at = Some(now);
+        Some(spans)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_are_told_at_once_then_once_a_minute_and_at_the_end() {
+        let mut losses = Losses::default();
+        let begun = Instant::now();
+        let at = |seconds| begun + Duration::from_secs(seconds);
+        assert_eq!(losses.due(0, at(0), false), None);
+        assert_eq!(losses.due(3, at(1), false), Some(3));
+        assert_eq!(losses.due(10, at(2), false), None);
+        assert_eq!(losses.due(12, at(60), false), None);
+        assert_eq!(losses.due(12, at(61), false), Some(9));
+        assert_eq!(losses.due(12, at(200), false), None);
+        assert_eq!(losses.due(14, at(201), false), Some(2));
+        assert_eq!(losses.due(15, at(202), true), Some(1));
+        assert_eq!(losses.due(15, at(203), true), None);
     }
 }

@@ -4,10 +4,14 @@ use std::error::Error;
 use std::net::TcpListener;
 use std::time::Duration;
 
-use ringfence_db::{Database, DbError, insert_segment, lock_host, segment as read_segment};
+use ringfence_db::{
+    AuditEntry, AuditFilter, Database, DbError, Kept, append_audit, audit_page, insert_segment, lock_host,
+    old_rows, remove_rows, segment as read_segment,
+};
+use serde_json::json;
 
 use crate::rig::Rig;
-use crate::site::{one_host, segment};
+use crate::site::{at, one_host, segment};
 
 const PASSWORD: &str = "geheim-7%21";
 
@@ -125,6 +129,46 @@ async fn a_transaction_that_its_owner_forgot_lets_its_rows_go() {
     let error = lock_host(&mut forgotten, host.id).await.unwrap_err();
     assert!(error.is_passing(), "{error:?}");
     next.commit().await.unwrap();
+    rig.end().await;
+}
+
+async fn read_trail(db: &Database) -> Result<usize, DbError> {
+    let page = audit_page(&mut db.reader(), &AuditFilter::default(), None, 10).await;
+    page.map(|page| page.len())
+}
+
+#[tokio::test]
+async fn removing_what_is_old_may_take_longer_than_what_somebody_waits_for() {
+    let rig = Rig::empty_postgresql().await;
+    ringfence_db::migrate(&rig.db).await.unwrap();
+    let line = AuditEntry {
+        at: at(1),
+        actor: "anna".to_owned(),
+        origin: None,
+        request_id: None,
+        action: "test".to_owned(),
+        target: None,
+        host_id: None,
+        detail: json!({}),
+    };
+    append_audit(&mut rig.db.reader(), &line).await.unwrap();
+    let db = impatient(&rig).await;
+    let hold = "BEGIN; LOCK TABLE audit IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(2); COMMIT";
+    let patient = async {
+        while read_trail(&db).await.is_ok() {}
+        let old = old_rows(&db, Kept::Audit, at(50), 10).await.unwrap();
+        assert_eq!(old.len(), 1);
+        old
+    };
+    let (held, old) = tokio::join!(rig.past(hold), patient);
+    held.unwrap();
+    let patient = async {
+        while read_trail(&db).await.is_ok() {}
+        remove_rows(&db, Kept::Audit, at(50), &old).await.unwrap()
+    };
+    let (held, removed) = tokio::join!(rig.past(hold), patient);
+    held.unwrap();
+    assert_eq!(removed, 1);
     rig.end().await;
 }
 

@@ -60,7 +60,7 @@ impl RetentionConfig {
 
 /// Between two transactions: whoever has something to decide goes first.
 const BREATH: Duration = Duration::from_millis(100);
-/// The lease, and how long it is held at a time: much longer than one transaction takes.
+/// The lease, and how long it is held at a time: longer than looking and removing may take, at 50 s each.
 const LEASE: &str = "retention";
 const HELD_FOR: TimeDelta = TimeDelta::seconds(120);
 
@@ -84,7 +84,7 @@ async fn remove_old(engine: &Engine, what: Kept, stop: &CancellationToken) -> Re
     let mut all = 0;
     while hold(engine).await? {
         let db = &engine.0.db;
-        let rows = ringfence_db::old_rows(&mut db.reader(), what, before, config.at_once).await?;
+        let rows = ringfence_db::old_rows(db, what, before, config.at_once).await?;
         if let Some(dir) = config.archive_dir.clone().filter(|_| !rows.is_empty()) {
             archive::write(dir, what, engine.0.clock.now(), &rows).await?;
         }

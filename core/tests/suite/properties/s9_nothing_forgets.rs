@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use ringfence_core::*;
+use serde_json::json;
 
 use super::deeds::{Customs, history, live_through};
 use super::facts::{decisions, grants, has_event, readings};
@@ -103,9 +104,13 @@ proptest! {
         // One that was proven and is spent makes way for a new one.
         if is_fencing && !world.state.host.proof_spent {
             let joined = decide(&world.state, edited, world.now).unwrap();
-            prop_assert_eq!(joined.state, tick.state);
-            let mut others = joined.effects;
-            others.retain(|effect| !matches!(effect, Effect::Note(note) if note.action == "fence.joined"));
+            prop_assert_eq!(&joined.state, &tick.state);
+            // The request is put on record, once, and nothing else comes of it.
+            let is_record = |effect: &Effect| matches!(effect, Effect::Note(note) if note.action == "fence.joined");
+            let (record, others): (Vec<_>, Vec<_>) = joined.effects.into_iter().partition(is_record);
+            let operation_id = tick.state.operation.as_ref().map(|o| o.id);
+            let detail = json!({ "operation_id": operation_id, "reason": "again", "by": "anna" });
+            prop_assert_eq!(record, [Effect::Note(Note { action: "fence.joined", detail })]);
             prop_assert_eq!(others, tick.effects);
         }
     }
