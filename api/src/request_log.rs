@@ -72,9 +72,13 @@ pub(crate) fn note_actor(name: &str) {
 
 /// Notes which operation the request that is being served is about.
 pub(crate) fn note_operation(id: OperationId) {
-    let span = Span::current();
-    span.record("operation_id", display(id));
-    span.record("trace_id", display(id.0.simple()));
+    note_read_operation(id);
+    Span::current().record("trace_id", display(id.0.simple()));
+}
+
+/// Notes which operation the request reads. It is no part of the operation's trace: whoever waits for an operation reads it all the time.
+pub(crate) fn note_read_operation(id: OperationId) {
+    Span::current().record("operation_id", display(id));
 }
 
 fn is_id(named: &str) -> bool {

@@ -66,6 +66,9 @@ const HELD_FOR: TimeDelta = TimeDelta::seconds(120);
 
 /// Removes what is old until it is told to stop.
 pub(crate) async fn run(engine: Engine, stop: CancellationToken) {
+    for what in Kept::ALL {
+        engine.0.metrics.gauges.behind.removes(what, engine.0.clock.now());
+    }
     while pause(&stop, engine.0.config.retention.look_every).await {
         for what in Kept::ALL {
             let removed = remove_old(&engine, what, &stop).await;
@@ -78,7 +81,9 @@ pub(crate) async fn run(engine: Engine, stop: CancellationToken) {
 
 async fn remove_old(engine: &Engine, what: Kept, stop: &CancellationToken) -> Result<(), EngineError> {
     let config = &engine.0.config.retention;
+    let gets_on = || engine.0.metrics.gauges.behind.removes(what, engine.0.clock.now());
     let Some(before) = bound(engine.0.clock.now(), config.keeps(what)) else {
+        gets_on();
         return Ok(());
     };
     let mut all = 0;
@@ -90,6 +95,7 @@ async fn remove_old(engine: &Engine, what: Kept, stop: &CancellationToken) -> Re
         }
         let removed = ringfence_db::remove_rows(db, what, before, &rows).await?;
         engine.0.metrics.count_removed(what, removed);
+        gets_on();
         all += removed;
         let is_last = rows.len() < config.at_once as usize || removed == 0;
         if is_last || !pause(stop, BREATH).await {

@@ -105,12 +105,21 @@ proptest! {
         if is_fencing && !world.state.host.proof_spent {
             let joined = decide(&world.state, edited, world.now).unwrap();
             prop_assert_eq!(&joined.state, &tick.state);
-            // The request is put on record, once, and nothing else comes of it.
+            // A request that joins is put on record, once; nothing else comes of any.
             let is_record = |effect: &Effect| matches!(effect, Effect::Note(note) if note.action == "fence.joined");
             let (record, others): (Vec<_>, Vec<_>) = joined.effects.into_iter().partition(is_record);
-            let operation_id = tick.state.operation.as_ref().map(|o| o.id);
-            let detail = json!({ "operation_id": operation_id, "reason": "again", "by": "anna" });
-            prop_assert_eq!(record, [Effect::Note(Note { action: "fence.joined", detail })]);
+            let expected = match joined.answer {
+                Answer::Joined(operation_id) => {
+                    prop_assert_eq!(Some(operation_id), tick.state.operation.as_ref().map(|o| o.id));
+                    let detail = json!({ "operation_id": operation_id, "reason": "again", "by": "anna" });
+                    vec![Effect::Note(Note { action: "fence.joined", detail })]
+                }
+                _ => {
+                    prop_assert_eq!(joined.answer, Answer::AlreadySo);
+                    Vec::new()
+                }
+            };
+            prop_assert_eq!(record, expected);
             prop_assert_eq!(others, tick.effects);
         }
     }
