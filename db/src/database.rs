@@ -17,9 +17,10 @@ use crate::value::{for_postgres, for_sqlite};
 
 /// A transaction's statements find their rows by their keys, whatever the values are and however few rows there were when they were
 /// planned. A plan that is made anew for each set of values costs a quarter of the database's time in a storm; one that reads the
-/// whole table because it was small once costs more with every row.
+/// whole table, or all of an index over what is live, because there was little in it once, costs more with every row.
 const BEGIN_POSTGRES: &str = "BEGIN; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_seqscan = off; \
-    SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
+    SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; \
+    SET LOCAL enable_material = off";
 /// For statements over much of a table: the planner chooses freely, and they may take longer than those that somebody waits for.
 const BEGIN_POSTGRES_PATIENT: &str =
     "BEGIN; SET LOCAL statement_timeout = '50s'; SET LOCAL lock_timeout = '50s'";
