@@ -4,6 +4,7 @@
 //! of memory stops reading from those that publish, and deliveries have to be settled all the same.
 
 mod backoff;
+mod bundle;
 mod burial;
 mod config;
 mod consumer;
@@ -16,6 +17,7 @@ mod names;
 mod publisher;
 mod replies;
 mod settle;
+mod together;
 mod topology;
 mod wire;
 
@@ -28,14 +30,16 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+use self::bundle::Piece;
 pub use self::config::AmqpConfig;
 use self::consumer::Server;
 pub use self::exchange::{AmqpExchange, ExchangeConfig};
-use self::fault::{fault, short, unavailable};
+use self::fault::{fault, unavailable};
 use self::link::Link;
 pub use self::load::QueueLoad;
 use self::publisher::Publisher;
 use self::replies::Replies;
+use self::together::{Place, Together};
 use crate::wire::check_size;
 use crate::{Bus, BusError, DeadLetters, Deliveries, Message, Queue, ReplyTo};
 
@@ -49,6 +53,7 @@ pub struct AmqpBus {
     incoming: Link,
     outgoing: Link,
     publisher: Arc<Publisher>,
+    together: Arc<Together>,
     replies: Replies,
     tasks: TaskTracker,
     closed: CancellationToken,
@@ -78,8 +83,10 @@ impl AmqpBus {
         let closed = CancellationToken::new();
         let incoming = Link::new(config.clone(), "in", closed.clone());
         let outgoing = Link::new(config, "out", closed.clone());
+        let publisher = Arc::new(Publisher::new(outgoing.clone()));
         Self {
-            publisher: Arc::new(Publisher::new(outgoing.clone())),
+            together: Arc::new(Together::new(Arc::clone(&publisher))),
+            publisher,
             replies: Replies::new(incoming.clone()),
             incoming,
             outgoing,
@@ -96,17 +103,38 @@ impl AmqpBus {
     }
 }
 
+impl AmqpBus {
+    /// What engines read goes together with others: an engine decides together what comes together. What workers read goes alone, so
+    /// that each of them takes as much as it can do.
+    async fn put(&self, place: Place, queue: &Queue, message: &Message) -> Result<(), BusError> {
+        match queue {
+            Queue::Claims | Queue::Results => {
+                let piece = Piece {
+                    message: message.clone(),
+                    question: None,
+                };
+                self.together.publish(place, piece).await
+            }
+            Queue::Tasks { .. } | Queue::Devices { .. } => {
+                let properties = place.address(wire::properties(message)?)?;
+                self.publisher
+                    .publish(&place.queue, properties, &message.body)
+                    .await
+            }
+        }
+    }
+}
+
 #[async_trait]
 impl Bus for AmqpBus {
     async fn publish(&self, queue: &Queue, message: &Message) -> Result<(), BusError> {
         check_size(message.body.len())?;
-        self.publisher
-            .publish(
-                &self.outgoing.names().queue(queue),
-                wire::properties(message)?,
-                &message.body,
-            )
-            .await
+        let place = Place {
+            queue: self.outgoing.names().queue(queue),
+            reply_to: None,
+            expires_ms: None,
+        };
+        self.put(place, queue, message).await
     }
 
     async fn consume(&self, queue: &Queue, prefetch: u16) -> Result<Deliveries, BusError> {
@@ -143,11 +171,13 @@ impl Bus for AmqpBus {
         let deadline = Instant::now() + patience;
         let name = self.outgoing.names().queue(queue);
         let mut question = self.replies.questions.ask(message.id)?;
-        let properties = wire::properties(message)?
-            .with_reply_to(short(&self.replies.address(deadline).await?)?)
-            .with_expiration(short(&patience.as_millis().max(1).to_string())?);
+        let place = Place {
+            queue: name.clone(),
+            reply_to: Some(self.replies.address(deadline).await?),
+            expires_ms: Some(patience.as_millis().max(1)),
+        };
         let asked = async {
-            self.publisher.publish(&name, properties, &message.body).await?;
+            self.put(place, queue, message).await?;
             let lost = || {
                 unavailable(
                     self.incoming.address(),
@@ -165,8 +195,16 @@ impl Bus for AmqpBus {
 
     async fn respond(&self, to: &ReplyTo, request: &Message, answer: &Message) -> Result<(), BusError> {
         check_size(answer.body.len())?;
-        let properties = wire::properties(answer)?.with_correlation_id(short(&request.id.to_string())?);
-        match self.publisher.publish(&to.0, properties, &answer.body).await {
+        let place = Place {
+            queue: to.0.clone(),
+            reply_to: None,
+            expires_ms: None,
+        };
+        let piece = Piece {
+            message: answer.clone(),
+            question: Some(request.id),
+        };
+        match self.together.publish(place, piece).await {
             Err(BusError::Unroutable { .. }) => {
                 tracing::debug!(question = %request.id, "who asked has gone away");
                 Ok(())

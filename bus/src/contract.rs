@@ -43,7 +43,8 @@ pub trait Bus: Send + Sync + 'static {
     /// Puts a message on a queue. `Ok` means that it is there for good: confirmed, and routed to a queue that exists.
     async fn publish(&self, queue: &Queue, message: &Message) -> Result<(), BusError>;
 
-    /// Serves a queue, which is made if it is not there. At most `prefetch` deliveries are unsettled at a time.
+    /// Serves a queue, which is made if it is not there. At most `prefetch` deliveries are unsettled at a time; on a broker, messages
+    /// that came together count as one.
     async fn consume(&self, queue: &Queue, prefetch: u16) -> Result<Deliveries, BusError>;
 
     /// Asks a question and waits for one answer. The question is dropped if nobody takes it in time.

@@ -69,8 +69,10 @@ impl DeadLetter {
     #[must_use]
     pub fn about(&self) -> About {
         let body: Value = serde_json::from_slice(&self.body).unwrap_or_default();
+        // Of several that went together the first is told.
+        let body = body.get(0).and_then(|first| first.get("body")).unwrap_or(&body);
         // A result holds the claim that it was made under.
-        let said = body.get("claim").unwrap_or(&body);
+        let said = body.get("claim").unwrap_or(body);
         let text = |value: &Value| value.as_str().map(ToOwned::to_owned);
         let attempt = &said["attempt"];
         About {

@@ -75,3 +75,47 @@ pub enum BusError {
     #[error("the bus is closed")]
     Closed,
 }
+
+impl BusError {
+    /// The same for another message that met with it; what the client saw becomes words.
+    pub(crate) fn again(&self) -> Self {
+        match self {
+            Self::Unroutable { queue } => Self::Unroutable { queue: queue.clone() },
+            Self::Full { queue } => Self::Full { queue: queue.clone() },
+            Self::Closed => Self::Closed,
+            Self::Configuration(what) => Self::Configuration(what.clone()),
+            Self::BadSignature { kind } => Self::BadSignature { kind: kind.clone() },
+            Self::Unavailable { address, source } => Self::Unavailable {
+                address: address.clone(),
+                source: words(source),
+            },
+            Self::Refused { what, source } => Self::Refused {
+                what: what.clone(),
+                source: words(source),
+            },
+            Self::NoAnswer { queue, waited } => Self::NoAnswer {
+                queue: queue.clone(),
+                waited: *waited,
+            },
+            &Self::TooLarge { bytes, allowed } => Self::TooLarge { bytes, allowed },
+            Self::Unreadable { kind, wanted, source } => Self::Unreadable {
+                kind: kind.clone(),
+                wanted,
+                source: source.as_ref().map(serde::de::Error::custom),
+            },
+        }
+    }
+}
+
+type Source = Option<Box<dyn std::error::Error + Send + Sync>>;
+
+fn words(source: &Source) -> Source {
+    let source = source.as_deref()?;
+    let mut words = source.to_string();
+    let mut cause = source.source();
+    while let Some(error) = cause {
+        words = format!("{words}: {error}");
+        cause = error.source();
+    }
+    Some(words.into())
+}

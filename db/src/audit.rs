@@ -5,6 +5,7 @@ use serde_json::Value as Json;
 use sqlx::AssertSqlSafe;
 
 use crate::DbError;
+use crate::columns::table;
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_all, fetch_optional};
 use crate::value::{args, pieces, rows_of};
@@ -60,6 +61,27 @@ pub struct AuditFilter {
 /// Comes after every character that an action has.
 const AFTER_ANY: char = char::MAX;
 
+table! {
+    pub "audit":
+    position, at, actor, origin, request_id, action, target, host_id, detail,
+}
+
+fn read(row: &Row) -> Result<AuditRow, DbError> {
+    Ok(AuditRow {
+        id: row.count(column::position)?,
+        entry: AuditEntry {
+            at: row.time(column::at)?,
+            actor: row.text(column::actor)?,
+            origin: row.opt_text(column::origin)?,
+            request_id: row.opt_text(column::request_id)?,
+            action: row.text(column::action)?,
+            target: row.opt_text(column::target)?,
+            host_id: row.opt_id(column::host_id)?.map(HostId),
+            detail: row.json(column::detail)?,
+        },
+    })
+}
+
 /// Adds a line.
 pub async fn append_audit(run: &mut impl Run, entry: &AuditEntry) -> Result<(), DbError> {
     append_audit_lines(run, std::slice::from_ref(entry)).await
@@ -99,17 +121,21 @@ pub async fn audit_page(
 ) -> Result<Vec<AuditRow>, DbError> {
     let mut wanted = wanted(filter, after);
     let limit = wanted.bind(limit.into());
-    let sql = format!(
-        "SELECT * FROM audit{} ORDER BY at DESC, position DESC LIMIT {limit}",
-        wanted.conditions()
-    );
+    let (columns, conditions) = (columns!(), wanted.conditions());
+    let sql =
+        format!("SELECT {columns} FROM audit{conditions} ORDER BY at DESC, position DESC LIMIT {limit}");
     let rows = fetch_all(run, AssertSqlSafe(sql), wanted.values()).await?;
     rows.iter().map(read).collect()
 }
 
 /// The line with this number.
 pub async fn audit_row(run: &mut impl Run, id: u64) -> Result<Option<AuditRow>, DbError> {
-    let row = fetch_optional(run, "SELECT * FROM audit WHERE position = $1", args![id]).await?;
+    let row = fetch_optional(
+        run,
+        concat!("SELECT ", columns!(), " FROM audit WHERE position = $1"),
+        args![id],
+    )
+    .await?;
     row.as_ref().map(read).transpose()
 }
 
@@ -136,20 +162,4 @@ fn wanted(filter: &AuditFilter, after: Option<&AuditRow>) -> Wanted {
         wanted.add("(at, position) < (?, ?)", args![after.entry.at, after.id]);
     }
     wanted
-}
-
-fn read(row: &Row) -> Result<AuditRow, DbError> {
-    Ok(AuditRow {
-        id: row.count("position")?,
-        entry: AuditEntry {
-            at: row.time("at")?,
-            actor: row.text("actor")?,
-            origin: row.opt_text("origin")?,
-            request_id: row.opt_text("request_id")?,
-            action: row.text("action")?,
-            target: row.opt_text("target")?,
-            host_id: row.opt_id("host_id")?.map(HostId),
-            detail: row.json("detail")?,
-        },
-    })
 }

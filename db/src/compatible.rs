@@ -1,9 +1,9 @@
 //! Which builds can go on beside a schema that is newer than their own, so that services are upgraded one after the other.
 //!
-//! A migration that is named here leaves alone what builds of the schemas before it read and write: it adds tables or indexes, puts
-//! no new words where older builds look, and holds nothing that is wrong when an older build does not keep it up to date. It adds no
-//! column to a table that older builds read: their statements were prepared for the columns that there were, and PostgreSQL refuses
-//! them from then on ("cached plan must not change result type"). What is not named here ends older builds.
+//! A migration that is named here leaves alone what builds of the schemas before it read and write: it adds tables, indexes or
+//! columns that may stay empty or have a default, puts no new words where older builds look, and holds nothing that is wrong when an
+//! older build does not keep it up to date. A column that older builds read keeps its name and its type: their statements name it, and
+//! were prepared for what it was. What is not named here ends older builds.
 
 use std::ops::RangeInclusive;
 

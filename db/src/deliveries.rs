@@ -4,6 +4,7 @@ use ringfence_core::{SubscriptionId, Timestamp};
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
+use crate::columns::table;
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_all, fetch_optional};
 use crate::value::{args, pieces, rows_of};
@@ -105,24 +106,30 @@ pub struct DeliveryRow {
     pub took_ms: Option<u64>,
 }
 
+table! {
+    pub "deliveries":
+    id, subscription_id, kind, sequence, message_id, event_type, host, status, tries, created_at, tried_at,
+    next_at, answer, detail, took_ms,
+}
+
 fn read(row: &Row) -> Result<DeliveryRow, DbError> {
-    let answer = row.opt_int("answer")?;
+    let answer = row.opt_int(column::answer)?;
     Ok(DeliveryRow {
-        id: row.id("id")?,
-        subscription_id: SubscriptionId(row.id("subscription_id")?),
-        kind: row.word("kind", DeliveryKind::from_word)?,
-        sequence: row.opt_count("sequence")?,
-        message_id: row.id("message_id")?,
-        event_type: row.text("event_type")?,
-        host: row.opt_text("host")?,
-        status: row.word("status", DeliveryStatus::from_word)?,
-        tries: u32::try_from(row.count("tries")?).unwrap_or(u32::MAX),
-        created_at: row.time("created_at")?,
-        tried_at: row.opt_time("tried_at")?,
-        next_at: row.opt_time("next_at")?,
+        id: row.id(column::id)?,
+        subscription_id: SubscriptionId(row.id(column::subscription_id)?),
+        kind: row.word(column::kind, DeliveryKind::from_word)?,
+        sequence: row.opt_count(column::sequence)?,
+        message_id: row.id(column::message_id)?,
+        event_type: row.text(column::event_type)?,
+        host: row.opt_text(column::host)?,
+        status: row.word(column::status, DeliveryStatus::from_word)?,
+        tries: u32::try_from(row.count(column::tries)?).unwrap_or(u32::MAX),
+        created_at: row.time(column::created_at)?,
+        tried_at: row.opt_time(column::tried_at)?,
+        next_at: row.opt_time(column::next_at)?,
         answer: answer.and_then(|status| u16::try_from(status).ok()),
-        detail: row.opt_text("detail")?,
-        took_ms: row.opt_count("took_ms")?,
+        detail: row.opt_text(column::detail)?,
+        took_ms: row.opt_count(column::took_ms)?,
     })
 }
 
@@ -170,8 +177,12 @@ pub async fn deliveries_after(
     after: u64,
     limit: u32,
 ) -> Result<Vec<DeliveryRow>, DbError> {
-    let sql = "SELECT * FROM deliveries WHERE subscription_id = $1 AND kind = 'event' AND sequence > $2
-               ORDER BY sequence LIMIT $3";
+    let sql = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM deliveries WHERE subscription_id = $1 AND kind = 'event' AND sequence > $2
+               ORDER BY sequence LIMIT $3"
+    );
     let rows = fetch_all(run, sql, args![id.0, after, limit]).await?;
     rows.iter().map(read).collect()
 }
@@ -188,13 +199,13 @@ pub async fn take_deliveries(
         return Ok(Vec::new());
     }
     let mut tx = db.begin().await?;
-    let skip = tx.dialect().for_update_skip_locked();
+    let (skip, columns) = (tx.dialect().for_update_skip_locked(), columns!());
     let sql = format!(
         "WITH due AS MATERIALIZED
              (SELECT id FROM deliveries WHERE status = 'pending' AND kind <> 'event' AND next_at <= $1
               ORDER BY next_at LIMIT $3{skip})
          UPDATE deliveries SET next_at = $2 WHERE id IN (SELECT id FROM due)
-         RETURNING *"
+         RETURNING {columns}"
     );
     let rows = fetch_all(&mut tx, AssertSqlSafe(sql), args![now, until, limit]).await?;
     let rows = rows.iter().map(read).collect::<Result<Vec<_>, DbError>>()?;
@@ -217,11 +228,15 @@ pub async fn deliveries_page(
     marker: Option<Uuid>,
     limit: u32,
 ) -> Result<Vec<DeliveryRow>, DbError> {
-    let sql = "SELECT * FROM deliveries
+    let sql = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM deliveries
                WHERE subscription_id = $1 AND (CAST($2 AS text) IS NULL OR status = $2)
                    AND (CAST($3 AS text) IS NULL
                         OR (created_at, id) < (SELECT created_at, id FROM deliveries WHERE id = $3))
-               ORDER BY created_at DESC, id DESC LIMIT $4";
+               ORDER BY created_at DESC, id DESC LIMIT $4"
+    );
     let status = filter.status.map(DeliveryStatus::as_str);
     let rows = fetch_all(run, sql, args![id.0, status, marker, limit]).await?;
     rows.iter().map(read).collect()
@@ -233,7 +248,11 @@ pub async fn delivery(
     subscription_id: SubscriptionId,
     id: Uuid,
 ) -> Result<Option<DeliveryRow>, DbError> {
-    let sql = "SELECT * FROM deliveries WHERE subscription_id = $1 AND id = $2";
+    let sql = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM deliveries WHERE subscription_id = $1 AND id = $2"
+    );
     let row = fetch_optional(run, sql, args![subscription_id.0, id]).await?;
     row.as_ref().map(read).transpose()
 }

@@ -5,6 +5,7 @@ use serde_json::Value as Json;
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
+use crate::columns::table;
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_all, fetch_optional};
 use crate::value::{args, pieces, rows_of};
@@ -54,31 +55,36 @@ pub struct EventRow {
     pub segment: Option<String>,
 }
 
+table! {
+    pub "events":
+    id, host_id, host, segment_id, host_sequence, kind, generation, occurred_at, data, sequence,
+}
+
 fn read(row: &Row) -> Result<EventRow, DbError> {
     let event = NewEvent {
-        id: row.id("id")?,
+        id: row.id(column::id)?,
         host: read_host(row)?,
-        kind: row.word("kind", EventKind::from_word)?,
-        occurred_at: row.time("occurred_at")?,
-        data: row.json("data")?,
+        kind: row.word(column::kind, EventKind::from_word)?,
+        occurred_at: row.time(column::occurred_at)?,
+        data: row.json(column::data)?,
     };
     Ok(EventRow {
-        sequence: row.count("sequence")?,
+        sequence: row.count(column::sequence)?,
         event,
         segment: row.opt_text("segment")?,
     })
 }
 
 fn read_host(row: &Row) -> Result<Option<EventHost>, DbError> {
-    let Some(id) = row.opt_id("host_id")? else {
+    let Some(id) = row.opt_id(column::host_id)? else {
         return Ok(None);
     };
     Ok(Some(EventHost {
         id: HostId(id),
-        name: row.text("host")?,
-        segment_id: SegmentId(row.id("segment_id")?),
-        sequence: row.count("host_sequence")?,
-        generation: row.generation("generation")?,
+        name: row.text(column::host)?,
+        segment_id: SegmentId(row.id(column::segment_id)?),
+        sequence: row.count(column::host_sequence)?,
+        generation: row.generation(column::generation)?,
     }))
 }
 
@@ -145,18 +151,26 @@ pub async fn events_after(
     host_id: Option<HostId>,
     limit: u32,
 ) -> Result<Vec<EventRow>, DbError> {
-    let sql = "SELECT events.*, segments.name AS segment FROM events
-               LEFT JOIN segments ON segments.id = events.segment_id
-               WHERE events.sequence > $1 AND (CAST($2 AS text) IS NULL OR events.host_id = $2)
-               ORDER BY events.sequence LIMIT $3";
+    let sql = concat!(
+        "SELECT ",
+        columns!(),
+        ", segments.name AS segment FROM events
+         LEFT JOIN segments ON segments.id = events.segment_id
+         WHERE events.sequence > $1 AND (CAST($2 AS text) IS NULL OR events.host_id = $2)
+         ORDER BY events.sequence LIMIT $3"
+    );
     let rows = fetch_all(run, sql, args![after, host_id.map(|id| id.0), limit]).await?;
     rows.iter().map(read).collect()
 }
 
 /// The event with this number, if it is still kept.
 pub async fn event_numbered(run: &mut impl Run, sequence: u64) -> Result<Option<EventRow>, DbError> {
-    let sql = "SELECT events.*, segments.name AS segment FROM events
-               LEFT JOIN segments ON segments.id = events.segment_id WHERE events.sequence = $1";
+    let sql = concat!(
+        "SELECT ",
+        columns!(),
+        ", segments.name AS segment FROM events
+         LEFT JOIN segments ON segments.id = events.segment_id WHERE events.sequence = $1"
+    );
     let row = fetch_optional(run, sql, args![sequence]).await?;
     row.as_ref().map(read).transpose()
 }

@@ -1,237 +1,56 @@
-//! Hosts.
+//! Hosts: as decisions need them, and as they are written back.
 
 use std::collections::HashMap;
 
 use ringfence_core::{
-    Backend, FailureState, FencingState, Host, HostId, HostState, OperationId, OperationKind,
-    OperationStatus, Proof, ProofKind, SegmentId, SegmentPolicy, Timestamp,
+    Backend, FailureState, FencingState, Host, HostId, HostState, ProofKind, SegmentId, SegmentPolicy,
+    Timestamp,
 };
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
-use crate::operations::read_operation;
+use crate::DbError;
+use crate::columns::table;
+use crate::operations::{self, read_operation};
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_all, fetch_optional};
 use crate::value::{Value, args, pieces, rows_of};
-use crate::wanted::Wanted;
-use crate::{DbError, Page, Test};
 
-/// A host as it is listed: with its segment's name, its live operation and the proofs that make it FENCED.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HostRow {
-    /// The host.
-    pub host: Host,
-    /// Its segment's name.
-    pub segment: String,
-    /// Its live operation.
-    pub operation: Option<(OperationId, OperationKind, OperationStatus)>,
-    /// The proofs of its present fence.
-    pub proofs: Vec<Proof>,
+table! {
+    pub "hosts":
+    id, name, segment_id, backend, host_type, zone, parameters, failure_state, failure_source,
+    failure_observed_at, failure_since, boot, fencing_state, generation, fenced_generation, fenced_at,
+    boot_at_fence, needs_boot, proof_spent, standing, in_flight, event_sequence, revision, created_at,
+    updated_at,
 }
 
-/// Which hosts: those for which all of it holds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HostFilter {
-    /// The fencing state.
-    pub fencing_state: Vec<Test<FencingState>>,
-    /// The failure state.
-    pub failure_state: Vec<Test<FailureState>>,
-    /// The backend.
-    pub backend: Vec<Test<Backend>>,
-    /// The id or name of the segment; no order.
-    pub segment: Vec<Test<String>>,
-    /// The name.
-    pub name: Vec<Test<String>>,
-    /// The type; a host without one is not any.
-    pub host_type: Vec<Test<String>>,
-    /// The zone.
-    pub zone: Vec<Test<String>>,
-    /// The generation.
-    pub generation: Vec<Test<u64>>,
-    /// When it was fenced; a host that is not was not at any time.
-    pub fenced_at: Vec<Test<Timestamp>>,
-    /// When it was added.
-    pub created_at: Vec<Test<Timestamp>>,
-    /// When it was last changed.
-    pub updated_at: Vec<Test<Timestamp>>,
-}
-
-const SELECT: &str = "SELECT hosts.*, segments.name AS segment_name,
-        operations.id AS live_id, operations.kind AS live_kind, operations.status AS live_status
-    FROM hosts
-    JOIN segments ON segments.id = hosts.segment_id
-    LEFT JOIN operations ON operations.host_id = hosts.id AND operations.status IN ('running', 'needs_operator')";
-
-fn read(row: &Row) -> Result<Host, DbError> {
+pub(crate) fn read(row: &Row) -> Result<Host, DbError> {
     Ok(Host {
-        id: HostId(row.id("id")?),
-        name: row.text("name")?,
-        segment_id: SegmentId(row.id("segment_id")?),
-        backend: row.word("backend", Backend::from_word)?,
-        host_type: row.opt_text("host_type")?,
-        zone: row.text("zone")?,
-        parameters: row.json("parameters")?,
-        failure_state: row.word("failure_state", FailureState::from_word)?,
-        failure_source: row.opt_text("failure_source")?,
-        failure_observed_at: row.opt_time("failure_observed_at")?,
-        failure_since: row.opt_time("failure_since")?,
-        boot: row.opt_json("boot")?,
-        fencing_state: row.word("fencing_state", FencingState::from_word)?,
-        generation: row.generation("generation")?,
-        fenced_generation: row.opt_generation("fenced_generation")?,
-        fenced_at: row.opt_time("fenced_at")?,
-        boot_at_fence: row.opt_text("boot_at_fence")?,
-        needs_boot: row.flag("needs_boot")?,
-        proof_spent: row.flag("proof_spent")?,
-        standing: row.document("standing")?,
-        in_flight: row.document("in_flight")?,
-        event_sequence: row.count("event_sequence")?,
-        revision: row.count("revision")?,
-        created_at: row.time("created_at")?,
-        updated_at: row.time("updated_at")?,
-    })
-}
-
-fn read_listed(row: &Row) -> Result<HostRow, DbError> {
-    let operation = match row.opt_id("live_id")? {
-        Some(id) => Some((
-            OperationId(id),
-            row.word("live_kind", OperationKind::from_word)?,
-            row.word("live_status", OperationStatus::from_word)?,
-        )),
-        None => None,
-    };
-    Ok(HostRow {
-        host: read(row)?,
-        segment: row.text("segment_name")?,
-        operation,
-        proofs: Vec::new(),
-    })
-}
-
-/// The host with this id or name, as it is listed.
-pub async fn host_row(run: &mut impl Run, id_or_name: &str) -> Result<Option<HostRow>, DbError> {
-    let row = match Uuid::parse_str(id_or_name) {
-        Ok(id) => {
-            fetch_optional(
-                run,
-                AssertSqlSafe(format!("{SELECT} WHERE hosts.id = $1")),
-                args![id],
-            )
-            .await?
-        }
-        Err(_) => {
-            fetch_optional(
-                run,
-                AssertSqlSafe(format!("{SELECT} WHERE hosts.name = $1")),
-                args![id_or_name],
-            )
-            .await?
-        }
-    };
-    let Some(row) = row else { return Ok(None) };
-    let mut rows = vec![read_listed(&row)?];
-    add_proofs(run, &mut rows).await?;
-    Ok(rows.pop())
-}
-
-/// A page of hosts.
-pub async fn hosts_page(
-    run: &mut impl Run,
-    filter: &HostFilter,
-    page: &Page,
-) -> Result<Vec<HostRow>, DbError> {
-    let mut wanted = wanted(filter);
-    let end = page.close(&mut wanted, "hosts");
-    let sql = format!("{SELECT}{}{end}", wanted.conditions());
-    let values = wanted.values();
-    let rows = fetch_all(run, AssertSqlSafe(sql), values).await?;
-    let mut rows = rows.iter().map(read_listed).collect::<Result<Vec<_>, _>>()?;
-    add_proofs(run, &mut rows).await?;
-    Ok(rows)
-}
-
-/// The number of hosts, for metrics and limits.
-pub async fn count_hosts(run: &mut impl Run, filter: &HostFilter) -> Result<u64, DbError> {
-    let wanted = wanted(filter);
-    let sql = format!("SELECT count(*) AS n FROM hosts{}", wanted.conditions());
-    let row = fetch_optional(run, AssertSqlSafe(sql), wanted.values()).await?;
-    row.map_or(Ok(0), |row| row.count("n"))
-}
-
-fn wanted(filter: &HostFilter) -> Wanted {
-    let mut wanted = Wanted::default();
-    wanted.test_word("hosts.fencing_state", &filter.fencing_state, FencingState::as_str);
-    wanted.test_word("hosts.failure_state", &filter.failure_state, FailureState::as_str);
-    wanted.test_word("hosts.backend", &filter.backend, Backend::as_str);
-    for test in &filter.segment {
-        of_segments(&mut wanted, test);
-    }
-    wanted.test("hosts.name", &filter.name);
-    wanted.test("hosts.host_type", &filter.host_type);
-    wanted.test("hosts.zone", &filter.zone);
-    wanted.test("hosts.generation", &filter.generation);
-    wanted.test("hosts.fenced_at", &filter.fenced_at);
-    wanted.test("hosts.created_at", &filter.created_at);
-    wanted.test("hosts.updated_at", &filter.updated_at);
-    wanted
-}
-
-fn of_segments(wanted: &mut Wanted, test: &Test<String>) {
-    let (is, segments) = match test {
-        Test::OneOf(segments) => ("IN", segments.as_slice()),
-        Test::NoneOf(segments) => ("NOT IN", segments.as_slice()),
-        Test::Below(one) | Test::AtMost(one) | Test::Above(one) | Test::AtLeast(one) => {
-            ("IN", std::slice::from_ref(one))
-        }
-    };
-    let segments: Vec<String> = segments.iter().map(|segment| id_as_written(segment)).collect();
-    let list = wanted.list(&segments);
-    let condition = format!(
-        "hosts.segment_id {is} (SELECT s.id FROM segments s WHERE s.name IN ({list}) OR CAST(s.id AS text) IN ({list}))"
-    );
-    wanted.add(&condition, Vec::new());
-}
-
-/// An id in the form in which both databases write ids as text; a name as it is.
-fn id_as_written(id_or_name: &str) -> String {
-    Uuid::parse_str(id_or_name).map_or_else(|_| id_or_name.to_owned(), |id| id.to_string())
-}
-
-/// Adds the proofs of the hosts that are FENCED, in one query for all.
-async fn add_proofs(run: &mut impl Run, rows: &mut [HostRow]) -> Result<(), DbError> {
-    let fenced = |row: &&HostRow| row.host.fencing_state == FencingState::Fenced;
-    let ids: Vec<Uuid> = rows.iter().filter(fenced).map(|row| row.host.id.0).collect();
-    if ids.is_empty() {
-        return Ok(());
-    }
-    let sql = format!(
-        "SELECT proofs.* FROM proofs
-         JOIN hosts ON hosts.id = proofs.host_id AND hosts.fenced_generation = proofs.generation
-         WHERE {} ORDER BY proofs.observed_at, proofs.kind",
-        run.dialect().id_in_first_argument("proofs.host_id")
-    );
-    let mut by_host: HashMap<Uuid, Vec<Proof>> = HashMap::new();
-    for row in fetch_all(run, AssertSqlSafe(sql), args![ids]).await? {
-        by_host
-            .entry(row.id("host_id")?)
-            .or_default()
-            .push(read_proof(&row)?);
-    }
-    for row in rows {
-        row.proofs = by_host.remove(&row.host.id.0).unwrap_or_default();
-    }
-    Ok(())
-}
-
-fn read_proof(row: &Row) -> Result<Proof, DbError> {
-    Ok(Proof {
-        kind: row.word("kind", ProofKind::from_word)?,
-        source: row.text("source")?,
-        observed_at: row.time("observed_at")?,
-        operation_id: OperationId(row.id("operation_id")?),
-        generation: row.generation("generation")?,
-        detail: row.text("detail")?,
+        id: HostId(row.id(column::id)?),
+        name: row.text(column::name)?,
+        segment_id: SegmentId(row.id(column::segment_id)?),
+        backend: row.word(column::backend, Backend::from_word)?,
+        host_type: row.opt_text(column::host_type)?,
+        zone: row.text(column::zone)?,
+        parameters: row.json(column::parameters)?,
+        failure_state: row.word(column::failure_state, FailureState::from_word)?,
+        failure_source: row.opt_text(column::failure_source)?,
+        failure_observed_at: row.opt_time(column::failure_observed_at)?,
+        failure_since: row.opt_time(column::failure_since)?,
+        boot: row.opt_json(column::boot)?,
+        fencing_state: row.word(column::fencing_state, FencingState::from_word)?,
+        generation: row.generation(column::generation)?,
+        fenced_generation: row.opt_generation(column::fenced_generation)?,
+        fenced_at: row.opt_time(column::fenced_at)?,
+        boot_at_fence: row.opt_text(column::boot_at_fence)?,
+        needs_boot: row.flag(column::needs_boot)?,
+        proof_spent: row.flag(column::proof_spent)?,
+        standing: row.document(column::standing)?,
+        in_flight: row.document(column::in_flight)?,
+        event_sequence: row.count(column::event_sequence)?,
+        revision: row.count(column::revision)?,
+        created_at: row.time(column::created_at)?,
+        updated_at: row.time(column::updated_at)?,
     })
 }
 
@@ -243,8 +62,9 @@ fn read_proof(row: &Row) -> Result<Proof, DbError> {
 pub async fn lock_hosts(run: &mut impl Run, ids: &[HostId]) -> Result<Vec<HostState>, DbError> {
     let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
     let dialect = run.dialect();
+    let columns = columns!();
     let sql = format!(
-        "SELECT * FROM hosts WHERE {} ORDER BY id{}",
+        "SELECT {columns} FROM hosts WHERE {} ORDER BY id{}",
         dialect.id_in_first_argument("id"),
         dialect.for_update("hosts")
     );
@@ -253,9 +73,9 @@ pub async fn lock_hosts(run: &mut impl Run, ids: &[HostId]) -> Result<Vec<HostSt
     if hosts.is_empty() {
         return Ok(Vec::new());
     }
+    let columns = operations::columns!();
     let sql = format!(
-        "SELECT hosts.id AS id, segments.policy AS policy, operations.body AS body,
-             operations.methods AS methods FROM hosts
+        "SELECT hosts.id AS id, segments.policy AS policy, {columns} FROM hosts
          JOIN segments ON segments.id = hosts.segment_id
          LEFT JOIN operations
              ON operations.host_id = hosts.id AND operations.status IN ('running', 'needs_operator')
@@ -289,27 +109,26 @@ pub async fn lock_host(run: &mut impl Run, id: HostId) -> Result<Option<HostStat
 
 /// Reads the same without a lock, in one statement.
 pub async fn load_state(run: &mut impl Run, id_or_name: &str) -> Result<Option<HostState>, DbError> {
-    const FROM: &str = "SELECT hosts.*, segments.policy AS policy, operations.body AS body,
-             operations.methods AS methods FROM hosts
-        JOIN segments ON segments.id = hosts.segment_id
-        LEFT JOIN operations ON operations.host_id = hosts.id AND operations.status IN ('running', 'needs_operator')";
+    macro_rules! by {
+        ($name:literal) => {
+            concat!(
+                "SELECT ",
+                columns!(),
+                ", segments.policy AS policy, ",
+                operations::columns!(),
+                " FROM hosts
+                 JOIN segments ON segments.id = hosts.segment_id
+                 LEFT JOIN operations
+                     ON operations.host_id = hosts.id AND operations.status IN ('running', 'needs_operator')
+                 WHERE hosts.",
+                $name,
+                " = $1"
+            )
+        };
+    }
     let row = match Uuid::parse_str(id_or_name) {
-        Ok(id) => {
-            fetch_optional(
-                run,
-                AssertSqlSafe(format!("{FROM} WHERE hosts.id = $1")),
-                args![id],
-            )
-            .await?
-        }
-        Err(_) => {
-            fetch_optional(
-                run,
-                AssertSqlSafe(format!("{FROM} WHERE hosts.name = $1")),
-                args![id_or_name],
-            )
-            .await?
-        }
+        Ok(id) => fetch_optional(run, by!("id"), args![id]).await?,
+        Err(_) => fetch_optional(run, by!("name"), args![id_or_name]).await?,
     };
     row.map(|row| {
         Ok(HostState {

@@ -5,6 +5,7 @@ use serde_json::Value as Json;
 use uuid::Uuid;
 
 use crate::DbError;
+use crate::columns::table;
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_optional};
 use crate::value::args;
@@ -35,6 +36,22 @@ pub struct KeyRow {
     pub created_at: Timestamp,
 }
 
+table! {
+    "idempotency_keys":
+    digest, holder, held_until, receipt, answer, created_at,
+}
+
+fn read(row: &Row) -> Result<KeyRow, DbError> {
+    Ok(KeyRow {
+        digest: row.text(column::digest)?,
+        holder: row.id(column::holder)?,
+        held_until: row.time(column::held_until)?,
+        receipt: row.opt_json(column::receipt)?,
+        answer: row.opt_json(column::answer)?,
+        created_at: row.time(column::created_at)?,
+    })
+}
+
 /// Puts a key down for its first try; `false` if it is there already.
 pub async fn insert_key(
     run: &mut impl Run,
@@ -52,20 +69,13 @@ pub async fn insert_key(
 
 /// The key, if it is there.
 pub async fn key_row(run: &mut impl Run, name: KeyName<'_>) -> Result<Option<KeyRow>, DbError> {
-    let sql = "SELECT * FROM idempotency_keys WHERE caller = $1 AND key = $2";
+    let sql = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM idempotency_keys WHERE caller = $1 AND key = $2"
+    );
     let row = fetch_optional(run, sql, args![name.caller, name.key]).await?;
     row.as_ref().map(read).transpose()
-}
-
-fn read(row: &Row) -> Result<KeyRow, DbError> {
-    Ok(KeyRow {
-        digest: row.text("digest")?,
-        holder: row.id("holder")?,
-        held_until: row.time("held_until")?,
-        receipt: row.opt_json("receipt")?,
-        answer: row.opt_json("answer")?,
-        created_at: row.time("created_at")?,
-    })
 }
 
 /// Gives the key of a try that is out of time, and has changed nothing, to another; `false` if that is not so any more.

@@ -5,6 +5,7 @@
 
 mod announcements;
 mod audit;
+mod columns;
 mod compatible;
 mod copy;
 mod database;
@@ -13,6 +14,7 @@ mod devices;
 mod dialect;
 mod error;
 mod events;
+mod host_list;
 mod hosts;
 mod idempotency;
 mod leases;
@@ -49,9 +51,10 @@ pub use events::{
     EventHost, EventRow, NUMBERED_AT_ONCE, NewEvent, append_events, event_numbered, events_after,
     last_sequence, number_events,
 };
+pub use host_list::{HostFilter, HostRow, count_hosts, host_row, hosts_page};
 pub use hosts::{
-    HostFilter, HostRow, HostWrite, count_hosts, delete_host, due_hosts, host_row, hosts_page, insert_host,
-    load_state, lock_host, lock_hosts, segment_has_hosts, stranded_hosts, update_hosts,
+    HostWrite, delete_host, due_hosts, insert_host, load_state, lock_host, lock_hosts, segment_has_hosts,
+    stranded_hosts, update_hosts,
 };
 pub use idempotency::{
     KeyName, KeyRow, delete_old_keys, forget_old_key, insert_key, key_row, put_answer, put_receipt,

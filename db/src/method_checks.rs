@@ -4,6 +4,7 @@ use ringfence_core::{HostId, MethodId, Timestamp};
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
+use crate::columns::table;
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_all, fetch_optional};
 use crate::value::{args, pieces, rows_of};
@@ -114,43 +115,49 @@ pub struct CheckSummary {
     pub failing_since: Option<Timestamp>,
 }
 
+table! {
+    "method_checks":
+    id, method_id, host_id, question, device, next_at, missed, checked_at, outcome, state, detail, worker,
+    took_ms, failing_since,
+}
+
 fn read_target(row: &Row) -> Result<CheckTarget, DbError> {
     Ok(CheckTarget {
-        id: row.id("id")?,
-        method_id: MethodId(row.id("method_id")?),
-        host_id: row.opt_id("host_id")?.map(HostId),
-        question: row.id("question")?,
-        device: row.opt_text("device")?,
-        next_at: row.time("next_at")?,
-        missed: u32::try_from(row.count("missed")?).unwrap_or(u32::MAX),
+        id: row.id(column::id)?,
+        method_id: MethodId(row.id(column::method_id)?),
+        host_id: row.opt_id(column::host_id)?.map(HostId),
+        question: row.id(column::question)?,
+        device: row.opt_text(column::device)?,
+        next_at: row.time(column::next_at)?,
+        missed: u32::try_from(row.count(column::missed)?).unwrap_or(u32::MAX),
     })
 }
 
 fn read(row: &Row) -> Result<MethodCheckRow, DbError> {
-    let host = match row.opt_id("host_id")? {
+    let host = match row.opt_id(column::host_id)? {
         Some(id) => Some((HostId(id), row.text("host")?)),
         None => None,
     };
-    let last = match row.opt_time("checked_at")? {
+    let last = match row.opt_time(column::checked_at)? {
         Some(at) => Some((at, read_answer(row)?)),
         None => None,
     };
     Ok(MethodCheckRow {
-        id: row.id("id")?,
+        id: row.id(column::id)?,
         host,
         last,
-        failing_since: row.opt_time("failing_since")?,
-        next_at: row.time("next_at")?,
+        failing_since: row.opt_time(column::failing_since)?,
+        next_at: row.time(column::next_at)?,
     })
 }
 
 fn read_answer(row: &Row) -> Result<CheckAnswer, DbError> {
     Ok(CheckAnswer {
-        outcome: row.word("outcome", CheckOutcome::from_word)?,
-        state: row.opt_text("state")?,
-        detail: row.opt_text("detail")?,
-        worker: row.opt_text("worker")?,
-        took_ms: row.opt_count("took_ms")?,
+        outcome: row.word(column::outcome, CheckOutcome::from_word)?,
+        state: row.opt_text(column::state)?,
+        detail: row.opt_text(column::detail)?,
+        worker: row.opt_text(column::worker)?,
+        took_ms: row.opt_count(column::took_ms)?,
     })
 }
 
@@ -160,7 +167,11 @@ pub async fn check_targets(
     after: Option<Uuid>,
     limit: u32,
 ) -> Result<Vec<CheckTarget>, DbError> {
-    let sql = "SELECT * FROM method_checks WHERE (CAST($1 AS text) IS NULL OR id > $1) ORDER BY id LIMIT $2";
+    let sql = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM method_checks WHERE (CAST($1 AS text) IS NULL OR id > $1) ORDER BY id LIMIT $2"
+    );
     let rows = fetch_all(run, sql, args![after, limit]).await?;
     rows.iter().map(read_target).collect()
 }
@@ -225,12 +236,12 @@ pub async fn take_checks(
         return Ok(Vec::new());
     }
     let mut tx = db.begin().await?;
-    let skip = tx.dialect().for_update_skip_locked();
+    let (skip, columns) = (tx.dialect().for_update_skip_locked(), columns!());
     let sql = format!(
         "WITH due AS MATERIALIZED
              (SELECT id FROM method_checks WHERE next_at <= $1 AND {UNDISTURBED} ORDER BY next_at LIMIT $3{skip})
          UPDATE method_checks SET next_at = $2 WHERE id IN (SELECT id FROM due)
-         RETURNING *"
+         RETURNING {columns}"
     );
     let rows = fetch_all(&mut tx, AssertSqlSafe(sql), args![now, until, limit]).await?;
     let targets = rows
@@ -280,15 +291,19 @@ pub async fn method_checks_page(
     marker: Option<Uuid>,
     limit: u32,
 ) -> Result<Vec<MethodCheckRow>, DbError> {
-    let sql = "SELECT method_checks.*, hosts.name AS host FROM method_checks
-               LEFT JOIN hosts ON hosts.id = method_checks.host_id
-               WHERE method_checks.method_id = $1
-                 AND (CAST($2 AS text) IS NULL
-                      OR (CAST($2 AS text) = 'yes') = (method_checks.failing_since IS NOT NULL))
-                 AND (CAST($3 AS text) IS NULL
-                      OR coalesce(hosts.name, '') > coalesce(
-                          (SELECT h.name FROM method_checks m LEFT JOIN hosts h ON h.id = m.host_id WHERE m.id = $3), ''))
-               ORDER BY coalesce(hosts.name, '') LIMIT $4";
+    let sql = concat!(
+        "SELECT ",
+        columns!(),
+        ", hosts.name AS host FROM method_checks
+         LEFT JOIN hosts ON hosts.id = method_checks.host_id
+         WHERE method_checks.method_id = $1
+           AND (CAST($2 AS text) IS NULL
+                OR (CAST($2 AS text) = 'yes') = (method_checks.failing_since IS NOT NULL))
+           AND (CAST($3 AS text) IS NULL
+                OR coalesce(hosts.name, '') > coalesce(
+                    (SELECT h.name FROM method_checks m LEFT JOIN hosts h ON h.id = m.host_id WHERE m.id = $3), ''))
+         ORDER BY coalesce(hosts.name, '') LIMIT $4"
+    );
     let is_failing = is_failing.map(|is_failing| if is_failing { "yes" } else { "no" });
     let rows = fetch_all(run, sql, args![method_id.0, is_failing, marker, limit]).await?;
     rows.iter().map(read).collect()

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use ringfence_core::{Driver, Method, MethodId, Resource};
 use sqlx::AssertSqlSafe;
 
+use crate::columns::table;
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_all, fetch_optional};
 use crate::value::{Value, args};
@@ -17,25 +18,35 @@ fn resource(word: &str) -> Option<Resource> {
         .find(|resource| resource.as_str() == word)
 }
 
+table! {
+    "methods":
+    id, name, resource, driver, parameters, secrets, zone, times, revision, created_at, updated_at,
+}
+
 fn read(row: &Row) -> Result<Method, DbError> {
     Ok(Method {
-        id: MethodId(row.id("id")?),
-        name: row.text("name")?,
-        resource: row.word("resource", resource)?,
-        driver: row.word("driver", Driver::from_word)?,
-        parameters: row.json("parameters")?,
-        secrets: row.json("secrets")?,
-        zone: row.opt_text("zone")?,
-        times: row.json("times")?,
-        revision: row.count("revision")?,
-        created_at: row.time("created_at")?,
-        updated_at: row.time("updated_at")?,
+        id: MethodId(row.id(column::id)?),
+        name: row.text(column::name)?,
+        resource: row.word(column::resource, resource)?,
+        driver: row.word(column::driver, Driver::from_word)?,
+        parameters: row.json(column::parameters)?,
+        secrets: row.json(column::secrets)?,
+        zone: row.opt_text(column::zone)?,
+        times: row.json(column::times)?,
+        revision: row.count(column::revision)?,
+        created_at: row.time(column::created_at)?,
+        updated_at: row.time(column::updated_at)?,
     })
 }
 
 /// All methods by name, at most `limit`.
 pub async fn list_methods(run: &mut impl Run, limit: u32) -> Result<Vec<Method>, DbError> {
-    let rows = fetch_all(run, "SELECT * FROM methods ORDER BY name LIMIT $1", args![limit]).await?;
+    let rows = fetch_all(
+        run,
+        concat!("SELECT ", columns!(), " FROM methods ORDER BY name LIMIT $1"),
+        args![limit],
+    )
+    .await?;
     rows.iter().map(read).collect()
 }
 
@@ -50,7 +61,8 @@ pub async fn methods_by_name(
     }
     let mut wanted = Wanted::default();
     wanted.test("methods.name", &[Test::OneOf(names)]);
-    let sql = format!("SELECT * FROM methods{}", wanted.conditions());
+    let (columns, conditions) = (columns!(), wanted.conditions());
+    let sql = format!("SELECT {columns} FROM methods{conditions}");
     let rows = fetch_all(run, AssertSqlSafe(sql), wanted.values()).await?;
     let methods = rows.iter().map(read);
     methods
@@ -61,8 +73,22 @@ pub async fn methods_by_name(
 /// The method with this id or name.
 pub async fn method(run: &mut impl Run, id_or_name: &str) -> Result<Option<Method>, DbError> {
     let row = match uuid::Uuid::parse_str(id_or_name) {
-        Ok(id) => fetch_optional(run, "SELECT * FROM methods WHERE id = $1", args![id]).await?,
-        Err(_) => fetch_optional(run, "SELECT * FROM methods WHERE name = $1", args![id_or_name]).await?,
+        Ok(id) => {
+            fetch_optional(
+                run,
+                concat!("SELECT ", columns!(), " FROM methods WHERE id = $1"),
+                args![id],
+            )
+            .await?
+        }
+        Err(_) => {
+            fetch_optional(
+                run,
+                concat!("SELECT ", columns!(), " FROM methods WHERE name = $1"),
+                args![id_or_name],
+            )
+            .await?
+        }
     };
     row.as_ref().map(read).transpose()
 }

@@ -4,6 +4,7 @@ use ringfence_core::{FrozenMethod, HostId, Operation, OperationKind, OperationSt
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
+use crate::columns::table;
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_all, fetch_optional};
 use crate::value::{Value, args, pieces, rows_of};
@@ -46,12 +47,14 @@ fn have_same_methods(one: &Operation, other: &Operation) -> bool {
         .eq(other.tasks().map(|task| &task.levels))
 }
 
-/// The operation in the columns `body` and `methods`; none where an outer join has found none.
+table! { pub "operations": body, methods }
+
+/// The operation in these columns; none where an outer join has found none.
 pub(crate) fn read_operation(row: &Row) -> Result<Option<Operation>, DbError> {
-    let Some(mut operation) = row.opt_document::<Operation>("body")? else {
+    let Some(mut operation) = row.opt_document::<Operation>(column::body)? else {
         return Ok(None);
     };
-    let methods: Methods = row.document("methods")?;
+    let methods: Methods = row.document(column::methods)?;
     for (task, levels) in operation.tasks_mut().zip(methods) {
         task.levels = levels;
     }
@@ -160,7 +163,7 @@ pub async fn renew_proof(run: &mut impl Run, host_id: HostId, proof: &Proof) -> 
 pub async fn operation(run: &mut impl Run, id: Uuid) -> Result<Option<Operation>, DbError> {
     let row = fetch_optional(
         run,
-        "SELECT body, methods FROM operations WHERE id = $1",
+        concat!("SELECT ", columns!(), " FROM operations WHERE id = $1"),
         args![id],
     )
     .await?;
@@ -186,7 +189,8 @@ pub async fn operations_page(
     wanted.test("operations.updated_at", &filter.updated_at);
     wanted.test("operations.finished_at", &filter.finished_at);
     let end = page.close(&mut wanted, "operations");
-    let sql = format!("SELECT body, methods FROM operations{}{end}", wanted.conditions());
+    let (columns, conditions) = (columns!(), wanted.conditions());
+    let sql = format!("SELECT {columns} FROM operations{conditions}{end}");
     let values = wanted.values();
     let rows = fetch_all(run, AssertSqlSafe(sql), values).await?;
     rows.iter()

@@ -5,6 +5,8 @@ use serde_json::Value as Json;
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
+use crate::columns::table;
+use crate::row::Row;
 use crate::run::{Run, execute, fetch_all};
 use crate::value::{Value, args, pieces, rows_of};
 use crate::{Database, DbError};
@@ -28,6 +30,21 @@ pub struct OutboxRow {
     pub expires_at: Timestamp,
     /// How often publishing has failed.
     pub tries: u64,
+}
+
+table! { "outbox": id, resource, zone, payload, trace, available_at, expires_at, tries }
+
+fn read(row: &Row) -> Result<OutboxRow, DbError> {
+    Ok(OutboxRow {
+        id: row.id(column::id)?,
+        resource: row.text(column::resource)?,
+        zone: row.text(column::zone)?,
+        payload: row.document(column::payload)?,
+        trace: row.opt_text(column::trace)?,
+        available_at: row.time(column::available_at)?,
+        expires_at: row.time(column::expires_at)?,
+        tries: row.count(column::tries)?,
+    })
 }
 
 /// Writes messages.
@@ -64,30 +81,16 @@ pub async fn take_outbox(
     limit: u32,
 ) -> Result<Vec<OutboxRow>, DbError> {
     let mut tx = db.begin().await?;
-    let skip = tx.dialect().for_update_skip_locked();
+    let (skip, columns) = (tx.dialect().for_update_skip_locked(), columns!());
     // Chosen once: as a plain subquery, PostgreSQL may choose again for each row and take more than the limit.
     let sql = format!(
         "WITH due AS MATERIALIZED
              (SELECT id FROM outbox WHERE available_at <= $1 ORDER BY available_at LIMIT $3{skip})
          UPDATE outbox SET available_at = $2, tries = tries + 1 WHERE id IN (SELECT id FROM due)
-         RETURNING *"
+         RETURNING {columns}"
     );
     let rows = fetch_all(&mut tx, AssertSqlSafe(sql), args![now, until, limit]).await?;
-    let rows = rows
-        .iter()
-        .map(|row| {
-            Ok(OutboxRow {
-                id: row.id("id")?,
-                resource: row.text("resource")?,
-                zone: row.text("zone")?,
-                payload: row.document("payload")?,
-                trace: row.opt_text("trace")?,
-                available_at: row.time("available_at")?,
-                expires_at: row.time("expires_at")?,
-                tries: row.count("tries")?,
-            })
-        })
-        .collect::<Result<Vec<_>, DbError>>()?;
+    let rows = rows.iter().map(read).collect::<Result<Vec<_>, DbError>>()?;
     tx.commit().await?;
     Ok(rows)
 }

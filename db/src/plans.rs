@@ -3,6 +3,7 @@
 use ringfence_core::{Plan, PlanId, PlanScope};
 
 use crate::DbError;
+use crate::columns::table;
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_all, fetch_optional};
 use crate::value::{Value, args};
@@ -15,42 +16,66 @@ fn scope_words(scope: &PlanScope) -> (&'static str, &str) {
     }
 }
 
+table! {
+    "plans":
+    id, name, scope_kind, scope_value, stages, sufficient_sets, revision, created_at, updated_at,
+}
+
 fn read(row: &Row) -> Result<Plan, DbError> {
-    let value = row.text("scope_value")?;
-    let scope = match row.text("scope_kind")?.as_str() {
+    let value = row.text(column::scope_value)?;
+    let scope = match row.text(column::scope_kind)?.as_str() {
         "default" => PlanScope::Default,
         "host_type" => PlanScope::HostType(value),
         "host" => PlanScope::Host(value),
         other => {
             return Err(DbError::Unreadable {
-                column: "scope_kind",
+                column: column::scope_kind,
                 why: format!("unknown word {other:?}"),
             });
         }
     };
     Ok(Plan {
-        id: PlanId(row.id("id")?),
-        name: row.text("name")?,
+        id: PlanId(row.id(column::id)?),
+        name: row.text(column::name)?,
         scope,
-        stages: row.json("stages")?,
-        sufficient_sets: row.json("sufficient_sets")?,
-        revision: row.count("revision")?,
-        created_at: row.time("created_at")?,
-        updated_at: row.time("updated_at")?,
+        stages: row.json(column::stages)?,
+        sufficient_sets: row.json(column::sufficient_sets)?,
+        revision: row.count(column::revision)?,
+        created_at: row.time(column::created_at)?,
+        updated_at: row.time(column::updated_at)?,
     })
 }
 
 /// All plans by name, at most `limit`.
 pub async fn list_plans(run: &mut impl Run, limit: u32) -> Result<Vec<Plan>, DbError> {
-    let rows = fetch_all(run, "SELECT * FROM plans ORDER BY name LIMIT $1", args![limit]).await?;
+    let rows = fetch_all(
+        run,
+        concat!("SELECT ", columns!(), " FROM plans ORDER BY name LIMIT $1"),
+        args![limit],
+    )
+    .await?;
     rows.iter().map(read).collect()
 }
 
 /// The plan with this id or name.
 pub async fn plan(run: &mut impl Run, id_or_name: &str) -> Result<Option<Plan>, DbError> {
     let row = match uuid::Uuid::parse_str(id_or_name) {
-        Ok(id) => fetch_optional(run, "SELECT * FROM plans WHERE id = $1", args![id]).await?,
-        Err(_) => fetch_optional(run, "SELECT * FROM plans WHERE name = $1", args![id_or_name]).await?,
+        Ok(id) => {
+            fetch_optional(
+                run,
+                concat!("SELECT ", columns!(), " FROM plans WHERE id = $1"),
+                args![id],
+            )
+            .await?
+        }
+        Err(_) => {
+            fetch_optional(
+                run,
+                concat!("SELECT ", columns!(), " FROM plans WHERE name = $1"),
+                args![id_or_name],
+            )
+            .await?
+        }
     };
     row.as_ref().map(read).transpose()
 }
@@ -61,12 +86,16 @@ pub async fn plan_for(
     host: &str,
     host_type: Option<&str>,
 ) -> Result<Option<Plan>, DbError> {
-    let sql = "SELECT * FROM plans
+    let sql = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM plans
                WHERE (scope_kind = 'host' AND scope_value = $1)
                   OR (scope_kind = 'host_type' AND scope_value = $2)
                   OR scope_kind = 'default'
                ORDER BY CASE scope_kind WHEN 'host' THEN 1 WHEN 'host_type' THEN 2 ELSE 3 END
-               LIMIT 1";
+               LIMIT 1"
+    );
     let row = fetch_optional(run, sql, args![host, host_type]).await?;
     row.as_ref().map(read).transpose()
 }

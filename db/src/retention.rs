@@ -5,11 +5,11 @@ use serde_json::{Value as Json, json};
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
-use crate::operations::read_operation;
+use crate::operations::{self, read_operation};
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_all, fetch_optional};
 use crate::value::args;
-use crate::{Database, DbError, Tx};
+use crate::{Database, DbError, Tx, audit, deliveries, events};
 
 /// What is kept for some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,12 +108,25 @@ pub async fn old_rows(
 ) -> Result<Vec<OldRow>, DbError> {
     let (select, order) = match what {
         Kept::Events => (
-            "SELECT events.*, segments.name AS segment FROM events LEFT JOIN segments ON segments.id = events.segment_id",
+            concat!(
+                "SELECT ",
+                events::columns!(),
+                ", segments.name AS segment FROM events LEFT JOIN segments ON segments.id = events.segment_id"
+            ),
             "events.sequence",
         ),
-        Kept::Operations => ("SELECT id, body, methods FROM operations", "created_at, id"),
-        Kept::Audit => ("SELECT * FROM audit", "at, position"),
-        Kept::Deliveries => ("SELECT * FROM deliveries", "created_at, id"),
+        Kept::Operations => (
+            concat!("SELECT id, ", operations::columns!(), " FROM operations"),
+            "created_at, id",
+        ),
+        Kept::Audit => (
+            concat!("SELECT ", audit::columns!(), " FROM audit"),
+            "at, position",
+        ),
+        Kept::Deliveries => (
+            concat!("SELECT ", deliveries::columns!(), " FROM deliveries"),
+            "created_at, id",
+        ),
     };
     let sql = format!("{select} WHERE {} ORDER BY {order} LIMIT $2", may_go(what, "$1"));
     let values = args![before, limit];
@@ -229,29 +242,35 @@ fn read(what: Kept, row: &Row) -> Result<OldRow, DbError> {
 }
 
 fn event(row: &Row) -> Result<Json, DbError> {
+    use crate::events::column;
     Ok(json!({
-        "sequence": row.count("sequence")?, "id": row.id("id")?, "type": row.text("kind")?,
-        "host": row.opt_text("host")?, "host_id": row.opt_id("host_id")?,
-        "host_sequence": row.opt_count("host_sequence")?, "segment": row.opt_text("segment")?,
-        "generation": row.opt_count("generation")?, "occurred_at": row.time("occurred_at")?,
-        "data": row.json::<Json>("data")?,
+        "sequence": row.count(column::sequence)?, "id": row.id(column::id)?, "type": row.text(column::kind)?,
+        "host": row.opt_text(column::host)?, "host_id": row.opt_id(column::host_id)?,
+        "host_sequence": row.opt_count(column::host_sequence)?, "segment": row.opt_text("segment")?,
+        "generation": row.opt_count(column::generation)?, "occurred_at": row.time(column::occurred_at)?,
+        "data": row.json::<Json>(column::data)?,
     }))
 }
 
 fn audit(row: &Row) -> Result<Json, DbError> {
+    use crate::audit::column;
     Ok(json!({
-        "id": row.count("position")?, "at": row.time("at")?, "actor": row.text("actor")?,
-        "origin": row.opt_text("origin")?, "request_id": row.opt_text("request_id")?, "action": row.text("action")?,
-        "target": row.opt_text("target")?, "host_id": row.opt_id("host_id")?, "detail": row.json::<Json>("detail")?,
+        "id": row.count(column::position)?, "at": row.time(column::at)?, "actor": row.text(column::actor)?,
+        "origin": row.opt_text(column::origin)?, "request_id": row.opt_text(column::request_id)?,
+        "action": row.text(column::action)?, "target": row.opt_text(column::target)?,
+        "host_id": row.opt_id(column::host_id)?, "detail": row.json::<Json>(column::detail)?,
     }))
 }
 
 fn delivery(row: &Row) -> Result<Json, DbError> {
+    use crate::deliveries::column;
     Ok(json!({
-        "id": row.id("id")?, "subscription_id": row.id("subscription_id")?, "kind": row.text("kind")?,
-        "sequence": row.opt_count("sequence")?, "event_id": row.id("message_id")?,
-        "event_type": row.text("event_type")?, "host": row.opt_text("host")?, "status": row.text("status")?,
-        "tries": row.count("tries")?, "created_at": row.time("created_at")?, "tried_at": row.opt_time("tried_at")?,
-        "answer": row.opt_int("answer")?, "detail": row.opt_text("detail")?, "took_ms": row.opt_count("took_ms")?,
+        "id": row.id(column::id)?, "subscription_id": row.id(column::subscription_id)?,
+        "kind": row.text(column::kind)?, "sequence": row.opt_count(column::sequence)?,
+        "event_id": row.id(column::message_id)?, "event_type": row.text(column::event_type)?,
+        "host": row.opt_text(column::host)?, "status": row.text(column::status)?,
+        "tries": row.count(column::tries)?, "created_at": row.time(column::created_at)?,
+        "tried_at": row.opt_time(column::tried_at)?, "answer": row.opt_int(column::answer)?,
+        "detail": row.opt_text(column::detail)?, "took_ms": row.opt_count(column::took_ms)?,
     }))
 }

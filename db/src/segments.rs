@@ -3,33 +3,58 @@
 use ringfence_core::{Segment, SegmentId};
 
 use crate::DbError;
+use crate::columns::table;
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_all, fetch_optional};
 use crate::value::{Value, args};
 
+table! {
+    "segments":
+    id, name, description, policy, revision, created_at, updated_at,
+}
+
 fn read(row: &Row) -> Result<Segment, DbError> {
     Ok(Segment {
-        id: SegmentId(row.id("id")?),
-        name: row.text("name")?,
-        description: row.text("description")?,
-        policy: row.json("policy")?,
-        revision: row.count("revision")?,
-        created_at: row.time("created_at")?,
-        updated_at: row.time("updated_at")?,
+        id: SegmentId(row.id(column::id)?),
+        name: row.text(column::name)?,
+        description: row.text(column::description)?,
+        policy: row.json(column::policy)?,
+        revision: row.count(column::revision)?,
+        created_at: row.time(column::created_at)?,
+        updated_at: row.time(column::updated_at)?,
     })
 }
 
 /// All segments by name, at most `limit`.
 pub async fn list_segments(run: &mut impl Run, limit: u32) -> Result<Vec<Segment>, DbError> {
-    let rows = fetch_all(run, "SELECT * FROM segments ORDER BY name LIMIT $1", args![limit]).await?;
+    let rows = fetch_all(
+        run,
+        concat!("SELECT ", columns!(), " FROM segments ORDER BY name LIMIT $1"),
+        args![limit],
+    )
+    .await?;
     rows.iter().map(read).collect()
 }
 
 /// The segment with this id or name.
 pub async fn segment(run: &mut impl Run, id_or_name: &str) -> Result<Option<Segment>, DbError> {
     let row = match uuid::Uuid::parse_str(id_or_name) {
-        Ok(id) => fetch_optional(run, "SELECT * FROM segments WHERE id = $1", args![id]).await?,
-        Err(_) => fetch_optional(run, "SELECT * FROM segments WHERE name = $1", args![id_or_name]).await?,
+        Ok(id) => {
+            fetch_optional(
+                run,
+                concat!("SELECT ", columns!(), " FROM segments WHERE id = $1"),
+                args![id],
+            )
+            .await?
+        }
+        Err(_) => {
+            fetch_optional(
+                run,
+                concat!("SELECT ", columns!(), " FROM segments WHERE name = $1"),
+                args![id_or_name],
+            )
+            .await?
+        }
     };
     row.as_ref().map(read).transpose()
 }

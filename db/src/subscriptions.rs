@@ -3,23 +3,30 @@
 use ringfence_core::{Subscription, SubscriptionId, Timestamp};
 
 use crate::DbError;
+use crate::columns::table;
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_all, fetch_optional};
 use crate::value::{Value, args};
 
+table! {
+    "subscriptions":
+    id, name, description, url, filter, enabled, disabled_reason, secret_versions, revision, created_at,
+    updated_at, after_sequence,
+}
+
 fn read(row: &Row) -> Result<Subscription, DbError> {
     Ok(Subscription {
-        id: SubscriptionId(row.id("id")?),
-        name: row.text("name")?,
-        description: row.text("description")?,
-        url: row.text("url")?,
-        filter: row.json("filter")?,
-        enabled: row.flag("enabled")?,
-        disabled_reason: row.opt_text("disabled_reason")?,
-        secret: row.json("secret_versions")?,
-        revision: row.count("revision")?,
-        created_at: row.time("created_at")?,
-        updated_at: row.time("updated_at")?,
+        id: SubscriptionId(row.id(column::id)?),
+        name: row.text(column::name)?,
+        description: row.text(column::description)?,
+        url: row.text(column::url)?,
+        filter: row.json(column::filter)?,
+        enabled: row.flag(column::enabled)?,
+        disabled_reason: row.opt_text(column::disabled_reason)?,
+        secret: row.json(column::secret_versions)?,
+        revision: row.count(column::revision)?,
+        created_at: row.time(column::created_at)?,
+        updated_at: row.time(column::updated_at)?,
     })
 }
 
@@ -34,7 +41,11 @@ pub struct Progress {
 
 /// All subscriptions by name, at most `limit`.
 pub async fn list_subscriptions(run: &mut impl Run, limit: u32) -> Result<Vec<Subscription>, DbError> {
-    let sql = "SELECT * FROM subscriptions ORDER BY name LIMIT $1";
+    let sql = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM subscriptions ORDER BY name LIMIT $1"
+    );
     fetch_all(run, sql, args![limit])
         .await?
         .iter()
@@ -45,11 +56,18 @@ pub async fn list_subscriptions(run: &mut impl Run, limit: u32) -> Result<Vec<Su
 /// The subscription with this id or name.
 pub async fn subscription(run: &mut impl Run, id_or_name: &str) -> Result<Option<Subscription>, DbError> {
     let row = match uuid::Uuid::parse_str(id_or_name) {
-        Ok(id) => fetch_optional(run, "SELECT * FROM subscriptions WHERE id = $1", args![id]).await?,
+        Ok(id) => {
+            fetch_optional(
+                run,
+                concat!("SELECT ", columns!(), " FROM subscriptions WHERE id = $1"),
+                args![id],
+            )
+            .await?
+        }
         Err(_) => {
             fetch_optional(
                 run,
-                "SELECT * FROM subscriptions WHERE name = $1",
+                concat!("SELECT ", columns!(), " FROM subscriptions WHERE name = $1"),
                 args![id_or_name],
             )
             .await?
@@ -165,11 +183,14 @@ pub async fn hold_subscription(
     now: Timestamp,
     until: Timestamp,
 ) -> Result<Option<(Subscription, u64)>, DbError> {
-    let sql = "UPDATE subscriptions SET held_by = $2, held_until = $4
-               WHERE id = $1 AND enabled AND (held_until IS NULL OR held_until <= $3)
-               RETURNING *";
+    let sql = concat!(
+        "UPDATE subscriptions SET held_by = $2, held_until = $4
+         WHERE id = $1 AND enabled AND (held_until IS NULL OR held_until <= $3)
+         RETURNING ",
+        columns!()
+    );
     let row = fetch_optional(run, sql, args![id.0, holder, now, until]).await?;
-    row.map(|row| Ok((read(&row)?, row.count("after_sequence")?)))
+    row.map(|row| Ok((read(&row)?, row.count(column::after_sequence)?)))
         .transpose()
 }
 

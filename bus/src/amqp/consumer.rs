@@ -14,11 +14,12 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::backoff::Backoff;
+use super::bundle::{self, Piece};
 use super::burial::Burial;
 use super::fault::{fault, short, unavailable};
 use super::link::{Link, Live};
 use super::publisher::Publisher;
-use super::settle::Ticket;
+use super::settle::{Common, Share, Ticket};
 use super::topology::{declare, holds_questions};
 use super::wire::{self, Unfit};
 use crate::{BusError, Delivery, Queue};
@@ -164,7 +165,54 @@ impl Server {
         }
     }
 
-    async fn deliver(&self, channel: &Channel, mut parcel: Parcel) {
+    async fn deliver(&self, channel: &Channel, parcel: Parcel) {
+        if bundle::is_one(&parcel.properties) {
+            self.deliver_all(channel, parcel).await;
+        } else {
+            self.deliver_one(channel, parcel).await;
+        }
+    }
+
+    /// The messages of a bundle, each as if it had come alone.
+    async fn deliver_all(&self, channel: &Channel, parcel: Parcel) {
+        let pieces = bundle::unbind(&parcel.data).and_then(|pieces| {
+            let with_properties = |piece: Piece| {
+                Ok((
+                    wire::properties(&piece.message).map_err(|_| Unfit::Unreadable)?,
+                    piece.message,
+                ))
+            };
+            pieces
+                .into_iter()
+                .map(with_properties)
+                .collect::<Result<Vec<_>, _>>()
+        });
+        let pieces = match pieces {
+            Ok(pieces) => pieces,
+            Err(unfit) => return self.refuse(parcel, unfit).await,
+        };
+        let reply_to = wire::reply_to(&parcel.properties);
+        let ticket = Ticket::new(parcel.acker, channel.clone(), self.link.address());
+        let common = Common::new(ticket, pieces.len());
+        for (properties, message) in pieces {
+            let share = Share::new(
+                Arc::clone(&common),
+                self.burial.clone(),
+                properties,
+                message.body.clone(),
+            );
+            let delivery = Delivery {
+                message,
+                redelivered: parcel.redelivered,
+                reply_to: reply_to.clone(),
+                settle: Box::new(share),
+            };
+            // There may be no room for all of them: then nothing else is taken until there is.
+            let _ = self.out.send(delivery).await;
+        }
+    }
+
+    async fn deliver_one(&self, channel: &Channel, mut parcel: Parcel) {
         let message = match wire::message(&mut parcel) {
             Ok(message) => message,
             Err(unfit) => return self.refuse(parcel, unfit).await,

@@ -12,9 +12,10 @@ use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
 use super::backoff::Backoff;
+use super::bundle::{self, Piece};
 use super::fault::{short, unavailable};
 use super::link::{Link, Live};
-use super::wire::{self, REPLIES};
+use super::wire::{self, REPLIES, Unfit};
 use crate::BusError;
 use crate::questions::Questions;
 
@@ -113,15 +114,28 @@ impl Replies {
 
     fn hand_over(&self, mut answer: Delivery) {
         let _ = answer.acker.ack(BasicAckOptions::default()).now_or_never();
-        let question = wire::correlation(&answer.properties);
-        match (question, wire::message(&mut answer)) {
-            (Some(question), Ok(message)) => {
-                if !self.questions.answer(question, message) {
-                    tracing::debug!(%question, "nobody waits for this answer");
-                }
-            }
-            (_, Err(unfit)) => tracing::warn!(reason = unfit.reason(), "an answer was dropped unread"),
-            (None, Ok(_)) => tracing::warn!("an answer that names no question was dropped"),
+        match answers(&mut answer) {
+            Ok(pieces) => pieces.into_iter().for_each(|piece| self.hand_over_one(piece)),
+            Err(unfit) => tracing::warn!(reason = unfit.reason(), "an answer was dropped unread"),
         }
     }
+
+    fn hand_over_one(&self, piece: Piece) {
+        let Some(question) = piece.question else {
+            tracing::warn!("an answer that names no question was dropped");
+            return;
+        };
+        if !self.questions.answer(question, piece.message) {
+            tracing::debug!(%question, "nobody waits for this answer");
+        }
+    }
+}
+
+fn answers(parcel: &mut Delivery) -> Result<Vec<Piece>, Unfit> {
+    if bundle::is_one(&parcel.properties) {
+        return bundle::unbind(&parcel.data);
+    }
+    let question = wire::correlation(&parcel.properties);
+    let message = wire::message(parcel)?;
+    Ok(vec![Piece { message, question }])
 }

@@ -1,5 +1,6 @@
 //! How a delivery from the broker is settled.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -95,6 +96,103 @@ impl Drop for Ticket {
         if let Some(acker) = self.acker.take() {
             // The command is sent at the first poll; only its having left is what would be waited for.
             let _ = acker.nack(AGAIN).now_or_never();
+        }
+    }
+}
+
+/// What several messages that were delivered as one have in common. The delivery is settled with the last of them: dealt with if all
+/// of them were, and given back if one was; then those that were dealt with come twice.
+pub(super) struct Common {
+    state: Mutex<State>,
+}
+
+struct State {
+    ticket: Option<Box<Ticket>>,
+    left: usize,
+    again: bool,
+}
+
+impl Common {
+    pub fn new(ticket: Ticket, pieces: usize) -> Arc<Self> {
+        Arc::new(Self {
+            state: Mutex::new(State {
+                ticket: Some(Box::new(ticket)),
+                left: pieces,
+                again: false,
+            }),
+        })
+    }
+
+    /// One more is settled; the ticket if it was the last, and whether it goes back.
+    fn count(&self, again: bool) -> Option<(Box<Ticket>, bool)> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.again |= again;
+        state.left = state.left.saturating_sub(1);
+        if state.left > 0 {
+            return None;
+        }
+        let again = state.again;
+        state.ticket.take().map(|ticket| (ticket, again))
+    }
+
+    async fn settle(&self, again: bool) -> Result<(), BusError> {
+        match self.count(again) {
+            None => Ok(()),
+            Some((ticket, false)) => ticket.ack().await,
+            Some((ticket, true)) => ticket.requeue().await,
+        }
+    }
+}
+
+/// One of several messages that were delivered as one. Dropped, it is given back.
+pub(super) struct Share {
+    common: Option<Arc<Common>>,
+    burial: Burial,
+    properties: BasicProperties,
+    body: Vec<u8>,
+}
+
+impl Share {
+    pub fn new(common: Arc<Common>, burial: Burial, properties: BasicProperties, body: Vec<u8>) -> Self {
+        Self {
+            common: Some(common),
+            burial,
+            properties,
+            body,
+        }
+    }
+
+    async fn settle(&mut self, again: bool) -> Result<(), BusError> {
+        match self.common.take() {
+            Some(common) => common.settle(again).await,
+            None => Ok(()),
+        }
+    }
+}
+
+#[async_trait]
+impl Settle for Share {
+    async fn ack(mut self: Box<Self>) -> Result<(), BusError> {
+        self.settle(false).await
+    }
+
+    async fn requeue(mut self: Box<Self>) -> Result<(), BusError> {
+        self.settle(true).await
+    }
+
+    /// The broker can only take all of them to the dead letters; this one the bus takes there.
+    async fn reject(mut self: Box<Self>) -> Result<(), BusError> {
+        let body = std::mem::take(&mut self.body);
+        self.burial.bury("rejected", &self.properties, body).await?;
+        self.settle(false).await
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        // With the last one the ticket is dropped, which gives it back.
+        if let Some(common) = self.common.take() {
+            drop(common.count(true));
         }
     }
 }

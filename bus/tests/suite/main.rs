@@ -14,6 +14,7 @@ mod keys;
 mod questions;
 mod rabbit;
 mod rig;
+mod together;
 
 /// Runs the stories of a module against both buses.
 macro_rules! stories {

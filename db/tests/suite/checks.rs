@@ -41,7 +41,7 @@ async fn method(rig: &Rig, name: &str) -> Method {
     method
 }
 
-fn target(method: &Method, due: Timestamp) -> CheckTarget {
+pub fn target(method: &Method, due: Timestamp) -> CheckTarget {
     CheckTarget {
         id: Uuid::new_v4(),
         method_id: method.id,
@@ -53,7 +53,7 @@ fn target(method: &Method, due: Timestamp) -> CheckTarget {
     }
 }
 
-fn answer(outcome: CheckOutcome) -> CheckAnswer {
+pub fn answer(outcome: CheckOutcome) -> CheckAnswer {
     CheckAnswer {
         outcome,
         state: (outcome == CheckOutcome::Confirmed).then(|| "on".to_owned()),

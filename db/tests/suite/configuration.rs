@@ -27,7 +27,7 @@ crate::stories!(configuration:
     listings_are_by_name_and_bounded,
 );
 
-fn plan_named(name: &str, scope: PlanScope) -> Plan {
+pub fn plan_named(name: &str, scope: PlanScope) -> Plan {
     Plan {
         id: PlanId(Uuid::new_v4()),
         name: name.to_owned(),
@@ -40,7 +40,7 @@ fn plan_named(name: &str, scope: PlanScope) -> Plan {
     }
 }
 
-fn method_named(name: &str) -> Method {
+pub fn method_named(name: &str) -> Method {
     Method {
         id: MethodId(Uuid::new_v4()),
         name: name.to_owned(),

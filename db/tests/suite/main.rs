@@ -9,6 +9,7 @@
 
 mod audit;
 mod checks;
+mod columns;
 mod configuration;
 mod devices;
 mod events;

@@ -18,7 +18,7 @@ crate::stories!(outbox:
     what_was_published_is_removed_by_list,
 );
 
-fn message(available_at: i64) -> OutboxRow {
+pub fn message(available_at: i64) -> OutboxRow {
     OutboxRow {
         id: Uuid::new_v4(),
         resource: "power".to_owned(),

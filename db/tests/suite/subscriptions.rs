@@ -48,7 +48,7 @@ async fn added(db: &Database, name: &str) -> Subscription {
     new
 }
 
-fn delivery(of: &Subscription, kind: DeliveryKind, sequence: Option<u64>, created: i64) -> DeliveryRow {
+pub fn delivery(of: &Subscription, kind: DeliveryKind, sequence: Option<u64>, created: i64) -> DeliveryRow {
     DeliveryRow {
         id: Uuid::new_v4(),
         subscription_id: of.id,
@@ -68,7 +68,7 @@ fn delivery(of: &Subscription, kind: DeliveryKind, sequence: Option<u64>, create
     }
 }
 
-fn done(row: &DeliveryRow, status: DeliveryStatus) -> DeliveryRow {
+pub fn done(row: &DeliveryRow, status: DeliveryStatus) -> DeliveryRow {
     DeliveryRow {
         status,
         next_at: None,

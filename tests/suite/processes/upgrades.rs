@@ -6,6 +6,17 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use super::distributed::configure;
 
+/// A column more for each table that a fence is read from or written to.
+const WIDER: [&str; 7] = [
+    "ALTER TABLE segments ADD COLUMN newer text",
+    "ALTER TABLE hosts ADD COLUMN newer text NOT NULL DEFAULT 'of the newer build'",
+    "ALTER TABLE operations ADD COLUMN newer text NOT NULL DEFAULT 'of the newer build'",
+    "ALTER TABLE proofs ADD COLUMN newer bigint NOT NULL DEFAULT 0",
+    "ALTER TABLE events ADD COLUMN newer jsonb NOT NULL DEFAULT '{}'",
+    "ALTER TABLE outbox ADD COLUMN newer boolean NOT NULL DEFAULT false",
+    "ALTER TABLE method_checks ADD COLUMN newer timestamptz",
+];
+
 /// As a newer build's `db migrate` leaves the database: one migration more, and what it says of builds before it.
 async fn migrated_by_a_newer_build(site: &Site, is_compatible: bool) {
     let mut connection = PgConnection::connect(&site.database_url).await.unwrap();
@@ -18,9 +29,10 @@ async fn migrated_by_a_newer_build(site: &Site, is_compatible: bool) {
             "INSERT INTO schema_compatibility (version, compatible_from) \
              SELECT max(version), max(version) - 1 FROM _sqlx_migrations",
         );
-        // What such a migration may do: a table of its own, and an index of one that older builds write.
+        // What such a migration may do: a table of its own, and columns and indexes of those that older builds read and write.
         statements.push("CREATE TABLE newer (host_id uuid PRIMARY KEY REFERENCES hosts (id))");
         statements.push("CREATE INDEX hosts_by_host_type ON hosts (host_type)");
+        statements.extend(WIDER);
     }
     for statement in statements {
         sqlx::query(AssertSqlSafe(statement))

@@ -1,0 +1,133 @@
+//! Publishes that wait for the same place go together.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lapin::BasicProperties;
+use tokio::sync::oneshot;
+
+use super::bundle::{self, Piece};
+use super::fault::short;
+use super::publisher::Publisher;
+use super::wire;
+use crate::BusError;
+
+/// Publishes to one place that are under way at a time. What comes meanwhile goes together with the next; a message that comes alone
+/// goes alone and at once.
+const LANES: usize = 2;
+
+/// Where messages go, and what the broker has to know of them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Place {
+    pub queue: String,
+    /// Where the answers to them go.
+    pub reply_to: Option<String>,
+    /// Milliseconds after which they are pointless.
+    pub expires_ms: Option<u128>,
+}
+
+impl Place {
+    /// With the way there in its properties.
+    pub fn address(&self, mut properties: BasicProperties) -> Result<BasicProperties, BusError> {
+        if let Some(queue) = &self.reply_to {
+            properties = properties.with_reply_to(short(queue)?);
+        }
+        if let Some(expires_ms) = self.expires_ms {
+            properties = properties.with_expiration(short(&expires_ms.to_string())?);
+        }
+        Ok(properties)
+    }
+}
+
+struct Waiting {
+    piece: Piece,
+    done: oneshot::Sender<Result<(), BusError>>,
+}
+
+#[derive(Default)]
+struct Line {
+    waiting: Vec<Waiting>,
+    lanes: usize,
+}
+
+/// Everything that waits, by place. A place with nothing under way is forgotten.
+pub(super) struct Together {
+    publisher: Arc<Publisher>,
+    lines: Mutex<HashMap<Place, Line>>,
+}
+
+impl Together {
+    pub fn new(publisher: Arc<Publisher>) -> Self {
+        Self {
+            publisher,
+            lines: Mutex::default(),
+        }
+    }
+
+    /// Publishes a message, perhaps with others; `Ok` once the broker has it for good.
+    pub async fn publish(self: &Arc<Self>, place: Place, piece: Piece) -> Result<(), BusError> {
+        let (done, published) = oneshot::channel();
+        if self.push(&place, Waiting { piece, done }) {
+            // Not by whoever waits here: they may go away, and the others' messages with them.
+            tokio::spawn(Arc::clone(self).lane(place));
+        }
+        published.await.unwrap_or(Err(BusError::Closed))
+    }
+
+    /// Takes a place in the line; `true` if there is room for another lane.
+    fn push(&self, place: &Place, waiting: Waiting) -> bool {
+        let mut lines = self.lock();
+        let line = lines.entry(place.clone()).or_default();
+        line.waiting.push(waiting);
+        let has_room = line.lanes < LANES;
+        line.lanes += usize::from(has_room);
+        has_room
+    }
+
+    async fn lane(self: Arc<Self>, place: Place) {
+        while let Some(waiting) = self.next(&place) {
+            let (pieces, asked): (Vec<_>, Vec<_>) =
+                waiting.into_iter().map(|one| (one.piece, one.done)).unzip();
+            let result = self.send(&place, &pieces).await;
+            for done in asked {
+                // Who asked may have gone away.
+                let _ = done.send(result.as_ref().map_err(BusError::again).copied());
+            }
+        }
+    }
+
+    /// What goes next; `None` closes the lane.
+    fn next(&self, place: &Place) -> Option<Vec<Waiting>> {
+        let mut lines = self.lock();
+        let line = lines.get_mut(place)?;
+        line.waiting.retain(|one| !one.done.is_closed());
+        if line.waiting.is_empty() {
+            line.lanes -= 1;
+            if line.lanes == 0 {
+                lines.remove(place);
+            }
+            return None;
+        }
+        let count = bundle::fitting(line.waiting.iter().map(|one| &one.piece));
+        Some(line.waiting.drain(..count).collect())
+    }
+
+    async fn send(&self, place: &Place, pieces: &[Piece]) -> Result<(), BusError> {
+        let [Piece { message, question }] = pieces else {
+            let (properties, body) = bundle::bind(pieces)?;
+            let properties = place.address(properties)?;
+            return self.publisher.publish(&place.queue, properties, &body).await;
+        };
+        let mut properties = place.address(wire::properties(message)?)?;
+        if let Some(question) = question {
+            properties = properties.with_correlation_id(short(&question.to_string())?);
+        }
+        self.publisher
+            .publish(&place.queue, properties, &message.body)
+            .await
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Place, Line>> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
