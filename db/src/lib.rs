@@ -68,8 +68,8 @@ pub use method_checks::{
 };
 pub use methods::{delete_method, insert_method, list_methods, method, methods_by_name, update_method};
 pub use operations::{
-    OperationFilter, insert_operations, insert_proofs, operation, operations_page, renew_proof,
-    update_operations,
+    OperationFilter, count_running_operations, insert_operations, insert_proofs, operation, operations_page,
+    renew_proof, update_operations,
 };
 pub use outbox::{OutboxRow, append_outbox, delete_outbox, postpone_outbox, take_outbox};
 pub use outlets::{free_outlet, has_outlet, hold_outlet, insert_outlet, keep_outlet, list_outlets};

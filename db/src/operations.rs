@@ -170,6 +170,16 @@ pub async fn operation(run: &mut impl Run, id: Uuid) -> Result<Option<Operation>
     Ok(row.map(|row| read_operation(&row)).transpose()?.flatten())
 }
 
+/// How many operations are running, counted up to `most`.
+pub async fn count_running_operations(run: &mut impl Run, most: u32) -> Result<u64, DbError> {
+    // The first condition is that of the index over the few that are live.
+    let sql = "SELECT count(*) AS n FROM
+                   (SELECT 1 AS one FROM operations
+                    WHERE status IN ('running', 'needs_operator') AND status = 'running' LIMIT $1) AS running";
+    let row = fetch_optional(run, sql, args![most]).await?;
+    row.map_or(Ok(0), |row| row.count("n"))
+}
+
 /// A page of operations. They have no name: sorted by name means by the time of creation.
 pub async fn operations_page(
     run: &mut impl Run,

@@ -13,13 +13,16 @@ use crate::{Context, Engine, EngineError};
 /// Hosts that one look for due hosts takes.
 const DUE_AT_ONCE: u32 = 256;
 /// Due hosts that are decided side by side.
-const SIDE_BY_SIDE: usize = 8;
+const SIDE_BY_SIDE: usize = 32;
 /// Between two looks for operations that nothing would ever wake.
 const STRANDED_EVERY: Duration = Duration::from_secs(30);
 /// Between two comparisons with the database's clock.
 const FOLLOW_EVERY: Duration = Duration::from_secs(10);
 /// Between two looks for events without a number where nothing has announced any.
 const NUMBER_EVERY: Duration = Duration::from_secs(1);
+/// Where one pass has numbered so many, more are on their way, and are numbered together after a breath.
+const MANY_EVENTS: u64 = 8;
+const BREATH: Duration = Duration::from_millis(5);
 
 /// Between two looks for keys of requests that are a day old.
 const FORGET_EVERY: Duration = Duration::from_secs(60);
@@ -96,17 +99,27 @@ pub(crate) async fn number_events(engine: Engine, stop: CancellationToken) {
             () = engine.0.events_written.notified() => {}
             () = tokio::time::sleep(NUMBER_EVERY) => {}
         }
-        if let Err(error) = number_all_events(&engine).await {
+        let numbered = number_all_events(&engine).await.unwrap_or_else(|error| {
             tracing::warn!(error = %error_chain(&error), "events could not be numbered");
-        }
+            0
+        });
         engine.0.feed.nudge();
+        if numbered >= MANY_EVENTS {
+            tokio::time::sleep(BREATH).await;
+        }
     }
 }
 
-/// Numbers everything that is committed; what is committed from here on announces itself.
-pub(crate) async fn number_all_events(engine: &Engine) -> Result<(), EngineError> {
-    while ringfence_db::number_events(&engine.0.db).await? >= ringfence_db::NUMBERED_AT_ONCE {}
-    Ok(())
+/// Numbers everything that is committed, and tells how many that were; what is committed from here on announces itself.
+pub(crate) async fn number_all_events(engine: &Engine) -> Result<u64, EngineError> {
+    let mut all = 0;
+    loop {
+        let numbered = ringfence_db::number_events(&engine.0.db).await?;
+        all += numbered;
+        if numbered < ringfence_db::NUMBERED_AT_ONCE {
+            return Ok(all);
+        }
+    }
 }
 
 /// Forgets the keys of requests that are a day old.

@@ -11,6 +11,7 @@ crate::on_both_grounds!(
     a_device_that_stops_answering_is_known_before_it_is_needed,
     a_zone_without_a_worker_shows_in_its_methods,
     a_host_with_a_live_operation_is_left_alone,
+    a_storm_is_not_disturbed,
     what_is_asked_follows_the_configuration,
     a_method_that_cannot_be_filled_in_is_told,
     engines_share_the_checks,
@@ -166,6 +167,55 @@ async fn a_host_with_a_live_operation_is_left_alone(ground: Ground) {
         .await
         .ok(200);
     eventually(async || at(&checks(&stack, "power").await, 0) != at(&before, 0)).await;
+    stack.stop().await;
+}
+
+async fn a_storm_is_not_disturbed(ground: Ground) {
+    const STORM: usize = 64;
+    let site = Site::new(ground).await;
+    let options = StackOptions {
+        checks_every: Some(EVERY),
+        hosts: STORM + 1,
+        ..StackOptions::default()
+    };
+    let stack = Stack::start_with(site, options).await;
+    stack.plan(power_plan()).await;
+    until_checks(&stack, "power", |checks| checks["answered"] == STORM + 1).await;
+    for number in 1..=STORM {
+        let name = format!("h{number}");
+        stack
+            .simulators
+            .set_fault(&name, Resource::Power, silent())
+            .unwrap();
+        stack.client.fence(&name).await;
+    }
+    // The host that is well sorts last.
+    let well = format!("h{}", STORM + 1);
+    let last = async || {
+        let path = "/methods/power/checks?limit=1000";
+        let list = stack.client.get(path).await.ok(200);
+        let mut checks = list["checks"].as_array().unwrap().clone();
+        checks.retain(|check| check["host"] == *well);
+        checks[0]["checked_at"].clone()
+    };
+    // A check that was under way when the storm began may still come.
+    tokio::time::sleep(EVERY).await;
+    let before = last().await;
+    tokio::time::sleep(3 * EVERY).await;
+    let running = stack
+        .client
+        .get("/operations?status=running&limit=1000")
+        .await
+        .ok(200);
+    assert_eq!(running["operations"].as_array().unwrap().len(), STORM);
+    assert_eq!(last().await, before);
+    // It ends, and checks go on.
+    for operation in running["operations"].as_array().unwrap() {
+        let cancel = format!("/operations/{}/cancel", operation["id"].as_str().unwrap());
+        let reason = json!({ "reason": "test" });
+        stack.client.post(&cancel, reason).await.ok(200);
+    }
+    eventually(async || last().await != before).await;
     stack.stop().await;
 }
 

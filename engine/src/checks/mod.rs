@@ -44,6 +44,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const LONGEST_UNSEEN: Duration = Duration::from_secs(30);
 /// Who takes a check keeps it from others for so long: longer than any attempt may take.
 const TAKEN_FOR: TimeDelta = TimeDelta::seconds(330);
+/// With so many operations under way devices are left to them, and so are the database and the workers.
+const STORM: u32 = 64;
 /// The turn of looking for what has changed.
 const TURN: &str = "method checks";
 
@@ -56,6 +58,12 @@ pub(crate) async fn run(engine: Engine, stop: CancellationToken) {
     let mut looked_at: Option<Instant> = None;
     let unseen = (every / 10).clamp(LOOK_EVERY, LONGEST_UNSEEN);
     loop {
+        if is_storm(&engine).await {
+            if !pause(&stop, LOOK_EVERY).await {
+                return;
+            }
+            continue;
+        }
         if looked_at.is_none_or(|at| at.elapsed() >= unseen) {
             looked_at = Some(Instant::now());
             find_targets(&engine, every, unseen).await;
@@ -71,6 +79,11 @@ pub(crate) async fn run(engine: Engine, stop: CancellationToken) {
         }
         while asking.try_join_next().is_some() {}
     }
+}
+
+async fn is_storm(engine: &Engine) -> bool {
+    let running = ringfence_db::count_running_operations(&mut engine.0.db.reader(), STORM).await;
+    running.is_ok_and(|running| running >= STORM.into())
 }
 
 async fn find_targets(engine: &Engine, every: Duration, unseen: Duration) {
