@@ -42,6 +42,7 @@ impl RequestLog {
             trace_id = Empty,
             operation_id = Empty,
             code = Empty,
+            status = Empty,
         );
         Self {
             span,
@@ -54,6 +55,7 @@ impl RequestLog {
     pub fn end(&self, status: StatusCode) {
         let took_ms = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         let status = status.as_u16();
+        self.span.record("status", status);
         let _within = self.span.enter();
         if self.is_routine {
             tracing::debug!(status, took_ms, "answered");
@@ -70,9 +72,13 @@ pub(crate) fn note_actor(name: &str) {
 
 /// Notes which operation the request that is being served is about.
 pub(crate) fn note_operation(id: OperationId) {
-    let span = Span::current();
-    span.record("operation_id", display(id));
-    span.record("trace_id", display(id.0.simple()));
+    note_read_operation(id);
+    Span::current().record("trace_id", display(id.0.simple()));
+}
+
+/// Notes which operation the request reads. It is no part of the operation's trace: whoever waits for an operation reads it all the time.
+pub(crate) fn note_read_operation(id: OperationId) {
+    Span::current().record("operation_id", display(id));
 }
 
 fn is_id(named: &str) -> bool {

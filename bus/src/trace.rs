@@ -24,6 +24,25 @@ impl Trace {
         }
     }
 
+    /// Another span of the same trace. No two spans may take the same id: the lower half of a random UUID is never 0, and never the
+    /// number of an attempt.
+    #[must_use]
+    pub fn within(self, id: Uuid) -> Self {
+        Self {
+            id: self.id,
+            span: lower_half(id),
+        }
+    }
+
+    /// The trace of something that belongs to no operation; both ids are random.
+    #[must_use]
+    pub fn random(id: Uuid, span: Uuid) -> Self {
+        Self {
+            id,
+            span: lower_half(span),
+        }
+    }
+
     /// Reads a `traceparent` of version 00; `None` for anything else.
     #[must_use]
     pub fn parse(traceparent: &str) -> Option<Self> {
@@ -45,6 +64,24 @@ impl Trace {
     pub fn id(&self) -> impl fmt::Display + use<> {
         self.id.simple()
     }
+
+    /// The span's id: 16 hexadecimal digits.
+    #[must_use]
+    pub fn span_id(&self) -> impl fmt::Display + use<> {
+        SpanId(self.span)
+    }
+}
+
+struct SpanId(u64);
+
+impl fmt::Display for SpanId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+fn lower_half(id: Uuid) -> u64 {
+    id.as_u64_pair().1
 }
 
 impl fmt::Display for Trace {
@@ -82,6 +119,17 @@ mod tests {
         );
         assert_eq!(trace.id().to_string(), "0af7651916cd43dd8448eb211c80319c");
         assert_eq!(Trace::parse(&trace.to_string()), Some(trace));
+    }
+
+    #[test]
+    fn what_an_attempt_leads_to_is_another_span_of_its_trace() {
+        let within = Trace::of(ATTEMPT).within(Uuid::from_u128(0xffff_0123_4567_89ab_8def_0123_4567_89ab));
+        assert_eq!(
+            within.to_string(),
+            "00-0af7651916cd43dd8448eb211c80319c-8def0123456789ab-01"
+        );
+        assert_eq!(within.span_id().to_string(), "8def0123456789ab");
+        assert_eq!(Trace::of(ATTEMPT).span_id().to_string(), "000000000000000b");
     }
 
     #[test]

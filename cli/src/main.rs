@@ -12,6 +12,7 @@ mod logging;
 mod output;
 mod services;
 mod tokens;
+mod traces;
 
 use std::process::ExitCode;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{Connection, PgPool, Postgres, SqlStr, Sqlite, SqlitePool, Transaction};
+use sqlx::{Connection, PgConnection, PgPool, Postgres, SqlStr, Sqlite, SqlitePool, Transaction};
 
 use crate::DbError;
 use crate::dialect::Dialect;
@@ -21,6 +21,9 @@ use crate::value::{for_postgres, for_sqlite};
 const BEGIN_POSTGRES: &str = "BEGIN; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_seqscan = off; \
     SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; \
     SET LOCAL enable_material = off";
+/// For statements over much of a table: the planner chooses freely, and they may take longer than those that somebody waits for.
+const BEGIN_POSTGRES_PATIENT: &str =
+    "BEGIN; SET LOCAL statement_timeout = '50s'; SET LOCAL lock_timeout = '50s'";
 /// Statements that a connection keeps prepared: those for many rows come in several lengths.
 const PREPARED_STATEMENTS: usize = 400;
 /// Seconds to wait for a free connection before the database counts as unavailable.
@@ -29,6 +32,8 @@ const ACQUIRE_TIMEOUT_S: u64 = 5;
 const TESTED_AFTER_IDLE: Duration = Duration::from_secs(1);
 /// Seconds that SQLite waits for another process's lock.
 const SQLITE_BUSY_TIMEOUT_S: u64 = 10;
+/// What one statement may take, unless somebody says otherwise. Locks and idle transactions are bounded by the same.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Connections of SQLite that read beside the one that writes.
 const SQLITE_READERS: u32 = 4;
 
@@ -52,7 +57,15 @@ pub(crate) enum Pool {
 impl Database {
     /// Opens `postgres://user:password@host:port/name` or `sqlite:///path/to/file`. For PostgreSQL no connection is made yet;
     /// `connections` bounds them.
+    ///
+    /// A statement of PostgreSQL may take 30 s; see [`Database::open_within`].
     pub async fn open(url: &str, connections: u32) -> Result<Self, DbError> {
+        Self::open_within(url, connections, STATEMENT_TIMEOUT).await
+    }
+
+    /// The same with another bound for statements, at least 1 ms. PostgreSQL ends a statement that runs longer or waits longer for a
+    /// lock, and a transaction that does nothing for so long; the error is [`DbError::Unavailable`]. SQLite has bounds of its own.
+    pub async fn open_within(url: &str, connections: u32, statement: Duration) -> Result<Self, DbError> {
         let address = without_credentials(url);
         let bad = |why: String| DbError::Address {
             address: address.clone(),
@@ -60,7 +73,7 @@ impl Database {
         };
         let pool = match url.split_once("://") {
             Some(("postgres" | "postgresql", _)) => {
-                Pool::Postgres(open_postgres(url, connections).map_err(bad)?)
+                Pool::Postgres(open_postgres(url, connections, statement).map_err(bad)?)
             }
             Some(("sqlite", path)) => {
                 open_sqlite(Path::new(path))
@@ -93,8 +106,17 @@ impl Database {
 
     /// Begins a transaction that may write. SQLite's is immediate: it waits for its turn here and never fails half-way.
     pub async fn begin(&self) -> Result<Tx, DbError> {
+        self.begin_as(BEGIN_POSTGRES).await
+    }
+
+    /// The same for work in the background: whatever bound the database was opened with, a statement may take 50 s.
+    pub(crate) async fn begin_patient(&self) -> Result<Tx, DbError> {
+        self.begin_as(BEGIN_POSTGRES_PATIENT).await
+    }
+
+    async fn begin_as(&self, postgres: &'static str) -> Result<Tx, DbError> {
         let inner = match &self.pool {
-            Pool::Postgres(pool) => pool.begin_with(BEGIN_POSTGRES).await.map(TxInner::Postgres),
+            Pool::Postgres(pool) => pool.begin_with(postgres).await.map(TxInner::Postgres),
             Pool::Sqlite { write, .. } => write.begin_with("BEGIN IMMEDIATE").await.map(TxInner::Sqlite),
         };
         let inner = inner.map_err(|e| DbError::from_sqlx(&self.address, e))?;
@@ -150,17 +172,23 @@ fn machine_time() -> DateTime<Utc> {
     Utc::now()
 }
 
-fn open_postgres(url: &str, connections: u32) -> Result<PgPool, String> {
+fn open_postgres(url: &str, connections: u32, statement: Duration) -> Result<PgPool, String> {
     let options = PgConnectOptions::from_str(url)
         .map_err(|e| e.to_string())?
         .statement_cache_capacity(PREPARED_STATEMENTS)
         .application_name("ringfence");
+    let bound = statement.as_millis().to_string();
     Ok(PgPoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(Duration::from_secs(ACQUIRE_TIMEOUT_S))
         // A round trip before every statement is dear. One before a connection that was idle finds those that died in a restart of
         // the database; a busy connection that dies shows in its statement, which is tried again.
         .test_before_acquire(false)
+        // As statements: poolers that stand between refuse such settings in the first packet of a connection.
+        .after_connect(move |connection, _| {
+            let bound = bound.clone();
+            Box::pin(async move { set_bounds(connection, &bound).await })
+        })
         .before_acquire(|connection, meta| {
             Box::pin(async move {
                 if meta.idle_for >= TESTED_AFTER_IDLE {
@@ -170,6 +198,14 @@ fn open_postgres(url: &str, connections: u32) -> Result<PgPool, String> {
             })
         })
         .connect_lazy_with(options))
+}
+
+/// What hangs in the database must not hold a connection, a lock and whoever waits for it for ever.
+async fn set_bounds(connection: &mut PgConnection, milliseconds: &str) -> Result<(), sqlx::Error> {
+    let sql = "SELECT set_config('statement_timeout', $1, false), set_config('lock_timeout', $1, false),
+        set_config('idle_in_transaction_session_timeout', $1, false)";
+    sqlx::query(sql).bind(milliseconds).execute(connection).await?;
+    Ok(())
 }
 
 async fn open_sqlite(path: &Path) -> Result<Pool, sqlx::Error> {

@@ -22,7 +22,8 @@ pub enum DeliveryKind {
 }
 
 impl DeliveryKind {
-    const ALL: [Self; 3] = [Self::Event, Self::Redelivery, Self::Test];
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Event, Self::Redelivery, Self::Test];
 
     /// The word used in the API and the database.
     #[must_use]

@@ -124,14 +124,15 @@ const SQLITE_CONSTRAINT_TRIGGER: &str = "1811";
 /// The length of a code of PostgreSQL; SQLite's are numbers with fewer digits.
 const SQLSTATE_CHARS: usize = 5;
 
-/// PostgreSQL: connection exceptions (08), shutdown and crash (57P), too many connections (53300), serialisation and deadlock (40).
+/// PostgreSQL: connection exceptions (08), shutdown and crash (57P), too many connections (53300), serialisation and deadlock (40), a statement,
+/// a lock or a transaction that took too long (57014, 55P03, 25P03).
 /// SQLite: 5 is busy, 6 is locked; an extended code has these in its low byte.
 fn is_passing_code(code: &str) -> bool {
     if code.len() == SQLSTATE_CHARS {
         return code.starts_with("08")
             || code.starts_with("57P")
             || code.starts_with("40")
-            || code == "53300";
+            || matches!(code, "53300" | "57014" | "55P03" | "25P03");
     }
     code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 5 | 6))
 }
@@ -148,12 +149,13 @@ mod tests {
     #[test]
     fn what_passes_is_told_from_what_stays() {
         for code in [
-            "08006", "57P01", "57P03", "40001", "40P01", "53300", "5", "6", "261", "262", "517", "773",
+            "08006", "57P01", "57P03", "40001", "40P01", "53300", "57014", "55P03", "25P03", "5", "6", "261",
+            "262", "517", "773",
         ] {
             assert!(is_passing_code(code), "{code}");
         }
         for code in [
-            "23505", "42601", "57014", "28P01", "1", "14", "787", "1811", "2067", "00005", "00261",
+            "23505", "42601", "28P01", "1", "14", "787", "1811", "2067", "00005", "00261",
         ] {
             assert!(!is_passing_code(code), "{code}");
         }

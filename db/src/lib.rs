@@ -84,5 +84,5 @@ pub use subscriptions::{
     hold_subscription, insert_subscription, keep_subscription, list_subscriptions, subscription,
     subscription_progress, update_subscription,
 };
-pub use survey::{Survey, survey};
+pub use survey::{SubscriptionState, Survey, survey};
 pub use wanted::Test;

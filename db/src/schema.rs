@@ -162,6 +162,10 @@ pub async fn migrate(db: &Database) -> Result<(), DbError> {
 /// back to the pool would keep everybody else from migrating.
 async fn migrate_postgres(pool: &PgPool) -> Result<(), MigrateError> {
     let mut connection = pool.acquire().await?.detach();
+    // A migration takes as long as it takes, and waits for the one that another machine has begun.
+    sqlx::query("SELECT set_config('statement_timeout', '0', false), set_config('lock_timeout', '0', false)")
+        .execute(&mut connection)
+        .await?;
     let done = migrator(Dialect::Postgres)
         .run_direct(None, &mut connection, false)
         .await;

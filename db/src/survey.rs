@@ -23,6 +23,38 @@ pub struct Survey {
     pub last_event: u64,
     /// Driver, methods' questions whose last answer was not good. What has none is left out.
     pub failing_checks: Vec<(String, u64)>,
+    /// [`SubscriptionState`], subscriptions. What none is in is left out.
+    pub subscriptions: Vec<(String, u64)>,
+    /// When the oldest event happened that an enabled subscription may still have to be told of.
+    pub undelivered_since: Option<Timestamp>,
+    /// Outlet, when the oldest event happened that it was not told of.
+    pub outlets: Vec<(String, Option<Timestamp>)>,
+}
+
+/// What a subscription is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SubscriptionState {
+    /// Events are delivered.
+    Enabled,
+    /// Somebody has disabled it.
+    Disabled,
+    /// It was disabled because its receiver failed.
+    Failed,
+}
+
+impl SubscriptionState {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Enabled, Self::Disabled, Self::Failed];
+
+    /// The word used in metrics.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Enabled => "enabled",
+            Self::Disabled => "disabled",
+            Self::Failed => "failed",
+        }
+    }
 }
 
 /// Counts everything. It reads all rows of the hosts, so that whoever asks often keeps the answer for a while.
@@ -36,6 +68,9 @@ pub async fn survey(run: &mut impl Run) -> Result<Survey, DbError> {
         outbox_since,
         last_event: crate::last_sequence(run).await?,
         failing_checks: crate::failing_checks(run).await?,
+        subscriptions: subscriptions(run).await?,
+        undelivered_since: undelivered_since(run).await?,
+        outlets: outlets(run).await?,
     })
 }
 
@@ -81,4 +116,32 @@ async fn outbox(run: &mut impl Run) -> Result<(u64, Option<Timestamp>), DbError>
     let sql = "SELECT waits_since FROM outbox ORDER BY waits_since LIMIT 1";
     let row = fetch_optional(run, sql, args![]).await?;
     Ok((waiting, row.map(|row| row.time("waits_since")).transpose()?))
+}
+
+async fn subscriptions(run: &mut impl Run) -> Result<Vec<(String, u64)>, DbError> {
+    let sql = "SELECT state, COUNT(*) AS subscriptions FROM
+                   (SELECT CASE WHEN enabled THEN 'enabled' WHEN disabled_reason IS NULL THEN 'disabled' ELSE 'failed' END AS state
+                    FROM subscriptions) states
+               GROUP BY state";
+    let rows = fetch_all(run, sql, args![]).await?;
+    rows.iter()
+        .map(|row| Ok((row.text("state")?, row.count("subscriptions")?)))
+        .collect()
+}
+
+async fn undelivered_since(run: &mut impl Run) -> Result<Option<Timestamp>, DbError> {
+    let sql = "SELECT occurred_at FROM events
+               WHERE sequence > (SELECT min(after_sequence) FROM subscriptions WHERE enabled)
+               ORDER BY sequence LIMIT 1";
+    let row = fetch_optional(run, sql, args![]).await?;
+    row.map(|row| row.time("occurred_at")).transpose()
+}
+
+async fn outlets(run: &mut impl Run) -> Result<Vec<(String, Option<Timestamp>)>, DbError> {
+    let sql = "SELECT name, (SELECT occurred_at FROM events WHERE sequence > after_sequence ORDER BY sequence LIMIT 1) AS waits_since
+               FROM outlets ORDER BY name";
+    let rows = fetch_all(run, sql, args![]).await?;
+    rows.iter()
+        .map(|row| Ok((row.text("name")?, row.opt_time("waits_since")?)))
+        .collect()
 }

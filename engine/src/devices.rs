@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use ringfence_bus::{Audience, BusError, CheckRequest, DeviceReply, DeviceRequest, Message, Queue};
+use ringfence_bus::{Audience, BusError, CheckRequest, DeviceReply, DeviceRequest, Message, Queue, Trace};
 use ringfence_core::{FrozenMethod, Method, Observation, Outcome, Problems, Resource, device_key};
+use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::{Engine, EngineError};
@@ -102,18 +103,28 @@ impl Engine {
             zone: zone.to_owned(),
         };
         let id = Uuid::new_v4();
-        let message = self.0.keys.seal(id, &Audience::Queue(queue.clone()), request)?;
-        let answer =
-            self.request_patiently(&queue, &message, timeout)
-                .await
-                .map_err(|source| match source {
-                    BusError::Unroutable { .. } | BusError::NoAnswer { .. } => EngineError::NoWorker {
-                        resource: resource.as_str(),
-                        zone: zone.to_owned(),
-                        source,
-                    },
-                    other => EngineError::Bus(other),
-                })?;
+        let mut message = self.0.keys.seal(id, &Audience::Queue(queue.clone()), request)?;
+        let trace = Trace::random(Uuid::new_v4(), id);
+        message.trace = Some(trace.to_string());
+        let span = tracing::error_span!(
+            "question",
+            trace_id = %trace.id(),
+            span_id = %trace.span_id(),
+            resource = resource.as_str(),
+            zone,
+        );
+        let answer = self
+            .request_patiently(&queue, &message, timeout)
+            .instrument(span)
+            .await
+            .map_err(|source| match source {
+                BusError::Unroutable { .. } | BusError::NoAnswer { .. } => EngineError::NoWorker {
+                    resource: resource.as_str(),
+                    zone: zone.to_owned(),
+                    source,
+                },
+                other => EngineError::Bus(other),
+            })?;
         Ok(self.0.keys.open(&Audience::Reply(id), &answer)?)
     }
 }

@@ -127,10 +127,12 @@ impl Told {
 
 /// The span of a worker's question; its trace is the one that came with the task.
 pub(crate) fn claim(message: &Message, claim: &Claim, ask: &'static str) -> Span {
+    let from = message.trace_of(claim.attempt);
     tracing::error_span!(
         "claim",
         ask,
-        trace_id = %message.trace_of(claim.attempt).id(),
+        trace_id = %from.id(),
+        parent_id = %from.span_id(),
         operation_id = %claim.attempt.operation_id,
         attempt = claim.attempt.number,
         generation = claim.generation.0,
@@ -142,9 +144,11 @@ pub(crate) fn claim(message: &Message, claim: &Claim, ask: &'static str) -> Span
 /// The span of a worker's result.
 pub(crate) fn result(message: &Message, result: &TaskResult) -> Span {
     let claim = &result.claim;
+    let from = message.trace_of(claim.attempt);
     tracing::error_span!(
         "result",
-        trace_id = %message.trace_of(claim.attempt).id(),
+        trace_id = %from.id(),
+        parent_id = %from.span_id(),
         operation_id = %claim.attempt.operation_id,
         attempt = claim.attempt.number,
         generation = claim.generation.0,

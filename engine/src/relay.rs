@@ -12,6 +12,7 @@ use ringfence_core::{Dispatch, Resource, Timestamp};
 use ringfence_db::{Database, OutboxRow};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use tracing::field::{Empty, display};
 use tracing::{Instrument, Span};
 use uuid::Uuid;
 
@@ -58,14 +59,34 @@ impl Outgoing {
         }
     }
 
-    /// For the log lines about it.
-    fn span(&self) -> Span {
-        let task = &self.task;
+    /// The trace that the message carries: its span is the first try to publish it.
+    fn trace(&self) -> Trace {
         let carried = self.trace.as_deref().and_then(Trace::parse);
-        let trace = carried.unwrap_or_else(|| Trace::of(task.attempt));
+        carried.unwrap_or_else(|| Trace::of(self.task.attempt))
+    }
+
+    /// The first try, by the one who decided it.
+    fn first(&self, decided: &Span) -> Span {
+        let span = self.span(decided);
+        span.record("span_id", display(self.trace().span_id()));
+        span
+    }
+
+    /// A later try, by whoever finds it.
+    fn again(&self) -> Span {
+        let span = self.span(&Span::none());
+        span.record("parent_id", display(self.trace().span_id()));
+        span
+    }
+
+    fn span(&self, around: &Span) -> Span {
+        let task = &self.task;
         tracing::error_span!(
+            parent: around,
             "publish",
-            trace_id = %trace.id(),
+            trace_id = %self.trace().id(),
+            span_id = Empty,
+            parent_id = Empty,
             operation_id = %task.attempt.operation_id,
             attempt = task.attempt.number,
             host = task.host,
@@ -109,11 +130,11 @@ impl Relay {
         }
     }
 
-    /// Publishes in the background; a failure leaves the row for the sweep.
-    pub fn send(&self, outgoing: Vec<Outgoing>) {
+    /// Publishes in the background, on behalf of the decision whose span is given; a failure leaves the row for the sweep.
+    pub fn send(&self, outgoing: Vec<Outgoing>, decided: &Span) {
         for message in outgoing {
             let relay = self.clone();
-            let span = message.span();
+            let span = message.first(decided);
             let publishing = async move {
                 if let Err(error) = relay.publish(&message).await {
                     tracing::warn!(
@@ -198,7 +219,7 @@ impl Relay {
             trace: row.trace.clone(),
             claim_by: row.expires_at,
         };
-        self.publish(&outgoing).instrument(outgoing.span()).await
+        self.publish(&outgoing).instrument(outgoing.again()).await
     }
 }
 

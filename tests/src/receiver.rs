@@ -95,6 +95,11 @@ impl Receiver {
         format!("http://{}/hook", self.address)
     }
 
+    /// Where it is, without a path.
+    pub fn base(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
     pub fn port(&self) -> u16 {
         self.address.port()
     }

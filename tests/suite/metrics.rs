@@ -1,5 +1,6 @@
 //! The numbers that Prometheus reads move with what happens.
 
+mod behind;
 mod rules;
 
 use ringfence_api::Role;
@@ -24,7 +25,7 @@ crate::on_both_grounds!(
 );
 
 /// Everything but the API, as the process of an engine and a worker would show it.
-async fn numbers_of(stack: &Stack) -> Numbers {
+pub async fn numbers_of(stack: &Stack) -> Numbers {
     let mut exposition = Exposition::new(Some(stack.engines[0].0.clone()));
     if let Some(worker) = stack.workers.first() {
         worker.register_metrics(exposition.registry());

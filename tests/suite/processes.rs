@@ -12,6 +12,7 @@ mod refusals;
 mod standalone;
 mod tls;
 mod tls_peers;
+mod traces;
 mod upgrades;
 
 use ringfence_tests::Client;

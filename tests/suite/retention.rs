@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use ringfence_engine::{ClockSource, RetentionConfig};
-use ringfence_tests::{Ground, Site, Stack, StackOptions, eventually, power_plan};
+use ringfence_engine::{ClockSource, Exposition, RetentionConfig};
+use ringfence_tests::{Ground, Numbers, Site, Stack, StackOptions, eventually, power_plan};
 use serde_json::{Value, json};
 
 crate::on_both_grounds!(
@@ -213,7 +213,24 @@ async fn nothing_is_removed_that_cannot_be_archived(ground: Ground) {
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(stack.client.get("/events?limit=1000").await.ok(200), before);
     assert_eq!(stack.client.get("/audit?limit=1000").await.ok(200), audit);
+    assert_eq!(age(&stack, "events").await, TimeDelta::days(2).as_seconds_f64());
+    // Nothing of this kind is old, so that there is nothing to archive.
+    eventually(async || age(&stack, "deliveries").await == 0.0).await;
     std::fs::remove_file(&blocked).unwrap();
     eventually(async || stack.client.get("/events").await.ok(200)["removed_up_to"] != 0).await;
+    eventually(async || age(&stack, "events").await == 0.0).await;
     stack.stop().await;
+}
+
+/// Seconds since some engine got on with removing what is old of this kind.
+async fn age(stack: &Stack, what: &str) -> f64 {
+    let label = format!("what=\"{what}\"");
+    let mut smallest = f64::INFINITY;
+    for (engine, _) in &stack.engines {
+        let text = Exposition::new(Some(engine.clone())).text().await.unwrap();
+        let numbers = Numbers::new(text);
+        assert!(numbers.has("ringfence_retention_age_seconds"));
+        smallest = smallest.min(numbers.sum("ringfence_retention_age_seconds", &[&label]));
+    }
+    smallest
 }

@@ -2,7 +2,7 @@
 
 mod configuring;
 mod oslo;
-mod outlets;
+pub mod outlets;
 mod receivers;
 mod telling;
 

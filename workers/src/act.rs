@@ -5,6 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use ringfence_core::{Observation, ObservedState, Outcome, TaskKind};
 use tokio::time::{Instant, sleep, timeout_at};
+use tracing::Instrument;
+use tracing::field::Empty;
 
 use crate::driver::{Clock, Report};
 use crate::text::cut;
@@ -69,15 +71,38 @@ pub(crate) async fn act_and_observe(
 
 async fn act(device: &dyn Device, kind: TaskKind, clock: &Clock, until: Instant) -> Report {
     let wanted = kind.wanted_state();
-    match device.read(end_of_first_reading(until)).await {
+    match read(device, end_of_first_reading(until)).await {
         Reading::State(state, detail) if state == wanted => return confirmed(state, detail, clock),
         Reading::Refused(detail) => return Report::refused(detail),
         Reading::State(..) | Reading::Unclear(_) => {}
     }
-    match device.command(kind, end_of_command(until)).await {
+    match command(device, kind, end_of_command(until)).await {
         Answer::Refused(detail) => Report::refused(detail),
         Answer::Sent(answer) => watch(device, kind, &answer, clock, until).await,
     }
+}
+
+/// A reading as a span of its own. What the device says in words stays out of it.
+async fn read(device: &dyn Device, until: Instant) -> Reading {
+    let span = tracing::error_span!("read", state = Empty, outcome = Empty);
+    let reading = device.read(until).instrument(span.clone()).await;
+    match &reading {
+        Reading::State(state, _) => span.record("state", state.as_str()),
+        Reading::Unclear(_) => span.record("outcome", "unknown"),
+        Reading::Refused(_) => span.record("outcome", "refused"),
+    };
+    reading
+}
+
+/// The same for a command.
+async fn command(device: &dyn Device, kind: TaskKind, until: Instant) -> Answer {
+    let span = tracing::error_span!("command", task = %kind, outcome = Empty);
+    let answer = device.command(kind, until).instrument(span.clone()).await;
+    match &answer {
+        Answer::Sent(_) => span.record("outcome", "sent"),
+        Answer::Refused(_) => span.record("outcome", "refused"),
+    };
+    answer
 }
 
 /// Reads until the wanted state is shown or no time is left for another reading.
@@ -86,7 +111,7 @@ async fn watch(device: &dyn Device, kind: TaskKind, answer: &str, clock: &Clock,
     let mut seen = None;
     let mut trouble;
     loop {
-        match device.read(until).await {
+        match read(device, until).await {
             Reading::State(state, detail) if state == wanted => return confirmed(state, detail, clock),
             Reading::State(state, detail) => {
                 seen = Some(observation(state, detail, clock));
@@ -121,7 +146,7 @@ pub(crate) async fn observe(
     clock: &Clock,
     until: Instant,
 ) -> Result<Observation, WorkerError> {
-    let reading = timeout_at(until, device.read(until)).await;
+    let reading = timeout_at(until, read(device, until)).await;
     match reading.unwrap_or_else(|_| Reading::Unclear("the device did not answer in time".to_owned())) {
         Reading::State(state, detail) => Ok(observation(state, cut(&secrets.mask(&detail)), clock)),
         Reading::Unclear(detail) => Err(clean_error(WorkerError::unclear(detail), secrets)),

@@ -14,7 +14,7 @@ use crate::body::Body;
 use crate::error::ErrorList;
 use crate::filter::{Operators, Parameters, name, number, time, word};
 use crate::paging::{Link, next_link, page};
-use crate::request_log::note_operation;
+use crate::request_log::{note_operation, note_read_operation};
 use crate::routes::fence::ReasonBody;
 use crate::tokens::Role;
 use crate::view::operation::OperationView;
@@ -150,10 +150,14 @@ async fn of_hosts(state: &State, test: Test<String>) -> Result<Test<Uuid>, ApiEr
     })
 }
 
-/// The operation that the path names.
 fn operation_id(text: &str) -> Result<Uuid, ApiError> {
-    let id = Uuid::parse_str(text)
-        .map_err(|_| ApiError::bad("id", format!("is {text:?}; the UUID of an operation is allowed")))?;
+    Uuid::parse_str(text)
+        .map_err(|_| ApiError::bad("id", format!("is {text:?}; the UUID of an operation is allowed")))
+}
+
+/// The operation that the path names, to be changed.
+fn changed_operation(text: &str) -> Result<Uuid, ApiError> {
+    let id = operation_id(text)?;
     note_operation(OperationId(id));
     Ok(id)
 }
@@ -219,7 +223,9 @@ pub(crate) async fn show(
     id: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
     caller.require(Role::Reader)?;
-    answer(&state, operation_id(&id)?, HttpResponse::Ok()).await
+    let id = operation_id(&id)?;
+    note_read_operation(OperationId(id));
+    answer(&state, id, HttpResponse::Ok()).await
 }
 
 /// Stops an operation.
@@ -239,7 +245,7 @@ pub(crate) async fn cancel(
     let by = caller.require(Role::Service)?;
     let operation = state
         .engine
-        .cancel(operation_id(&id)?, &body.0.reason, &by)
+        .cancel(changed_operation(&id)?, &body.0.reason, &by)
         .await?;
     answer(&state, operation.id.0, HttpResponse::Ok()).await
 }
@@ -259,7 +265,7 @@ pub(crate) async fn retry(
     let by = caller.require(Role::Service)?;
     let operation = state
         .engine
-        .retry(operation_id(&id)?, &body.0.reason, &by)
+        .retry(changed_operation(&id)?, &body.0.reason, &by)
         .await?;
     answer(&state, operation.id.0, HttpResponse::Ok()).await
 }

@@ -24,8 +24,9 @@ use clap::CommandFactory;
 
 use crate::args::{Cli, Command, ConfigCommand, DbCommand, Format, Remote};
 use crate::commands::session::Session;
-use crate::config::Environment;
+use crate::config::{Environment, Settings};
 use crate::error::CliError;
+use crate::traces::{self, Traces};
 use crate::{logging, services};
 
 /// How a failure of this command is shown.
@@ -61,28 +62,28 @@ pub async fn run(command: Command, environment: &Environment) -> Result<(), CliE
     match command {
         Command::Standalone(args) => {
             let settings = args.settings(environment)?;
-            logging::start(&settings.log)?;
-            services::standalone::run(settings, args.demo).await
+            let traces = observe("standalone", &settings)?;
+            ended(services::standalone::run(settings, args.demo).await, traces).await
         }
         Command::Api(args) => {
             let settings = args.settings(environment)?;
-            logging::start(&settings.log)?;
-            services::api::run(settings).await
+            let traces = observe("api", &settings)?;
+            ended(services::api::run(settings).await, traces).await
         }
         Command::Engine(args) => {
             let settings = args.settings(environment)?;
-            logging::start(&settings.log)?;
-            services::engine::run(settings).await
+            let traces = observe("engine", &settings)?;
+            ended(services::engine::run(settings).await, traces).await
         }
         Command::Worker(args) => {
             let settings = args.settings(environment)?;
-            logging::start(&settings.log)?;
-            services::worker::run(settings).await
+            let traces = observe("worker", &settings)?;
+            ended(services::worker::run(settings).await, traces).await
         }
         Command::Db(args) => {
             let DbCommand::Migrate(args) = args.command;
             let settings = args.config.settings(environment, Vec::new())?;
-            logging::start(&settings.log)?;
+            logging::start(&settings.log, None)?;
             services::db::migrate(settings, args.services_stopped).await
         }
         Command::Config(args) => {
@@ -117,6 +118,21 @@ pub async fn run(command: Command, environment: &Environment) -> Result<(), CliE
             subscription::run(args.command, &mut Session::open(&args.remote, environment)?).await
         }
     }
+}
+
+/// Starts what a service says of itself: log lines and, where a collector is configured, spans.
+fn observe(role: &'static str, settings: &Settings) -> Result<Option<Traces>, CliError> {
+    let (layer, traces) = traces::start(role, settings)?.unzip();
+    logging::start(&settings.log, layer)?;
+    Ok(traces)
+}
+
+/// The last spans go out however a service ends.
+async fn ended(done: Result<(), CliError>, traces: Option<Traces>) -> Result<(), CliError> {
+    if let Some(traces) = traces {
+        traces.stop().await;
+    }
+    done
 }
 
 fn manual(folder: &Path) -> Result<(), CliError> {

@@ -112,6 +112,11 @@ pub const FIELDS: &[Field] = &[
         Kind::Integer(1, 1000),
         Default::Fixed("16"),
     ),
+    field(
+        "database.statement_timeout_s",
+        Kind::Integer(1, 3600),
+        Default::Fixed("30"),
+    ),
     field("bus.url", Kind::Url(BROKERS), Default::None),
     field("bus.keys_file", Kind::Path, Default::None),
     field("bus.ca_file", Kind::Path, Default::None),
@@ -227,6 +232,29 @@ pub const FIELDS: &[Field] = &[
     field("worker.simulator_url", Kind::Url(&["http"]), Default::None),
     field("metrics.listen", Kind::Listen, Default::None),
     field("metrics.public", Kind::Flag, Default::Fixed("false")),
+    field(
+        "traces.otlp_endpoint",
+        Kind::Url(&["http", "https"]),
+        Default::None,
+    ),
+    field("traces.headers_file", Kind::Path, Default::None),
+    field("traces.ca_file", Kind::Path, Default::None),
+    field("traces.service_name", Kind::Name, Default::Fixed("ringfence")),
+    field(
+        "traces.sample_percent",
+        Kind::Integer(1, 100),
+        Default::Fixed("100"),
+    ),
+    field(
+        "traces.timeout_ms",
+        Kind::Integer(100, 60_000),
+        Default::Fixed("5000"),
+    ),
+    field(
+        "traces.queue_spans",
+        Kind::Integer(64, 65_536),
+        Default::Fixed("4096"),
+    ),
     field(
         "log.format",
         Kind::Word(&["text", "json"]),

@@ -10,7 +10,8 @@ use serde_json::{Map, Value as Json};
 use super::environment::{Environment, check_names};
 use super::field::{FIELDS, Field, Kind, find};
 use super::file;
-use super::settings::{SecretUrl, Settings};
+use super::secret_url::SecretUrl;
+use super::settings::Settings;
 use super::value::{Raw, check};
 use crate::error::{CliError, Complaints};
 
@@ -242,6 +243,9 @@ mod tests {
             ("RINGFENCE_OSLO_URL", "amqp://o:hush@mq/"),
             ("RINGFENCE_OSLO_CA_FILE", "/o"),
             ("RINGFENCE_RETENTION_ARCHIVE_DIR", "/r"),
+            ("RINGFENCE_TRACES_OTLP_ENDPOINT", "https://c:4318"),
+            ("RINGFENCE_TRACES_HEADERS_FILE", "/h"),
+            ("RINGFENCE_TRACES_CA_FILE", "/o"),
         ]);
         let (settings, effective) = load(&Sources {
             environment: home,

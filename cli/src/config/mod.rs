@@ -9,10 +9,14 @@ mod file;
 mod keys;
 mod layers;
 mod nearest;
+mod secret_url;
+mod sections;
 mod settings;
 mod value;
 
 pub use environment::{Environment, check_names, data_dir};
 pub use keys::{read_keys, read_webhook_keys};
 pub use layers::{Flag, Sources, load};
-pub use settings::{ApiSettings, KeystoneSettings, LogFormat, LogSettings, Settings};
+pub use secret_url::SecretUrl;
+pub use sections::{ApiSettings, KeystoneSettings, LogFormat, LogSettings, TraceSettings};
+pub use settings::Settings;

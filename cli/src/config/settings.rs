@@ -1,15 +1,16 @@
 //! The settings as services take them.
 
-use std::fmt;
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use ipnet::IpNet;
 use ringfence_api::TlsFiles;
-use ringfence_core::{Resource, SecretReference};
-use serde::{Deserialize, Serialize};
-use url::Url;
+use serde::Deserialize;
 
+use super::secret_url::SecretUrl;
+use super::sections::{
+    ApiSettings, BusSettings, CheckSettings, DatabaseSettings, EngineSettings, EventSettings,
+    KeystoneSettings, LogSettings, MetricsSettings, OsloSettings, RetentionSettings, StandaloneSettings,
+    TraceSettings, WebhookSettings, WorkerSettings,
+};
 use crate::error::{CliError, Complaints};
 
 /// Everything that can be configured.
@@ -40,227 +41,12 @@ pub struct Settings {
     pub worker: WorkerSettings,
     /// What Prometheus reads.
     pub metrics: MetricsSettings,
+    /// Traces, of all services.
+    pub traces: TraceSettings,
     /// Logging, of all services.
     pub log: LogSettings,
     /// The service `standalone`.
     pub standalone: StandaloneSettings,
-}
-
-/// `[database]`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DatabaseSettings {
-    /// `postgres://user:password@host:port/name` or `sqlite:///path`.
-    pub url: Option<SecretUrl>,
-    /// The most connections, 1 to 1000.
-    pub connections: u32,
-}
-
-/// `[bus]`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BusSettings {
-    /// `amqp[s]://user:password@host:port/vhost`.
-    pub url: Option<SecretUrl>,
-    /// The keys that messages are signed with; see [`read_keys`](super::read_keys).
-    pub keys_file: Option<PathBuf>,
-    /// PEM certificates that may have signed the broker's; `amqps` needs them.
-    pub ca_file: Option<PathBuf>,
-    /// What the names of all queues begin with.
-    pub prefix: String,
-}
-
-/// `[api]`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ApiSettings {
-    /// Where it listens.
-    pub listen: SocketAddr,
-    /// The static tokens.
-    pub tokens_file: Option<PathBuf>,
-    /// The longest body of a request, 1 KiB to 16 MiB.
-    pub max_body_bytes: usize,
-    /// Its certificate with what stands between it and the authority, in PEM; without it the API speaks plain HTTP.
-    pub certificate_file: Option<PathBuf>,
-    /// The certificate's private key, in PEM.
-    pub key_file: Option<PathBuf>,
-    /// Requests of one caller in the long run; 0: as many as it likes.
-    pub requests_per_second: u32,
-    /// Requests of one caller at once, after a pause.
-    pub request_burst: u32,
-    /// Tokens from one address that do not work; 0: as many as it likes.
-    pub failed_authentications_per_minute: u32,
-}
-
-/// `[keystone]`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct KeystoneSettings {
-    /// Where it is, with or without `/v3`.
-    pub url: Option<String>,
-    /// Our own user.
-    pub user: String,
-    /// The name of the user's domain.
-    pub user_domain: String,
-    /// Where the user's password is.
-    pub password: Option<SecretReference>,
-    /// The project that the user logs in to.
-    pub project: String,
-    /// The name of the project's domain.
-    pub project_domain: String,
-    /// What tokens have to be scoped to; see [`ringfence_api::Scope`].
-    pub scopes: Option<Vec<String>>,
-    /// Keystone's roles that mean `reader`.
-    pub reader_roles: Vec<String>,
-    /// Keystone's roles that mean `service`.
-    pub service_roles: Vec<String>,
-    /// Keystone's roles that mean `operator`.
-    pub operator_roles: Vec<String>,
-    /// Keystone's roles that mean `admin`.
-    pub admin_roles: Vec<String>,
-    /// PEM certificates that may have signed Keystone's.
-    pub ca_file: Option<PathBuf>,
-    /// How long one question may take, 100 to 60000.
-    pub timeout_ms: u64,
-}
-
-/// `[engine]`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct EngineSettings {
-    /// Its name in logs and the audit trail.
-    pub name: String,
-    /// Between two looks for hosts that time has made due, 10 to 60000.
-    pub tick_ms: u64,
-    /// Between two looks for messages that were committed and not published, 10 to 60000.
-    pub sweep_ms: u64,
-    /// Unsettled claims and results taken from the bus at once, 1 to 1000.
-    pub prefetch: u16,
-}
-
-/// `[checks]`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CheckSettings {
-    /// Seconds between two checks of the same device, 10 to 86400; 0: none are made.
-    pub interval_s: u64,
-    /// Devices that one engine asks at the same time, 1 to 256.
-    pub at_once: usize,
-}
-
-/// `[retention]`: days, 1 to 36500; 0: for ever.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RetentionSettings {
-    /// Events.
-    pub events_days: u32,
-    /// Operations that are over.
-    pub operations_days: u32,
-    /// The audit trail.
-    pub audit_days: u32,
-    /// The log of webhooks' deliveries.
-    pub deliveries_days: u32,
-    /// Where what is removed is written first; nowhere if it is not set.
-    pub archive_dir: Option<PathBuf>,
-}
-
-/// `[webhooks]`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WebhookSettings {
-    /// The keys that the secrets of subscriptions are derived from; without, there are no subscriptions.
-    pub keys_file: Option<PathBuf>,
-    /// Networks that may be called although they are not public.
-    #[serde(default)]
-    pub allowed_networks: Vec<IpNet>,
-    /// PEM certificates that may have signed a receiver's, beside those that the system trusts.
-    pub ca_file: Option<PathBuf>,
-}
-
-/// `[events]`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct EventSettings {
-    /// Tells this Ringfence from others in the `source` of its events.
-    pub source: String,
-    /// Whether engines tell every event to the topic exchange of the bus's broker.
-    pub exchange: bool,
-}
-
-/// `[oslo]`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct OsloSettings {
-    /// The broker of OpenStack's notifications; without, none are sent.
-    pub url: Option<SecretUrl>,
-    /// PEM certificates that may have signed its, beside those that the system trusts.
-    pub ca_file: Option<PathBuf>,
-    /// The exchange: `control_exchange` of those who listen.
-    pub exchange: String,
-    /// The topic; the priority follows in the routing key.
-    pub topic: String,
-    /// Whether exchange and queue are durable where they have to be made.
-    pub durable: bool,
-}
-
-/// `[worker]`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WorkerSettings {
-    /// Its name, unique among the workers.
-    pub name: String,
-    /// The zones that it reaches, at least one.
-    pub zones: Vec<String>,
-    /// What it acts on, at least one.
-    pub resources: Vec<Resource>,
-    /// Attempts at a time, 1 to 1024.
-    pub concurrency: usize,
-    /// Where the fence agents are.
-    pub agents_dir: PathBuf,
-    /// The program `ipmitool`.
-    pub ipmitool: PathBuf,
-    /// The base URL of the simulators, where there are any.
-    pub simulator_url: Option<Url>,
-}
-
-/// `[metrics]`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MetricsSettings {
-    /// Where the services `engine` and `worker` serve `/metrics`; nowhere if it is not set.
-    pub listen: Option<SocketAddr>,
-    /// Whether the API's `/metrics` needs no token.
-    pub public: bool,
-}
-
-/// `[log]`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LogSettings {
-    /// For people or for programs.
-    pub format: LogFormat,
-    /// A level, and per target others: `info,sqlx=warn`.
-    pub level: String,
-}
-
-/// How log lines look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// One JSON object per line.
-    Json,
-}
-
-/// `[standalone]`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StandaloneSettings {
-    /// Where it keeps the database, `api.json` and `admin.token`.
-    pub data_dir: Option<PathBuf>,
-    /// Where it listens, on this machine only.
-    pub listen: SocketAddr,
 }
 
 impl Settings {
@@ -330,68 +116,4 @@ fn needed<'a, T: ?Sized>(value: Option<&'a T>, key: &str, variable: &str) -> Res
             "{key} is not set; set it in the file or by {variable}"
         )))
     })
-}
-
-/// A URL whose password is shown to nobody but [`SecretUrl::expose`].
-#[derive(Clone, PartialEq, Eq, Deserialize)]
-#[serde(transparent)]
-pub struct SecretUrl(String);
-
-impl SecretUrl {
-    /// Takes it as it is.
-    pub fn new(url: impl Into<String>) -> Self {
-        Self(url.into())
-    }
-
-    /// All of it.
-    #[must_use]
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for SecretUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Without an authority nobody can tell where the password is.
-        let Some(mut url) = Url::parse(&self.0).ok().filter(Url::has_authority) else {
-            return f.write_str("***");
-        };
-        if url.password().is_some() && url.set_password(Some("***")).is_err() {
-            return f.write_str("***");
-        }
-        // A driver may take a password as a parameter too.
-        let is_secret = |key: &str| key.contains("password") || key.contains("secret");
-        if url.query_pairs().any(|(key, _)| is_secret(&key)) {
-            url.set_query(Some("***"));
-        }
-        f.write_str(url.as_str())
-    }
-}
-
-impl fmt::Debug for SecretUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl Serialize for SecretUrl {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn passwords_in_urls_are_masked_wherever_they_stand() {
-        for url in [
-            "amqp://u:hush@h/v",
-            "postgres://h/d?user=u&password=hush",
-            "u:hush@nothing like a url",
-        ] {
-            assert!(!SecretUrl::new(url).to_string().contains("hush"));
-        }
-    }
 }

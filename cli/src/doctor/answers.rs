@@ -3,9 +3,10 @@
 use chrono::TimeDelta;
 use ringfence_db::{CheckSummary, Database, DbError, MethodCheckRow, check_summaries, method_checks_page};
 
+use super::Report;
 use super::hosts::Site;
-use super::{Report, chain};
 use crate::config::Settings;
+use crate::error::error_chain;
 
 const PART: &str = "devices";
 /// Hosts that are named for one method.
@@ -32,7 +33,7 @@ pub(super) async fn look(settings: &Settings, db: &Database, site: &Site, report
         return;
     }
     if let Err(error) = judge(db, site, every, ask_now(settings), report).await {
-        report.failure(PART, chain(&error), "see the database's own log");
+        report.failure(PART, error_chain(&error), "see the database's own log");
     }
 }
 

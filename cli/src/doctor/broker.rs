@@ -2,9 +2,10 @@
 
 use ringfence_bus::{AmqpBus, BusError, DeadLetters, Queue, QueueLoad};
 
+use super::Report;
 use super::hosts::{Served, Site};
-use super::{Report, chain};
 use crate::config::Settings;
+use crate::error::error_chain;
 use crate::services::parts;
 
 const PART: &str = "broker";
@@ -21,7 +22,7 @@ pub(super) async fn connect(settings: &Settings, report: &mut Report) -> Option<
     let config = match parts::broker_config("doctor", "cli", settings) {
         Ok(config) => config,
         Err(error) => {
-            report.failure(PART, chain(&error), "mend bus.url or bus.ca_file");
+            report.failure(PART, error_chain(&error), "mend bus.url or bus.ca_file");
             return None;
         }
     };
@@ -32,7 +33,7 @@ pub(super) async fn connect(settings: &Settings, report: &mut Report) -> Option<
             Some(bus)
         }
         Err(error) => {
-            report.failure(PART, chain(&error), "start it, or mend bus.url");
+            report.failure(PART, error_chain(&error), "start it, or mend bus.url");
             None
         }
     }
@@ -65,7 +66,7 @@ pub(super) async fn look(bus: &AmqpBus, site: &Site, report: &mut Report) -> Ser
             format!("{count} messages could not be dealt with"),
             "ringfence dead-letter list",
         ),
-        Err(error) => report.failure("dead letters", chain(&error), "see the broker's log"),
+        Err(error) => report.failure("dead letters", error_chain(&error), "see the broker's log"),
     }
     served
 }
@@ -104,7 +105,7 @@ fn judge(
             false
         }
         Err(error) => {
-            report.failure("queues", chain(&error), "see the broker's log");
+            report.failure("queues", error_chain(&error), "see the broker's log");
             false
         }
     }

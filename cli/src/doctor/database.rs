@@ -6,9 +6,10 @@ use ringfence_db::{
     Database, DbError, OperationFilter, Page, SortKey, Test, due_hosts, operations_page, schema_state,
 };
 
-use super::{Report, chain};
+use super::Report;
 use crate::clock::now;
 use crate::config::Settings;
+use crate::error::error_chain;
 
 const PART: &str = "database";
 /// Engines take over the database's time when they start and correct it slowly; more than this shows in what people compare.
@@ -31,12 +32,12 @@ pub(super) async fn look(settings: &Settings, report: &mut Report) -> Option<Dat
             return None;
         }
         Err(error) => {
-            report.failure(PART, chain(&error), "start it, or mend database.url");
+            report.failure(PART, error_chain(&error), "start it, or mend database.url");
             return None;
         }
     }
     if let Err(error) = look_inside(&db, report).await {
-        report.failure(PART, chain(&error), "see the database's own log");
+        report.failure(PART, error_chain(&error), "see the database's own log");
         return None;
     }
     Some(db)
@@ -60,7 +61,7 @@ async fn open(settings: &Settings, report: &mut Report) -> Option<Database> {
     match Database::open(&url, 2).await {
         Ok(db) => Some(db),
         Err(error) => {
-            report.failure(PART, chain(&error), "mend database.url");
+            report.failure(PART, error_chain(&error), "mend database.url");
             None
         }
     }

@@ -8,9 +8,10 @@ use ringfence_bus::AmqpBus;
 use ringfence_core::ObservedState;
 use ringfence_db::Database;
 
+use super::Report;
 use super::hosts::Site;
-use super::{Report, chain};
 use crate::config::Settings;
+use crate::error::error_chain;
 use crate::services::parts;
 
 const PART: &str = "devices";
@@ -20,11 +21,11 @@ const AT_ONCE: usize = 8;
 pub(super) async fn look(settings: &Settings, db: &Database, bus: AmqpBus, site: &Site, report: &mut Report) {
     let keys = match parts::keys(settings) {
         Ok(keys) => keys,
-        Err(error) => return report.failure(PART, chain(&error), "mend bus.keys_file"),
+        Err(error) => return report.failure(PART, error_chain(&error), "mend bus.keys_file"),
     };
     let engine = match parts::engine("doctor", settings, db.clone(), Arc::new(bus), keys).await {
         Ok(engine) => engine,
-        Err(error) => return report.failure(PART, chain(&error), "mend what is above first"),
+        Err(error) => return report.failure(PART, error_chain(&error), "mend what is above first"),
     };
     let answers = stream::iter(site.methods.keys())
         .map(|method| {
@@ -50,7 +51,7 @@ pub(super) async fn look(settings: &Settings, db: &Database, bus: AmqpBus, site:
             ),
             Err(error) => report.failure(
                 PART,
-                format!("{method}: {}", chain(&error)),
+                format!("{method}: {}", error_chain(&error)),
                 "look at the device, its address and its credentials",
             ),
         }

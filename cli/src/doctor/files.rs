@@ -3,9 +3,10 @@
 use chrono::TimeDelta;
 use ringfence_api::{TlsFiles, Validity};
 
-use super::{Report, chain};
+use super::Report;
 use crate::clock::now;
 use crate::config::{Settings, read_keys};
+use crate::error::error_chain;
 use crate::tokens;
 
 const CREATE_TOKEN: &str = "make one with: ringfence token create --name NAME --role admin";
@@ -26,19 +27,19 @@ pub(super) fn look(settings: &Settings, report: &mut Report) {
         None => {}
         Some(path) => match read_keys(path) {
             Ok(_) => report.good("keys", format!("{} can be read", path.display())),
-            Err(error) => report.failure("keys", chain(&error), "mend the file; see docs/security.md"),
+            Err(error) => report.failure("keys", error_chain(&error), "mend the file; see docs/security.md"),
         },
     }
     if let Some(path) = &settings.api.tokens_file {
         match tokens::read(path) {
             Ok(file) => judge_tokens(&file, report),
-            Err(error) => report.failure("tokens", chain(&error), "mend the file"),
+            Err(error) => report.failure("tokens", error_chain(&error), "mend the file"),
         }
     }
     match settings.api_tls() {
         Ok(Some(files)) => judge_certificate(&files, report),
         Ok(None) => {}
-        Err(error) => report.failure(CERTIFICATE, chain(&error), "set both, or neither"),
+        Err(error) => report.failure(CERTIFICATE, error_chain(&error), "set both, or neither"),
     }
 }
 
@@ -48,7 +49,7 @@ fn judge_certificate(files: &TlsFiles, report: &mut Report) {
         Err(error) => {
             return report.failure(
                 CERTIFICATE,
-                chain(&error),
+                error_chain(&error),
                 "mend the file, then send the API a SIGHUP",
             );
         }

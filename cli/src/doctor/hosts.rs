@@ -7,7 +7,8 @@ use ringfence_db::{
     Database, DbError, HostFilter, Page, SortKey, hosts_page, list_methods, list_plans, list_segments,
 };
 
-use super::{Report, chain};
+use super::Report;
+use crate::error::error_chain;
 
 const PAGE: u32 = 1000;
 /// More hosts than this are not looked at one by one.
@@ -38,7 +39,7 @@ pub(super) async fn look(db: &Database, report: &mut Report) -> Site {
     match read(db, report).await {
         Ok(site) => site,
         Err(error) => {
-            report.failure("hosts", chain(&error), "see the database's own log");
+            report.failure("hosts", error_chain(&error), "see the database's own log");
             Site::default()
         }
     }

@@ -97,15 +97,3 @@ pub async fn examine(settings: &Settings, with_devices: bool) -> Report {
     db.close().await;
     report
 }
-
-/// An error with its sources.
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
-}

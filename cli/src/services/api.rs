@@ -10,6 +10,7 @@ use super::{hangup, identity, parts, stop};
 use crate::clock::now;
 use crate::config::Settings;
 use crate::error::CliError;
+use crate::traces;
 
 /// Threads that serve requests.
 const THREADS: usize = 2;
@@ -41,7 +42,8 @@ pub async fn run(settings: Settings) -> Result<(), CliError> {
         limits: identity::limits(&settings.api),
         recheck_every: RECHECK_EVERY,
     };
-    let application = Application::build(config, engine.clone(), tokens).map_err(fault)?;
+    let mut application = Application::build(config, engine.clone(), tokens).map_err(fault)?;
+    traces::register_metrics(application.metrics());
     let reload = application.reload();
     hangup::on_signal(move || reload.now(now()))?;
     tracing::info!(address = %application.address(), tls = settings.api.certificate_file.is_some(), "the API listens");

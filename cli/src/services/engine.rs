@@ -5,6 +5,7 @@ use ringfence_engine::Exposition;
 use super::{metrics, parts, stop};
 use crate::config::Settings;
 use crate::error::CliError;
+use crate::traces;
 
 /// Runs until it is told to stop.
 pub async fn run(settings: Settings) -> Result<(), CliError> {
@@ -16,7 +17,9 @@ pub async fn run(settings: Settings) -> Result<(), CliError> {
     };
     let engine = parts::engine("engine", &settings, db, bus, keys).await?;
     let metrics = metrics::serve("engine", &settings, &stop, || {
-        Exposition::new(Some(engine.clone()))
+        let mut exposition = Exposition::new(Some(engine.clone()));
+        traces::register_metrics(exposition.registry());
+        exposition
     })?;
     let mut running = engine.start();
     for outlet in [

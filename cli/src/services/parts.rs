@@ -29,7 +29,9 @@ pub async fn database(
     stop: &CancellationToken,
 ) -> Result<Option<Database>, CliError> {
     let url = settings.database_url()?;
-    let db = Database::open(url.expose(), settings.database.connections)
+    let own = &settings.database;
+    let bound = Duration::from_secs(own.statement_timeout_s);
+    let db = Database::open_within(url.expose(), own.connections, bound)
         .await
         .map_err(|e| CliError::service(service, "cannot use the database", e))?;
     loop {

@@ -20,6 +20,7 @@ use crate::client::API_FILE;
 use crate::config::Settings;
 use crate::error::CliError;
 use crate::tokens;
+use crate::traces;
 
 /// Threads that serve requests.
 const THREADS: usize = 2;
@@ -47,6 +48,7 @@ pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
     }
     let mut application = listen(&home, &settings, engine.clone())?;
     worker.register_metrics(application.metrics());
+    traces::register_metrics(application.metrics());
     let address = application.address();
     home.write_address(address)?;
     let watcher = simulators

@@ -7,6 +7,7 @@ use ringfence_engine::Exposition;
 use super::{metrics, parts, stop};
 use crate::config::Settings;
 use crate::error::CliError;
+use crate::traces;
 
 /// How long attempts that were claimed may go on when the worker is told to stop.
 const GRACE: Duration = Duration::from_secs(30);
@@ -20,6 +21,7 @@ pub async fn run(settings: Settings) -> Result<(), CliError> {
     let metrics = metrics::serve("worker", &settings, &stop, || {
         let mut exposition = Exposition::new(None);
         worker.register_metrics(exposition.registry());
+        traces::register_metrics(exposition.registry());
         exposition
     })?;
     tracing::info!(

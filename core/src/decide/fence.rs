@@ -1,5 +1,7 @@
 //! A request to fence.
 
+use serde_json::json;
+
 use crate::{
     Actor, Answer, FailureState, FrozenPlan, OperationId, OperationKind, OperationStatus, Refusal, Stage,
     Task,
@@ -25,7 +27,13 @@ pub(super) fn fence(
         .live()
         .filter(|live| live.kind == OperationKind::Fence && !is_spent)
     {
-        return Ok(Answer::Joined(live.id));
+        let id = live.id;
+        // The operation keeps the reason of the one who began it.
+        step.note(
+            "fence.joined",
+            json!({ "operation_id": id, "reason": reason, "by": actor.name }),
+        );
+        return Ok(Answer::Joined(id));
     }
     refuse_if_up(step)?;
     let plan = plan.ok_or(Refusal::PlanMissing)?;

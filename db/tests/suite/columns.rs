@@ -212,7 +212,7 @@ async fn all_that_is_taken(db: &Database, site: &Site, seconds: i64) {
     let held = hold_subscription(run, site.subscription.id, "e", now, until).await;
     read("a held subscription", held);
     for what in Kept::ALL {
-        read("what is old", old_rows(run, what, at(1000), 9).await);
+        read("what is old", old_rows(db, what, at(1000), 9).await);
     }
 }
 

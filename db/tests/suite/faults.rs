@@ -4,10 +4,14 @@ use std::error::Error;
 use std::net::TcpListener;
 use std::time::Duration;
 
-use ringfence_db::{Database, DbError, insert_segment, lock_host, segment as read_segment};
+use ringfence_db::{
+    AuditEntry, AuditFilter, Database, DbError, Kept, append_audit, audit_page, insert_segment, lock_host,
+    old_rows, remove_rows, segment as read_segment,
+};
+use serde_json::json;
 
 use crate::rig::Rig;
-use crate::site::{one_host, segment};
+use crate::site::{at, one_host, segment};
 
 const PASSWORD: &str = "geheim-7%21";
 
@@ -83,6 +87,89 @@ async fn a_server_that_is_not_there_is_named_without_its_password() {
         assert!(error.to_string().contains(&address), "{error}");
         assert_no_secret(&everything_said(Some(&db), &error));
     }
+}
+
+/// Two connections bounded to 300 ms.
+async fn impatient(rig: &Rig) -> Database {
+    Database::open_within(&rig.url, 2, Duration::from_millis(300))
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_row_that_somebody_holds_for_ever_does_not_hold_up_the_one_who_waits() {
+    let rig = Rig::empty_postgresql().await;
+    ringfence_db::migrate(&rig.db).await.unwrap();
+    let (_, host) = one_host(&rig.db).await;
+    let mut holding = rig.db.begin().await.unwrap();
+    lock_host(&mut holding, host.id).await.unwrap();
+    let db = impatient(&rig).await;
+    let mut waiting = db.begin().await.unwrap();
+    let error = lock_host(&mut waiting, host.id).await.unwrap_err();
+    assert!(matches!(error, DbError::Unavailable { .. }), "{error:?}");
+    assert!(error.is_passing(), "{error:?}");
+    drop(waiting);
+    drop(holding);
+    let mut again = db.begin().await.unwrap();
+    assert!(lock_host(&mut again, host.id).await.unwrap().is_some());
+    again.commit().await.unwrap();
+    rig.end().await;
+}
+
+#[tokio::test]
+async fn a_transaction_that_its_owner_forgot_lets_its_rows_go() {
+    let rig = Rig::empty_postgresql().await;
+    ringfence_db::migrate(&rig.db).await.unwrap();
+    let (_, host) = one_host(&rig.db).await;
+    let db = impatient(&rig).await;
+    let mut forgotten = db.begin().await.unwrap();
+    lock_host(&mut forgotten, host.id).await.unwrap();
+    let mut next = rig.db.begin().await.unwrap();
+    assert!(lock_host(&mut next, host.id).await.unwrap().is_some());
+    let error = lock_host(&mut forgotten, host.id).await.unwrap_err();
+    assert!(error.is_passing(), "{error:?}");
+    next.commit().await.unwrap();
+    rig.end().await;
+}
+
+async fn read_trail(db: &Database) -> Result<usize, DbError> {
+    let page = audit_page(&mut db.reader(), &AuditFilter::default(), None, 10).await;
+    page.map(|page| page.len())
+}
+
+#[tokio::test]
+async fn removing_what_is_old_may_take_longer_than_what_somebody_waits_for() {
+    let rig = Rig::empty_postgresql().await;
+    ringfence_db::migrate(&rig.db).await.unwrap();
+    let line = AuditEntry {
+        at: at(1),
+        actor: "anna".to_owned(),
+        origin: None,
+        request_id: None,
+        action: "test".to_owned(),
+        target: None,
+        host_id: None,
+        detail: json!({}),
+    };
+    append_audit(&mut rig.db.reader(), &line).await.unwrap();
+    let db = impatient(&rig).await;
+    let hold = "BEGIN; LOCK TABLE audit IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(2); COMMIT";
+    let patient = async {
+        while read_trail(&db).await.is_ok() {}
+        let old = old_rows(&db, Kept::Audit, at(50), 10).await.unwrap();
+        assert_eq!(old.len(), 1);
+        old
+    };
+    let (held, old) = tokio::join!(rig.past(hold), patient);
+    held.unwrap();
+    let patient = async {
+        while read_trail(&db).await.is_ok() {}
+        remove_rows(&db, Kept::Audit, at(50), &old).await.unwrap()
+    };
+    let (held, removed) = tokio::join!(rig.past(hold), patient);
+    held.unwrap();
+    assert_eq!(removed, 1);
+    rig.end().await;
 }
 
 #[tokio::test]

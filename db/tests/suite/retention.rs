@@ -41,7 +41,7 @@ async fn append(rig: &Rig, events: &[NewEvent]) {
 
 /// Removes everything that is older than this and may go; how much that was.
 async fn remove(rig: &Rig, what: Kept, before: Timestamp) -> u64 {
-    let old = old_rows(&mut rig.db.reader(), what, before, 1000).await.unwrap();
+    let old = old_rows(&rig.db, what, before, 1000).await.unwrap();
     let removed = remove_rows(&rig.db, what, before, &old).await.unwrap();
     assert_eq!(removed, old.len() as u64);
     removed
@@ -91,9 +91,7 @@ async fn nothing_above_the_mark_is_missing(rig: &Rig) {
     append_events(&mut rig.db.reader(), &[on(&host, 6, at(10))])
         .await
         .unwrap();
-    let old = old_rows(&mut rig.db.reader(), Kept::Events, at(1000), 100)
-        .await
-        .unwrap();
+    let old = old_rows(&rig.db, Kept::Events, at(1000), 100).await.unwrap();
     let highest = old.iter().filter_map(|row| row.json["sequence"].as_u64()).max();
     assert!(highest.unwrap() <= 5, "{old:?}");
 }
@@ -235,9 +233,7 @@ async fn the_audit_trail_loses_what_is_old_and_nothing_else(rig: &Rig) {
     assert_eq!(remove(rig, Kept::Audit, at(50)).await, 3);
     assert_eq!(trail(rig).await, ["at-60", "at-50"]);
     // A row that was read with another bound is not removed with this one.
-    let old = old_rows(&mut rig.db.reader(), Kept::Audit, at(100), 10)
-        .await
-        .unwrap();
+    let old = old_rows(&rig.db, Kept::Audit, at(100), 10).await.unwrap();
     assert_eq!(remove_rows(&rig.db, Kept::Audit, at(55), &old).await.unwrap(), 1);
     assert_eq!(trail(rig).await, ["at-60"]);
     // The opening is closed again.
@@ -248,9 +244,7 @@ async fn a_bite_has_a_bound(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     append(rig, &(1..=250).map(|n| on(&host, n, at(1))).collect::<Vec<_>>()).await;
     for (bite, left) in [(100, 150), (100, 50), (100, 1), (100, 1)] {
-        let old = old_rows(&mut rig.db.reader(), Kept::Events, at(9), bite)
-            .await
-            .unwrap();
+        let old = old_rows(&rig.db, Kept::Events, at(9), bite).await.unwrap();
         assert!(old.len() <= bite as usize);
         remove_rows(&rig.db, Kept::Events, at(9), &old).await.unwrap();
         assert_eq!(numbers(rig).await.len(), left);
@@ -267,7 +261,7 @@ async fn a_row_is_archived_whole(rig: &Rig) {
         insert_operation(&mut rig.db.reader(), &operation).await.unwrap();
     }
     let read = async |what| {
-        old_rows(&mut rig.db.reader(), what, at(100), 10).await.unwrap()[0]
+        old_rows(&rig.db, what, at(100), 10).await.unwrap()[0]
             .json
             .clone()
     };

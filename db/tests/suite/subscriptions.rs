@@ -281,9 +281,7 @@ async fn what_somebody_asked_for_is_taken_once(rig: &Rig) {
 }
 
 async fn remove_old(rig: &Rig, limit: u32) -> u64 {
-    let old = old_rows(&mut rig.db.reader(), Kept::Deliveries, at(20), limit)
-        .await
-        .unwrap();
+    let old = old_rows(&rig.db, Kept::Deliveries, at(20), limit).await.unwrap();
     remove_rows(&rig.db, Kept::Deliveries, at(20), &old)
         .await
         .unwrap()

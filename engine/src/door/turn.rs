@@ -177,7 +177,7 @@ impl Decided {
         knock.door.committed(&state, &answer, &decided.told, &knock.by);
         engine.0.metrics.count_moved(&decided.moved);
         if !decided.outgoing.is_empty() {
-            engine.0.relay.send(decided.outgoing);
+            engine.0.relay.send(decided.outgoing, &knock.door.span());
         }
         if decided.told.has_events() {
             engine.0.events_written.notify_one();

@@ -2,6 +2,7 @@
 //!
 //! Labels take words of ours only, never a name that a user gave: the number of series has a bound.
 
+mod behind;
 mod dead_letters;
 mod exposition;
 mod moved;
@@ -15,7 +16,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use ringfence_bus::{BusError, ClaimReply};
 use ringfence_core::Driver;
-use ringfence_db::{CheckOutcome, DeliveryRow, DeliveryStatus, Kept};
+use ringfence_db::{CheckOutcome, DeliveryKind, DeliveryRow, DeliveryStatus, Kept};
 
 use crate::EngineError;
 use crate::door::Tried;
@@ -45,6 +46,9 @@ fn lasting() -> Histogram {
     Histogram::new(exponential_buckets(1.0, 4.0, 11))
 }
 
+/// What a call of a webhook comes to.
+const DELIVERY_OUTCOMES: [&str; 3] = ["delivered", "retried", "failed"];
+
 /// The numbers of one engine.
 pub(crate) struct Metrics {
     decisions: Counters<2>,
@@ -58,6 +62,7 @@ pub(crate) struct Metrics {
     fence_seconds: Histogram,
     operation_seconds: Histograms<2>,
     told: Counters<1>,
+    outlet_failures: Counters<1>,
     deliveries: Counters<2>,
     delivery_seconds: Histograms<1>,
     checks: Counters<2>,
@@ -81,6 +86,7 @@ impl Metrics {
             fence_seconds: long(),
             operation_seconds: Family::new_with_constructor(long),
             told: Family::default(),
+            outlet_failures: Family::default(),
             deliveries: Family::default(),
             delivery_seconds: Family::new_with_constructor(short),
             checks: Family::default(),
@@ -98,6 +104,15 @@ impl Metrics {
                 let labels = [("driver", driver.as_str()), ("outcome", outcome.as_str())];
                 let _ = metrics.checks.get_or_create(&labels);
             }
+        }
+        for kind in DeliveryKind::ALL {
+            for outcome in DELIVERY_OUTCOMES {
+                let labels = [("kind", kind.as_str()), ("outcome", outcome)];
+                let _ = metrics.deliveries.get_or_create(&labels);
+            }
+        }
+        for what in Kept::ALL {
+            let _ = metrics.removed.get_or_create(&[("what", what.as_str())]);
         }
         metrics
     }
@@ -147,6 +162,11 @@ impl Metrics {
             "told_events",
             "Events that were told to an outlet, by outlet",
             self.told.clone(),
+        );
+        registry.register(
+            "outlet_failures",
+            "Tries to tell an outlet of events that failed, by outlet; they are made again",
+            self.outlet_failures.clone(),
         );
         registry.register(
             "deliveries",
@@ -228,6 +248,18 @@ impl Metrics {
         self.claims
             .get_or_create(&[("question", question), ("answer", answer)])
             .inc();
+    }
+
+    /// This process tells the outlet from now on.
+    pub fn begin_outlet(&self, outlet: &'static str) {
+        for counters in [&self.told, &self.outlet_failures] {
+            let _ = counters.get_or_create(&[("outlet", outlet)]);
+        }
+        self.gauges.behind.tells(outlet);
+    }
+
+    pub fn count_outlet_failure(&self, outlet: &'static str) {
+        self.outlet_failures.get_or_create(&[("outlet", outlet)]).inc();
     }
 
     pub fn count_told(&self, outlet: &'static str, events: usize) {

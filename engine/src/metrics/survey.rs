@@ -13,6 +13,7 @@ use ringfence_db::Survey;
 use tokio::time::{Instant, timeout};
 
 use super::Words;
+use super::behind::Behind;
 use super::dead_letters::Letters;
 use crate::Engine;
 use crate::error::error_chain;
@@ -41,6 +42,7 @@ pub(crate) struct Gauges {
     failing_checks: Family<Words<1>, Gauge>,
     listeners: Gauge,
     pub letters: Letters,
+    pub behind: Behind,
     looked_at: Mutex<Option<Instant>>,
 }
 
@@ -92,6 +94,7 @@ impl Gauges {
             self.listeners.clone(),
         );
         self.letters.register(registry);
+        self.behind.register(registry);
     }
 
     /// Whether it is time to look again; who is told so looks.
@@ -132,6 +135,7 @@ impl Gauges {
             set(&self.failing_checks, &[("driver", driver)], failing);
         }
         set(&self.feed_lag, &[], survey.last_event.saturating_sub(read_up_to));
+        self.behind.show(survey, now);
     }
 
     fn forget(&self) {
@@ -143,10 +147,11 @@ impl Gauges {
         self.outbox_rows.clear();
         self.feed_lag.clear();
         self.failing_checks.clear();
+        self.behind.forget();
     }
 }
 
-fn set<const N: usize>(family: &Family<Words<N>, Gauge>, labels: &Words<N>, number: u64) {
+pub(super) fn set<const N: usize>(family: &Family<Words<N>, Gauge>, labels: &Words<N>, number: u64) {
     family
         .get_or_create(labels)
         .set(i64::try_from(number).unwrap_or(i64::MAX));
@@ -163,6 +168,7 @@ pub(crate) async fn look(engine: &Engine) {
     gauges
         .listeners
         .set(i64::try_from(engine.0.feed.listeners()).unwrap_or(i64::MAX));
+    gauges.behind.show_own(engine.0.clock.now());
     if !gauges.is_time() {
         return;
     }

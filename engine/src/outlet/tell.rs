@@ -30,6 +30,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// Tells until it is told to stop.
 pub(crate) async fn tell(engine: Engine, outlet: Outlet, stop: CancellationToken) {
+    engine.0.metrics.begin_outlet(outlet.name);
     loop {
         let holder = format!("{} {}", engine.0.config.name, Uuid::new_v4());
         match take(&engine, outlet.name, &holder).await {
@@ -141,6 +142,7 @@ impl Telling<'_> {
                     return true;
                 }
                 Err(error) => {
+                    self.engine.0.metrics.count_outlet_failure(self.outlet.name);
                     tracing::warn!(outlet = self.outlet.name, events = batch.len(), error = %error_chain(&error), "events could not be told; they will be");
                 }
             }

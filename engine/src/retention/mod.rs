@@ -60,12 +60,15 @@ impl RetentionConfig {
 
 /// Between two transactions: whoever has something to decide goes first.
 const BREATH: Duration = Duration::from_millis(100);
-/// The lease, and how long it is held at a time: much longer than one transaction takes.
+/// The lease, and how long it is held at a time: longer than looking and removing may take, at 50 s each.
 const LEASE: &str = "retention";
 const HELD_FOR: TimeDelta = TimeDelta::seconds(120);
 
 /// Removes what is old until it is told to stop.
 pub(crate) async fn run(engine: Engine, stop: CancellationToken) {
+    for what in Kept::ALL {
+        engine.0.metrics.gauges.behind.removes(what, engine.0.clock.now());
+    }
     while pause(&stop, engine.0.config.retention.look_every).await {
         for what in Kept::ALL {
             let removed = remove_old(&engine, what, &stop).await;
@@ -78,18 +81,21 @@ pub(crate) async fn run(engine: Engine, stop: CancellationToken) {
 
 async fn remove_old(engine: &Engine, what: Kept, stop: &CancellationToken) -> Result<(), EngineError> {
     let config = &engine.0.config.retention;
+    let gets_on = || engine.0.metrics.gauges.behind.removes(what, engine.0.clock.now());
     let Some(before) = bound(engine.0.clock.now(), config.keeps(what)) else {
+        gets_on();
         return Ok(());
     };
     let mut all = 0;
     while hold(engine).await? {
         let db = &engine.0.db;
-        let rows = ringfence_db::old_rows(&mut db.reader(), what, before, config.at_once).await?;
+        let rows = ringfence_db::old_rows(db, what, before, config.at_once).await?;
         if let Some(dir) = config.archive_dir.clone().filter(|_| !rows.is_empty()) {
             archive::write(dir, what, engine.0.clock.now(), &rows).await?;
         }
         let removed = ringfence_db::remove_rows(db, what, before, &rows).await?;
         engine.0.metrics.count_removed(what, removed);
+        gets_on();
         all += removed;
         let is_last = rows.len() < config.at_once as usize || removed == 0;
         if is_last || !pause(stop, BREATH).await {

@@ -4,6 +4,7 @@
 //! specification says.
 
 mod address;
+mod attempt;
 mod call;
 mod course;
 mod deliver;

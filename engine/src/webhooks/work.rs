@@ -9,7 +9,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::deliver::{deliver, try_once};
+use super::attempt::try_once;
+use super::deliver::deliver;
 use crate::configure::MAX_SUBSCRIPTIONS;
 use crate::error::error_chain;
 use crate::reconcile::pause;

@@ -64,6 +64,10 @@ async fn every_reason_that_was_given_is_on_record(ground: Ground) {
     assert_on_record(client, &request, "operation.started", "no heartbeat").await;
     let id = fence["id"].as_str().unwrap();
     client.until_settled(&fence).await;
+    let (request, joined) = ask("/hosts/h1/fence", because("no answer to ping either"), 202).await;
+    assert_eq!(joined["id"], id);
+    assert_eq!(joined["reason"], "no heartbeat");
+    assert_on_record(client, &request, "fence.joined", "no answer to ping either").await;
     let (request, _) = ask(&format!("/operations/{id}/retry"), because("new cable"), 200).await;
     assert_on_record(client, &request, "operation.retry", "new cable").await;
     let (request, _) = ask(&format!("/operations/{id}/cancel"), because("wrong host"), 200).await;

@@ -6,10 +6,11 @@ use std::process::Command;
 
 use ringfence_bus::Queue;
 use ringfence_lab::find_program;
-use ringfence_tests::{Ground, Numbers, Stack, power_plan};
+use ringfence_tests::{Client, Ground, Machine, Numbers, Stack, eventually, power_plan};
 use serde_json::{Value, json};
 
 use super::{forge, numbers_of, until};
+use crate::subscriptions::outlets::exchange_at;
 
 fn at_root(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
@@ -104,9 +105,21 @@ fn the_dashboards_queries_can_be_read() {
     promtool(&["check", "rules"], file.path());
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_metric_of_the_rules_and_the_dashboard_is_there() {
-    let stack = Stack::start(Ground::Standalone).await;
+/// What the program says: more than its parts together.
+async fn numbers_of_the_program() -> Numbers {
+    let machine = Machine::new();
+    let words = ["standalone", "--listen", "127.0.0.1:0", "--data-dir", "data"];
+    let mut service = machine.start("standalone", &words);
+    let url = service.until_it_listens("ready").await;
+    let token = std::fs::read_to_string(machine.file("data/admin.token")).unwrap();
+    let numbers = Numbers::of(&Client::new(&url, Some(token.trim()))).await;
+    service.stop().await;
+    numbers
+}
+
+/// The names of all numbers that there are.
+async fn everything_there_is() -> BTreeSet<String> {
+    let mut stack = Stack::start(Ground::Standalone).await;
     stack.plan(power_plan()).await;
     // What never happened yet is not told.
     stack.hang("h1").await;
@@ -114,8 +127,37 @@ async fn every_metric_of_the_rules_and_the_dashboard_is_there() {
     stack.client.until_settled(&operation).await;
     forge(&stack, Queue::Results).await;
     until(&stack, |numbers| numbers.has("ringfence_dead_letters")).await;
+    let (engine, running) = &mut stack.engines[0];
+    let nowhere = exchange_at("amqp://127.0.0.1:1/%2f", "events".to_owned());
+    running.as_mut().unwrap().tell(engine, nowhere);
+    eventually(async || {
+        numbers_of(&stack)
+            .await
+            .has("ringfence_outlet_oldest_age_seconds")
+    })
+    .await;
     let mut there = Numbers::of(&stack.client).await.names();
     there.extend(numbers_of(&stack).await.names());
+    there.extend(numbers_of_the_program().await.names());
+    stack.stop().await;
+    there
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_metric_is_in_the_guide_and_those_of_the_rules_and_the_dashboard_are_there() {
+    let there = everything_there_is().await;
+    let guide = metrics_in(&read("docs/operations.md"));
+    let base = |name: &str| {
+        let endings = ["_bucket", "_sum", "_count"];
+        let base = endings.iter().find_map(|ending| name.strip_suffix(ending));
+        base.unwrap_or(name).to_owned()
+    };
+    let untold: BTreeSet<_> = there
+        .iter()
+        .map(|name| base(name))
+        .filter(|name| !guide.contains(name))
+        .collect();
+    assert!(untold.is_empty(), "the guide does not tell of {untold:?}");
     let dashboard: Value = serde_json::from_str(&read("deploy/grafana/ringfence.json")).unwrap();
     let mut wanted = metrics_in(&read("deploy/prometheus/ringfence.rules.yml"));
     wanted.extend(metrics_in(&read("deploy/prometheus/ringfence.tests.yml")));
@@ -123,5 +165,4 @@ async fn every_metric_of_the_rules_and_the_dashboard_is_there() {
     let missing: Vec<_> = wanted.difference(&there).collect();
     assert!(missing.is_empty(), "{missing:?} are not among {there:?}");
     assert!(wanted.len() > 20);
-    stack.stop().await;
 }

@@ -13,16 +13,21 @@ use ringfence_tests::{Ground, Site, Stack, StackOptions, eventually, power_plan}
 use serde_json::{Value, json};
 
 use super::all_numbers;
+use crate::metrics::numbers_of;
 
 fn exchange(stack: &Stack) -> Outlet {
-    let url = stack.site.amqp_url.as_deref().unwrap();
+    exchange_at(stack.site.amqp_url.as_deref().unwrap(), name(stack))
+}
+
+/// The exchange of this name of a broker that may be away.
+pub fn exchange_at(url: &str, name: String) -> Outlet {
     Outlet {
         name: "exchange",
         form: OutletForm::CloudEvents,
         announcer: Arc::new(AmqpExchange::connect_when_there(
             AmqpConfig::new(url, "test").unwrap(),
             ExchangeConfig {
-                name: name(stack),
+                name,
                 durable: true,
                 queue: None,
             },
@@ -227,8 +232,21 @@ async fn what_happens_while_the_broker_is_away_is_told_when_it_is_back() {
     assert_eq!(expected.len(), 3);
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(told_up_to(&stack).await, last, "told while nobody was there");
+    let outlet = ["outlet=\"exchange\""];
+    eventually(async || {
+        let numbers = numbers_of(&stack).await;
+        numbers.sum("ringfence_outlet_failures_total", &outlet) > 0.0
+            && numbers.sum("ringfence_outlet_oldest_age_seconds", &outlet) > 0.0
+    })
+    .await;
     stack.site.rabbit.as_mut().unwrap().start_again().unwrap();
     eventually(async || told_up_to(&stack).await >= expected[2]).await;
+    eventually(async || {
+        let numbers = numbers_of(&stack).await;
+        numbers.sum("ringfence_told_events_total", &outlet) >= 3.0
+            && numbers.sum("ringfence_outlet_oldest_age_seconds", &outlet) == 0.0
+    })
+    .await;
     let connection = broker(&stack).await;
     let channel = connection.create_channel().await.unwrap();
     let mut kept = channel

@@ -30,7 +30,7 @@ pub(super) enum Claimed {
 }
 
 /// Asks once, several times if need be. The same claim asked again gets the same answer.
-pub(super) async fn claim(context: &Context, claim: &Claim, trace: Option<&String>) -> Claimed {
+pub(super) async fn claim(context: &Context, claim: &Claim, trace: &str) -> Claimed {
     let mut asked = 0;
     loop {
         // The time that is granted counts from before the question, since the engine's clock started somewhere after it.
@@ -67,7 +67,7 @@ pub(super) async fn claim(context: &Context, claim: &Claim, trace: Option<&Strin
 pub(super) async fn renew_until_refused(
     context: &Context,
     claim: &Claim,
-    trace: Option<&String>,
+    trace: &str,
     lease: Duration,
 ) -> String {
     let every = (lease / 3).max(MIN_RENEWAL);
@@ -84,10 +84,10 @@ pub(super) async fn renew_until_refused(
 async fn ask(
     context: &Context,
     request: &ClaimRequest,
-    trace: Option<&String>,
+    trace: &str,
     timeout: Duration,
 ) -> Result<ClaimReply, BusError> {
-    let message = context.seal(&Audience::Queue(Queue::Claims), request, trace)?;
+    let message = context.seal(&Audience::Queue(Queue::Claims), request, Some(trace))?;
     let reply = context.bus.request(&Queue::Claims, &message, timeout).await?;
     context.open(&Audience::Reply(message.id), &reply)
 }

@@ -74,10 +74,10 @@ impl Context {
         &self,
         audience: &Audience,
         payload: &P,
-        trace: Option<&String>,
+        trace: Option<&str>,
     ) -> Result<Message, BusError> {
         let mut message = self.keys.seal((self.new_id)(), audience, payload)?;
-        message.trace = trace.cloned();
+        message.trace = trace.map(str::to_owned);
         Ok(message)
     }
 

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringfence_bus::{
-    Audience, BusError, CheckRequest, Delivery, DeviceReply, DeviceRequest, Message, Queue, ReplyTo,
+    Audience, BusError, CheckRequest, Delivery, DeviceReply, DeviceRequest, Message, Queue, ReplyTo, Trace,
     ValidateRequest,
 };
 use ringfence_core::{Observation, Outcome, Problem};
 use tokio::time::{Instant, timeout, timeout_at};
+use tracing::{Instrument, Span};
 
 use super::attempt::resolve;
 use super::context::Context;
@@ -33,9 +34,12 @@ pub(super) async fn handle(context: Arc<Context>, queue: Queue, delivery: Delive
         reply_to,
     ) {
         (Ok(request), Some(reply_to)) => {
-            if let Err(error) = answer(&context, request, &message, &reply_to).await {
-                tracing::warn!(%error, "an answer about a device could not be sent");
-            }
+            let answering = async {
+                if let Err(error) = answer(&context, request, &message, &reply_to).await {
+                    tracing::warn!(%error, "an answer about a device could not be sent");
+                }
+            };
+            answering.instrument(span(&context, &message)).await;
             settle.ack().await
         }
         (Ok(_), None) | (Err(_), _) => settle.reject().await,
@@ -43,6 +47,17 @@ pub(super) async fn handle(context: Arc<Context>, queue: Queue, delivery: Delive
     if let Err(error) = settled {
         tracing::warn!(%error, "a delivery could not be settled");
     }
+}
+
+/// Of the highest level, so that a warning shows its fields whatever the log's level is.
+fn span(context: &Context, message: &Message) -> Span {
+    let from = message.trace.as_deref().and_then(Trace::parse);
+    tracing::error_span!(
+        "answer",
+        trace_id = from.map(|from| display(from.id())),
+        parent_id = from.map(|from| display(from.span_id())),
+        worker = context.config.name,
+    )
 }
 
 async fn answer(
@@ -74,7 +89,7 @@ async fn answer(
             }
         }
     };
-    let sealed = context.seal(&Audience::Reply(message.id), &reply, message.trace.as_ref())?;
+    let sealed = context.seal(&Audience::Reply(message.id), &reply, message.trace.as_deref())?;
     context.bus.respond(reply_to, message, &sealed).await?;
     Metrics::count(&context.metrics.questions_answered);
     Ok(())

@@ -15,7 +15,7 @@ const WORTH: Duration = Duration::from_secs(600);
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
 
 /// Publishes until it is confirmed. `false` if it never was.
-pub(super) async fn publish(context: &Context, result: &TaskResult, trace: Option<&String>) -> bool {
+pub(super) async fn publish(context: &Context, result: &TaskResult, trace: &str) -> bool {
     let until = Instant::now() + WORTH;
     let mut pause = PAUSE.0;
     loop {
@@ -33,11 +33,7 @@ pub(super) async fn publish(context: &Context, result: &TaskResult, trace: Optio
     }
 }
 
-async fn publish_once(
-    context: &Context,
-    result: &TaskResult,
-    trace: Option<&String>,
-) -> Result<(), BusError> {
-    let message = context.seal(&Audience::Queue(Queue::Results), result, trace)?;
+async fn publish_once(context: &Context, result: &TaskResult, trace: &str) -> Result<(), BusError> {
+    let message = context.seal(&Audience::Queue(Queue::Results), result, Some(trace))?;
     context.bus.publish(&Queue::Results, &message).await
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 use ringfence_bus::{Audience, BusError, Delivery, Queue, Settle, TaskMessage};
 use ringfence_core::{Claim, TaskResult};
 use tokio::time::{Instant, sleep, timeout};
-use tracing::Instrument;
+use tracing::field::Empty;
+use tracing::{Instrument, Span};
+use uuid::Uuid;
 
 use super::attempt::{Attempt, Turn};
 use super::claim::{Claimed, claim, renew_until_refused};
@@ -40,10 +42,15 @@ pub(super) async fn handle(context: Arc<Context>, queue: Queue, delivery: Delive
         settled(settle.reject().await);
         return;
     };
+    let claim_id = (context.new_id)();
+    let from = message.trace_of(task.attempt);
+    let trace = from.within(claim_id);
     // Of the highest level, so that a warning shows its fields whatever the log's level is.
     let span = tracing::error_span!(
         "attempt",
-        trace_id = %message.trace_of(task.attempt).id(),
+        trace_id = %trace.id(),
+        span_id = %trace.span_id(),
+        parent_id = %from.span_id(),
         operation_id = %task.attempt.operation_id,
         attempt = task.attempt.number,
         host = task.host,
@@ -51,8 +58,9 @@ pub(super) async fn handle(context: Arc<Context>, queue: Queue, delivery: Delive
         task = %task.kind,
         method = task.method.name,
         worker = context.config.name,
+        outcome = Empty,
     );
-    carry_out(&context, task, message.trace.as_ref(), settle)
+    carry_out(&context, task, claim_id, &trace.to_string(), settle)
         .instrument(span)
         .await;
 }
@@ -60,7 +68,8 @@ pub(super) async fn handle(context: Arc<Context>, queue: Queue, delivery: Delive
 async fn carry_out(
     context: &Arc<Context>,
     task: TaskMessage,
-    trace: Option<&String>,
+    claim_id: Uuid,
+    trace: &str,
     settle: Box<dyn Settle>,
 ) {
     let claim = Claim {
@@ -69,11 +78,12 @@ async fn carry_out(
         generation: task.generation,
         kind: task.kind,
         worker: context.config.name.clone(),
-        claim_id: (context.new_id)(),
+        claim_id,
     };
     match claim_and_act(context, &task, &claim, trace).await {
         End::Report(report) => {
             context.metrics.count_outcome(report.outcome);
+            Span::current().record("outcome", report.outcome.as_str());
             tracing::info!(
                 outcome = report.outcome.as_str(),
                 detail = report.detail,
@@ -103,12 +113,7 @@ fn settled(result: Result<(), BusError>) {
     }
 }
 
-async fn claim_and_act(
-    context: &Arc<Context>,
-    task: &TaskMessage,
-    asked: &Claim,
-    trace: Option<&String>,
-) -> End {
+async fn claim_and_act(context: &Arc<Context>, task: &TaskMessage, asked: &Claim, trace: &str) -> End {
     let give_up = Instant::now() + BUSY_WAIT;
     loop {
         let Some(turn) = unless(&context.stop, wait_for_turn(context, task)).await else {

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use ringfence_core::*;
+use serde_json::json;
 
 use super::deeds::{Customs, history, live_through};
 use super::facts::{decisions, grants, has_event, readings};
@@ -103,8 +104,23 @@ proptest! {
         // One that was proven and is spent makes way for a new one.
         if is_fencing && !world.state.host.proof_spent {
             let joined = decide(&world.state, edited, world.now).unwrap();
-            prop_assert_eq!(joined.state, tick.state);
-            prop_assert_eq!(joined.effects, tick.effects);
+            prop_assert_eq!(&joined.state, &tick.state);
+            // A request that joins is put on record, once; nothing else comes of any.
+            let is_record = |effect: &Effect| matches!(effect, Effect::Note(note) if note.action == "fence.joined");
+            let (record, others): (Vec<_>, Vec<_>) = joined.effects.into_iter().partition(is_record);
+            let expected = match joined.answer {
+                Answer::Joined(operation_id) => {
+                    prop_assert_eq!(Some(operation_id), tick.state.operation.as_ref().map(|o| o.id));
+                    let detail = json!({ "operation_id": operation_id, "reason": "again", "by": "anna" });
+                    vec![Effect::Note(Note { action: "fence.joined", detail })]
+                }
+                _ => {
+                    prop_assert_eq!(joined.answer, Answer::AlreadySo);
+                    Vec::new()
+                }
+            };
+            prop_assert_eq!(record, expected);
+            prop_assert_eq!(others, tick.effects);
         }
     }
 }

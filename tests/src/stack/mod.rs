@@ -1,74 +1,27 @@
 //! Engines, workers and an API on one site.
 
-use std::net::SocketAddr;
+mod options;
+mod parts;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringfence_api::{
-    ApiConfig, Application, KeystoneConfig, RateLimits, Role, TokenEntry, TokenFile, Tokens, hash_token,
-};
-use ringfence_bus::{Bus, Key, Keys};
+use ringfence_api::Role;
+use ringfence_bus::Bus;
 use ringfence_core::{FailureState, Resource};
 use ringfence_db::Database;
-use ringfence_engine::{
-    CheckConfig, ClockSource, Engine, EngineConfig, Parts, RetentionConfig, Running, WebhookConfig,
-    WebhookKey, WebhookKeys,
-};
+use ringfence_engine::{Engine, Running};
 use ringfence_simulators::{Condition, Handle, Simulators, World};
 use ringfence_workers::{DriverSettings, Drivers, Worker, WorkerConfig, WorkerHandle};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+pub use self::options::StackOptions;
+pub use self::parts::keys;
+use self::parts::{engine, serve, token};
 use crate::client::{Client, now};
 use crate::{DyingBus, Ground, Site};
-
-/// What to start.
-#[derive(Clone, Debug)]
-pub struct StackOptions {
-    pub engines: usize,
-    /// The uses of the bus after which the process of the API and the first engine dies, and whether the last one takes effect.
-    pub dies: Option<(usize, bool)>,
-    pub workers: usize,
-    pub clock: ClockSource,
-    /// Hosts `h1` to `hN`, simulated, each with a device of its own name.
-    pub hosts: usize,
-    /// Power devices `h1-a`, `h1-b`, ... of the first host, beside its other devices; 0: one device for everything.
-    pub supplies: u8,
-    /// Seconds that one attempt with a simulated method may take: few where a device never does what it should.
-    pub attempt_timeout_s: u32,
-    /// Whether `/metrics` of the API needs no token.
-    pub are_metrics_public: bool,
-    /// Whether webhooks may call this machine.
-    pub may_call_loopback: bool,
-    /// Who vouches for tokens beside the static ones.
-    pub keystone: Option<KeystoneConfig>,
-    pub limits: RateLimits,
-    /// Between two checks of a device; without, none are made, so that they meet no fault that a story has laid for others.
-    pub checks_every: Option<Duration>,
-    /// How long things are kept.
-    pub retention: RetentionConfig,
-}
-
-impl Default for StackOptions {
-    fn default() -> Self {
-        Self {
-            engines: 1,
-            dies: None,
-            workers: 1,
-            clock: ClockSource::Database,
-            hosts: 1,
-            supplies: 0,
-            attempt_timeout_s: 15,
-            are_metrics_public: false,
-            may_call_loopback: true,
-            keystone: None,
-            limits: RateLimits::OFF,
-            checks_every: None,
-            retention: RetentionConfig::default(),
-        }
-    }
-}
 
 /// A running stack.
 pub struct Stack {
@@ -83,16 +36,6 @@ pub struct Stack {
     /// Ends when the process of the API and the first engine has died.
     pub died: Option<CancellationToken>,
     stop: CancellationToken,
-}
-
-/// The signing keys of every stack.
-pub fn keys() -> Keys {
-    Keys::new(vec![Key::new("test", vec![7; 32]).unwrap()]).unwrap()
-}
-
-/// A token of a role.
-fn token(role: Role) -> String {
-    format!("token-of-{}", role.as_str())
 }
 
 impl Stack {
@@ -329,96 +272,6 @@ impl Drop for Stack {
     fn drop(&mut self) {
         self.stop.cancel();
     }
-}
-
-fn webhooks(may_call_loopback: bool) -> WebhookConfig {
-    let key = WebhookKey::new("test", vec![9; 32]).unwrap();
-    WebhookConfig {
-        keys: Some(WebhookKeys::new(vec![key]).unwrap()),
-        allowed_networks: if may_call_loopback {
-            vec!["127.0.0.0/8".parse().unwrap(), "::1/128".parse().unwrap()]
-        } else {
-            Vec::new()
-        },
-        ca_pem: None,
-        source: Some("/ringfence/test".to_owned()),
-    }
-}
-
-async fn engine(site: &Site, options: &StackOptions, name: &str, bus: Arc<dyn Bus>) -> Engine {
-    let parts = Parts {
-        db: Database::open(&site.database_url, 10).await.unwrap(),
-        bus,
-        keys: keys(),
-        clock: options.clock.clone(),
-    };
-    let config = EngineConfig {
-        name: name.to_owned(),
-        webhooks: webhooks(options.may_call_loopback),
-        checks: CheckConfig {
-            every: options.checks_every,
-            ..CheckConfig::default()
-        },
-        retention: options.retention.clone(),
-        ..EngineConfig::default()
-    };
-    Engine::new(parts, config).await.unwrap()
-}
-
-fn serve(site: &Site, engine: Engine, options: &StackOptions) -> (SocketAddr, CancellationToken) {
-    let path = site.dir.path().join("tokens.toml");
-    let roles = [Role::Reader, Role::Service, Role::Operator, Role::Admin];
-    let tokens = roles.into_iter().map(|role| TokenEntry {
-        name: format!("a-{}", role.as_str()),
-        role,
-        sha256: hash_token(&token(role)),
-        expires_at: None,
-    });
-    let file = TokenFile {
-        tokens: tokens.collect(),
-    };
-    std::fs::write(&path, toml_of(&file)).unwrap();
-    let config = ApiConfig {
-        listen: "127.0.0.1:0".parse().unwrap(),
-        max_body_bytes: 65_536,
-        threads: 1,
-        are_metrics_public: options.are_metrics_public,
-        tls: None,
-        keystone: options.keystone.clone(),
-        limits: options.limits,
-        recheck_every: Duration::from_secs(1),
-    };
-    let stop = CancellationToken::new();
-    let application = Application::build(config, engine.clone(), Tokens::open(&path).unwrap()).unwrap();
-    let address = application.address();
-    let running = engine.start_door();
-    let stopped = stop.clone();
-    std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
-        runtime.block_on(application.run(stopped)).unwrap();
-    });
-    let stopped = stop.clone();
-    tokio::spawn(async move {
-        stopped.cancelled().await;
-        running.stop().await;
-    });
-    (address, stop)
-}
-
-fn toml_of(file: &TokenFile) -> String {
-    let mut text = String::new();
-    for token in &file.tokens {
-        text.push_str(&format!(
-            "[[token]]\nname = {:?}\nrole = {:?}\nsha256 = {:?}\n",
-            token.name,
-            token.role.as_str(),
-            token.sha256
-        ));
-    }
-    text
 }
 
 /// One stage with one task: power, by the method `power`.

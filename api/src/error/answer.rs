@@ -1,0 +1,115 @@
+//! Errors as HTTP answers, in the form of the API-SIG.
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::ContentType;
+use actix_web::{HttpResponse, ResponseError};
+use ringfence_engine::EngineError;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{ApiError, seconds};
+use crate::request;
+use crate::request_log::note_code;
+
+/// One error of an answer.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ErrorBody {
+    /// The request, as in the header `x-openstack-request-id`.
+    pub request_id: String,
+    /// A stable word for programs.
+    #[schema(example = "fencing.host.up")]
+    pub code: String,
+    /// The HTTP status.
+    pub status: u16,
+    /// For people, short.
+    pub title: String,
+    /// For people: the field, the value and what is allowed, where a field is wrong.
+    pub detail: String,
+    /// Where to read on.
+    #[schema(value_type = Vec<Object>)]
+    pub links: Vec<serde_json::Value>,
+}
+
+/// The body of every error.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ErrorList {
+    /// At least one.
+    pub errors: Vec<ErrorBody>,
+}
+
+impl ResponseError for ApiError {
+    fn status_code(&self) -> StatusCode {
+        self.head().0
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        let (status, code, title) = self.head();
+        note_code(&code);
+        if status.is_server_error() {
+            let chain = chain(self);
+            tracing::error!(error = chain, "a request failed");
+        }
+        let request_id = request::current_id();
+        let errors = self
+            .details()
+            .into_iter()
+            .map(|detail| ErrorBody {
+                request_id: request_id.clone(),
+                code: code.clone(),
+                status: status.as_u16(),
+                title: title.to_owned(),
+                detail,
+                links: Vec::new(),
+            })
+            .collect();
+        let mut answer = HttpResponse::build(status);
+        answer.insert_header(ContentType::json());
+        if let Self::Unauthorized { keystone, .. } = self {
+            answer.insert_header(("WWW-Authenticate", challenge(keystone.as_deref())));
+        }
+        if let Self::TooManyRequests { wait } | Self::TooManyFailures { wait } = self {
+            answer.insert_header(("Retry-After", seconds(*wait)));
+        }
+        if let Self::MethodNotAllowed { allowed, .. } = self {
+            answer.insert_header(("Allow", allowed.as_str()));
+        }
+        if let Self::KeyRunning(_) = self {
+            answer.insert_header(("Retry-After", "1"));
+        }
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            answer.insert_header(("Retry-After", "2"));
+        }
+        answer.json(ErrorList { errors })
+    }
+}
+
+/// How a caller gets in.
+fn challenge(keystone: Option<&str>) -> String {
+    keystone.map_or_else(|| "Token".to_owned(), |url| format!("Keystone uri=\"{url}\""))
+}
+
+impl ApiError {
+    /// What the caller is told. Faults of the database or the bus are told by kind, not by their inner words.
+    fn details(&self) -> Vec<String> {
+        match self {
+            Self::Malformed(problems) | Self::Engine(EngineError::Invalid(problems)) => {
+                problems.0.iter().map(ToString::to_string).collect()
+            }
+            Self::Engine(EngineError::Db(error)) if !error.is_passing() => {
+                vec!["the service failed to carry out the request; its log says why".to_owned()]
+            }
+            other => vec![other.to_string()],
+        }
+    }
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

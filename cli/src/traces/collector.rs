@@ -1,0 +1,186 @@
+//! The collector, as the configuration names it.
+//!
+//! The configuration says all of it: `OTEL_*` variables and proxies of the environment are not looked at. An exporter of a library would
+//! take headers from there, and count what a collector has refused among what it took.
+
+use std::time::Duration;
+
+use opentelemetry::KeyValue;
+use opentelemetry_proto::tonic::collector::trace::v1::{
+    ExportTraceServiceRequest, ExportTraceServiceResponse,
+};
+use opentelemetry_proto::transform::common::tonic::ResourceAttributesWithSchema;
+use opentelemetry_proto::transform::trace::tonic::group_spans_by_resource_and_scope;
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::SpanData;
+use prost::Message;
+use prost::bytes::Bytes;
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Client, Response, StatusCode};
+use tokio::time::{Instant, sleep};
+use url::Url;
+
+use super::headers::headers;
+use crate::config::{SecretUrl, Settings, TraceSettings};
+use crate::error::{CliError, error_chain};
+
+/// No more of an answer is read.
+const MAX_ANSWER_BYTES: usize = 64 * 1024;
+/// The first pause before a batch is tried again; it doubles.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+
+/// Takes spans, or says why not.
+pub(super) struct Collector {
+    client: Client,
+    url: Url,
+    timeout: Duration,
+    resource: ResourceAttributesWithSchema,
+}
+
+/// Why a batch was not taken. Neither the URL nor what the collector says is in it: both may hold secrets.
+struct Refusal {
+    why: String,
+    /// Whether another try may help.
+    is_passing: bool,
+}
+
+impl Refusal {
+    fn lost(error: reqwest::Error) -> Self {
+        let error = error.without_url();
+        Self {
+            why: error_chain(&error),
+            is_passing: error.is_connect() || error.is_request(),
+        }
+    }
+
+    fn answered(status: StatusCode) -> Self {
+        // The statuses that OTLP has tried again.
+        let is_passing = matches!(status.as_u16(), 429 | 502 | 503 | 504);
+        Self {
+            why: format!("the collector answered {status}"),
+            is_passing,
+        }
+    }
+}
+
+impl Collector {
+    /// Nothing is sent yet.
+    pub fn new(role: &'static str, endpoint: &SecretUrl, settings: &Settings) -> Result<Self, CliError> {
+        let base = endpoint.expose().trim_end_matches('/');
+        let url = format!("{base}/v1/traces");
+        Ok(Self {
+            client: client(&settings.traces)?,
+            url: Url::parse(&url).map_err(|e| CliError::service("traces", "cannot be set up", e))?,
+            timeout: Duration::from_millis(settings.traces.timeout_ms),
+            resource: (&resource(role, settings)).into(),
+        })
+    }
+
+    /// Sends spans, again where that may help and as long as there is time; `is_last`: once. Returns how many of them the collector
+    /// has refused.
+    pub async fn take(&self, batch: Vec<SpanData>, is_last: bool) -> Result<u64, String> {
+        let request = ExportTraceServiceRequest {
+            resource_spans: group_spans_by_resource_and_scope(batch, &self.resource),
+        };
+        let body = Bytes::from(request.encode_to_vec());
+        let until = Instant::now() + self.timeout;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match self.post(body.clone(), until).await {
+                Err(refusal) if refusal.is_passing && !is_last && Instant::now() + pause < until => {
+                    sleep(pause).await;
+                    pause *= 2;
+                }
+                done => return done.map_err(|refusal| refusal.why),
+            }
+        }
+    }
+
+    async fn post(&self, body: Bytes, until: Instant) -> Result<u64, Refusal> {
+        let request = self
+            .client
+            .post(self.url.clone())
+            .timeout(until.saturating_duration_since(Instant::now()))
+            .header(CONTENT_TYPE, "application/x-protobuf")
+            .body(body);
+        let response = request.send().await.map_err(Refusal::lost)?;
+        if !response.status().is_success() {
+            return Err(Refusal::answered(response.status()));
+        }
+        let answer = beginning(response).await.map_err(Refusal::lost)?;
+        Ok(refused(&answer))
+    }
+}
+
+async fn beginning(mut response: Response) -> Result<Vec<u8>, reqwest::Error> {
+    let mut answer = Vec::new();
+    while answer.len() < MAX_ANSWER_BYTES
+        && let Some(chunk) = response.chunk().await?
+    {
+        answer.extend_from_slice(&chunk);
+    }
+    Ok(answer)
+}
+
+/// How many spans the collector did not want although it took the batch. An answer that cannot be read says nothing of the kind.
+fn refused(answer: &[u8]) -> u64 {
+    let partial = ExportTraceServiceResponse::decode(answer)
+        .ok()
+        .and_then(|answer| answer.partial_success);
+    partial.map_or(0, |partial| {
+        u64::try_from(partial.rejected_spans).unwrap_or_default()
+    })
+}
+
+/// Who sends, in the words of OpenTelemetry's conventions.
+fn resource(role: &'static str, settings: &Settings) -> Resource {
+    let instance = match role {
+        "worker" => &settings.worker.name,
+        _ => &settings.engine.name,
+    };
+    Resource::builder_empty()
+        .with_attributes([
+            KeyValue::new("service.name", settings.traces.service_name.clone()),
+            KeyValue::new("service.version", env!("CARGO_PKG_VERSION")),
+            KeyValue::new("service.instance.id", format!("{role}/{instance}")),
+            KeyValue::new("ringfence.role", role),
+        ])
+        .build()
+}
+
+fn client(settings: &TraceSettings) -> Result<Client, CliError> {
+    let fault = |error: reqwest::Error| CliError::service("traces", "cannot be set up", error);
+    let mut builder = Client::builder()
+        .no_proxy()
+        // A redirect would take the headers to another host.
+        .redirect(reqwest::redirect::Policy::none());
+    if let Some(path) = &settings.headers_file {
+        builder = builder.default_headers(headers(path)?);
+    }
+    if let Some(path) = &settings.ca_file {
+        let pem = std::fs::read(path)
+            .map_err(|e| CliError::file("read the certificate authority of the collector", path, e))?;
+        builder = builder.tls_certs_merge(reqwest::Certificate::from_pem_bundle(&pem).map_err(fault)?);
+    }
+    builder.build().map_err(fault)
+}
+
+#[cfg(test)]
+mod tests {
+    use opentelemetry_proto::tonic::collector::trace::v1::ExportTracePartialSuccess;
+
+    use super::*;
+
+    #[test]
+    fn what_the_collector_did_not_want_is_no_success() {
+        let answer = ExportTraceServiceResponse {
+            partial_success: Some(ExportTracePartialSuccess {
+                rejected_spans: 3,
+                error_message: String::new(),
+            }),
+        };
+        assert_eq!(refused(&answer.encode_to_vec()), 3);
+        assert_eq!(refused(&ExportTraceServiceResponse::default().encode_to_vec()), 0);
+        assert_eq!(refused(b"not protobuf"), 0);
+    }
+}

@@ -1,0 +1,109 @@
+//! Spans for a collector that takes OTLP over HTTP.
+//!
+//! Which spans there are, and what they carry, is decided where they are made: fields hold ids, names and words for programs only.
+//! Those that belong to a trace (an operation, a question to a device) are sent; others are not.
+
+mod collector;
+mod headers;
+mod layer;
+mod sending;
+mod span;
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::registry::Registry;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use self::collector::Collector;
+pub use self::layer::SpanLayer;
+use crate::config::Settings;
+use crate::error::CliError;
+
+/// How long the end of a service waits for the collector.
+const FLUSH: Duration = Duration::from_secs(5);
+
+/// What became of spans in this process. There is one, as there is one subscriber.
+static COUNTS: LazyLock<Counts> = LazyLock::new(Counts::default);
+
+#[derive(Debug, Default)]
+struct Counts {
+    sent: Counter,
+    queue_full: Counter,
+    not_taken: Counter,
+}
+
+impl Counts {
+    fn lost(&self) -> u64 {
+        self.queue_full.get() + self.not_taken.get()
+    }
+}
+
+/// Puts the numbers of spans among the others of the process.
+pub fn register_metrics(registry: &mut Registry) {
+    let lost = "Spans that no collector took because the queue was full, or because it did not take them";
+    registry.register(
+        "trace_spans_sent",
+        "Spans that the collector took",
+        COUNTS.sent.clone(),
+    );
+    for (why, counter) in [
+        ("queue_full", &COUNTS.queue_full),
+        ("not_taken", &COUNTS.not_taken),
+    ] {
+        let labels = [("why".into(), why.into())].into_iter();
+        registry
+            .sub_registry_with_labels(labels)
+            .register("trace_spans_lost", lost, counter.clone());
+    }
+}
+
+/// Spans on their way, as long as the service runs.
+pub struct Traces {
+    stop: CancellationToken,
+    sending: JoinHandle<()>,
+}
+
+impl Traces {
+    /// Sends what still waits, as far as the collector takes it within five seconds.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        if tokio::time::timeout(FLUSH, self.sending).await.is_err() {
+            tracing::warn!("the collector took too long: the last spans are lost");
+        }
+    }
+}
+
+/// Begins to send, if a collector is configured; spans come through the layer.
+pub fn start(role: &'static str, settings: &Settings) -> Result<Option<(SpanLayer, Traces)>, CliError> {
+    let own = &settings.traces;
+    let Some(endpoint) = &own.otlp_endpoint else {
+        return Ok(None);
+    };
+    let collector = Collector::new(role, endpoint, settings)?;
+    let (sender, queue) = mpsc::channel(own.queue_spans);
+    let stop = CancellationToken::new();
+    let sending = tokio::spawn(sending::run(collector, queue, stop.clone()));
+    let layer = SpanLayer::new(sender, own.sample_percent);
+    Ok(Some((layer, Traces { stop, sending })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Environment, Sources, load};
+
+    #[test]
+    fn where_no_collector_is_configured_nothing_watches_spans_and_nothing_runs() {
+        let sources = Sources {
+            environment: Environment::from([("HOME", "/h")]),
+            ..Sources::default()
+        };
+        let (settings, _) = load(&sources).unwrap();
+        // A task would need the runtime that is not here.
+        assert!(start("api", &settings).unwrap().is_none());
+    }
+}

@@ -1,0 +1,113 @@
+//! How far those lag behind who are told of events, and the removal of what is old.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+use ringfence_core::Timestamp;
+use ringfence_db::{Kept, SubscriptionState, Survey};
+
+use super::Words;
+use super::moved::seconds;
+
+/// With no labels; a family, because it can be left out while nobody knows the number.
+type Seconds<const N: usize> = Family<Words<N>, Gauge<f64, AtomicU64>>;
+
+#[derive(Default)]
+pub(crate) struct Behind {
+    subscriptions: Family<Words<1>, Gauge>,
+    undelivered: Seconds<0>,
+    untold: Seconds<1>,
+    retention: Seconds<1>,
+    own: Mutex<Own>,
+}
+
+/// What only this process knows.
+#[derive(Default)]
+struct Own {
+    /// The outlets that it tells. Others in the database may be turned off for good.
+    outlets: Vec<&'static str>,
+    /// When it last had nothing old left, or has removed some of it.
+    removed: BTreeMap<&'static str, Timestamp>,
+}
+
+impl Behind {
+    pub fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "subscriptions",
+            "Subscriptions by state: enabled, disabled by somebody, failed (disabled by Ringfence)",
+            self.subscriptions.clone(),
+        );
+        registry.register(
+            "subscriptions_oldest_age_seconds",
+            "How old the oldest event is that waits for an enabled subscription; 0 if none does",
+            self.undelivered.clone(),
+        );
+        registry.register(
+            "outlet_oldest_age_seconds",
+            "How old the oldest event is that an outlet of this process was not told of; 0 if there is none",
+            self.untold.clone(),
+        );
+        registry.register(
+            "retention_age_seconds",
+            "Since when this process has not got on with removing what is old, by what it is",
+            self.retention.clone(),
+        );
+    }
+
+    fn own(&self) -> MutexGuard<'_, Own> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// This process tells an outlet.
+    pub fn tells(&self, outlet: &'static str) {
+        let mut own = self.own();
+        if !own.outlets.contains(&outlet) {
+            own.outlets.push(outlet);
+        }
+    }
+
+    /// This process got on with what is old: it has removed some, or there was none.
+    pub fn removes(&self, what: Kept, now: Timestamp) {
+        self.own().removed.insert(what.as_str(), now);
+    }
+
+    /// What the database says.
+    pub fn show(&self, survey: &Survey, now: Timestamp) {
+        for state in SubscriptionState::ALL {
+            let state = state.as_str();
+            let counted = survey.subscriptions.iter().find(|(known, _)| known == state);
+            let count = counted.map_or(0, |(_, count)| *count);
+            super::survey::set(&self.subscriptions, &[("state", state)], count);
+        }
+        let age = |since: Option<Timestamp>| since.map_or(0.0, |since| seconds(since, now));
+        self.undelivered
+            .get_or_create(&[])
+            .set(age(survey.undelivered_since));
+        for outlet in &self.own().outlets {
+            // One that was never told of anything begins with what comes next.
+            let known = survey.outlets.iter().find(|(name, _)| name == outlet);
+            let since = known.and_then(|(_, since)| *since);
+            self.untold.get_or_create(&[("outlet", *outlet)]).set(age(since));
+        }
+    }
+
+    /// The database cannot be read.
+    pub fn forget(&self) {
+        self.subscriptions.clear();
+        self.undelivered.clear();
+        self.untold.clear();
+    }
+
+    /// What needs no database.
+    pub fn show_own(&self, now: Timestamp) {
+        for (what, since) in &self.own().removed {
+            self.retention
+                .get_or_create(&[("what", *what)])
+                .set(seconds(*since, now));
+        }
+    }
+}

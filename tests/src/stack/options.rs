@@ -1,0 +1,53 @@
+//! What a stack consists of.
+
+use std::time::Duration;
+
+use ringfence_api::{KeystoneConfig, RateLimits};
+use ringfence_engine::{ClockSource, RetentionConfig};
+
+/// What to start.
+#[derive(Clone, Debug)]
+pub struct StackOptions {
+    pub engines: usize,
+    /// The uses of the bus after which the process of the API and the first engine dies, and whether the last one takes effect.
+    pub dies: Option<(usize, bool)>,
+    pub workers: usize,
+    pub clock: ClockSource,
+    /// Hosts `h1` to `hN`, simulated, each with a device of its own name.
+    pub hosts: usize,
+    /// Power devices `h1-a`, `h1-b`, ... of the first host, beside its other devices; 0: one device for everything.
+    pub supplies: u8,
+    /// Seconds that one attempt with a simulated method may take: few where a device never does what it should.
+    pub attempt_timeout_s: u32,
+    /// Whether `/metrics` of the API needs no token.
+    pub are_metrics_public: bool,
+    /// Whether webhooks may call this machine.
+    pub may_call_loopback: bool,
+    /// Who vouches for tokens beside the static ones.
+    pub keystone: Option<KeystoneConfig>,
+    pub limits: RateLimits,
+    /// Between two checks of a device; without, none are made, so that they meet no fault that a story has laid for others.
+    pub checks_every: Option<Duration>,
+    /// How long things are kept.
+    pub retention: RetentionConfig,
+}
+
+impl Default for StackOptions {
+    fn default() -> Self {
+        Self {
+            engines: 1,
+            dies: None,
+            workers: 1,
+            clock: ClockSource::Database,
+            hosts: 1,
+            supplies: 0,
+            attempt_timeout_s: 15,
+            are_metrics_public: false,
+            may_call_loopback: true,
+            keystone: None,
+            limits: RateLimits::OFF,
+            checks_every: None,
+            retention: RetentionConfig::default(),
+        }
+    }
+}
