@@ -7,7 +7,7 @@ use sqlx::AssertSqlSafe;
 use crate::DbError;
 use crate::columns::table;
 use crate::row::Row;
-use crate::run::{Run, execute, fetch_all, fetch_optional};
+use crate::run::{Run, Write, fetch_all, fetch_optional, write};
 use crate::value::{args, pieces, rows_of};
 use crate::wanted::Wanted;
 
@@ -88,7 +88,7 @@ pub async fn append_audit(run: &mut impl Run, entry: &AuditEntry) -> Result<(), 
 }
 
 /// Adds lines, in order.
-pub async fn append_audit_lines(run: &mut impl Run, entries: &[AuditEntry]) -> Result<(), DbError> {
+pub async fn append_audit_lines(to: &mut impl Write, entries: &[AuditEntry]) -> Result<(), DbError> {
     const COLUMNS: usize = 8;
     for entries in pieces(entries) {
         let sql = format!(
@@ -107,7 +107,7 @@ pub async fn append_audit_lines(run: &mut impl Run, entries: &[AuditEntry]) -> R
                 entry.detail.clone()
             ]
         });
-        execute(run, AssertSqlSafe(sql), values.collect()).await?;
+        write(to, AssertSqlSafe(sql), values.collect()).await?;
     }
     Ok(())
 }

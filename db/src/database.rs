@@ -12,7 +12,7 @@ use sqlx::{Connection, PgConnection, PgPool, Postgres, SqlStr, Sqlite, SqlitePoo
 use crate::DbError;
 use crate::dialect::Dialect;
 use crate::row::Row;
-use crate::run::{Run, Values, sealed::Sealed};
+use crate::run::{Run, Values, Write, sealed::Sealed};
 use crate::value::{for_postgres, for_sqlite};
 
 /// A transaction's statements find their rows by their keys, whatever the values are and however few rows there were when they were
@@ -270,7 +270,7 @@ impl Tx {
 
 impl Sealed for Tx {}
 
-impl Run for Tx {
+impl Write for Tx {
     fn dialect(&self) -> Dialect {
         match self.inner {
             TxInner::Postgres(_) => Dialect::Postgres,
@@ -278,6 +278,12 @@ impl Run for Tx {
         }
     }
 
+    async fn write(&mut self, sql: SqlStr, values: Values) -> Result<(), DbError> {
+        self.change(sql, values).await.map(|_| ())
+    }
+}
+
+impl Run for Tx {
     async fn rows(&mut self, sql: SqlStr, values: Values) -> Result<Vec<Row>, DbError> {
         let rows = match &mut self.inner {
             TxInner::Postgres(tx) => match for_postgres(values.0) {
@@ -324,7 +330,7 @@ pub struct Reader<'a>(&'a Database);
 
 impl Sealed for Reader<'_> {}
 
-impl Run for Reader<'_> {
+impl Write for Reader<'_> {
     fn dialect(&self) -> Dialect {
         match self.0.pool {
             Pool::Postgres(_) => Dialect::Postgres,
@@ -332,6 +338,12 @@ impl Run for Reader<'_> {
         }
     }
 
+    async fn write(&mut self, sql: SqlStr, values: Values) -> Result<(), DbError> {
+        self.change(sql, values).await.map(|_| ())
+    }
+}
+
+impl Run for Reader<'_> {
     async fn rows(&mut self, sql: SqlStr, values: Values) -> Result<Vec<Row>, DbError> {
         let rows = match &self.0.pool {
             Pool::Postgres(pool) => match for_postgres(values.0) {

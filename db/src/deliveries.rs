@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::columns::table;
 use crate::row::Row;
-use crate::run::{Run, execute, fetch_all, fetch_optional};
+use crate::run::{Run, Write, execute, fetch_all, fetch_optional};
 use crate::value::{args, pieces, rows_of};
 use crate::{Database, DbError};
 

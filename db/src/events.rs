@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::columns::table;
 use crate::row::Row;
-use crate::run::{Run, execute, fetch_all, fetch_optional};
+use crate::run::{Run, Write, fetch_all, fetch_optional, write};
 use crate::value::{args, pieces, rows_of};
 use crate::{Database, DbError};
 
@@ -89,7 +89,7 @@ fn read_host(row: &Row) -> Result<Option<EventHost>, DbError> {
 }
 
 /// Writes events, in order.
-pub async fn append_events(run: &mut impl Run, events: &[NewEvent]) -> Result<(), DbError> {
+pub async fn append_events(to: &mut impl Write, events: &[NewEvent]) -> Result<(), DbError> {
     const COLUMNS: usize = 9;
     for events in pieces(events) {
         let sql = format!(
@@ -112,7 +112,7 @@ pub async fn append_events(run: &mut impl Run, events: &[NewEvent]) -> Result<()
                 event.data.clone()
             ]
         });
-        execute(run, AssertSqlSafe(sql), values.collect()).await?;
+        write(to, AssertSqlSafe(sql), values.collect()).await?;
     }
     Ok(())
 }

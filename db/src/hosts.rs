@@ -13,7 +13,7 @@ use crate::DbError;
 use crate::columns::table;
 use crate::operations::{self, read_operation};
 use crate::row::Row;
-use crate::run::{Run, execute, fetch_all, fetch_optional};
+use crate::run::{Run, Write, execute, fetch_all, fetch_optional, write};
 use crate::value::{Value, args, pieces, rows_of};
 
 table! {
@@ -188,7 +188,7 @@ pub struct HostWrite<'a> {
 }
 
 /// Writes hosts back.
-pub async fn update_hosts(run: &mut impl Run, writes: &[HostWrite<'_>]) -> Result<(), DbError> {
+pub async fn update_hosts(to: &mut impl Write, writes: &[HostWrite<'_>]) -> Result<(), DbError> {
     const COLUMNS: usize = 26;
     for writes in pieces(writes) {
         let sql = format!(
@@ -207,7 +207,7 @@ pub async fn update_hosts(run: &mut impl Run, writes: &[HostWrite<'_>]) -> Resul
             rows_of(writes.len(), COLUMNS)
         );
         let values = writes.iter().flat_map(written).collect();
-        execute(run, AssertSqlSafe(sql), values).await?;
+        write(to, AssertSqlSafe(sql), values).await?;
     }
     Ok(())
 }

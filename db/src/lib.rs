@@ -5,6 +5,7 @@
 
 mod announcements;
 mod audit;
+mod batch;
 mod columns;
 mod compatible;
 mod copy;
@@ -39,6 +40,7 @@ pub use announcements::Announcements;
 pub use audit::{
     AuditEntry, AuditFilter, AuditRow, append_audit, append_audit_lines, audit_page, audit_row, removed_host,
 };
+pub use batch::Batch;
 pub use copy::{check_sqlite, copy_sqlite, schema_version};
 pub use database::{Database, Reader, Tx};
 pub use deliveries::{
@@ -76,7 +78,7 @@ pub use outlets::{free_outlet, has_outlet, hold_outlet, insert_outlet, keep_outl
 pub use page::{Order, Page, SortKey};
 pub use plans::{delete_plan, insert_plan, list_plans, plan, plan_for, update_plan};
 pub use retention::{Kept, OldRow, events_removed_up_to, old_rows, remove_rows};
-pub use run::Run;
+pub use run::{Run, Write};
 pub use schema::{SchemaState, breaking_migration, migrate, newest_schema, schema_state};
 pub use segments::{delete_segment, insert_segment, list_segments, segment, update_segment};
 pub use subscriptions::{

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::columns::table;
 use crate::row::Row;
-use crate::run::{Run, execute, fetch_all, fetch_optional};
+use crate::run::{Run, Write, fetch_all, fetch_optional, write};
 use crate::value::{Value, args, pieces, rows_of};
 use crate::wanted::Wanted;
 use crate::{DbError, Order, Page, SortKey, Test};
@@ -62,7 +62,7 @@ pub(crate) fn read_operation(row: &Row) -> Result<Option<Operation>, DbError> {
 }
 
 /// Adds operations. A second live one for the same host is refused by an index.
-pub async fn insert_operations(run: &mut impl Run, operations: &[&Operation]) -> Result<(), DbError> {
+pub async fn insert_operations(to: &mut impl Write, operations: &[&Operation]) -> Result<(), DbError> {
     const COLUMNS: usize = 10;
     for operations in pieces(operations) {
         let sql = format!(
@@ -86,14 +86,14 @@ pub async fn insert_operations(run: &mut impl Run, operations: &[&Operation]) ->
                 operation.finished_at
             ]
         });
-        execute(run, AssertSqlSafe(sql), values.collect()).await?;
+        write(to, AssertSqlSafe(sql), values.collect()).await?;
     }
     Ok(())
 }
 
 /// Writes operations back. Each comes with what is known of it in the database.
 pub async fn update_operations(
-    run: &mut impl Run,
+    to: &mut impl Write,
     operations: &[(&Operation, &Operation)],
 ) -> Result<(), DbError> {
     const COLUMNS: usize = 6;
@@ -115,13 +115,13 @@ pub async fn update_operations(
                 (!have_same_methods(operation, known)).then(|| Value::document(&methods))
             ]
         });
-        execute(run, AssertSqlSafe(sql), values.collect()).await?;
+        write(to, AssertSqlSafe(sql), values.collect()).await?;
     }
     Ok(())
 }
 
 /// Adds proofs. Their operations must be there already.
-pub async fn insert_proofs(run: &mut impl Run, proofs: &[(HostId, &Proof)]) -> Result<(), DbError> {
+pub async fn insert_proofs(to: &mut impl Write, proofs: &[(HostId, &Proof)]) -> Result<(), DbError> {
     const COLUMNS: usize = 7;
     for proofs in pieces(proofs) {
         let sql = format!(
@@ -139,13 +139,13 @@ pub async fn insert_proofs(run: &mut impl Run, proofs: &[(HostId, &Proof)]) -> R
                 &proof.detail
             ]
         });
-        execute(run, AssertSqlSafe(sql), values.collect()).await?;
+        write(to, AssertSqlSafe(sql), values.collect()).await?;
     }
     Ok(())
 }
 
 /// Writes a proof that was won anew over the first one of its kind and generation.
-pub async fn renew_proof(run: &mut impl Run, host_id: HostId, proof: &Proof) -> Result<(), DbError> {
+pub async fn renew_proof(to: &mut impl Write, host_id: HostId, proof: &Proof) -> Result<(), DbError> {
     let sql = "UPDATE proofs SET source = $4, observed_at = $5, detail = $6
                WHERE host_id = $1 AND generation = $2 AND kind = $3";
     let values = args![
@@ -156,7 +156,7 @@ pub async fn renew_proof(run: &mut impl Run, host_id: HostId, proof: &Proof) -> 
         proof.observed_at,
         &proof.detail
     ];
-    execute(run, sql, values).await.map(|_| ())
+    write(to, sql, values).await
 }
 
 /// The operation with this id.

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::columns::table;
 use crate::row::Row;
-use crate::run::{Run, execute, fetch_all};
+use crate::run::{Run, Write, execute, fetch_all, write};
 use crate::value::{Value, args, pieces, rows_of};
 use crate::{Database, DbError};
 
@@ -48,7 +48,7 @@ fn read(row: &Row) -> Result<OutboxRow, DbError> {
 }
 
 /// Writes messages.
-pub async fn append_outbox(run: &mut impl Run, rows: &[OutboxRow]) -> Result<(), DbError> {
+pub async fn append_outbox(to: &mut impl Write, rows: &[OutboxRow]) -> Result<(), DbError> {
     const COLUMNS: usize = 9;
     for rows in pieces(rows) {
         let sql = format!(
@@ -68,7 +68,7 @@ pub async fn append_outbox(run: &mut impl Run, rows: &[OutboxRow]) -> Result<(),
                 row.tries
             ]
         });
-        execute(run, AssertSqlSafe(sql), values.collect()).await?;
+        write(to, AssertSqlSafe(sql), values.collect()).await?;
     }
     Ok(())
 }

@@ -10,11 +10,7 @@ use crate::row::Row;
 use crate::value::Value;
 
 /// Something that statements can be run on.
-pub trait Run: sealed::Sealed + Send {
-    /// Which database it is.
-    #[doc(hidden)]
-    fn dialect(&self) -> Dialect;
-
+pub trait Run: Write {
     /// All rows of a query.
     #[doc(hidden)]
     fn rows(&mut self, sql: SqlStr, values: Values)
@@ -23,6 +19,17 @@ pub trait Run: sealed::Sealed + Send {
     /// The number of rows that a statement changed.
     #[doc(hidden)]
     fn change(&mut self, sql: SqlStr, values: Values) -> impl Future<Output = Result<u64, DbError>> + Send;
+}
+
+/// Something that changes can be given to, at once or later.
+pub trait Write: sealed::Sealed + Send {
+    /// Which database it is.
+    #[doc(hidden)]
+    fn dialect(&self) -> Dialect;
+
+    /// Makes a change.
+    #[doc(hidden)]
+    fn write(&mut self, sql: SqlStr, values: Values) -> impl Future<Output = Result<(), DbError>> + Send;
 }
 
 /// Arguments of a statement.
@@ -62,4 +69,13 @@ pub(crate) async fn execute(
     values: Vec<Value>,
 ) -> Result<u64, DbError> {
     run.change(sql.into_sql_str(), Values(values)).await
+}
+
+/// Makes a change, or adds it to others.
+pub(crate) async fn write(
+    to: &mut impl Write,
+    sql: impl sqlx::SqlSafeStr,
+    values: Vec<Value>,
+) -> Result<(), DbError> {
+    to.write(sql.into_sql_str(), Values(values)).await
 }

@@ -7,7 +7,7 @@ use sqlx::{PgPool, SqlitePool};
 
 use crate::compatible::{first_break, goes_on, note};
 use crate::database::{Database, Pool};
-use crate::run::{Run, fetch_all};
+use crate::run::{Write, fetch_all};
 use crate::value::args;
 use crate::{DbError, dialect::Dialect};
 

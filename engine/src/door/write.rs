@@ -1,9 +1,9 @@
 //! Writes decisions, those of several hosts with the same statements.
 
-use ringfence_core::{Decision, Effect, Timestamp};
+use ringfence_core::{Decision, Effect, HostId, Operation, Proof, Timestamp};
 use ringfence_db::{
-    AuditEntry, DbError, OutboxRow, Tx, append_audit_lines, append_events, append_outbox, insert_operations,
-    insert_proofs, renew_proof, update_hosts, update_operations,
+    AuditEntry, Batch, DbError, HostWrite, NewEvent, OutboxRow, Tx, Write, append_audit_lines, append_events,
+    append_outbox, insert_operations, insert_proofs, renew_proof, update_hosts, update_operations,
 };
 use serde_json::Value;
 
@@ -13,8 +13,7 @@ use super::turn::{Decided, Turn};
 use crate::Context;
 use crate::relay::{self, Outgoing};
 
-/// Writes everything that was decided. The order satisfies the foreign keys: operations, proofs, then the hosts that rest on
-/// them; and an operation that made way is written before the one that took its place.
+/// Writes everything that was decided.
 pub(super) async fn write(tx: &mut Tx, knocks: &[Knock], turns: &mut [Turn]) -> Result<(), DbError> {
     let (mut events, mut audit, mut outbox) = (Vec::new(), Vec::new(), Vec::new());
     let mut written = Vec::new();
@@ -28,30 +27,88 @@ pub(super) async fn write(tx: &mut Tx, knocks: &[Knock], turns: &mut [Turn]) -> 
         written.push(&*decided);
     }
     let chains = Chain::of_all(&written);
-    write_operations(tx, &chains).await?;
-    let hosts: Vec<_> = chains.iter().map(Chain::host).collect();
-    update_hosts(tx, &hosts).await?;
-    append_events(tx, &events).await?;
-    append_outbox(tx, &outbox).await?;
-    append_audit_lines(tx, &audit).await
+    let operations = Operations::of(&chains);
+    let rows = Rows {
+        hosts: chains.iter().map(Chain::host).collect(),
+        operations,
+        events,
+        audit,
+        outbox,
+    };
+    if rows.go_together() {
+        let mut batch = Batch::of(tx);
+        rows.write(&mut batch).await?;
+        batch.run(tx).await
+    } else {
+        rows.write(tx).await
+    }
 }
 
-async fn write_operations(tx: &mut Tx, chains: &[Chain<'_>]) -> Result<(), DbError> {
-    let changed: Vec<_> = chains.iter().flat_map(Chain::changed_operations).collect();
-    update_operations(tx, &changed).await?;
-    let new: Vec<_> = chains.iter().flat_map(Chain::new_operations).collect();
-    insert_operations(tx, &new).await?;
-    let (mut won, mut renewed) = (Vec::new(), Vec::new());
-    for (host_id, proof, is_renewed) in chains.iter().flat_map(Chain::proofs) {
-        let proofs = if is_renewed { &mut renewed } else { &mut won };
-        proofs.push((host_id, proof));
+/// Everything that is written.
+struct Rows<'a> {
+    hosts: Vec<HostWrite<'a>>,
+    operations: Operations<'a>,
+    events: Vec<NewEvent>,
+    audit: Vec<AuditEntry>,
+    outbox: Vec<OutboxRow>,
+}
+
+impl Rows<'_> {
+    /// Whether a round trip less is worth a statement of its own text, and no part of it needs another one to come first.
+    fn go_together(&self) -> bool {
+        let Operations {
+            changed,
+            new,
+            renewed,
+            ..
+        } = &self.operations;
+        self.hosts.len() == 1 && renewed.is_empty() && (changed.is_empty() || new.is_empty())
     }
-    insert_proofs(tx, &won).await?;
-    // Self-fencing alone wins a proof anew, and rarely.
-    for (host_id, proof) in renewed {
-        renew_proof(tx, host_id, proof).await?;
+
+    /// The order satisfies the foreign keys: operations, proofs, then the hosts that rest on them.
+    async fn write(&self, to: &mut impl Write) -> Result<(), DbError> {
+        self.operations.write(to).await?;
+        update_hosts(to, &self.hosts).await?;
+        append_events(to, &self.events).await?;
+        append_outbox(to, &self.outbox).await?;
+        append_audit_lines(to, &self.audit).await
     }
-    Ok(())
+}
+
+/// Operations, each of those that have changed with what is known of it, and proofs.
+struct Operations<'a> {
+    changed: Vec<(&'a Operation, &'a Operation)>,
+    new: Vec<&'a Operation>,
+    won: Vec<(HostId, &'a Proof)>,
+    renewed: Vec<(HostId, &'a Proof)>,
+}
+
+impl<'a> Operations<'a> {
+    fn of(chains: &[Chain<'a>]) -> Self {
+        let (mut won, mut renewed) = (Vec::new(), Vec::new());
+        for (host_id, proof, is_renewed) in chains.iter().flat_map(Chain::proofs) {
+            let proofs = if is_renewed { &mut renewed } else { &mut won };
+            proofs.push((host_id, proof));
+        }
+        Self {
+            changed: chains.iter().flat_map(Chain::changed_operations).collect(),
+            new: chains.iter().flat_map(Chain::new_operations).collect(),
+            won,
+            renewed,
+        }
+    }
+
+    /// An operation that made way is written before the one that took its place.
+    async fn write(&self, to: &mut impl Write) -> Result<(), DbError> {
+        update_operations(to, &self.changed).await?;
+        insert_operations(to, &self.new).await?;
+        insert_proofs(to, &self.won).await?;
+        // Self-fencing alone wins a proof anew, and rarely.
+        for (host_id, proof) in &self.renewed {
+            renew_proof(to, *host_id, proof).await?;
+        }
+        Ok(())
+    }
 }
 
 fn audit_lines(decided: &Decided, by: &Context) -> Vec<AuditEntry> {

@@ -1,0 +1,130 @@
+//! Statements that go to the database as one.
+//!
+//! A statement costs a round trip, which costs more than most statements do. Changes that nothing is read between are collected and go
+//! together: to SQLite one after the other in one text, to PostgreSQL as parts of one statement.
+
+use sqlx::{AssertSqlSafe, SqlStr};
+
+use crate::dialect::Dialect;
+use crate::run::{Values, Write, execute, sealed::Sealed};
+use crate::value::Value;
+use crate::{DbError, Tx};
+
+/// Changes that wait to go together. No two may be of the same row, nor may one need that another was made before it: PostgreSQL makes
+/// them in any order, and looks at foreign keys when all are made.
+#[derive(Debug)]
+pub struct Batch {
+    dialect: Dialect,
+    statements: Vec<(SqlStr, Vec<Value>)>,
+}
+
+impl Sealed for Batch {}
+
+impl Write for Batch {
+    fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    async fn write(&mut self, sql: SqlStr, values: Values) -> Result<(), DbError> {
+        self.statements.push((sql, values.0));
+        Ok(())
+    }
+}
+
+impl Batch {
+    /// An empty one for this transaction.
+    #[must_use]
+    pub fn of(tx: &Tx) -> Self {
+        Self {
+            dialect: tx.dialect(),
+            statements: Vec::new(),
+        }
+    }
+
+    /// Makes the changes: all of them, or with an error none that the transaction may be committed with.
+    pub async fn run(self, tx: &mut Tx) -> Result<(), DbError> {
+        let sql = self.text();
+        if sql.is_empty() {
+            return Ok(());
+        }
+        let values = self.statements.into_iter().flat_map(|(_, values)| values);
+        execute(tx, AssertSqlSafe(sql), values.collect())
+            .await
+            .map(|_| ())
+    }
+
+    fn text(&self) -> String {
+        let mut text = String::new();
+        let mut values = 0;
+        for (at, (sql, own)) in self.statements.iter().enumerate() {
+            let is_last = at + 1 == self.statements.len();
+            match self.dialect {
+                Dialect::Sqlite if at > 0 => text.push_str(";\n"),
+                Dialect::Postgres if is_last && at > 0 => text.push_str(")\n"),
+                Dialect::Postgres if !is_last => {
+                    let before = if at == 0 { "WITH" } else { ")," };
+                    text.push_str(&format!("{before} part_{at} AS (\n"));
+                }
+                Dialect::Sqlite | Dialect::Postgres => {}
+            }
+            push_shifted(&mut text, sql.as_str(), values);
+            values += own.len();
+        }
+        text
+    }
+}
+
+/// Adds a statement whose arguments come after `by` others.
+fn push_shifted(text: &mut String, sql: &str, by: usize) {
+    let mut rest = sql;
+    while let Some(at) = rest.find('$') {
+        let (before, after) = rest.split_at(at + 1);
+        text.push_str(before);
+        let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, after) = after.split_at(digits);
+        match number.parse::<usize>() {
+            Ok(number) => text.push_str(&(number + by).to_string()),
+            Err(_) => text.push_str(number),
+        }
+        rest = after;
+    }
+    text.push_str(rest);
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::SqlSafeStr;
+
+    use super::*;
+    use crate::value::args;
+
+    fn batch(dialect: Dialect, count: usize) -> String {
+        let statements = [
+            ("UPDATE a SET b = $2 WHERE c = $1", args![1_u64, 2_u64]),
+            ("DELETE FROM d", args![]),
+            ("INSERT INTO e VALUES ($1, $10)", args![true]),
+        ];
+        let statements = statements.into_iter().take(count);
+        let statements = statements
+            .map(|(sql, values)| (sql.into_sql_str(), values))
+            .collect();
+        Batch { dialect, statements }.text()
+    }
+
+    #[test]
+    fn sqlite_takes_one_after_the_other() {
+        let expected = "UPDATE a SET b = $2 WHERE c = $1;\nDELETE FROM d;\nINSERT INTO e VALUES ($3, $12)";
+        assert_eq!(batch(Dialect::Sqlite, 3), expected);
+        assert_eq!(batch(Dialect::Sqlite, 0), "");
+    }
+
+    #[test]
+    fn postgresql_takes_parts_of_one_statement() {
+        let expected = "WITH part_0 AS (\nUPDATE a SET b = $2 WHERE c = $1), part_1 AS (\nDELETE FROM d)\n\
+                        INSERT INTO e VALUES ($3, $12)";
+        assert_eq!(batch(Dialect::Postgres, 3), expected);
+        assert_eq!(batch(Dialect::Postgres, 1), "UPDATE a SET b = $2 WHERE c = $1");
+        let two = "WITH part_0 AS (\nUPDATE a SET b = $2 WHERE c = $1)\nDELETE FROM d";
+        assert_eq!(batch(Dialect::Postgres, 2), two);
+    }
+}
