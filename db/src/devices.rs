@@ -6,7 +6,7 @@ use ringfence_core::{AttemptId, Timestamp};
 use sqlx::AssertSqlSafe;
 
 use crate::DbError;
-use crate::run::{Run, execute, fetch_all};
+use crate::run::{Run, Write, fetch_all, write};
 use crate::value::{Value, args, pieces, rows_of};
 
 /// A device to take.
@@ -62,10 +62,9 @@ pub async fn claim_devices(
 }
 
 /// Gives back what attempts have taken, in the order in which everybody takes.
-pub async fn release_devices(run: &mut impl Run, attempts: &[AttemptId]) -> Result<u64, DbError> {
+pub async fn release_devices(to: &mut impl Write, attempts: &[AttemptId]) -> Result<(), DbError> {
     const COLUMNS: usize = 2;
-    let lock = run.dialect().for_update("device_claims");
-    let mut released = 0;
+    let lock = to.dialect().for_update("device_claims");
     for attempts in pieces(attempts) {
         let sql = format!(
             "WITH held AS (SELECT device FROM device_claims WHERE (operation_id, attempt) IN (VALUES {})
@@ -76,7 +75,7 @@ pub async fn release_devices(run: &mut impl Run, attempts: &[AttemptId]) -> Resu
         let values = attempts
             .iter()
             .flat_map(|attempt| args![attempt.operation_id.0, attempt.number]);
-        released += execute(run, AssertSqlSafe(sql), values.collect()).await?;
+        write(to, AssertSqlSafe(sql), values.collect()).await?;
     }
-    Ok(released)
+    Ok(())
 }

@@ -71,13 +71,10 @@ async fn a_claim_that_ran_out_is_anybodys(rig: &Rig) {
             .await
             .unwrap()
     );
-    assert_eq!(
-        ringfence_db::release_devices(&mut reader, &[attempt(1)])
-            .await
-            .unwrap(),
-        0,
-        "it is another's now"
-    );
+    // It is another's now.
+    ringfence_db::release_devices(&mut reader, &[attempt(1)])
+        .await
+        .unwrap();
     assert!(
         !claim_device(&mut reader, "bmc-1", attempt(3), at(31), at(60))
             .await
@@ -99,23 +96,19 @@ async fn what_an_attempt_took_is_given_back_together(rig: &Rig) {
             .await
             .unwrap()
     );
-    assert_eq!(
+    // The second time there is nothing to give back.
+    for _ in 0..2 {
         ringfence_db::release_devices(&mut reader, &[attempt(1)])
             .await
-            .unwrap(),
-        2
-    );
-    assert_eq!(
-        ringfence_db::release_devices(&mut reader, &[attempt(1)])
-            .await
-            .unwrap(),
-        0
-    );
-    assert!(
-        claim_device(&mut reader, "pdu-1", attempt(3), at(1), at(30))
-            .await
-            .unwrap()
-    );
+            .unwrap();
+    }
+    for device in ["pdu-1", "pdu-2"] {
+        assert!(
+            claim_device(&mut reader, device, attempt(3), at(1), at(30))
+                .await
+                .unwrap()
+        );
+    }
     assert!(
         !claim_device(&mut reader, "pdu-3", attempt(3), at(1), at(30))
             .await

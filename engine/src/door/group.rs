@@ -187,8 +187,6 @@ async fn together(engine: &Engine, knocks: &[Knock]) -> Result<Vec<Answered>, En
     let mut turns = decide_all(engine, knocks, found);
     take_devices(engine, &mut tx, knocks, &mut turns).await?;
     leave_receipts(&mut tx, knocks, &mut turns).await?;
-    let released: Vec<_> = turns.iter().filter_map(Turn::releases).collect();
-    ringfence_db::release_devices(&mut tx, &released).await?;
     if turns.iter().any(Turn::writes) {
         write(&mut tx, knocks, &mut turns).await?;
         tx.commit().await?;

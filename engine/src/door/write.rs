@@ -1,9 +1,10 @@
 //! Writes decisions, those of several hosts with the same statements.
 
-use ringfence_core::{Decision, Effect, HostId, Operation, Proof, Timestamp};
+use ringfence_core::{AttemptId, Decision, Effect, HostId, Operation, Proof, Timestamp};
 use ringfence_db::{
     AuditEntry, Batch, DbError, HostWrite, NewEvent, OutboxRow, Tx, Write, append_audit_lines, append_events,
-    append_outbox, insert_operations, insert_proofs, renew_proof, update_hosts, update_operations,
+    append_outbox, insert_operations, insert_proofs, release_devices, renew_proof, update_hosts,
+    update_operations,
 };
 use serde_json::Value;
 
@@ -15,6 +16,7 @@ use crate::relay::{self, Outgoing};
 
 /// Writes everything that was decided.
 pub(super) async fn write(tx: &mut Tx, knocks: &[Knock], turns: &mut [Turn]) -> Result<(), DbError> {
+    let released = turns.iter().filter_map(Turn::releases).collect();
     let (mut events, mut audit, mut outbox) = (Vec::new(), Vec::new(), Vec::new());
     let mut written = Vec::new();
     for (turn, knock) in turns.iter_mut().zip(knocks) {
@@ -29,6 +31,7 @@ pub(super) async fn write(tx: &mut Tx, knocks: &[Knock], turns: &mut [Turn]) -> 
     let chains = Chain::of_all(&written);
     let operations = Operations::of(&chains);
     let rows = Rows {
+        released,
         hosts: chains.iter().map(Chain::host).collect(),
         operations,
         events,
@@ -46,6 +49,8 @@ pub(super) async fn write(tx: &mut Tx, knocks: &[Knock], turns: &mut [Turn]) -> 
 
 /// Everything that is written.
 struct Rows<'a> {
+    /// Attempts whose devices are given back.
+    released: Vec<AttemptId>,
     hosts: Vec<HostWrite<'a>>,
     operations: Operations<'a>,
     events: Vec<NewEvent>,
@@ -67,6 +72,7 @@ impl Rows<'_> {
 
     /// The order satisfies the foreign keys: operations, proofs, then the hosts that rest on them.
     async fn write(&self, to: &mut impl Write) -> Result<(), DbError> {
+        release_devices(to, &self.released).await?;
         self.operations.write(to).await?;
         update_hosts(to, &self.hosts).await?;
         append_events(to, &self.events).await?;
