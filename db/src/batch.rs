@@ -10,8 +10,9 @@ use crate::run::{Values, Write, execute, sealed::Sealed};
 use crate::value::Value;
 use crate::{DbError, Tx};
 
-/// Changes that wait to go together. No two may be of the same row, nor may one need that another was made before it: PostgreSQL makes
-/// them in any order, and looks at foreign keys when all are made.
+/// Changes that wait to go together. They are given in an order in which they could be made one by one: SQLite keeps it. PostgreSQL
+/// makes them in any order and looks at foreign keys when all are made, so that no two may be of the same row, and none may need
+/// another one before it for anything but a foreign key.
 #[derive(Debug)]
 pub struct Batch {
     dialect: Dialect,

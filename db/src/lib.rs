@@ -87,4 +87,5 @@ pub use subscriptions::{
     subscription_progress, update_subscription,
 };
 pub use survey::{SubscriptionState, Survey, survey};
+pub use value::fit_one_statement;
 pub use wanted::Test;

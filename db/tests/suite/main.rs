@@ -8,6 +8,7 @@
 )]
 
 mod audit;
+mod batch;
 mod checks;
 mod columns;
 mod configuration;

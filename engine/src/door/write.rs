@@ -3,8 +3,8 @@
 use ringfence_core::{AttemptId, Decision, Effect, HostId, Operation, Proof, Timestamp};
 use ringfence_db::{
     AuditEntry, Batch, DbError, HostWrite, NewEvent, OutboxRow, Tx, Write, append_audit_lines, append_events,
-    append_outbox, insert_operations, insert_proofs, release_devices, renew_proof, update_hosts,
-    update_operations,
+    append_outbox, fit_one_statement, insert_operations, insert_proofs, release_devices, renew_proof,
+    update_hosts, update_operations,
 };
 use serde_json::Value;
 
@@ -59,7 +59,8 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Whether a round trip less is worth a statement of its own text, and no part of it needs another one to come first.
+    /// Whether all of it is of one host, and no statement of it needs another one to come first: an operation that makes way, a proof
+    /// that is won anew, events of a host (whose database refuses a gap) that are too many for one statement.
     fn go_together(&self) -> bool {
         let Operations {
             changed,
@@ -67,7 +68,10 @@ impl Rows<'_> {
             renewed,
             ..
         } = &self.operations;
-        self.hosts.len() == 1 && renewed.is_empty() && (changed.is_empty() || new.is_empty())
+        self.hosts.len() == 1
+            && renewed.is_empty()
+            && (changed.is_empty() || new.is_empty())
+            && fit_one_statement(self.events.len())
     }
 
     /// The order satisfies the foreign keys: operations, proofs, then the hosts that rest on them.
