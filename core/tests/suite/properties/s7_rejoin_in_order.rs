@@ -38,7 +38,8 @@ proptest! {
             prop_assert!(is_dead || has_booted, "{:#?}", world.log);
             let watchdog = world.state.policy.self_fencing_timeout_s.unwrap_or(0);
             let waited = world.trace[fenced].now + TimeDelta::seconds(i64::from(watchdog)) <= moment.now;
-            prop_assert!(waited || has_booted, "the watchdog may still strike");
+            let has_once_booted = operation.boot_confirmed || had_booted_since(&world, fenced, at);
+            prop_assert!(waited || has_once_booted, "the watchdog may still strike");
             prop_assert!(host.in_flight.iter().all(|f| f.until <= moment.now || f.kind.is_undoing()));
         }
     }
@@ -66,8 +67,13 @@ proptest! {
 
 /// The moment at which the host last became FENCED.
 fn fence_before(world: &World, at: usize) -> usize {
+    last_fence_before(world, at).expect("only a FENCED host becomes UNFENCED")
+}
+
+/// The same, where a fence may have been given up: what was taken from the host until then is given back all the same.
+fn last_fence_before(world: &World, at: usize) -> Option<usize> {
     let fenced = decisions(world).filter(|(i, _, d)| *i < at && has_event(d, EventKind::HostFenced));
-    fenced.last().expect("only a FENCED host becomes UNFENCED").0
+    fenced.last().map(|(i, _, _)| i)
 }
 
 fn standing_at_the_start(world: &World, id: OperationId) -> Vec<Standing> {
@@ -93,14 +99,16 @@ fn was_given_back(
         .any(|r| r.at <= at && r.operation_id == id && r.kind == by && r.method == standing.method);
     was_read
         || was_said(world, standing, at)
-        || (by == TaskKind::PowerOn && was_seen_up_since(world, fence_before(world, at), at))
+        || (by == TaskKind::PowerOn
+            && last_fence_before(world, at).is_some_and(|fenced| was_seen_up_since(world, fenced, at)))
 }
 
-/// An admin named it, with the generation that the host had then, and was heard; counts until the next fence takes it again.
+/// An admin named it, with the generation that the host has, and was heard; counts until the next fence takes it again.
 fn was_said(world: &World, standing: &Standing, at: usize) -> bool {
-    let fenced = fence_before(world, at);
+    let fenced = last_fence_before(world, at).unwrap_or_default();
+    let now = world.trace[at].before.host.generation;
     decisions(world)
-        .filter(|(i, _, _)| (fenced..=at).contains(i))
+        .filter(|(i, moment, _)| (fenced..=at).contains(i) && moment.before.host.generation == now)
         .any(|(_, moment, _)| match &moment.input {
             Input::GivenBack {
                 generation,
@@ -132,16 +140,29 @@ fn was_seen_up_since(world: &World, fenced: usize, at: usize) -> bool {
     is_up
 }
 
-/// The monitors of these histories name boots by an id alone.
+/// By the last report.
 fn was_booted_since(world: &World, fenced: usize, at: usize) -> bool {
-    let (mut before, mut latest) = (None, None);
+    let (before, since) = boots(world, fenced, at);
+    before.is_some() && since.last().is_some_and(|last| *last != before)
+}
+
+/// By any report: a boot ends the wait for the watchdog of the one before, and no later report takes that back.
+fn had_booted_since(world: &World, fenced: usize, at: usize) -> bool {
+    let (before, since) = boots(world, fenced, at);
+    before.is_some() && since.iter().any(|boot| *boot != before)
+}
+
+/// The boot that was reported last before the fence, and all since. The monitors of these histories name boots by an id alone.
+fn boots(world: &World, fenced: usize, at: usize) -> (Option<String>, Vec<Option<String>>) {
+    let (mut before, mut since) = (None, Vec::new());
     for (i, moment, _) in decisions(world).filter(|(i, _, _)| *i <= at) {
         if let Input::FailureState { boot: Some(boot), .. } = &moment.input {
-            latest.clone_from(&boot.id);
             if i < fenced {
                 before.clone_from(&boot.id);
+            } else {
+                since.push(boot.id.clone());
             }
         }
     }
-    before.is_some() && latest != before
+    (before, since)
 }
