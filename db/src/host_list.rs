@@ -67,7 +67,7 @@ macro_rules! select {
              FROM hosts
              JOIN segments ON segments.id = hosts.segment_id
              LEFT JOIN operations
-                 ON operations.host_id = hosts.id AND operations.status IN ('running', 'needs_operator')",
+                 ON operations.host_id = hosts.id AND operations.finished_at IS NULL",
             $rest
         )
     };

@@ -78,7 +78,7 @@ pub async fn lock_hosts(run: &mut impl Run, ids: &[HostId]) -> Result<Vec<HostSt
         "SELECT hosts.id AS id, segments.policy AS policy, {columns} FROM hosts
          JOIN segments ON segments.id = hosts.segment_id
          LEFT JOIN operations
-             ON operations.host_id = hosts.id AND operations.status IN ('running', 'needs_operator')
+             ON operations.host_id = hosts.id AND operations.finished_at IS NULL
          WHERE {}",
         dialect.id_in_first_argument("hosts.id")
     );
@@ -119,7 +119,7 @@ pub async fn load_state(run: &mut impl Run, id_or_name: &str) -> Result<Option<H
                 " FROM hosts
                  JOIN segments ON segments.id = hosts.segment_id
                  LEFT JOIN operations
-                     ON operations.host_id = hosts.id AND operations.status IN ('running', 'needs_operator')
+                     ON operations.host_id = hosts.id AND operations.finished_at IS NULL
                  WHERE hosts.",
                 $name,
                 " = $1"

@@ -217,7 +217,7 @@ pub async fn remove_check_targets(db: &Database, ids: &[Uuid]) -> Result<(), DbE
 /// What keeps a question from being put: an operation that lives on its host, an attempt that has its device.
 const UNDISTURBED: &str =
     "NOT EXISTS (SELECT 1 FROM operations WHERE operations.host_id = method_checks.host_id
-                 AND operations.status IN ('running', 'needs_operator'))
+                 AND operations.finished_at IS NULL)
          AND NOT EXISTS (SELECT 1 FROM device_claims
                  WHERE device_claims.device = method_checks.device AND device_claims.until > $1)";
 

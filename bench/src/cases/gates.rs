@@ -37,7 +37,7 @@ const SELECT: &str = "SELECT hosts.id, hosts.name, hosts.segment_id, hosts.backe
         segments.policy AS policy, operations.body AS body, operations.methods AS methods
     FROM hosts
     JOIN segments ON segments.id = hosts.segment_id
-    LEFT JOIN operations ON operations.host_id = hosts.id AND operations.status IN ('running', 'needs_operator')
+    LEFT JOIN operations ON operations.host_id = hosts.id AND operations.finished_at IS NULL
     WHERE hosts.name = $1";
 
 /// Measures on one ground.
