@@ -5,6 +5,8 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+pub use ringfence_engine::error_chain;
+
 use crate::client::ApiFault;
 
 /// A failure, in words for the person at the terminal.
@@ -184,18 +186,6 @@ Exit codes:
   6  the service cannot be reached
   7  not allowed: no token, a wrong one, or too small a role (401, 403)
   8  --timeout ran out";
-
-/// An error with its sources.
-pub fn error_chain(error: &(dyn Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
-}
 
 /// Everything that is wrong with a configuration, one line each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -149,8 +149,9 @@ impl EngineError {
     }
 }
 
-/// An error with its sources, for a log line.
-pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
+/// An error with its sources, on one line.
+#[must_use]
+pub fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -33,7 +33,7 @@ pub use configure::{
 pub use context::Context;
 pub use devices::MethodCheck;
 pub use door::Applied;
-pub use error::EngineError;
+pub use error::{EngineError, error_chain};
 pub use feed::{Feed, FeedItem, Listener};
 pub use idempotency::{HeldKey, KeptAnswer, KeyState, KeyedRequest, Receipt};
 pub use metrics::{Exposition, METRICS_CONTENT_TYPE};

@@ -3,7 +3,7 @@
 use actix_web::http::StatusCode;
 use actix_web::http::header::ContentType;
 use actix_web::{HttpResponse, ResponseError};
-use ringfence_engine::EngineError;
+use ringfence_engine::{EngineError, error_chain};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -46,7 +46,7 @@ impl ResponseError for ApiError {
         let (status, code, title) = self.head();
         note_code(&code);
         if status.is_server_error() {
-            let chain = chain(self);
+            let chain = error_chain(self);
             tracing::error!(error = chain, "a request failed");
         }
         let request_id = request::current_id();
@@ -101,15 +101,4 @@ impl ApiError {
             other => vec![other.to_string()],
         }
     }
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }
