@@ -171,7 +171,7 @@ pub struct Host {
     /// Whether it was seen UP since the fence although it was proven to have stopped: it runs again, and that proof says
     /// nothing of what it does now.
     pub proof_spent: bool,
-    /// What has to be given back to it.
+    /// What has to be given back to it, by kind and method.
     pub standing: Vec<Standing>,
     /// What may be acting on it.
     pub in_flight: Vec<InFlight>,

@@ -114,7 +114,7 @@ pub struct Operation {
     pub stages: Vec<Stage>,
     /// The proofs that make the host FENCED.
     pub sufficient_sets: Vec<SufficientSet>,
-    /// What was proven in it.
+    /// What was proven in it, by kind.
     pub proofs: Vec<Proof>,
     /// The segment's self-fencing timeout when it began.
     pub self_fencing_timeout_s: Option<u32>,

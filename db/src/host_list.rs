@@ -26,7 +26,7 @@ pub struct HostRow {
     pub segment: String,
     /// Its live operation.
     pub operation: Option<(OperationId, OperationKind, OperationStatus)>,
-    /// The proofs of its present fence.
+    /// The proofs of its present fence, by kind.
     pub proofs: Vec<Proof>,
 }
 
@@ -190,7 +190,7 @@ async fn add_proofs(run: &mut impl Run, rows: &mut [HostRow]) -> Result<(), DbEr
     let sql = format!(
         "SELECT {columns} FROM proofs
          JOIN hosts ON hosts.id = proofs.host_id AND hosts.fenced_generation = proofs.generation
-         WHERE {} ORDER BY proofs.observed_at, proofs.kind",
+         WHERE {}",
         run.dialect().id_in_first_argument("proofs.host_id")
     );
     let mut by_host: HashMap<Uuid, Vec<Proof>> = HashMap::new();
@@ -202,6 +202,7 @@ async fn add_proofs(run: &mut impl Run, rows: &mut [HostRow]) -> Result<(), DbEr
     }
     for row in rows {
         row.proofs = by_host.remove(&row.host.id.0).unwrap_or_default();
+        row.proofs.sort_by_key(|proof| proof.kind);
     }
     Ok(())
 }

@@ -171,11 +171,16 @@ fn note_standing(host: &mut Host, claim: &Claim, method: FrozenMethod) {
     match known {
         // Two may have taken it now, so that no refusal of one of them shows that it was not taken.
         Some(standing) => standing.attempt = None,
-        None => host.standing.push(Standing {
-            kind: claim.kind,
-            method,
-            attempt: Some(claim.attempt),
-        }),
+        None => {
+            host.standing.push(Standing {
+                kind: claim.kind,
+                method,
+                attempt: Some(claim.attempt),
+            });
+            // As they are listed everywhere, whichever device was taken first.
+            host.standing
+                .sort_by(|a, b| (a.kind, &a.method.name).cmp(&(b.kind, &b.method.name)));
+        }
     }
 }
 

@@ -20,6 +20,8 @@ pub(super) fn add(step: &mut Step, proof: Proof) {
     }
     operation.updated_at = step.now;
     operation.proofs.push(proof.clone());
+    // As they are listed everywhere: by kind, whichever device answered first.
+    operation.proofs.sort_by_key(|proof| proof.kind);
     tell(step, &proof);
     settle(step);
 }

@@ -43,7 +43,7 @@ fn storage_and_network_are_enough_without_power() {
             "0.0 operation.proof network.fence",
             "0.0 operation.proof storage.fence",
             "0.0 host.fenced 1",
-            "0.0 operation.succeeded: FENCED, proven by network.fence, storage.fence",
+            "0.0 operation.succeeded: FENCED, proven by storage.fence, network.fence",
         ],
     );
     assert!(world.state.host.needs_boot);
@@ -68,7 +68,7 @@ fn the_other_tasks_go_on_after_the_first_success() {
         &mut world,
         &[
             "0.0 operation.proof power.off",
-            "0.0 operation.succeeded: FENCED, proven by storage.fence, network.fence, power.off",
+            "0.0 operation.succeeded: FENCED, proven by power.off, storage.fence, network.fence",
         ],
     );
     assert!(
@@ -247,7 +247,7 @@ fn a_stage_waits_for_the_one_before_and_for_its_delay() {
             "7.0 send 2 power.off bmc",
             "12.0 operation.proof power.off",
             "12.0 host.fenced 1",
-            "12.0 operation.succeeded: FENCED, proven by storage.fence, power.off",
+            "12.0 operation.succeeded: FENCED, proven by power.off, storage.fence",
         ],
     );
 }
