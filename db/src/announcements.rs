@@ -14,11 +14,11 @@ pub struct Announcements {
 impl Database {
     /// Begins to listen; `None` where there is nothing to hear.
     pub async fn announcements(&self) -> Result<Option<Announcements>, DbError> {
-        let Pool::Postgres(pool) = &self.pool else {
+        let Pool::Postgres { read, .. } = &self.pool else {
             return Ok(None);
         };
         let fault = |e| DbError::from_sqlx(self.address(), e);
-        let mut listener = PgListener::connect_with(pool).await.map_err(fault)?;
+        let mut listener = PgListener::connect_with(read).await.map_err(fault)?;
         listener.listen("ringfence_events").await.map_err(fault)?;
         Ok(Some(Announcements {
             listener,

@@ -7,7 +7,7 @@ use sqlx::{AssertSqlSafe, SqlStr};
 
 use crate::dialect::Dialect;
 use crate::run::{Values, Write, execute, sealed::Sealed};
-use crate::value::Value;
+use crate::value::{MOST_ROWS, Value};
 use crate::{DbError, Tx};
 
 /// Changes that wait to go together. They are given in an order in which they could be made one by one: SQLite keeps it. PostgreSQL
@@ -26,6 +26,10 @@ impl Write for Batch {
         self.dialect
     }
 
+    fn keeps_rows_together(&self) -> bool {
+        true
+    }
+
     async fn write(&mut self, sql: SqlStr, values: Values) -> Result<(), DbError> {
         self.statements.push((sql, values.0));
         Ok(())
@@ -33,6 +37,12 @@ impl Write for Batch {
 }
 
 impl Batch {
+    /// Whether so many rows of one table can be given to it and go into one statement.
+    #[must_use]
+    pub fn holds(rows: usize) -> bool {
+        rows <= MOST_ROWS
+    }
+
     /// An empty one for this transaction.
     #[must_use]
     pub fn of(tx: &Tx) -> Self {
@@ -76,7 +86,7 @@ impl Batch {
 }
 
 /// Adds a statement whose arguments come after `by` others.
-fn push_shifted(text: &mut String, sql: &str, by: usize) {
+pub(crate) fn push_shifted(text: &mut String, sql: &str, by: usize) {
     let mut rest = sql;
     while let Some(at) = rest.find('$') {
         let (before, after) = rest.split_at(at + 1);

@@ -15,12 +15,11 @@ use crate::row::Row;
 use crate::run::{Run, Values, Write, sealed::Sealed};
 use crate::value::{for_postgres, for_sqlite};
 
-/// A transaction's statements find their rows by their keys, whatever the values are and however few rows there were when they were
-/// planned. A plan that is made anew for each set of values costs a quarter of the database's time in a storm; one that reads the
-/// whole table, or all of an index over what is live, because there was little in it once, costs more with every row.
-const BEGIN_POSTGRES: &str = "BEGIN; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_seqscan = off; \
-    SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; \
-    SET LOCAL enable_material = off";
+/// Connections that change things: their statements find their rows by their keys, whatever the values are and however few rows there
+/// were when they were planned. A plan that is made anew for each set of values costs a quarter of the database's time in a storm; one
+/// that reads the whole table, or all of an index over what is live, because there was little in it once, costs more with every row.
+const BY_KEYS: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_bitmapscan = off; \
+    SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off";
 /// For statements over much of a table: the planner chooses freely, and they may take longer than those that somebody waits for.
 const BEGIN_POSTGRES_PATIENT: &str =
     "BEGIN; SET LOCAL statement_timeout = '50s'; SET LOCAL lock_timeout = '50s'";
@@ -46,17 +45,15 @@ pub struct Database {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Pool {
-    Postgres(PgPool),
+    /// Transactions have connections of their own, with settings that suit them.
+    Postgres { write: PgPool, read: PgPool },
     /// One connection writes; several read what is committed.
-    Sqlite {
-        write: SqlitePool,
-        read: SqlitePool,
-    },
+    Sqlite { write: SqlitePool, read: SqlitePool },
 }
 
 impl Database {
     /// Opens `postgres://user:password@host:port/name` or `sqlite:///path/to/file`. For PostgreSQL no connection is made yet;
-    /// `connections` bounds them.
+    /// `connections` bounds them: half are for transactions and half for what is read outside of them, at least one each.
     ///
     /// A statement of PostgreSQL may take 30 s; see [`Database::open_within`].
     pub async fn open(url: &str, connections: u32) -> Result<Self, DbError> {
@@ -73,7 +70,7 @@ impl Database {
         };
         let pool = match url.split_once("://") {
             Some(("postgres" | "postgresql", _)) => {
-                Pool::Postgres(open_postgres(url, connections, statement).map_err(bad)?)
+                open_postgres(url, connections, statement).map_err(bad)?
             }
             Some(("sqlite", path)) => {
                 open_sqlite(Path::new(path))
@@ -106,19 +103,25 @@ impl Database {
 
     /// Begins a transaction that may write. SQLite's is immediate: it waits for its turn here and never fails half-way.
     pub async fn begin(&self) -> Result<Tx, DbError> {
-        self.begin_as(BEGIN_POSTGRES).await
+        let inner = match &self.pool {
+            Pool::Postgres { write, .. } => write.begin().await.map(TxInner::Postgres),
+            Pool::Sqlite { write, .. } => write.begin_with("BEGIN IMMEDIATE").await.map(TxInner::Sqlite),
+        };
+        self.tx(inner)
     }
 
     /// The same for work in the background: whatever bound the database was opened with, a statement may take 50 s.
     pub(crate) async fn begin_patient(&self) -> Result<Tx, DbError> {
-        self.begin_as(BEGIN_POSTGRES_PATIENT).await
+        match &self.pool {
+            Pool::Postgres { read, .. } => {
+                let inner = read.begin_with(BEGIN_POSTGRES_PATIENT).await;
+                self.tx(inner.map(TxInner::Postgres))
+            }
+            Pool::Sqlite { .. } => self.begin().await,
+        }
     }
 
-    async fn begin_as(&self, postgres: &'static str) -> Result<Tx, DbError> {
-        let inner = match &self.pool {
-            Pool::Postgres(pool) => pool.begin_with(postgres).await.map(TxInner::Postgres),
-            Pool::Sqlite { write, .. } => write.begin_with("BEGIN IMMEDIATE").await.map(TxInner::Sqlite),
-        };
+    fn tx(&self, inner: Result<TxInner, sqlx::Error>) -> Result<Tx, DbError> {
         let inner = inner.map_err(|e| DbError::from_sqlx(&self.address, e))?;
         Ok(Tx {
             inner,
@@ -129,15 +132,27 @@ impl Database {
     /// Something to read with, outside a transaction.
     #[must_use]
     pub fn reader(&self) -> Reader<'_> {
-        Reader(self)
+        Reader {
+            db: self,
+            by_keys: false,
+        }
+    }
+
+    /// The same for what a change is decided upon: by its keys, on a connection for transactions.
+    #[must_use]
+    pub fn reader_by_keys(&self) -> Reader<'_> {
+        Reader {
+            db: self,
+            by_keys: true,
+        }
     }
 
     /// The database's own time; for SQLite, that of this machine.
     pub async fn now(&self) -> Result<DateTime<Utc>, DbError> {
         match &self.pool {
-            Pool::Postgres(pool) => {
+            Pool::Postgres { read, .. } => {
                 sqlx::query_scalar("SELECT clock_timestamp()")
-                    .fetch_one(pool)
+                    .fetch_one(read)
                     .await
             }
             Pool::Sqlite { .. } => Ok(machine_time()),
@@ -155,7 +170,10 @@ impl Database {
     /// Closes all connections.
     pub async fn close(&self) {
         match &self.pool {
-            Pool::Postgres(pool) => pool.close().await,
+            Pool::Postgres { write, read } => {
+                read.close().await;
+                write.close().await;
+            }
             Pool::Sqlite { write, read } => {
                 read.close().await;
                 write.close().await;
@@ -172,13 +190,27 @@ fn machine_time() -> DateTime<Utc> {
     Utc::now()
 }
 
-fn open_postgres(url: &str, connections: u32, statement: Duration) -> Result<PgPool, String> {
+fn open_postgres(url: &str, connections: u32, statement: Duration) -> Result<Pool, String> {
     let options = PgConnectOptions::from_str(url)
         .map_err(|e| e.to_string())?
         .statement_cache_capacity(PREPARED_STATEMENTS)
         .application_name("ringfence");
     let bound = statement.as_millis().to_string();
-    Ok(PgPoolOptions::new()
+    let for_writing = (connections / 2).max(1);
+    let for_reading = connections.saturating_sub(for_writing).max(1);
+    Ok(Pool::Postgres {
+        write: postgres_pool(options.clone(), for_writing, bound.clone(), Some(BY_KEYS)),
+        read: postgres_pool(options, for_reading, bound, None),
+    })
+}
+
+fn postgres_pool(
+    options: PgConnectOptions,
+    connections: u32,
+    bound: String,
+    settings: Option<&'static str>,
+) -> PgPool {
+    PgPoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(Duration::from_secs(ACQUIRE_TIMEOUT_S))
         // A round trip before every statement is dear. One before a connection that was idle finds those that died in a restart of
@@ -187,7 +219,12 @@ fn open_postgres(url: &str, connections: u32, statement: Duration) -> Result<PgP
         // As statements: poolers that stand between refuse such settings in the first packet of a connection.
         .after_connect(move |connection, _| {
             let bound = bound.clone();
-            Box::pin(async move { set_bounds(connection, &bound).await })
+            Box::pin(async move {
+                if let Some(settings) = settings {
+                    sqlx::raw_sql(settings).execute(&mut *connection).await?;
+                }
+                set_bounds(connection, &bound).await
+            })
         })
         .before_acquire(|connection, meta| {
             Box::pin(async move {
@@ -197,7 +234,7 @@ fn open_postgres(url: &str, connections: u32, statement: Duration) -> Result<PgP
                 Ok(true)
             })
         })
-        .connect_lazy_with(options))
+        .connect_lazy_with(options)
 }
 
 /// What hangs in the database must not hold a connection, a lock and whoever waits for it for ever.
@@ -326,14 +363,23 @@ impl Run for Tx {
 }
 
 /// Reads what is committed; changes single rows where no transaction is needed.
-pub struct Reader<'a>(&'a Database);
+pub struct Reader<'a> {
+    db: &'a Database,
+    by_keys: bool,
+}
+
+impl Reader<'_> {
+    fn postgres<'p>(&self, write: &'p PgPool, read: &'p PgPool) -> &'p PgPool {
+        if self.by_keys { write } else { read }
+    }
+}
 
 impl Sealed for Reader<'_> {}
 
 impl Write for Reader<'_> {
     fn dialect(&self) -> Dialect {
-        match self.0.pool {
-            Pool::Postgres(_) => Dialect::Postgres,
+        match self.db.pool {
+            Pool::Postgres { .. } => Dialect::Postgres,
             Pool::Sqlite { .. } => Dialect::Sqlite,
         }
     }
@@ -345,10 +391,10 @@ impl Write for Reader<'_> {
 
 impl Run for Reader<'_> {
     async fn rows(&mut self, sql: SqlStr, values: Values) -> Result<Vec<Row>, DbError> {
-        let rows = match &self.0.pool {
-            Pool::Postgres(pool) => match for_postgres(values.0) {
+        let rows = match &self.db.pool {
+            Pool::Postgres { write, read } => match for_postgres(values.0) {
                 Ok(arguments) => sqlx::query_with(sql, arguments)
-                    .fetch_all(pool)
+                    .fetch_all(self.postgres(write, read))
                     .await
                     .map(|rows| rows.into_iter().map(Row::Postgres).collect()),
                 Err(e) => Err(e),
@@ -361,14 +407,14 @@ impl Run for Reader<'_> {
                 Err(e) => Err(e),
             },
         };
-        rows.map_err(|e| DbError::from_sqlx(&self.0.address, e))
+        rows.map_err(|e| DbError::from_sqlx(&self.db.address, e))
     }
 
     async fn change(&mut self, sql: SqlStr, values: Values) -> Result<u64, DbError> {
-        let changed = match &self.0.pool {
-            Pool::Postgres(pool) => match for_postgres(values.0) {
+        let changed = match &self.db.pool {
+            Pool::Postgres { write, read } => match for_postgres(values.0) {
                 Ok(arguments) => sqlx::query_with(sql, arguments)
-                    .execute(pool)
+                    .execute(self.postgres(write, read))
                     .await
                     .map(|r| r.rows_affected()),
                 Err(e) => Err(e),
@@ -381,6 +427,6 @@ impl Run for Reader<'_> {
                 Err(e) => Err(e),
             },
         };
-        changed.map_err(|e| DbError::from_sqlx(&self.0.address, e))
+        changed.map_err(|e| DbError::from_sqlx(&self.db.address, e))
     }
 }

@@ -5,9 +5,10 @@ use std::collections::HashSet;
 use ringfence_core::{AttemptId, Timestamp};
 use sqlx::AssertSqlSafe;
 
-use crate::DbError;
 use crate::run::{Run, Write, fetch_all, write};
+use crate::value::MOST_ROWS;
 use crate::value::{Value, args, pieces, rows_of};
+use crate::{Alone, DbError};
 
 /// A device to take.
 #[derive(Clone, Debug)]
@@ -27,12 +28,30 @@ pub async fn claim_devices(
     mut claims: Vec<DeviceClaim>,
     now: Timestamp,
 ) -> Result<HashSet<String>, DbError> {
-    const COLUMNS: usize = 5;
     claims.sort_by(|a, b| a.device.cmp(&b.device));
     let mut taken = HashSet::new();
     for claims in pieces(&claims) {
-        let sql = format!(
-            "INSERT INTO device_claims (device, operation_id, attempt, until)
+        let (sql, values) = claim(claims, now);
+        for row in fetch_all(run, AssertSqlSafe(sql), values).await? {
+            taken.insert(row.text("device")?);
+        }
+    }
+    Ok(taken)
+}
+
+/// Takes a few devices, all of them, or the change does not come about.
+pub fn claim_devices_or_end(to: &mut Alone, mut claims: Vec<DeviceClaim>, now: Timestamp) {
+    claims.sort_by(|a, b| a.device.cmp(&b.device));
+    for claims in claims.chunks(MOST_ROWS) {
+        let (sql, values) = claim(claims, now);
+        to.must(claims.len(), sql, values);
+    }
+}
+
+fn claim(claims: &[DeviceClaim], now: Timestamp) -> (String, Vec<Value>) {
+    const COLUMNS: usize = 4;
+    let sql = format!(
+        "INSERT INTO device_claims (device, operation_id, attempt, until)
              SELECT new.column1, new.column2, new.column3, new.column4 FROM (VALUES {}) AS new WHERE true
              ON CONFLICT (device) DO UPDATE
                  SET operation_id = excluded.operation_id, attempt = excluded.attempt, until = excluded.until
@@ -40,25 +59,21 @@ pub async fn claim_devices(
                     OR (device_claims.operation_id = excluded.operation_id
                         AND device_claims.attempt = excluded.attempt)
              RETURNING device",
-            rows_of(claims.len(), COLUMNS - 1),
-            claims.len() * (COLUMNS - 1) + 1
-        );
-        let mut values: Vec<Value> = Vec::with_capacity(claims.len() * COLUMNS);
-        for claim in claims {
-            let attempt = claim.attempt;
-            values.extend(args![
-                &claim.device,
-                attempt.operation_id.0,
-                attempt.number,
-                claim.until
-            ]);
-        }
-        values.push(now.into());
-        for row in fetch_all(run, AssertSqlSafe(sql), values).await? {
-            taken.insert(row.text("device")?);
-        }
+        rows_of(claims.len(), COLUMNS),
+        claims.len() * COLUMNS + 1
+    );
+    let mut values: Vec<Value> = Vec::with_capacity(claims.len() * COLUMNS + 1);
+    for claim in claims {
+        let attempt = claim.attempt;
+        values.extend(args![
+            &claim.device,
+            attempt.operation_id.0,
+            attempt.number,
+            claim.until
+        ]);
     }
-    Ok(taken)
+    values.push(now.into());
+    (sql, values)
 }
 
 /// Gives back what attempts have taken, in the order in which everybody takes.

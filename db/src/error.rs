@@ -20,6 +20,9 @@ pub enum DbError {
         #[source]
         source: sqlx::Error,
     },
+    /// A change that was upon something as it was read: it is not so any more, and nothing was changed.
+    #[error("what the change was decided upon has changed since it was read")]
+    Changed,
     /// A statement failed.
     #[error("the database refused a statement")]
     Statement(#[source] sqlx::Error),
@@ -65,6 +68,7 @@ impl DbError {
         match self {
             Self::Unavailable { .. } => true,
             Self::Address { .. }
+            | Self::Changed
             | Self::Statement(_)
             | Self::Constraint { .. }
             | Self::Unreadable { .. }
@@ -78,6 +82,9 @@ impl DbError {
     pub(crate) fn from_sqlx(address: &str, source: sqlx::Error) -> Self {
         if let sqlx::Error::Database(db) = &source {
             let lost = db.code().is_some_and(|code| is_passing_code(&code));
+            if db.code().is_some_and(|code| code == CHANGED) {
+                return Self::Changed;
+            }
             if lost {
                 return Self::Unavailable {
                     address: address.to_owned(),
@@ -119,6 +126,8 @@ impl DbError {
     }
 }
 
+/// Raised by the functions of ours that a change alone begins and ends with.
+const CHANGED: &str = "RF001";
 /// A trigger of ours said no; what it said stands for the constraint's name.
 const SQLITE_CONSTRAINT_TRIGGER: &str = "1811";
 /// The length of a code of PostgreSQL; SQLite's are numbers with fewer digits.

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::columns::table;
 use crate::row::Row;
 use crate::run::{Run, Write, fetch_all, fetch_optional, write};
-use crate::value::{args, pieces, rows_of};
+use crate::value::{MOST_ROWS, args, pieces, rows_of};
 use crate::{Database, DbError};
 
 /// How many events one pass numbers. One that numbers fewer has left none behind.
@@ -90,37 +90,59 @@ fn read_host(row: &Row) -> Result<Option<EventHost>, DbError> {
 
 /// Writes events, in order.
 pub async fn append_events(to: &mut impl Write, events: &[NewEvent]) -> Result<(), DbError> {
-    const COLUMNS: usize = 9;
-    for events in pieces(events) {
-        let sql = format!(
-            "INSERT INTO events
-                 (id, host_id, host, segment_id, host_sequence, kind, generation, occurred_at, data)
-             VALUES {}",
-            rows_of(events.len(), COLUMNS)
-        );
-        let values = events.iter().flat_map(|event| {
-            let host = event.host.as_ref();
-            args![
-                event.id,
-                host.map(|host| host.id.0),
-                host.map(|host| host.name.clone()),
-                host.map(|host| host.segment_id.0),
-                host.map(|host| host.sequence),
-                event.kind.as_str(),
-                host.map(|host| host.generation.0),
-                event.occurred_at,
-                event.data.clone()
-            ]
-        });
-        write(to, AssertSqlSafe(sql), values.collect()).await?;
+    if to.keeps_rows_together() {
+        for events in events.chunks(MOST_ROWS) {
+            append_piece(to, events).await?;
+        }
+    } else {
+        for events in pieces(events) {
+            append_piece(to, events).await?;
+        }
     }
     Ok(())
+}
+
+async fn append_piece(to: &mut impl Write, events: &[NewEvent]) -> Result<(), DbError> {
+    let is_numbered = to.numbers_events();
+    let columns = 9 + usize::from(is_numbered);
+    let (sequence, number) = if is_numbered {
+        (", sequence", ", numbers.before + new.column10 FROM numbers,")
+    } else {
+        ("", " FROM")
+    };
+    let sql = format!(
+        "INSERT INTO events
+             (id, host_id, host, segment_id, host_sequence, kind, generation, occurred_at, data{sequence})
+         SELECT new.column1, new.column2, new.column3, new.column4, new.column5, new.column6, new.column7, new.column8,
+             new.column9{number} (VALUES {}) AS new",
+        rows_of(events.len(), columns)
+    );
+    let values = events.iter().zip(1_u32..).flat_map(|(event, nth)| {
+        let host = event.host.as_ref();
+        let mut values = args![
+            event.id,
+            host.map(|host| host.id.0),
+            host.map(|host| host.name.clone()),
+            host.map(|host| host.segment_id.0),
+            host.map(|host| host.sequence),
+            event.kind.as_str(),
+            host.map(|host| host.generation.0),
+            event.occurred_at,
+            event.data.clone()
+        ];
+        if is_numbered {
+            values.push(nth.into());
+        }
+        values
+    });
+    write(to, AssertSqlSafe(sql), values.collect()).await
 }
 
 /// Numbers what was committed since the last call; returns how many events it numbered.
 ///
 /// Where transactions run side by side, a number taken inside one could become visible after a higher one, and a reader would miss
-/// it for ever. Numbers are therefore given here, to committed events only, by one caller at a time.
+/// it for ever. Numbers are therefore given here, to committed events only, by one caller at a time; or by a change that is a single
+/// statement, while nobody else gives any and none wait (see [`crate::Alone`]).
 pub async fn number_events(db: &Database) -> Result<u64, DbError> {
     if db.is_sqlite() {
         return Ok(0);

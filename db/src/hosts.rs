@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use crate::DbError;
 use crate::columns::table;
+use crate::dialect::Dialect;
 use crate::operations::{self, read_operation};
 use crate::row::Row;
 use crate::run::{Run, Write, execute, fetch_all, fetch_optional, write};
@@ -107,12 +108,28 @@ pub async fn lock_host(run: &mut impl Run, id: HostId) -> Result<Option<HostStat
     Ok(lock_hosts(run, &[id]).await?.pop())
 }
 
+/// A host as it was read without a lock, and what shows whether anybody has changed it since.
+#[derive(Clone, Debug)]
+pub struct SeenHost {
+    /// The host.
+    pub state: HostState,
+    /// The transaction that wrote its row; none on SQLite.
+    pub(crate) version: Option<String>,
+}
+
 /// Reads the same without a lock, in one statement.
 pub async fn load_state(run: &mut impl Run, id_or_name: &str) -> Result<Option<HostState>, DbError> {
+    Ok(see_host(run, id_or_name).await?.map(|seen| seen.state))
+}
+
+/// Reads a host to change it if nobody else has changed it by then.
+pub async fn see_host(run: &mut impl Run, id_or_name: &str) -> Result<Option<SeenHost>, DbError> {
     macro_rules! by {
-        ($name:literal) => {
+        ($name:literal, $version:literal) => {
             concat!(
                 "SELECT ",
+                $version,
+                " AS version, ",
                 columns!(),
                 ", segments.policy AS policy, ",
                 operations::columns!(),
@@ -126,15 +143,25 @@ pub async fn load_state(run: &mut impl Run, id_or_name: &str) -> Result<Option<H
             )
         };
     }
+    let (by_id, by_name) = match run.dialect() {
+        Dialect::Postgres => (
+            by!("id", "CAST(hosts.xmin AS text)"),
+            by!("name", "CAST(hosts.xmin AS text)"),
+        ),
+        Dialect::Sqlite => (by!("id", "NULL"), by!("name", "NULL")),
+    };
     let row = match Uuid::parse_str(id_or_name) {
-        Ok(id) => fetch_optional(run, by!("id"), args![id]).await?,
-        Err(_) => fetch_optional(run, by!("name"), args![id_or_name]).await?,
+        Ok(id) => fetch_optional(run, by_id, args![id]).await?,
+        Err(_) => fetch_optional(run, by_name, args![id_or_name]).await?,
     };
     row.map(|row| {
-        Ok(HostState {
-            host: read(&row)?,
-            operation: read_operation(&row)?,
-            policy: row.json("policy")?,
+        Ok(SeenHost {
+            version: row.opt_text("version")?,
+            state: HostState {
+                host: read(&row)?,
+                operation: read_operation(&row)?,
+                policy: row.json("policy")?,
+            },
         })
     })
     .transpose()

@@ -4,11 +4,11 @@ use ringfence_core::Timestamp;
 use serde_json::Value as Json;
 use uuid::Uuid;
 
-use crate::DbError;
 use crate::columns::table;
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_optional};
 use crate::value::args;
+use crate::{Alone, DbError};
 
 /// A caller's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,10 +102,17 @@ pub async fn put_receipt(
     holder: Uuid,
     receipt: Json,
 ) -> Result<bool, DbError> {
-    let sql = "UPDATE idempotency_keys SET receipt = $4
-               WHERE caller = $1 AND key = $2 AND holder = $3 AND receipt IS NULL";
     let values = args![name.caller, name.key, holder, receipt];
-    Ok(execute(run, sql, values).await? == 1)
+    Ok(execute(run, RECEIPT, values).await? == 1)
+}
+
+const RECEIPT: &str = "UPDATE idempotency_keys SET receipt = $4
+    WHERE caller = $1 AND key = $2 AND holder = $3 AND receipt IS NULL";
+
+/// The same; or the change does not come about.
+pub fn put_receipt_or_end(to: &mut Alone, name: KeyName<'_>, holder: Uuid, receipt: Json) {
+    let values = args![name.caller, name.key, holder, receipt];
+    to.must(1, format!("{RECEIPT} RETURNING 1"), values);
 }
 
 /// Notes what was answered.

@@ -3,6 +3,7 @@
 //! One text for a statement wherever both databases understand it; what differs is in [`value`](self) and `dialect`. Only `engine`
 //! writes; `api` and `scheduler-hook` read.
 
+mod alone;
 mod announcements;
 mod audit;
 mod batch;
@@ -36,6 +37,7 @@ mod survey;
 mod value;
 mod wanted;
 
+pub use alone::{Alone, Written};
 pub use announcements::Announcements;
 pub use audit::{
     AuditEntry, AuditFilter, AuditRow, append_audit, append_audit_lines, audit_page, audit_row, removed_host,
@@ -47,7 +49,7 @@ pub use deliveries::{
     DeliveryFilter, DeliveryKind, DeliveryRow, DeliveryStatus, deliveries_after, deliveries_page, delivery,
     restart_deliveries, save_deliveries, take_deliveries,
 };
-pub use devices::{DeviceClaim, claim_devices, release_devices};
+pub use devices::{DeviceClaim, claim_devices, claim_devices_or_end, release_devices};
 pub use error::DbError;
 pub use events::{
     EventHost, EventRow, NUMBERED_AT_ONCE, NewEvent, append_events, event_numbered, events_after,
@@ -55,12 +57,12 @@ pub use events::{
 };
 pub use host_list::{HostFilter, HostRow, count_hosts, host_row, hosts_page};
 pub use hosts::{
-    HostWrite, delete_host, due_hosts, insert_host, load_state, lock_host, lock_hosts, segment_has_hosts,
-    stranded_hosts, update_hosts,
+    HostWrite, SeenHost, delete_host, due_hosts, insert_host, load_state, lock_host, lock_hosts, see_host,
+    segment_has_hosts, stranded_hosts, update_hosts,
 };
 pub use idempotency::{
     KeyName, KeyRow, delete_old_keys, forget_old_key, insert_key, key_row, put_answer, put_receipt,
-    release_key, take_key_over,
+    put_receipt_or_end, release_key, take_key_over,
 };
 pub use leases::{take_lease, take_turn};
 pub use method_checks::{
@@ -87,5 +89,4 @@ pub use subscriptions::{
     subscription_progress, update_subscription,
 };
 pub use survey::{SubscriptionState, Survey, survey};
-pub use value::fit_one_statement;
 pub use wanted::Test;

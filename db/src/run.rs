@@ -27,6 +27,18 @@ pub trait Write: sealed::Sealed + Send {
     #[doc(hidden)]
     fn dialect(&self) -> Dialect;
 
+    /// Whether a few rows of any number go into one statement. It would come in many lengths, of which a connection keeps some prepared.
+    #[doc(hidden)]
+    fn keeps_rows_together(&self) -> bool {
+        false
+    }
+
+    /// Whether events are numbered in what is written: then `numbers.before` is the number before theirs, or none.
+    #[doc(hidden)]
+    fn numbers_events(&mut self) -> bool {
+        false
+    }
+
     /// Makes a change.
     #[doc(hidden)]
     fn write(&mut self, sql: SqlStr, values: Values) -> impl Future<Output = Result<(), DbError>> + Send;

@@ -152,7 +152,7 @@ pub async fn migrate(db: &Database) -> Result<(), DbError> {
         return state.require_current(db.address());
     }
     match &db.pool {
-        Pool::Postgres(pool) => migrate_postgres(pool).await,
+        Pool::Postgres { read, .. } => migrate_postgres(read).await,
         Pool::Sqlite { write, .. } => migrate_sqlite(write).await,
     }
     .map_err(DbError::Migrate)

@@ -125,13 +125,7 @@ pub(crate) use args;
 /// What PostgreSQL wants to see before the text of a `jsonb`.
 const JSONB_VERSION: u8 = 1;
 /// Rows that one statement adds at most: both databases take more arguments than these have.
-const MOST_ROWS: usize = 64;
-
-/// Whether so many rows are added by one statement, or by none.
-#[must_use]
-pub fn fit_one_statement(rows: usize) -> bool {
-    rows == 0 || (rows.is_power_of_two() && rows <= MOST_ROWS)
-}
+pub(crate) const MOST_ROWS: usize = 64;
 
 /// Cuts rows into pieces whose sizes are powers of two, so that a statement comes in a few lengths only and each stays prepared.
 pub(crate) fn pieces<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
 use ringfence_core::{HostId, MethodId, OperationId, PlanId, SegmentId, SubscriptionId, Timestamp};
-use ringfence_db::{DbError, KeyName, KeyRow, Tx};
+use ringfence_db::{Alone, DbError, KeyName, KeyRow, Tx};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -57,6 +57,12 @@ pub enum Receipt {
     Subscription(SubscriptionId),
     /// A delivery of a subscription was asked for.
     Delivery(SubscriptionId, Uuid),
+}
+
+impl Receipt {
+    fn as_json(self) -> serde_json::Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
 }
 
 /// An answer that is given again.
@@ -171,10 +177,17 @@ fn read<T: serde::de::DeserializeOwned>(
     })
 }
 
+/// The same in a change that is one statement, which does not come about without it.
+pub(crate) fn leave_receipt_or_end(change: &mut Alone, by: &Context, receipt: Receipt) {
+    if let Some(held) = &by.key {
+        ringfence_db::put_receipt_or_end(change, held.name(), held.holder, receipt.as_json());
+    }
+}
+
 /// Notes what is changed for a request, in the transaction that changes it. An error means: do not commit.
 pub(crate) async fn leave_receipt(tx: &mut Tx, by: &Context, receipt: Receipt) -> Result<(), EngineError> {
     let Some(held) = &by.key else { return Ok(()) };
-    let receipt = serde_json::to_value(receipt).unwrap_or_default();
+    let receipt = receipt.as_json();
     if ringfence_db::put_receipt(tx, held.name(), held.holder, receipt).await? {
         Ok(())
     } else {

@@ -7,6 +7,7 @@ use ringfence_core::{
     OperationId, Plan, Problems, Refusal, SufficientSet, Timestamp, default_sufficient_sets, resolve,
     validate_reason,
 };
+use ringfence_db::SeenHost;
 use uuid::Uuid;
 
 use crate::door::Applied;
@@ -49,9 +50,9 @@ impl Engine {
     /// Fences a host.
     pub async fn fence(&self, host: &str, reason: &str, by: &Context) -> Result<Operated, EngineError> {
         validate_reason(reason)?;
-        let state = self.state_of(host).await?;
+        let seen = self.see(host).await?;
         // Who asks for what is so already, or is under way, does not need to hear what is wrong with the plan.
-        let (plan, fault) = match self.plan_of(&state).await {
+        let (plan, fault) = match self.plan_of(&seen.state).await {
             Ok(plan) => (Some(plan), None),
             Err(fault @ (EngineError::PlanMissing { .. } | EngineError::PlanBroken { .. })) => {
                 (None, Some(fault))
@@ -64,7 +65,7 @@ impl Engine {
             reason: reason.to_owned(),
             actor: by.actor(),
         };
-        match (self.apply(state.host.id, input, by).await, fault) {
+        match (self.apply_to(seen, input, by).await, fault) {
             (Err(EngineError::Refused(Refusal::PlanMissing)), Some(fault)) => Err(fault),
             (applied, _) => Ok(operated(applied?)),
         }
@@ -101,16 +102,16 @@ impl Engine {
         by: &Context,
     ) -> Result<Applied, EngineError> {
         validate_reason(reason)?;
-        let state = self.state_of(host).await?;
+        let seen = self.see(host).await?;
         let input = Input::Confirm {
             operation_id: OperationId(Uuid::new_v4()),
             generation,
             reason: reason.to_owned(),
             actor: by.actor(),
             override_up,
-            sufficient_sets: self.sufficient_sets_of(&state.host).await?,
+            sufficient_sets: self.sufficient_sets_of(&seen.state.host).await?,
         };
-        self.apply(state.host.id, input, by).await
+        self.apply_to(seen, input, by).await
     }
 
     /// Takes a host back.
@@ -122,14 +123,14 @@ impl Engine {
         by: &Context,
     ) -> Result<Operated, EngineError> {
         validate_reason(reason)?;
-        let state = self.state_of(host).await?;
+        let seen = self.see(host).await?;
         let input = Input::Rejoin {
             operation_id: OperationId(Uuid::new_v4()),
             reason: reason.to_owned(),
             actor: by.actor(),
             boot_confirmed,
         };
-        Ok(operated(self.apply(state.host.id, input, by).await?))
+        Ok(operated(self.apply_to(seen, input, by).await?))
     }
 
     /// Stops an operation.
@@ -218,7 +219,12 @@ impl Engine {
     }
 
     pub(crate) async fn state_of(&self, host: &str) -> Result<HostState, EngineError> {
-        ringfence_db::load_state(&mut self.0.db.reader(), host)
+        Ok(self.see(host).await?.state)
+    }
+
+    /// The host as it is, to change it unless somebody else does first.
+    async fn see(&self, host: &str) -> Result<SeenHost, EngineError> {
+        ringfence_db::see_host(&mut self.0.db.reader_by_keys(), host)
             .await?
             .ok_or_else(|| EngineError::NotFound {
                 kind: "host",

@@ -171,6 +171,36 @@ CREATE TRIGGER events_have_no_gap BEFORE INSERT ON events
 
 CREATE INDEX events_without_sequence ON events (position) WHERE sequence IS NULL;
 
+-- A change of a host that is one statement begins with this: it ends the statement unless the host's row is still the one that was read
+-- without a lock, and locks it. If the change tells of something it gives the number before those of its events; none if somebody else is giving numbers,
+-- or if events that were committed earlier wait for theirs. The lock on the numbers is held until the statement is committed, by the
+-- server itself: no client can keep the others waiting.
+CREATE FUNCTION begin_change_upon(changed uuid, version text, tells boolean) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM FROM hosts WHERE id = changed AND xmin = version::xid FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'RF001', MESSAGE = 'the host has changed since it was read';
+    END IF;
+    IF NOT tells OR NOT pg_try_advisory_xact_lock(7411938025476) THEN
+        RETURN NULL;
+    END IF;
+    IF EXISTS (SELECT FROM events WHERE sequence IS NULL) THEN
+        RETURN NULL;
+    END IF;
+    PERFORM pg_notify('ringfence_events', '');
+    -- Each statement of a function sees what is committed when it begins: with the lock, that is every number there is.
+    RETURN (SELECT coalesce(max(sequence), 0) FROM events);
+END $$;
+
+-- And ends with this, if something had to be so for it.
+CREATE FUNCTION end_change_unless(so boolean) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT so THEN
+        RAISE EXCEPTION USING ERRCODE = 'RF001', MESSAGE = 'what the change needs is not so any more';
+    END IF;
+    RETURN true;
+END $$;
+
 CREATE TABLE outbox (
     id uuid PRIMARY KEY,
     resource text NOT NULL,

@@ -46,7 +46,7 @@ async fn write_side_by_side(db: Database, hosts: Vec<Host>, rounds: u64) {
     }
 }
 
-async fn number_until(db: Database, stop: Arc<AtomicBool>) {
+pub async fn number_until(db: Database, stop: Arc<AtomicBool>) {
     loop {
         let last_time = stop.load(Ordering::SeqCst);
         let numbered = number_events(&db).await.unwrap();
@@ -57,7 +57,7 @@ async fn number_until(db: Database, stop: Arc<AtomicBool>) {
     }
 }
 
-async fn read_until(db: Database, expected: usize) -> Vec<EventRow> {
+pub async fn read_until(db: Database, expected: usize) -> Vec<EventRow> {
     let mut seen = Vec::new();
     let mut after = 0;
     while seen.len() < expected {
@@ -74,7 +74,7 @@ async fn read_until(db: Database, expected: usize) -> Vec<EventRow> {
     seen
 }
 
-fn assert_per_host_order(seen: &[EventRow]) {
+pub fn assert_per_host_order(seen: &[EventRow]) {
     let mut last: HashMap<HostId, u64> = HashMap::new();
     for row in seen {
         let host = row.event.host.as_ref().unwrap();

@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod alone;
 mod audit;
 mod batch;
 mod checks;

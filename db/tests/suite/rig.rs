@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
 use tempfile::TempDir;
 use uuid::Uuid;
 
-const CONNECTIONS: u32 = 16;
+const CONNECTIONS: u32 = 32;
 
 /// A database with nothing in it but what the test puts there.
 pub struct Rig {
@@ -83,6 +83,17 @@ impl Rig {
             }
             Place::Server { .. } => run_on_postgres(&self.url, sql).await,
         }
+    }
+
+    /// A transaction of somebody else on PostgreSQL, open until it is dropped, that has run a statement.
+    pub async fn hold(&self, sql: &str) -> PgConnection {
+        let mut connection = PgConnection::connect(&self.url).await.unwrap();
+        let sql = format!("BEGIN; {sql}");
+        sqlx::raw_sql(AssertSqlSafe(sql))
+            .execute(&mut connection)
+            .await
+            .unwrap();
+        connection
     }
 
     /// Removes what a story that went well has made; what a failed one has made is kept to be looked at.

@@ -27,7 +27,7 @@ crate::stories!(values:
     a_host_can_lose_everything_again,
     times_keep_their_microseconds,
     an_operation_is_read_as_it_was_written,
-    proofs_are_shown_in_the_order_of_their_observation,
+    proofs_are_shown_by_kind_whenever_they_were_won,
     events_carry_any_json,
     a_devices_nul_character_does_not_stop_a_decision,
 );
@@ -197,7 +197,7 @@ async fn an_operation_is_read_as_it_was_written(rig: &Rig) {
     );
 }
 
-async fn proofs_are_shown_in_the_order_of_their_observation(rig: &Rig) {
+async fn proofs_are_shown_by_kind_whenever_they_were_won(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let (host, operation) = fence_by_power(&rig.db, &host, 1).await;
     let mut earlier = proof(&operation, ProofKind::StorageFence);
@@ -207,7 +207,7 @@ async fn proofs_are_shown_in_the_order_of_their_observation(rig: &Rig) {
         .await
         .unwrap();
     let listed = host_row(&mut rig.db.reader(), &host.name).await.unwrap().unwrap();
-    assert_eq!(listed.proofs, [earlier, proof(&operation, ProofKind::PowerOff)]);
+    assert_eq!(listed.proofs, [proof(&operation, ProofKind::PowerOff), earlier]);
 }
 
 async fn events_carry_any_json(rig: &Rig) {

@@ -10,11 +10,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::join_all;
 use ringfence_core::{HostId, HostState, Input};
-use ringfence_db::{DeviceClaim, Tx};
+use ringfence_db::{DeviceClaim, SeenHost, Tx};
 use tokio::sync::oneshot;
 
 use super::Tried;
-use super::turn::Turn;
+use super::alone;
+use super::turn::{EventsAre, Turn};
 use super::write::write;
 use crate::error::error_chain;
 use crate::idempotency::leave_receipt;
@@ -35,6 +36,8 @@ pub(super) struct Knock {
     pub input: Input,
     pub by: Context,
     pub door: Door,
+    /// The host as whoever knocks has read it, to save another look.
+    pub seen: Option<Box<SeenHost>>,
     answer: oneshot::Sender<Result<Tried, EngineError>>,
 }
 
@@ -116,6 +119,7 @@ pub(super) async fn enter(
     input: Input,
     by: Context,
     door: Door,
+    seen: Option<Box<SeenHost>>,
 ) -> Result<Tried, EngineError> {
     let (answer, answered) = oneshot::channel();
     let knock = Knock {
@@ -123,6 +127,7 @@ pub(super) async fn enter(
         input,
         by,
         door,
+        seen,
         answer,
     };
     if engine.0.group.push(knock) {
@@ -177,10 +182,13 @@ async fn one_by_one(engine: &Engine, knocks: Vec<Knock>) {
 }
 
 /// What an input came to; `None` if it has to be decided anew.
-type Answered = Option<Result<Tried, EngineError>>;
+pub(super) type Answered = Option<Result<Tried, EngineError>>;
 
 /// All of them in one transaction, with an answer to each; or an error, and nothing was changed.
 async fn together(engine: &Engine, knocks: &[Knock]) -> Result<Vec<Answered>, EngineError> {
+    if let Some(answers) = alone::carry_out(engine, knocks).await? {
+        return Ok(answers);
+    }
     let mut tx = engine.0.db.begin().await?;
     let ids: HashSet<_> = knocks.iter().map(|knock| knock.host_id).collect();
     let found = ringfence_db::lock_hosts(&mut tx, &ids.into_iter().collect::<Vec<_>>()).await?;
@@ -191,14 +199,26 @@ async fn together(engine: &Engine, knocks: &[Knock]) -> Result<Vec<Answered>, En
         write(&mut tx, knocks, &mut turns).await?;
         tx.commit().await?;
     }
-    let answers = turns.into_iter().zip(knocks);
-    Ok(answers
-        .map(|(turn, knock)| knock.door.span().in_scope(|| turn.end(engine, knock)))
-        .collect())
+    Ok(end_all(engine, knocks, turns, EventsAre::Written))
+}
+
+/// The answers, once what was decided is committed.
+pub(super) fn end_all(
+    engine: &Engine,
+    knocks: &[Knock],
+    turns: Vec<Turn>,
+    events: EventsAre,
+) -> Vec<Answered> {
+    let ended = turns.into_iter().zip(knocks);
+    let end = |(turn, knock): (Turn, &Knock)| {
+        let span = knock.door.span();
+        span.in_scope(|| turn.end(engine, knock, events))
+    };
+    ended.map(end).collect()
 }
 
 /// Decides each input upon what those before it have left of its host.
-fn decide_all(engine: &Engine, knocks: &[Knock], found: Vec<HostState>) -> Vec<Turn> {
+pub(super) fn decide_all(engine: &Engine, knocks: &[Knock], found: Vec<HostState>) -> Vec<Turn> {
     let mut hosts: HashMap<HostId, HostState> =
         found.into_iter().map(|state| (state.host.id, state)).collect();
     let mut turns = Vec::with_capacity(knocks.len());
@@ -289,6 +309,7 @@ mod tests {
             door: Door::new(&input),
             input,
             by: Context::own("test"),
+            seen: None,
             answer: oneshot::channel().0,
         }
     }

@@ -3,6 +3,7 @@
 //! Inputs that wait at the same time are carried out in one transaction (see [`group`]): each is decided for its own host upon what
 //! the one before it has left, as if it were alone, and they share the statements and the commit.
 
+mod alone;
 mod chain;
 mod group;
 mod turn;
@@ -11,7 +12,7 @@ mod write;
 use std::time::Duration;
 
 use ringfence_core::{Answer, HostId, HostState, Input, Refusal, Timestamp};
-use ringfence_db::AuditEntry;
+use ringfence_db::{AuditEntry, SeenHost};
 use serde_json::json;
 use tokio::time::Instant;
 use tracing::Instrument;
@@ -61,9 +62,30 @@ impl Engine {
         input: Input,
         by: &Context,
     ) -> Result<Applied, EngineError> {
+        self.apply_upon(host_id, None, input, by).await
+    }
+
+    /// The same, for a host that was read a moment ago.
+    pub(crate) async fn apply_to(
+        &self,
+        seen: SeenHost,
+        input: Input,
+        by: &Context,
+    ) -> Result<Applied, EngineError> {
+        let host_id = seen.state.host.id;
+        self.apply_upon(host_id, Some(Box::new(seen)), input, by).await
+    }
+
+    async fn apply_upon(
+        &self,
+        host_id: HostId,
+        mut seen: Option<Box<SeenHost>>,
+        input: Input,
+        by: &Context,
+    ) -> Result<Applied, EngineError> {
         let mut pause = FIRST_PAUSE;
         for _ in 1..TRIES {
-            match self.apply_once(host_id, input.clone(), by).await {
+            match self.apply_once(host_id, seen.take(), input.clone(), by).await {
                 Err(EngineError::Db(error)) if error.is_passing() => {
                     tracing::warn!(%host_id, error = %error_chain(&error), "the database went away; trying again");
                     tokio::time::sleep(pause).await;
@@ -72,12 +94,18 @@ impl Engine {
                 done => return done,
             }
         }
-        self.apply_once(host_id, input, by).await
+        self.apply_once(host_id, None, input, by).await
     }
 
-    async fn apply_once(&self, host_id: HostId, input: Input, by: &Context) -> Result<Applied, EngineError> {
+    async fn apply_once(
+        &self,
+        host_id: HostId,
+        seen: Option<Box<SeenHost>>,
+        input: Input,
+        by: &Context,
+    ) -> Result<Applied, EngineError> {
         let attempt = taken::claim_in(&input).map(|claim| claim.attempt);
-        match self.try_apply(host_id, input, by).await? {
+        match self.try_upon(host_id, seen, input, by).await? {
             Tried::Applied(applied) => Ok(*applied),
             Tried::DeviceBusy => Err(EngineError::DeviceBusy {
                 attempt: attempt.map(|attempt| attempt.to_string()).unwrap_or_default(),
@@ -93,10 +121,20 @@ impl Engine {
         input: Input,
         by: &Context,
     ) -> Result<Tried, EngineError> {
+        self.try_upon(host_id, None, input, by).await
+    }
+
+    async fn try_upon(
+        &self,
+        host_id: HostId,
+        seen: Option<Box<SeenHost>>,
+        input: Input,
+        by: &Context,
+    ) -> Result<Tried, EngineError> {
         let door = Door::new(&input);
         let span = door.span();
         let (name, begun) = (input_name(&input), Instant::now());
-        let tried = group::enter(self, host_id, input, by.clone(), door)
+        let tried = group::enter(self, host_id, input, by.clone(), door, seen)
             .instrument(span)
             .await;
         self.0.metrics.count_decision(name, &tried, begun.elapsed());

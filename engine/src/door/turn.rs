@@ -12,6 +12,15 @@ use crate::relay::Outgoing;
 use crate::taken::{Device, claim_in};
 use crate::{Engine, EngineError, Receipt};
 
+/// How far the events of a commit are.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum EventsAre {
+    /// They wait for their numbers.
+    Written,
+    /// Whoever reads sees them.
+    Numbered,
+}
+
 /// What became of an input.
 pub(super) enum Turn {
     /// Nothing is to be written.
@@ -157,17 +166,22 @@ impl Turn {
     }
 
     /// It is committed, or there was nothing to commit: publishes, counts, and says so. `None` if it has to be decided anew.
-    pub fn end(self, engine: &Engine, knock: &Knock) -> Option<Result<Tried, EngineError>> {
+    pub fn end(
+        self,
+        engine: &Engine,
+        knock: &Knock,
+        events: EventsAre,
+    ) -> Option<Result<Tried, EngineError>> {
         match self {
             Self::Over(answer) => Some(answer),
             Self::Anew => None,
-            Self::Decided(decided) => Some(Ok(decided.end(engine, knock))),
+            Self::Decided(decided) => Some(Ok(decided.end(engine, knock, events))),
         }
     }
 }
 
 impl Decided {
-    fn end(self, engine: &Engine, knock: &Knock) -> Tried {
+    fn end(self, engine: &Engine, knock: &Knock, events: EventsAre) -> Tried {
         let decided = self;
         let (state, answer) = (decided.decision.state, decided.decision.answer);
         if !decided.changes {
@@ -180,7 +194,10 @@ impl Decided {
             engine.0.relay.send(decided.outgoing, &knock.door.span());
         }
         if decided.told.has_events() {
-            engine.0.events_written.notify_one();
+            match events {
+                EventsAre::Numbered => engine.0.feed.nudge(),
+                EventsAre::Written => engine.0.events_written.notify_one(),
+            }
         }
         Tried::applied(state, answer)
     }

@@ -3,8 +3,8 @@
 use ringfence_core::{AttemptId, Decision, Effect, HostId, Operation, Proof, Timestamp};
 use ringfence_db::{
     AuditEntry, Batch, DbError, HostWrite, NewEvent, OutboxRow, Tx, Write, append_audit_lines, append_events,
-    append_outbox, fit_one_statement, insert_operations, insert_proofs, release_devices, renew_proof,
-    update_hosts, update_operations,
+    append_outbox, insert_operations, insert_proofs, release_devices, renew_proof, update_hosts,
+    update_operations,
 };
 use serde_json::Value;
 
@@ -16,28 +16,7 @@ use crate::relay::{self, Outgoing};
 
 /// Writes everything that was decided.
 pub(super) async fn write(tx: &mut Tx, knocks: &[Knock], turns: &mut [Turn]) -> Result<(), DbError> {
-    let released = turns.iter().filter_map(Turn::releases).collect();
-    let (mut events, mut audit, mut outbox) = (Vec::new(), Vec::new(), Vec::new());
-    let mut written = Vec::new();
-    for (turn, knock) in turns.iter_mut().zip(knocks) {
-        let Some(decided) = turn.change() else { continue };
-        events.append(&mut decided.events);
-        audit.extend(audit_lines(decided, &knock.by));
-        decided.outgoing = outgoing(&mut decided.decision);
-        let now = decided.now;
-        outbox.extend(decided.outgoing.iter().map(|message| outbox_row(message, now)));
-        written.push(&*decided);
-    }
-    let chains = Chain::of_all(&written);
-    let operations = Operations::of(&chains);
-    let rows = Rows {
-        released,
-        hosts: chains.iter().map(Chain::host).collect(),
-        operations,
-        events,
-        audit,
-        outbox,
-    };
+    let rows = Rows::of(knocks, turns);
     if rows.go_together() {
         let mut batch = Batch::of(tx);
         rows.write(&mut batch).await?;
@@ -48,7 +27,7 @@ pub(super) async fn write(tx: &mut Tx, knocks: &[Knock], turns: &mut [Turn]) -> 
 }
 
 /// Everything that is written.
-struct Rows<'a> {
+pub(super) struct Rows<'a> {
     /// Attempts whose devices are given back.
     released: Vec<AttemptId>,
     hosts: Vec<HostWrite<'a>>,
@@ -58,24 +37,50 @@ struct Rows<'a> {
     outbox: Vec<OutboxRow>,
 }
 
-impl Rows<'_> {
+impl<'a> Rows<'a> {
+    /// What the decisions come to. Each keeps what it has to publish once it is committed.
+    pub fn of(knocks: &[Knock], turns: &'a mut [Turn]) -> Self {
+        let released = turns.iter().filter_map(Turn::releases).collect();
+        let (mut events, mut audit, mut outbox) = (Vec::new(), Vec::new(), Vec::new());
+        let mut written = Vec::new();
+        for (turn, knock) in turns.iter_mut().zip(knocks) {
+            let Some(decided) = turn.change() else { continue };
+            events.append(&mut decided.events);
+            audit.extend(audit_lines(decided, &knock.by));
+            decided.outgoing = outgoing(&mut decided.decision);
+            let now = decided.now;
+            outbox.extend(decided.outgoing.iter().map(|message| outbox_row(message, now)));
+            written.push(&*decided);
+        }
+        let chains = Chain::of_all(&written);
+        let operations = Operations::of(&chains);
+        Self {
+            released,
+            hosts: chains.iter().map(Chain::host).collect(),
+            operations,
+            events,
+            audit,
+            outbox,
+        }
+    }
+
     /// Whether all of it is of one host, and no statement of it needs another one to come first: an operation that makes way, a proof
     /// that is won anew, events of a host (whose database refuses a gap) that are too many for one statement.
-    fn go_together(&self) -> bool {
+    pub fn go_together(&self) -> bool {
         let Operations {
             changed,
             new,
             renewed,
             ..
         } = &self.operations;
-        self.hosts.len() == 1
+        self.hosts.len() <= 1
             && renewed.is_empty()
             && (changed.is_empty() || new.is_empty())
-            && fit_one_statement(self.events.len())
+            && Batch::holds(self.events.len())
     }
 
     /// The order satisfies the foreign keys: operations, proofs, then the hosts that rest on them.
-    async fn write(&self, to: &mut impl Write) -> Result<(), DbError> {
+    pub async fn write(&self, to: &mut impl Write) -> Result<(), DbError> {
         release_devices(to, &self.released).await?;
         self.operations.write(to).await?;
         update_hosts(to, &self.hosts).await?;
