@@ -4,11 +4,13 @@
 //! the host is read without a lock, and what was decided upon it is written and committed by one statement, which ends with an error
 //! if somebody has changed the host in between.
 
-use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
+use sqlx::postgres::PgArguments;
+use sqlx::{AssertSqlSafe, Postgres, SqlSafeStr, SqlStr};
 
 use crate::batch::push_shifted;
 use crate::database::Pool;
 use crate::dialect::Dialect;
+use crate::kept::Kept;
 use crate::run::{Values, Write, sealed::Sealed};
 use crate::value::{Value, args, for_postgres};
 use crate::{Database, DbError, SeenHost};
@@ -98,12 +100,9 @@ impl Alone {
         let values = values.chain(self.parts.into_iter().flat_map(|part| part.values));
         let fault = |e| DbError::from_sqlx(db.address(), e);
         let arguments = for_postgres(values.collect()).map_err(fault)?;
-        let before: (Option<i64>, bool) = sqlx::query_as_with(AssertSqlSafe(sql), arguments)
-            .fetch_one(write)
-            .await
-            .map_err(fault)?;
+        let before = one_number(write, sql, arguments).await.map_err(fault)?;
         Ok(Written {
-            is_numbered: before.0.is_some(),
+            is_numbered: before.is_some(),
         })
     }
 
@@ -129,6 +128,18 @@ impl Alone {
         text.push_str(&format!("\nSELECT numbers.before, {conditions} FROM numbers"));
         text
     }
+}
+
+async fn one_number(
+    kept: &Kept<Postgres>,
+    sql: String,
+    arguments: PgArguments,
+) -> Result<Option<i64>, sqlx::Error> {
+    let mut lent = kept.take().await?;
+    let statement = sqlx::query_scalar_with(AssertSqlSafe(sql), arguments);
+    let rows: Vec<Option<i64>> = statement.fetch_all(lent.connection()?).await?;
+    lent.give_back();
+    Ok(rows.into_iter().next().flatten())
 }
 
 #[cfg(test)]

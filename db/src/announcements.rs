@@ -18,7 +18,7 @@ impl Database {
             return Ok(None);
         };
         let fault = |e| DbError::from_sqlx(self.address(), e);
-        let mut listener = PgListener::connect_with(read).await.map_err(fault)?;
+        let mut listener = PgListener::connect_with(read.pool()).await.map_err(fault)?;
         listener.listen("ringfence_events").await.map_err(fault)?;
         Ok(Some(Announcements {
             listener,

@@ -3,10 +3,10 @@
 //! A statement costs a round trip, which costs more than most statements do. Changes that nothing is read between are collected and go
 //! together: to SQLite one after the other in one text, to PostgreSQL as parts of one statement.
 
-use sqlx::{AssertSqlSafe, SqlStr};
+use sqlx::SqlStr;
 
 use crate::dialect::Dialect;
-use crate::run::{Values, Write, execute, sealed::Sealed};
+use crate::run::{Values, Write, sealed::Sealed};
 use crate::value::{MOST_ROWS, Value};
 use crate::{DbError, Tx};
 
@@ -52,16 +52,14 @@ impl Batch {
         }
     }
 
-    /// Makes the changes: all of them, or with an error none that the transaction may be committed with.
-    pub async fn run(self, tx: &mut Tx) -> Result<(), DbError> {
+    /// Makes the changes and commits the transaction.
+    pub async fn commit(self, tx: Tx) -> Result<(), DbError> {
         let sql = self.text();
         if sql.is_empty() {
-            return Ok(());
+            return tx.commit().await;
         }
         let values = self.statements.into_iter().flat_map(|(_, values)| values);
-        execute(tx, AssertSqlSafe(sql), values.collect())
-            .await
-            .map(|_| ())
+        tx.commit_with(sql, values.collect()).await
     }
 
     fn text(&self) -> String {

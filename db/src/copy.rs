@@ -17,12 +17,15 @@ pub async fn copy_sqlite(db: &Database, to: &Path) -> Result<(), DbError> {
     let Pool::Sqlite { read, .. } = &db.pool else {
         return Err(not_sqlite(db));
     };
+    let fault = |e| DbError::from_sqlx(db.address(), e);
+    let mut lent = read.take().await.map_err(fault)?;
     sqlx::query("VACUUM INTO $1")
         .bind(to.display().to_string())
-        .execute(read)
+        .execute(lent.connection().map_err(fault)?)
         .await
-        .map(|_| ())
-        .map_err(|e| DbError::from_sqlx(db.address(), e))
+        .map_err(fault)?;
+    lent.give_back();
+    Ok(())
 }
 
 /// Reads all of a SQLite database and tells what is damaged.

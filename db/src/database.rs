@@ -5,15 +5,18 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{Connection, PgConnection, PgPool, Postgres, SqlStr, Sqlite, SqlitePool, Transaction};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgRow};
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteRow, SqliteSynchronous,
+};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool, Postgres, SqlSafeStr, SqlStr, Sqlite};
 
 use crate::DbError;
 use crate::dialect::Dialect;
+use crate::kept::{Kept, Open};
 use crate::row::Row;
 use crate::run::{Run, Values, Write, sealed::Sealed};
-use crate::value::{for_postgres, for_sqlite};
+use crate::value::{Value, for_postgres, for_sqlite};
 
 /// Connections that change things: their statements find their rows by their keys, whatever the values are and however few rows there
 /// were when they were planned. A plan that is made anew for each set of values costs a quarter of the database's time in a storm; one
@@ -46,9 +49,12 @@ pub struct Database {
 #[derive(Clone, Debug)]
 pub(crate) enum Pool {
     /// Transactions have connections of their own, with settings that suit them.
-    Postgres { write: PgPool, read: PgPool },
+    Postgres {
+        write: Kept<Postgres>,
+        read: Kept<Postgres>,
+    },
     /// One connection writes; several read what is committed.
-    Sqlite { write: SqlitePool, read: SqlitePool },
+    Sqlite { write: Kept<Sqlite>, read: Kept<Sqlite> },
 }
 
 impl Database {
@@ -104,8 +110,8 @@ impl Database {
     /// Begins a transaction that may write. SQLite's is immediate: it waits for its turn here and never fails half-way.
     pub async fn begin(&self) -> Result<Tx, DbError> {
         let inner = match &self.pool {
-            Pool::Postgres { write, .. } => write.begin().await.map(TxInner::Postgres),
-            Pool::Sqlite { write, .. } => write.begin_with("BEGIN IMMEDIATE").await.map(TxInner::Sqlite),
+            Pool::Postgres { write, .. } => write.begin("BEGIN").await.map(TxInner::Postgres),
+            Pool::Sqlite { write, .. } => write.begin("BEGIN IMMEDIATE").await.map(TxInner::Sqlite),
         };
         self.tx(inner)
     }
@@ -114,7 +120,7 @@ impl Database {
     pub(crate) async fn begin_patient(&self) -> Result<Tx, DbError> {
         match &self.pool {
             Pool::Postgres { read, .. } => {
-                let inner = read.begin_with(BEGIN_POSTGRES_PATIENT).await;
+                let inner = read.begin(BEGIN_POSTGRES_PATIENT).await;
                 self.tx(inner.map(TxInner::Postgres))
             }
             Pool::Sqlite { .. } => self.begin().await,
@@ -127,6 +133,24 @@ impl Database {
             inner,
             address: self.address.clone(),
         })
+    }
+
+    /// Begins a transaction that may write, and reads its first rows. SQLite does both at once.
+    pub(crate) async fn begin_reading(
+        &self,
+        sql: SqlStr,
+        values: Vec<Value>,
+    ) -> Result<(Tx, Vec<Row>), DbError> {
+        let Pool::Sqlite { write, .. } = &self.pool else {
+            let mut tx = self.begin().await?;
+            let rows = tx.rows(sql, Values(values)).await?;
+            return Ok((tx, rows));
+        };
+        let fault = |e| DbError::from_sqlx(&self.address, e);
+        let mut open = write.open().await.map_err(fault)?;
+        let both = AssertSqlSafe(format!("BEGIN IMMEDIATE;\n{}", sql.as_str())).into_sql_str();
+        let rows = read_sqlite(&mut open, both, values).await.map_err(fault)?;
+        Ok((self.tx(Ok(TxInner::Sqlite(open)))?, rows))
     }
 
     /// Something to read with, outside a transaction.
@@ -149,15 +173,16 @@ impl Database {
 
     /// The database's own time; for SQLite, that of this machine.
     pub async fn now(&self) -> Result<DateTime<Utc>, DbError> {
-        match &self.pool {
-            Pool::Postgres { read, .. } => {
-                sqlx::query_scalar("SELECT clock_timestamp()")
-                    .fetch_one(read)
-                    .await
-            }
-            Pool::Sqlite { .. } => Ok(machine_time()),
+        if self.is_sqlite() {
+            return Ok(machine_time());
         }
-        .map_err(|e| DbError::from_sqlx(&self.address, e))
+        let sql = "SELECT clock_timestamp() AS now";
+        let row = crate::run::fetch_optional(&mut self.reader(), sql, Vec::new()).await?;
+        let missing = || DbError::Unreadable {
+            column: "now",
+            why: "there is no row".to_owned(),
+        };
+        row.ok_or_else(missing)?.time("now")
     }
 
     /// Whether it answers.
@@ -198,9 +223,16 @@ fn open_postgres(url: &str, connections: u32, statement: Duration) -> Result<Poo
     let bound = statement.as_millis().to_string();
     let for_writing = (connections / 2).max(1);
     let for_reading = connections.saturating_sub(for_writing).max(1);
+    let kept = |pool, connections| {
+        let wait = Duration::from_secs(ACQUIRE_TIMEOUT_S);
+        Kept::new(pool, connections, wait, TESTED_AFTER_IDLE)
+    };
+    let write = postgres_pool(options.clone(), for_writing, bound.clone(), Some(BY_KEYS));
+    // One of them hears announcements for as long as it lives.
+    let read = postgres_pool(options, for_reading.saturating_add(1), bound, None);
     Ok(Pool::Postgres {
-        write: postgres_pool(options.clone(), for_writing, bound.clone(), Some(BY_KEYS)),
-        read: postgres_pool(options, for_reading, bound, None),
+        write: kept(write, for_writing),
+        read: kept(read, for_reading),
     })
 }
 
@@ -261,9 +293,17 @@ async fn open_sqlite(path: &Path) -> Result<Pool, sqlx::Error> {
             .idle_timeout(None)
             .max_lifetime(None)
     };
+    let kept = |pool, connections| {
+        let wait = Duration::from_secs(SQLITE_BUSY_TIMEOUT_S);
+        // A file does not go away.
+        Kept::new(pool, connections, wait, Duration::MAX)
+    };
     let write = pool(1).connect_with(options.clone()).await?;
     let read = pool(SQLITE_READERS).connect_with(options).await?;
-    Ok(Pool::Sqlite { write, read })
+    Ok(Pool::Sqlite {
+        write: kept(write, 1),
+        read: kept(read, SQLITE_READERS),
+    })
 }
 
 /// `scheme://user:password@rest` without what stands before the `@`, and without a query.
@@ -290,11 +330,55 @@ pub struct Tx {
 }
 
 enum TxInner {
-    Postgres(Transaction<'static, Postgres>),
-    Sqlite(Transaction<'static, Sqlite>),
+    Postgres(Open<Postgres>),
+    Sqlite(Open<Sqlite>),
+}
+
+/// Runs a statement on a connection.
+macro_rules! run {
+    ($connection:expr, $method:ident, $sql:expr, $arguments:expr) => {
+        sqlx::query_with($sql, $arguments?).$method($connection).await?
+    };
+}
+
+/// The same on one that is lent for it.
+macro_rules! run_on_lent {
+    ($kept:expr, $method:ident, $sql:expr, $arguments:expr) => {{
+        let mut lent = $kept.take().await?;
+        let done = run!(lent.connection()?, $method, $sql, $arguments);
+        lent.give_back();
+        done
+    }};
+}
+
+async fn read_sqlite(
+    open: &mut Open<Sqlite>,
+    sql: SqlStr,
+    values: Vec<Value>,
+) -> Result<Vec<Row>, sqlx::Error> {
+    Ok(of_sqlite(run!(
+        open.connection()?,
+        fetch_all,
+        sql,
+        for_sqlite(values)
+    )))
 }
 
 impl Tx {
+    /// Makes a last change, and everything that was done in it last. SQLite does both at once.
+    pub(crate) async fn commit_with(mut self, sql: String, values: Vec<Value>) -> Result<(), DbError> {
+        let TxInner::Sqlite(open) = &mut self.inner else {
+            self.change(AssertSqlSafe(sql).into_sql_str(), Values(values))
+                .await?;
+            return self.commit().await;
+        };
+        let both = AssertSqlSafe(format!("{sql};\nCOMMIT")).into_sql_str();
+        let done = read_sqlite(open, both, values).await;
+        done.map_err(|e| DbError::from_sqlx(&self.address, e))?;
+        open.committed();
+        Ok(())
+    }
+
     /// Makes everything that was done in it last.
     pub async fn commit(self) -> Result<(), DbError> {
         match self.inner {
@@ -320,44 +404,42 @@ impl Write for Tx {
     }
 }
 
+impl TxInner {
+    async fn rows(&mut self, sql: SqlStr, values: Vec<Value>) -> Result<Vec<Row>, sqlx::Error> {
+        Ok(match self {
+            Self::Postgres(open) => {
+                of_postgres(run!(open.connection()?, fetch_all, sql, for_postgres(values)))
+            }
+            Self::Sqlite(open) => of_sqlite(run!(open.connection()?, fetch_all, sql, for_sqlite(values))),
+        })
+    }
+
+    async fn change(&mut self, sql: SqlStr, values: Vec<Value>) -> Result<u64, sqlx::Error> {
+        Ok(match self {
+            Self::Postgres(open) => {
+                run!(open.connection()?, execute, sql, for_postgres(values)).rows_affected()
+            }
+            Self::Sqlite(open) => run!(open.connection()?, execute, sql, for_sqlite(values)).rows_affected(),
+        })
+    }
+}
+
+fn of_postgres(rows: Vec<PgRow>) -> Vec<Row> {
+    rows.into_iter().map(Row::Postgres).collect()
+}
+
+fn of_sqlite(rows: Vec<SqliteRow>) -> Vec<Row> {
+    rows.into_iter().map(Row::Sqlite).collect()
+}
+
 impl Run for Tx {
     async fn rows(&mut self, sql: SqlStr, values: Values) -> Result<Vec<Row>, DbError> {
-        let rows = match &mut self.inner {
-            TxInner::Postgres(tx) => match for_postgres(values.0) {
-                Ok(arguments) => sqlx::query_with(sql, arguments)
-                    .fetch_all(&mut **tx)
-                    .await
-                    .map(|rows| rows.into_iter().map(Row::Postgres).collect()),
-                Err(e) => Err(e),
-            },
-            TxInner::Sqlite(tx) => match for_sqlite(values.0) {
-                Ok(arguments) => sqlx::query_with(sql, arguments)
-                    .fetch_all(&mut **tx)
-                    .await
-                    .map(|rows| rows.into_iter().map(Row::Sqlite).collect()),
-                Err(e) => Err(e),
-            },
-        };
+        let rows = self.inner.rows(sql, values.0).await;
         rows.map_err(|e| DbError::from_sqlx(&self.address, e))
     }
 
     async fn change(&mut self, sql: SqlStr, values: Values) -> Result<u64, DbError> {
-        let changed = match &mut self.inner {
-            TxInner::Postgres(tx) => match for_postgres(values.0) {
-                Ok(arguments) => sqlx::query_with(sql, arguments)
-                    .execute(&mut **tx)
-                    .await
-                    .map(|r| r.rows_affected()),
-                Err(e) => Err(e),
-            },
-            TxInner::Sqlite(tx) => match for_sqlite(values.0) {
-                Ok(arguments) => sqlx::query_with(sql, arguments)
-                    .execute(&mut **tx)
-                    .await
-                    .map(|r| r.rows_affected()),
-                Err(e) => Err(e),
-            },
-        };
+        let changed = self.inner.change(sql, values.0).await;
         changed.map_err(|e| DbError::from_sqlx(&self.address, e))
     }
 }
@@ -369,8 +451,30 @@ pub struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn postgres<'p>(&self, write: &'p PgPool, read: &'p PgPool) -> &'p PgPool {
+    fn postgres<'p>(&self, write: &'p Kept<Postgres>, read: &'p Kept<Postgres>) -> &'p Kept<Postgres> {
         if self.by_keys { write } else { read }
+    }
+
+    async fn read(&self, sql: SqlStr, values: Vec<Value>) -> Result<Vec<Row>, sqlx::Error> {
+        Ok(match &self.db.pool {
+            Pool::Postgres { write, read } => {
+                let kept = self.postgres(write, read);
+                of_postgres(run_on_lent!(kept, fetch_all, sql, for_postgres(values)))
+            }
+            Pool::Sqlite { read, .. } => of_sqlite(run_on_lent!(read, fetch_all, sql, for_sqlite(values))),
+        })
+    }
+
+    async fn run(&self, sql: SqlStr, values: Vec<Value>) -> Result<u64, sqlx::Error> {
+        Ok(match &self.db.pool {
+            Pool::Postgres { write, read } => {
+                let kept = self.postgres(write, read);
+                run_on_lent!(kept, execute, sql, for_postgres(values)).rows_affected()
+            }
+            Pool::Sqlite { write, .. } => {
+                run_on_lent!(write, execute, sql, for_sqlite(values)).rows_affected()
+            }
+        })
     }
 }
 
@@ -391,42 +495,12 @@ impl Write for Reader<'_> {
 
 impl Run for Reader<'_> {
     async fn rows(&mut self, sql: SqlStr, values: Values) -> Result<Vec<Row>, DbError> {
-        let rows = match &self.db.pool {
-            Pool::Postgres { write, read } => match for_postgres(values.0) {
-                Ok(arguments) => sqlx::query_with(sql, arguments)
-                    .fetch_all(self.postgres(write, read))
-                    .await
-                    .map(|rows| rows.into_iter().map(Row::Postgres).collect()),
-                Err(e) => Err(e),
-            },
-            Pool::Sqlite { read, .. } => match for_sqlite(values.0) {
-                Ok(arguments) => sqlx::query_with(sql, arguments)
-                    .fetch_all(read)
-                    .await
-                    .map(|rows| rows.into_iter().map(Row::Sqlite).collect()),
-                Err(e) => Err(e),
-            },
-        };
+        let rows = self.read(sql, values.0).await;
         rows.map_err(|e| DbError::from_sqlx(&self.db.address, e))
     }
 
     async fn change(&mut self, sql: SqlStr, values: Values) -> Result<u64, DbError> {
-        let changed = match &self.db.pool {
-            Pool::Postgres { write, read } => match for_postgres(values.0) {
-                Ok(arguments) => sqlx::query_with(sql, arguments)
-                    .execute(self.postgres(write, read))
-                    .await
-                    .map(|r| r.rows_affected()),
-                Err(e) => Err(e),
-            },
-            Pool::Sqlite { write, .. } => match for_sqlite(values.0) {
-                Ok(arguments) => sqlx::query_with(sql, arguments)
-                    .execute(write)
-                    .await
-                    .map(|r| r.rows_affected()),
-                Err(e) => Err(e),
-            },
-        };
+        let changed = self.run(sql, values.0).await;
         changed.map_err(|e| DbError::from_sqlx(&self.db.address, e))
     }
 }

@@ -29,6 +29,14 @@ impl Dialect {
         }
     }
 
+    /// What shows whether a row is the one that was read before. SQLite's only writer needs nothing of the kind.
+    pub(crate) fn version(self, of: &'static str) -> String {
+        match self {
+            Self::Postgres => format!("CAST({of}.xmin AS text)"),
+            Self::Sqlite => "NULL".to_owned(),
+        }
+    }
+
     /// A condition: the column is one of the ids bound as `$1`.
     pub(crate) fn id_in_first_argument(self, column: &'static str) -> String {
         match self {

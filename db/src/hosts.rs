@@ -6,16 +6,16 @@ use ringfence_core::{
     Backend, FailureState, FencingState, Host, HostId, HostState, ProofKind, SegmentId, SegmentPolicy,
     Timestamp,
 };
-use sqlx::AssertSqlSafe;
+use sqlx::{AssertSqlSafe, SqlSafeStr};
 use uuid::Uuid;
 
-use crate::DbError;
 use crate::columns::table;
 use crate::dialect::Dialect;
 use crate::operations::{self, read_operation};
 use crate::row::Row;
 use crate::run::{Run, Write, execute, fetch_all, fetch_optional, write};
 use crate::value::{Value, args, pieces, rows_of};
+use crate::{Database, DbError, Tx};
 
 table! {
     pub "hosts":
@@ -55,21 +55,58 @@ pub(crate) fn read(row: &Row) -> Result<Host, DbError> {
     })
 }
 
-/// Locks hosts until the transaction ends, in one order for everybody, and reads all that decisions need. One that is not there is
-/// left out.
-///
-/// The operations are read by a second statement on purpose: one statement that joins them would, after waiting for a lock, see the
-/// new host beside the old operation.
-pub async fn lock_hosts(run: &mut impl Run, ids: &[HostId]) -> Result<Vec<HostState>, DbError> {
+/// Begins a transaction with these hosts locked until it ends, in one order for everybody, and reads all that decisions need. One that
+/// is not there is left out.
+pub async fn begin_with_hosts(db: &Database, ids: &[HostId]) -> Result<(Tx, Vec<HostState>), DbError> {
     let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
-    let dialect = run.dialect();
+    if db.is_sqlite() {
+        let condition = Dialect::Sqlite.id_in_first_argument("hosts.id");
+        let sql = AssertSqlSafe(states(Dialect::Sqlite, &condition));
+        let (tx, rows) = db.begin_reading(sql.into_sql_str(), args![ids]).await?;
+        let states = rows.iter().map(read_state).collect::<Result<_, _>>()?;
+        return Ok((tx, states));
+    }
+    let sql = AssertSqlSafe(locking(Dialect::Postgres));
+    let (mut tx, rows) = db.begin_reading(sql.into_sql_str(), args![ids.clone()]).await?;
+    let states = with_operations(&mut tx, &rows, ids).await?;
+    Ok((tx, states))
+}
+
+/// A host with its policy and its live operation, in one statement.
+fn states(dialect: Dialect, condition: &str) -> String {
+    let (columns, operation, version) = (columns!(), operations::columns!(), dialect.version("hosts"));
+    format!(
+        "SELECT {version} AS version, {columns}, segments.policy AS policy, {operation} FROM hosts
+         JOIN segments ON segments.id = hosts.segment_id
+         LEFT JOIN operations ON operations.host_id = hosts.id AND operations.finished_at IS NULL
+         WHERE {condition}"
+    )
+}
+
+fn read_state(row: &Row) -> Result<HostState, DbError> {
+    Ok(HostState {
+        host: read(row)?,
+        operation: read_operation(row)?,
+        policy: row.json("policy")?,
+    })
+}
+
+fn locking(dialect: Dialect) -> String {
     let columns = columns!();
-    let sql = format!(
+    format!(
         "SELECT {columns} FROM hosts WHERE {} ORDER BY id{}",
         dialect.id_in_first_argument("id"),
         dialect.for_update("hosts")
-    );
-    let hosts = fetch_all(run, AssertSqlSafe(sql), args![ids.clone()]).await?;
+    )
+}
+
+/// The operations are read by a second statement on purpose: one statement that joins them would, after waiting for a lock, see the
+/// new host beside the old operation.
+async fn with_operations(
+    run: &mut impl Run,
+    hosts: &[Row],
+    ids: Vec<Uuid>,
+) -> Result<Vec<HostState>, DbError> {
     let hosts = hosts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     if hosts.is_empty() {
         return Ok(Vec::new());
@@ -81,7 +118,7 @@ pub async fn lock_hosts(run: &mut impl Run, ids: &[HostId]) -> Result<Vec<HostSt
          LEFT JOIN operations
              ON operations.host_id = hosts.id AND operations.finished_at IS NULL
          WHERE {}",
-        dialect.id_in_first_argument("hosts.id")
+        run.dialect().id_in_first_argument("hosts.id")
     );
     let mut rest = HashMap::new();
     for row in fetch_all(run, AssertSqlSafe(sql), args![ids]).await? {
@@ -103,11 +140,12 @@ pub async fn lock_hosts(run: &mut impl Run, ids: &[HostId]) -> Result<Vec<HostSt
     hosts.into_iter().map(complete).collect()
 }
 
-/// The same for one host.
+/// Locks a host until the transaction ends, and reads all that decisions need.
 pub async fn lock_host(run: &mut impl Run, id: HostId) -> Result<Option<HostState>, DbError> {
-    Ok(lock_hosts(run, &[id]).await?.pop())
+    let sql = AssertSqlSafe(locking(run.dialect()));
+    let rows = fetch_all(run, sql, args![vec![id.0]]).await?;
+    Ok(with_operations(run, &rows, vec![id.0]).await?.pop())
 }
-
 /// A host as it was read without a lock, and what shows whether anybody has changed it since.
 #[derive(Clone, Debug)]
 pub struct SeenHost {
@@ -124,44 +162,21 @@ pub async fn load_state(run: &mut impl Run, id_or_name: &str) -> Result<Option<H
 
 /// Reads a host to change it if nobody else has changed it by then.
 pub async fn see_host(run: &mut impl Run, id_or_name: &str) -> Result<Option<SeenHost>, DbError> {
-    macro_rules! by {
-        ($name:literal, $version:literal) => {
-            concat!(
-                "SELECT ",
-                $version,
-                " AS version, ",
-                columns!(),
-                ", segments.policy AS policy, ",
-                operations::columns!(),
-                " FROM hosts
-                 JOIN segments ON segments.id = hosts.segment_id
-                 LEFT JOIN operations
-                     ON operations.host_id = hosts.id AND operations.finished_at IS NULL
-                 WHERE hosts.",
-                $name,
-                " = $1"
-            )
-        };
-    }
-    let (by_id, by_name) = match run.dialect() {
-        Dialect::Postgres => (
-            by!("id", "CAST(hosts.xmin AS text)"),
-            by!("name", "CAST(hosts.xmin AS text)"),
-        ),
-        Dialect::Sqlite => (by!("id", "NULL"), by!("name", "NULL")),
-    };
+    let dialect = run.dialect();
     let row = match Uuid::parse_str(id_or_name) {
-        Ok(id) => fetch_optional(run, by_id, args![id]).await?,
-        Err(_) => fetch_optional(run, by_name, args![id_or_name]).await?,
+        Ok(id) => {
+            let sql = AssertSqlSafe(states(dialect, "hosts.id = $1"));
+            fetch_optional(run, sql, args![id]).await?
+        }
+        Err(_) => {
+            let sql = AssertSqlSafe(states(dialect, "hosts.name = $1"));
+            fetch_optional(run, sql, args![id_or_name]).await?
+        }
     };
     row.map(|row| {
         Ok(SeenHost {
             version: row.opt_text("version")?,
-            state: HostState {
-                host: read(&row)?,
-                operation: read_operation(&row)?,
-                policy: row.json("policy")?,
-            },
+            state: read_state(&row)?,
         })
     })
     .transpose()

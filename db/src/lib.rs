@@ -19,6 +19,7 @@ mod events;
 mod host_list;
 mod hosts;
 mod idempotency;
+mod kept;
 mod leases;
 mod method_checks;
 mod methods;
@@ -57,8 +58,8 @@ pub use events::{
 };
 pub use host_list::{HostFilter, HostRow, count_hosts, host_row, hosts_page};
 pub use hosts::{
-    HostWrite, SeenHost, delete_host, due_hosts, insert_host, load_state, lock_host, lock_hosts, see_host,
-    segment_has_hosts, stranded_hosts, update_hosts,
+    HostWrite, SeenHost, begin_with_hosts, delete_host, due_hosts, insert_host, load_state, lock_host,
+    see_host, segment_has_hosts, stranded_hosts, update_hosts,
 };
 pub use idempotency::{
     KeyName, KeyRow, delete_old_keys, forget_old_key, insert_key, key_row, put_answer, put_receipt,

@@ -43,8 +43,7 @@ async fn a_fence_and_all_that_rests_on_it_go_as_one(rig: &Rig) {
         .unwrap();
     let nothing_yet = ringfence_db::operation(&mut tx, operation.id.0).await.unwrap();
     assert_eq!(nothing_yet, None);
-    batch.run(&mut tx).await.unwrap();
-    tx.commit().await.unwrap();
+    batch.commit(tx).await.unwrap();
 
     let read = host_row(&mut rig.db.reader(), &host.name).await.unwrap().unwrap();
     assert_eq!((read.host, read.proofs), (fenced, vec![power, storage]));
@@ -71,7 +70,7 @@ async fn the_end_of_an_attempt_goes_as_one(rig: &Rig) {
         .unwrap();
     assert_eq!(taken.len(), 1);
 
-    let mut tx = rig.db.begin().await.unwrap();
+    let tx = rig.db.begin().await.unwrap();
     let mut batch = Batch::of(&tx);
     release_devices(&mut batch, &[attempt(1)]).await.unwrap();
     let ended = done(&running);
@@ -79,8 +78,7 @@ async fn the_end_of_an_attempt_goes_as_one(rig: &Rig) {
         .await
         .unwrap();
     append_events(&mut batch, &[event(&host, 1)]).await.unwrap();
-    batch.run(&mut tx).await.unwrap();
-    tx.commit().await.unwrap();
+    batch.commit(tx).await.unwrap();
 
     let read = operation(&mut rig.db.reader(), running.id.0).await.unwrap();
     assert_eq!(read, Some(ended));
@@ -96,7 +94,7 @@ async fn the_end_of_an_attempt_goes_as_one(rig: &Rig) {
 
 async fn with_one_that_is_refused_all_are(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
-    let mut tx = rig.db.begin().await.unwrap();
+    let tx = rig.db.begin().await.unwrap();
     let mut batch = Batch::of(&tx);
     insert_operations(&mut batch, &[&fence(&host, 1)]).await.unwrap();
     let fenced = fenced(&host, 1);
@@ -107,8 +105,7 @@ async fn with_one_that_is_refused_all_are(rig: &Rig) {
     };
     append_events(&mut batch, &[event(&host, 1)]).await.unwrap();
     update_hosts(&mut batch, &[without_proof]).await.unwrap();
-    assert_refused(batch.run(&mut tx).await);
-    drop(tx);
+    assert_refused(batch.commit(tx).await);
     let state = load_state(&mut rig.db.reader(), &host.name)
         .await
         .unwrap()
@@ -118,8 +115,7 @@ async fn with_one_that_is_refused_all_are(rig: &Rig) {
 }
 
 async fn an_empty_one_changes_nothing(rig: &Rig) {
-    let mut tx = rig.db.begin().await.unwrap();
+    let tx = rig.db.begin().await.unwrap();
     let batch = Batch::of(&tx);
-    batch.run(&mut tx).await.unwrap();
-    tx.commit().await.unwrap();
+    batch.commit(tx).await.unwrap();
 }

@@ -7,12 +7,12 @@ use ringfence_core::PlanScope;
 use ringfence_db::{
     AuditEntry, AuditFilter, CheckOutcome, Database, DeliveryFilter, DeliveryKind, DeliveryStatus,
     HostFilter, Kept, KeyName, OperationFilter, Page, SortKey, add_check_targets, append_audit,
-    append_events, append_outbox, audit_page, audit_row, check_targets, deliveries_after, deliveries_page,
-    delivery, event_numbered, events_after, hold_subscription, host_row, hosts_page, insert_host, insert_key,
-    insert_method, insert_plan, insert_subscription, key_row, list_methods, list_plans, list_segments,
-    list_subscriptions, load_state, lock_hosts, method, method_checks_page, methods_by_name, number_events,
-    old_rows, operation, operations_page, plan, plan_for, save_check, save_deliveries, segment, subscription,
-    take_checks, take_deliveries, take_outbox,
+    append_events, append_outbox, audit_page, audit_row, begin_with_hosts, check_targets, deliveries_after,
+    deliveries_page, delivery, event_numbered, events_after, hold_subscription, host_row, hosts_page,
+    insert_host, insert_key, insert_method, insert_plan, insert_subscription, key_row, list_methods,
+    list_plans, list_segments, list_subscriptions, load_state, method, method_checks_page, methods_by_name,
+    number_events, old_rows, operation, operations_page, plan, plan_for, save_check, save_deliveries,
+    segment, subscription, take_checks, take_deliveries, take_outbox,
 };
 use uuid::Uuid;
 
@@ -201,9 +201,9 @@ async fn deliveries_and_checks(db: &Database, site: &Site) {
 /// What is locked or taken, at a time at which nobody has it any more.
 async fn all_that_is_taken(db: &Database, site: &Site, seconds: i64) {
     let (now, until) = (at(seconds), at(seconds + 10));
-    let mut tx = db.begin().await.unwrap();
     let hosts = [site.fenced.id, site.live.host_id];
-    assert_eq!(lock_hosts(&mut tx, &hosts).await.unwrap().len(), 2);
+    let (tx, locked) = begin_with_hosts(db, &hosts).await.unwrap();
+    assert_eq!(locked.len(), 2);
     drop(tx);
     read("the outbox", take_outbox(db, now, until, 9).await);
     read("due deliveries", take_deliveries(db, now, until, 9).await);

@@ -189,15 +189,14 @@ async fn together(engine: &Engine, knocks: &[Knock]) -> Result<Vec<Answered>, En
     if let Some(answers) = alone::carry_out(engine, knocks).await? {
         return Ok(answers);
     }
-    let mut tx = engine.0.db.begin().await?;
     let ids: HashSet<_> = knocks.iter().map(|knock| knock.host_id).collect();
-    let found = ringfence_db::lock_hosts(&mut tx, &ids.into_iter().collect::<Vec<_>>()).await?;
+    let ids: Vec<_> = ids.into_iter().collect();
+    let (mut tx, found) = ringfence_db::begin_with_hosts(&engine.0.db, &ids).await?;
     let mut turns = decide_all(engine, knocks, found);
     take_devices(engine, &mut tx, knocks, &mut turns).await?;
     leave_receipts(&mut tx, knocks, &mut turns).await?;
     if turns.iter().any(Turn::writes) {
-        write(&mut tx, knocks, &mut turns).await?;
-        tx.commit().await?;
+        write(tx, knocks, &mut turns).await?;
     }
     Ok(end_all(engine, knocks, turns, EventsAre::Written))
 }

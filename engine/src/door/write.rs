@@ -14,15 +14,16 @@ use super::turn::{Decided, Turn};
 use crate::Context;
 use crate::relay::{self, Outgoing};
 
-/// Writes everything that was decided.
-pub(super) async fn write(tx: &mut Tx, knocks: &[Knock], turns: &mut [Turn]) -> Result<(), DbError> {
+/// Writes everything that was decided, and commits it.
+pub(super) async fn write(mut tx: Tx, knocks: &[Knock], turns: &mut [Turn]) -> Result<(), DbError> {
     let rows = Rows::of(knocks, turns);
     if rows.go_together() {
-        let mut batch = Batch::of(tx);
+        let mut batch = Batch::of(&tx);
         rows.write(&mut batch).await?;
-        batch.run(tx).await
+        batch.commit(tx).await
     } else {
-        rows.write(tx).await
+        rows.write(&mut tx).await?;
+        tx.commit().await
     }
 }
 

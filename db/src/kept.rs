@@ -1,0 +1,247 @@
+//! Connections that are kept at hand.
+//!
+//! A pool hands its connections out in turn, and tests each that comes back with a round trip. Here one that was given back in good
+//! order is taken again at once, the last first: the server's side of it is still warm, and there are as few as are needed. What was
+//! not given back, because something went wrong or was dropped half-way, goes to the pool, which puts it in order or ends it. The pool
+//! also makes connections.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use sqlx::pool::PoolConnection;
+use sqlx::{Connection, Database, Error, Executor, Pool};
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout};
+
+/// One that was idle for so long goes back to the pool, which ends it when it stays idle there.
+const IDLE_AT_MOST: Duration = Duration::from_secs(300);
+/// One that was taken from the pool so long ago goes back to it, which ends those that are old.
+const KEPT_AT_MOST: Duration = Duration::from_secs(1800);
+
+/// A pool, and those of its connections that are kept at hand.
+pub(crate) struct Kept<DB: Database>(Arc<Shared<DB>>);
+
+struct Shared<DB: Database> {
+    pool: Pool<DB>,
+    wait: Duration,
+    tested_after_idle: Duration,
+    /// As many as may be lent at the same time.
+    room: Arc<Semaphore>,
+    /// The last is the warmest.
+    idle: Mutex<VecDeque<Idle<DB>>>,
+}
+
+struct Idle<DB: Database> {
+    connection: PoolConnection<DB>,
+    taken_at: Instant,
+    since: Instant,
+}
+
+impl<DB: Database> Shared<DB> {
+    fn idle(&self) -> MutexGuard<'_, VecDeque<Idle<DB>>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<DB: Database> Kept<DB> {
+    /// Of a pool with at least so many connections. Who does not get one within `wait` is told that the database is unavailable; one
+    /// that was idle for so long is tested before it is used.
+    pub fn new(pool: Pool<DB>, connections: u32, wait: Duration, tested_after_idle: Duration) -> Self {
+        let room = usize::try_from(connections).unwrap_or(Semaphore::MAX_PERMITS);
+        Self(Arc::new(Shared {
+            pool,
+            wait,
+            tested_after_idle,
+            room: Arc::new(Semaphore::new(room.min(Semaphore::MAX_PERMITS))),
+            idle: Mutex::default(),
+        }))
+    }
+
+    /// The pool itself, for what holds a connection of its own beside those that are lent.
+    pub fn pool(&self) -> &Pool<DB> {
+        &self.0.pool
+    }
+
+    /// A connection that answers, as far as one can know.
+    pub async fn take(&self) -> Result<Lent<DB>, Error> {
+        let shared = Arc::clone(&self.0);
+        let room = timeout(shared.wait, Arc::clone(&shared.room).acquire_owned());
+        let room = room.await.map_err(|_| Error::PoolTimedOut)?;
+        let room = room.map_err(|_| Error::PoolClosed)?;
+        let lent = |connection, taken_at| Lent {
+            connection: Some(connection),
+            is_in_transaction: false,
+            taken_at,
+            of: Arc::clone(&shared),
+            _room: room,
+        };
+        while let Some(mut idle) = self.pop() {
+            if idle.since.elapsed() < shared.tested_after_idle || idle.connection.ping().await.is_ok() {
+                return Ok(lent(idle.connection, idle.taken_at));
+            }
+        }
+        let connection = shared.pool.acquire().await?;
+        Ok(lent(connection, Instant::now()))
+    }
+
+    fn pop(&self) -> Option<Idle<DB>> {
+        self.0.idle().pop_back()
+    }
+
+    /// Begins a transaction.
+    pub async fn begin(&self, statement: &'static str) -> Result<Open<DB>, Error>
+    where
+        for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
+    {
+        let mut open = self.open().await?;
+        sqlx::raw_sql(statement).execute(open.connection()?).await?;
+        Ok(open)
+    }
+
+    /// A connection for a transaction that the caller's first statement begins.
+    pub async fn open(&self) -> Result<Open<DB>, Error>
+    where
+        for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
+    {
+        let mut lent = self.take().await?;
+        lent.is_in_transaction = true;
+        Ok(Open { lent: Some(lent) })
+    }
+
+    /// Ends all connections.
+    pub async fn close(&self) {
+        self.0.room.close();
+        let closing = self.0.pool.close();
+        self.0.idle().clear();
+        closing.await;
+    }
+}
+
+impl<DB: Database> Clone for Kept<DB> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<DB: Database> fmt::Debug for Kept<DB> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.pool.fmt(f)
+    }
+}
+
+/// A connection that somebody has. Dropped without [`Lent::give_back`], it goes to the pool.
+pub(crate) struct Lent<DB: Database> {
+    connection: Option<PoolConnection<DB>>,
+    is_in_transaction: bool,
+    taken_at: Instant,
+    of: Arc<Shared<DB>>,
+    _room: OwnedSemaphorePermit,
+}
+
+impl<DB: Database> Lent<DB> {
+    /// The connection.
+    pub fn connection(&mut self) -> Result<&mut DB::Connection, Error> {
+        let connection = self.connection.as_mut().ok_or(Error::PoolClosed)?;
+        Ok(&mut **connection)
+    }
+
+    /// Takes it for something else than statements; it does not come back here.
+    pub fn detach(mut self) -> Result<PoolConnection<DB>, Error> {
+        self.connection.take().ok_or(Error::PoolClosed)
+    }
+
+    /// Nothing went wrong, and nothing is left to be done on it.
+    pub fn give_back(mut self) {
+        let Some(connection) = self.connection.take() else {
+            return;
+        };
+        if self.of.pool.is_closed() || self.taken_at.elapsed() > KEPT_AT_MOST {
+            return;
+        }
+        let mut idle = self.of.idle();
+        while idle
+            .front()
+            .is_some_and(|coldest| coldest.since.elapsed() > IDLE_AT_MOST)
+        {
+            idle.pop_front();
+        }
+        idle.push_back(Idle {
+            connection,
+            taken_at: self.taken_at,
+            since: Instant::now(),
+        });
+    }
+}
+
+impl<DB: Database> Drop for Lent<DB> {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.as_mut().filter(|_| self.is_in_transaction) {
+            // The pool would hand it to somebody else with the transaction.
+            connection.close_on_drop();
+        }
+    }
+}
+
+/// A transaction. Dropped without [`Open::commit`], it is rolled back.
+pub(crate) struct Open<DB>
+where
+    DB: Database,
+    for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
+{
+    lent: Option<Lent<DB>>,
+}
+
+impl<DB> Open<DB>
+where
+    DB: Database,
+    for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
+{
+    /// Its connection.
+    pub fn connection(&mut self) -> Result<&mut DB::Connection, Error> {
+        self.lent.as_mut().ok_or(Error::PoolClosed)?.connection()
+    }
+
+    /// Makes everything that was done in it last.
+    pub async fn commit(mut self) -> Result<(), Error> {
+        sqlx::raw_sql("COMMIT").execute(self.connection()?).await?;
+        self.committed();
+        Ok(())
+    }
+
+    /// The caller's last statement has committed it.
+    pub fn committed(&mut self) {
+        if let Some(mut lent) = self.lent.take() {
+            lent.is_in_transaction = false;
+            lent.give_back();
+        }
+    }
+}
+
+impl<DB> Drop for Open<DB>
+where
+    DB: Database,
+    for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
+{
+    /// Where nothing can run any more, and where it fails, the connection is closed, which has the same effect.
+    fn drop(&mut self) {
+        let (Some(lent), Ok(runtime)) = (self.lent.take(), Handle::try_current()) else {
+            return;
+        };
+        runtime.spawn(roll_back(lent));
+    }
+}
+
+async fn roll_back<DB>(mut lent: Lent<DB>)
+where
+    DB: Database,
+    for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
+{
+    let Ok(connection) = lent.connection() else { return };
+    if sqlx::raw_sql("ROLLBACK").execute(connection).await.is_ok() {
+        lent.is_in_transaction = false;
+        lent.give_back();
+    }
+}
