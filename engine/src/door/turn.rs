@@ -195,7 +195,8 @@ impl Decided {
         }
         if decided.told.has_events() {
             match events {
-                EventsAre::Numbered => engine.0.feed.nudge(),
+                // Its statement has announced them, to this process as well.
+                EventsAre::Numbered => {}
                 EventsAre::Written => engine.0.events_written.notify_one(),
             }
         }

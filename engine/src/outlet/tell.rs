@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::Outlet;
 use super::form::announcement;
 use crate::error::error_chain;
-use crate::feed::Listener;
+use crate::feed::{FeedItem, Listener};
 use crate::reconcile::{number_all_events, pause};
 use crate::{Engine, EngineError};
 
@@ -22,8 +22,12 @@ const HELD_FOR: TimeDelta = TimeDelta::seconds(30);
 const KEEP_EVERY: Duration = Duration::from_secs(10);
 /// Between two looks whether an outlet is free.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// While events are told, how far the outlet has got is written down so often. What was told since is told again if this engine dies.
+const WRITE_DOWN_EVERY: Duration = Duration::from_millis(500);
 /// Events that are told at once.
 const AT_ONCE: usize = 256;
+/// How long an event waits for company. The tasks of a fence go through the same broker, and go first.
+const BREATH: Duration = Duration::from_millis(20);
 /// The pauses before a broker that failed is tried again.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
@@ -41,6 +45,7 @@ pub(crate) async fn tell(engine: Engine, outlet: Outlet, stop: CancellationToken
                     listener: engine.listen(after, None),
                     holder,
                     told_up_to: after,
+                    written_down: after,
                     kept_at: Instant::now(),
                 };
                 telling.run(&stop).await;
@@ -75,6 +80,7 @@ struct Telling<'a> {
     /// This hold's own name.
     holder: String,
     told_up_to: u64,
+    written_down: u64,
     kept_at: Instant,
 }
 
@@ -82,24 +88,29 @@ impl Telling<'_> {
     /// Until it is told to stop, or somebody else holds the outlet.
     async fn run(&mut self, stop: &CancellationToken) {
         loop {
-            let batch = tokio::select! {
+            let first = tokio::select! {
                 () = stop.cancelled() => break,
-                () = tokio::time::sleep_until(self.kept_at + KEEP_EVERY) => Vec::new(),
-                batch = self.next_batch() => batch,
+                () = tokio::time::sleep_until(self.keep_at()) => None,
+                first = self.listener.next() => Some(first),
             };
-            if !batch.is_empty() && !self.say(&batch, stop).await {
-                break;
-            }
-            match self.keep().await {
-                Ok(true) => {}
-                Ok(false) => return,
-                Err(error) => {
-                    tracing::warn!(outlet = self.outlet.name, error = %error_chain(&error), "how far an outlet has got could not be written down");
-                    // What is told from here on may be told twice.
+            match first {
+                None => {}
+                Some(Ok(first)) => {
+                    let batch = self.batch(first).await;
+                    if !self.say(&batch, stop).await {
+                        break;
+                    }
+                }
+                Some(Err(error)) => {
+                    tracing::warn!(outlet = self.outlet.name, error = %error_chain(&error), "the events cannot be read");
                     tokio::time::sleep(FIRST_PAUSE).await;
                 }
             }
+            if Instant::now() >= self.keep_at() && !self.keep_on().await {
+                return;
+            }
         }
+        self.keep_on().await;
         let freed =
             ringfence_db::free_outlet(&mut self.engine.0.db.reader(), self.outlet.name, &self.holder).await;
         if let Err(error) = freed {
@@ -107,37 +118,50 @@ impl Telling<'_> {
         }
     }
 
-    /// What there is to tell; waits for the first.
-    async fn next_batch(&mut self) -> Vec<Announcement> {
-        let source = &self.engine.0.webhooks.source;
-        let mut batch = Vec::new();
-        match self.listener.next().await {
-            Ok(item) => {
-                self.told_up_to = item.sequence;
-                batch.push(announcement(&self.outlet.form, &item, source));
-            }
+    /// When the hold is prolonged, with how far it has got.
+    fn keep_at(&self) -> Instant {
+        let is_behind = self.written_down < self.told_up_to;
+        self.kept_at + if is_behind { WRITE_DOWN_EVERY } else { KEEP_EVERY }
+    }
+
+    /// Prolongs the hold, and writes down how far it has got; `false` if somebody else holds the outlet.
+    async fn keep_on(&mut self) -> bool {
+        match self.keep().await {
+            Ok(is_held) => is_held,
             Err(error) => {
-                tracing::warn!(outlet = self.outlet.name, error = %error_chain(&error), "the events cannot be read");
+                tracing::warn!(outlet = self.outlet.name, error = %error_chain(&error), "how far an outlet has got could not be written down");
+                // What is told from here on may be told twice.
                 tokio::time::sleep(FIRST_PAUSE).await;
-                return batch;
+                true
             }
         }
+    }
+
+    /// An event, and what follows it in a moment.
+    async fn batch(&mut self, first: FeedItem) -> Vec<FeedItem> {
+        let mut batch = vec![first];
+        tokio::time::sleep(BREATH).await;
         while batch.len() < AT_ONCE {
             let Some(Ok(item)) = self.listener.next().now_or_never() else {
                 break;
             };
-            self.told_up_to = item.sequence;
-            batch.push(announcement(&self.outlet.form, &item, source));
+            batch.push(item);
         }
         batch
     }
 
     /// Says them until the broker has them; `false` if it is time to stop, or somebody else holds the outlet.
-    async fn say(&mut self, batch: &[Announcement], stop: &CancellationToken) -> bool {
+    async fn say(&mut self, batch: &[FeedItem], stop: &CancellationToken) -> bool {
+        let source = &self.engine.0.webhooks.source;
+        let announced = batch
+            .iter()
+            .map(|item| announcement(&self.outlet.form, item, source));
+        let announced: Vec<Announcement> = announced.collect();
         let mut wait = FIRST_PAUSE;
         loop {
-            match self.outlet.announcer.announce(batch).await {
+            match self.outlet.announcer.announce(&announced).await {
                 Ok(()) => {
+                    self.told_up_to = batch.last().map_or(self.told_up_to, |item| item.sequence);
                     self.engine.0.metrics.count_told(self.outlet.name, batch.len());
                     return true;
                 }
@@ -168,6 +192,7 @@ impl Telling<'_> {
         let told = Some(self.told_up_to);
         let is_held =
             ringfence_db::keep_outlet(&mut reader, self.outlet.name, &self.holder, told, until).await?;
+        self.written_down = self.told_up_to;
         self.kept_at = Instant::now();
         Ok(is_held)
     }
