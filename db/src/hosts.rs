@@ -76,7 +76,7 @@ pub async fn begin_with_hosts(db: &Database, ids: &[HostId]) -> Result<(Tx, Vec<
 fn states(dialect: Dialect, condition: &str) -> String {
     let (columns, operation, version) = (columns!(), operations::columns!(), dialect.version("hosts"));
     format!(
-        "SELECT {version} AS version, {columns}, segments.policy AS policy, {operation} FROM hosts
+        "SELECT {version} AS version, (SELECT revision FROM configuration) AS configuration, {columns}, segments.policy AS policy, {operation} FROM hosts
          JOIN segments ON segments.id = hosts.segment_id
          LEFT JOIN operations ON operations.host_id = hosts.id AND operations.finished_at IS NULL
          WHERE {condition}"
@@ -151,6 +151,8 @@ pub async fn lock_host(run: &mut impl Run, id: HostId) -> Result<Option<HostStat
 pub struct SeenHost {
     /// The host.
     pub state: HostState,
+    /// How often plans and methods had been changed by then.
+    pub configuration: u64,
     /// The transaction that wrote its row; none on SQLite.
     pub(crate) version: Option<String>,
 }
@@ -175,6 +177,7 @@ pub async fn see_host(run: &mut impl Run, id_or_name: &str) -> Result<Option<See
     };
     row.map(|row| {
         Ok(SeenHost {
+            configuration: row.count("configuration")?,
             version: row.opt_text("version")?,
             state: read_state(&row)?,
         })

@@ -79,7 +79,7 @@ pub use operations::{
 pub use outbox::{OutboxRow, append_outbox, delete_outbox, postpone_outbox, take_outbox};
 pub use outlets::{free_outlet, has_outlet, hold_outlet, insert_outlet, keep_outlet, list_outlets};
 pub use page::{Order, Page, SortKey};
-pub use plans::{delete_plan, insert_plan, list_plans, plan, plan_for, update_plan};
+pub use plans::{configuration_revision, delete_plan, insert_plan, list_plans, plan, plan_for, update_plan};
 pub use retention::{Kept, OldRow, events_removed_up_to, old_rows, remove_rows};
 pub use run::{Run, Write};
 pub use schema::{SchemaState, breaking_migration, migrate, newest_schema, schema_state};

@@ -57,6 +57,12 @@ pub async fn list_plans(run: &mut impl Run, limit: u32) -> Result<Vec<Plan>, DbE
     rows.iter().map(read).collect()
 }
 
+/// How often plans and methods have been changed.
+pub async fn configuration_revision(run: &mut impl Run) -> Result<u64, DbError> {
+    let row = fetch_optional(run, "SELECT revision FROM configuration", args![]).await?;
+    row.map_or(Ok(0), |row| row.count("revision"))
+}
+
 /// The plan with this id or name.
 pub async fn plan(run: &mut impl Run, id_or_name: &str) -> Result<Option<Plan>, DbError> {
     let row = match uuid::Uuid::parse_str(id_or_name) {

@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::error::error_chain;
+use crate::ids::new_id;
 use crate::{Engine, EngineError};
 
 /// For so long after the commit only the process that wrote a message publishes it.
@@ -45,7 +46,7 @@ pub(crate) struct Outgoing {
 impl Outgoing {
     pub fn new(dispatch: Dispatch) -> Self {
         Self {
-            id: Uuid::new_v4(),
+            id: new_id(),
             trace: Some(Trace::of(dispatch.attempt).to_string()),
             claim_by: dispatch.claim_by,
             task: TaskMessage {

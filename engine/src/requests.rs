@@ -11,6 +11,7 @@ use ringfence_db::SeenHost;
 use uuid::Uuid;
 
 use crate::door::Applied;
+use crate::ids::new_id;
 use crate::{Context, Engine, EngineError};
 
 /// The furthest into the future, in seconds, that an observer's clock may be before its report is refused.
@@ -52,7 +53,7 @@ impl Engine {
         validate_reason(reason)?;
         let seen = self.see(host).await?;
         // Who asks for what is so already, or is under way, does not need to hear what is wrong with the plan.
-        let (plan, fault) = match self.plan_of(&seen.state).await {
+        let (plan, fault) = match self.plan_of(&seen).await {
             Ok(plan) => (Some(plan), None),
             Err(fault @ (EngineError::PlanMissing { .. } | EngineError::PlanBroken { .. })) => {
                 (None, Some(fault))
@@ -60,7 +61,7 @@ impl Engine {
             Err(other) => return Err(other),
         };
         let input = Input::Fence {
-            operation_id: OperationId(Uuid::new_v4()),
+            operation_id: OperationId(new_id()),
             plan,
             reason: reason.to_owned(),
             actor: by.actor(),
@@ -104,7 +105,7 @@ impl Engine {
         validate_reason(reason)?;
         let seen = self.see(host).await?;
         let input = Input::Confirm {
-            operation_id: OperationId(Uuid::new_v4()),
+            operation_id: OperationId(new_id()),
             generation,
             reason: reason.to_owned(),
             actor: by.actor(),
@@ -125,7 +126,7 @@ impl Engine {
         validate_reason(reason)?;
         let seen = self.see(host).await?;
         let input = Input::Rejoin {
-            operation_id: OperationId(Uuid::new_v4()),
+            operation_id: OperationId(new_id()),
             reason: reason.to_owned(),
             actor: by.actor(),
             boot_confirmed,
@@ -179,7 +180,7 @@ impl Engine {
             observed_at: report.observed_at,
         });
         let input = Input::FailureState {
-            operation_id: OperationId(Uuid::new_v4()),
+            operation_id: OperationId(new_id()),
             state: report.state,
             source: report.source,
             observed_at: report.observed_at,
@@ -249,20 +250,27 @@ impl Engine {
     }
 
     /// The plan for a host, with everything filled in.
-    async fn plan_of(&self, state: &HostState) -> Result<FrozenPlan, EngineError> {
-        let host = &state.host;
-        let mut reader = self.0.db.reader();
-        let plan = ringfence_db::plan_for(&mut reader, &host.name, host.host_type.as_deref())
-            .await?
-            .ok_or_else(|| EngineError::PlanMissing {
-                host: host.name.clone(),
-            })?;
-        let methods = ringfence_db::methods_by_name(&mut reader, method_names(&plan)).await?;
-        resolve(&plan, &methods, host).map_err(|problems| EngineError::PlanBroken {
+    async fn plan_of(&self, seen: &SeenHost) -> Result<FrozenPlan, EngineError> {
+        let host = &seen.state.host;
+        let book = self.0.plans.at(&self.0.db, seen.configuration).await?;
+        let missing = || EngineError::PlanMissing {
+            host: host.name.clone(),
+        };
+        let broken = |plan: &Plan, problems| EngineError::PlanBroken {
             plan: plan.name.clone(),
             host: host.name.clone(),
             problems,
-        })
+        };
+        if let Some(content) = book.content() {
+            let plan = content.plan_for(host).ok_or_else(missing)?;
+            return resolve(plan, &content.methods, host).map_err(|problems| broken(plan, problems));
+        }
+        let mut reader = self.0.db.reader();
+        let plan = ringfence_db::plan_for(&mut reader, &host.name, host.host_type.as_deref())
+            .await?
+            .ok_or_else(missing)?;
+        let methods = ringfence_db::methods_by_name(&mut reader, method_names(&plan)).await?;
+        resolve(&plan, &methods, host).map_err(|problems| broken(&plan, problems))
     }
 
     async fn sufficient_sets_of(&self, host: &Host) -> Result<Vec<SufficientSet>, EngineError> {

@@ -17,6 +17,7 @@ use crate::feed::Feed;
 use crate::lines::Lines;
 use crate::metrics::Metrics;
 use crate::outlet::{self, Outlet};
+use crate::plans::Plans;
 use crate::relay::Relay;
 use crate::retention::RetentionConfig;
 use crate::webhooks::{WebhookConfig, Webhooks};
@@ -89,6 +90,7 @@ pub(crate) struct Shared {
     pub metrics: Metrics,
     pub webhooks: Webhooks,
     pub unserved: Unserved,
+    pub plans: Plans,
     /// Tells it from all others, also from one of the same name.
     pub id: String,
 }
@@ -120,6 +122,7 @@ impl Engine {
             metrics: Metrics::new(),
             webhooks,
             unserved: Unserved::default(),
+            plans: Plans::default(),
             id,
         })))
     }

@@ -17,6 +17,7 @@ crate::on_both_grounds!(
     five_equal_requests_are_one_operation,
     a_host_that_is_seen_up_is_not_fenced,
     two_power_supplies_go_off_before_either_comes_on,
+    a_plan_that_somebody_else_has_changed_counts_for_the_next_fence,
 );
 
 async fn power_alone_fences_a_hung_host(ground: Ground) {
@@ -50,6 +51,54 @@ async fn power_alone_fences_a_hung_host(ground: Ground) {
         "operation.succeeded",
     ];
     assert_eq!(types, expected);
+    stack.stop().await;
+}
+
+/// What is remembered of plans is not what one process has seen of their changes.
+async fn a_plan_that_somebody_else_has_changed_counts_for_the_next_fence(ground: Ground) {
+    let stack = Stack::start(ground).await;
+    let made = stack.plan(power_plan()).await;
+    let kinds = |operation: &Value| {
+        let tasks = operation["stages"][0]["tasks"].as_array().unwrap();
+        let kinds = tasks.iter().map(|task| task["kind"].as_str().unwrap().to_owned());
+        kinds.collect::<Vec<_>>()
+    };
+    stack.hang("h1").await;
+    assert_eq!(kinds(&stack.client.fence("h1").await), ["power.off"]);
+
+    let mut reader = stack.api.db().reader();
+    let id = made["id"].as_str().unwrap();
+    let mut plan = ringfence_db::plan(&mut reader, id).await.unwrap().unwrap();
+    let known = plan.revision;
+    plan.stages = serde_json::from_value(cut_off()).unwrap();
+    plan.revision += 1;
+    assert!(
+        ringfence_db::update_plan(&mut reader, &plan, known)
+            .await
+            .unwrap()
+    );
+    stack.hang("h2").await;
+    let operation = stack.client.fence("h2").await;
+    assert_eq!(kinds(&operation), ["storage.fence", "network.fence"]);
+
+    let method = ringfence_db::method(&mut reader, "network")
+        .await
+        .unwrap()
+        .unwrap();
+    let mut slower = method.clone();
+    slower.times.timeout_s += 7;
+    slower.revision += 1;
+    assert!(
+        ringfence_db::update_method(&mut reader, &slower, method.revision)
+            .await
+            .unwrap()
+    );
+    stack.hang("h3").await;
+    let operation = stack.client.fence("h3").await;
+    let id = operation["id"].as_str().unwrap().parse().unwrap();
+    let operation = ringfence_db::operation(&mut reader, id).await.unwrap().unwrap();
+    let network = operation.tasks().nth(1).unwrap();
+    assert_eq!(network.levels[0][0].times, slower.times);
     stack.stop().await;
 }
 

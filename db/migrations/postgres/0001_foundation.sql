@@ -39,6 +39,25 @@ CREATE TABLE plans (
     UNIQUE (scope_kind, scope_value)
 );
 
+-- One row. Counts the changes of plans and methods, so that whoever remembers them can tell whether they are still the same.
+CREATE TABLE configuration (
+    one bigint PRIMARY KEY CHECK (one = 1),
+    revision bigint NOT NULL
+);
+
+INSERT INTO configuration (one, revision) VALUES (1, 1);
+
+CREATE FUNCTION count_configuration() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE configuration SET revision = revision + 1;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER methods_are_counted AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON methods
+    FOR EACH STATEMENT EXECUTE FUNCTION count_configuration();
+CREATE TRIGGER plans_are_counted AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON plans
+    FOR EACH STATEMENT EXECUTE FUNCTION count_configuration();
+
 CREATE TABLE hosts (
     id uuid PRIMARY KEY,
     name text NOT NULL UNIQUE,

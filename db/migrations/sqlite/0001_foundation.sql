@@ -39,6 +39,44 @@ CREATE TABLE plans (
     UNIQUE (scope_kind, scope_value)
 ) STRICT;
 
+-- One row. Counts the changes of plans and methods, so that whoever remembers them can tell whether they are still the same.
+CREATE TABLE configuration (
+    one integer PRIMARY KEY CHECK (one = 1),
+    revision integer NOT NULL
+) STRICT;
+
+INSERT INTO configuration (one, revision) VALUES (1, 1);
+
+CREATE TRIGGER methods_added_are_counted AFTER INSERT ON methods
+BEGIN
+    UPDATE configuration SET revision = revision + 1;
+END;
+
+CREATE TRIGGER methods_changed_are_counted AFTER UPDATE ON methods
+BEGIN
+    UPDATE configuration SET revision = revision + 1;
+END;
+
+CREATE TRIGGER methods_removed_are_counted AFTER DELETE ON methods
+BEGIN
+    UPDATE configuration SET revision = revision + 1;
+END;
+
+CREATE TRIGGER plans_added_are_counted AFTER INSERT ON plans
+BEGIN
+    UPDATE configuration SET revision = revision + 1;
+END;
+
+CREATE TRIGGER plans_changed_are_counted AFTER UPDATE ON plans
+BEGIN
+    UPDATE configuration SET revision = revision + 1;
+END;
+
+CREATE TRIGGER plans_removed_are_counted AFTER DELETE ON plans
+BEGIN
+    UPDATE configuration SET revision = revision + 1;
+END;
+
 CREATE TABLE hosts (
     id text PRIMARY KEY,
     name text NOT NULL UNIQUE,
@@ -132,9 +170,9 @@ BEGIN
 END;
 
 CREATE TABLE events (
-    position integer PRIMARY KEY AUTOINCREMENT,
-    -- Given after the commit, in the order of the commits, so that a reader who has seen N has seen everything before it.
-    sequence integer UNIQUE,
+    -- One writer at a time: the order of the inserts is the order of the commits, so that a reader who has seen N has seen everything
+    -- before it.
+    sequence integer PRIMARY KEY AUTOINCREMENT,
     id text NOT NULL UNIQUE,
     -- None where something of Ringfence's own has changed, such as a subscription.
     host_id text,
@@ -157,14 +195,6 @@ CREATE TRIGGER events_have_no_gap BEFORE INSERT ON events
 BEGIN
     SELECT RAISE(ABORT, 'events_have_no_gap');
 END;
-
--- One writer at a time: the order of the inserts is the order of the commits.
-CREATE TRIGGER events_get_their_sequence AFTER INSERT ON events
-BEGIN
-    UPDATE events SET sequence = NEW.position WHERE position = NEW.position;
-END;
-
-CREATE INDEX events_without_sequence ON events (position) WHERE sequence IS NULL;
 
 CREATE TABLE outbox (
     id text PRIMARY KEY,

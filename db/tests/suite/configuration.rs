@@ -7,9 +7,9 @@ use ringfence_core::{
     SecretReference, TaskKind, TaskSpec, default_sufficient_sets,
 };
 use ringfence_db::{
-    delete_method, delete_plan, insert_host, insert_method, insert_plan, insert_segment, list_methods,
-    list_plans, list_segments, method, methods_by_name, plan, plan_for, segment as read_segment,
-    update_method, update_plan, update_segment,
+    configuration_revision, delete_method, delete_plan, insert_host, insert_method, insert_plan,
+    insert_segment, list_methods, list_plans, list_segments, method, methods_by_name, plan, plan_for,
+    see_host, segment as read_segment, update_method, update_plan, update_segment,
 };
 use uuid::Uuid;
 
@@ -25,7 +25,60 @@ crate::stories!(configuration:
     a_method_is_read_as_it_was_written,
     a_plan_is_read_as_it_was_written,
     listings_are_by_name_and_bounded,
+    every_change_of_a_plan_or_a_method_is_counted_and_told_with_a_host,
 );
+
+async fn every_change_of_a_plan_or_a_method_is_counted_and_told_with_a_host(rig: &Rig) {
+    let (_, host) = one_host(&rig.db).await;
+    let mut run = rig.db.reader();
+    let mut counted = Vec::new();
+    let mut plan = plan_named("p", PlanScope::Default);
+    let mut method = method_named("m");
+    for change in 0..6 {
+        let before = configuration_revision(&mut run).await.unwrap();
+        match change {
+            0 => insert_method(&mut run, &method).await.unwrap(),
+            1 => insert_plan(&mut run, &plan).await.unwrap(),
+            2 => {
+                method.revision = 2;
+                assert!(update_method(&mut run, &method, 1).await.unwrap());
+            }
+            3 => {
+                plan.revision = 2;
+                assert!(update_plan(&mut run, &plan, 1).await.unwrap());
+            }
+            4 => assert!(delete_plan(&mut run, plan.id).await.unwrap()),
+            _ => assert!(delete_method(&mut run, method.id).await.unwrap()),
+        }
+        let after = configuration_revision(&mut run).await.unwrap();
+        assert!(after > before, "change {change}");
+        let seen = see_host(&mut run, &host.name).await.unwrap().unwrap();
+        assert_eq!(seen.configuration, after);
+        counted.push(after);
+    }
+    update_segment_of(&rig.db, &host).await;
+    let still = configuration_revision(&mut run).await.unwrap();
+    assert_eq!(
+        Some(&still),
+        counted.last(),
+        "a host or a segment is none of both"
+    );
+}
+
+async fn update_segment_of(db: &ringfence_db::Database, host: &ringfence_core::Host) {
+    let mut run = db.reader();
+    let name = host.segment_id.0.to_string();
+    let mut known = read_segment(&mut run, &name).await.unwrap().unwrap();
+    known.revision += 1;
+    assert!(
+        update_segment(&mut run, &known, known.revision - 1)
+            .await
+            .unwrap()
+    );
+    crate::site::update_host(&mut run, host, None, None)
+        .await
+        .unwrap();
+}
 
 pub fn plan_named(name: &str, scope: PlanScope) -> Plan {
     Plan {

@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::{later, part_of};
 use crate::devices::without_host;
+use crate::ids::new_id;
 use crate::requests::method_names;
 use crate::{Engine, EngineError};
 
@@ -63,7 +64,7 @@ pub(super) async fn refresh(engine: &Engine, every: Duration) -> Result<(), Engi
     let new: Vec<CheckTarget> = wanted
         .into_iter()
         .map(|((method_id, host_id), question)| CheckTarget {
-            id: Uuid::new_v4(),
+            id: new_id(),
             method_id,
             host_id,
             question: question.id,

@@ -8,10 +8,10 @@ use ringfence_core::{
 };
 use ringfence_db::{AuditEntry, DbError, EventHost, HostWrite, NewEvent, Tx};
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use super::check_revision;
 use crate::idempotency::leave_receipt;
+use crate::ids::new_id;
 use crate::{Context, Engine, EngineError, Receipt};
 
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ impl Engine {
         let segment = self.segment_or_default(draft.segment.as_deref()).await?;
         let now = self.0.clock.now();
         let host = Host {
-            id: HostId(Uuid::new_v4()),
+            id: HostId(new_id()),
             name: draft.name,
             segment_id: segment.id,
             backend: draft.backend,
@@ -202,7 +202,7 @@ impl Engine {
         by: &Context,
     ) -> Result<(), EngineError> {
         let event = NewEvent {
-            id: Uuid::new_v4(),
+            id: new_id(),
             host: Some(EventHost {
                 id: host.id,
                 name: host.name.clone(),

@@ -9,11 +9,11 @@ use ringfence_core::{
 };
 use ringfence_db::DbError;
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use super::{check_revision, require_written};
 use crate::devices::VALIDATE_TIMEOUT;
 use crate::idempotency::leave_receipt;
+use crate::ids::new_id;
 use crate::requests::method_names;
 use crate::{Context, Engine, EngineError, Receipt};
 
@@ -42,7 +42,7 @@ impl Engine {
     /// Adds a method. A fence agent's parameters are checked against its own metadata by a worker of the zone.
     pub async fn create_method(&self, draft: MethodDraft, by: &Context) -> Result<Method, EngineError> {
         let now = self.0.clock.now();
-        let method = method_of(draft, MethodId(Uuid::new_v4()), 1, now, now);
+        let method = method_of(draft, MethodId(new_id()), 1, now, now);
         self.check_method_draft(&method).await?;
         let mut tx = self.0.db.begin().await?;
         ringfence_db::insert_method(&mut tx, &method)

@@ -3,10 +3,10 @@
 use ringfence_core::{Plan, PlanId, PlanScope, PlanStage, SufficientSet, Timestamp, validate_plan};
 use ringfence_db::DbError;
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use super::{check_revision, require_written};
 use crate::idempotency::leave_receipt;
+use crate::ids::new_id;
 use crate::requests::method_names;
 use crate::{Context, Engine, EngineError, Receipt};
 
@@ -26,7 +26,7 @@ impl Engine {
     /// Adds a plan.
     pub async fn create_plan(&self, draft: PlanDraft, by: &Context) -> Result<Plan, EngineError> {
         let now = self.0.clock.now();
-        let plan = plan_of(draft, PlanId(Uuid::new_v4()), 1, now, now);
+        let plan = plan_of(draft, PlanId(new_id()), 1, now, now);
         self.check_plan(&plan).await?;
         let mut tx = self.0.db.begin().await?;
         ringfence_db::insert_plan(&mut tx, &plan)

@@ -5,10 +5,10 @@ use ringfence_core::{
 };
 use ringfence_db::DbError;
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use super::{check_revision, require_written};
 use crate::idempotency::leave_receipt;
+use crate::ids::new_id;
 use crate::{Context, Engine, EngineError, Receipt};
 
 /// The longest description, in characters.
@@ -30,7 +30,7 @@ impl Engine {
         check_segment(&draft)?;
         let now = self.0.clock.now();
         let segment = Segment {
-            id: SegmentId(Uuid::new_v4()),
+            id: SegmentId(new_id()),
             name: draft.name,
             description: draft.description,
             policy: draft.policy,

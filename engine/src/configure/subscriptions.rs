@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::{check_revision, require_written};
 use crate::idempotency::leave_receipt;
+use crate::ids::new_id;
 use crate::reconcile::number_all_events;
 use crate::webhooks::{Secret, validate_url};
 use crate::{Context, Engine, EngineError, Receipt};
@@ -57,7 +58,7 @@ impl Engine {
         let now = self.0.clock.now();
         let after = draft.after.unwrap_or(last);
         let subscription = Subscription {
-            id: SubscriptionId(Uuid::new_v4()),
+            id: SubscriptionId(new_id()),
             name: draft.name,
             description: draft.description,
             url: draft.url,
@@ -163,7 +164,7 @@ impl Engine {
         };
         let mut tx = self.0.db.begin().await?;
         let event = NewEvent {
-            id: Uuid::new_v4(),
+            id: new_id(),
             host: None,
             kind: EventKind::SubscriptionDisabled,
             occurred_at: self.0.clock.now(),
@@ -224,11 +225,11 @@ impl Engine {
         let now = self.0.clock.now();
         let of = of.as_ref();
         DeliveryRow {
-            id: Uuid::new_v4(),
+            id: new_id(),
             subscription_id: id,
             kind,
             sequence: of.and_then(|of| of.sequence),
-            message_id: of.map_or_else(Uuid::new_v4, |of| of.message_id),
+            message_id: of.map_or_else(new_id, |of| of.message_id),
             event_type: of.map_or_else(|| "test".to_owned(), |of| of.event_type.clone()),
             host: of.and_then(|of| of.host.clone()),
             status: DeliveryStatus::Pending,

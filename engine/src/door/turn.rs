@@ -2,10 +2,10 @@
 
 use ringfence_core::{Answer, AttemptId, Decision, Effect, Event, HostState, Input, Timestamp, decide};
 use ringfence_db::{DeviceClaim, EventHost, NewEvent};
-use uuid::Uuid;
 
 use super::Tried;
 use super::group::Knock;
+use crate::ids::new_id;
 use crate::log::Told;
 use crate::metrics::Moved;
 use crate::relay::Outgoing;
@@ -210,7 +210,7 @@ fn number_events(decision: &mut Decision, now: Timestamp) -> Vec<NewEvent> {
     let mut number = |event: &Event| {
         state.host.event_sequence += 1;
         NewEvent {
-            id: Uuid::new_v4(),
+            id: new_id(),
             host: Some(EventHost {
                 id: state.host.id,
                 name: state.host.name.clone(),

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use ringfence_core::{EventFilter, HostId, SubscriptionId, Timestamp};
 use ringfence_db::{DeliveryKind, DeliveryRow, DeliveryStatus};
-use uuid::Uuid;
 
 use crate::feed::FeedItem;
+use crate::ids::new_id;
 
 /// Events that may be waiting or under way at a time; what comes after them waits in the table.
 const MAX_OPEN: usize = 1000;
@@ -142,7 +142,7 @@ fn key(job: &Job, now: Timestamp) -> (Timestamp, u64) {
 
 fn new_delivery(subscription_id: SubscriptionId, item: &FeedItem, now: Timestamp) -> DeliveryRow {
     DeliveryRow {
-        id: Uuid::new_v4(),
+        id: new_id(),
         subscription_id,
         kind: DeliveryKind::Event,
         sequence: Some(item.sequence),
@@ -167,6 +167,8 @@ mod tests {
     use chrono::TimeDelta;
     use ringfence_core::{EventKind, Generation, SegmentId};
     use ringfence_db::{EventHost, EventRow, NewEvent};
+
+    use uuid::Uuid;
 
     use super::*;
 
