@@ -21,8 +21,10 @@ use crate::value::{Value, for_postgres, for_sqlite};
 /// Connections that change things: their statements find their rows by their keys, whatever the values are and however few rows there
 /// were when they were planned. A plan that is made anew for each set of values costs a quarter of the database's time in a storm; one
 /// that reads the whole table, or all of an index over what is live, because there was little in it once, costs more with every row.
-const BY_KEYS: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_bitmapscan = off; \
+const BY_KEYS: &str = "SET jit = off; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_bitmapscan = off; \
     SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off";
+/// The other connections: the planner chooses. Compiling a statement takes longer than any of ours runs.
+const FREELY: &str = "SET jit = off";
 /// For statements over much of a table: the planner chooses freely, and they may take longer than those that somebody waits for.
 const BEGIN_POSTGRES_PATIENT: &str =
     "BEGIN; SET LOCAL statement_timeout = '50s'; SET LOCAL lock_timeout = '50s'";
@@ -227,9 +229,9 @@ fn open_postgres(url: &str, connections: u32, statement: Duration) -> Result<Poo
         let wait = Duration::from_secs(ACQUIRE_TIMEOUT_S);
         Kept::new(pool, connections, wait, TESTED_AFTER_IDLE)
     };
-    let write = postgres_pool(options.clone(), for_writing, bound.clone(), Some(BY_KEYS));
+    let write = postgres_pool(options.clone(), for_writing, bound.clone(), BY_KEYS);
     // One of them hears announcements for as long as it lives.
-    let read = postgres_pool(options, for_reading.saturating_add(1), bound, None);
+    let read = postgres_pool(options, for_reading.saturating_add(1), bound, FREELY);
     Ok(Pool::Postgres {
         write: kept(write, for_writing),
         read: kept(read, for_reading),
@@ -240,7 +242,7 @@ fn postgres_pool(
     options: PgConnectOptions,
     connections: u32,
     bound: String,
-    settings: Option<&'static str>,
+    settings: &'static str,
 ) -> PgPool {
     PgPoolOptions::new()
         .max_connections(connections)
@@ -252,9 +254,7 @@ fn postgres_pool(
         .after_connect(move |connection, _| {
             let bound = bound.clone();
             Box::pin(async move {
-                if let Some(settings) = settings {
-                    sqlx::raw_sql(settings).execute(&mut *connection).await?;
-                }
+                sqlx::raw_sql(settings).execute(&mut *connection).await?;
                 set_bounds(connection, &bound).await
             })
         })

@@ -76,7 +76,7 @@ pub async fn begin_with_hosts(db: &Database, ids: &[HostId]) -> Result<(Tx, Vec<
 fn states(dialect: Dialect, condition: &str) -> String {
     let (columns, operation, version) = (columns!(), operations::columns!(), dialect.version("hosts"));
     format!(
-        "SELECT {version} AS version, (SELECT revision FROM configuration) AS configuration, {columns}, segments.policy AS policy, {operation} FROM hosts
+        "SELECT {version} AS version, (SELECT revision FROM configuration WHERE one = 1) AS configuration, {columns}, segments.policy AS policy, {operation} FROM hosts
          JOIN segments ON segments.id = hosts.segment_id
          LEFT JOIN operations ON operations.host_id = hosts.id AND operations.finished_at IS NULL
          WHERE {condition}"

@@ -59,7 +59,7 @@ pub async fn list_plans(run: &mut impl Run, limit: u32) -> Result<Vec<Plan>, DbE
 
 /// How often plans and methods have been changed.
 pub async fn configuration_revision(run: &mut impl Run) -> Result<u64, DbError> {
-    let row = fetch_optional(run, "SELECT revision FROM configuration", args![]).await?;
+    let row = fetch_optional(run, "SELECT revision FROM configuration WHERE one = 1", args![]).await?;
     row.map_or(Ok(0), |row| row.count("revision"))
 }
 

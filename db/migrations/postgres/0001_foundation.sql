@@ -49,7 +49,7 @@ INSERT INTO configuration (one, revision) VALUES (1, 1);
 
 CREATE FUNCTION count_configuration() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE configuration SET revision = revision + 1;
+    UPDATE configuration SET revision = revision + 1 WHERE one = 1;
     RETURN NULL;
 END $$;
 
