@@ -7,8 +7,8 @@ use sqlx::AssertSqlSafe;
 use crate::DbError;
 use crate::columns::table;
 use crate::row::Row;
-use crate::run::{Run, Write, fetch_all, fetch_optional, write};
-use crate::value::{args, pieces, rows_of};
+use crate::run::{Run, Write, cut, fetch_all, fetch_optional, write};
+use crate::value::{args, rows_of};
 use crate::wanted::Wanted;
 
 /// One line of the trail.
@@ -90,7 +90,7 @@ pub async fn append_audit(run: &mut impl Run, entry: &AuditEntry) -> Result<(), 
 /// Adds lines, in order.
 pub async fn append_audit_lines(to: &mut impl Write, entries: &[AuditEntry]) -> Result<(), DbError> {
     const COLUMNS: usize = 8;
-    for entries in pieces(entries) {
+    for entries in cut(to, entries) {
         let sql = format!(
             "INSERT INTO audit (at, actor, origin, request_id, action, target, host_id, detail) VALUES {}",
             rows_of(entries.len(), COLUMNS)

@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use crate::columns::table;
 use crate::row::Row;
-use crate::run::{Run, Write, fetch_all, fetch_optional, write};
-use crate::value::{MOST_ROWS, args, pieces, rows_of};
+use crate::run::{Run, Write, cut, fetch_all, fetch_optional, write};
+use crate::value::{args, rows_of};
 use crate::{Database, DbError};
 
 /// How many events one pass numbers. One that numbers fewer has left none behind.
@@ -90,14 +90,8 @@ fn read_host(row: &Row) -> Result<Option<EventHost>, DbError> {
 
 /// Writes events, in order.
 pub async fn append_events(to: &mut impl Write, events: &[NewEvent]) -> Result<(), DbError> {
-    if to.keeps_rows_together() {
-        for events in events.chunks(MOST_ROWS) {
-            append_piece(to, events).await?;
-        }
-    } else {
-        for events in pieces(events) {
-            append_piece(to, events).await?;
-        }
+    for events in cut(to, events) {
+        append_piece(to, events).await?;
     }
     Ok(())
 }

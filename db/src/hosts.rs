@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use ringfence_core::{
-    Backend, FailureState, FencingState, Host, HostId, HostState, ProofKind, SegmentId, SegmentPolicy,
-    Timestamp,
+    Backend, FailureState, FencingState, Host, HostId, HostState, SegmentId, SegmentPolicy, Timestamp,
 };
 use sqlx::{AssertSqlSafe, SqlSafeStr};
 use uuid::Uuid;
@@ -13,8 +12,8 @@ use crate::columns::table;
 use crate::dialect::Dialect;
 use crate::operations::{self, read_operation};
 use crate::row::Row;
-use crate::run::{Run, Write, execute, fetch_all, fetch_optional, write};
-use crate::value::{Value, args, pieces, rows_of};
+use crate::run::{Run, execute, fetch_all, fetch_optional};
+use crate::value::{Value, args};
 use crate::{Database, DbError, Tx};
 
 table! {
@@ -219,75 +218,6 @@ pub async fn insert_host(run: &mut impl Run, host: &Host) -> Result<(), DbError>
         host.updated_at
     ];
     execute(run, sql, values).await.map(|_| ())
-}
-
-/// A host to write back.
-#[derive(Clone, Copy, Debug)]
-pub struct HostWrite<'a> {
-    /// The host.
-    pub host: &'a Host,
-    /// One of the proofs of its present fence if that is new; it must be there already.
-    pub fenced_proof: Option<ProofKind>,
-    /// When time alone will change something.
-    pub wake_at: Option<Timestamp>,
-}
-
-/// Writes hosts back.
-pub async fn update_hosts(to: &mut impl Write, writes: &[HostWrite<'_>]) -> Result<(), DbError> {
-    const COLUMNS: usize = 26;
-    for writes in pieces(writes) {
-        let sql = format!(
-            "UPDATE hosts SET name = new.column2, segment_id = new.column3, backend = new.column4,
-                 host_type = new.column5, zone = new.column6, parameters = new.column7, failure_state = new.column8,
-                 failure_source = new.column9, failure_observed_at = new.column10, failure_since = new.column11,
-                 boot = new.column12, fencing_state = new.column13, generation = new.column14,
-                 fenced_generation = new.column15,
-                 fenced_proof = CASE WHEN new.column13 = 'FENCED'
-                     THEN coalesce(new.column16, hosts.fenced_proof) END,
-                 fenced_at = new.column17, boot_at_fence = new.column18, needs_boot = new.column19,
-                 proof_spent = new.column20, standing = new.column21, in_flight = new.column22,
-                 event_sequence = new.column23, wake_at = new.column24, revision = new.column25,
-                 updated_at = new.column26
-             FROM (VALUES {}) AS new WHERE hosts.id = new.column1",
-            rows_of(writes.len(), COLUMNS)
-        );
-        let values = writes.iter().flat_map(written).collect();
-        write(to, AssertSqlSafe(sql), values).await?;
-    }
-    Ok(())
-}
-
-fn written(write: &HostWrite<'_>) -> Vec<Value> {
-    let host = write.host;
-    let boot = host.boot.as_ref().map_or(Value::Json(None), Value::json);
-    args![
-        host.id.0,
-        &host.name,
-        host.segment_id.0,
-        host.backend.as_str(),
-        host.host_type.clone(),
-        &host.zone,
-        Value::json(&host.parameters),
-        host.failure_state.as_str(),
-        host.failure_source.clone(),
-        host.failure_observed_at,
-        host.failure_since,
-        boot,
-        host.fencing_state.as_str(),
-        host.generation.0,
-        host.fenced_generation.map(|g| g.0),
-        write.fenced_proof.map(ProofKind::as_str),
-        host.fenced_at,
-        host.boot_at_fence.clone(),
-        host.needs_boot,
-        host.proof_spent,
-        Value::document(&host.standing),
-        Value::document(&host.in_flight),
-        host.event_sequence,
-        write.wake_at,
-        host.revision,
-        host.updated_at
-    ]
 }
 
 /// Removes a host with its operations. Events and audit stay.

@@ -30,8 +30,16 @@ struct Shared<DB: Database> {
     tested_after_idle: Duration,
     /// As many as may be lent at the same time.
     room: Arc<Semaphore>,
+    hands: Mutex<Hands<DB>>,
+}
+
+/// What is at hand, and who waits because nothing is.
+struct Hands<DB: Database> {
     /// The last is the warmest.
-    idle: Mutex<VecDeque<Idle<DB>>>,
+    idle: VecDeque<Idle<DB>>,
+    /// Those who wait for the pool. Its connections may all be kept, but for one that it is putting in order: what is given back goes to the
+    /// pool until nobody waits any more.
+    waiting: usize,
 }
 
 struct Idle<DB: Database> {
@@ -41,8 +49,26 @@ struct Idle<DB: Database> {
 }
 
 impl<DB: Database> Shared<DB> {
-    fn idle(&self) -> MutexGuard<'_, VecDeque<Idle<DB>>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    fn hands(&self) -> MutexGuard<'_, Hands<DB>> {
+        self.hands.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The warmest; `None` if the caller has to wait for the pool.
+    fn pop_or_wait(self: &Arc<Self>) -> Result<Idle<DB>, Waiting<DB>> {
+        let mut hands = self.hands();
+        hands.idle.pop_back().ok_or_else(|| {
+            hands.waiting += 1;
+            Waiting(Arc::clone(self))
+        })
+    }
+}
+
+/// Somebody who waits for the pool.
+struct Waiting<DB: Database>(Arc<Shared<DB>>);
+
+impl<DB: Database> Drop for Waiting<DB> {
+    fn drop(&mut self) {
+        self.0.hands().waiting -= 1;
     }
 }
 
@@ -56,7 +82,10 @@ impl<DB: Database> Kept<DB> {
             wait,
             tested_after_idle,
             room: Arc::new(Semaphore::new(room.min(Semaphore::MAX_PERMITS))),
-            idle: Mutex::default(),
+            hands: Mutex::new(Hands {
+                idle: VecDeque::new(),
+                waiting: 0,
+            }),
         }))
     }
 
@@ -78,17 +107,19 @@ impl<DB: Database> Kept<DB> {
             of: Arc::clone(&shared),
             _room: room,
         };
-        while let Some(mut idle) = self.pop() {
-            if idle.since.elapsed() < shared.tested_after_idle || idle.connection.ping().await.is_ok() {
-                return Ok(lent(idle.connection, idle.taken_at));
+        let _waiting = loop {
+            match shared.pop_or_wait() {
+                Ok(mut idle) => {
+                    let is_fresh = idle.since.elapsed() < shared.tested_after_idle;
+                    if is_fresh || idle.connection.ping().await.is_ok() {
+                        return Ok(lent(idle.connection, idle.taken_at));
+                    }
+                }
+                Err(waiting) => break waiting,
             }
-        }
+        };
         let connection = shared.pool.acquire().await?;
         Ok(lent(connection, Instant::now()))
-    }
-
-    fn pop(&self) -> Option<Idle<DB>> {
-        self.0.idle().pop_back()
     }
 
     /// Begins a transaction.
@@ -115,7 +146,9 @@ impl<DB: Database> Kept<DB> {
     pub async fn close(&self) {
         self.0.room.close();
         let closing = self.0.pool.close();
-        self.0.idle().clear();
+        // Outside of the lock, which whoever comes meanwhile needs.
+        let idle = std::mem::take(&mut self.0.hands().idle);
+        drop(idle);
         closing.await;
     }
 }
@@ -161,14 +194,15 @@ impl<DB: Database> Lent<DB> {
         if self.of.pool.is_closed() || self.taken_at.elapsed() > KEPT_AT_MOST {
             return;
         }
-        let mut idle = self.of.idle();
-        while idle
-            .front()
-            .is_some_and(|coldest| coldest.since.elapsed() > IDLE_AT_MOST)
-        {
-            idle.pop_front();
+        let mut hands = self.of.hands();
+        if hands.waiting > 0 {
+            return;
         }
-        idle.push_back(Idle {
+        let is_cold = |idle: &Idle<DB>| idle.since.elapsed() > IDLE_AT_MOST;
+        while hands.idle.front().is_some_and(is_cold) {
+            hands.idle.pop_front();
+        }
+        hands.idle.push_back(Idle {
             connection,
             taken_at: self.taken_at,
             since: Instant::now(),

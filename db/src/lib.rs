@@ -17,6 +17,7 @@ mod dialect;
 mod error;
 mod events;
 mod host_list;
+mod host_write;
 mod hosts;
 mod idempotency;
 mod kept;
@@ -57,9 +58,10 @@ pub use events::{
     last_sequence, number_events,
 };
 pub use host_list::{HostFilter, HostRow, count_hosts, host_row, hosts_page};
+pub use host_write::{HostWrite, update_hosts};
 pub use hosts::{
-    HostWrite, SeenHost, begin_with_hosts, delete_host, due_hosts, insert_host, load_state, lock_host,
-    see_host, segment_has_hosts, stranded_hosts, update_hosts,
+    SeenHost, begin_with_hosts, delete_host, due_hosts, insert_host, load_state, lock_host, see_host,
+    segment_has_hosts, stranded_hosts,
 };
 pub use idempotency::{
     KeyName, KeyRow, delete_old_keys, forget_old_key, insert_key, key_row, put_answer, put_receipt,

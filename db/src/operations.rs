@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::columns::table;
 use crate::row::Row;
-use crate::run::{Run, Write, fetch_all, fetch_optional, write};
+use crate::run::{Run, Write, cut, fetch_all, fetch_optional, write};
 use crate::value::{Value, args, pieces, rows_of};
 use crate::wanted::Wanted;
 use crate::{DbError, Order, Page, SortKey, Test};
@@ -96,24 +96,35 @@ pub async fn update_operations(
     to: &mut impl Write,
     operations: &[(&Operation, &Operation)],
 ) -> Result<(), DbError> {
-    const COLUMNS: usize = 6;
+    const COLUMNS: usize = 4;
     for operations in pieces(operations) {
+        // Left alone if it is as it was, as the columns of a host.
+        let has_other_status = operations.iter().any(|(operation, known)| {
+            operation.status != known.status || operation.finished_at != known.finished_at
+        });
+        let (status, columns) = if has_other_status {
+            (", status = new.column5, finished_at = new.column6", COLUMNS + 2)
+        } else {
+            ("", COLUMNS)
+        };
         let sql = format!(
-            "UPDATE operations SET status = new.column2, body = new.column3, updated_at = new.column4,
-                 finished_at = new.column5, methods = coalesce(new.column6, operations.methods)
+            "UPDATE operations SET body = new.column2, updated_at = new.column3,
+                 methods = coalesce(new.column4, operations.methods){status}
              FROM (VALUES {}) AS new WHERE operations.id = new.column1",
-            rows_of(operations.len(), COLUMNS)
+            rows_of(operations.len(), columns)
         );
         let values = operations.iter().flat_map(|(operation, known)| {
             let (body, methods) = apart(operation);
-            args![
+            let mut values = args![
                 operation.id.0,
-                operation.status.as_str(),
                 Value::document(&body),
                 operation.updated_at,
-                operation.finished_at,
                 (!have_same_methods(operation, known)).then(|| Value::document(&methods))
-            ]
+            ];
+            if has_other_status {
+                values.extend(args![operation.status.as_str(), operation.finished_at]);
+            }
+            values
         });
         write(to, AssertSqlSafe(sql), values.collect()).await?;
     }
@@ -123,7 +134,7 @@ pub async fn update_operations(
 /// Adds proofs. Their operations must be there already.
 pub async fn insert_proofs(to: &mut impl Write, proofs: &[(HostId, &Proof)]) -> Result<(), DbError> {
     const COLUMNS: usize = 7;
-    for proofs in pieces(proofs) {
+    for proofs in cut(to, proofs) {
         let sql = format!(
             "INSERT INTO proofs (host_id, generation, kind, operation_id, source, observed_at, detail) VALUES {}",
             rows_of(proofs.len(), COLUMNS)

@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use crate::columns::table;
 use crate::row::Row;
-use crate::run::{Run, Write, execute, fetch_all, write};
-use crate::value::{Value, args, pieces, rows_of};
+use crate::run::{Run, Write, cut, execute, fetch_all, write};
+use crate::value::{Value, args, rows_of};
 use crate::{Database, DbError};
 
 /// A message that waits to be published.
@@ -50,7 +50,7 @@ fn read(row: &Row) -> Result<OutboxRow, DbError> {
 /// Writes messages.
 pub async fn append_outbox(to: &mut impl Write, rows: &[OutboxRow]) -> Result<(), DbError> {
     const COLUMNS: usize = 9;
-    for rows in pieces(rows) {
+    for rows in cut(to, rows) {
         let sql = format!(
             "INSERT INTO outbox (id, resource, zone, payload, trace, available_at, waits_since, expires_at, tries) VALUES {}",
             rows_of(rows.len(), COLUMNS)

@@ -7,7 +7,7 @@ use sqlx::SqlStr;
 use crate::DbError;
 use crate::dialect::Dialect;
 use crate::row::Row;
-use crate::value::Value;
+use crate::value::{MOST_ROWS, Value, pieces};
 
 /// Something that statements can be run on.
 pub trait Run: Write {
@@ -42,6 +42,15 @@ pub trait Write: sealed::Sealed + Send {
     /// Makes a change.
     #[doc(hidden)]
     fn write(&mut self, sql: SqlStr, values: Values) -> impl Future<Output = Result<(), DbError>> + Send;
+}
+
+/// Cuts rows into the statements that they go with.
+pub(crate) fn cut<'r, T>(to: &impl Write, rows: &'r [T]) -> Vec<&'r [T]> {
+    if to.keeps_rows_together() {
+        rows.chunks(MOST_ROWS).collect()
+    } else {
+        pieces(rows).collect()
+    }
 }
 
 /// Arguments of a statement.

@@ -56,7 +56,11 @@ async fn power_alone_fences_a_hung_host(ground: Ground) {
 
 /// What is remembered of plans is not what one process has seen of their changes.
 async fn a_plan_that_somebody_else_has_changed_counts_for_the_next_fence(ground: Ground) {
-    let stack = Stack::start(ground).await;
+    let options = StackOptions {
+        hosts: 3,
+        ..StackOptions::default()
+    };
+    let stack = Stack::start_with(Site::new(ground).await, options).await;
     let made = stack.plan(power_plan()).await;
     let kinds = |operation: &Value| {
         let tasks = operation["stages"][0]["tasks"].as_array().unwrap();

@@ -6,15 +6,16 @@ use std::time::Duration;
 
 use ringfence_core::{FencingState, Host, ProofKind};
 use ringfence_db::{
-    Alone, Database, DbError, DeviceClaim, EventRow, HostWrite, KeyName, SeenHost, append_audit_lines,
-    append_events, claim_devices, claim_devices_or_end, events_after, host_row, insert_key,
-    insert_operations, insert_proofs, lock_host, number_events, operation, put_receipt_or_end,
+    Alone, AuditFilter, Database, DbError, DeviceClaim, EventRow, HostWrite, KeyName, SeenHost,
+    append_audit_lines, append_events, claim_devices, claim_devices_or_end, events_after, host_row,
+    insert_key, insert_operations, insert_proofs, lock_host, number_events, operation, put_receipt_or_end,
     release_devices, see_host, update_hosts,
 };
 use serde_json::json;
 use tokio::time::timeout;
 use uuid::Uuid;
 
+use crate::audit::{actions, line};
 use crate::events::{assert_per_host_order, number_until, read_until};
 use crate::rig::Rig;
 use crate::site::{
@@ -34,6 +35,7 @@ async fn alone(db: &Database, host: &Host) -> Alone {
 async fn tell(change: &mut Alone, host: &Host, events: std::ops::RangeInclusive<u64>) {
     let write = HostWrite {
         host,
+        known: None,
         fenced_proof: None,
         wake_at: Some(at(7)),
     };
@@ -77,6 +79,7 @@ async fn it_is_committed_with_all_that_rests_on_it_and_its_events_are_numbered_a
     let fenced = fenced(&host, 1);
     let write = HostWrite {
         host: &fenced,
+        known: None,
         fenced_proof: Some(ProofKind::PowerOff),
         wake_at: None,
     };
@@ -86,12 +89,17 @@ async fn it_is_committed_with_all_that_rests_on_it_and_its_events_are_numbered_a
     append_events(&mut change, &[event(&host, 1), event(&host, 2), event(&host, 3)])
         .await
         .unwrap();
-    append_audit_lines(&mut change, &[]).await.unwrap();
+    let lines = ["one", "two", "three"].map(line);
+    append_audit_lines(&mut change, &lines).await.unwrap();
     assert!(change.commit(&rig.db).await.unwrap().is_numbered);
 
     let read = host_row(&mut rig.db.reader(), &host.name).await.unwrap().unwrap();
     assert_eq!((read.host, read.proofs), (fenced, vec![won]));
     assert_eq!(numbers(&rig.db).await, [(1, 1), (2, 2), (3, 3)]);
+    assert_eq!(
+        actions(&rig, &AuditFilter::default()).await,
+        ["three", "two", "one"]
+    );
     timeout(Duration::from_secs(20), announcements.next())
         .await
         .expect("an announcement")
@@ -202,6 +210,7 @@ async fn a_rule_of_the_database_ends_it_whole() {
     insert_operations(&mut change, &[&begun]).await.unwrap();
     let without_proof = HostWrite {
         host: &fenced(&host, 1),
+        known: None,
         fenced_proof: Some(ProofKind::PowerOff),
         wake_at: None,
     };

@@ -23,7 +23,7 @@ crate::stories!(audit:
     the_bound_of_retention_ends_with_its_transaction,
 );
 
-fn line(action: &str) -> AuditEntry {
+pub fn line(action: &str) -> AuditEntry {
     AuditEntry {
         at: at(0),
         actor: "anna".to_owned(),
@@ -46,7 +46,7 @@ async fn read(rig: &Rig, filter: &AuditFilter) -> Vec<AuditRow> {
         .unwrap()
 }
 
-async fn actions(rig: &Rig, filter: &AuditFilter) -> Vec<String> {
+pub async fn actions(rig: &Rig, filter: &AuditFilter) -> Vec<String> {
     read(rig, filter)
         .await
         .into_iter()

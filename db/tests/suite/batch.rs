@@ -2,10 +2,12 @@
 
 use ringfence_core::{FencingState, ProofKind};
 use ringfence_db::{
-    Batch, HostWrite, append_events, claim_devices, events_after, host_row, insert_operations, insert_proofs,
-    load_state, number_events, operation, release_devices, update_hosts, update_operations,
+    AuditFilter, Batch, HostWrite, append_audit_lines, append_events, claim_devices, events_after, host_row,
+    insert_operations, insert_proofs, load_state, number_events, operation, release_devices, update_hosts,
+    update_operations,
 };
 
+use crate::audit::{actions, line};
 use crate::rig::Rig;
 use crate::site::{
     assert_refused, at, attempt, done, event, fence, fenced, insert_operation, one_host, proof,
@@ -30,6 +32,7 @@ async fn a_fence_and_all_that_rests_on_it_go_as_one(rig: &Rig) {
     let fenced = fenced(&host, 1);
     let write = HostWrite {
         host: &fenced,
+        known: None,
         fenced_proof: Some(ProofKind::PowerOff),
         wake_at: Some(at(7)),
     };
@@ -41,12 +44,18 @@ async fn a_fence_and_all_that_rests_on_it_go_as_one(rig: &Rig) {
     append_events(&mut batch, &[event(&host, 1), event(&host, 2)])
         .await
         .unwrap();
+    let lines = ["one", "two", "three"].map(line);
+    append_audit_lines(&mut batch, &lines).await.unwrap();
     let nothing_yet = ringfence_db::operation(&mut tx, operation.id.0).await.unwrap();
     assert_eq!(nothing_yet, None);
     batch.commit(tx).await.unwrap();
 
     let read = host_row(&mut rig.db.reader(), &host.name).await.unwrap().unwrap();
     assert_eq!((read.host, read.proofs), (fenced, vec![power, storage]));
+    assert_eq!(
+        actions(rig, &AuditFilter::default()).await,
+        ["three", "two", "one"]
+    );
     number_events(&rig.db).await.unwrap();
     let events = events_after(&mut rig.db.reader(), 0, None, 10).await.unwrap();
     let numbers: Vec<_> = events
@@ -100,6 +109,7 @@ async fn with_one_that_is_refused_all_are(rig: &Rig) {
     let fenced = fenced(&host, 1);
     let without_proof = HostWrite {
         host: &fenced,
+        known: None,
         fenced_proof: Some(ProofKind::PowerOff),
         wake_at: None,
     };

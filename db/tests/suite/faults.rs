@@ -9,6 +9,7 @@ use ringfence_db::{
     old_rows, remove_rows, segment as read_segment,
 };
 use serde_json::json;
+use tokio::time::timeout;
 
 use crate::rig::Rig;
 use crate::site::{at, one_host, segment};
@@ -342,4 +343,34 @@ async fn a_file_that_another_process_holds_is_a_passing_error() {
     insert_segment(&mut rig.db.reader(), &segment("waits"))
         .await
         .unwrap();
+}
+
+/// A statement whose caller has gone away occupies its connection until the server is done with it. Those that are left go round.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_is_stuck_holds_up_nobody_but_itself() {
+    let rig = Rig::postgresql().await;
+    let (_, host) = one_host(&rig.db).await;
+    // Two that read, and one that listens.
+    let few = Database::open(&rig.url, 4).await.unwrap();
+    let announcements = few.announcements().await.unwrap().unwrap();
+    let lock = rig.hold("SELECT 1 FROM hosts FOR UPDATE").await;
+    let mut reader = few.reader();
+    let stuck = crate::site::update_host(&mut reader, &host, None, None);
+    timeout(Duration::from_millis(300), stuck)
+        .await
+        .expect_err("it waits for the lock");
+    let ping = || {
+        let few = few.clone();
+        tokio::spawn(async move {
+            for _ in 0..100 {
+                few.ping().await.unwrap();
+            }
+        })
+    };
+    for pinging in [ping(), ping(), ping(), ping()] {
+        pinging.await.unwrap();
+    }
+    drop((lock, announcements));
+    few.close().await;
+    rig.end().await;
 }

@@ -225,6 +225,7 @@ pub async fn update_host(
 ) -> Result<(), DbError> {
     let write = ringfence_db::HostWrite {
         host,
+        known: None,
         fenced_proof,
         wake_at,
     };

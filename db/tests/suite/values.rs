@@ -8,7 +8,8 @@ use ringfence_core::{
     MethodTimes, Operation, ProofKind, Resource, Standing, TaskKind,
 };
 use ringfence_db::{
-    append_events, events_after, host_row, insert_host, insert_segment, lock_host, number_events, operation,
+    append_events, events_after, host_row, insert_host, insert_segment, load_state, lock_host, number_events,
+    operation,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -25,12 +26,62 @@ const STRANGE: &str = "Zelle 7 „Süd“ – 機架 七 – стойка – �
 crate::stories!(values:
     a_host_is_read_as_it_was_written,
     a_host_can_lose_everything_again,
+    whichever_columns_of_a_host_have_changed_are_written,
     times_keep_their_microseconds,
     an_operation_is_read_as_it_was_written,
     proofs_are_shown_by_kind_whenever_they_were_won,
     events_carry_any_json,
     a_devices_nul_character_does_not_stop_a_decision,
 );
+
+/// From what is known of it, one part after the other; the database is not told of what has not changed.
+async fn whichever_columns_of_a_host_have_changed_are_written(rig: &Rig) {
+    let (_, host) = one_host(&rig.db).await;
+    let all = everything(&host);
+    let changed: [fn(&mut Host, &Host); 4] = [
+        |host, all| {
+            host.backend = all.backend;
+            host.host_type.clone_from(&all.host_type);
+            host.zone.clone_from(&all.zone);
+            host.parameters.clone_from(&all.parameters);
+        },
+        |host, all| {
+            host.failure_state = all.failure_state;
+            host.failure_source.clone_from(&all.failure_source);
+            host.failure_observed_at = all.failure_observed_at;
+            host.failure_since = all.failure_since;
+            host.boot.clone_from(&all.boot);
+        },
+        |host, all| {
+            host.generation = all.generation;
+            host.boot_at_fence.clone_from(&all.boot_at_fence);
+            host.needs_boot = all.needs_boot;
+            host.proof_spent = all.proof_spent;
+        },
+        |host, all| *host = all.clone(),
+    ];
+    let mut known = host;
+    for change in changed {
+        let mut next = known.clone();
+        change(&mut next, &all);
+        let write = ringfence_db::HostWrite {
+            host: &next,
+            known: Some(&known),
+            fenced_proof: None,
+            wake_at: None,
+        };
+        ringfence_db::update_hosts(&mut rig.db.reader(), &[write])
+            .await
+            .unwrap();
+        let read = load_state(&mut rig.db.reader(), &all.name)
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(read.host, next);
+        known = next;
+    }
+    assert_eq!(known, all);
+}
 
 fn everything(host: &Host) -> Host {
     let method = FrozenMethod {

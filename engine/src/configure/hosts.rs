@@ -146,6 +146,7 @@ impl Engine {
             &mut tx,
             &[HostWrite {
                 host: &host,
+                known: None,
                 fenced_proof: None,
                 wake_at,
             }],

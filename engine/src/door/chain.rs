@@ -60,6 +60,7 @@ impl<'a> Chain<'a> {
     pub fn host(&self) -> HostWrite<'a> {
         HostWrite {
             host: &self.last.decision.state.host,
+            known: Some(&self.before.host),
             fenced_proof: self.fenced_proof,
             wake_at: self.last.decision.wake_at,
         }

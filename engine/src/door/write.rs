@@ -66,7 +66,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Whether all of it is of one host, and no statement of it needs another one to come first: an operation that makes way, a proof
-    /// that is won anew, events of a host (whose database refuses a gap) that are too many for one statement.
+    /// that is won anew, events of a host (whose database refuses a gap) or lines about it that are too many for one statement.
     pub fn go_together(&self) -> bool {
         let Operations {
             changed,
@@ -78,6 +78,7 @@ impl<'a> Rows<'a> {
             && renewed.is_empty()
             && (changed.is_empty() || new.is_empty())
             && Batch::holds(self.events.len())
+            && Batch::holds(self.audit.len())
     }
 
     /// The order satisfies the foreign keys: operations, proofs, then the hosts that rest on them.

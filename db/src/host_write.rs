@@ -1,0 +1,238 @@
+//! Hosts as they are written back.
+
+use ringfence_core::{FencingState, Host, ProofKind, Timestamp};
+use sqlx::AssertSqlSafe;
+
+use crate::DbError;
+use crate::run::{Write, write};
+use crate::value::{Value, args, pieces, rows_of};
+
+/// What a decision writes of a host.
+#[derive(Clone, Copy, Debug)]
+pub struct HostWrite<'a> {
+    /// The host.
+    pub host: &'a Host,
+    /// What is known of it in the database, if anything is.
+    pub known: Option<&'a Host>,
+    /// One of the proofs of its present fence if that is new; it must be there already.
+    pub fenced_proof: Option<ProofKind>,
+    /// When time alone will change something.
+    pub wake_at: Option<Timestamp>,
+}
+
+/// What people say of it.
+const CONFIGURATION: [&str; 6] = ["name", "segment_id", "backend", "host_type", "zone", "parameters"];
+/// What observers say of it.
+const FAILURE: [&str; 5] = [
+    "failure_state",
+    "failure_source",
+    "failure_observed_at",
+    "failure_since",
+    "boot",
+];
+/// How far it is fenced; the state comes first.
+const FENCING: [&str; 8] = [
+    "fencing_state",
+    "generation",
+    "fenced_generation",
+    "fenced_proof",
+    "fenced_at",
+    "boot_at_fence",
+    "needs_boot",
+    "proof_spent",
+];
+/// What changes at every step.
+const STEP: [&str; 6] = [
+    "standing",
+    "in_flight",
+    "event_sequence",
+    "wake_at",
+    "revision",
+    "updated_at",
+];
+
+/// Writes hosts back. Columns that are as they were are left alone: SQLite writes every index with a column that it is told to set,
+/// even to the same value.
+pub async fn update_hosts(to: &mut impl Write, writes: &[HostWrite<'_>]) -> Result<(), DbError> {
+    for writes in pieces(writes) {
+        let groups = Groups::of(writes);
+        let (assigned, columns) = groups.assigned();
+        let sql = format!(
+            "UPDATE hosts SET {assigned} FROM (VALUES {}) AS new WHERE hosts.id = new.column1",
+            rows_of(writes.len(), columns)
+        );
+        let values = writes.iter().flat_map(|write| groups.values(write)).collect();
+        write(to, AssertSqlSafe(sql), values).await?;
+    }
+    Ok(())
+}
+
+/// Which columns have to be written for some hosts; those of [`STEP`] always have.
+#[derive(Clone, Copy)]
+struct Groups {
+    configuration: bool,
+    failure: bool,
+    fencing: bool,
+}
+
+impl Groups {
+    fn of(writes: &[HostWrite<'_>]) -> Self {
+        let any = |differ: fn(&Host, &Host) -> bool| {
+            let mut writes = writes.iter();
+            writes.any(|write| write.known.is_none_or(|known| differ(write.host, known)))
+        };
+        Self {
+            configuration: any(is_configured_otherwise),
+            failure: any(is_seen_otherwise),
+            fencing: any(is_fenced_otherwise),
+        }
+    }
+
+    fn columns(self) -> Vec<&'static str> {
+        let groups: [(bool, &[&'static str]); 4] = [
+            (self.configuration, &CONFIGURATION),
+            (self.failure, &FAILURE),
+            (self.fencing, &FENCING),
+            (true, &STEP),
+        ];
+        let written = groups.into_iter().filter(|(is_written, _)| *is_written);
+        written.flat_map(|(_, columns)| columns.iter().copied()).collect()
+    }
+
+    /// The assignments, and how many values each host has; the first one is its id.
+    fn assigned(self) -> (String, usize) {
+        let columns = self.columns();
+        let mut state = 0;
+        let mut assigned = Vec::with_capacity(columns.len());
+        for (column, at) in columns.iter().copied().zip(2..) {
+            assigned.push(match column {
+                "fenced_proof" => format!(
+                    "fenced_proof = CASE WHEN new.column{state} = '{}' THEN coalesce(new.column{at}, hosts.fenced_proof) END",
+                    FencingState::Fenced.as_str()
+                ),
+                _ => format!("{column} = new.column{at}"),
+            });
+            if column == "fencing_state" {
+                state = at;
+            }
+        }
+        (assigned.join(", "), columns.len() + 1)
+    }
+
+    fn values(self, write: &HostWrite<'_>) -> Vec<Value> {
+        let host = write.host;
+        let mut values = args![host.id.0];
+        if self.configuration {
+            values.extend(configuration(host));
+        }
+        if self.failure {
+            values.extend(failure(host));
+        }
+        if self.fencing {
+            values.extend(fencing(host, write.fenced_proof));
+        }
+        values.extend(step(host, write.wake_at));
+        values
+    }
+}
+
+fn is_configured_otherwise(host: &Host, known: &Host) -> bool {
+    host.name != known.name
+        || host.segment_id != known.segment_id
+        || host.backend != known.backend
+        || host.host_type != known.host_type
+        || host.zone != known.zone
+        || host.parameters != known.parameters
+}
+
+fn is_seen_otherwise(host: &Host, known: &Host) -> bool {
+    host.failure_state != known.failure_state
+        || host.failure_source != known.failure_source
+        || host.failure_observed_at != known.failure_observed_at
+        || host.failure_since != known.failure_since
+        || host.boot != known.boot
+}
+
+fn is_fenced_otherwise(host: &Host, known: &Host) -> bool {
+    host.fencing_state != known.fencing_state
+        || host.generation != known.generation
+        || host.fenced_generation != known.fenced_generation
+        || host.fenced_at != known.fenced_at
+        || host.boot_at_fence != known.boot_at_fence
+        || host.needs_boot != known.needs_boot
+        || host.proof_spent != known.proof_spent
+}
+
+fn configuration(host: &Host) -> Vec<Value> {
+    args![
+        &host.name,
+        host.segment_id.0,
+        host.backend.as_str(),
+        host.host_type.clone(),
+        &host.zone,
+        Value::json(&host.parameters)
+    ]
+}
+
+fn failure(host: &Host) -> Vec<Value> {
+    let boot = host.boot.as_ref().map_or(Value::Json(None), Value::json);
+    args![
+        host.failure_state.as_str(),
+        host.failure_source.clone(),
+        host.failure_observed_at,
+        host.failure_since,
+        boot
+    ]
+}
+
+fn fencing(host: &Host, fenced_proof: Option<ProofKind>) -> Vec<Value> {
+    args![
+        host.fencing_state.as_str(),
+        host.generation.0,
+        host.fenced_generation.map(|generation| generation.0),
+        fenced_proof.map(ProofKind::as_str),
+        host.fenced_at,
+        host.boot_at_fence.clone(),
+        host.needs_boot,
+        host.proof_spent
+    ]
+}
+
+fn step(host: &Host, wake_at: Option<Timestamp>) -> Vec<Value> {
+    args![
+        Value::document(&host.standing),
+        Value::document(&host.in_flight),
+        host.event_sequence,
+        wake_at,
+        host.revision,
+        host.updated_at
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn groups(bits: u8) -> Groups {
+        Groups {
+            configuration: bits & 1 > 0,
+            failure: bits & 2 > 0,
+            fencing: bits & 4 > 0,
+        }
+    }
+
+    #[test]
+    fn what_is_assigned_is_what_has_changed() {
+        let (assigned, values) = groups(0).assigned();
+        assert!(assigned.starts_with("standing = new.column2, in_flight = new.column3"));
+        assert_eq!(values, 7);
+        let (assigned, values) = groups(5).assigned();
+        assert!(assigned.starts_with("name = new.column2, "));
+        assert!(assigned.contains("fencing_state = new.column8, "));
+        assert!(assigned.contains(
+            "fenced_proof = CASE WHEN new.column8 = 'FENCED' THEN coalesce(new.column11, hosts.fenced_proof) END"
+        ));
+        assert!(!assigned.contains("failure_state"));
+        assert_eq!(values, 21);
+    }
+}
