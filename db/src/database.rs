@@ -38,6 +38,9 @@ const TESTED_AFTER_IDLE: Duration = Duration::from_secs(1);
 const SQLITE_BUSY_TIMEOUT_S: u64 = 10;
 /// What one statement may take, unless somebody says otherwise. Locks and idle transactions are bounded by the same.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
+/// Pages of 4 KiB that SQLite's log takes before they are copied into the file. In a storm the same pages are written again and again, and
+/// copied once each time.
+const SQLITE_CHECKPOINT_PAGES: &str = "8192";
 /// Connections of SQLite that read beside the one that writes.
 const SQLITE_READERS: u32 = 4;
 
@@ -283,6 +286,7 @@ async fn open_sqlite(path: &Path) -> Result<Pool, sqlx::Error> {
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
+        .pragma("wal_autocheckpoint", SQLITE_CHECKPOINT_PAGES)
         .foreign_keys(true)
         .busy_timeout(Duration::from_secs(SQLITE_BUSY_TIMEOUT_S));
     let pool = |connections| {
