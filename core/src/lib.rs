@@ -5,6 +5,7 @@
 //! state with the [`Effect`]s that have to be committed together with it, or a [`Refusal`].
 
 mod attempt;
+mod by_scope;
 mod decide;
 mod delivery;
 mod device;
@@ -30,6 +31,7 @@ mod subscription;
 mod task;
 
 pub use attempt::{Attempt, AttemptStatus, Outcome};
+pub use by_scope::ByScope;
 pub use decide::decide;
 pub use delivery::{NextTry, TRIED_FOR, Tried, after_try};
 pub use device::device_key;

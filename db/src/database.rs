@@ -1,48 +1,26 @@
-//! Opening a database, transactions, and reading outside of one.
+//! A database, transactions, and reading outside of one.
 
 use std::path::Path;
-use std::str::FromStr;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgRow};
-use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteRow, SqliteSynchronous,
-};
-use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool, Postgres, SqlSafeStr, SqlStr, Sqlite};
+use sqlx::postgres::PgRow;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{AssertSqlSafe, Postgres, SqlSafeStr, SqlStr, Sqlite};
 
 use crate::DbError;
+use crate::connections::{Connections, Open};
 use crate::dialect::Dialect;
-use crate::kept::{Kept, Open};
+use crate::open::{open_postgres, open_sqlite, without_credentials};
 use crate::row::Row;
 use crate::run::{Run, Values, Write, sealed::Sealed};
 use crate::value::{Value, for_postgres, for_sqlite};
 
-/// Connections that change things: their statements find their rows by their keys, whatever the values are and however few rows there
-/// were when they were planned. A plan that is made anew for each set of values costs a quarter of the database's time in a storm; one
-/// that reads the whole table, or all of an index over what is live, because there was little in it once, costs more with every row.
-const BY_KEYS: &str = "SET jit = off; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_bitmapscan = off; \
-    SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off";
-/// The other connections: the planner chooses. Compiling a statement takes longer than any of ours runs.
-const FREELY: &str = "SET jit = off";
 /// For statements over much of a table: the planner chooses freely, and they may take longer than those that somebody waits for.
 const BEGIN_POSTGRES_PATIENT: &str =
     "BEGIN; SET LOCAL statement_timeout = '50s'; SET LOCAL lock_timeout = '50s'";
-/// Statements that a connection keeps prepared: those for many rows come in several lengths.
-const PREPARED_STATEMENTS: usize = 400;
-/// Seconds to wait for a free connection before the database counts as unavailable.
-const ACQUIRE_TIMEOUT_S: u64 = 5;
-/// A connection to PostgreSQL that was idle for so long is tested before it is used.
-const TESTED_AFTER_IDLE: Duration = Duration::from_secs(1);
-/// Seconds that SQLite waits for another process's lock.
-const SQLITE_BUSY_TIMEOUT_S: u64 = 10;
 /// What one statement may take, unless somebody says otherwise. Locks and idle transactions are bounded by the same.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
-/// Pages of 4 KiB that SQLite's log takes before they are copied into the file. In a storm the same pages are written again and again, and
-/// copied once each time.
-const SQLITE_CHECKPOINT_PAGES: &str = "8192";
-/// Connections of SQLite that read beside the one that writes.
-const SQLITE_READERS: u32 = 4;
 
 /// An open database.
 #[derive(Clone, Debug)]
@@ -55,11 +33,14 @@ pub struct Database {
 pub(crate) enum Pool {
     /// Transactions have connections of their own, with settings that suit them.
     Postgres {
-        write: Kept<Postgres>,
-        read: Kept<Postgres>,
+        write: Connections<Postgres>,
+        read: Connections<Postgres>,
     },
     /// One connection writes; several read what is committed.
-    Sqlite { write: Kept<Sqlite>, read: Kept<Sqlite> },
+    Sqlite {
+        write: Connections<Sqlite>,
+        read: Connections<Sqlite>,
+    },
 }
 
 impl Database {
@@ -220,113 +201,6 @@ fn machine_time() -> DateTime<Utc> {
     Utc::now()
 }
 
-fn open_postgres(url: &str, connections: u32, statement: Duration) -> Result<Pool, String> {
-    let options = PgConnectOptions::from_str(url)
-        .map_err(|e| e.to_string())?
-        .statement_cache_capacity(PREPARED_STATEMENTS)
-        .application_name("ringfence");
-    let bound = statement.as_millis().to_string();
-    let for_writing = (connections / 2).max(1);
-    let for_reading = connections.saturating_sub(for_writing).max(1);
-    let kept = |pool, connections| {
-        let wait = Duration::from_secs(ACQUIRE_TIMEOUT_S);
-        Kept::new(pool, connections, wait, TESTED_AFTER_IDLE)
-    };
-    let write = postgres_pool(options.clone(), for_writing, bound.clone(), BY_KEYS);
-    // One of them hears announcements for as long as it lives.
-    let read = postgres_pool(options, for_reading.saturating_add(1), bound, FREELY);
-    Ok(Pool::Postgres {
-        write: kept(write, for_writing),
-        read: kept(read, for_reading),
-    })
-}
-
-fn postgres_pool(
-    options: PgConnectOptions,
-    connections: u32,
-    bound: String,
-    settings: &'static str,
-) -> PgPool {
-    PgPoolOptions::new()
-        .max_connections(connections)
-        .acquire_timeout(Duration::from_secs(ACQUIRE_TIMEOUT_S))
-        // A round trip before every statement is dear. One before a connection that was idle finds those that died in a restart of
-        // the database; a busy connection that dies shows in its statement, which is tried again.
-        .test_before_acquire(false)
-        // As statements: poolers that stand between refuse such settings in the first packet of a connection.
-        .after_connect(move |connection, _| {
-            let bound = bound.clone();
-            Box::pin(async move {
-                sqlx::raw_sql(settings).execute(&mut *connection).await?;
-                set_bounds(connection, &bound).await
-            })
-        })
-        .before_acquire(|connection, meta| {
-            Box::pin(async move {
-                if meta.idle_for >= TESTED_AFTER_IDLE {
-                    connection.ping().await?;
-                }
-                Ok(true)
-            })
-        })
-        .connect_lazy_with(options)
-}
-
-/// What hangs in the database must not hold a connection, a lock and whoever waits for it for ever.
-async fn set_bounds(connection: &mut PgConnection, milliseconds: &str) -> Result<(), sqlx::Error> {
-    let sql = "SELECT set_config('statement_timeout', $1, false), set_config('lock_timeout', $1, false),
-        set_config('idle_in_transaction_session_timeout', $1, false)";
-    sqlx::query(sql).bind(milliseconds).execute(connection).await?;
-    Ok(())
-}
-
-async fn open_sqlite(path: &Path) -> Result<Pool, sqlx::Error> {
-    let options = SqliteConnectOptions::new()
-        .filename(path)
-        .create_if_missing(true)
-        .journal_mode(SqliteJournalMode::Wal)
-        .synchronous(SqliteSynchronous::Full)
-        .pragma("wal_autocheckpoint", SQLITE_CHECKPOINT_PAGES)
-        .foreign_keys(true)
-        .busy_timeout(Duration::from_secs(SQLITE_BUSY_TIMEOUT_S));
-    let pool = |connections| {
-        SqlitePoolOptions::new()
-            .max_connections(connections)
-            .acquire_timeout(Duration::from_secs(SQLITE_BUSY_TIMEOUT_S))
-            .test_before_acquire(false)
-            .idle_timeout(None)
-            .max_lifetime(None)
-    };
-    let kept = |pool, connections| {
-        let wait = Duration::from_secs(SQLITE_BUSY_TIMEOUT_S);
-        // A file does not go away.
-        Kept::new(pool, connections, wait, Duration::MAX)
-    };
-    let write = pool(1).connect_with(options.clone()).await?;
-    let read = pool(SQLITE_READERS).connect_with(options).await?;
-    Ok(Pool::Sqlite {
-        write: kept(write, 1),
-        read: kept(read, SQLITE_READERS),
-    })
-}
-
-/// `scheme://user:password@rest` without what stands before the `@`, and without a query.
-fn without_credentials(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else {
-        return "(no scheme)".to_owned();
-    };
-    match rest.split_once('?') {
-        // The `?` may be a character of the password that should have been escaped: then all before it is secret.
-        Some((_, query)) if query.contains('@') => format!("{scheme}://(not shown)"),
-        Some((plain, _)) => format!("{scheme}://{}", after_credentials(plain)),
-        None => format!("{scheme}://{}", after_credentials(rest)),
-    }
-}
-
-fn after_credentials(rest: &str) -> &str {
-    rest.rsplit_once('@').map_or(rest, |(_, tail)| tail)
-}
-
 /// A transaction. Dropped without [`Tx::commit`], it changes nothing.
 pub struct Tx {
     inner: TxInner,
@@ -455,7 +329,11 @@ pub struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn postgres<'p>(&self, write: &'p Kept<Postgres>, read: &'p Kept<Postgres>) -> &'p Kept<Postgres> {
+    fn postgres<'p>(
+        &self,
+        write: &'p Connections<Postgres>,
+        read: &'p Connections<Postgres>,
+    ) -> &'p Connections<Postgres> {
         if self.by_keys { write } else { read }
     }
 

@@ -8,7 +8,7 @@ use sqlx::AssertSqlSafe;
 use crate::run::{Run, Write, fetch_all, write};
 use crate::value::MOST_ROWS;
 use crate::value::{Value, args, pieces, rows_of};
-use crate::{Alone, DbError};
+use crate::{DbError, LoneChange};
 
 /// A device to take.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub async fn claim_devices(
 }
 
 /// Takes a few devices, all of them, or the change does not come about.
-pub fn claim_devices_or_end(to: &mut Alone, mut claims: Vec<DeviceClaim>, now: Timestamp) {
+pub fn claim_devices_or_end(to: &mut LoneChange, mut claims: Vec<DeviceClaim>, now: Timestamp) {
     claims.sort_by(|a, b| a.device.cmp(&b.device));
     for claims in claims.chunks(MOST_ROWS) {
         let (sql, values) = claim(claims, now);

@@ -136,7 +136,7 @@ async fn append_piece(to: &mut impl Write, events: &[NewEvent]) -> Result<(), Db
 ///
 /// Where transactions run side by side, a number taken inside one could become visible after a higher one, and a reader would miss
 /// it for ever. Numbers are therefore given here, to committed events only, by one caller at a time; or by a change that is a single
-/// statement, while nobody else gives any and none wait (see [`crate::Alone`]).
+/// statement, while nobody else gives any and none wait (see [`crate::LoneChange`]).
 pub async fn number_events(db: &Database) -> Result<u64, DbError> {
     if db.is_sqlite() {
         return Ok(0);

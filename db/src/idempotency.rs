@@ -8,7 +8,7 @@ use crate::columns::table;
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_optional};
 use crate::value::args;
-use crate::{Alone, DbError};
+use crate::{DbError, LoneChange};
 
 /// A caller's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +110,7 @@ const RECEIPT: &str = "UPDATE idempotency_keys SET receipt = $4
     WHERE caller = $1 AND key = $2 AND holder = $3 AND receipt IS NULL";
 
 /// The same; or the change does not come about.
-pub fn put_receipt_or_end(to: &mut Alone, name: KeyName<'_>, holder: Uuid, receipt: Json) {
+pub fn put_receipt_or_end(to: &mut LoneChange, name: KeyName<'_>, holder: Uuid, receipt: Json) {
     let values = args![name.caller, name.key, holder, receipt];
     to.must(1, format!("{RECEIPT} RETURNING 1"), values);
 }

@@ -3,12 +3,12 @@
 //! One text for a statement wherever both databases understand it; what differs is in [`value`](self) and `dialect`. Only `engine`
 //! writes; `api` and `scheduler-hook` read.
 
-mod alone;
 mod announcements;
 mod audit;
 mod batch;
 mod columns;
 mod compatible;
+mod connections;
 mod copy;
 mod database;
 mod deliveries;
@@ -20,10 +20,11 @@ mod host_list;
 mod host_write;
 mod hosts;
 mod idempotency;
-mod kept;
 mod leases;
+mod lone_change;
 mod method_checks;
 mod methods;
+mod open;
 mod operations;
 mod outbox;
 mod outlets;
@@ -39,7 +40,6 @@ mod survey;
 mod value;
 mod wanted;
 
-pub use alone::{Alone, Written};
 pub use announcements::Announcements;
 pub use audit::{
     AuditEntry, AuditFilter, AuditRow, append_audit, append_audit_lines, audit_page, audit_row, removed_host,
@@ -68,6 +68,7 @@ pub use idempotency::{
     put_receipt_or_end, release_key, take_key_over,
 };
 pub use leases::{take_lease, take_turn};
+pub use lone_change::{LoneChange, Written};
 pub use method_checks::{
     CheckAnswer, CheckOutcome, CheckSummary, CheckTarget, MethodCheckRow, add_check_targets, check_summaries,
     check_targets, failing_checks, method_checks_page, postpone_check, remove_check_targets, save_check,

@@ -4,8 +4,8 @@ use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::{AssertSqlSafe, Connection, Postgres, SqlSafeStr, Sqlite};
 
 use crate::compatible::{first_break, goes_on, note};
+use crate::connections::Connections;
 use crate::database::{Database, Pool};
-use crate::kept::Kept;
 use crate::run::{Write, fetch_all};
 use crate::value::args;
 use crate::{DbError, dialect::Dialect};
@@ -159,8 +159,8 @@ pub async fn migrate(db: &Database) -> Result<(), DbError> {
 
 /// On a connection that ends with it: the migrator does not give its lock back when a migration fails, and a connection that went
 /// back to the pool would keep everybody else from migrating.
-async fn migrate_postgres(kept: &Kept<Postgres>) -> Result<(), MigrateError> {
-    let mut connection = kept.take().await?.detach()?.detach();
+async fn migrate_postgres(connections: &Connections<Postgres>) -> Result<(), MigrateError> {
+    let mut connection = connections.take().await?.detach()?.detach();
     // A migration takes as long as it takes, and waits for the one that another machine has begun.
     sqlx::query("SELECT set_config('statement_timeout', '0', false), set_config('lock_timeout', '0', false)")
         .execute(&mut connection)
@@ -174,8 +174,8 @@ async fn migrate_postgres(kept: &Kept<Postgres>) -> Result<(), MigrateError> {
 }
 
 /// The migrator locks PostgreSQL only. Here an immediate transaction around it lets one process at a time look and migrate.
-async fn migrate_sqlite(kept: &Kept<Sqlite>) -> Result<(), MigrateError> {
-    let mut connection = kept.take().await?.detach()?;
+async fn migrate_sqlite(connections: &Connections<Sqlite>) -> Result<(), MigrateError> {
+    let mut connection = connections.take().await?.detach()?;
     let mut tx = connection.begin_with("BEGIN IMMEDIATE").await?;
     // As `run`, which rustc cannot prove to be `Send` for a borrowed connection.
     migrator(Dialect::Sqlite)

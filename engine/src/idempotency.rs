@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
 use ringfence_core::{HostId, MethodId, OperationId, PlanId, SegmentId, SubscriptionId, Timestamp};
-use ringfence_db::{Alone, DbError, KeyName, KeyRow, Tx};
+use ringfence_db::{DbError, KeyName, KeyRow, LoneChange, Tx};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -178,7 +178,7 @@ fn read<T: serde::de::DeserializeOwned>(
 }
 
 /// The same in a change that is one statement, which does not come about without it.
-pub(crate) fn leave_receipt_or_end(change: &mut Alone, by: &Context, receipt: Receipt) {
+pub(crate) fn leave_receipt_or_end(change: &mut LoneChange, by: &Context, receipt: Receipt) {
     if let Some(held) = &by.key {
         ringfence_db::put_receipt_or_end(change, held.name(), held.holder, receipt.as_json());
     }

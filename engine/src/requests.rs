@@ -66,7 +66,7 @@ impl Engine {
             reason: reason.to_owned(),
             actor: by.actor(),
         };
-        match (self.apply_to(seen, input, by).await, fault) {
+        match (self.apply(seen, input, by).await, fault) {
             (Err(EngineError::Refused(Refusal::PlanMissing)), Some(fault)) => Err(fault),
             (applied, _) => Ok(operated(applied?)),
         }
@@ -112,7 +112,7 @@ impl Engine {
             override_up,
             sufficient_sets: self.sufficient_sets_of(&seen.state.host).await?,
         };
-        self.apply_to(seen, input, by).await
+        self.apply(seen, input, by).await
     }
 
     /// Takes a host back.
@@ -131,7 +131,7 @@ impl Engine {
             actor: by.actor(),
             boot_confirmed,
         };
-        Ok(operated(self.apply_to(seen, input, by).await?))
+        Ok(operated(self.apply(seen, input, by).await?))
     }
 
     /// Stops an operation.
@@ -252,7 +252,7 @@ impl Engine {
     /// The plan for a host, with everything filled in.
     async fn plan_of(&self, seen: &SeenHost) -> Result<FrozenPlan, EngineError> {
         let host = &seen.state.host;
-        let book = self.0.plans.at(&self.0.db, seen.configuration).await?;
+        let known = self.0.known_plans.at(&self.0.db, seen.configuration).await?;
         let missing = || EngineError::PlanMissing {
             host: host.name.clone(),
         };
@@ -261,9 +261,9 @@ impl Engine {
             host: host.name.clone(),
             problems,
         };
-        if let Some(content) = book.content() {
-            let plan = content.plan_for(host).ok_or_else(missing)?;
-            return resolve(plan, &content.methods, host).map_err(|problems| broken(plan, problems));
+        if let Some(all) = known {
+            let plan = all.plans.for_host(host).ok_or_else(missing)?;
+            return resolve(plan, &all.methods, host).map_err(|problems| broken(plan, problems));
         }
         let mut reader = self.0.db.reader();
         let plan = ringfence_db::plan_for(&mut reader, &host.name, host.host_type.as_deref())

@@ -14,10 +14,10 @@ use crate::checks::{CheckConfig, Unserved};
 use crate::clock::{Clock, ClockSource};
 use crate::door::Group;
 use crate::feed::Feed;
+use crate::known_plans::KnownPlans;
 use crate::lines::Lines;
 use crate::metrics::Metrics;
 use crate::outlet::{self, Outlet};
-use crate::plans::Plans;
 use crate::relay::Relay;
 use crate::retention::RetentionConfig;
 use crate::webhooks::{WebhookConfig, Webhooks};
@@ -90,7 +90,7 @@ pub(crate) struct Shared {
     pub metrics: Metrics,
     pub webhooks: Webhooks,
     pub unserved: Unserved,
-    pub plans: Plans,
+    pub known_plans: KnownPlans,
     /// Tells it from all others, also from one of the same name.
     pub id: String,
 }
@@ -122,7 +122,7 @@ impl Engine {
             metrics: Metrics::new(),
             webhooks,
             unserved: Unserved::default(),
-            plans: Plans::default(),
+            known_plans: KnownPlans::default(),
             id,
         })))
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringfence_core::{
-    Driver, Level, Method, MethodId, MethodTimes, Plan, PlanId, PlanScope, PlanStage, Resource,
+    ByScope, Driver, Level, Method, MethodId, MethodTimes, Plan, PlanId, PlanScope, PlanStage, Resource,
     SecretReference, TaskKind, TaskSpec, default_sufficient_sets,
 };
 use ringfence_db::{
@@ -129,7 +129,10 @@ async fn the_plan_of_the_host_is_preferred_to_that_of_its_type_and_that_to_the_d
     for (name, scope) in scopes {
         insert_plan(&mut reader, &plan_named(name, scope)).await.unwrap();
     }
-    for (host, host_type, expected) in [
+    // Whoever knows all plans chooses as the database does.
+    let all = list_plans(&mut reader, 10).await.unwrap();
+    let all: ByScope<_> = all.into_iter().map(|plan| (plan.scope.clone(), plan)).collect();
+    for (name, host_type, expected) in [
         ("node-1", Some("gpu"), "for-node-1"),
         ("node-1", None, "for-node-1"),
         ("node-2", Some("gpu"), "for-gpu"),
@@ -139,8 +142,11 @@ async fn the_plan_of_the_host_is_preferred_to_that_of_its_type_and_that_to_the_d
         ("gpu", None, "for-all"),
         ("node-2", Some("node-1"), "for-all"),
     ] {
-        let found = plan_for(&mut reader, host, host_type).await.unwrap().unwrap();
-        assert_eq!(found.name, expected, "for {host} of type {host_type:?}");
+        let found = plan_for(&mut reader, name, host_type).await.unwrap().unwrap();
+        assert_eq!(found.name, expected, "for {name} of type {host_type:?}");
+        let mut host = host(name, &segment("rack-1"));
+        host.host_type = host_type.map(str::to_owned);
+        assert_eq!(all.for_host(&host), Some(&found));
     }
 }
 

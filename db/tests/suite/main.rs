@@ -7,7 +7,6 @@
     reason = "a test fails by panicking"
 )]
 
-mod alone;
 mod audit;
 mod batch;
 mod checks;
@@ -20,6 +19,7 @@ mod idempotency;
 mod indexes;
 mod listing;
 mod locking;
+mod lone_change;
 mod migrating;
 mod outbox;
 mod promises;

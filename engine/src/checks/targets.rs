@@ -4,9 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-use ringfence_core::{
-    DEFAULT_ZONE, Driver, FrozenMethod, Host, HostId, Method, MethodId, Plan, PlanScope, Problems,
-};
+use ringfence_core::{ByScope, DEFAULT_ZONE, Driver, FrozenMethod, Host, HostId, Method, MethodId, Problems};
 use ringfence_db::{CheckTarget, HostFilter, Page, SortKey};
 use uuid::Uuid;
 
@@ -79,7 +77,11 @@ pub(super) async fn refresh(engine: &Engine, every: Duration) -> Result<(), Engi
 async fn wanted(engine: &Engine) -> Result<HashMap<Key, Question>, EngineError> {
     let mut reader = engine.0.db.reader();
     let methods = ringfence_db::list_methods(&mut reader, MOST_PARTS).await?;
-    let plans = Plans::new(ringfence_db::list_plans(&mut reader, MOST_PARTS).await?);
+    let plans = ringfence_db::list_plans(&mut reader, MOST_PARTS).await?;
+    let names = plans
+        .into_iter()
+        .map(|plan| (plan.scope.clone(), method_names(&plan)));
+    let names: ByScope<BTreeSet<String>> = names.collect();
     let by_name: BTreeMap<_, _> = methods.iter().map(|method| (&*method.name, method)).collect();
     let mut wanted = HashMap::new();
     let mut used = BTreeSet::new();
@@ -93,7 +95,7 @@ async fn wanted(engine: &Engine) -> Result<HashMap<Key, Question>, EngineError> 
         let rows = ringfence_db::hosts_page(&mut reader, &HostFilter::default(), &page).await?;
         marker = rows.last().map(|row| row.host.id.0);
         for host in rows.iter().map(|row| &row.host) {
-            let names = plans.of(host).into_iter().flatten();
+            let names = names.for_host(host).into_iter().flatten();
             for method in names.filter_map(|name| by_name.get(name.as_str())) {
                 used.insert(method.id);
                 if wanted.len() < MOST_TARGETS {
@@ -148,44 +150,5 @@ fn question(frozen: Result<FrozenMethod, Problems>) -> Question {
     Question {
         id: Uuid::new_v5(&Uuid::NAMESPACE_OID, &text),
         device,
-    }
-}
-
-/// The names of the methods of each plan, by what the plan is for.
-struct Plans {
-    by_host: HashMap<String, BTreeSet<String>>,
-    by_type: HashMap<String, BTreeSet<String>>,
-    default: Option<BTreeSet<String>>,
-}
-
-impl Plans {
-    fn new(plans: Vec<Plan>) -> Self {
-        let mut all = Self {
-            by_host: HashMap::new(),
-            by_type: HashMap::new(),
-            default: None,
-        };
-        for plan in plans {
-            let names = method_names(&plan);
-            match plan.scope {
-                PlanScope::Host(host) => {
-                    all.by_host.insert(host, names);
-                }
-                PlanScope::HostType(word) => {
-                    all.by_type.insert(word, names);
-                }
-                PlanScope::Default => all.default = Some(names),
-            }
-        }
-        all
-    }
-
-    /// As for a fence: the host's own plan, else its type's, else the default.
-    fn of(&self, host: &Host) -> Option<&BTreeSet<String>> {
-        let of_type = || self.by_type.get(host.host_type.as_deref()?);
-        self.by_host
-            .get(&host.name)
-            .or_else(of_type)
-            .or(self.default.as_ref())
     }
 }

@@ -13,10 +13,10 @@ use ringfence_core::{HostId, HostState, Input};
 use ringfence_db::{DeviceClaim, SeenHost, Tx};
 use tokio::sync::oneshot;
 
-use super::Tried;
-use super::alone;
+use super::lone_change;
 use super::turn::{EventsAre, Turn};
 use super::write::write;
+use super::{Tried, Upon};
 use crate::error::error_chain;
 use crate::idempotency::leave_receipt;
 use crate::log::Door;
@@ -115,13 +115,13 @@ fn take_together(waiting: &mut VecDeque<Knock>) -> Vec<Knock> {
 /// Carries out an input, together with others that come at the same time.
 pub(super) async fn enter(
     engine: &Engine,
-    host_id: HostId,
+    upon: Upon,
     input: Input,
     by: Context,
     door: Door,
-    seen: Option<Box<SeenHost>>,
 ) -> Result<Tried, EngineError> {
     let (answer, answered) = oneshot::channel();
+    let Upon { host_id, seen } = upon;
     let knock = Knock {
         host_id,
         input,
@@ -186,7 +186,7 @@ pub(super) type Answered = Option<Result<Tried, EngineError>>;
 
 /// All of them in one transaction, with an answer to each; or an error, and nothing was changed.
 async fn together(engine: &Engine, knocks: &[Knock]) -> Result<Vec<Answered>, EngineError> {
-    if let Some(answers) = alone::carry_out(engine, knocks).await? {
+    if let Some(answers) = lone_change::carry_out(engine, knocks).await? {
         return Ok(answers);
     }
     let ids: HashSet<_> = knocks.iter().map(|knock| knock.host_id).collect();

@@ -3,9 +3,9 @@
 //! Inputs that wait at the same time are carried out in one transaction (see [`group`]): each is decided for its own host upon what
 //! the one before it has left, as if it were alone, and they share the statements and the commit.
 
-mod alone;
 mod chain;
 mod group;
+mod lone_change;
 mod turn;
 mod write;
 
@@ -48,6 +48,27 @@ pub(crate) enum Tried {
     DeviceBusy,
 }
 
+/// The host that an input is for, and what whoever brings it has seen of it a moment ago: that saves another look.
+pub(crate) struct Upon {
+    host_id: HostId,
+    seen: Option<Box<SeenHost>>,
+}
+
+impl From<HostId> for Upon {
+    fn from(host_id: HostId) -> Self {
+        Self { host_id, seen: None }
+    }
+}
+
+impl From<SeenHost> for Upon {
+    fn from(seen: SeenHost) -> Self {
+        Self {
+            host_id: seen.state.host.id,
+            seen: Some(Box::new(seen)),
+        }
+    }
+}
+
 impl Tried {
     fn applied(state: HostState, answer: Answer) -> Self {
         Self::Applied(Box::new(Applied { state, answer }))
@@ -58,54 +79,30 @@ impl Engine {
     /// Decides an input and commits what it changes.
     pub(crate) async fn apply(
         &self,
-        host_id: HostId,
+        upon: impl Into<Upon>,
         input: Input,
         by: &Context,
     ) -> Result<Applied, EngineError> {
-        self.apply_upon(host_id, None, input, by).await
-    }
-
-    /// The same, for a host that was read a moment ago.
-    pub(crate) async fn apply_to(
-        &self,
-        seen: SeenHost,
-        input: Input,
-        by: &Context,
-    ) -> Result<Applied, EngineError> {
-        let host_id = seen.state.host.id;
-        self.apply_upon(host_id, Some(Box::new(seen)), input, by).await
-    }
-
-    async fn apply_upon(
-        &self,
-        host_id: HostId,
-        mut seen: Option<Box<SeenHost>>,
-        input: Input,
-        by: &Context,
-    ) -> Result<Applied, EngineError> {
+        let mut upon = upon.into();
+        let host_id = upon.host_id;
         let mut pause = FIRST_PAUSE;
         for _ in 1..TRIES {
-            match self.apply_once(host_id, seen.take(), input.clone(), by).await {
+            match self.apply_once(upon, input.clone(), by).await {
                 Err(EngineError::Db(error)) if error.is_passing() => {
                     tracing::warn!(%host_id, error = %error_chain(&error), "the database went away; trying again");
                     tokio::time::sleep(pause).await;
                     pause *= 2;
+                    upon = host_id.into();
                 }
                 done => return done,
             }
         }
-        self.apply_once(host_id, None, input, by).await
+        self.apply_once(upon, input, by).await
     }
 
-    async fn apply_once(
-        &self,
-        host_id: HostId,
-        seen: Option<Box<SeenHost>>,
-        input: Input,
-        by: &Context,
-    ) -> Result<Applied, EngineError> {
+    async fn apply_once(&self, upon: Upon, input: Input, by: &Context) -> Result<Applied, EngineError> {
         let attempt = taken::claim_in(&input).map(|claim| claim.attempt);
-        match self.try_upon(host_id, seen, input, by).await? {
+        match self.try_apply(upon, input, by).await? {
             Tried::Applied(applied) => Ok(*applied),
             Tried::DeviceBusy => Err(EngineError::DeviceBusy {
                 attempt: attempt.map(|attempt| attempt.to_string()).unwrap_or_default(),
@@ -117,24 +114,14 @@ impl Engine {
     /// it lives. Dropped half-way, it is carried out all the same.
     pub(crate) async fn try_apply(
         &self,
-        host_id: HostId,
-        input: Input,
-        by: &Context,
-    ) -> Result<Tried, EngineError> {
-        self.try_upon(host_id, None, input, by).await
-    }
-
-    async fn try_upon(
-        &self,
-        host_id: HostId,
-        seen: Option<Box<SeenHost>>,
+        upon: impl Into<Upon>,
         input: Input,
         by: &Context,
     ) -> Result<Tried, EngineError> {
         let door = Door::new(&input);
         let span = door.span();
         let (name, begun) = (input_name(&input), Instant::now());
-        let tried = group::enter(self, host_id, input, by.clone(), door, seen)
+        let tried = group::enter(self, upon.into(), input, by.clone(), door)
             .instrument(span)
             .await;
         self.0.metrics.count_decision(name, &tried, begun.elapsed());

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use ringfence_core::HostId;
-use ringfence_db::{Alone, DbError, DeviceClaim, SeenHost, claim_devices_or_end};
+use ringfence_db::{DbError, DeviceClaim, LoneChange, SeenHost, claim_devices_or_end};
 
 use super::group::{Answered, Knock, decide_all, end_all};
 use super::turn::{EventsAre, Turn};
@@ -25,7 +25,7 @@ pub(super) async fn carry_out(
     let Some(seen) = see(engine, host_id, knocks).await? else {
         return Ok(None);
     };
-    let Some(mut change) = Alone::upon(&seen) else {
+    let Some(mut change) = LoneChange::upon(&seen) else {
         return Ok(None);
     };
     let mut turns = decide_all(engine, knocks, vec![seen.state]);
@@ -78,7 +78,7 @@ async fn see(engine: &Engine, host_id: HostId, knocks: &[Knock]) -> Result<Optio
 }
 
 /// Adds the devices that have to be taken; `false` if two want the same one.
-fn take_devices(engine: &Engine, change: &mut Alone, turns: &[Turn]) -> bool {
+fn take_devices(engine: &Engine, change: &mut LoneChange, turns: &[Turn]) -> bool {
     let claims: Vec<DeviceClaim> = turns.iter().filter_map(Turn::wants).collect();
     let devices: HashSet<_> = claims.iter().map(|claim| &claim.device).collect();
     if devices.len() < claims.len() {

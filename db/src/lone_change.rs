@@ -8,9 +8,9 @@ use sqlx::postgres::PgArguments;
 use sqlx::{AssertSqlSafe, Postgres, SqlSafeStr, SqlStr};
 
 use crate::batch::push_shifted;
+use crate::connections::Connections;
 use crate::database::Pool;
 use crate::dialect::Dialect;
-use crate::kept::Kept;
 use crate::run::{Values, Write, sealed::Sealed};
 use crate::value::{Value, args, for_postgres};
 use crate::{Database, DbError, SeenHost};
@@ -18,7 +18,7 @@ use crate::{Database, DbError, SeenHost};
 /// Changes of one host that go as one statement and are committed by it. As with a [`crate::Batch`], no two may be of the same row,
 /// and none may need another one before it for anything but a foreign key.
 #[derive(Debug)]
-pub struct Alone {
+pub struct LoneChange {
     upon: Vec<Value>,
     parts: Vec<Part>,
     tells: bool,
@@ -39,9 +39,9 @@ pub struct Written {
     pub is_numbered: bool,
 }
 
-impl Sealed for Alone {}
+impl Sealed for LoneChange {}
 
-impl Write for Alone {
+impl Write for LoneChange {
     fn dialect(&self) -> Dialect {
         Dialect::Postgres
     }
@@ -65,7 +65,7 @@ impl Write for Alone {
     }
 }
 
-impl Alone {
+impl LoneChange {
     /// An empty one, upon a host as it was seen. `None` on SQLite, which has one writer and no round trips to save.
     #[must_use]
     pub fn upon(seen: &SeenHost) -> Option<Self> {
@@ -131,11 +131,11 @@ impl Alone {
 }
 
 async fn one_number(
-    kept: &Kept<Postgres>,
+    connections: &Connections<Postgres>,
     sql: String,
     arguments: PgArguments,
 ) -> Result<Option<i64>, sqlx::Error> {
-    let mut lent = kept.take().await?;
+    let mut lent = connections.take().await?;
     let statement = sqlx::query_scalar_with(AssertSqlSafe(sql), arguments);
     let rows: Vec<Option<i64>> = statement.fetch_all(lent.connection()?).await?;
     lent.give_back();
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn it_is_one_statement_that_begins_with_the_host() {
-        let alone = Alone {
+        let alone = LoneChange {
             upon: args![1_u64, 2_u64],
             parts: vec![
                 part("UPDATE a SET b = $1 RETURNING 1", args![1_u64], Some(1)),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ringfence_core::{FencingState, Host, ProofKind};
 use ringfence_db::{
-    Alone, AuditFilter, Database, DbError, DeviceClaim, EventRow, HostWrite, KeyName, SeenHost,
+    AuditFilter, Database, DbError, DeviceClaim, EventRow, HostWrite, KeyName, LoneChange, SeenHost,
     append_audit_lines, append_events, claim_devices, claim_devices_or_end, events_after, host_row,
     insert_key, insert_operations, insert_proofs, lock_host, number_events, operation, put_receipt_or_end,
     release_devices, see_host, update_hosts,
@@ -27,12 +27,12 @@ async fn seen(db: &Database, host: &Host) -> SeenHost {
     seen.unwrap()
 }
 
-async fn alone(db: &Database, host: &Host) -> Alone {
-    Alone::upon(&seen(db, host).await).unwrap()
+async fn alone(db: &Database, host: &Host) -> LoneChange {
+    LoneChange::upon(&seen(db, host).await).unwrap()
 }
 
 /// Writes the host as it is, and tells of it.
-async fn tell(change: &mut Alone, host: &Host, events: std::ops::RangeInclusive<u64>) {
+async fn tell(change: &mut LoneChange, host: &Host, events: std::ops::RangeInclusive<u64>) {
     let write = HostWrite {
         host,
         known: None,
@@ -299,6 +299,6 @@ async fn a_reader_misses_nothing_of_statements_and_transactions_side_by_side() {
 async fn sqlite_takes_the_long_way() {
     let rig = Rig::sqlite().await;
     let (_, host) = one_host(&rig.db).await;
-    assert!(Alone::upon(&seen(&rig.db, &host).await).is_none());
+    assert!(LoneChange::upon(&seen(&rig.db, &host).await).is_none());
     rig.end().await;
 }

@@ -22,7 +22,7 @@ const IDLE_AT_MOST: Duration = Duration::from_secs(300);
 const KEPT_AT_MOST: Duration = Duration::from_secs(1800);
 
 /// A pool, and those of its connections that are kept at hand.
-pub(crate) struct Kept<DB: Database>(Arc<Shared<DB>>);
+pub(crate) struct Connections<DB: Database>(Arc<Shared<DB>>);
 
 struct Shared<DB: Database> {
     pool: Pool<DB>,
@@ -72,7 +72,7 @@ impl<DB: Database> Drop for Waiting<DB> {
     }
 }
 
-impl<DB: Database> Kept<DB> {
+impl<DB: Database> Connections<DB> {
     /// Of a pool with at least so many connections. Who does not get one within `wait` is told that the database is unavailable; one
     /// that was idle for so long is tested before it is used.
     pub fn new(pool: Pool<DB>, connections: u32, wait: Duration, tested_after_idle: Duration) -> Self {
@@ -153,13 +153,13 @@ impl<DB: Database> Kept<DB> {
     }
 }
 
-impl<DB: Database> Clone for Kept<DB> {
+impl<DB: Database> Clone for Connections<DB> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<DB: Database> fmt::Debug for Kept<DB> {
+impl<DB: Database> fmt::Debug for Connections<DB> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.pool.fmt(f)
     }
