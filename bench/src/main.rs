@@ -1,7 +1,7 @@
 //! The figures of the product, each beside a floor that was measured in the same run.
 //!
 //! Machines are shared and noisy: figure and floor are taken in turns, and what counts is their ratio or their difference. Run it
-//! with `cargo xtask bench`, which builds the real program for release and starts a PostgreSQL and a RabbitMQ.
+//! with `cargo xtask bench`, which builds the real program as it is shipped and starts a PostgreSQL and a RabbitMQ.
 
 mod agent;
 mod asker;

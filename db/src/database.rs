@@ -144,16 +144,26 @@ impl Database {
     pub fn reader(&self) -> Reader<'_> {
         Reader {
             db: self,
-            by_keys: false,
+            plans: Plans::Kept,
         }
     }
 
-    /// The same for what a change is decided upon: by its keys, on a connection for transactions.
+    /// The same for what a change is decided upon, and what else is found by its keys and has to be found quickly, on a connection for
+    /// transactions.
     #[must_use]
     pub fn reader_by_keys(&self) -> Reader<'_> {
         Reader {
             db: self,
-            by_keys: true,
+            plans: Plans::ByKeys,
+        }
+    }
+
+    /// The same for what grows while it is read. A plan that was made, and kept, while there was little reads all of it for ever.
+    #[must_use]
+    pub fn reader_of_what_grows(&self) -> Reader<'_> {
+        Reader {
+            db: self,
+            plans: Plans::Anew,
         }
     }
 
@@ -325,7 +335,18 @@ impl Run for Tx {
 /// Reads what is committed; changes single rows where no transaction is needed.
 pub struct Reader<'a> {
     db: &'a Database,
-    by_keys: bool,
+    plans: Plans,
+}
+
+/// How PostgreSQL plans what is read. SQLite's plans do not depend on how much there is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Plans {
+    /// As it chooses; after a few times the plan is kept.
+    Kept,
+    /// By the keys, and the plan is kept.
+    ByKeys,
+    /// As it chooses, for each statement anew.
+    Anew,
 }
 
 impl Reader<'_> {
@@ -334,14 +355,21 @@ impl Reader<'_> {
         write: &'p Connections<Postgres>,
         read: &'p Connections<Postgres>,
     ) -> &'p Connections<Postgres> {
-        if self.by_keys { write } else { read }
+        match self.plans {
+            Plans::ByKeys => write,
+            Plans::Kept | Plans::Anew => read,
+        }
     }
 
     async fn read(&self, sql: SqlStr, values: Vec<Value>) -> Result<Vec<Row>, sqlx::Error> {
         Ok(match &self.db.pool {
             Pool::Postgres { write, read } => {
-                let kept = self.postgres(write, read);
-                of_postgres(run_on_lent!(kept, fetch_all, sql, for_postgres(values)))
+                let mut lent = self.postgres(write, read).take().await?;
+                let statement = sqlx::query_with(sql, for_postgres(values)?);
+                let statement = statement.persistent(self.plans != Plans::Anew);
+                let rows = statement.fetch_all(lent.connection()?).await?;
+                lent.give_back();
+                of_postgres(rows)
             }
             Pool::Sqlite { read, .. } => of_sqlite(run_on_lent!(read, fetch_all, sql, for_sqlite(values))),
         })

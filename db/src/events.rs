@@ -167,15 +167,20 @@ pub async fn events_after(
     host_id: Option<HostId>,
     limit: u32,
 ) -> Result<Vec<EventRow>, DbError> {
-    let sql = concat!(
-        "SELECT ",
-        columns!(),
-        ", segments.name AS segment FROM events
+    let of_host = if host_id.is_some() {
+        "AND events.host_id = $3"
+    } else {
+        ""
+    };
+    let sql = format!(
+        "SELECT {}, segments.name AS segment FROM events
          LEFT JOIN segments ON segments.id = events.segment_id
-         WHERE events.sequence > $1 AND (CAST($2 AS text) IS NULL OR events.host_id = $2)
-         ORDER BY events.sequence LIMIT $3"
+         WHERE events.sequence > $1 {of_host} ORDER BY events.sequence LIMIT $2",
+        columns!()
     );
-    let rows = fetch_all(run, sql, args![after, host_id.map(|id| id.0), limit]).await?;
+    let mut values = args![after, limit];
+    values.extend(host_id.map(|id| id.0.into()));
+    let rows = fetch_all(run, AssertSqlSafe(sql), values).await?;
     rows.iter().map(read).collect()
 }
 

@@ -113,7 +113,7 @@ impl Listener {
     }
 
     async fn read_backlog(&mut self) -> Result<(), EngineError> {
-        let mut reader = self.engine.0.db.reader();
+        let mut reader = self.engine.0.db.reader_of_what_grows();
         let rows = ringfence_db::events_after(&mut reader, self.after, self.host_id, READ_AT_ONCE).await?;
         // Read afterwards: what was removed before the rows were read shows here.
         let up_to = ringfence_db::events_removed_up_to(&mut reader).await?;
@@ -143,7 +143,8 @@ pub(crate) async fn follow(engine: Engine, stop: CancellationToken) {
         }
     };
     loop {
-        match ringfence_db::events_after(&mut engine.0.db.reader(), after, None, READ_AT_ONCE).await {
+        let mut reader = engine.0.db.reader_by_keys();
+        match ringfence_db::events_after(&mut reader, after, None, READ_AT_ONCE).await {
             Ok(rows) => {
                 let more = rows.len() == READ_AT_ONCE as usize;
                 for row in rows {

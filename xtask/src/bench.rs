@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: the figures, with the program as it is released and peers of their own.
+//! `cargo xtask bench`: the figures, with the program as it is shipped and peers of their own.
 
 use std::ffi::OsString;
 use std::process::{Command, ExitCode, Stdio};
@@ -22,7 +22,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
     let workspace = Workspace::find()?;
     let mut supervisor = Supervisor::new()?;
-    let [ringfence, bench] = build([Program::Ringfence, Program::Bench], Build::ForRelease)?;
+    let [ringfence, bench] = build([Program::Ringfence, Program::Bench], Build::ForShipping)?;
     let peers = Peers::start(&workspace)?;
     let mut command = Command::new(bench);
     command

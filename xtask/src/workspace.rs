@@ -96,8 +96,8 @@ impl Program {
 pub enum Build {
     /// As the tests are.
     ForTests,
-    /// As it is released.
-    ForRelease,
+    /// As it is shipped.
+    ForShipping,
 }
 
 /// Builds programs in one go, so that they share what they are made of, and says where they are, in the same order.
@@ -107,8 +107,8 @@ pub fn build<const N: usize>(programs: [Program; N], how: Build) -> Result<[Path
     for (package, name) in programs.map(Program::package_and_name) {
         command.args(["--package", package, "--bin", name]);
     }
-    if how == Build::ForRelease {
-        command.arg("--release");
+    if how == Build::ForShipping {
+        command.args(["--profile", "dist"]);
     }
     let text = capture(&mut command, BUILD)?;
     let text = String::from_utf8_lossy(&text);

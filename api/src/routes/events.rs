@@ -80,7 +80,7 @@ pub(crate) async fn list(
     caller.require(Role::Reader)?;
     let limit = limit(query.limit.as_deref())?;
     let host_id = host_id(&state, query.host.as_deref()).await?;
-    let mut reader = state.engine.db().reader();
+    let mut reader = state.engine.db().reader_of_what_grows();
     let given = query
         .after
         .as_deref()

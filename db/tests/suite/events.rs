@@ -10,7 +10,8 @@ use ringfence_db::{
     Database, EventRow, append_events, events_after, insert_host, insert_segment, last_sequence,
     number_events,
 };
-use tokio::time::timeout;
+use sqlx::{Connection, PgConnection};
+use tokio::time::{Instant, timeout};
 
 use crate::rig::Rig;
 use crate::site::{event, host, one_host, segment};
@@ -229,4 +230,59 @@ async fn numbering_is_announced_where_there_are_several_processes() {
 
     let standalone = Rig::sqlite().await;
     assert!(standalone.db.announcements().await.unwrap().is_none());
+}
+
+/// How many events the server has read one after the other, and how many by an index.
+async fn rows_read(rig: &Rig) -> (i64, i64) {
+    let mut connection = PgConnection::connect(&rig.url).await.unwrap();
+    let sql = "SELECT seq_tup_read, idx_tup_fetch FROM pg_stat_user_tables WHERE relname = 'events'";
+    sqlx::query_as(sql).fetch_one(&mut connection).await.unwrap()
+}
+
+#[tokio::test]
+async fn events_are_found_by_their_numbers_however_few_there_were_at_first() {
+    let rig = Rig::postgresql().await;
+    let (_, host) = one_host(&rig.db).await;
+    append_events(&mut rig.db.reader(), &[event(&host, 1)])
+        .await
+        .unwrap();
+    number_events(&rig.db).await.unwrap();
+    rig.past("VACUUM ANALYZE events").await.unwrap();
+    // One connection of each kind: what was planned once is planned there.
+    let db = Database::open(&rig.url, 2).await.unwrap();
+    let read = async |after| {
+        for _ in 0..10 {
+            for mut reader in [db.reader_by_keys(), db.reader_of_what_grows()] {
+                let rows = events_after(&mut reader, after, None, 10).await.unwrap();
+                assert_eq!(rows.len(), 1);
+            }
+        }
+    };
+    read(0).await;
+    let more: Vec<_> = (2..=5000).map(|n| event(&host, n)).collect();
+    for more in more.chunks(500) {
+        let mut tx = rig.db.begin().await.unwrap();
+        append_events(&mut tx, more).await.unwrap();
+        tx.commit().await.unwrap();
+        number_events(&rig.db).await.unwrap();
+    }
+    read(4999).await;
+    // A server counts what a connection has read when it ends, at the latest.
+    db.close().await;
+    rig.db.close().await;
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let in_turn = loop {
+        let (in_turn, by_index) = rows_read(&rig).await;
+        // Each insert looks for the event before its own.
+        if by_index >= 4999 + 20 {
+            break in_turn;
+        }
+        assert!(
+            Instant::now() < deadline,
+            "by index {by_index}, in turn {in_turn}"
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    assert!(in_turn < 5000, "{in_turn} events were read one after the other");
+    rig.end().await;
 }
