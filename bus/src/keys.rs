@@ -16,12 +16,13 @@ pub const MIN_KEY_BYTES: usize = 32;
 #[derive(Clone)]
 pub struct Key {
     id: String,
-    secret: Vec<u8>,
+    /// With nothing but the secret in it yet.
+    mac: Hmac<Sha256>,
 }
 
 impl Key {
     /// Refuses a key that is shorter than [`MIN_KEY_BYTES`].
-    pub fn new(id: impl Into<String>, secret: Vec<u8>) -> Result<Self, BusError> {
+    pub fn new(id: impl Into<String>, secret: &[u8]) -> Result<Self, BusError> {
         let id = id.into();
         if secret.len() < MIN_KEY_BYTES {
             return Err(BusError::Configuration(format!(
@@ -29,7 +30,9 @@ impl Key {
                 secret.len()
             )));
         }
-        Ok(Self { id, secret })
+        let mac = Hmac::new_from_slice(secret)
+            .map_err(|_| BusError::Configuration(format!("signing key {id:?} cannot be used")))?;
+        Ok(Self { id, mac })
     }
 }
 
@@ -66,7 +69,7 @@ impl Keys {
             .0
             .first()
             .ok_or_else(|| BusError::Configuration("no signing key is configured".to_owned()))?;
-        let signature = digest(key, P::KIND, id, audience, &body)?
+        let signature = digest(key, P::KIND, id, audience, &body)
             .finalize()
             .into_bytes()
             .to_vec();
@@ -91,7 +94,7 @@ impl Keys {
             .iter()
             .find(|key| key.id == message.key_id)
             .ok_or_else(bad)?;
-        digest(key, &message.kind, message.id, audience, &message.body)?
+        digest(key, &message.kind, message.id, audience, &message.body)
             .verify_slice(&message.signature)
             .map_err(|_| bad())?;
         let unreadable = |source| BusError::Unreadable {
@@ -107,15 +110,8 @@ impl Keys {
 }
 
 /// Each field is followed by a newline, which none of them can hold, and the body comes last: no two messages share a text.
-fn digest(
-    key: &Key,
-    kind: &str,
-    id: Uuid,
-    audience: &Audience,
-    body: &[u8],
-) -> Result<Hmac<Sha256>, BusError> {
-    let mut mac = Hmac::<Sha256>::new_from_slice(&key.secret)
-        .map_err(|_| BusError::Configuration(format!("signing key {:?} cannot be used", key.id)))?;
+fn digest(key: &Key, kind: &str, id: Uuid, audience: &Audience, body: &[u8]) -> Hmac<Sha256> {
+    let mut mac = key.mac.clone();
     let audience = match audience {
         Audience::Queue(queue) => format!("queue {queue}"),
         Audience::Reply(request) => format!("reply {request}"),
@@ -125,5 +121,5 @@ fn digest(
         mac.update(b"\n");
     }
     mac.update(body);
-    Ok(mac)
+    mac
 }

@@ -167,18 +167,19 @@ pub async fn events_after(
     host_id: Option<HostId>,
     limit: u32,
 ) -> Result<Vec<EventRow>, DbError> {
+    // The limit is a part of the text: SQLite prepares a statement anew for each value of one that is given to it.
     let of_host = if host_id.is_some() {
-        "AND events.host_id = $3"
+        "AND events.host_id = $2"
     } else {
         ""
     };
     let sql = format!(
         "SELECT {}, segments.name AS segment FROM events
          LEFT JOIN segments ON segments.id = events.segment_id
-         WHERE events.sequence > $1 {of_host} ORDER BY events.sequence LIMIT $2",
+         WHERE events.sequence > $1 {of_host} ORDER BY events.sequence LIMIT {limit}",
         columns!()
     );
-    let mut values = args![after, limit];
+    let mut values = args![after];
     values.extend(host_id.map(|id| id.0.into()));
     let rows = fetch_all(run, AssertSqlSafe(sql), values).await?;
     rows.iter().map(read).collect()

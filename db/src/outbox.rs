@@ -85,11 +85,11 @@ pub async fn take_outbox(
     // Chosen once: as a plain subquery, PostgreSQL may choose again for each row and take more than the limit.
     let sql = format!(
         "WITH due AS MATERIALIZED
-             (SELECT id FROM outbox WHERE available_at <= $1 ORDER BY available_at LIMIT $3{skip})
+             (SELECT id FROM outbox WHERE available_at <= $1 ORDER BY available_at LIMIT {limit}{skip})
          UPDATE outbox SET available_at = $2, tries = tries + 1 WHERE id IN (SELECT id FROM due)
          RETURNING {columns}"
     );
-    let rows = fetch_all(&mut tx, AssertSqlSafe(sql), args![now, until, limit]).await?;
+    let rows = fetch_all(&mut tx, AssertSqlSafe(sql), args![now, until]).await?;
     let rows = rows.iter().map(read).collect::<Result<Vec<_>, DbError>>()?;
     tx.commit().await?;
     Ok(rows)

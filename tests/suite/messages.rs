@@ -96,7 +96,7 @@ async fn a_forged_result_is_never_believed(ground: Ground) {
     let (stack, task) = dispatched(ground).await;
     let claim = claim_of(&task);
     assert!(matches!(ask(&stack, &claim).await, ClaimReply::Granted { .. }));
-    let forger = Keys::new(vec![Key::new("test", vec![8; 32]).unwrap()]).unwrap();
+    let forger = Keys::new(vec![Key::new("test", &[8; 32]).unwrap()]).unwrap();
     report(&stack, &forger, &confirmed(&claim)).await;
     // The right one behind it is taken: by then the forged one has been dealt with.
     let mut honest = confirmed(&claim);

@@ -41,7 +41,7 @@ async fn until(stack: &Stack, is_so: impl Fn(&Numbers) -> bool) -> Numbers {
 
 /// A message that was signed with a key of somebody's own.
 async fn forge(stack: &Stack, queue: Queue) {
-    let forger = Keys::new(vec![Key::new("test", vec![8; 32]).unwrap()]).unwrap();
+    let forger = Keys::new(vec![Key::new("test", &[8; 32]).unwrap()]).unwrap();
     let bus = stack.site.bus("forger").await;
     let payload = ClaimReply::Busy { retry_after_ms: 1 };
     let audience = Audience::Queue(queue.clone());

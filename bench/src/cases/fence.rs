@@ -1,7 +1,7 @@
 //! What one fence with a fence agent costs over the agent itself.
 //!
-//! Observed is the event `host.fenced` on the event stream. It is told after the commit, so that what the stream adds is a part of
-//! the figure; how much that is, is measured beside it by a change that needs no worker.
+//! Observed is the commit where the database announces it, else the event `host.fenced` on the event stream, which is told after the
+//! commit; how much later is measured beside it.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -11,12 +11,12 @@ use ringfence_lab::Fencer;
 use ringfence_tests::Ground;
 use serde_json::{Value, json};
 
-use super::{Case, PATIENCE, ms};
+use super::{Case, ms, request_alone};
 use crate::agent::{self, Counting};
 use crate::clock::now;
+use crate::end::{Ends, from_post_to_end};
 use crate::error::BenchError;
 use crate::floor::{Commits, Kind, Publishes};
-use crate::listener::Listener;
 use crate::plant::{Plant, Settings};
 use crate::report::{Figure, Report, Target};
 use crate::statistics::{Summary, differences};
@@ -35,15 +35,15 @@ const fn most_ms(ground: Ground) -> f64 {
 /// Measures on one ground.
 pub async fn measure(case: &Case, ground: Ground, report: &mut Report) -> Result<(), BenchError> {
     let bench = Bench::prepare(ground, case.samples + WARM_UP + 2).await?;
-    let mut listener = Listener::open(&bench.plant.client).await?;
+    let mut ends = Ends::open(&bench.plant).await?;
     let mut taken = Taken::default();
     for number in 0..case.samples + WARM_UP {
         if number == WARM_UP {
             taken = Taken::default();
         }
-        bench.sample(number, &mut listener, &mut taken).await?;
+        bench.sample(number, &mut ends, &mut taken).await?;
     }
-    let actions = bench.count_calls(case.samples + WARM_UP, &mut listener).await?;
+    let actions = bench.count_calls(case.samples + WARM_UP, &mut ends).await?;
     bench.end().await?;
     tell(ground, &taken, &actions, report)
 }
@@ -55,12 +55,13 @@ struct Taken {
     agent: Vec<f64>,
     fence: Vec<f64>,
     stream: Vec<f64>,
+    request: Vec<f64>,
     commit: Vec<f64>,
     publish: Vec<f64>,
     to_claim: Vec<f64>,
     acting: Vec<f64>,
     to_result: Vec<f64>,
-    to_event: Vec<f64>,
+    to_end: Vec<f64>,
     post: Vec<f64>,
     pacemaker: Vec<f64>,
 }
@@ -116,12 +117,7 @@ impl Bench {
     }
 
     /// One of everything, so that a disturbance of the machine meets figure and floor alike.
-    async fn sample(
-        &self,
-        number: usize,
-        listener: &mut Listener,
-        taken: &mut Taken,
-    ) -> Result<(), BenchError> {
+    async fn sample(&self, number: usize, ends: &mut Ends, taken: &mut Taken) -> Result<(), BenchError> {
         let floor = self.dir.join("floor");
         switch_on(&floor)?;
         let mut calls = Vec::new();
@@ -130,10 +126,8 @@ impl Bench {
         }
         taken.one_call.push(calls[1]);
         taken.agent.push(calls.iter().sum());
-        self.fence(number, listener, taken).await?;
-        taken
-            .stream
-            .push(super::stream_alone(&self.plant, number, listener).await?);
+        taken.request.push(request_alone(&self.plant).await);
+        self.fence(number, ends, taken).await?;
         taken.commit.push(self.commits.once(0).await?);
         if let Some(publishes) = &self.publishes {
             taken.publish.push(publishes.once().await?);
@@ -145,21 +139,16 @@ impl Bench {
         Ok(())
     }
 
-    async fn fence(
-        &self,
-        number: usize,
-        listener: &mut Listener,
-        taken: &mut Taken,
-    ) -> Result<(), BenchError> {
+    async fn fence(&self, number: usize, ends: &mut Ends, taken: &mut Taken) -> Result<(), BenchError> {
         let host = host(number);
         let (begun, begun_at) = (Instant::now(), now());
         let operation = self.plant.client.fence(&host).await;
         taken.post.push(ms(begun));
-        let heard = listener.until("host.fenced", &host, PATIENCE).await?;
+        let end = ends.of(&host, begun).await?;
         taken
             .fence
-            .push(heard.at.duration_since(begun).as_secs_f64() * 1000.0);
-        let told_at = begun_at + (heard.at - begun);
+            .push(end.committed.duration_since(begun).as_secs_f64() * 1000.0);
+        let ended_at = begun_at + (end.committed - begun);
         let path = format!("/operations/{}", operation["id"].as_str().unwrap_or_default());
         let operation = self.plant.client.get(&path).await.ok(200);
         let attempt = &operation["stages"][0]["tasks"][0]["attempts"][0];
@@ -168,16 +157,19 @@ impl Bench {
         taken.to_claim.push(between(begun_at, claimed));
         taken.acting.push(between(claimed, observed));
         taken.to_result.push(between(observed, ended));
-        taken.to_event.push(between(ended, told_at));
+        taken.to_end.push(between(ended, ended_at));
+        taken
+            .stream
+            .push(ends.added_by_the_stream(&end, &self.plant, number).await?);
         Ok(())
     }
 
     /// What the driver asks the agent in one fence. The first one also asks for the parameters, once for all.
-    async fn count_calls(&self, from: usize, listener: &mut Listener) -> Result<Vec<String>, BenchError> {
+    async fn count_calls(&self, from: usize, ends: &mut Ends) -> Result<Vec<String>, BenchError> {
         let counting = Counting::install(&self.agents.join("bin"))?;
         for number in [from, from + 1] {
             counting.clear()?;
-            self.fence(number, listener, &mut Taken::default()).await?;
+            self.fence(number, ends, &mut Taken::default()).await?;
         }
         counting.actions()
     }
@@ -204,7 +196,7 @@ fn tell(ground: Ground, taken: &Taken, actions: &[String], report: &mut Report) 
         actions.join(", ")
     )))?;
     report.add_summary(&taken.fence, |s| {
-        figure("POST to host.fenced on the event stream", s).over("the agent's calls", agent.median)
+        figure(from_post_to_end(ground), s).over("the agent's calls", agent.median)
     })?;
     report.add_summary(&differences(&taken.fence, &taken.agent), |s| {
         let most = most_ms(ground);
@@ -225,8 +217,9 @@ fn tell(ground: Ground, taken: &Taken, actions: &[String], report: &mut Report) 
         ("of which: POST to claim", &taken.to_claim),
         ("of which: claim to read back", &taken.acting),
         ("of which: read back to result", &taken.to_result),
-        ("of which: result to event", &taken.to_event),
+        ("of which: result to its end", &taken.to_end),
         ("what the event stream adds after a commit", &taken.stream),
+        ("floor: a request that reads and writes nothing", &taken.request),
         ("floor: one durable commit", &taken.commit),
         ("floor: one confirmed publish", &taken.publish),
         (

@@ -1,8 +1,9 @@
 //! A fence by a device that answers at once: what is left is what Ringfence itself has to do.
 //!
 //! On the way from POST to FENCED are three commits (the request, the claim, the result) and, on a broker, three confirmed
-//! publishes to quorum queues (the task, the question for the claim, the result) and one to a queue for answers. The event
-//! stream, by which the end is observed, needs one more commit, which gives the event its number.
+//! publishes to quorum queues (the task, the question for the claim, the result) and one to a queue for answers.
+//!
+//! Observed is the commit where the database announces it, else the event `host.fenced` on the event stream.
 
 use std::time::Instant;
 
@@ -11,11 +12,11 @@ use ringfence_tests::{Client, Ground};
 use serde_json::json;
 use sqlx::{Connection, PgConnection};
 
-use super::{Case, PATIENCE, ms};
+use super::{Case, ms, request_alone};
 use crate::devices::Devices;
+use crate::end::{Ends, from_post_to_end};
 use crate::error::BenchError;
 use crate::floor::{Commits, Kind, Publishes};
-use crate::listener::Listener;
 use crate::plant::{Plant, Settings};
 use crate::report::{Figure, Report, Target};
 use crate::statistics::Summary;
@@ -32,13 +33,13 @@ const MOST: f64 = 2.0;
 /// Measures on one ground.
 pub async fn measure(case: &Case, ground: Ground, report: &mut Report) -> Result<(), BenchError> {
     let mut bench = Bench::prepare(ground, case.samples + WARM_UP).await?;
-    let mut listener = Listener::open(&bench.plant.client).await?;
+    let mut ends = Ends::open(&bench.plant).await?;
     let mut taken = Taken::default();
     for number in 0..case.samples + WARM_UP {
         if number == WARM_UP {
             taken = Taken::default();
         }
-        bench.sample(number, &mut listener, &mut taken).await?;
+        bench.sample(number, &mut ends, &mut taken).await?;
     }
     bench.end().await?;
     tell(ground, &taken, report)
@@ -53,6 +54,7 @@ struct Taken {
     answer: Vec<f64>,
     device: Vec<f64>,
     stream: Vec<f64>,
+    request: Vec<f64>,
     transactions: Vec<f64>,
 }
 
@@ -95,22 +97,17 @@ impl Bench {
         })
     }
 
-    async fn sample(
-        &mut self,
-        number: usize,
-        listener: &mut Listener,
-        taken: &mut Taken,
-    ) -> Result<(), BenchError> {
+    async fn sample(&mut self, number: usize, ends: &mut Ends, taken: &mut Taken) -> Result<(), BenchError> {
         let floor = self.floor(taken).await?;
         taken.floor.push(floor);
         let host = host(number);
         let before = self.transactions().await?;
         let begun = Instant::now();
         self.plant.client.fence(&host).await;
-        let heard = listener.until("host.fenced", &host, PATIENCE).await?;
+        let end = ends.of(&host, begun).await?;
         taken
             .fence
-            .push(heard.at.duration_since(begun).as_secs_f64() * 1000.0);
+            .push(end.committed.duration_since(begun).as_secs_f64() * 1000.0);
         if let (Some(before), Some(after)) = (before, self.transactions().await?) {
             // Asking takes a number itself.
             taken.transactions.push(after - before - 1.0);
@@ -118,7 +115,8 @@ impl Bench {
         taken.device.push(self.device_alone(number).await?);
         taken
             .stream
-            .push(super::stream_alone(&self.plant, number, listener).await?);
+            .push(ends.added_by_the_stream(&end, &self.plant, number).await?);
+        taken.request.push(request_alone(&self.plant).await);
         Ok(())
     }
 
@@ -204,7 +202,7 @@ fn tell(ground: Ground, taken: &Taken, report: &mut Report) -> Result<(), BenchE
     };
     report.add(figure(&path, floor))?;
     report.add_summary(&taken.fence, |s| {
-        figure("POST to host.fenced on the event stream", s)
+        figure(from_post_to_end(ground), s)
             .over("commits and publishes", floor.median)
             .target(Target::at_most(
                 "over commits and publishes",
@@ -214,6 +212,9 @@ fn tell(ground: Ground, taken: &Taken, report: &mut Report) -> Result<(), BenchE
             ))
     })?;
     report.add_summary(&taken.device, |s| figure("the device alone: read, off, read", s))?;
+    report.add_summary(&taken.request, |s| {
+        figure("beside: a request that reads and writes nothing", s)
+    })?;
     report.add_summary(&taken.stream, |s| {
         figure("what the event stream adds after a commit", s)
     })?;

@@ -142,7 +142,7 @@ fn a_body_over_the_bound_is_refused_before_it_is_read() {
 
 #[test]
 fn a_short_key_or_none_at_all_is_refused_without_being_shown() {
-    let error = Key::new("site", b"hush".to_vec()).unwrap_err().to_string();
+    let error = Key::new("site", b"hush").unwrap_err().to_string();
     assert!(
         error.contains("at least 32") && !error.contains("hush"),
         "{error}"

@@ -117,7 +117,7 @@ impl Payload for Note {
 }
 
 pub fn key(id: &str, byte: u8) -> Key {
-    Key::new(id, vec![byte; 32]).unwrap()
+    Key::new(id, &[byte; 32]).unwrap()
 }
 
 pub fn keys() -> Keys {

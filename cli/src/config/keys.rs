@@ -27,7 +27,7 @@ pub fn read_keys(path: &Path) -> Result<Keys, CliError> {
     };
     let keys = read(path)?
         .into_iter()
-        .map(|(id, bytes)| Key::new(id, bytes))
+        .map(|(id, bytes)| Key::new(id, &bytes))
         .collect::<Result<_, _>>()
         .map_err(|error| content(error.to_string()))?;
     Keys::new(keys).map_err(|error| content(error.to_string()))

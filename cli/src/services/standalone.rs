@@ -114,7 +114,7 @@ fn fresh_keys() -> Result<Keys, CliError> {
     let fault = |e| CliError::service("standalone", "cannot make a signing key", e);
     let mut secret = vec![0; 32];
     random(&mut secret);
-    Keys::new(vec![Key::new("standalone", secret).map_err(fault)?]).map_err(fault)
+    Keys::new(vec![Key::new("standalone", &secret).map_err(fault)?]).map_err(fault)
 }
 
 #[expect(

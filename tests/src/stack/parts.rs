@@ -15,7 +15,7 @@ use crate::Site;
 
 /// The signing keys of every stack.
 pub fn keys() -> Keys {
-    Keys::new(vec![Key::new("test", vec![7; 32]).unwrap()]).unwrap()
+    Keys::new(vec![Key::new("test", &[7; 32]).unwrap()]).unwrap()
 }
 
 /// A token of a role.

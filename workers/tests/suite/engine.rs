@@ -34,7 +34,7 @@ pub fn refused(why: &str) -> ClaimReply {
 }
 
 pub fn keys(secret: u8) -> Keys {
-    Keys::new(vec![Key::new("k1", vec![secret; 32]).unwrap()]).unwrap()
+    Keys::new(vec![Key::new("k1", &[secret; 32]).unwrap()]).unwrap()
 }
 
 pub struct Engine {

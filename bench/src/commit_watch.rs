@@ -1,0 +1,84 @@
+//! When the database has committed something that tells of events.
+//!
+//! PostgreSQL announces it to whoever listens, after the commit. The event stream tells it later: the API hears of it, reads the events
+//! and writes them to its listeners.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use sqlx::postgres::PgListener;
+use tokio::task::JoinHandle;
+
+use crate::error::BenchError;
+
+/// What commits announce that tell of events.
+const CHANNEL: &str = "ringfence_events";
+/// How long an announcement is waited for.
+const GRACE: Duration = Duration::from_millis(2);
+/// Announcements that are remembered.
+const REMEMBERED: usize = 64;
+
+/// Listens to the announcements of commits.
+pub struct CommitWatch {
+    heard: Arc<Mutex<VecDeque<Instant>>>,
+    task: JoinHandle<()>,
+}
+
+impl CommitWatch {
+    /// Begins to listen to a PostgreSQL.
+    pub async fn open(url: &str) -> Result<Self, BenchError> {
+        let mut listener = PgListener::connect(url).await?;
+        listener.listen(CHANNEL).await?;
+        let heard = Arc::new(Mutex::new(VecDeque::with_capacity(REMEMBERED)));
+        let told = Arc::clone(&heard);
+        let task = tokio::spawn(async move {
+            while listener.recv().await.is_ok() {
+                let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+                if told.len() == REMEMBERED {
+                    told.pop_front();
+                }
+                told.push_back(Instant::now());
+            }
+        });
+        Ok(Self { heard, task })
+    }
+
+    /// The announcement that is nearest to the moment in which something was heard from the stream, if it came after `begun`. That of the
+    /// same commit is some tenths of a millisecond away from it, the one before by all that is done between two commits.
+    pub async fn nearest_to(&self, begun: Instant, told: Instant) -> Option<Instant> {
+        // It may come a little later than what the stream tells.
+        tokio::time::sleep(GRACE).await;
+        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        nearest(heard.iter().copied().filter(|at| *at > begun), told)
+    }
+}
+
+fn nearest(heard: impl Iterator<Item = Instant>, told: Instant) -> Option<Instant> {
+    let apart = |at: Instant| {
+        at.saturating_duration_since(told)
+            .max(told.saturating_duration_since(at))
+    };
+    heard.min_by_key(|at| apart(*at))
+}
+
+impl Drop for CommitWatch {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_announcement_of_a_commit_may_come_before_or_after_the_event() {
+        let told = Instant::now() + Duration::from_secs(1);
+        let us = Duration::from_micros;
+        let (claim, result, late) = (told - us(1500), told - us(300), told + us(100));
+        assert_eq!(nearest([claim, result].into_iter(), told), Some(result));
+        assert_eq!(nearest([claim, late].into_iter(), told), Some(late));
+        assert_eq!(nearest([].into_iter(), told), None);
+    }
+}

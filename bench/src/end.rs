@@ -1,0 +1,85 @@
+//! The end of a fence, as it is observed.
+
+use std::time::{Duration, Instant};
+
+use ringfence_tests::Ground;
+
+use crate::commit_watch::CommitWatch;
+use crate::error::BenchError;
+use crate::listener::Listener;
+use crate::plant::Plant;
+
+/// How long an event may take that follows a change at once.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Observes the ends of fences: on the event stream, and, where the database announces its commits, by them.
+pub struct Ends {
+    pub stream: Listener,
+    commits: Option<CommitWatch>,
+}
+
+/// When a fence has ended.
+pub struct End {
+    /// Its commit, as soon as it can be known.
+    pub committed: Instant,
+    /// Its event.
+    pub told: Instant,
+}
+
+/// What is measured when a fence is.
+pub const fn from_post_to_end(ground: Ground) -> &'static str {
+    match ground {
+        Ground::Standalone => "POST to host.fenced on the event stream",
+        Ground::Distributed => "POST to the commit of FENCED announced",
+    }
+}
+
+impl Ends {
+    /// Begins to observe.
+    pub async fn open(plant: &Plant) -> Result<Self, BenchError> {
+        let commits = match &plant.site {
+            Some(site) => Some(CommitWatch::open(&site.database_url).await?),
+            None => None,
+        };
+        Ok(Self {
+            stream: Listener::open(&plant.client).await?,
+            commits,
+        })
+    }
+
+    /// The end of the fence of a host that was asked for at `begun`.
+    pub async fn of(&mut self, host: &str, begun: Instant) -> Result<End, BenchError> {
+        let told = self.stream.until("host.fenced", host, PATIENCE).await?.at;
+        let announced = match &self.commits {
+            Some(commits) => commits.nearest_to(begun, told).await,
+            None => None,
+        };
+        Ok(End {
+            committed: announced.map_or(told, |announced| announced.min(told)),
+            told,
+        })
+    }
+
+    /// What the stream added to the end of a fence, in milliseconds. Where commits are not announced: from the answer to a change of the
+    /// host `beside`, which is given after the commit, to its event. Each call needs another number than the one before.
+    pub async fn added_by_the_stream(
+        &mut self,
+        end: &End,
+        plant: &Plant,
+        number: usize,
+    ) -> Result<f64, BenchError> {
+        let (from, to) = if self.commits.is_some() {
+            (end.committed, end.told)
+        } else {
+            let state = ["UNREACHABLE", "UNKNOWN"][number % 2];
+            plant.client.seen("beside", state).await.ok(200);
+            let answered = Instant::now();
+            let heard = self
+                .stream
+                .until("host.failure_state", "beside", PATIENCE)
+                .await?;
+            (answered, heard.at)
+        };
+        Ok(to.saturating_duration_since(from).as_secs_f64() * 1000.0)
+    }
+}
