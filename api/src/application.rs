@@ -15,6 +15,7 @@ use crate::identity::Vouchers;
 use crate::keystone::{Keystone, KeystoneConfig};
 use crate::limits::{Limits, RateLimits};
 use crate::metrics::RequestMetrics;
+use crate::state::State;
 use crate::tls::ServerTls;
 use crate::tokens::Tokens;
 use crate::{ApiError, StartError, idempotency, request, routes};
@@ -38,19 +39,6 @@ pub struct ApiConfig {
     pub limits: RateLimits,
     /// Between two looks whether the token of an open stream still works.
     pub recheck_every: Duration,
-}
-
-/// What handlers share.
-pub(crate) struct State {
-    pub engine: Engine,
-    pub vouchers: Vouchers,
-    pub recheck_every: Duration,
-    pub max_body_bytes: usize,
-    pub exposition: Exposition,
-    pub requests: RequestMetrics,
-    pub are_metrics_public: bool,
-    /// Ends the streams when the service stops.
-    pub stop: CancellationToken,
 }
 
 /// An API that has its address and does not serve yet.

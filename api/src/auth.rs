@@ -12,10 +12,10 @@ use futures_util::future::LocalBoxFuture;
 use ringfence_engine::{Context, HeldKey};
 
 use crate::ApiError;
-use crate::application::State;
 use crate::identity::{Credentials, Identity};
 use crate::request::RequestId;
 use crate::request_log::note_actor;
+use crate::state::State;
 use crate::tokens::Role;
 use crate::watch::Watch;
 

@@ -8,7 +8,7 @@ use actix_web::{FromRequest, HttpRequest, error::PayloadError, web};
 use serde::de::DeserializeOwned;
 
 use crate::ApiError;
-use crate::application::State;
+use crate::state::State;
 
 /// A body that was read as `T`.
 #[derive(Debug)]

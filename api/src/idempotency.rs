@@ -12,10 +12,10 @@ use ringfence_engine::{EngineError, HeldKey, KeptAnswer, KeyState, KeyedRequest}
 use sha2::{Digest, Sha256};
 
 use crate::ApiError;
-use crate::application::State;
 use crate::auth::identify;
 use crate::body::payload_error;
 use crate::routes::again;
+use crate::state::State;
 
 /// Where the key is.
 const HEADER: &str = "idempotency-key";

@@ -20,6 +20,7 @@ mod paging;
 mod request;
 mod request_log;
 mod routes;
+mod state;
 mod tls;
 mod tokens;
 mod view;

@@ -11,8 +11,8 @@ use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::ApiError;
-use crate::application::State;
 use crate::request_log::RequestLog;
+use crate::state::State;
 
 /// The lowest and the highest version of the API, and the header that names one.
 pub(crate) const MIN_VERSION: (u32, u32) = (1, 0);

@@ -8,8 +8,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::ApiError;
-use crate::application::State;
 use crate::identity::{Credentials, Identity};
+use crate::state::State;
 
 /// How long a stream goes on while nobody can say whether its token works.
 const MOST_UNCONFIRMED: Duration = Duration::from_secs(300);

@@ -4,9 +4,9 @@ use actix_web::{HttpResponse, HttpResponseBuilder};
 use ringfence_engine::Receipt;
 
 use crate::ApiError;
-use crate::application::State;
 use crate::routes::configured::{Configured, created};
 use crate::routes::{deliveries, hosts, operations, subscriptions};
+use crate::state::State;
 
 /// The answer to the request at the path `pattern`. It shows what was changed as it is now.
 pub(crate) async fn answer(

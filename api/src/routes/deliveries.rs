@@ -7,11 +7,11 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::ApiError;
-use crate::application::State;
 use crate::auth::Caller;
 use crate::error::ErrorList;
 use crate::paging::{Link, limit, next_link};
 use crate::routes::subscriptions::find;
+use crate::state::State;
 use crate::tokens::Role;
 use crate::view::subscription::DeliveryView;
 

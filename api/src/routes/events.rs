@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::ApiError;
-use crate::application::State;
 use crate::auth::Caller;
 use crate::error::ErrorList;
 use crate::paging::{Link, limit};
+use crate::state::State;
 use crate::tokens::Role;
 use crate::view::event::EventView;
 

@@ -6,9 +6,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::ApiError;
-use crate::application::State;
 use crate::auth::Caller;
 use crate::error::ErrorList;
+use crate::state::State;
 use crate::tokens::Role;
 
 /// Both gates.

@@ -8,12 +8,12 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::ApiError;
-use crate::application::State;
 use crate::auth::Caller;
 use crate::body::Body;
 use crate::error::ErrorList;
 use crate::request_log::note_operation;
 use crate::routes::hosts;
+use crate::state::State;
 use crate::tokens::Role;
 use crate::view::host::HostView;
 

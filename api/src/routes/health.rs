@@ -6,8 +6,8 @@ use actix_web::{HttpResponse, web};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::application::State;
 use crate::error::ErrorList;
+use crate::state::State;
 
 /// Seconds after which a part that has not answered counts as not there.
 const PATIENCE_S: u64 = 2;

@@ -10,13 +10,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::ApiError;
-use crate::application::State;
 use crate::auth::Caller;
 use crate::body::Body;
 use crate::conditional::{if_match, tag};
 use crate::error::ErrorList;
 use crate::filter::{Operators, Parameters, name, number, time, word};
 use crate::paging::{Link, next_link, page};
+use crate::state::State;
 use crate::tokens::Role;
 use crate::view::host::HostView;
 use crate::view::method::ParameterValue;

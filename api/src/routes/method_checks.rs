@@ -6,10 +6,10 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::ApiError;
-use crate::application::State;
 use crate::auth::Caller;
 use crate::error::ErrorList;
 use crate::paging::{Link, limit, next_link};
+use crate::state::State;
 use crate::tokens::Role;
 use crate::view::method_check::MethodCheckView;
 

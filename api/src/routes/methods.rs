@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::ApiError;
-use crate::application::State;
 use crate::auth::Caller;
 use crate::body::Body;
 use crate::conditional::{if_match, is_known, tag};
 use crate::error::ErrorList;
 use crate::paging::MAX_LIMIT;
 use crate::routes::configured::{NotCreated, NotRemoved, NotReplaced, created, replaced};
+use crate::state::State;
 use crate::tokens::Role;
 use crate::view::method::{MethodBody, MethodView};
 use crate::view::method_check::ChecksView;

@@ -3,10 +3,10 @@
 use actix_web::{HttpRequest, HttpResponse, web};
 
 use crate::ApiError;
-use crate::application::State;
 use crate::auth::identify;
 use crate::error::ErrorList;
 use crate::metrics::answer;
+use crate::state::State;
 use crate::tokens::Role;
 
 /// The numbers of this process, in the form of OpenMetrics.

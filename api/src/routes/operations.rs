@@ -8,7 +8,6 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::ApiError;
-use crate::application::State;
 use crate::auth::Caller;
 use crate::body::Body;
 use crate::error::ErrorList;
@@ -16,6 +15,7 @@ use crate::filter::{Operators, Parameters, name, number, time, word};
 use crate::paging::{Link, next_link, page};
 use crate::request_log::{note_operation, note_read_operation};
 use crate::routes::fence::ReasonBody;
+use crate::state::State;
 use crate::tokens::Role;
 use crate::view::operation::OperationView;
 

@@ -5,11 +5,11 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::ApiError;
-use crate::application::State;
 use crate::auth::Caller;
 use crate::body::Body;
 use crate::error::ErrorList;
 use crate::routes::fence;
+use crate::state::State;
 use crate::tokens::Role;
 use crate::view::host::HostView;
 use crate::view::operation::OperationView;

@@ -10,10 +10,10 @@ use tokio_util::sync::CancellationToken;
 use utoipa::IntoParams;
 
 use crate::ApiError;
-use crate::application::State;
 use crate::auth::Caller;
 use crate::error::ErrorList;
 use crate::routes::events::{host_id, refuse_gap, sequence};
+use crate::state::State;
 use crate::tokens::Role;
 use crate::view::event::EventView;
 use crate::watch::Watch;

@@ -8,13 +8,13 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::ApiError;
-use crate::application::State;
 use crate::auth::Caller;
 use crate::body::Body;
 use crate::conditional::{if_match, tag};
 use crate::error::ErrorList;
 use crate::paging::MAX_LIMIT;
 use crate::routes::configured::{NotCreated, NotRemoved, NotReplaced};
+use crate::state::State;
 use crate::tokens::Role;
 use crate::view::subscription::{SubscriptionBody, SubscriptionView};
 

@@ -126,7 +126,6 @@ impl Bench {
         }
         taken.one_call.push(calls[1]);
         taken.agent.push(calls.iter().sum());
-        taken.request.push(request_alone(&self.plant).await);
         self.fence(number, ends, taken).await?;
         taken.commit.push(self.commits.once(0).await?);
         if let Some(publishes) = &self.publishes {
@@ -136,6 +135,8 @@ impl Bench {
             let took = tokio::task::block_in_place(|| fencer.fence())?;
             taken.pacemaker.push(took.as_secs_f64() * 1000.0);
         }
+        // Last: the agents of the next sample come between it and the fence, as they come between the fence and what was before.
+        taken.request.push(request_alone(&self.plant).await);
         Ok(())
     }
 
