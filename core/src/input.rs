@@ -28,6 +28,15 @@ pub struct Line {
     pub zone: String,
 }
 
+/// What is known of the queues of tasks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Queues {
+    /// From these workers have taken tasks lately: what waits in them waits for its turn.
+    Moving(BTreeSet<Line>),
+    /// The broker is away: nobody can take anything, and whatever waits, waits for it.
+    Away,
+}
+
 /// A worker asks whether it may act. It names everything that the attempt was made for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
@@ -150,8 +159,8 @@ pub enum Input {
     Result(TaskResult),
     /// Time has passed.
     Tick {
-        /// The queues from which workers have taken tasks lately: what waits in them waits for its turn.
-        moving: BTreeSet<Line>,
+        /// What is known of the queues of tasks.
+        queues: Queues,
     },
 }
 
@@ -160,7 +169,7 @@ impl Input {
     #[must_use]
     pub fn tick() -> Self {
         Self::Tick {
-            moving: BTreeSet::new(),
+            queues: Queues::Moving(BTreeSet::new()),
         }
     }
 }

@@ -44,7 +44,7 @@ pub use ids::{
     AttemptId, DEFAULT_SEGMENT_ID, DEFAULT_ZONE, Generation, HostId, MethodId, OperationId, PlanId,
     SegmentId, SubscriptionId, Timestamp,
 };
-pub use input::{Actor, Claim, Input, Line, TaskResult};
+pub use input::{Actor, Claim, Input, Line, Queues, TaskResult};
 pub use method::{Driver, Method, MethodTimes, Parameters, SecretReference, validate_method};
 pub use name::{MAX_NAME_CHARS, MAX_REASON_CHARS, validate_name, validate_reason};
 pub use observation::{Observation, ObservedState};

@@ -55,8 +55,8 @@ async fn tick_all(engine: &Engine, hosts: Vec<HostId>) {
     stream::iter(hosts)
         .for_each_concurrent(SIDE_BY_SIDE, |host_id| async move {
             let by = Context::own("ringfence");
-            let moving = engine.0.lines.moving();
-            match engine.apply(host_id, Input::Tick { moving }, &by).await {
+            let queues = engine.0.lines.queues(&*engine.0.bus).await;
+            match engine.apply(host_id, Input::Tick { queues }, &by).await {
                 Ok(_) | Err(EngineError::NotFound { .. }) => {}
                 Err(error) => {
                     tracing::warn!(%host_id, error = %error_chain(&error), "a due host could not be ticked")

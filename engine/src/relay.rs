@@ -23,6 +23,9 @@ use crate::{Engine, EngineError};
 
 /// For so long after the commit only the process that wrote a message publishes it.
 pub(crate) const HEAD_START: TimeDelta = TimeDelta::milliseconds(2_000);
+/// A broker that comes back within so long gets what was meant for it. Its attempt waits for it, or was given up: then a worker asks
+/// for it in vain.
+const WORTH_PUBLISHING: TimeDelta = TimeDelta::seconds(300);
 /// After a failure a message is left alone for so long.
 const PAUSE_AFTER_FAILURE: TimeDelta = TimeDelta::milliseconds(500);
 /// Messages that one sweep takes.
@@ -40,7 +43,8 @@ pub(crate) struct Outgoing {
     pub id: Uuid,
     pub task: TaskMessage,
     pub trace: Option<String>,
-    pub claim_by: Timestamp,
+    /// Later than this it is not published any more.
+    pub expires_at: Timestamp,
 }
 
 impl Outgoing {
@@ -48,7 +52,7 @@ impl Outgoing {
         Self {
             id: new_id(),
             trace: Some(Trace::of(dispatch.attempt).to_string()),
-            claim_by: dispatch.claim_by,
+            expires_at: dispatch.claim_by + WORTH_PUBLISHING,
             task: TaskMessage {
                 host_id: dispatch.host_id,
                 host: dispatch.host,
@@ -142,7 +146,7 @@ impl Relay {
                         outcome = outcome(&error),
                         error = %error_chain(&error),
                         "a task could not be published; it will be tried again until {}",
-                        message.claim_by
+                        message.expires_at
                     );
                 }
             };
@@ -218,7 +222,7 @@ impl Relay {
             id: row.id,
             task,
             trace: row.trace.clone(),
-            claim_by: row.expires_at,
+            expires_at: row.expires_at,
         };
         self.publish(&outgoing).instrument(outgoing.again()).await
     }

@@ -3,16 +3,16 @@
 //! In a storm there are more tasks than workers. An attempt that was given up for that would come again at the end of the line, in
 //! front of it a message that nobody is let act on: the longer the line, the less gets done.
 
-use std::collections::BTreeSet;
+use chrono::TimeDelta;
 
-use crate::{Attempt, AttemptStatus, Line, Task, TaskStatus, Timestamp};
+use crate::{Attempt, AttemptStatus, Line, Queues, Task, TaskStatus, Timestamp};
 
 use super::step::after_s;
 use super::{CLAIM_WINDOW_S, IN_LINE_S, Step, progress};
 
-/// Lets the unclaimed attempts whose queues are `moving` wait for their turn. After [`IN_LINE_S`] one is sent again all the same, for
-/// its message may have been lost; none of that time is its method's.
-pub(super) fn wait(step: &mut Step, moving: &BTreeSet<Line>) {
+/// Lets the unclaimed attempts wait whose queues move, or which nobody can claim while the broker is away. None of that time is their
+/// methods'.
+pub(super) fn wait(step: &mut Step, queues: &Queues) {
     let now = step.now;
     let Some(operation) = step.state.operation.as_mut().filter(|o| o.status.is_live()) else {
         return;
@@ -22,18 +22,24 @@ pub(super) fn wait(step: &mut Step, moving: &BTreeSet<Line>) {
         .tasks_mut()
         .filter(|task| task.status == TaskStatus::Running)
     {
-        let overdue: Vec<usize> = (0..task.attempts.len())
-            .filter(|at| is_in_line(task, &task.attempts[*at], moving, now))
-            .collect();
-        for at in overdue {
-            waits = true;
-            let sent_at = task.attempts[at].started_at;
-            if now < after_s(sent_at, IN_LINE_S) {
-                let claim_by = after_s(now, CLAIM_WINDOW_S);
-                task.attempts[at].state = AttemptStatus::Dispatched { claim_by };
-            } else {
-                progress::excuse(task, sent_at, now);
+        for at in 0..task.attempts.len() {
+            let Some(since) = waits_since(&task.attempts[at], now) else {
+                continue;
+            };
+            match queues {
+                Queues::Moving(lines) => {
+                    let moves = line_of(task, &task.attempts[at]).is_some_and(|line| lines.contains(&line));
+                    if !moves {
+                        continue;
+                    }
+                    wait_in_line(task, at, now);
+                }
+                Queues::Away => {
+                    progress::excuse(task, since, now);
+                    put_off(&mut task.attempts[at], now);
+                }
             }
+            waits = true;
         }
     }
     if waits {
@@ -41,17 +47,36 @@ pub(super) fn wait(step: &mut Step, moving: &BTreeSet<Line>) {
     }
 }
 
-fn is_in_line(task: &Task, attempt: &Attempt, moving: &BTreeSet<Line>, now: Timestamp) -> bool {
+/// Since when an attempt that should have been claimed by now waits: it was sent then, or put off the last time.
+fn waits_since(attempt: &Attempt, now: Timestamp) -> Option<Timestamp> {
     let AttemptStatus::Dispatched { claim_by } = attempt.state else {
-        return false;
+        return None;
     };
-    let methods = task.levels.get(attempt.level).into_iter().flatten();
-    let mut own = methods.filter(|method| method.id == attempt.method_id);
-    claim_by <= now
-        && own.any(|method| {
-            moving.contains(&Line {
-                resource: task.kind.resource(),
-                zone: method.zone.clone(),
-            })
-        })
+    (claim_by <= now).then(|| claim_by - TimeDelta::seconds(i64::from(CLAIM_WINDOW_S)))
+}
+
+/// After [`IN_LINE_S`] it is sent again all the same, for its message may have been lost.
+fn wait_in_line(task: &mut Task, at: usize, now: Timestamp) {
+    let sent_at = task.attempts[at].started_at;
+    if now < after_s(sent_at, IN_LINE_S) {
+        put_off(&mut task.attempts[at], now);
+    } else {
+        progress::excuse(task, sent_at, now);
+    }
+}
+
+fn put_off(attempt: &mut Attempt, now: Timestamp) {
+    attempt.state = AttemptStatus::Dispatched {
+        claim_by: after_s(now, CLAIM_WINDOW_S),
+    };
+}
+
+/// The queue that an attempt's message is in; none if its level has no such method any more.
+fn line_of(task: &Task, attempt: &Attempt) -> Option<Line> {
+    let methods = task.levels.get(attempt.level)?;
+    let method = methods.iter().find(|method| method.id == attempt.method_id)?;
+    Some(Line {
+        resource: task.kind.resource(),
+        zone: method.zone.clone(),
+    })
 }

@@ -107,8 +107,8 @@ pub fn decide(state: &HostState, input: Input, now: Timestamp) -> Result<Decisio
         Input::DeviceBusy(claim) => claim::device_busy(&mut step, &claim)?,
         Input::Renew(claim) => claim::renew(&mut step, &claim)?,
         Input::Result(result) => result::result(&mut step, result),
-        Input::Tick { moving } => {
-            line::wait(&mut step, &moving);
+        Input::Tick { queues } => {
+            line::wait(&mut step, &queues);
             Answer::Done
         }
     };

@@ -48,8 +48,8 @@ pub struct World {
     pub log: Vec<String>,
     /// Every service is started anew after each decision.
     pub restarts: bool,
-    /// The queues that move.
-    moving: BTreeSet<Line>,
+    /// What is known of the queues.
+    queues: Queues,
     ids: u128,
 }
 
@@ -72,7 +72,7 @@ impl World {
             trace: Vec::new(),
             log: Vec::new(),
             restarts: true,
-            moving: BTreeSet::new(),
+            queues: Queues::Moving(BTreeSet::new()),
             ids: 0x1000,
         }
     }
@@ -160,18 +160,21 @@ impl World {
 
     /// Whether workers take power tasks, only not those of this host yet.
     pub fn line_moves(&mut self, moves: bool) {
-        self.moving = moves
-            .then(|| Line {
-                resource: Resource::Power,
-                zone: "here".to_owned(),
-            })
-            .into_iter()
-            .collect();
+        let line = moves.then(|| Line {
+            resource: Resource::Power,
+            zone: "here".to_owned(),
+        });
+        self.queues = Queues::Moving(line.into_iter().collect());
+    }
+
+    /// Nobody can take anything from any queue, until somebody says what moves.
+    pub fn broker_goes_away(&mut self) {
+        self.queues = Queues::Away;
     }
 
     pub fn tick(&mut self) {
-        let moving = self.moving.clone();
-        self.give(Input::Tick { moving })
+        let queues = self.queues.clone();
+        self.give(Input::Tick { queues })
             .expect("a tick is never refused");
     }
 

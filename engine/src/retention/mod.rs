@@ -81,9 +81,11 @@ pub(crate) async fn run(engine: Engine, stop: CancellationToken) {
 
 async fn remove_old(engine: &Engine, what: Kept, stop: &CancellationToken) -> Result<(), EngineError> {
     let config = &engine.0.config.retention;
-    let gets_on = || engine.0.metrics.gauges.behind.removes(what, engine.0.clock.now());
-    let Some(before) = bound(engine.0.clock.now(), config.keeps(what)) else {
-        gets_on();
+    // What was old when a look began has been dealt with; what became so meanwhile has not.
+    let gets_on = |looked_at| engine.0.metrics.gauges.behind.removes(what, looked_at);
+    let mut now = engine.0.clock.now();
+    let Some(before) = bound(now, config.keeps(what)) else {
+        gets_on(now);
         return Ok(());
     };
     let mut all = 0;
@@ -95,7 +97,8 @@ async fn remove_old(engine: &Engine, what: Kept, stop: &CancellationToken) -> Re
         }
         let removed = ringfence_db::remove_rows(db, what, before, &rows).await?;
         engine.0.metrics.count_removed(what, removed);
-        gets_on();
+        gets_on(now);
+        now = engine.0.clock.now();
         all += removed;
         let is_last = rows.len() < config.at_once as usize || removed == 0;
         if is_last || !pause(stop, BREATH).await {

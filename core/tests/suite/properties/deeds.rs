@@ -68,6 +68,7 @@ pub enum Deed {
     Tick,
     /// Workers begin to take tasks from the queue of power, or stop.
     LineMoves(bool),
+    BrokerGoesAway,
     MoveClock(i32),
     /// The power supply switches the host on while the operation waits for a person.
     PowerReturns,
@@ -174,6 +175,7 @@ fn deed(customs: Customs) -> BoxedStrategy<Deed> {
         1 => (0..60_000_u32).prop_map(Deed::PassUnseen),
         1 => Just(Deed::Tick),
         1 => any::<bool>().prop_map(Deed::LineMoves),
+        1 => Just(Deed::BrokerGoesAway),
         1 => Just(Deed::PowerReturns),
     ];
     if customs == Customs::Truthful {
@@ -287,6 +289,7 @@ pub fn act(world: &mut World, deed: &Deed) {
         Deed::PassUnseen(milliseconds) => world.pass_unseen(i64::from(*milliseconds)),
         Deed::Tick => world.tick(),
         Deed::LineMoves(moves) => world.line_moves(*moves),
+        Deed::BrokerGoesAway => world.broker_goes_away(),
         Deed::MoveClock(seconds) => world.move_clock(i64::from(*seconds)),
         Deed::PowerReturns => power_returns(world),
     }

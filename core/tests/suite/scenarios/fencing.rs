@@ -339,6 +339,49 @@ fn a_message_that_was_lost_in_a_line_is_sent_again_and_a_line_that_stops_is_no_l
 }
 
 #[test]
+fn a_broker_that_is_away_for_an_hour_costs_a_method_none_of_its_time() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    world.broker_goes_away();
+    world.pass(3_600_000);
+    world.line_moves(false);
+    // Its message was lost with the broker.
+    world.pass(16_000);
+    world.work(1);
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 power.off bmc",
+            "3615.0 send 2 power.off bmc",
+            "3616.0 operation.proof power.off",
+            "3616.0 host.fenced 1",
+            "3616.0 operation.succeeded: FENCED, proven by power.off",
+        ],
+    );
+}
+
+#[test]
+fn what_waited_for_the_broker_goes_on_with_the_first_message() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    world.broker_goes_away();
+    world.pass(3_600_000);
+    world.line_moves(false);
+    world.work(0);
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 power.off bmc",
+            "3600.0 operation.proof power.off",
+            "3600.0 host.fenced 1",
+            "3600.0 operation.succeeded: FENCED, proven by power.off",
+        ],
+    );
+}
+
+#[test]
 fn a_worker_that_dies_is_noticed_and_its_task_goes_on_elsewhere() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
