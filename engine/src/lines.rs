@@ -1,42 +1,39 @@
 //! What is known of the queues of tasks: those that move, where a task waits for its turn, and whether the broker is there at all.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ringfence_bus::Bus;
 use ringfence_core::{Claim, HostState, Line, Queues};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::Engine;
+use crate::reconcile::pause;
 
 /// A queue from which no worker has taken anything for so long does not move.
 const MOVES_FOR: Duration = Duration::from_secs(30);
 
-/// The broker's state is asked for again after so long.
-const KNOWN_FOR: Duration = Duration::from_secs(1);
+/// How often the broker is looked after.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// When the broker is back, workers need some time to find out; what waits for them may wait so much longer.
+const COMES_BACK_WITHIN: Duration = Duration::from_secs(15);
 
 /// What this process knows of the queues.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     /// When each has last moved.
     moved: Mutex<HashMap<Line, Instant>>,
-    broker: Broker,
+    /// When the broker was last seen away.
+    away_at: Mutex<Option<Instant>>,
 }
 
-/// Whether the broker was away, and when it was asked.
-#[derive(Debug, Default)]
-struct Broker(tokio::sync::Mutex<Option<(bool, Instant)>>);
-
-impl Broker {
-    async fn is_away(&self, bus: &dyn Bus) -> bool {
-        let mut known = self.0.lock().await;
-        if let Some((is_away, asked_at)) = *known
-            && asked_at.elapsed() < KNOWN_FOR
-        {
-            return is_away;
+/// Looks after the broker until it is told to stop.
+pub(crate) async fn watch_broker(engine: Engine, stop: CancellationToken) {
+    while pause(&stop, LOOK_EVERY).await {
+        if engine.0.bus.health().await.is_err() {
+            *engine.0.lines.away_at() = Some(Instant::now());
         }
-        let is_away = bus.health().await.is_err();
-        *known = Some((is_away, Instant::now()));
-        is_away
     }
 }
 
@@ -52,13 +49,18 @@ impl Lines {
         lines.insert(line, Instant::now());
     }
 
-    /// Those that move, the others are forgotten; or that the broker is away.
-    pub async fn queues(&self, bus: &dyn Bus) -> Queues {
-        if self.broker.is_away(bus).await {
+    /// Those that move, the others are forgotten; or that the broker is away, or was a moment ago.
+    pub fn queues(&self) -> Queues {
+        let away_at = *self.away_at();
+        if away_at.is_some_and(|at| at.elapsed() < COMES_BACK_WITHIN) {
             Queues::Away
         } else {
             Queues::Moving(self.moving())
         }
+    }
+
+    fn away_at(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.away_at.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn moving(&self) -> BTreeSet<Line> {

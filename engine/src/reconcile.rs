@@ -55,7 +55,7 @@ async fn tick_all(engine: &Engine, hosts: Vec<HostId>) {
     stream::iter(hosts)
         .for_each_concurrent(SIDE_BY_SIDE, |host_id| async move {
             let by = Context::own("ringfence");
-            let queues = engine.0.lines.queues(&*engine.0.bus).await;
+            let queues = engine.0.lines.queues();
             match engine.apply(host_id, Input::Tick { queues }, &by).await {
                 Ok(_) | Err(EngineError::NotFound { .. }) => {}
                 Err(error) => {

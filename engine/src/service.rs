@@ -15,7 +15,7 @@ use crate::clock::{Clock, ClockSource};
 use crate::door::Group;
 use crate::feed::Feed;
 use crate::known_plans::KnownPlans;
-use crate::lines::Lines;
+use crate::lines::{self, Lines};
 use crate::metrics::Metrics;
 use crate::outlet::{self, Outlet};
 use crate::relay::Relay;
@@ -167,6 +167,9 @@ impl Engine {
         running.tasks.spawn(intake::claims(self.clone(), stop.clone()));
         running.tasks.spawn(intake::results(self.clone(), stop.clone()));
         running.tasks.spawn(reconcile::tick(self.clone(), stop.clone()));
+        running
+            .tasks
+            .spawn(lines::watch_broker(self.clone(), stop.clone()));
         running
             .tasks
             .spawn(reconcile::find_stranded(self.clone(), stop.clone()));

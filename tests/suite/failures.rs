@@ -141,7 +141,7 @@ async fn two_engines_and_two_workers_fence_twenty_hosts(ground: Ground) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_broker_that_is_away_for_longer_than_a_methods_time_costs_a_fence_nothing_else() {
     let options = StackOptions {
-        attempt_timeout_s: 8,
+        attempt_timeout_s: 4,
         ..StackOptions::default()
     };
     let mut stack = Stack::start_with(Site::with_own_peers().await, options).await;
@@ -155,7 +155,7 @@ async fn a_broker_that_is_away_for_longer_than_a_methods_time_costs_a_fence_noth
     .await
     .unwrap();
     let operation = stack.client.fence("h1").await;
-    // Three times as much is all that the method has.
+    // The method has three times as much, which is less than workers need to come back to the broker at times.
     tokio::time::sleep(Duration::from_secs(28)).await;
     let path = format!("/operations/{}", operation["id"].as_str().unwrap());
     let waiting = stack.client.get(&path).await.ok(200);
