@@ -79,7 +79,7 @@ pub use operations::{
     OperationFilter, count_running_operations, insert_operations, insert_proofs, operation, operations_page,
     renew_proof, update_operations,
 };
-pub use outbox::{OutboxRow, append_outbox, delete_outbox, postpone_outbox, take_outbox};
+pub use outbox::{OutboxRow, append_outbox, delete_outbox, postpone_outbox, prolong_outbox, take_outbox};
 pub use outlets::{free_outlet, has_outlet, hold_outlet, insert_outlet, keep_outlet, list_outlets};
 pub use page::{Order, Page, SortKey};
 pub use plans::{configuration_revision, delete_plan, insert_plan, list_plans, plan, plan_for, update_plan};

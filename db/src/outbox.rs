@@ -112,3 +112,12 @@ pub async fn postpone_outbox(run: &mut impl Run, ids: Vec<Uuid>, at: Timestamp) 
     );
     execute(run, AssertSqlSafe(sql), args![ids, at]).await
 }
+
+/// Lets messages stay good until `until` at least.
+pub async fn prolong_outbox(run: &mut impl Run, ids: Vec<Uuid>, until: Timestamp) -> Result<u64, DbError> {
+    let sql = format!(
+        "UPDATE outbox SET expires_at = $2 WHERE expires_at < $2 AND {}",
+        run.dialect().id_in_first_argument("id")
+    );
+    execute(run, AssertSqlSafe(sql), args![ids, until]).await
+}

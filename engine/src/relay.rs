@@ -23,11 +23,10 @@ use crate::{Engine, EngineError};
 
 /// For so long after the commit only the process that wrote a message publishes it.
 pub(crate) const HEAD_START: TimeDelta = TimeDelta::milliseconds(2_000);
-/// A broker that comes back within so long gets what was meant for it. Its attempt waits for it, or was given up: then a worker asks
-/// for it in vain.
-const WORTH_PUBLISHING: TimeDelta = TimeDelta::seconds(300);
 /// After a failure a message is left alone for so long.
 const PAUSE_AFTER_FAILURE: TimeDelta = TimeDelta::milliseconds(500);
+/// While the broker is away, nobody could have claimed what is meant for it: a message stays good for so long after each try.
+const KEPT_FOR_THE_BROKER: TimeDelta = TimeDelta::seconds(30);
 /// Messages that one sweep takes.
 const SWEPT_AT_ONCE: u32 = 256;
 /// Published messages whose rows are removed together.
@@ -43,8 +42,7 @@ pub(crate) struct Outgoing {
     pub id: Uuid,
     pub task: TaskMessage,
     pub trace: Option<String>,
-    /// Later than this it is not published any more.
-    pub expires_at: Timestamp,
+    pub claim_by: Timestamp,
 }
 
 impl Outgoing {
@@ -52,7 +50,7 @@ impl Outgoing {
         Self {
             id: new_id(),
             trace: Some(Trace::of(dispatch.attempt).to_string()),
-            expires_at: dispatch.claim_by + WORTH_PUBLISHING,
+            claim_by: dispatch.claim_by,
             task: TaskMessage {
                 host_id: dispatch.host_id,
                 host: dispatch.host,
@@ -146,7 +144,7 @@ impl Relay {
                         outcome = outcome(&error),
                         error = %error_chain(&error),
                         "a task could not be published; it will be tried again until {}",
-                        message.expires_at
+                        message.claim_by
                     );
                 }
             };
@@ -173,7 +171,7 @@ impl Relay {
         let rows = ringfence_db::take_outbox(&self.db, now, now + HEAD_START, SWEPT_AT_ONCE).await?;
         let taken = rows.len();
         let mut gone = Vec::new();
-        let mut failed = Vec::new();
+        let (mut failed, mut kept) = (Vec::new(), Vec::new());
         for row in rows {
             match self.republish(&row, now).await {
                 Ok(()) => gone.push(row.id),
@@ -188,6 +186,9 @@ impl Relay {
                         "a task could not be published"
                     );
                     failed.push(row.id);
+                    if matches!(error, BusError::Unavailable { .. }) {
+                        kept.push(row.id);
+                    }
                 }
             }
         }
@@ -196,6 +197,10 @@ impl Relay {
         }
         if !failed.is_empty() {
             ringfence_db::postpone_outbox(&mut self.db.reader(), failed, now + PAUSE_AFTER_FAILURE).await?;
+        }
+        if !kept.is_empty() {
+            let until = now + KEPT_FOR_THE_BROKER;
+            ringfence_db::prolong_outbox(&mut self.db.reader(), kept, until).await?;
         }
         Ok(taken)
     }
@@ -222,7 +227,7 @@ impl Relay {
             id: row.id,
             task,
             trace: row.trace.clone(),
-            expires_at: row.expires_at,
+            claim_by: row.expires_at,
         };
         self.publish(&outgoing).instrument(outgoing.again()).await
     }

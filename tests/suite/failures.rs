@@ -174,7 +174,10 @@ async fn a_broker_that_is_away_for_longer_than_a_methods_time_costs_a_fence_noth
             host["fencing_state"] == "FENCED"
         })
         .await;
-    stack.client.until_settled(&operation).await;
+    let ended = stack.client.until_settled(&operation).await;
+    // Its first message has waited for the broker.
+    let attempts = &ended["stages"][0]["tasks"][0]["attempts"];
+    assert_eq!(attempts.as_array().unwrap().len(), 1, "{attempts}");
     assert!(!stack.simulators.may_write("h1"));
     stack.site.rabbit = Some(rabbit);
     stack.stop().await;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use ringfence_core::{Host, HostId};
 use ringfence_db::{
-    Database, EventRow, append_events, events_after, insert_host, insert_segment, last_sequence,
-    number_events,
+    Announcements, Database, EventRow, append_events, events_after, insert_host, insert_segment,
+    last_sequence, number_events,
 };
 use sqlx::{Connection, PgConnection};
 use tokio::time::{Instant, timeout};
@@ -212,6 +212,13 @@ async fn an_event_outlives_its_segment(rig: &Rig) {
     assert_eq!(rows[0].event.host.as_ref().unwrap().segment_id, gone.id);
 }
 
+pub async fn announced(announcements: &mut Announcements) {
+    timeout(Duration::from_secs(20), announcements.next())
+        .await
+        .expect("an announcement")
+        .unwrap();
+}
+
 #[tokio::test]
 async fn numbering_is_announced_where_there_are_several_processes() {
     let rig = Rig::postgresql().await;
@@ -221,10 +228,7 @@ async fn numbering_is_announced_where_there_are_several_processes() {
         .await
         .unwrap();
     number_events(&rig.db).await.unwrap();
-    timeout(Duration::from_secs(20), announcements.next())
-        .await
-        .expect("an announcement")
-        .unwrap();
+    announced(&mut announcements).await;
     drop(announcements);
     rig.end().await;
 

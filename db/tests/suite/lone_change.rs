@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use crate::audit::{actions, line};
-use crate::events::{assert_per_host_order, number_until, read_until};
+use crate::events::{announced, assert_per_host_order, number_until, read_until};
 use crate::rig::Rig;
 use crate::site::{
     add_hosts, assert_refused, at, attempt, done, event, fence, fenced, one_host, proof, update_host,
@@ -100,10 +100,7 @@ async fn it_is_committed_with_all_that_rests_on_it_and_its_events_are_numbered_a
         actions(&rig, &AuditFilter::default()).await,
         ["three", "two", "one"]
     );
-    timeout(Duration::from_secs(20), announcements.next())
-        .await
-        .expect("an announcement")
-        .unwrap();
+    announced(&mut announcements).await;
     drop(announcements);
     rig.end().await;
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use ringfence_db::{OutboxRow, append_outbox, delete_outbox, postpone_outbox, take_outbox};
+use ringfence_db::{OutboxRow, append_outbox, delete_outbox, postpone_outbox, prolong_outbox, take_outbox};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -15,6 +15,7 @@ crate::stories!(outbox:
     what_another_has_in_hand_is_left_alone,
     a_head_start_is_respected,
     a_message_that_was_postponed_waits,
+    a_message_can_stay_good_for_longer_and_not_for_less,
     what_was_published_is_removed_by_list,
 );
 
@@ -104,6 +105,24 @@ async fn a_head_start_is_respected(rig: &Rig) {
     put(rig, &[message(2)]).await;
     assert!(take_outbox(&rig.db, at(1), at(9), 10).await.unwrap().is_empty());
     assert_eq!(take_outbox(&rig.db, at(2), at(9), 10).await.unwrap().len(), 1);
+}
+
+async fn a_message_can_stay_good_for_longer_and_not_for_less(rig: &Rig) {
+    let [one, other] = [message(0), message(1)];
+    put(rig, &[one.clone(), other.clone()]).await;
+    let mut reader = rig.db.reader();
+    assert_eq!(
+        prolong_outbox(&mut reader, vec![one.id], at(90)).await.unwrap(),
+        1
+    );
+    assert_eq!(
+        prolong_outbox(&mut reader, vec![one.id], at(80)).await.unwrap(),
+        0
+    );
+    let taken = take_outbox(&rig.db, at(10), at(20), 10).await.unwrap();
+    let mut good: Vec<_> = taken.iter().map(|row| (row.expires_at, row.id)).collect();
+    good.sort();
+    assert_eq!(good, [(at(61), other.id), (at(90), one.id)]);
 }
 
 async fn a_message_that_was_postponed_waits(rig: &Rig) {

@@ -169,7 +169,7 @@ fn outbox_row(message: &Outgoing, now: Timestamp) -> OutboxRow {
         payload: serde_json::to_value(&message.task).unwrap_or(Value::Null),
         trace: message.trace.clone(),
         available_at: now + relay::HEAD_START,
-        expires_at: message.expires_at,
+        expires_at: message.claim_by,
         tries: 0,
     }
 }

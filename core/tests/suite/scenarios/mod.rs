@@ -7,6 +7,7 @@ mod people;
 mod rejoining;
 mod rising;
 mod time;
+mod waiting;
 
 use ringfence_core::{FailureState, FrozenPlan, SegmentPolicy};
 

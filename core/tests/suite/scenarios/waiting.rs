@@ -1,0 +1,90 @@
+//! Attempts that no worker has claimed yet: they wait in a line that moves, or for the broker.
+
+use super::{expect, lost};
+use crate::plans::*;
+
+#[test]
+fn what_waits_in_a_line_that_moves_waits_for_its_turn() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    world.line_moves(true);
+    world.pass(200_000);
+    // Its one message is as good as ever.
+    world.work(0);
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 power.off bmc",
+            "200.0 operation.proof power.off",
+            "200.0 host.fenced 1",
+            "200.0 operation.succeeded: FENCED, proven by power.off",
+        ],
+    );
+}
+
+#[test]
+fn a_message_that_was_lost_in_a_line_is_sent_again_and_a_line_that_stops_is_no_line() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    world.line_moves(true);
+    world.pass(310_000);
+    world.line_moves(false);
+    world.pass(300_000);
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 power.off bmc",
+            "300.0 send 2 power.off bmc",
+            "315.0 send 3 power.off bmc",
+            "330.0 send 4 power.off bmc",
+            "345.0 send 5 power.off bmc",
+            "360.0 operation.needs_operator: no sufficient set was completed; failed: power.off (every level failed; last \
+             bmc: unknown, no worker claimed it in time)",
+        ],
+    );
+}
+
+#[test]
+fn a_broker_that_is_away_for_an_hour_costs_a_method_none_of_its_time() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    world.broker_goes_away();
+    world.pass(3_600_000);
+    world.line_moves(false);
+    // Its message was lost with the broker.
+    world.pass(16_000);
+    world.work(1);
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 power.off bmc",
+            "3615.0 send 2 power.off bmc",
+            "3616.0 operation.proof power.off",
+            "3616.0 host.fenced 1",
+            "3616.0 operation.succeeded: FENCED, proven by power.off",
+        ],
+    );
+}
+
+#[test]
+fn what_waited_for_the_broker_goes_on_with_the_first_message() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    world.broker_goes_away();
+    world.pass(3_600_000);
+    world.line_moves(false);
+    world.work(0);
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 power.off bmc",
+            "3600.0 operation.proof power.off",
+            "3600.0 host.fenced 1",
+            "3600.0 operation.succeeded: FENCED, proven by power.off",
+        ],
+    );
+}
