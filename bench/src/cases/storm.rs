@@ -62,9 +62,9 @@ pub async fn measure(case: &Case, ground: Ground, report: &mut Report) -> Result
         commits,
         lanes: CONNECTIONS * services,
     };
-    let per_s = storm.run("s", HOSTS, report).await?;
+    let per_s = storm.run(&["r", "s", "t"], HOSTS, report).await?;
     if case.is_full {
-        let many_per_s = storm.run("m", MANY_HOSTS, report).await?;
+        let many_per_s = storm.run(&["m"], MANY_HOSTS, report).await?;
         let kept = many_per_s / per_s;
         let figure = Figure::new(
             NAME,
@@ -94,45 +94,33 @@ struct Times {
     ended: f64,
     transactions: Option<f64>,
     processor: Reading,
+    /// Commits per second by the database alone, before and after it.
+    floor: f64,
 }
 
 impl Storm {
-    /// Fences so many fresh hosts, and tells how many became FENCED per second.
-    async fn run(&mut self, prefix: &str, hosts: usize, report: &mut Report) -> Result<f64, BenchError> {
-        let ground = self.plant.ground;
-        self.add_hosts(prefix, hosts).await?;
-        let before = self.commits.rate(self.lanes, FLOOR_TIME).await?;
-        let times = self.fence_all(prefix, hosts).await?;
-        let after = self.commits.rate(self.lanes, FLOOR_TIME).await?;
-        let floor = f64::midpoint(before, after);
-        #[expect(clippy::cast_precision_loss, reason = "some thousands")]
-        let count = hosts as f64;
-        let per_s = count / times.fenced;
-        let figure = |what: &str, unit, value| {
-            let what = format!("{what}, {hosts} hosts");
-            Figure::new(NAME, what, unit, Summary::once(value)).on(ground)
+    /// Fences so many fresh hosts once for each prefix, and tells how many became FENCED per second, by the median.
+    async fn run(&mut self, prefixes: &[&str], hosts: usize, report: &mut Report) -> Result<f64, BenchError> {
+        let mut storms = Vec::with_capacity(prefixes.len());
+        for prefix in prefixes {
+            self.add_hosts(prefix, hosts).await?;
+            let before = self.commits.rate(self.lanes, FLOOR_TIME).await?;
+            let mut times = self.fence_all(prefix, hosts).await?;
+            let after = self.commits.rate(self.lanes, FLOOR_TIME).await?;
+            times.floor = f64::midpoint(before, after);
+            storms.push(times);
+        }
+        let told = Told {
+            ground: self.plant.ground,
+            hosts,
+            storms,
         };
-        let target = Target::at_least("hosts/s", per_s, LEAST_PER_S, "");
-        report.add(figure("FENCED", "hosts/s", per_s).target(target))?;
-        report.add(figure("operations ended", "hosts/s", count / times.ended))?;
-        report.add(figure("requests answered", "hosts/s", count / times.requested))?;
-        let lanes = self.lanes;
-        report.add(
-            figure("floor: commits by the database alone", "commits/s", floor).note(format!(
-                "{lanes} connections; {before:.0} before the storm, {after:.0} after it"
-            )),
-        )?;
-        if let Some(transactions) = times.transactions {
-            let rate = transactions / times.ended;
-            report
-                .add(figure("writing transactions", "commits/s", rate).over("the database alone", floor))?;
-            report.add(figure("writing transactions per host", "", transactions / count))?;
-        }
-        for (name, used) in &times.processor {
-            let what = format!("processor time per host of {name}");
-            report.add(figure(&what, "ms", used * 1000.0 / count))?;
-        }
-        Ok(per_s)
+        let fenced = told.summary(|count, times| count / times.fenced)?;
+        let target = Target::at_least("hosts/s", fenced.median, LEAST_PER_S, "");
+        let figure = told.figure("FENCED", "hosts/s", fenced);
+        report.add(figure.target(target))?;
+        told.tell(self.lanes, report)?;
+        Ok(fenced.median)
     }
 
     async fn add_hosts(&self, prefix: &str, hosts: usize) -> Result<(), BenchError> {
@@ -162,6 +150,7 @@ impl Storm {
         let processor = between(&processor, &meter.read());
         let after = self.transactions().await?;
         Ok(Times {
+            floor: 0.0,
             processor,
             requested,
             fenced,
@@ -193,6 +182,64 @@ impl Storm {
             );
             let target = Target::at_most("resident after the storm", resident, MOST_RESIDENT_MB, "MB");
             report.add(figure.on(self.plant.ground).target(target))?;
+        }
+        Ok(())
+    }
+}
+
+/// The storms of so many hosts, told by their figures.
+struct Told {
+    ground: Ground,
+    hosts: usize,
+    storms: Vec<Times>,
+}
+
+impl Told {
+    /// A figure of every storm, made of the number of its hosts and its times.
+    fn summary(&self, figure: impl Fn(f64, &Times) -> f64) -> Result<Summary, BenchError> {
+        #[expect(clippy::cast_precision_loss, reason = "some thousands")]
+        let count = self.hosts as f64;
+        let figures: Vec<f64> = self.storms.iter().map(|times| figure(count, times)).collect();
+        Summary::of(&figures).ok_or_else(|| BenchError::Unexpected {
+            what: format!("the number of storms of {} hosts", self.hosts),
+            found: "0".to_owned(),
+        })
+    }
+
+    fn figure(&self, what: &str, unit: &'static str, summary: Summary) -> Figure {
+        let what = format!("{what}, {} hosts", self.hosts);
+        Figure::new(NAME, what, unit, summary).on(self.ground)
+    }
+
+    fn tell(&self, lanes: u32, report: &mut Report) -> Result<(), BenchError> {
+        let ended = self.summary(|count, times| count / times.ended)?;
+        report.add(self.figure("operations ended", "hosts/s", ended))?;
+        let requested = self.summary(|count, times| count / times.requested)?;
+        report.add(self.figure("requests answered", "hosts/s", requested))?;
+        let floor = self.summary(|_, times| times.floor)?;
+        let alone = floor.median;
+        let figure = self.figure("floor: commits by the database alone", "commits/s", floor);
+        report.add(figure.note(format!("{lanes} connections, before and after each storm")))?;
+        if self.storms.iter().all(|times| times.transactions.is_some()) {
+            let made = |times: &Times| times.transactions.unwrap_or_default();
+            let rate = self.summary(|_, times| made(times) / times.ended)?;
+            let figure = self.figure("writing transactions", "commits/s", rate);
+            report.add(figure.over("the database alone", alone))?;
+            let each = self.summary(|count, times| made(times) / count)?;
+            report.add(self.figure("writing transactions per host", "", each))?;
+        }
+        self.tell_processor(report)
+    }
+
+    fn tell_processor(&self, report: &mut Report) -> Result<(), BenchError> {
+        let names = self.storms.first().map(|times| &times.processor);
+        for (name, _) in names.into_iter().flatten() {
+            let used = |times: &Times| {
+                let of = times.processor.iter().find(|(other, _)| other == name);
+                of.map_or(0.0, |(_, used)| *used)
+            };
+            let summary = self.summary(|count, times| used(times) * 1000.0 / count)?;
+            report.add(self.figure(&format!("processor time per host of {name}"), "ms", summary))?;
         }
         Ok(())
     }
