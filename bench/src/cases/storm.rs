@@ -62,18 +62,10 @@ pub async fn measure(case: &Case, ground: Ground, report: &mut Report) -> Result
         commits,
         lanes: CONNECTIONS * services,
     };
-    let per_s = storm.run(&["r", "s", "t"], HOSTS, report).await?;
+    let few = storm.run(&["r", "s", "t"], HOSTS, report).await?;
     if case.is_full {
-        let many_per_s = storm.run(&["m"], MANY_HOSTS, report).await?;
-        let kept = many_per_s / per_s;
-        let figure = Figure::new(
-            NAME,
-            "hosts/s of 10,000 over hosts/s of 1,000",
-            "",
-            Summary::once(kept),
-        );
-        let target = Target::at_least("hosts/s kept with ten times the hosts", kept, LEAST_KEPT, "");
-        report.add(figure.on(ground).target(target))?;
+        let many = storm.run(&["m"], MANY_HOSTS, report).await?;
+        tell_linearity(ground, &few, &many, report)?;
     }
     storm.tell_memory(report)?;
     storm.plant.stop().await;
@@ -85,6 +77,25 @@ struct Storm {
     plant: Plant,
     commits: Commits,
     lanes: u32,
+}
+
+/// Hosts per second, by the median of storms of one size.
+struct Rates {
+    fenced: f64,
+    ended: f64,
+}
+
+/// The whole work counts, all three tasks of every host. When the last host becomes FENCED, by the first of its tasks, there is
+/// work left that is a greater share of a short storm.
+fn tell_linearity(ground: Ground, few: &Rates, many: &Rates, report: &mut Report) -> Result<(), BenchError> {
+    let figure = |what: &str, few: f64, many: f64| {
+        let what = format!("{what}, 10,000 over 1,000");
+        Figure::new(NAME, what, "", Summary::once(many / few)).on(ground)
+    };
+    let kept = many.ended / few.ended;
+    let target = Target::at_least("hosts/s kept with ten times the hosts", kept, LEAST_KEPT, "");
+    report.add(figure("operations ended per second", few.ended, many.ended).target(target))?;
+    report.add(figure("FENCED per second", few.fenced, many.fenced))
 }
 
 /// When what had happened, in seconds from the first request.
@@ -99,8 +110,13 @@ struct Times {
 }
 
 impl Storm {
-    /// Fences so many fresh hosts once for each prefix, and tells how many became FENCED per second, by the median.
-    async fn run(&mut self, prefixes: &[&str], hosts: usize, report: &mut Report) -> Result<f64, BenchError> {
+    /// Fences so many fresh hosts once for each prefix.
+    async fn run(
+        &mut self,
+        prefixes: &[&str],
+        hosts: usize,
+        report: &mut Report,
+    ) -> Result<Rates, BenchError> {
         let mut storms = Vec::with_capacity(prefixes.len());
         for prefix in prefixes {
             self.add_hosts(prefix, hosts).await?;
@@ -119,8 +135,13 @@ impl Storm {
         let target = Target::at_least("hosts/s", fenced.median, LEAST_PER_S, "");
         let figure = told.figure("FENCED", "hosts/s", fenced);
         report.add(figure.target(target))?;
+        let ended = told.summary(|count, times| count / times.ended)?;
+        report.add(told.figure("operations ended", "hosts/s", ended))?;
         told.tell(self.lanes, report)?;
-        Ok(fenced.median)
+        Ok(Rates {
+            fenced: fenced.median,
+            ended: ended.median,
+        })
     }
 
     async fn add_hosts(&self, prefix: &str, hosts: usize) -> Result<(), BenchError> {
@@ -212,8 +233,6 @@ impl Told {
     }
 
     fn tell(&self, lanes: u32, report: &mut Report) -> Result<(), BenchError> {
-        let ended = self.summary(|count, times| count / times.ended)?;
-        report.add(self.figure("operations ended", "hosts/s", ended))?;
         let requested = self.summary(|count, times| count / times.requested)?;
         report.add(self.figure("requests answered", "hosts/s", requested))?;
         let floor = self.summary(|_, times| times.floor)?;
