@@ -20,6 +20,7 @@ pub fn device_key(driver: Driver, parameters: &Parameters) -> Option<String> {
             value("address")?,
             value("port").unwrap_or("623")
         )),
+        Driver::Nova => None,
         Driver::Simulated => Some(format!("simulated/{}", value("device")?)),
     }
 }

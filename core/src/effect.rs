@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::{
     AttemptId, Event, FrozenMethod, Generation, HostId, HostState, Operation, OperationId, TaskKind,
-    Timestamp,
+    Timestamp, Workload,
 };
 
 /// Work for a worker.
@@ -20,6 +20,8 @@ pub struct Dispatch {
     pub generation: Generation,
     /// What to make true.
     pub kind: TaskKind,
+    /// The workload that it is about, where it is about one.
+    pub workload: Option<Box<Workload>>,
     /// How.
     pub method: FrozenMethod,
     /// A claim later than this is refused.

@@ -21,7 +21,7 @@ pub enum EventKind {
     HostFenced,
     /// The host was taken back.
     HostUnfenced,
-    /// A fence or rejoin began.
+    /// An operation began.
     OperationStarted,
     /// One more proof was won.
     OperationProof,
@@ -33,6 +33,12 @@ pub enum EventKind {
     OperationSucceeded,
     /// The operation was stopped.
     OperationCancelled,
+    /// A worker has begun to start a workload elsewhere.
+    WorkloadMoving,
+    /// A workload was seen elsewhere, or is no more.
+    WorkloadMoved,
+    /// A workload could not be started elsewhere.
+    WorkloadNotMoved,
     /// A subscription is not delivered to any more.
     SubscriptionDisabled,
 }
@@ -50,6 +56,9 @@ words!(EventKind {
     OperationRestarted => "operation.restarted",
     OperationSucceeded => "operation.succeeded",
     OperationCancelled => "operation.cancelled",
+    WorkloadMoving => "workload.moving",
+    WorkloadMoved => "workload.moved",
+    WorkloadNotMoved => "workload.not_moved",
     SubscriptionDisabled => "subscription.disabled",
 });
 

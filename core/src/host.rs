@@ -139,6 +139,10 @@ pub struct Host {
     pub segment_id: SegmentId,
     /// Where its workloads live.
     pub backend: Backend,
+    /// Which of the clouds or clusters in the configuration that is.
+    pub cloud: Option<String>,
+    /// The name by which its backend knows it, where that is not its own.
+    pub known_as: Option<String>,
     /// The group of hosts that share a plan.
     pub host_type: Option<String>,
     /// The part of the site from which its devices can be reached; a worker serves one or more zones.
@@ -171,6 +175,8 @@ pub struct Host {
     /// Whether it was seen UP since the fence although it was proven to have stopped: it runs again, and that proof says
     /// nothing of what it does now.
     pub proof_spent: bool,
+    /// The generation whose workloads somebody has begun to start elsewhere.
+    pub evacuation_begun: Option<Generation>,
     /// What has to be given back to it, by kind and method.
     pub standing: Vec<Standing>,
     /// What may be acting on it.

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{
-    AttemptId, Boot, FailureState, FrozenPlan, Generation, HostId, Observation, OperationId, Outcome,
-    Resource, SufficientSet, TaskKind, Timestamp,
+    AttemptId, Boot, FailureState, Finding, FrozenPlan, Generation, HostId, Observation, OperationId,
+    Outcome, Resource, SufficientSet, TaskKind, Timestamp,
 };
 
 /// Who asks.
@@ -63,6 +63,9 @@ pub struct TaskResult {
     pub outcome: Outcome,
     /// What was read back, if anything was.
     pub observation: Option<Observation>,
+    /// What was found out beside the state, by a task on workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finding: Option<Finding>,
     /// In words, without secrets.
     pub detail: String,
 }
@@ -106,6 +109,15 @@ pub enum Input {
         actor: Actor,
         /// The person says that the host was booted anew since the fence.
         boot_confirmed: bool,
+    },
+    /// Start the host's workloads elsewhere.
+    Evacuate {
+        /// For the operation, if one begins.
+        operation_id: OperationId,
+        /// Why.
+        reason: String,
+        /// Who asks.
+        actor: Actor,
     },
     /// An admin says that what stands of a fence was given back by hand, or is gone with its device.
     GivenBack {

@@ -10,6 +10,7 @@ mod decide;
 mod delivery;
 mod device;
 mod effect;
+mod evacuation;
 mod event;
 mod gate;
 mod host;
@@ -29,6 +30,8 @@ mod resolve;
 mod segment;
 mod subscription;
 mod task;
+mod workload;
+mod workload_method;
 
 pub use attempt::{Attempt, AttemptStatus, Outcome};
 pub use by_scope::ByScope;
@@ -36,6 +39,7 @@ pub use decide::decide;
 pub use delivery::{NextTry, TRIED_FOR, Tried, after_try};
 pub use device::device_key;
 pub use effect::{Answer, Decision, Dispatch, Effect, Note};
+pub use evacuation::{EvacuationPolicy, Wanted};
 pub use event::{Event, EventKind};
 pub use gate::{Gate, Gates, gates};
 pub use host::{Backend, Boot, FailureState, FencingState, Host, HostState, InFlight, Standing};
@@ -48,7 +52,7 @@ pub use input::{Actor, Claim, Input, Line, Queues, TaskResult};
 pub use method::{Driver, Method, MethodTimes, Parameters, SecretReference, validate_method};
 pub use name::{MAX_NAME_CHARS, MAX_REASON_CHARS, validate_name, validate_reason};
 pub use observation::{Observation, ObservedState};
-pub use operation::{Awaits, Operation, OperationKind, OperationStatus, Stage};
+pub use operation::{Awaits, Evacuation, Operation, OperationKind, OperationStatus, Stage};
 pub use plan::{
     Level, Plan, PlanScope, PlanStage, SufficientSet, TaskSpec, default_sufficient_sets, validate_plan,
 };
@@ -61,3 +65,4 @@ pub use subscription::{
     EventFilter, MAX_FILTER_WORDS, SecretVersion, SecretVersions, Subscription, validate_subscription,
 };
 pub use task::{Resource, Task, TaskKind, TaskStatus};
+pub use workload::{Finding, MAX_LISTED, MoveReport, Workload, WorkloadState};

@@ -16,6 +16,16 @@ pub enum ObservedState {
     Fenced,
     /// The host is connected.
     Unfenced,
+    /// The backend takes the host for down, whatever the host says.
+    ForcedDown,
+    /// The backend believes the host again.
+    ForcedUp,
+    /// The workloads of the host are known.
+    Listed,
+    /// The workload runs elsewhere, or is no more.
+    Moved,
+    /// The host is open to workloads.
+    Enabled,
     /// No obsolete workload is left.
     Clean,
     /// The remaining workloads were started.
@@ -33,6 +43,11 @@ impl ObservedState {
             Self::On => "on",
             Self::Fenced => "fenced",
             Self::Unfenced => "unfenced",
+            Self::ForcedDown => "forced_down",
+            Self::ForcedUp => "forced_up",
+            Self::Listed => "listed",
+            Self::Moved => "moved",
+            Self::Enabled => "enabled",
             Self::Clean => "clean",
             Self::Started => "started",
             Self::Unknown => "unknown",

@@ -1,4 +1,4 @@
-//! Operations: one fence or rejoin of one host.
+//! Operations: one fence, rejoin or evacuation of one host.
 
 use std::fmt;
 
@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::words;
 use crate::{
-    Attempt, AttemptId, Generation, HostId, OperationId, Proof, ProofKind, SufficientSet, Task, Timestamp,
+    Attempt, AttemptId, EvacuationPolicy, Generation, HostId, OperationId, Proof, ProofKind, SufficientSet,
+    Task, Timestamp,
 };
 
 /// What an operation is for.
@@ -17,9 +18,11 @@ pub enum OperationKind {
     Fence,
     /// Take the host back.
     Rejoin,
+    /// Start its workloads elsewhere.
+    Evacuation,
 }
 
-words!(OperationKind { Fence => "fence", Rejoin => "rejoin" });
+words!(OperationKind { Fence => "fence", Rejoin => "rejoin", Evacuation => "evacuation" });
 
 /// Where an operation stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -53,7 +56,7 @@ impl OperationStatus {
     }
 }
 
-/// What a stage of a rejoin waits for before its tasks begin.
+/// What a stage waits for before its tasks begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Awaits {
@@ -61,6 +64,8 @@ pub enum Awaits {
     SelfFencing,
     /// The host is seen UP and, where the fence demands it, booted anew.
     HostBack,
+    /// The host is FENCED.
+    Fenced,
 }
 
 /// Tasks that run in parallel.
@@ -68,6 +73,9 @@ pub enum Awaits {
 pub struct Stage {
     /// Seconds to wait before it begins.
     pub delay_s: u32,
+    /// How many of its tasks may be under way at the same time; all of them if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<u32>,
     /// What has to be true before it begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub awaits: Option<Awaits>,
@@ -89,7 +97,21 @@ impl Stage {
     }
 }
 
-/// One fence or rejoin of one host.
+/// What an evacuation has to remember.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evacuation {
+    /// What the segment said when it began.
+    pub policy: EvacuationPolicy,
+    /// How often the backend has told what is on the host.
+    pub listings: u32,
+    /// How many of the spare hosts were opened.
+    pub spares: u32,
+    /// Since when the gate has been closed, where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_since: Option<Timestamp>,
+}
+
+/// One fence, rejoin or evacuation of one host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Operation {
     /// Its id.
@@ -118,6 +140,9 @@ pub struct Operation {
     pub proofs: Vec<Proof>,
     /// The segment's self-fencing timeout when it began.
     pub self_fencing_timeout_s: Option<u32>,
+    /// For an evacuation: what it has to remember.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evacuation: Option<Box<Evacuation>>,
     /// How often it has been started again, by itself or by hand.
     pub round: u32,
     /// How often it may still start again by itself.

@@ -166,12 +166,17 @@ fn check_task(at: &str, task: &TaskSpec, methods: &BTreeMap<String, Method>, pro
         TaskKind::PowerOff | TaskKind::StorageFence | TaskKind::NetworkFence => {}
         TaskKind::StorageUnfence
         | TaskKind::NetworkUnfence
+        | TaskKind::WorkloadsForceDown
+        | TaskKind::WorkloadsForceUp
+        | TaskKind::WorkloadsList
+        | TaskKind::WorkloadsMove
+        | TaskKind::WorkloadsAddSpare
         | TaskKind::WorkloadsCleanUp
         | TaskKind::WorkloadsStart => {
             problems.add(
                 format!("{at}.kind"),
                 format!(
-                    "is {}, which belongs to a rejoin; power.off, power.on, storage.fence and network.fence are allowed",
+                    "is {}, which no plan names; power.off, power.on, storage.fence and network.fence are allowed",
                     task.kind
                 ),
             );

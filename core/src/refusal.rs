@@ -1,7 +1,8 @@
 //! Refusals: why an input changes nothing.
 
 use crate::{
-    AttemptId, FailureState, Generation, OperationId, OperationKind, OperationStatus, TaskKind, Timestamp,
+    AttemptId, Backend, FailureState, Generation, OperationId, OperationKind, OperationStatus, TaskKind,
+    Timestamp,
 };
 
 /// Why an input was refused. Nothing was changed.
@@ -101,6 +102,18 @@ pub enum Refusal {
         /// Why.
         why: &'static str,
     },
+    /// An evacuation of a host whose gate is closed.
+    #[error("the evacuate gate is closed: {reason}")]
+    GateClosed {
+        /// Why.
+        reason: String,
+    },
+    /// An evacuation of a host whose backend nobody here speaks to.
+    #[error("the host's backend is {backend} and names no cloud that Ringfence moves workloads in")]
+    BackendMissing {
+        /// What it is.
+        backend: Backend,
+    },
     /// The host cannot be removed or rejoined as it is.
     #[error("the host is {0}")]
     HostState(&'static str),
@@ -128,6 +141,8 @@ impl Refusal {
             Self::NotWaiting { .. } => "operation.not_waiting",
             Self::StaleObservation { .. } => "observation.stale",
             Self::Attempt { .. } => "attempt.refused",
+            Self::GateClosed { .. } => "gate.closed",
+            Self::BackendMissing { .. } => "backend.missing",
             Self::HostState(_) => "host.state",
             Self::NotUp(_) => "host.not_up",
         }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Problems, SegmentId, Timestamp};
+use crate::{EvacuationPolicy, Problems, SegmentId, Timestamp, validate_name};
 
 /// What holds for every host of a segment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +19,10 @@ pub struct SegmentPolicy {
     pub auto_rejoin: bool,
     /// Seconds that a rejoin waits for the host to be seen UP (and, where it has to be, booted anew).
     pub rejoin_wait_s: u32,
+    /// The zone whose workers reach the backends of the hosts; `null`: each host's own.
+    pub workloads_zone: Option<String>,
+    /// What is done with the workloads of a FENCED host.
+    pub evacuation: EvacuationPolicy,
 }
 
 impl Default for SegmentPolicy {
@@ -29,6 +33,8 @@ impl Default for SegmentPolicy {
             restart_delay_s: 60,
             auto_rejoin: false,
             rejoin_wait_s: 600,
+            workloads_zone: None,
+            evacuation: EvacuationPolicy::default(),
         }
     }
 }
@@ -69,5 +75,10 @@ pub fn validate_policy(policy: &SegmentPolicy) -> Result<(), Problems> {
     range("restarts", policy.restarts, 0, 100);
     range("restart_delay_s", policy.restart_delay_s, 1, 86_400);
     range("rejoin_wait_s", policy.rejoin_wait_s, 1, 86_400);
+    let zone = policy.workloads_zone.as_deref();
+    if let Some(Err(problem)) = zone.map(|zone| validate_name("policy.workloads_zone", zone)) {
+        problems.0.push(problem);
+    }
+    policy.evacuation.check(&mut problems);
     problems.into_result()
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Attempt, FrozenMethod, ObservedState, ProofKind, Timestamp};
+use crate::{Attempt, FrozenMethod, MoveReport, ObservedState, ProofKind, Timestamp, Workload};
 
 /// One kind of thing to make true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -27,6 +27,21 @@ pub enum TaskKind {
     /// Connect the host to the data network again.
     #[serde(rename = "network.unfence")]
     NetworkUnfence,
+    /// Tell the host's backend that the host is down, so that it neither places anything there nor waits for it.
+    #[serde(rename = "workloads.force-down")]
+    WorkloadsForceDown,
+    /// Take that back.
+    #[serde(rename = "workloads.force-up")]
+    WorkloadsForceUp,
+    /// Find out which workloads belong to the host.
+    #[serde(rename = "workloads.list")]
+    WorkloadsList,
+    /// Start one workload elsewhere.
+    #[serde(rename = "workloads.move")]
+    WorkloadsMove,
+    /// Open a spare host to workloads.
+    #[serde(rename = "workloads.add-spare")]
+    WorkloadsAddSpare,
     /// Remove what is left of workloads that were started elsewhere.
     #[serde(rename = "workloads.clean-up")]
     WorkloadsCleanUp,
@@ -67,13 +82,18 @@ impl Resource {
 
 impl TaskKind {
     /// All kinds.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 13] = [
         Self::PowerOff,
         Self::PowerOn,
         Self::StorageFence,
         Self::StorageUnfence,
         Self::NetworkFence,
         Self::NetworkUnfence,
+        Self::WorkloadsForceDown,
+        Self::WorkloadsForceUp,
+        Self::WorkloadsList,
+        Self::WorkloadsMove,
+        Self::WorkloadsAddSpare,
         Self::WorkloadsCleanUp,
         Self::WorkloadsStart,
     ];
@@ -88,6 +108,11 @@ impl TaskKind {
             Self::StorageUnfence => "storage.unfence",
             Self::NetworkFence => "network.fence",
             Self::NetworkUnfence => "network.unfence",
+            Self::WorkloadsForceDown => "workloads.force-down",
+            Self::WorkloadsForceUp => "workloads.force-up",
+            Self::WorkloadsList => "workloads.list",
+            Self::WorkloadsMove => "workloads.move",
+            Self::WorkloadsAddSpare => "workloads.add-spare",
             Self::WorkloadsCleanUp => "workloads.clean-up",
             Self::WorkloadsStart => "workloads.start",
         }
@@ -100,20 +125,36 @@ impl TaskKind {
             Self::PowerOff | Self::PowerOn => Resource::Power,
             Self::StorageFence | Self::StorageUnfence => Resource::Storage,
             Self::NetworkFence | Self::NetworkUnfence => Resource::Network,
-            Self::WorkloadsCleanUp | Self::WorkloadsStart => Resource::Workloads,
+            Self::WorkloadsForceDown
+            | Self::WorkloadsForceUp
+            | Self::WorkloadsList
+            | Self::WorkloadsMove
+            | Self::WorkloadsAddSpare
+            | Self::WorkloadsCleanUp
+            | Self::WorkloadsStart => Resource::Workloads,
         }
     }
 
     /// Whether the task takes something away from the host.
     #[must_use]
     pub fn is_fencing(self) -> bool {
-        self.proof_kind().is_some()
+        matches!(
+            self,
+            Self::PowerOff | Self::StorageFence | Self::NetworkFence | Self::WorkloadsForceDown
+        )
     }
 
     /// Whether the task gives back what a fence took.
     #[must_use]
     pub fn is_undoing(self) -> bool {
-        matches!(self, Self::PowerOn | Self::StorageUnfence | Self::NetworkUnfence)
+        matches!(
+            self,
+            Self::PowerOn
+                | Self::StorageUnfence
+                | Self::NetworkUnfence
+                | Self::WorkloadsForceUp
+                | Self::WorkloadsStart
+        )
     }
 
     /// The task that undoes this one.
@@ -123,9 +164,14 @@ impl TaskKind {
             Self::PowerOff => Some(Self::PowerOn),
             Self::StorageFence => Some(Self::StorageUnfence),
             Self::NetworkFence => Some(Self::NetworkUnfence),
+            Self::WorkloadsForceDown => Some(Self::WorkloadsForceUp),
             Self::PowerOn
             | Self::StorageUnfence
             | Self::NetworkUnfence
+            | Self::WorkloadsForceUp
+            | Self::WorkloadsList
+            | Self::WorkloadsMove
+            | Self::WorkloadsAddSpare
             | Self::WorkloadsCleanUp
             | Self::WorkloadsStart => None,
         }
@@ -141,6 +187,11 @@ impl TaskKind {
             Self::PowerOn
             | Self::StorageUnfence
             | Self::NetworkUnfence
+            | Self::WorkloadsForceDown
+            | Self::WorkloadsForceUp
+            | Self::WorkloadsList
+            | Self::WorkloadsMove
+            | Self::WorkloadsAddSpare
             | Self::WorkloadsCleanUp
             | Self::WorkloadsStart => None,
         }
@@ -154,6 +205,11 @@ impl TaskKind {
             Self::PowerOn => ObservedState::On,
             Self::StorageFence | Self::NetworkFence => ObservedState::Fenced,
             Self::StorageUnfence | Self::NetworkUnfence => ObservedState::Unfenced,
+            Self::WorkloadsForceDown => ObservedState::ForcedDown,
+            Self::WorkloadsForceUp => ObservedState::ForcedUp,
+            Self::WorkloadsList => ObservedState::Listed,
+            Self::WorkloadsMove => ObservedState::Moved,
+            Self::WorkloadsAddSpare => ObservedState::Enabled,
             Self::WorkloadsCleanUp => ObservedState::Clean,
             Self::WorkloadsStart => ObservedState::Started,
         }
@@ -202,6 +258,12 @@ pub struct Task {
     pub kind: TaskKind,
     /// How far it is.
     pub status: TaskStatus,
+    /// The workload that it is about, where it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<Box<Workload>>,
+    /// What became of the workload, as far as is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved: Option<Box<MoveReport>>,
     /// Why it was skipped, cancelled or failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
@@ -227,6 +289,8 @@ impl Task {
         Self {
             kind,
             status: TaskStatus::Pending,
+            workload: None,
+            moved: None,
             detail: None,
             levels,
             level: 0,

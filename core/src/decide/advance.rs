@@ -5,12 +5,12 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
-    Awaits, EventKind, FailureState, Operation, OperationId, OperationKind, OperationStatus, Stage, TaskKind,
-    TaskStatus, Timestamp,
+    Awaits, EventKind, FailureState, Operation, OperationId, OperationKind, OperationStatus, Stage, Task,
+    TaskKind, TaskStatus, Timestamp,
 };
 
 use super::step::{after_ms, after_s};
-use super::{Step, progress, proof, rejoin, retry};
+use super::{Step, evacuation, progress, proof, rejoin, retry};
 
 /// How the stages of an operation stand.
 enum Stages {
@@ -34,6 +34,9 @@ enum Wait {
 pub(super) fn advance(step: &mut Step) {
     forget_stopped(step);
     run(step);
+    if evacuation::by_itself(step) {
+        run(step);
+    }
     rejoin_when_back(step);
     progress::watch(step);
 }
@@ -63,6 +66,7 @@ fn run(step: &mut Step) {
     match kind {
         OperationKind::Fence => advance_fence(step),
         OperationKind::Rejoin => advance_rejoin(step),
+        OperationKind::Evacuation => advance_evacuation(step),
     }
     restart_when_due(step);
 }
@@ -89,23 +93,51 @@ fn advance_fence(step: &mut Step) {
     loop {
         // A proof can end the wait for an operator, and decides whether power may come back: look before each stage.
         proof::collect(step);
-        if step
-            .live()
-            .is_none_or(|live| live.status == OperationStatus::NeedsOperator)
-        {
-            if step.state.host.is_fence_current() {
-                proof::succeed(step);
-            }
+        let Some(live) = step.live() else { return };
+        if live.status == OperationStatus::NeedsOperator && !step.state.host.is_fence_current() {
             return;
         }
+        go_on(step);
+        let is_told = tell_backend(step);
         match run_next_stage(step) {
             Stages::Moved => {}
-            Stages::Busy => return proof::collect(step),
+            Stages::Busy => {
+                proof::collect(step);
+                tell_backend(step);
+                return;
+            }
             Stages::Stuck(why) => return needs_operator(step, why),
-            Stages::Over if step.state.host.is_fence_current() => return proof::succeed(step),
-            Stages::Over => return wait_or_ask(step),
+            Stages::Over if !step.state.host.is_fence_current() => return wait_or_ask(step),
+            Stages::Over if is_told => return proof::succeed(step),
+            Stages::Over => return,
         }
     }
+}
+
+/// A proof has come although nobody could go on.
+fn go_on(step: &mut Step) {
+    if let Some(operation) = step.state.operation.as_mut() {
+        operation.status = OperationStatus::Running;
+        operation.restart_at = None;
+    }
+}
+
+/// Does what waits for FENCED, beside whatever is still under way. `true` if nothing of it is left.
+fn tell_backend(step: &mut Step) -> bool {
+    run_beside(step, |_, stage| stage.awaits == Some(Awaits::Fenced))
+}
+
+/// Runs a stage that is in no order with the others, if it may begin. `true` if there is none, or it is over.
+fn run_beside(step: &mut Step, is_it: impl Fn(usize, &Stage) -> bool) -> bool {
+    let Some(mut operation) = step.state.operation.take() else {
+        return true;
+    };
+    let mut stages = operation.stages.iter().enumerate();
+    let found = stages.find(|(index, stage)| is_it(*index, stage) && !stage.is_over());
+    let index = found.map(|(index, _)| index);
+    let is_over = index.is_none_or(|index| matches!(run_stage(step, &mut operation, index), Stages::Moved));
+    step.state.operation = Some(operation);
+    is_over
 }
 
 /// Nothing is left to do and nothing is proven: the host's own watchdog may still prove it.
@@ -133,7 +165,7 @@ fn wait_or_ask(step: &mut Step) {
             )
         })
         .collect();
-    let why = if operation.stages.is_empty() {
+    let why = if operation.tasks().all(|task| task.kind.proof_kind().is_none()) {
         "the plan does nothing by itself: fence the host by hand and confirm it".to_owned()
     } else if failed.is_empty() {
         "no sufficient set was completed".to_owned()
@@ -162,13 +194,60 @@ fn advance_rejoin(step: &mut Step) {
     }
 }
 
+/// In what order does not matter for what the fence has left to do.
+fn advance_evacuation(step: &mut Step) {
+    if evacuation::stop_if_back(step) {
+        return;
+    }
+    if step
+        .live()
+        .is_none_or(|live| live.status != OperationStatus::Running)
+    {
+        return;
+    }
+    if let Some(why) = evacuation::hold(step) {
+        return needs_operator(step, why);
+    }
+    loop {
+        proof::collect(step);
+        let is_alone = run_beside(step, |index, _| index == evacuation::BESIDE);
+        match run_next_stage(step) {
+            Stages::Moved => {}
+            Stages::Busy => return proof::collect(step),
+            Stages::Stuck(why) => return needs_operator(step, why),
+            Stages::Over if !is_alone => return,
+            Stages::Over => {
+                if !finish_evacuation(step) {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Every stage is over. `true` if there is something else to try.
+fn finish_evacuation(step: &mut Step) -> bool {
+    let Some(operation) = step.state.operation.as_mut() else {
+        return false;
+    };
+    if evacuation::go_on(operation) {
+        return true;
+    }
+    let (failed, told) = (evacuation::failed(operation), evacuation::told(operation));
+    match failed {
+        Some(why) => needs_operator(step, why),
+        None => step.end(OperationStatus::Succeeded, told),
+    }
+    false
+}
+
 /// Does what is due of the first stage that is not over.
 fn run_next_stage(step: &mut Step) -> Stages {
     // Taken out so that host and operation can be changed side by side; put back before anyone else looks.
     let Some(mut operation) = step.state.operation.take() else {
         return Stages::Over;
     };
-    let outcome = match operation.stages.iter().position(|stage| !stage.is_over()) {
+    let outcome = match next_stage(&operation) {
         Some(index) => run_stage(step, &mut operation, index),
         None => Stages::Over,
     };
@@ -176,9 +255,20 @@ fn run_next_stage(step: &mut Step) -> Stages {
     outcome
 }
 
+/// The first one that is not over and has a place in the order.
+fn next_stage(operation: &Operation) -> Option<usize> {
+    let is_beside = |index: usize, stage: &Stage| match operation.kind {
+        OperationKind::Fence => stage.awaits == Some(Awaits::Fenced),
+        OperationKind::Evacuation => index == evacuation::BESIDE,
+        OperationKind::Rejoin => false,
+    };
+    let mut stages = operation.stages.iter().enumerate();
+    let found = stages.find(|(index, stage)| !is_beside(*index, stage) && !stage.is_over());
+    found.map(|(index, _)| index)
+}
+
 fn run_stage(step: &mut Step, operation: &mut Operation, index: usize) -> Stages {
-    let is_rejoin = operation.kind == OperationKind::Rejoin;
-    if let Some(why) = failed_before(operation, index).filter(|_| is_rejoin) {
+    if let Some(why) = failed_before(operation, index) {
         return Stages::Stuck(why);
     }
     if operation.stages[index].started_at.is_none() {
@@ -187,7 +277,7 @@ fn run_stage(step: &mut Step, operation: &mut Operation, index: usize) -> Stages
             Wait::GiveUp(why) => return Stages::Stuck(why),
             Wait::Ready => {}
         }
-        if is_rejoin && rejoin::is_after_unfencing(&operation.stages[index]) {
+        if operation.kind == OperationKind::Rejoin && rejoin::is_after_unfencing(&operation.stages[index]) {
             rejoin::become_unfenced(step, operation);
         }
         begin_stage(step, operation, index);
@@ -200,21 +290,28 @@ fn run_stage(step: &mut Step, operation: &mut Operation, index: usize) -> Stages
     }
 }
 
-/// What of a rejoin failed before this stage. Power alone does not matter: that the host is back is what counts.
+/// What failed before this stage and without which it cannot begin.
 fn failed_before(operation: &Operation, index: usize) -> Option<String> {
-    operation.stages[..index]
-        .iter()
-        .flat_map(|stage| &stage.tasks)
-        .find_map(|task| {
-            let matters = task.kind != TaskKind::PowerOn && task.status == TaskStatus::Failed;
-            matters.then(|| {
-                format!(
-                    "{} failed: {}",
-                    task.kind,
-                    task.detail.as_deref().unwrap_or("no detail")
-                )
-            })
-        })
+    let matters = |task: &Task| match operation.kind {
+        OperationKind::Fence => false,
+        // Power alone does not matter: that the host is back is what counts.
+        OperationKind::Rejoin => task.kind != TaskKind::PowerOn,
+        OperationKind::Evacuation => {
+            matches!(task.kind, TaskKind::WorkloadsForceDown | TaskKind::WorkloadsList)
+        }
+    };
+    let mut before = operation.stages[..index].iter().flat_map(|stage| &stage.tasks);
+    let failed = before.find(|task| task.status == TaskStatus::Failed && matters(task))?;
+    Some(why_failed(failed))
+}
+
+/// The task and its reason, for a person.
+fn why_failed(task: &Task) -> String {
+    format!(
+        "{} failed: {}",
+        task.kind,
+        task.detail.as_deref().unwrap_or("no detail")
+    )
 }
 
 fn begin_stage(step: &Step, operation: &mut Operation, index: usize) {
@@ -222,6 +319,10 @@ fn begin_stage(step: &Step, operation: &mut Operation, index: usize) {
     let stage: &mut Stage = &mut operation.stages[index];
     stage.started_at = Some(step.now);
     operation.updated_at = step.now;
+    if stage.at_once.is_some() {
+        // Their turn comes one by one.
+        return;
+    }
     for task in &mut stage.tasks {
         progress::start_task(task, &power);
     }
@@ -239,6 +340,8 @@ fn may_begin(step: &mut Step, operation: &mut Operation, index: usize) -> Wait {
     match stage.awaits {
         None => Wait::Ready,
         Some(Awaits::SelfFencing) => await_self_fencing(step, operation),
+        Some(Awaits::Fenced) if step.state.host.is_fence_current() => Wait::Ready,
+        Some(Awaits::Fenced) => Wait::Not,
         Some(Awaits::HostBack) => await_host(step, operation, after_s(entered_at, operation.rejoin_wait_s)),
     }
 }

@@ -1,12 +1,12 @@
 //! A worker asks before it acts (S5), and shows that it is alive while it does.
 
 use crate::{
-    Answer, Attempt, AttemptStatus, Claim, FrozenMethod, Host, InFlight, Operation, OperationStatus, Refusal,
-    Standing, Task, TaskStatus, Timestamp,
+    Answer, Attempt, AttemptStatus, Claim, EventKind, FrozenMethod, Host, InFlight, Operation,
+    OperationStatus, Refusal, Standing, Task, TaskKind, TaskStatus, Timestamp,
 };
 
 use super::step::{after_ms, after_s, ms_until};
-use super::{CLAIM_WINDOW_S, DEADLINE_GRACE_MS, DEVICE_WAIT_S, LEASE_MS, MAX_BUDGET_MS, Step};
+use super::{CLAIM_WINDOW_S, DEADLINE_GRACE_MS, DEVICE_WAIT_S, LEASE_MS, MAX_BUDGET_MS, Step, evacuation};
 
 pub(super) fn claim(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
     let (task, attempt) = find(step, claim)?;
@@ -23,6 +23,9 @@ pub(super) fn claim(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
     }
     if step.state.host.opposite_in_flight(claim.kind, step.now).is_some() {
         return Err(refuse(claim, "the opposite of its task may still be running"));
+    }
+    if claim.kind == TaskKind::WorkloadsMove && !evacuation::may_move(step) {
+        return Err(refuse(claim, "the evacuate gate is closed"));
     }
     grant(step, claim)
 }
@@ -156,10 +159,22 @@ fn grant(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
     if claim.kind.is_fencing() {
         note_standing(host, claim, method);
     }
+    if claim.kind == TaskKind::WorkloadsMove {
+        tell_moving(step, claim);
+    }
     Ok(Answer::Granted {
         budget_ms,
         lease_ms: LEASE_MS,
     })
+}
+
+fn tell_moving(step: &mut Step, claim: &Claim) {
+    let host = &step.state.host;
+    let found = step.live().and_then(|live| live.find(claim.attempt));
+    let news = found.and_then(|(task, _)| evacuation::news(claim.attempt.operation_id, host, task));
+    if let Some(news) = news {
+        step.event(EventKind::WorkloadMoving, news);
+    }
 }
 
 /// Compared as a whole: a method that was edited since may have meant another device then.

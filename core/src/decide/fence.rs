@@ -3,12 +3,13 @@
 use serde_json::json;
 
 use crate::{
-    Actor, Answer, FailureState, FrozenPlan, OperationId, OperationKind, OperationStatus, Refusal, Stage,
-    Task,
+    Actor, Answer, Awaits, FailureState, FrozenPlan, OperationId, OperationKind, OperationStatus, Refusal,
+    Stage, Task, TaskKind,
 };
 
 use super::{Step, proof};
 use crate::Operation;
+use crate::workload_method::workload_method;
 
 /// Already FENCED, and not seen UP since: nothing. A fence is live: that one. Seen UP: refused. No plan: refused. A rejoin is
 /// live: it makes way. Else: a new one.
@@ -68,6 +69,20 @@ fn supersede(step: &mut Step) {
     }
 }
 
+/// The backend of a host that is FENCED is told so, and never before.
+pub(super) fn after_fenced(step: &Step) -> Option<Stage> {
+    let kind = TaskKind::WorkloadsForceDown;
+    let method = workload_method(&step.state, kind)?;
+    Some(Stage {
+        delay_s: 0,
+        at_once: None,
+        awaits: Some(Awaits::Fenced),
+        entered_at: None,
+        started_at: None,
+        tasks: vec![Task::pending(kind, vec![vec![method]])],
+    })
+}
+
 fn new_operation(step: &Step, id: OperationId, plan: FrozenPlan, reason: String, actor: &Actor) -> Operation {
     let policy = &step.state.policy;
     let stages = plan
@@ -75,6 +90,7 @@ fn new_operation(step: &Step, id: OperationId, plan: FrozenPlan, reason: String,
         .into_iter()
         .map(|stage| Stage {
             delay_s: stage.delay_s,
+            at_once: None,
             awaits: None,
             entered_at: None,
             started_at: None,
@@ -84,6 +100,7 @@ fn new_operation(step: &Step, id: OperationId, plan: FrozenPlan, reason: String,
                 .map(|task| Task::pending(task.kind, task.levels))
                 .collect(),
         })
+        .chain(after_fenced(step))
         .collect();
     Operation {
         id,
@@ -99,6 +116,7 @@ fn new_operation(step: &Step, id: OperationId, plan: FrozenPlan, reason: String,
         sufficient_sets: plan.sufficient_sets,
         proofs: Vec::new(),
         self_fencing_timeout_s: policy.self_fencing_timeout_s,
+        evacuation: None,
         round: 0,
         restarts_left: policy.restarts,
         restart_delay_s: policy.restart_delay_s,

@@ -7,6 +7,7 @@ mod cancel;
 mod claim;
 mod clock;
 mod confirm;
+mod evacuation;
 mod failure_state;
 mod fence;
 mod given_back;
@@ -33,6 +34,12 @@ pub(crate) const LEASE_MS: u64 = 10_000;
 pub(crate) const MAX_BUDGET_MS: u64 = 300_000;
 /// Seconds by which a tick may be late and still count as having watched the host all the time.
 pub(crate) const WATCH_SLACK_S: u32 = 30;
+/// Milliseconds that a proven fence has to end by itself before an evacuation that the segment wants takes over what is left.
+pub(crate) const TAKE_OVER_MS: u64 = 3_000;
+/// Seconds that an evacuation waits while nobody can tell whether its host is still silent.
+pub(crate) const EVACUATION_HELD_S: u32 = 3_600;
+/// How often a backend may come up with new workloads of a host that is being evacuated.
+pub(crate) const MAX_LISTINGS: u32 = 16;
 /// Milliseconds between the moment at which a worker has stopped for certain and the moment from which others rely on it.
 pub(crate) const DEADLINE_GRACE_MS: u64 = 2_000;
 
@@ -72,6 +79,11 @@ pub fn decide(state: &HostState, input: Input, now: Timestamp) -> Result<Decisio
             actor,
             boot_confirmed,
         } => rejoin::rejoin(&mut step, operation_id, reason, &actor, boot_confirmed)?,
+        Input::Evacuate {
+            operation_id,
+            reason,
+            actor,
+        } => evacuation::evacuate(&mut step, operation_id, reason, &actor)?,
         Input::GivenBack {
             generation,
             methods,

@@ -3,13 +3,13 @@
 use chrono::TimeDelta;
 
 use crate::{
-    Attempt, AttemptStatus, Dispatch, FrozenMethod, Host, Operation, OperationKind, Outcome, Task, TaskKind,
-    TaskStatus, Timestamp,
+    Attempt, AttemptStatus, Dispatch, EventKind, FrozenMethod, Host, Operation, OperationKind, Outcome, Task,
+    TaskKind, TaskStatus, Timestamp,
 };
 
 use super::result::describe;
 use super::step::{after_ms, after_s};
-use super::{CLAIM_WINDOW_S, Step};
+use super::{CLAIM_WINDOW_S, Step, evacuation};
 
 /// Where one method of the level in use stands.
 enum Method {
@@ -89,14 +89,48 @@ pub(super) fn excuse(task: &mut Task, due: Timestamp, now: Timestamp) {
 
 /// Does what is due for the tasks of one stage.
 pub(super) fn run_stage(step: &mut Step, operation: &mut Operation, index: usize) {
+    let at_once = operation.stages[index].at_once;
     let mut stage = std::mem::take(&mut operation.stages[index].tasks);
-    for task in stage.iter_mut().filter(|task| task.status == TaskStatus::Running) {
+    let mut free = free_places(&stage, at_once);
+    for task in &mut stage {
+        if task.status == TaskStatus::Pending && free > 0 && may_begin(step, task.kind) {
+            task.status = TaskStatus::Running;
+            free -= 1;
+        }
+        if task.status != TaskStatus::Running {
+            continue;
+        }
         run_task(step, operation, task);
         if task.status.is_over() {
             withdraw_unclaimed(task, step.now);
+            tell_end(step, operation, task);
+            free += 1;
         }
     }
     operation.stages[index].tasks = stage;
+}
+
+/// How many more of a stage's tasks may begin. Where there is no limit, all have begun with their stage.
+fn free_places(stage: &[Task], at_once: Option<u32>) -> usize {
+    let limit = at_once.map_or(0, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    let running = stage.iter().filter(|task| task.status == TaskStatus::Running);
+    limit.saturating_sub(running.count())
+}
+
+/// Nothing is started elsewhere while the gate is closed.
+fn may_begin(step: &Step, kind: TaskKind) -> bool {
+    kind != TaskKind::WorkloadsMove || evacuation::may_move(step)
+}
+
+fn tell_end(step: &mut Step, operation: &Operation, task: &Task) {
+    let kind = match task.status {
+        TaskStatus::Confirmed => EventKind::WorkloadMoved,
+        TaskStatus::Failed => EventKind::WorkloadNotMoved,
+        TaskStatus::Pending | TaskStatus::Running | TaskStatus::Skipped | TaskStatus::Cancelled => return,
+    };
+    if let Some(news) = evacuation::news(operation.id, &step.state.host, task) {
+        step.event(kind, news);
+    }
 }
 
 /// The power that a fence may give back.
@@ -113,7 +147,7 @@ pub(super) enum PowerBack {
 /// that the observation would be undone while it still has to count.
 pub(super) fn power_back(operation: &Operation, host: &Host) -> PowerBack {
     match operation.kind {
-        OperationKind::Rejoin => PowerBack::AsPlanned,
+        OperationKind::Rejoin | OperationKind::Evacuation => PowerBack::AsPlanned,
         OperationKind::Fence if !host.is_fence_current() => PowerBack::No("the host was not FENCED by then"),
         OperationKind::Fence => match confirmed_off(operation) {
             Some(methods) => PowerBack::To(methods),
@@ -152,6 +186,9 @@ fn run_task(step: &mut Step, operation: &mut Operation, task: &mut Task) {
         }
         if let Some(f) = step.state.host.opposite_in_flight(task.kind, step.now) {
             step.wake(f.until);
+            return;
+        }
+        if !may_begin(step, task.kind) {
             return;
         }
         let level_started_at = *task.level_started_at.get_or_insert(step.now);
@@ -248,6 +285,7 @@ fn dispatch(step: &mut Step, operation: &mut Operation, task: &mut Task, method:
         },
         generation: operation.generation,
         kind: task.kind,
+        workload: task.workload.clone(),
         method: method.clone(),
         claim_by,
     };
@@ -277,7 +315,7 @@ fn fail(task: &mut Task) {
 }
 
 /// The devices that a fence has seen off.
-fn confirmed_off(operation: &Operation) -> Option<Vec<FrozenMethod>> {
+pub(super) fn confirmed_off(operation: &Operation) -> Option<Vec<FrozenMethod>> {
     let task = operation
         .tasks()
         .find(|t| t.kind == TaskKind::PowerOff && t.status == TaskStatus::Confirmed)?;

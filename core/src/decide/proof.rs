@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::{
     EventKind, FailureState, FencingState, Operation, OperationKind, OperationStatus, Outcome, Proof,
-    ProofKind, SufficientSet, Task, TaskStatus, Timestamp,
+    ProofKind, SufficientSet, Task, TaskKind, TaskStatus, Timestamp,
 };
 
 use super::step::after_s;
@@ -37,7 +37,9 @@ fn tell(step: &mut Step, proof: &Proof) {
 
 /// The first completed set makes the host FENCED; later proofs change no state.
 fn settle(step: &mut Step) {
-    let Some(operation) = step.live().filter(|live| live.kind == OperationKind::Fence) else {
+    // An evacuation has what its fence has left to do.
+    let proves = |kind| matches!(kind, OperationKind::Fence | OperationKind::Evacuation);
+    let Some(operation) = step.live().filter(|live| proves(live.kind)) else {
         return;
     };
     let counting: SufficientSet = operation
@@ -282,14 +284,24 @@ pub(super) fn succeed(step: &mut Step) {
         return;
     };
     let proofs: Vec<_> = operation.proofs.iter().map(|proof| proof.kind.as_str()).collect();
-    let failed: Vec<_> = operation
+    let failed = operation
         .tasks()
         .filter(|task| task.status == TaskStatus::Failed)
-        .map(|task| task.kind.as_str())
-        .collect();
+        .map(|task| task.kind);
+    let (fencing, others): (Vec<_>, Vec<_>) = failed.partition(|kind| kind.proof_kind().is_some());
+    let names = |kinds: Vec<TaskKind>| {
+        kinds
+            .iter()
+            .map(|kind| kind.as_str())
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     let mut detail = format!("FENCED, proven by {}", proofs.join(", "));
-    if !failed.is_empty() {
-        detail.push_str(&format!("; {} failed and no longer mattered", failed.join(", ")));
+    if !fencing.is_empty() {
+        detail.push_str(&format!("; {} failed and no longer mattered", names(fencing)));
+    }
+    if !others.is_empty() {
+        detail.push_str(&format!("; {} failed", names(others)));
     }
     step.end(OperationStatus::Succeeded, detail);
 }

@@ -11,6 +11,7 @@ use crate::{
 };
 
 use super::{Step, proof};
+use crate::workload_method::workload_method;
 
 pub(super) fn rejoin(
     step: &mut Step,
@@ -112,6 +113,7 @@ fn new_operation(
         sufficient_sets: Vec::new(),
         proofs: Vec::new(),
         self_fencing_timeout_s: policy.self_fencing_timeout_s,
+        evacuation: None,
         round: 0,
         restarts_left: policy.restarts,
         restart_delay_s: policy.restart_delay_s,
@@ -135,14 +137,23 @@ fn stages(state: &HostState) -> Vec<Stage> {
     }
     stages.push(stage(
         Some(Awaits::HostBack),
-        vec![workloads(state.host.backend, TaskKind::WorkloadsCleanUp)],
+        vec![workloads(state, TaskKind::WorkloadsCleanUp)],
     ));
     stages.push(stage(None, undo(state, TaskKind::StorageFence)));
     stages.push(stage(None, undo(state, TaskKind::NetworkFence)));
     // A host that has gone again meanwhile is not taken back.
+    if state
+        .host
+        .standing
+        .iter()
+        .any(|s| s.kind == TaskKind::WorkloadsForceDown)
+    {
+        let tasks = undo(state, TaskKind::WorkloadsForceDown);
+        stages.push(stage(Some(Awaits::HostBack), tasks));
+    }
     stages.push(stage(
         Some(Awaits::HostBack),
-        vec![workloads(state.host.backend, TaskKind::WorkloadsStart)],
+        vec![workloads(state, TaskKind::WorkloadsStart)],
     ));
     stages
 }
@@ -150,6 +161,7 @@ fn stages(state: &HostState) -> Vec<Stage> {
 fn stage(awaits: Option<Awaits>, tasks: Vec<Task>) -> Stage {
     Stage {
         delay_s: 0,
+        at_once: None,
         awaits,
         entered_at: None,
         started_at: None,
@@ -181,13 +193,16 @@ fn undo(state: &HostState, fencing: TaskKind) -> Vec<Task> {
         .collect()
 }
 
-/// Workload steps belong to a backend; no driver of this build moves workloads, so that with a backend they are left to it.
-fn workloads(backend: Backend, kind: TaskKind) -> Task {
-    match backend {
+/// Workload steps belong to a backend; where nobody here speaks to it, they are left to it.
+fn workloads(state: &HostState, kind: TaskKind) -> Task {
+    if let Some(method) = workload_method(state, kind) {
+        return Task::pending(kind, vec![vec![method]]);
+    }
+    match state.host.backend {
         Backend::None => Task::skipped(kind, "the host's backend is none"),
         Backend::Nova | Backend::Kubernetes => Task::skipped(
             kind,
-            format!("left to {backend} itself: no driver for its workloads is configured"),
+            format!("left to {} itself: the host names no cloud", state.host.backend),
         ),
     }
 }

@@ -3,11 +3,11 @@
 use serde_json::json;
 
 use crate::{
-    Answer, Attempt, AttemptStatus, Claim, FrozenMethod, InFlight, ObservedState, Outcome, Standing, Task,
-    TaskResult,
+    Answer, Attempt, AttemptStatus, Claim, Finding, FrozenMethod, InFlight, MoveReport, ObservedState,
+    Outcome, Standing, Task, TaskKind, TaskResult,
 };
 
-use super::{Step, progress};
+use super::{Step, evacuation, progress};
 
 /// Counts only if it matches host, generation, task and attempt; any other goes on record and changes nothing (but that its
 /// worker is known to have stopped).
@@ -75,8 +75,14 @@ fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
     attempt.observation.clone_from(&result.observation);
     attempt.detail = detail(result, outcome, wanted);
     let method = method_of(task, claim.attempt.number);
+    if let Some(Finding::Move(report)) = &result.finding {
+        note_move(task, report);
+    }
     progress::excuse(task, lease_until, now);
     operation.updated_at = now;
+    if let Some(Finding::Workloads(found)) = result.finding.as_ref().filter(|_| is_listing(claim, outcome)) {
+        evacuation::listed(operation, step.state.host.known_as(), found.clone());
+    }
     if let Some(method) = method.filter(|_| outcome == Outcome::Confirmed) {
         let is_given_back = |s: &Standing| s.kind.undone_by() == Some(claim.kind) && s.method == method;
         step.state.host.standing.retain(|s| !is_given_back(s));
@@ -89,6 +95,20 @@ fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
             .retain(|s| s.attempt != Some(claim.attempt));
     }
     Ok(())
+}
+
+fn is_listing(claim: &Claim, outcome: Outcome) -> bool {
+    claim.kind == TaskKind::WorkloadsList && outcome == Outcome::Confirmed
+}
+
+/// A later try may not know what an earlier one was told.
+fn note_move(task: &mut Task, report: &MoveReport) {
+    let known = task.moved.take().map(|known| *known).unwrap_or_default();
+    task.moved = Some(Box::new(MoveReport {
+        to: report.to.clone().or(known.to),
+        request_id: report.request_id.clone().or(known.request_id),
+        no_room: report.no_room,
+    }));
 }
 
 /// Only the result of the very claim says that its worker has stopped.

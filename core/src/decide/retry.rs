@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::{Actor, Answer, EventKind, OperationId, OperationStatus, Refusal, TaskKind, TaskStatus};
 
-use super::Step;
+use super::{Step, evacuation};
 
 pub(super) fn retry(
     step: &mut Step,
@@ -60,6 +60,7 @@ pub(super) fn restart(step: &mut Step, why: &str) {
             stage.started_at = None;
         }
     }
+    evacuation::look_again(operation);
     operation.status = OperationStatus::Running;
     why.clone_into(&mut operation.detail);
     operation.round = operation.round.saturating_add(1);

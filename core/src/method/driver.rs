@@ -19,11 +19,13 @@ pub enum Driver {
     Redfish,
     /// IPMI over LAN by `ipmitool`.
     Ipmi,
+    /// OpenStack Nova: the workloads of a host. No method names it; hosts do, by their backend.
+    Nova,
     /// A simulated device.
     Simulated,
 }
 
-words!(Driver { FenceAgent => "fence-agent", Redfish => "redfish", Ipmi => "ipmi", Simulated => "simulated" });
+words!(Driver { FenceAgent => "fence-agent", Redfish => "redfish", Ipmi => "ipmi", Nova => "nova", Simulated => "simulated" });
 
 /// A parameter that a native driver knows.
 struct Known {
@@ -49,6 +51,7 @@ impl Driver {
         match self {
             Self::FenceAgent => &[Resource::Power, Resource::Storage, Resource::Network],
             Self::Redfish | Self::Ipmi => &[Resource::Power],
+            Self::Nova => &[Resource::Workloads],
             Self::Simulated => &[Resource::Power, Resource::Storage, Resource::Network],
         }
     }
@@ -70,11 +73,13 @@ impl Driver {
             optional("cipher"),
             optional("privilege"),
         ];
+        const NOVA: &[Known] = &[required("cloud"), required("host")];
         const SIMULATED: &[Known] = &[required("device")];
         match self {
             Self::FenceAgent => FENCE_AGENT,
             Self::Redfish => REDFISH,
             Self::Ipmi => IPMI,
+            Self::Nova => NOVA,
             Self::Simulated => SIMULATED,
         }
     }
@@ -85,7 +90,7 @@ impl Driver {
         match self {
             Self::FenceAgent => None,
             Self::Redfish | Self::Ipmi => Some(PASSWORD),
-            Self::Simulated => Some(&[]),
+            Self::Nova | Self::Simulated => Some(&[]),
         }
     }
 }

@@ -63,6 +63,12 @@ pub fn validate_method(method: &Method) -> Result<(), Problems> {
             ),
         );
     }
+    if method.resource == Resource::Workloads {
+        problems.add(
+            "resource",
+            "is workloads, for which no method is needed: a host says by its backend and its cloud where its workloads are",
+        );
+    }
     check_use(method, &mut problems);
     secrets::check_secrets(method, &mut problems);
     times::check_times(method.times, &mut problems);

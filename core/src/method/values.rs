@@ -9,7 +9,7 @@ pub(super) fn check_values(method: &Method, problems: &mut Problems) {
         Driver::FenceAgent => check_fence_agent(method, problems),
         Driver::Redfish => check_redfish(method, problems),
         Driver::Ipmi => check_ipmi(method, problems),
-        Driver::Simulated => {}
+        Driver::Nova | Driver::Simulated => {}
     }
 }
 

@@ -1,0 +1,449 @@
+//! Starting a FENCED host's workloads elsewhere.
+//!
+//! The backend is told that the host is down, and asked what is on it. Each workload is then a task of its own, so that workers share
+//! them and every one is claimed, tried and observed like any other task. At the end the backend is asked again: what it still has on
+//! the host, and nobody has dealt with, is dealt with too.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::{
+    Actor, Answer, Evacuation, EvacuationPolicy, FailureState, FrozenMethod, Gate, Host, MoveReport,
+    Operation, OperationId, OperationKind, OperationStatus, Refusal, Stage, Task, TaskKind, TaskStatus,
+    Workload, gates,
+};
+
+use super::progress::confirmed_off;
+use super::step::{after_ms, after_s};
+use super::{EVACUATION_HELD_S, MAX_LISTINGS, Step, TAKE_OVER_MS};
+use crate::workload_method::{times_of_a_move, workload_method};
+
+/// The stage of what the fence has left to do: it goes on beside everything else.
+pub(super) const BESIDE: usize = 0;
+
+pub(super) fn evacuate(
+    step: &mut Step,
+    operation_id: OperationId,
+    reason: String,
+    actor: &Actor,
+) -> Result<Answer, Refusal> {
+    if let Some(live) = step.live().filter(|live| live.kind == OperationKind::Evacuation) {
+        return Ok(Answer::Joined(live.id));
+    }
+    let gate = gate(step);
+    if !gate.allowed {
+        return Err(Refusal::GateClosed { reason: gate.reason });
+    }
+    if let Some(live) = step.live().filter(|live| live.kind == OperationKind::Rejoin) {
+        return Err(Refusal::OperationLive {
+            kind: live.kind,
+            id: live.id,
+            status: live.status,
+        });
+    }
+    let operation =
+        new_operation(step, operation_id, reason, &actor.name).ok_or(Refusal::BackendMissing {
+            backend: step.state.host.backend,
+        })?;
+    begin(step, operation);
+    Ok(Answer::Started(operation_id))
+}
+
+/// An evacuation that the segment wants, if it is due: FENCED is committed, and the fence has had time to end by itself.
+pub(super) fn by_itself(step: &mut Step) -> bool {
+    if !is_wanted(step) {
+        return false;
+    }
+    let Some(fenced_at) = step.state.host.fenced_at else {
+        return false;
+    };
+    let patience_ms = if step.live().is_some() { TAKE_OVER_MS } else { 1 };
+    let due = after_ms(fenced_at, patience_ms);
+    if due > step.now {
+        step.wake(due);
+        return false;
+    }
+    let host = &step.state.host;
+    let name = format!("evacuation of generation {}", host.generation);
+    let id = OperationId(Uuid::new_v5(&host.id.0, name.as_bytes()));
+    let Some(operation) = new_operation(step, id, "the host is FENCED".to_owned(), "ringfence") else {
+        return false;
+    };
+    begin(step, operation);
+    true
+}
+
+/// Once for each fence: one that a person has cancelled stays cancelled.
+fn is_wanted(step: &Step) -> bool {
+    let host = &step.state.host;
+    let is_free = step.live().is_none_or(|live| live.kind == OperationKind::Fence);
+    step.state.policy.evacuation.automatic
+        && is_free
+        && host.evacuation_begun != Some(host.generation)
+        && gate(step).allowed
+}
+
+fn gate(step: &Step) -> Gate {
+    gates(&step.state, step.now).evacuate
+}
+
+/// Whether one more workload may be started elsewhere at this moment.
+pub(super) fn may_move(step: &Step) -> bool {
+    gate(step).allowed
+}
+
+/// The fence makes way with its proofs; what it was still doing goes on here.
+fn begin(step: &mut Step, operation: Operation) {
+    if step.live().is_some() {
+        super::proof::succeed(step);
+    }
+    step.state.host.evacuation_begun = Some(operation.generation);
+    step.begin(operation);
+}
+
+fn new_operation(step: &Step, id: OperationId, reason: String, requested_by: &str) -> Option<Operation> {
+    let policy = &step.state.policy;
+    let stages = vec![
+        stage(left_by_the_fence(step.live())),
+        stage(vec![task(step, TaskKind::WorkloadsForceDown)?]),
+        stage(vec![task(step, TaskKind::WorkloadsList)?]),
+    ];
+    Some(Operation {
+        id,
+        host_id: step.state.host.id,
+        kind: OperationKind::Evacuation,
+        status: OperationStatus::Running,
+        detail: String::new(),
+        generation: step.state.host.generation,
+        reason,
+        requested_by: requested_by.to_owned(),
+        plan: None,
+        stages,
+        sufficient_sets: step
+            .live()
+            .map(|live| live.sufficient_sets.clone())
+            .unwrap_or_default(),
+        proofs: Vec::new(),
+        self_fencing_timeout_s: policy.self_fencing_timeout_s,
+        evacuation: Some(Box::new(Evacuation {
+            policy: policy.evacuation.clone(),
+            listings: 0,
+            spares: 0,
+            held_since: None,
+        })),
+        round: 0,
+        restarts_left: policy.restarts,
+        restart_delay_s: policy.restart_delay_s,
+        restart_at: None,
+        rejoin_wait_s: policy.rejoin_wait_s,
+        boot_confirmed: false,
+        last_attempt: 0,
+        created_at: step.now,
+        updated_at: step.now,
+        finished_at: None,
+    })
+}
+
+fn stage(tasks: Vec<Task>) -> Stage {
+    Stage {
+        delay_s: 0,
+        at_once: None,
+        awaits: None,
+        entered_at: None,
+        started_at: None,
+        tasks,
+    }
+}
+
+fn task(step: &Step, kind: TaskKind) -> Option<Task> {
+    let method = workload_method(&step.state, kind)?;
+    Some(Task::pending(kind, vec![vec![method]]))
+}
+
+/// What is not over of a fence that is proven, to be done by attempts of its own. Power comes back only to devices that were seen off;
+/// if that is still being tried, it stays for the rejoin.
+fn left_by_the_fence(fence: Option<&Operation>) -> Vec<Task> {
+    let Some(fence) = fence.filter(|live| live.kind == OperationKind::Fence) else {
+        return Vec::new();
+    };
+    let open = fence.tasks().filter(|task| !task.status.is_over());
+    open.filter_map(|task| match task.kind {
+        TaskKind::PowerOff | TaskKind::StorageFence | TaskKind::NetworkFence => Some(Task {
+            level: task.level,
+            ..Task::pending(task.kind, task.levels.clone())
+        }),
+        TaskKind::PowerOn => Some(Task::pending(task.kind, vec![confirmed_off(fence)?])),
+        TaskKind::StorageUnfence
+        | TaskKind::NetworkUnfence
+        | TaskKind::WorkloadsForceDown
+        | TaskKind::WorkloadsForceUp
+        | TaskKind::WorkloadsList
+        | TaskKind::WorkloadsMove
+        | TaskKind::WorkloadsAddSpare
+        | TaskKind::WorkloadsCleanUp
+        | TaskKind::WorkloadsStart => None,
+    })
+    .collect()
+}
+
+/// The backend has said what is on the host: what nobody has dealt with yet becomes tasks, and a look after them.
+pub(super) fn listed(operation: &mut Operation, host: &str, found: Vec<Workload>) {
+    let Some(list) = find_task(operation, TaskKind::WorkloadsList) else {
+        return;
+    };
+    let Some(evacuation) = &mut operation.evacuation else {
+        return;
+    };
+    evacuation.listings += 1;
+    if evacuation.listings > MAX_LISTINGS {
+        return;
+    }
+    let policy = evacuation.policy.clone();
+    let mut new: Vec<Workload> = found
+        .into_iter()
+        .filter(|workload| !is_known(&operation.stages, &workload.id))
+        .collect();
+    if new.is_empty() {
+        return;
+    }
+    new.sort_by_key(|workload| {
+        (
+            std::cmp::Reverse(policy.priority(workload)),
+            workload.name.clone(),
+        )
+    });
+    let method = move_method(&list, host, &policy);
+    let tasks = new
+        .into_iter()
+        .map(|workload| {
+            let left = policy.leaves(&workload);
+            move_task(workload, left, &method)
+        })
+        .collect();
+    operation.stages.push(Stage {
+        at_once: Some(policy.at_once),
+        ..stage(tasks)
+    });
+    operation.stages.push(stage(vec![again(&list)]));
+}
+
+fn is_known(stages: &[Stage], id: &str) -> bool {
+    let mut workloads = stages
+        .iter()
+        .flat_map(|stage| &stage.tasks)
+        .filter_map(|task| task.workload.as_ref());
+    workloads.any(|workload| workload.id == id)
+}
+
+fn move_method(list: &Task, host: &str, policy: &EvacuationPolicy) -> Vec<Vec<FrozenMethod>> {
+    let mut levels = list.levels.clone();
+    for method in levels.iter_mut().flatten() {
+        method.times = times_of_a_move(policy);
+        method.parameters.retain(|name, _| name == "cloud");
+        method.parameters.insert("host".to_owned(), host.to_owned());
+    }
+    levels
+}
+
+fn move_task(workload: Workload, left: Option<String>, levels: &[Vec<FrozenMethod>]) -> Task {
+    let task = match left {
+        Some(why) => Task::skipped(TaskKind::WorkloadsMove, why),
+        None => Task::pending(TaskKind::WorkloadsMove, levels.to_vec()),
+    };
+    Task {
+        workload: Some(Box::new(workload)),
+        ..task
+    }
+}
+
+/// The same task once more.
+fn again(task: &Task) -> Task {
+    Task {
+        workload: task.workload.clone(),
+        ..Task::pending(task.kind, task.levels.clone())
+    }
+}
+
+fn find_task(operation: &Operation, kind: TaskKind) -> Option<Task> {
+    operation.tasks().find(|task| task.kind == kind).map(again)
+}
+
+/// What became of every workload at last, in the order in which they were taken up.
+pub(super) fn moves(operation: &Operation) -> Vec<&Task> {
+    let mut last: BTreeMap<&str, (usize, &Task)> = BTreeMap::new();
+    for (at, task) in operation.tasks().enumerate() {
+        if let Some(workload) = &task.workload {
+            let first = last.get(workload.id.as_str()).map_or(at, |(first, _)| *first);
+            last.insert(&workload.id, (first, task));
+        }
+    }
+    let mut moves: Vec<_> = last.into_values().collect();
+    moves.sort_by_key(|(at, _)| *at);
+    moves.into_iter().map(|(_, task)| task).collect()
+}
+
+/// All stages are over. Opens a spare host if that may help; `false` if there is nothing more to do.
+pub(super) fn go_on(operation: &mut Operation) -> bool {
+    let is_full = |task: &&Task| {
+        let no_room = task.moved.as_ref().is_some_and(|moved| moved.no_room);
+        task.status == TaskStatus::Failed && no_room
+    };
+    let stuck: Vec<Task> = moves(operation).into_iter().filter(is_full).map(again).collect();
+    let (Some(list), Some(evacuation)) = (
+        find_task(operation, TaskKind::WorkloadsList),
+        operation.evacuation.as_mut(),
+    ) else {
+        return false;
+    };
+    let at = usize::try_from(evacuation.spares).unwrap_or(usize::MAX);
+    let Some(spare) = evacuation.policy.spare_hosts.get(at).cloned() else {
+        return false;
+    };
+    if stuck.is_empty() {
+        return false;
+    }
+    evacuation.spares += 1;
+    let at_once = Some(evacuation.policy.at_once);
+    let mut open = Task::pending(TaskKind::WorkloadsAddSpare, list.levels.clone());
+    for method in open.levels.iter_mut().flatten() {
+        method.parameters.retain(|name, _| name == "cloud");
+        method.parameters.insert("host".to_owned(), spare.clone());
+    }
+    operation.stages.push(stage(vec![open]));
+    operation.stages.push(Stage {
+        at_once,
+        ..stage(stuck)
+    });
+    operation.stages.push(stage(vec![list]));
+    true
+}
+
+/// Tried again: the last look has to come after the last move.
+pub(super) fn look_again(operation: &mut Operation) {
+    if operation.kind == OperationKind::Evacuation
+        && let Some(list) = find_task(operation, TaskKind::WorkloadsList)
+    {
+        operation.stages.push(stage(vec![list]));
+    }
+}
+
+/// Whether what was proven of the host has ended, so that nothing more of it may be started elsewhere.
+fn is_back(step: &Step) -> bool {
+    let host = &step.state.host;
+    host.failure_state == FailureState::Up || !host.is_fence_good()
+}
+
+/// Ends the evacuation of a host that is back, once nobody is at it any more. `true` if there is nothing else to do now.
+pub(super) fn stop_if_back(step: &mut Step) -> bool {
+    if !is_back(step) {
+        return false;
+    }
+    let now = step.now;
+    let Some(operation) = step.state.operation.as_mut() else {
+        return true;
+    };
+    let is_at_it = |task: &Task| {
+        let mut claimed = task.attempts.iter().filter(|attempt| attempt.is_open());
+        task.kind == TaskKind::WorkloadsMove && claimed.any(|attempt| attempt.claimed_at.is_some())
+    };
+    if operation.tasks().any(is_at_it) {
+        "the host is back; waiting for what is on its way".clone_into(&mut operation.detail);
+        operation.updated_at = now;
+        return true;
+    }
+    let detail = format!("the host is back; {}", told(operation));
+    step.end(OperationStatus::Cancelled, detail);
+    true
+}
+
+/// While nobody can tell whether the host is silent, nothing begins; but not for ever.
+pub(super) fn hold(step: &mut Step) -> Option<String> {
+    let is_open = may_move(step);
+    let now = step.now;
+    let evacuation = step.state.operation.as_mut()?.evacuation.as_mut()?;
+    if is_open {
+        evacuation.held_since = None;
+        return None;
+    }
+    let since = *evacuation.held_since.get_or_insert(now);
+    let until = after_s(since, EVACUATION_HELD_S);
+    if until <= now {
+        evacuation.held_since = None;
+        return Some(format!(
+            "the gate has been closed for {EVACUATION_HELD_S} s: {}",
+            gate(step).reason
+        ));
+    }
+    step.wake(until);
+    None
+}
+
+/// What could not be moved, or the backend that does not answer: why a person is needed.
+pub(super) fn failed(operation: &Operation) -> Option<String> {
+    let listings = operation
+        .evacuation
+        .as_ref()
+        .map_or(0, |evacuation| evacuation.listings);
+    if listings > MAX_LISTINGS {
+        return Some(format!(
+            "the host has new workloads each time that it is looked at; {}",
+            told(operation)
+        ));
+    }
+    let list = operation
+        .tasks()
+        .filter(|task| task.kind == TaskKind::WorkloadsList);
+    if let Some(list) = list.last().filter(|task| task.status == TaskStatus::Failed) {
+        return Some(describe_list(list));
+    }
+    let failed: Vec<String> = moves(operation)
+        .into_iter()
+        .filter(|task| task.status == TaskStatus::Failed)
+        .map(describe)
+        .collect();
+    (!failed.is_empty()).then(|| format!("{}; not moved: {}", told(operation), failed.join("; ")))
+}
+
+fn describe_list(task: &Task) -> String {
+    format!(
+        "the backend does not tell what is left: {}",
+        task.detail.as_deref().unwrap_or("no detail")
+    )
+}
+
+fn describe(task: &Task) -> String {
+    let name = task
+        .workload
+        .as_ref()
+        .map_or("", |workload| workload.name.as_str());
+    format!("{name} ({})", task.detail.as_deref().unwrap_or("no detail"))
+}
+
+/// How far it is, in words.
+pub(super) fn told(operation: &Operation) -> String {
+    let moves = moves(operation);
+    let count = |status: TaskStatus| moves.iter().filter(|task| task.status == status).count();
+    let (moved, left) = (count(TaskStatus::Confirmed), count(TaskStatus::Skipped));
+    let mut told = format!("{moved} of {} workloads moved", moves.len() - left);
+    if left > 0 {
+        told.push_str(&format!(", {left} left where they are"));
+    }
+    told
+}
+
+/// What is told of a workload that is being moved.
+pub(super) fn news(operation_id: OperationId, host: &Host, task: &Task) -> Option<Value> {
+    let workload = task.workload.as_ref()?;
+    let MoveReport { to, request_id, .. } = task.moved.as_deref().cloned().unwrap_or_default();
+    Some(json!({
+        "operation_id": operation_id,
+        "generation": host.generation,
+        "workload": { "id": workload.id, "name": workload.name, "state": workload.state },
+        "from": host.known_as(),
+        "to": to,
+        "request_id": request_id,
+        "detail": task.detail,
+    }))
+}

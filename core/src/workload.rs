@@ -1,0 +1,66 @@
+//! Workloads: what a host's backend has placed on it, and what became of one that was moved.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::host::words;
+
+/// How a workload stands, in the eyes of its backend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkloadState {
+    /// It runs, or would if its host did.
+    Running,
+    /// Its owner has stopped it.
+    Stopped,
+    /// The backend has given it up.
+    Failed,
+    /// In a state in which the backend does not move it: paused, suspended, being resized.
+    Held,
+}
+
+words!(WorkloadState { Running => "running", Stopped => "stopped", Failed => "failed", Held => "held" });
+
+/// One workload.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workload {
+    /// Its id in its backend, at most 64 characters.
+    pub id: String,
+    /// Its name, for people, at most 255 characters.
+    pub name: String,
+    /// How it stands.
+    pub state: WorkloadState,
+    /// Of its metadata, what the segment's policy asks for.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, String>,
+}
+
+/// What became of a workload that was moved.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MoveReport {
+    /// The host that has it now, as the backend calls it; `None` while none has, or if it is gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// The id under which the backend's log has the request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+    /// Whether no other host could take it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub no_room: bool,
+}
+
+/// What a task on workloads has found out beside the state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finding {
+    /// The workloads of the host, at most [`MAX_LISTED`] of them.
+    Workloads(Vec<Workload>),
+    /// What became of one.
+    Move(MoveReport),
+}
+
+/// The most workloads that one listing names. What is beyond shows in the next one.
+pub const MAX_LISTED: usize = 256;
