@@ -242,12 +242,23 @@ impl Host {
         self.failure_since = self.failure_since.map(|since| since.max(at));
     }
 
-    /// The first attempt that pulls `resource` the other way than `kind` does and may still be acting.
+    /// The first attempt that may still be acting and that `kind` must not overlap with: one that pulls the same resource the other
+    /// way, or one that starts a workload elsewhere while `kind` gives something back to the host.
     #[must_use]
     pub fn opposite_in_flight(&self, kind: TaskKind, now: Timestamp) -> Option<&InFlight> {
-        self.in_flight.iter().find(|f| {
-            f.until > now && f.kind.resource() == kind.resource() && f.kind.is_undoing() != kind.is_undoing()
-        })
+        let leads_back = kind.is_undoing() || kind == TaskKind::WorkloadsCleanUp;
+        let is_opposite = |other: TaskKind| {
+            let pulls = other.resource() == kind.resource() && other.is_undoing() != kind.is_undoing();
+            let is_move = other == TaskKind::WorkloadsMove;
+            if is_move {
+                leads_back
+            } else {
+                pulls && !is_look(other) && !is_look(kind)
+            }
+        };
+        self.in_flight
+            .iter()
+            .find(|f| f.until > now && is_opposite(f.kind))
     }
 
     /// The attempt that gives something back to the host and may still be acting, the one that lasts longest.
@@ -264,6 +275,14 @@ impl Host {
     pub fn is_cut_off(&self) -> bool {
         self.standing.iter().any(|s| s.kind.resource() != Resource::Power)
     }
+}
+
+/// Whether a task only reads.
+fn is_look(kind: TaskKind) -> bool {
+    matches!(
+        kind,
+        TaskKind::WorkloadsList | TaskKind::WorkloadsCleanUp | TaskKind::WorkloadsAddSpare
+    )
 }
 
 /// All that one decision needs to know.

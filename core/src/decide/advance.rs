@@ -194,8 +194,10 @@ fn advance_rejoin(step: &mut Step) {
     }
 }
 
-/// In what order does not matter for what the fence has left to do.
+/// What the fence has left to do is in no order with the rest.
 fn advance_evacuation(step: &mut Step) {
+    progress::settle(step);
+    proof::collect(step);
     if evacuation::stop_if_back(step) {
         return;
     }
@@ -209,8 +211,8 @@ fn advance_evacuation(step: &mut Step) {
         return needs_operator(step, why);
     }
     loop {
-        proof::collect(step);
         let is_alone = run_beside(step, |index, _| index == evacuation::BESIDE);
+        proof::collect(step);
         match run_next_stage(step) {
             Stages::Moved => {}
             Stages::Busy => return proof::collect(step),

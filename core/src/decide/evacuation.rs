@@ -349,8 +349,11 @@ pub(super) fn stop_if_back(step: &mut Step) -> bool {
         task.kind == TaskKind::WorkloadsMove && claimed.any(|attempt| attempt.claimed_at.is_some())
     };
     if operation.tasks().any(is_at_it) {
-        "the host is back; waiting for what is on its way".clone_into(&mut operation.detail);
-        operation.updated_at = now;
+        let detail = "the host is back; waiting for what is on its way";
+        if operation.detail != detail {
+            detail.clone_into(&mut operation.detail);
+            operation.updated_at = now;
+        }
         return true;
     }
     let detail = format!("the host is back; {}", told(operation));

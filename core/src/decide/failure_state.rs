@@ -42,7 +42,10 @@ pub(super) fn failure_state(
     if changed {
         abort_if_up_before_anything_was_done(step);
     }
-    rejoin::by_itself(step, operation_id);
+    // FENCED is committed, with its proofs, before the way back begins.
+    if step.state.host.fenced_at.is_none_or(|at| at < step.now) {
+        rejoin::by_itself(step, operation_id);
+    }
     Ok(if changed { Answer::Done } else { Answer::AlreadySo })
 }
 

@@ -110,6 +110,36 @@ pub(super) fn run_stage(step: &mut Step, operation: &mut Operation, index: usize
     operation.stages[index].tasks = stage;
 }
 
+/// Takes note of what is confirmed, and begins nothing.
+pub(super) fn settle(step: &mut Step) {
+    let Some(mut operation) = step.state.operation.take() else {
+        return;
+    };
+    for index in 0..operation.stages.len() {
+        let mut tasks = std::mem::take(&mut operation.stages[index].tasks);
+        for task in tasks.iter_mut().filter(|task| task.status == TaskStatus::Running) {
+            if is_confirmed(task) {
+                task.status = TaskStatus::Confirmed;
+                tell_end(step, &operation, task);
+            }
+        }
+        operation.stages[index].tasks = tasks;
+    }
+    step.state.operation = Some(operation);
+}
+
+fn is_confirmed(task: &Task) -> bool {
+    let level = task.levels.get(task.level);
+    let is_done = |method: &FrozenMethod| {
+        let mut tries = task
+            .round()
+            .iter()
+            .filter(|a| a.level == task.level && a.method_id == method.id);
+        tries.next_back().and_then(Attempt::outcome) == Some(Outcome::Confirmed)
+    };
+    level.is_some_and(|methods| !methods.is_empty() && methods.iter().all(is_done))
+}
+
 /// How many more of a stage's tasks may begin. Where there is no limit, all have begun with their stage.
 fn free_places(stage: &[Task], at_once: Option<u32>) -> usize {
     let limit = at_once.map_or(0, |limit| usize::try_from(limit).unwrap_or(usize::MAX));

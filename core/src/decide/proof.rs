@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::{
     EventKind, FailureState, FencingState, Operation, OperationKind, OperationStatus, Outcome, Proof,
-    ProofKind, SufficientSet, Task, TaskKind, TaskStatus, Timestamp,
+    ProofKind, Resource, SufficientSet, Task, TaskKind, TaskStatus, Timestamp,
 };
 
 use super::step::after_s;
@@ -288,7 +288,7 @@ pub(super) fn succeed(step: &mut Step) {
         .tasks()
         .filter(|task| task.status == TaskStatus::Failed)
         .map(|task| task.kind);
-    let (fencing, others): (Vec<_>, Vec<_>) = failed.partition(|kind| kind.proof_kind().is_some());
+    let (fencing, others): (Vec<_>, Vec<_>) = failed.partition(|kind| kind.resource() != Resource::Workloads);
     let names = |kinds: Vec<TaskKind>| {
         kinds
             .iter()

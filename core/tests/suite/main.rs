@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod cloud;
 mod config;
 mod delivering;
 mod gates;

@@ -7,6 +7,7 @@ use chrono::TimeDelta;
 use ringfence_core::*;
 use uuid::Uuid;
 
+use crate::cloud::Cloud;
 use crate::plans::{self, start};
 use crate::site::Site;
 
@@ -27,6 +28,7 @@ pub struct Moment {
 pub struct Job {
     pub claim: Claim,
     pub method: FrozenMethod,
+    pub workload: Option<Box<Workload>>,
     /// It stops before this, by the clock that nobody moves.
     pub stops_at: Timestamp,
 }
@@ -44,6 +46,7 @@ pub struct World {
     /// Messages from workers; they stay too.
     pub results: Vec<TaskResult>,
     pub site: Site,
+    pub cloud: Cloud,
     pub trace: Vec<Moment>,
     pub log: Vec<String>,
     /// Every service is started anew after each decision.
@@ -66,6 +69,7 @@ impl World {
             now: start(),
             real: start(),
             wake_at: None,
+            cloud: Cloud::default(),
             sent: Vec::new(),
             jobs: Vec::new(),
             results: Vec::new(),
@@ -200,6 +204,7 @@ impl World {
                 self.jobs.push(Job {
                     claim,
                     method: dispatch.method,
+                    workload: dispatch.workload,
                     stops_at: asked_at + budget,
                 });
                 Ok(self.jobs.len() - 1)
@@ -214,9 +219,22 @@ impl World {
         if self.real >= job.stops_at {
             return false;
         }
-        self.site.command(job.claim.kind, &job.method.name);
+        let kind = job.claim.kind;
+        if kind.resource() == Resource::Workloads {
+            let host = job.method.parameters.get("host").map_or("", String::as_str);
+            let is_safe = self.nothing_can_run();
+            self.cloud.command(kind, host, job.workload.as_deref(), is_safe);
+        } else {
+            self.site.command(kind, &job.method.name);
+        }
         self.settle();
         true
+    }
+
+    /// Whether everything that one of the sufficient sets stands for is so.
+    pub fn nothing_can_run(&self) -> bool {
+        let holds = |set: &SufficientSet| !set.is_empty() && set.iter().all(|kind| self.site.holds(*kind));
+        self.plan.sufficient_sets.iter().any(holds)
     }
 
     /// The worker reads back and sends its result, if it still may. Gives the index of the message.
@@ -225,7 +243,13 @@ impl World {
         if self.real >= job.stops_at {
             return None;
         }
-        let (outcome, shown) = self.site.report(job.claim.kind, &job.method.name);
+        let kind = job.claim.kind;
+        let (outcome, shown, finding) = if kind.resource() == Resource::Workloads {
+            self.cloud.report(kind, job.workload.as_deref())
+        } else {
+            let (outcome, shown) = self.site.report(kind, &job.method.name);
+            (outcome, shown, None)
+        };
         let observed_at = self.real;
         self.results.push(TaskResult {
             claim: job.claim,
@@ -235,6 +259,7 @@ impl World {
                 detail: state.as_str().to_owned(),
                 observed_at,
             }),
+            finding,
             detail: String::new(),
         });
         Some(self.results.len() - 1)
@@ -299,6 +324,15 @@ impl World {
             actor,
             override_up,
             sufficient_sets: self.plan.sufficient_sets.clone(),
+        };
+        self.give(input)
+    }
+
+    pub fn evacuate(&mut self) -> Result<Answer, Refusal> {
+        let input = Input::Evacuate {
+            operation_id: OperationId(self.next_id()),
+            reason: "its servers are missed".to_owned(),
+            actor: plans::person("anna"),
         };
         self.give(input)
     }
@@ -412,6 +446,14 @@ fn particulars(event: &Event) -> String {
         | EventKind::OperationRestarted
         | EventKind::OperationSucceeded
         | EventKind::OperationCancelled => format!(": {}", text("detail").unwrap_or_default()),
+        EventKind::WorkloadMoving | EventKind::WorkloadMoved | EventKind::WorkloadNotMoved => {
+            let workload = event.data.get("workload").and_then(|w| w.get("name"));
+            let name = workload
+                .and_then(|name| name.as_str())
+                .unwrap_or_default()
+                .to_owned();
+            text("to").map_or_else(|| format!(" {name}"), |to| format!(" {name} to {to}"))
+        }
         EventKind::HostCreated
         | EventKind::HostUpdated
         | EventKind::HostDeleted

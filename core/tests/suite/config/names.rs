@@ -84,6 +84,15 @@ fn a_policy_is_within_its_ranges() {
         restart_delay_s: 0,
         auto_rejoin: true,
         rejoin_wait_s: 86_401,
+        workloads_zone: Some("no zone".to_owned()),
+        evacuation: EvacuationPolicy {
+            metadata_key: String::new(),
+            at_once: 65,
+            timeout_s: 9,
+            retries: 11,
+            spare_hosts: vec!["one".to_owned(), "one".to_owned(), "?".to_owned()],
+            ..EvacuationPolicy::default()
+        },
     };
     let fields: Vec<_> = validate_policy(&wrong)
         .unwrap_err()
@@ -97,7 +106,14 @@ fn a_policy_is_within_its_ranges() {
             "policy.self_fencing_timeout_s",
             "policy.restarts",
             "policy.restart_delay_s",
-            "policy.rejoin_wait_s"
+            "policy.rejoin_wait_s",
+            "policy.workloads_zone",
+            "policy.evacuation.at_once",
+            "policy.evacuation.timeout_s",
+            "policy.evacuation.retries",
+            "policy.evacuation.metadata_key",
+            "policy.evacuation.spare_hosts[1]",
+            "policy.evacuation.spare_hosts[2]",
         ]
     );
 }

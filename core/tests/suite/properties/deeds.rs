@@ -15,6 +15,11 @@ pub enum Deed {
     Rejoin {
         boot_confirmed: bool,
     },
+    Evacuate,
+    /// The backend stops answering, or answers again.
+    CloudGoesAway(bool),
+    /// The other hosts fill up, or have room again.
+    RoomGoes(bool),
     /// A person says so, whether it is true or not.
     Say {
         generation_off_by: i8,
@@ -138,6 +143,22 @@ fn beginnings() -> Vec<Vec<Deed>> {
             Deed::PowerReturns,
         ],
         fenced(),
+        and(vec![Deed::Evacuate, Deed::Work, Deed::Work]),
+        and(vec![
+            Deed::Evacuate,
+            Deed::Work,
+            Deed::Work,
+            Deed::Take,
+            Deed::Cancel,
+            rejoin(),
+        ]),
+        and(vec![
+            Deed::Evacuate,
+            Deed::Work,
+            Deed::Work,
+            Deed::Take,
+            see(true, 1),
+        ]),
         and(vec![see(true, 0), rejoin(), Deed::Work]),
         and(vec![see(true, 1), rejoin(), Deed::Take]),
         and(vec![rejoin(), Deed::Take]),
@@ -154,6 +175,9 @@ fn deed(customs: Customs) -> BoxedStrategy<Deed> {
     let common = prop_oneof![
         6 => Just(Deed::Fence),
         4 => any::<bool>().prop_map(|boot_confirmed| Deed::Rejoin { boot_confirmed }),
+        4 => Just(Deed::Evacuate),
+        1 => any::<bool>().prop_map(Deed::CloudGoesAway),
+        1 => any::<bool>().prop_map(Deed::RoomGoes),
         1 => Just(Deed::PullAndSay),
         2 => (index(), any::<bool>()).prop_map(|(of, is_admin)| Deed::GiveBack { of, is_admin }),
         2 => Just(Deed::Cancel),
@@ -207,6 +231,14 @@ fn deed(customs: Customs) -> BoxedStrategy<Deed> {
 pub fn act(world: &mut World, deed: &Deed) {
     match deed {
         Deed::Fence => drop(world.fence()),
+        Deed::Evacuate => drop(world.evacuate()),
+        Deed::CloudGoesAway(is_away) => world.cloud.is_away = *is_away,
+        Deed::RoomGoes(goes) => {
+            world.cloud.open.clear();
+            if !goes {
+                world.cloud.open.insert("compute2".to_owned());
+            }
+        }
         Deed::Rejoin { boot_confirmed } => {
             if matches!(world.rejoin(*boot_confirmed), Ok(Answer::Started(_))) {
                 world.site.plugged = true;
@@ -384,6 +416,7 @@ fn forge(world: &mut World, of: &Index, lie: Lie) {
             detail: "believe me".to_owned(),
             observed_at: world.now,
         }),
+        finding: None,
         detail: String::new(),
     };
     let another = world.next_id();
@@ -420,6 +453,11 @@ pub fn wanted(kind: TaskKind) -> ObservedState {
         TaskKind::PowerOn => ObservedState::On,
         TaskKind::StorageFence | TaskKind::NetworkFence => ObservedState::Fenced,
         TaskKind::StorageUnfence | TaskKind::NetworkUnfence => ObservedState::Unfenced,
+        TaskKind::WorkloadsForceDown => ObservedState::ForcedDown,
+        TaskKind::WorkloadsForceUp => ObservedState::ForcedUp,
+        TaskKind::WorkloadsList => ObservedState::Listed,
+        TaskKind::WorkloadsMove => ObservedState::Moved,
+        TaskKind::WorkloadsAddSpare => ObservedState::Enabled,
         TaskKind::WorkloadsCleanUp => ObservedState::Clean,
         TaskKind::WorkloadsStart => ObservedState::Started,
     }

@@ -1,13 +1,15 @@
 //! S3: the evacuate gate opens only after FENCED has been committed, and only while the failure state is UNREACHABLE. The
 //! schedule gate is open only for UP and UNFENCED.
 
+use std::collections::BTreeSet;
+
 use chrono::TimeDelta;
 use proptest::prelude::*;
 use ringfence_core::*;
 
 use super::deeds::{Customs, history, live_through};
 use super::facts::{decisions, has_event, proven};
-use super::settings::setting;
+use super::settings::{plain_setting, setting};
 use crate::world::World;
 
 proptest! {
@@ -54,6 +56,37 @@ proptest! {
         for (at, moment, decision) in decisions(&world) {
             if gates(&decision.state, moment.now).evacuate.allowed {
                 prop_assert!(!has_risen(&world, at), "{:#?}", world.log);
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn s3_a_workload_is_started_elsewhere_once_and_only_while_it_cannot_run_on_its_host(
+        setting in plain_setting(),
+        deeds in history(Customs::Truthful),
+    ) {
+        let world = live_through(setting.world(), &deeds);
+        let mut started = BTreeSet::new();
+        for start in &world.cloud.started {
+            prop_assert!(start.was_safe, "{} could run: {:#?}", start.id, world.log);
+            prop_assert!(started.insert(&start.id), "{} was started twice", start.id);
+        }
+    }
+
+    #[test]
+    fn s3_no_worker_may_start_a_workload_elsewhere_while_the_gate_is_closed(
+        setting in setting(),
+        deeds in history(Customs::Any),
+    ) {
+        let world = live_through(setting.world(), &deeds);
+        for (_, moment, decision) in decisions(&world) {
+            let is_move = matches!(&moment.input, Input::Claim(claim) if claim.kind == TaskKind::WorkloadsMove);
+            // Asked again, a claim gets the answer that it has got.
+            let is_new = decision.effects.iter().any(|e| matches!(e, Effect::Event(e) if e.kind == EventKind::WorkloadMoving));
+            if is_move && is_new {
+                prop_assert!(gates(&moment.before, moment.now).evacuate.allowed, "{:#?}", world.log);
             }
         }
     }

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use ringfence_core::*;
 
+use crate::cloud::Cloud;
 use crate::plans::task_with;
 use crate::site::Manner;
 use crate::world::World;
@@ -16,6 +17,8 @@ pub struct Setting {
     pub plan: FrozenPlan,
     pub policy: SegmentPolicy,
     pub backend: Backend,
+    /// Whether the host says in which cloud it is, and how many servers it has there.
+    pub servers: Option<usize>,
     pub manners: BTreeMap<String, Manner>,
 }
 
@@ -24,6 +27,8 @@ impl Setting {
         let mut world = World::new(self.plan.clone(), self.policy.clone());
         world.restarts = false;
         world.state.host.backend = self.backend;
+        world.state.host.cloud = self.servers.map(|_| "east".to_owned());
+        world.cloud = Cloud::with(self.servers.unwrap_or_default());
         world.site.manners.clone_from(&self.manners);
         world
     }
@@ -31,17 +36,18 @@ impl Setting {
 
 pub fn setting() -> impl Strategy<Value = Setting> {
     let backend = select(vec![Backend::None, Backend::Nova, Backend::Kubernetes]);
-    (plan(), policy(), backend, proptest::collection::vec(manner(), 12)).prop_map(
-        |(plan, policy, backend, manners)| {
-            let names: Vec<String> = methods(&plan).map(|m| m.name.clone()).collect();
-            Setting {
-                plan,
-                policy,
-                backend,
-                manners: names.into_iter().zip(manners).collect(),
-            }
-        },
-    )
+    let servers = proptest::option::weighted(0.8, 0..5_usize);
+    let manners = proptest::collection::vec(manner(), 12);
+    (plan(), policy(), backend, servers, manners).prop_map(|(plan, policy, backend, servers, manners)| {
+        let names: Vec<String> = methods(&plan).map(|m| m.name.clone()).collect();
+        Setting {
+            plan,
+            policy,
+            backend,
+            servers,
+            manners: names.into_iter().zip(manners).collect(),
+        }
+    })
 }
 
 /// As [`setting`], with the default sufficient sets.
@@ -68,13 +74,38 @@ fn manner() -> impl Strategy<Value = Manner> {
 
 fn policy() -> impl Strategy<Value = SegmentPolicy> {
     let watchdog = prop_oneof![2 => Just(None), 1 => (5..120_u32).prop_map(Some)];
-    (watchdog, 0..3_u32, 1..60_u32, any::<bool>(), 1..200_u32).prop_map(
-        |(self_fencing_timeout_s, restarts, restart_delay_s, auto_rejoin, rejoin_wait_s)| SegmentPolicy {
-            self_fencing_timeout_s,
-            restarts,
-            restart_delay_s,
-            auto_rejoin,
-            rejoin_wait_s,
+    (
+        watchdog,
+        0..3_u32,
+        1..60_u32,
+        any::<bool>(),
+        1..200_u32,
+        evacuation(),
+    )
+        .prop_map(
+            |(self_fencing_timeout_s, restarts, restart_delay_s, auto_rejoin, rejoin_wait_s, evacuation)| {
+                SegmentPolicy {
+                    self_fencing_timeout_s,
+                    restarts,
+                    restart_delay_s,
+                    auto_rejoin,
+                    rejoin_wait_s,
+                    workloads_zone: None,
+                    evacuation,
+                }
+            },
+        )
+}
+
+fn evacuation() -> impl Strategy<Value = EvacuationPolicy> {
+    (any::<bool>(), 1..4_u32, 10..60_u32, 0..3_u32, 0..3_usize).prop_map(
+        |(automatic, at_once, timeout_s, retries, spares)| EvacuationPolicy {
+            automatic,
+            at_once,
+            timeout_s,
+            retries,
+            spare_hosts: (1..=spares).map(|number| format!("spare-{number}")).collect(),
+            ..EvacuationPolicy::default()
         },
     )
 }

@@ -159,6 +159,7 @@ fn the_result_of_another_claim_frees_nobody() {
         claim,
         outcome: Outcome::Refused,
         observation: None,
+        finding: None,
         detail: "my claim was refused".to_owned(),
     };
     world.give(Input::Result(stranger)).unwrap();

@@ -2,6 +2,7 @@
 //! note for the audit trail.
 
 mod cancelling;
+mod evacuating;
 mod fencing;
 mod people;
 mod rejoining;
