@@ -26,6 +26,9 @@ pub(super) fn pull_back(step: &mut Step) {
     };
     let last_restart = after_s(now, operation.restart_delay_s);
     operation.restart_at = operation.restart_at.map(|at| at.min(last_restart));
+    if let Some(evacuation) = &mut operation.evacuation {
+        evacuation.held_since = evacuation.held_since.map(|at| at.min(now));
+    }
     for stage in &mut operation.stages {
         stage.entered_at = stage.entered_at.map(|at| at.min(now));
     }

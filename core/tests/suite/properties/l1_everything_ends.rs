@@ -60,13 +60,17 @@ fn has_restarts(state: &HostState) -> bool {
     state.operation.as_ref().is_some_and(|o| o.restart_at.is_some())
 }
 
-/// Everything that can follow each other, each at its longest, for a fence and the rejoin after it.
+/// Everything that can follow each other, each at its longest, for a fence, the evacuation and the rejoin after it.
 fn longest(world: &World) -> TimeDelta {
+    // The gate may be closed for an hour; then every server with every spare host, and five other tasks.
+    let servers = u32::try_from(world.cloud.servers.len()).unwrap();
+    let spares = u32::try_from(world.state.policy.evacuation.spare_hosts.len()).unwrap();
+    let evacuation = 3_600 + (servers * (spares + 1) + 5) * 2 * 1_500;
     let policy = &world.state.policy;
     let of_method = |m: &FrozenMethod| 2 * (m.times.timeout_s + 600) + (m.times.retries + 1) * 700;
     let stages: u32 = world.plan.stages.iter().map(|stage| stage.delay_s).sum();
     let round = stages + methods(&world.plan).map(of_method).sum::<u32>() + 302;
     let waits =
         2 * policy.self_fencing_timeout_s.unwrap_or(0) + policy.rejoin_wait_s + policy.restart_delay_s;
-    TimeDelta::seconds(2 * i64::from((policy.restarts + 1) * (round + waits)))
+    TimeDelta::seconds(2 * i64::from((policy.restarts + 1) * (round + waits + evacuation)))
 }
