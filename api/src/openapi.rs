@@ -21,6 +21,7 @@ use crate::routes;
         routes::hosts::list, routes::hosts::create, routes::hosts::show, routes::hosts::update, routes::hosts::remove,
         routes::failure_state::report, routes::fence::fence, routes::confirm::confirm,
         routes::given_back::confirm, routes::rejoin::rejoin,
+        routes::evacuate::evacuate, routes::evacuate::moves,
         routes::gates::gates,
         routes::operations::list, routes::operations::show, routes::operations::cancel, routes::operations::retry,
         routes::events::list, routes::stream::stream, routes::audit::list,

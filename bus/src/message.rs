@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ringfence_core::{
     AttemptId, Claim, Driver, FrozenMethod, Generation, HostId, Observation, Outcome, Parameters, Problem,
-    Resource, SecretReference, TaskKind, TaskResult,
+    Resource, SecretReference, TaskKind, TaskResult, Workload,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,9 @@ pub struct TaskMessage {
     pub generation: Generation,
     /// What to make true.
     pub kind: TaskKind,
+    /// The workload that it is about, where it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<Box<Workload>>,
     /// How.
     pub method: FrozenMethod,
 }

@@ -3,30 +3,61 @@
 use std::collections::BTreeMap;
 
 use crate::method::check_parameters;
-use crate::{FencingState, HostState, Parameters, Problems, Refusal, validate_name};
+use crate::{Backend, FencingState, HostState, Parameters, Problems, Refusal, validate_name};
 
 /// The most methods that a host may give parameters for: as many as one task can have (8 in each of 9 levels).
 const MAX_METHODS: usize = 72;
 
-/// Checks a host's name, its zone, its type and what it gives to the parameters of methods (by method name).
+/// What an operator says of a host.
+#[derive(Clone, Copy, Debug)]
+pub struct HostDescription<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// From where its devices can be reached.
+    pub zone: &'a str,
+    /// The group of hosts that share a plan.
+    pub host_type: Option<&'a str>,
+    /// Where its workloads live.
+    pub backend: Backend,
+    /// In which cloud or cluster of the configuration that is.
+    pub cloud: Option<&'a str>,
+    /// What its backend calls it.
+    pub known_as: Option<&'a str>,
+    /// What it gives to the parameters of methods, by method name.
+    pub parameters: &'a BTreeMap<String, Parameters>,
+}
+
+/// Checks what an operator says of a host.
 ///
 /// # Errors
 /// Every fault that was found, by field: a name that is not one, a secret in plain text, a control character, too many
 /// entries. Whether the methods exist and the merged parameters suit their drivers shows when a plan is resolved.
-pub fn validate_host(
-    name: &str,
-    zone: &str,
-    host_type: Option<&str>,
-    parameters: &BTreeMap<String, Parameters>,
-) -> Result<(), Problems> {
+pub fn validate_host(host: &HostDescription<'_>) -> Result<(), Problems> {
     let mut problems = Problems::default();
-    let named = [("name", Some(name)), ("zone", Some(zone)), ("type", host_type)];
+    let named = [
+        ("name", Some(host.name)),
+        ("zone", Some(host.zone)),
+        ("type", host.host_type),
+        ("cloud", host.cloud),
+        ("known_as", host.known_as),
+    ];
     for (field, value) in named {
         if let Some(Err(problem)) = value.map(|value| validate_name(field, value)) {
             problems.0.push(problem);
         }
     }
-    check_host_parameters(parameters, &mut problems);
+    let says_where = [("cloud", host.cloud), ("known_as", host.known_as)];
+    for (field, value) in says_where {
+        if host.backend == Backend::None
+            && let Some(value) = value
+        {
+            problems.add(
+                field,
+                format!("is {value:?}, but the host's backend is none; nova or kubernetes is needed with it"),
+            );
+        }
+    }
+    check_host_parameters(host.parameters, &mut problems);
     problems.into_result()
 }
 

@@ -43,7 +43,7 @@ pub use evacuation::{EvacuationPolicy, Wanted};
 pub use event::{Event, EventKind};
 pub use gate::{Gate, Gates, gates};
 pub use host::{Backend, Boot, FailureState, FencingState, Host, HostState, InFlight, Standing};
-pub use host_rules::{may_remove, validate_host};
+pub use host_rules::{HostDescription, may_remove, validate_host};
 pub use ids::{
     AttemptId, DEFAULT_SEGMENT_ID, DEFAULT_ZONE, Generation, HostId, MethodId, OperationId, PlanId,
     SegmentId, SubscriptionId, Timestamp,

@@ -1,5 +1,6 @@
 //! Operations: one fence, rejoin or evacuation of one host.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -174,6 +175,21 @@ impl Operation {
     /// All its tasks, in order, to change.
     pub fn tasks_mut(&mut self) -> impl Iterator<Item = &mut Task> {
         self.stages.iter_mut().flat_map(|stage| &mut stage.tasks)
+    }
+
+    /// What became of every workload at last, in the order in which they were taken up.
+    #[must_use]
+    pub fn moves(&self) -> Vec<&Task> {
+        let mut last: BTreeMap<&str, (usize, &Task)> = BTreeMap::new();
+        for (at, task) in self.tasks().enumerate() {
+            if let Some(workload) = &task.workload {
+                let first = last.get(workload.id.as_str()).map_or(at, |(first, _)| *first);
+                last.insert(&workload.id, (first, task));
+            }
+        }
+        let mut moves: Vec<_> = last.into_values().collect();
+        moves.sort_by_key(|(first, _)| *first);
+        moves.into_iter().map(|(_, task)| task).collect()
     }
 
     /// All its attempts.

@@ -21,7 +21,16 @@ pub struct HostWrite<'a> {
 }
 
 /// What people say of it.
-const CONFIGURATION: [&str; 6] = ["name", "segment_id", "backend", "host_type", "zone", "parameters"];
+const CONFIGURATION: [&str; 8] = [
+    "name",
+    "segment_id",
+    "backend",
+    "cloud",
+    "known_as",
+    "host_type",
+    "zone",
+    "parameters",
+];
 /// What observers say of it.
 const FAILURE: [&str; 5] = [
     "failure_state",
@@ -31,7 +40,7 @@ const FAILURE: [&str; 5] = [
     "boot",
 ];
 /// How far it is fenced; the state comes first.
-const FENCING: [&str; 8] = [
+const FENCING: [&str; 9] = [
     "fencing_state",
     "generation",
     "fenced_generation",
@@ -40,6 +49,7 @@ const FENCING: [&str; 8] = [
     "boot_at_fence",
     "needs_boot",
     "proof_spent",
+    "evacuation_begun",
 ];
 /// What changes at every step.
 const STEP: [&str; 6] = [
@@ -140,6 +150,8 @@ fn is_configured_otherwise(host: &Host, known: &Host) -> bool {
     host.name != known.name
         || host.segment_id != known.segment_id
         || host.backend != known.backend
+        || host.cloud != known.cloud
+        || host.known_as != known.known_as
         || host.host_type != known.host_type
         || host.zone != known.zone
         || host.parameters != known.parameters
@@ -161,6 +173,7 @@ fn is_fenced_otherwise(host: &Host, known: &Host) -> bool {
         || host.boot_at_fence != known.boot_at_fence
         || host.needs_boot != known.needs_boot
         || host.proof_spent != known.proof_spent
+        || host.evacuation_begun != known.evacuation_begun
 }
 
 fn configuration(host: &Host) -> Vec<Value> {
@@ -168,6 +181,8 @@ fn configuration(host: &Host) -> Vec<Value> {
         &host.name,
         host.segment_id.0,
         host.backend.as_str(),
+        host.cloud.clone(),
+        host.known_as.clone(),
         host.host_type.clone(),
         &host.zone,
         Value::json(&host.parameters)
@@ -194,7 +209,8 @@ fn fencing(host: &Host, fenced_proof: Option<ProofKind>) -> Vec<Value> {
         host.fenced_at,
         host.boot_at_fence.clone(),
         host.needs_boot,
-        host.proof_spent
+        host.proof_spent,
+        host.evacuation_begun.map(|generation| generation.0)
     ]
 }
 
@@ -228,11 +244,11 @@ mod tests {
         assert_eq!(values, 7);
         let (assigned, values) = groups(5).assigned();
         assert!(assigned.starts_with("name = new.column2, "));
-        assert!(assigned.contains("fencing_state = new.column8, "));
+        assert!(assigned.contains("fencing_state = new.column10, "));
         assert!(assigned.contains(
-            "fenced_proof = CASE WHEN new.column8 = 'FENCED' THEN coalesce(new.column11, hosts.fenced_proof) END"
+            "fenced_proof = CASE WHEN new.column10 = 'FENCED' THEN coalesce(new.column13, hosts.fenced_proof) END"
         ));
         assert!(!assigned.contains("failure_state"));
-        assert_eq!(values, 21);
+        assert_eq!(values, 24);
     }
 }

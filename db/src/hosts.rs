@@ -18,9 +18,9 @@ use crate::{Database, DbError, Tx};
 
 table! {
     pub "hosts":
-    id, name, segment_id, backend, host_type, zone, parameters, failure_state, failure_source,
+    id, name, segment_id, backend, cloud, known_as, host_type, zone, parameters, failure_state, failure_source,
     failure_observed_at, failure_since, boot, fencing_state, generation, fenced_generation, fenced_at,
-    boot_at_fence, needs_boot, proof_spent, standing, in_flight, event_sequence, revision, created_at,
+    boot_at_fence, needs_boot, proof_spent, evacuation_begun, standing, in_flight, event_sequence, revision, created_at,
     updated_at,
 }
 
@@ -30,6 +30,8 @@ pub(crate) fn read(row: &Row) -> Result<Host, DbError> {
         name: row.text(column::name)?,
         segment_id: SegmentId(row.id(column::segment_id)?),
         backend: row.word(column::backend, Backend::from_word)?,
+        cloud: row.opt_text(column::cloud)?,
+        known_as: row.opt_text(column::known_as)?,
         host_type: row.opt_text(column::host_type)?,
         zone: row.text(column::zone)?,
         parameters: row.json(column::parameters)?,
@@ -45,6 +47,7 @@ pub(crate) fn read(row: &Row) -> Result<Host, DbError> {
         boot_at_fence: row.opt_text(column::boot_at_fence)?,
         needs_boot: row.flag(column::needs_boot)?,
         proof_spent: row.flag(column::proof_spent)?,
+        evacuation_begun: row.opt_generation(column::evacuation_begun)?,
         standing: row.document(column::standing)?,
         in_flight: row.document(column::in_flight)?,
         event_sequence: row.count(column::event_sequence)?,
@@ -195,8 +198,8 @@ pub async fn due_hosts(run: &mut impl Run, now: Timestamp, limit: u32) -> Result
 pub async fn insert_host(run: &mut impl Run, host: &Host) -> Result<(), DbError> {
     let sql = "INSERT INTO hosts
             (id, name, segment_id, backend, host_type, zone, parameters, failure_state, fencing_state, generation,
-             needs_boot, proof_spent, standing, in_flight, event_sequence, revision, created_at, updated_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)";
+             needs_boot, proof_spent, standing, in_flight, event_sequence, revision, created_at, updated_at, cloud, known_as)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)";
     let values = args![
         host.id.0,
         &host.name,
@@ -215,7 +218,9 @@ pub async fn insert_host(run: &mut impl Run, host: &Host) -> Result<(), DbError>
         host.event_sequence,
         host.revision,
         host.created_at,
-        host.updated_at
+        host.updated_at,
+        host.cloud.clone(),
+        host.known_as.clone()
     ];
     execute(run, sql, values).await.map(|_| ())
 }

@@ -202,11 +202,14 @@ fn tell(event: &Event, said: Option<OperationId>, by: &Context) {
         | EventKind::OperationRestarted
         | EventKind::OperationSucceeded
         | EventKind::OperationCancelled
+        | EventKind::WorkloadMoved
+        | EventKind::WorkloadNotMoved
         | EventKind::SubscriptionDisabled => line!(info),
         EventKind::HostCreated
         | EventKind::HostUpdated
         | EventKind::HostDeleted
-        | EventKind::OperationProof => line!(debug),
+        | EventKind::OperationProof
+        | EventKind::WorkloadMoving => line!(debug),
     }
 }
 
@@ -224,6 +227,9 @@ fn words(kind: EventKind) -> &'static str {
         EventKind::OperationRestarted => "the operation tries again",
         EventKind::OperationSucceeded => "the operation succeeded",
         EventKind::OperationCancelled => "the operation was cancelled",
+        EventKind::WorkloadMoving => "a workload is being started elsewhere",
+        EventKind::WorkloadMoved => "a workload was moved",
+        EventKind::WorkloadNotMoved => "a workload could not be moved",
         EventKind::SubscriptionDisabled => "the subscription was disabled",
     }
 }
@@ -233,6 +239,7 @@ pub(crate) fn input_name(input: &Input) -> &'static str {
         Input::Fence { .. } => "fence",
         Input::Confirm { .. } => "confirm",
         Input::Rejoin { .. } => "rejoin",
+        Input::Evacuate { .. } => "evacuate",
         Input::Cancel { .. } => "cancel",
         Input::Retry { .. } => "retry",
         Input::GivenBack { .. } => "given_back",
@@ -259,6 +266,7 @@ fn named(input: &Input) -> (Option<OperationId>, bool) {
         Input::Fence { .. }
         | Input::Confirm { .. }
         | Input::Rejoin { .. }
+        | Input::Evacuate { .. }
         | Input::GivenBack { .. }
         | Input::FailureState { .. }
         | Input::Tick { .. } => (None, false),

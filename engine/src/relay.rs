@@ -57,6 +57,7 @@ impl Outgoing {
                 attempt: dispatch.attempt,
                 generation: dispatch.generation,
                 kind: dispatch.kind,
+                workload: dispatch.workload,
                 method: dispatch.method,
             },
         }

@@ -134,6 +134,18 @@ impl Engine {
         Ok(operated(self.apply(seen, input, by).await?))
     }
 
+    /// Starts the workloads of a FENCED host elsewhere.
+    pub async fn evacuate(&self, host: &str, reason: &str, by: &Context) -> Result<Operated, EngineError> {
+        validate_reason(reason)?;
+        let seen = self.see(host).await?;
+        let input = Input::Evacuate {
+            operation_id: OperationId(new_id()),
+            reason: reason.to_owned(),
+            actor: by.actor(),
+        };
+        Ok(operated(self.apply(seen, input, by).await?))
+    }
+
     /// Stops an operation.
     pub async fn cancel(
         &self,

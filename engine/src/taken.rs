@@ -13,6 +13,7 @@ pub(crate) fn claim_in(input: &Input) -> Option<&Claim> {
         Input::Fence { .. }
         | Input::Confirm { .. }
         | Input::Rejoin { .. }
+        | Input::Evacuate { .. }
         | Input::GivenBack { .. }
         | Input::Cancel { .. }
         | Input::Retry { .. }

@@ -63,6 +63,7 @@ fn confirmed(claim: &Claim) -> TaskResult {
         claim: claim.clone(),
         outcome: Outcome::Confirmed,
         observation: Some(observation),
+        finding: None,
         detail: String::new(),
     }
 }

@@ -136,6 +136,7 @@ async fn watch(device: &dyn Device, kind: TaskKind, answer: &str, clock: &Clock,
     Report {
         outcome: Outcome::Unknown,
         observation: seen,
+        finding: None,
         detail,
     }
 }
@@ -158,6 +159,7 @@ fn confirmed(state: ObservedState, detail: String, clock: &Clock) -> Report {
     Report {
         outcome: Outcome::Confirmed,
         observation: Some(observation(state, detail, clock)),
+        finding: None,
         detail: String::new(),
     }
 }
@@ -175,6 +177,7 @@ pub(crate) fn clean(report: Report, secrets: &Secrets) -> Report {
     let mask = |text: &str| cut(&secrets.mask(text));
     Report {
         outcome: report.outcome,
+        finding: report.finding,
         detail: mask(&report.detail),
         observation: report.observation.map(|o| Observation {
             detail: mask(&o.detail),

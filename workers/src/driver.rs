@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use ringfence_bus::ValidateRequest;
 use ringfence_core::{
-    Driver as DriverName, FrozenMethod, Observation, Outcome, Problem, TaskKind, Timestamp,
+    Driver as DriverName, Finding, FrozenMethod, Observation, Outcome, Problem, TaskKind, Timestamp, Workload,
 };
 use url::Url;
 
@@ -27,6 +27,8 @@ pub struct Report {
     pub outcome: Outcome,
     /// What was read back last, if anything was.
     pub observation: Option<Observation>,
+    /// What was found out beside the state, by a task on workloads.
+    pub finding: Option<Finding>,
     /// Why it did not succeed, in words; empty if it did.
     pub detail: String,
 }
@@ -37,6 +39,7 @@ impl Report {
         Self {
             outcome: Outcome::Refused,
             observation: None,
+            finding: None,
             detail: detail.into(),
         }
     }
@@ -46,6 +49,7 @@ impl Report {
         Self {
             outcome: Outcome::Unknown,
             observation: None,
+            finding: None,
             detail: detail.into(),
         }
     }
@@ -89,6 +93,25 @@ pub trait Driver: Send + Sync {
     async fn validate(&self, request: &ValidateRequest) -> Vec<Problem>;
 }
 
+/// One thing to do to the workloads of a host.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkloadJob<'a> {
+    /// What.
+    pub kind: TaskKind,
+    /// Which cloud and which host.
+    pub method: &'a FrozenMethod,
+    /// Which workload, where it is about one.
+    pub workload: Option<&'a Workload>,
+}
+
+/// Speaks to the backends of hosts.
+#[async_trait]
+pub trait WorkloadDriver: Send + Sync {
+    /// Makes it true and reads it back, as [`Driver::act_and_observe`]. Dropped, it sends nothing more; what the backend has taken by
+    /// then, the next one finds there.
+    async fn carry_out(&self, job: WorkloadJob<'_>, budget: Duration) -> Report;
+}
+
 /// What the drivers need to know of this machine.
 #[derive(Clone)]
 pub struct DriverSettings {
@@ -117,7 +140,10 @@ impl DriverSettings {
 
 /// The drivers of a worker, by name.
 #[derive(Clone, Default)]
-pub struct Drivers(BTreeMap<DriverName, Arc<dyn Driver>>);
+pub struct Drivers {
+    devices: BTreeMap<DriverName, Arc<dyn Driver>>,
+    workloads: BTreeMap<DriverName, Arc<dyn WorkloadDriver>>,
+}
 
 impl Drivers {
     /// All drivers.
@@ -143,13 +169,26 @@ impl Drivers {
     /// These drivers with one put in place of what was there.
     #[must_use]
     pub fn with(mut self, name: DriverName, driver: Arc<dyn Driver>) -> Self {
-        self.0.insert(name, driver);
+        self.devices.insert(name, driver);
         self
+    }
+
+    /// The same for a driver of workloads.
+    #[must_use]
+    pub fn with_workloads(mut self, name: DriverName, driver: Arc<dyn WorkloadDriver>) -> Self {
+        self.workloads.insert(name, driver);
+        self
+    }
+
+    /// The driver of workloads of this name.
+    #[must_use]
+    pub fn workloads(&self, name: DriverName) -> Option<Arc<dyn WorkloadDriver>> {
+        self.workloads.get(&name).map(Arc::clone)
     }
 
     /// The driver of this name.
     #[must_use]
     pub fn get(&self, name: DriverName) -> Option<Arc<dyn Driver>> {
-        self.0.get(&name).map(Arc::clone)
+        self.devices.get(&name).map(Arc::clone)
     }
 }

@@ -16,7 +16,7 @@ mod secrets;
 mod simulated;
 mod text;
 
-pub use driver::{Clock, Driver, DriverSettings, Drivers, Report};
+pub use driver::{Clock, Driver, DriverSettings, Drivers, Report, WorkloadDriver, WorkloadJob};
 pub use error::WorkerError;
 pub use fence_agent::FenceAgent;
 pub use power::{Ipmi, Redfish};

@@ -121,6 +121,8 @@ fn refusal_head(refusal: &Refusal) -> (StatusCode, String, &'static str) {
         Refusal::UndoingInFlight { .. } => (StatusCode::CONFLICT, "Fence is being undone"),
         Refusal::ConfirmationNotSufficient => (StatusCode::CONFLICT, "Confirmation does not suffice"),
         Refusal::Attempt { .. } => (StatusCode::CONFLICT, "Attempt refused"),
+        Refusal::GateClosed { .. } => (StatusCode::CONFLICT, "Gate is closed"),
+        Refusal::BackendMissing { .. } => (StatusCode::CONFLICT, "No backend"),
         Refusal::HostState(_) | Refusal::NotUp(_) => (StatusCode::CONFLICT, "Host is in another state"),
     };
     (status, format!("fencing.{}", refusal.code()), title)

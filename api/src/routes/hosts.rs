@@ -135,6 +135,14 @@ pub(crate) struct HostBody {
     #[serde(default)]
     #[schema(value_type = String, pattern = "^(nova|kubernetes|none)$", example = "none")]
     backend: Backend,
+    /// In which cloud or cluster of the configuration its workloads live; without it they are left to the backend itself.
+    #[serde(default)]
+    #[schema(pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$")]
+    cloud: Option<String>,
+    /// What its backend calls it, where that is not its name.
+    #[serde(default)]
+    #[schema(pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$")]
+    known_as: Option<String>,
     /// The group of hosts that share a plan.
     #[serde(default, rename = "type")]
     #[schema(pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$")]
@@ -158,6 +166,14 @@ pub(crate) struct HostPatch {
     segment: Option<String>,
     #[schema(value_type = Option<String>, pattern = "^(nova|kubernetes|none)$")]
     backend: Option<Backend>,
+    /// null takes it away
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>, pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$")]
+    cloud: Option<Option<String>>,
+    /// null takes it away
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>, pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$")]
+    known_as: Option<Option<String>>,
     /// null takes it away
     #[serde(default, rename = "type", deserialize_with = "present")]
     #[schema(value_type = Option<String>, pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$")]
@@ -287,6 +303,8 @@ pub(crate) async fn create(
         name: body.name,
         segment: body.segment,
         backend: body.backend,
+        cloud: body.cloud,
+        known_as: body.known_as,
         host_type: body.host_type,
         zone: body.zone.unwrap_or_else(|| DEFAULT_ZONE.to_owned()),
         parameters: parameters(body.parameters),
@@ -318,6 +336,8 @@ pub(crate) async fn update(
         name: body.name,
         segment: body.segment,
         backend: body.backend,
+        cloud: body.cloud,
+        known_as: body.known_as,
         host_type: body.host_type,
         zone: body.zone,
         parameters: body.parameters.map(parameters),

@@ -6,6 +6,7 @@ mod configured;
 pub(crate) mod confirm;
 pub(crate) mod deliveries;
 pub(crate) mod docs;
+pub(crate) mod evacuate;
 pub(crate) mod events;
 pub(crate) mod failure_state;
 pub(crate) mod fence;
@@ -50,9 +51,11 @@ pub(crate) fn configure(service: &mut ServiceConfig) {
         .service(at("/hosts/{id}/confirm-fenced").route(web::post().to(confirm::confirm)))
         .service(at("/hosts/{id}/confirm-given-back").route(web::post().to(given_back::confirm)))
         .service(at("/hosts/{id}/rejoin").route(web::post().to(rejoin::rejoin)))
+        .service(at("/hosts/{id}/evacuate").route(web::post().to(evacuate::evacuate)))
         .service(at("/hosts/{id}/gates").route(web::get().to(gates::gates)))
         .service(at("/operations").route(web::get().to(operations::list)))
         .service(at("/operations/{id}").route(web::get().to(operations::show)))
+        .service(at("/operations/{id}/moves").route(web::get().to(evacuate::moves)))
         .service(at("/operations/{id}/cancel").route(web::post().to(operations::cancel)))
         .service(at("/operations/{id}/retry").route(web::post().to(operations::retry)))
         .service(at("/audit").route(web::get().to(audit::list)))

@@ -1,7 +1,7 @@
 //! `/operations`.
 
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
-use ringfence_core::{OperationId, OperationKind, OperationStatus};
+use ringfence_core::{Operation, OperationId, OperationKind, OperationStatus};
 use ringfence_db::{OperationFilter, SortKey, Test};
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
@@ -39,8 +39,10 @@ pub(crate) struct OperationQuery {
         pattern = "^((neq:)?[A-Za-z0-9][A-Za-z0-9._-]{0,254}|n?in:[A-Za-z0-9][A-Za-z0-9._-]{0,254}(,[A-Za-z0-9][A-Za-z0-9._-]{0,254}){0,99})$"
     )]
     host: Option<String>,
-    /// fence or rejoin; after neq:, or several after in: or nin:
-    #[param(pattern = "^((neq:)?(fence|rejoin)|n?in:(fence|rejoin)(,(fence|rejoin))*)$")]
+    /// fence, rejoin or evacuation; after neq:, or several after in: or nin:
+    #[param(
+        pattern = "^((neq:)?(fence|rejoin|evacuation)|n?in:(fence|rejoin|evacuation)(,(fence|rejoin|evacuation))*)$"
+    )]
     kind: Option<String>,
     /// running, needs_operator, succeeded or cancelled; after neq:, or several after in: or nin:
     #[param(
@@ -160,6 +162,20 @@ fn changed_operation(text: &str) -> Result<Uuid, ApiError> {
     let id = operation_id(text)?;
     note_operation(OperationId(id));
     Ok(id)
+}
+
+/// The operation that the path names, and what its host is called by its backend.
+pub(crate) async fn known_operation(
+    state: &State,
+    text: &str,
+) -> Result<(Operation, Option<String>), ApiError> {
+    let id = operation_id(text)?;
+    note_read_operation(OperationId(id));
+    let mut reader = state.engine.db().reader();
+    let operation = ringfence_db::operation(&mut reader, id).await?;
+    let operation = operation.ok_or_else(|| ApiError::not_found("operation", text))?;
+    let host = ringfence_db::host_row(&mut reader, &operation.host_id.to_string()).await?;
+    Ok((operation, host.map(|row| row.host.known_as().to_owned())))
 }
 
 /// An operation as an answer.

@@ -18,6 +18,10 @@ pub(crate) struct HostView {
     pub segment: String,
     #[schema(value_type = String, example = "none")]
     pub backend: Backend,
+    /// In which cloud or cluster of the configuration its workloads live.
+    pub cloud: Option<String>,
+    /// What its backend calls it, where that is not its name.
+    pub known_as: Option<String>,
     /// The group of hosts that share a plan.
     #[serde(rename = "type")]
     pub host_type: Option<String>,
@@ -104,6 +108,8 @@ impl From<HostRow> for HostView {
             id: host.id.0,
             segment: row.segment,
             backend: host.backend,
+            cloud: host.cloud,
+            known_as: host.known_as,
             host_type: host.host_type,
             zone: host.zone,
             parameters: host.parameters,

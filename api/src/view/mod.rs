@@ -5,6 +5,7 @@ pub(crate) mod event;
 pub(crate) mod host;
 pub(crate) mod method;
 pub(crate) mod method_check;
+pub(crate) mod moves;
 pub(crate) mod operation;
 pub(crate) mod plan;
 pub(crate) mod segment;

@@ -8,14 +8,14 @@ use uuid::Uuid;
 
 use super::host::ProofView;
 
-/// One fence or rejoin of one host.
+/// One fence, rejoin or evacuation of one host.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct OperationView {
     pub id: Uuid,
     pub host_id: Uuid,
     /// The host's name; absent if the host has been removed.
     pub host: Option<String>,
-    /// fence or rejoin
+    /// fence, rejoin or evacuation
     #[schema(example = "fence")]
     pub kind: &'static str,
     /// running, needs_operator, succeeded or cancelled
@@ -55,6 +55,8 @@ pub(crate) struct TaskView {
     /// pending, running, confirmed, failed, skipped or cancelled
     #[schema(value_type = String, example = "confirmed")]
     pub status: TaskStatus,
+    /// The name of the workload that it is about, where it is about one.
+    pub workload: Option<String>,
     pub detail: Option<String>,
     /// The ways to do it, by level: names of methods.
     pub levels: Vec<Vec<String>>,
@@ -136,6 +138,7 @@ impl From<&Task> for TaskView {
         Self {
             kind: task.kind.as_str(),
             status: task.status,
+            workload: task.workload.as_ref().map(|workload| workload.name.clone()),
             detail: task.detail.clone(),
             levels: task.levels.iter().map(names).collect(),
             attempts: task.attempts.iter().map(AttemptView::from).collect(),

@@ -1,7 +1,7 @@
 //! Segments.
 
 use chrono::{DateTime, Utc};
-use ringfence_core::{Segment, SegmentPolicy};
+use ringfence_core::{EvacuationPolicy, Segment, SegmentPolicy, Wanted};
 use ringfence_engine::SegmentDraft;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -45,6 +45,84 @@ pub(crate) struct PolicyView {
     pub auto_rejoin: bool,
     /// Seconds that a rejoin waits for the host; 1 to 86400.
     pub rejoin_wait_s: u32,
+    /// The zone whose workers reach the backends of the hosts; null: each host's own.
+    #[schema(pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$")]
+    pub workloads_zone: Option<String>,
+    /// What is done with the workloads of a FENCED host.
+    pub evacuation: EvacuationView,
+}
+
+/// Which workloads of a FENCED host are started elsewhere, in which order, and how.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct EvacuationView {
+    /// Whether a host is evacuated as soon as it is FENCED, without being asked.
+    pub automatic: bool,
+    /// all: all but those whose metadata says no; opted_in: only those whose metadata says yes
+    #[schema(value_type = String, pattern = "^(all|opted_in)$", example = "all")]
+    pub workloads: Wanted,
+    /// The key of a workload's metadata that says whether it is to be moved: true or false.
+    #[schema(min_length = 1, max_length = 255)]
+    pub metadata_key: String,
+    /// The key of a workload's metadata that says when: whole numbers, the highest first; without one, 0.
+    #[schema(min_length = 1, max_length = 255)]
+    pub priority_key: String,
+    /// Workloads of one host that are on their way at the same time; 1 to 64.
+    pub at_once: u32,
+    /// Seconds that one try of one workload may take; 10 to 900.
+    pub timeout_s: u32,
+    /// How often a move that failed is tried again; 0 to 10.
+    pub retries: u32,
+    /// Whether those that their owners have stopped are moved too; they stay stopped.
+    pub stopped: bool,
+    /// Whether those that the backend has given up are moved too.
+    pub failed: bool,
+    /// Whether those that the backend does not move as they are (paused, suspended, being resized) are made ready for it.
+    pub held: bool,
+    /// Hosts, as the backend calls them, that are opened to workloads one after the other when there is no room; at most 32.
+    pub spare_hosts: Vec<String>,
+}
+
+impl Default for EvacuationView {
+    fn default() -> Self {
+        EvacuationPolicy::default().into()
+    }
+}
+
+impl From<EvacuationPolicy> for EvacuationView {
+    fn from(policy: EvacuationPolicy) -> Self {
+        Self {
+            automatic: policy.automatic,
+            workloads: policy.workloads,
+            metadata_key: policy.metadata_key,
+            priority_key: policy.priority_key,
+            at_once: policy.at_once,
+            timeout_s: policy.timeout_s,
+            retries: policy.retries,
+            stopped: policy.stopped,
+            failed: policy.failed,
+            held: policy.held,
+            spare_hosts: policy.spare_hosts,
+        }
+    }
+}
+
+impl From<EvacuationView> for EvacuationPolicy {
+    fn from(view: EvacuationView) -> Self {
+        Self {
+            automatic: view.automatic,
+            workloads: view.workloads,
+            metadata_key: view.metadata_key,
+            priority_key: view.priority_key,
+            at_once: view.at_once,
+            timeout_s: view.timeout_s,
+            retries: view.retries,
+            stopped: view.stopped,
+            failed: view.failed,
+            held: view.held,
+            spare_hosts: view.spare_hosts,
+        }
+    }
 }
 
 impl Default for PolicyView {
@@ -61,6 +139,8 @@ impl From<SegmentPolicy> for PolicyView {
             restart_delay_s: policy.restart_delay_s,
             auto_rejoin: policy.auto_rejoin,
             rejoin_wait_s: policy.rejoin_wait_s,
+            workloads_zone: policy.workloads_zone,
+            evacuation: policy.evacuation.into(),
         }
     }
 }
@@ -73,6 +153,8 @@ impl From<PolicyView> for SegmentPolicy {
             restart_delay_s: view.restart_delay_s,
             auto_rejoin: view.auto_rejoin,
             rejoin_wait_s: view.rejoin_wait_s,
+            workloads_zone: view.workloads_zone,
+            evacuation: view.evacuation.into(),
         }
     }
 }

@@ -192,6 +192,7 @@ async fn a_dead_letter_says_which_host_and_attempt_it_is_about(rig: Rig) {
         claim: claim(),
         outcome: Outcome::Unknown,
         observation: None,
+        finding: None,
         detail: String::new(),
     };
     assert_eq!(dies(&rig, &rig.tasks(), &result).await, expected);

@@ -15,6 +15,8 @@ pub struct Host {
     pub segment: String,
     #[serde(default)]
     pub backend: String,
+    pub cloud: Option<String>,
+    pub known_as: Option<String>,
     #[serde(default, rename = "type")]
     pub host_type: Option<String>,
     #[serde(default)]
@@ -72,7 +74,7 @@ pub struct LiveOperation {
     pub status: String,
 }
 
-/// One fence or rejoin of one host.
+/// One fence, rejoin or evacuation of one host.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Operation {
     pub id: String,
@@ -134,6 +136,7 @@ pub struct Stage {
 pub struct Task {
     pub kind: String,
     pub status: String,
+    pub workload: Option<String>,
     pub detail: Option<String>,
     #[serde(default)]
     pub attempts: Vec<Attempt>,
@@ -313,6 +316,28 @@ pub struct Segment {
     pub policy: Policy,
 }
 
+/// What became of the workloads of a host.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Moves {
+    pub moves: Vec<Move>,
+}
+
+/// What became of one.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Move {
+    pub id: String,
+    pub name: String,
+    pub state: String,
+    pub status: String,
+    pub from: Option<String>,
+    pub to: Option<String>,
+    pub request_id: Option<String>,
+    pub detail: Option<String>,
+    pub attempts: u64,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+}
+
 /// What holds for every host of a segment.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Policy {
@@ -321,6 +346,19 @@ pub struct Policy {
     pub restart_delay_s: u32,
     pub auto_rejoin: bool,
     pub rejoin_wait_s: u32,
+    pub workloads_zone: Option<String>,
+    #[serde(default)]
+    pub evacuation: Evacuation,
+}
+
+/// What is done with the workloads of a FENCED host.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Evacuation {
+    pub automatic: bool,
+    pub workloads: String,
+    pub at_once: u32,
+    pub spare_hosts: Vec<String>,
 }
 
 /// A webhook that is told of events.

@@ -9,7 +9,7 @@ use super::arguments::{ListArgs, span};
 use super::host::until_succeeded;
 use super::session::Session;
 use crate::client::Request;
-use crate::client::view::{Attempt, Operation};
+use crate::client::view::{Attempt, Moves, Operation, Task};
 use crate::error::CliError;
 use crate::output::{Cell, Details, Screen, Table, time, time_of_day};
 
@@ -20,6 +20,11 @@ pub enum OperationCommand {
     List(OperationListArgs),
     /// Shows an operation with its tasks and attempts
     Show {
+        /// Its id
+        id: String,
+    },
+    /// Shows what became of each workload of an evacuation
+    Moves {
         /// Its id
         id: String,
     },
@@ -43,8 +48,8 @@ pub struct OperationListArgs {
     /// Only those of this host
     #[arg(long)]
     host: Option<String>,
-    /// Only fences or rejoins
-    #[arg(long, value_parser = ["fence", "rejoin"])]
+    /// Only fences, rejoins or evacuations
+    #[arg(long, value_parser = ["fence", "rejoin", "evacuation"])]
     kind: Option<String>,
     /// Only those that stand so
     #[arg(long, value_parser = ["running", "needs_operator", "succeeded", "cancelled"])]
@@ -68,6 +73,7 @@ pub async fn run(command: OperationCommand, session: &mut Session) -> Result<(),
     match command {
         OperationCommand::List(args) => list(args, session).await,
         OperationCommand::Show { id } => session.show(Request::get(&["operations", &id]), show).await,
+        OperationCommand::Moves { id } => show_moves(&id, session).await,
         OperationCommand::Cancel(args) => ask(args, "cancel", session).await,
         OperationCommand::Retry(args) => ask(args, "retry", session).await,
         OperationCommand::Watch { id, timeout } => watch(&id, timeout, session).await,
@@ -97,6 +103,36 @@ async fn watch(id: &str, timeout: Option<Duration>, session: &mut Session) -> Re
             .await;
     }
     session.screen.line(summary(&operation))
+}
+
+/// What became of each workload.
+pub async fn show_moves(id: &str, session: &mut Session) -> Result<(), CliError> {
+    let request = Request::get(&["operations", id, "moves"]);
+    session
+        .show::<Moves>(request, |screen, moves| screen.table(moves_table(&moves)))
+        .await
+}
+
+fn moves_table(moves: &Moves) -> Table {
+    let mut table = Table::new(&[
+        "WORKLOAD", "ID", "WAS", "STATUS", "FROM", "TO", "TRIES", "BEGAN", "ENDED", "REQUEST", "DETAIL",
+    ]);
+    for workload in &moves.moves {
+        table.row([
+            workload.name.as_str().into(),
+            workload.id.as_str().into(),
+            workload.state.as_str().into(),
+            Cell::word(&workload.status),
+            Cell::maybe(workload.from.clone()),
+            Cell::maybe(workload.to.clone()),
+            workload.attempts.to_string().into(),
+            Cell::maybe(workload.started_at.map(time_of_day)),
+            Cell::maybe(workload.ended_at.map(time_of_day)),
+            Cell::maybe(workload.request_id.clone()),
+            workload.detail.as_deref().unwrap_or_default().into(),
+        ]);
+    }
+    table
 }
 
 fn summary(operation: &Operation) -> String {
@@ -151,6 +187,14 @@ fn show(screen: &mut Screen, operation: Operation) -> Result<(), CliError> {
     screen.table(tasks(&operation))
 }
 
+/// What it does, and to which workload.
+fn name(task: &Task) -> String {
+    match &task.workload {
+        Some(workload) => format!("{} {workload}", task.kind),
+        None => task.kind.clone(),
+    }
+}
+
 /// A row per attempt, and one for each task that has none.
 fn tasks(operation: &Operation) -> Table {
     let mut table = Table::new(&[
@@ -169,7 +213,7 @@ fn tasks(operation: &Operation) -> Table {
                 .or_else(|| task.detail.clone());
             table.row([
                 stage.to_string().into(),
-                task.kind.as_str().into(),
+                name(task).into(),
                 Cell::word(&task.status),
                 Cell::maybe(attempt.map(|attempt| attempt.number.to_string())),
                 Cell::maybe(attempt.map(|attempt| attempt.level.to_string())),

@@ -3,7 +3,7 @@
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Map, Value};
 
-use super::arguments::{ListArgs, object_at, put};
+use super::arguments::{ListArgs, Pair, object_at, pair, put};
 use super::session::Session;
 use crate::client::Request;
 use crate::client::view::{Policy, Segment};
@@ -55,6 +55,12 @@ pub struct SegmentFields {
     /// Seconds that a rejoin waits for the host
     #[arg(long, value_name = "SECONDS")]
     rejoin_wait_s: Option<u32>,
+    /// The zone whose workers reach the clouds of the hosts; none: each host's own
+    #[arg(long, value_name = "ZONE|none", value_parser = zone_or_none)]
+    workloads_zone: Option<Value>,
+    /// What is done with the workloads of a FENCED host, as in automatic=true, at_once=8 or spare_hosts=a,b; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    evacuation: Vec<String>,
 }
 
 /// `ringfence segment add`
@@ -69,7 +75,8 @@ pub struct AddArgs {
 /// `ringfence segment set`
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("change").multiple(true).required(true).args([
-    "name", "description", "self_fencing_timeout_s", "restarts", "restart_delay_s", "auto_rejoin", "rejoin_wait_s",
+    "name", "description", "self_fencing_timeout_s", "restarts", "restart_delay_s", "auto_rejoin", "rejoin_wait_s", "workloads_zone",
+    "evacuation",
 ])))]
 pub struct SetArgs {
     /// Name or id
@@ -89,6 +96,29 @@ fn seconds_or_none(text: &str) -> Result<Value, String> {
             .map(Value::from)
             .map_err(|_| "a number of seconds or none is allowed".to_owned()),
     }
+}
+
+fn zone_or_none(text: &str) -> Result<Value, String> {
+    Ok(match text {
+        "none" => Value::Null,
+        zone => Value::from(zone),
+    })
+}
+
+/// A field of the policy for evacuations: a truth, a number, names, or a word.
+fn evacuation_field(text: &str) -> Result<(String, Value), CliError> {
+    let Pair { key, value } = pair(text)?;
+    let value = match key.as_str() {
+        "spare_hosts" => value
+            .split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+            .collect::<Vec<_>>()
+            .into(),
+        "metadata_key" | "priority_key" | "workloads" => value.into(),
+        _ => serde_json::from_str(&value).unwrap_or_else(|_| value.into()),
+    };
+    Ok((key, value))
 }
 
 /// Does it.
@@ -126,8 +156,14 @@ impl SegmentFields {
         put(&mut policy, "restart_delay_s", self.restart_delay_s);
         put(&mut policy, "auto_rejoin", self.auto_rejoin);
         put(&mut policy, "rejoin_wait_s", self.rejoin_wait_s);
+        put(&mut policy, "workloads_zone", self.workloads_zone);
+        let evacuation = self.evacuation.iter().map(|text| evacuation_field(text));
+        let evacuation = evacuation.collect::<Result<Map<String, Value>, CliError>>()?;
         if !policy.is_empty() {
             object_at(body, "policy")?.extend(policy);
+        }
+        if !evacuation.is_empty() {
+            object_at(object_at(body, "policy")?, "evacuation")?.extend(evacuation);
         }
         Ok(())
     }
@@ -148,6 +184,19 @@ fn restarts(policy: &Policy) -> String {
 
 fn auto_rejoin(policy: &Policy) -> &'static str {
     if policy.auto_rejoin { "yes" } else { "no" }
+}
+
+fn evacuation(policy: &Policy) -> String {
+    let evacuation = &policy.evacuation;
+    let begins = if evacuation.automatic {
+        "by itself"
+    } else {
+        "when asked"
+    };
+    format!(
+        "{begins}, {}, {} at once",
+        evacuation.workloads, evacuation.at_once
+    )
 }
 
 fn table(segments: &[Segment]) -> Table {
@@ -175,7 +224,10 @@ fn show(screen: &mut Screen, segment: Segment) -> Result<(), CliError> {
             .with("self-fencing timeout", self_fencing(policy))
             .with("restarts", restarts(policy))
             .with("auto-rejoin", auto_rejoin(policy))
-            .with("rejoin waits", format!("{} s", policy.rejoin_wait_s)),
+            .with("rejoin waits", format!("{} s", policy.rejoin_wait_s))
+            .with_some("workloads' zone", policy.workloads_zone.as_deref())
+            .with("evacuation", evacuation(policy))
+            .with_some("spare hosts", Some(policy.evacuation.spare_hosts.join(", "))),
     )
 }
 
@@ -198,10 +250,12 @@ mod tests {
             restart_delay_s: None,
             auto_rejoin: Some(true),
             rejoin_wait_s: None,
+            workloads_zone: None,
+            evacuation: vec!["automatic=true".to_owned(), "spare_hosts=a, b".to_owned()],
         };
         fields.put_into(&mut body).unwrap();
-        let expected =
-            json!({"policy": {"self_fencing_timeout_s": null, "restarts": 2, "auto_rejoin": true}});
+        let expected = json!({"policy": {"self_fencing_timeout_s": null, "restarts": 2, "auto_rejoin": true,
+                "evacuation": {"automatic": true, "spare_hosts": ["a", "b"]}}});
         assert_eq!(Value::Object(body), expected);
         assert!(seconds_or_none("soon").is_err());
     }

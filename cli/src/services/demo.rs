@@ -55,6 +55,8 @@ pub async fn set_up(engine: &Engine) -> Result<(), CliError> {
             name: format!("sim-{number}"),
             segment: Some(SEGMENT.to_owned()),
             backend: Backend::None,
+            cloud: None,
+            known_as: None,
             host_type: Some(HOST_TYPE.to_owned()),
             zone: DEFAULT_ZONE.to_owned(),
             parameters: BTreeMap::new(),

@@ -4,8 +4,6 @@
 //! them and every one is claimed, tried and observed like any other task. At the end the backend is asked again: what it still has on
 //! the host, and nobody has dealt with, is dealt with too.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -270,27 +268,13 @@ fn find_task(operation: &Operation, kind: TaskKind) -> Option<Task> {
     operation.tasks().find(|task| task.kind == kind).map(again)
 }
 
-/// What became of every workload at last, in the order in which they were taken up.
-pub(super) fn moves(operation: &Operation) -> Vec<&Task> {
-    let mut last: BTreeMap<&str, (usize, &Task)> = BTreeMap::new();
-    for (at, task) in operation.tasks().enumerate() {
-        if let Some(workload) = &task.workload {
-            let first = last.get(workload.id.as_str()).map_or(at, |(first, _)| *first);
-            last.insert(&workload.id, (first, task));
-        }
-    }
-    let mut moves: Vec<_> = last.into_values().collect();
-    moves.sort_by_key(|(at, _)| *at);
-    moves.into_iter().map(|(_, task)| task).collect()
-}
-
 /// All stages are over. Opens a spare host if that may help; `false` if there is nothing more to do.
 pub(super) fn go_on(operation: &mut Operation) -> bool {
     let is_full = |task: &&Task| {
         let no_room = task.moved.as_ref().is_some_and(|moved| moved.no_room);
         task.status == TaskStatus::Failed && no_room
     };
-    let stuck: Vec<Task> = moves(operation).into_iter().filter(is_full).map(again).collect();
+    let stuck: Vec<Task> = operation.moves().into_iter().filter(is_full).map(again).collect();
     let (Some(list), Some(evacuation)) = (
         find_task(operation, TaskKind::WorkloadsList),
         operation.evacuation.as_mut(),
@@ -401,7 +385,8 @@ pub(super) fn failed(operation: &Operation) -> Option<String> {
     if let Some(list) = list.last().filter(|task| task.status == TaskStatus::Failed) {
         return Some(describe_list(list));
     }
-    let failed: Vec<String> = moves(operation)
+    let failed: Vec<String> = operation
+        .moves()
         .into_iter()
         .filter(|task| task.status == TaskStatus::Failed)
         .map(describe)
@@ -426,7 +411,7 @@ fn describe(task: &Task) -> String {
 
 /// How far it is, in words.
 pub(super) fn told(operation: &Operation) -> String {
-    let moves = moves(operation);
+    let moves = operation.moves();
     let count = |status: TaskStatus| moves.iter().filter(|task| task.status == status).count();
     let (moved, left) = (count(TaskStatus::Confirmed), count(TaskStatus::Skipped));
     let mut told = format!("{moved} of {} workloads moved", moves.len() - left);

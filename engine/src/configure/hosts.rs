@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use ringfence_core::{
-    Backend, EventKind, FailureState, FencingState, Generation, Host, HostId, Parameters, may_remove,
-    validate_host,
+    Backend, EventKind, FailureState, FencingState, Generation, Host, HostDescription, HostId, Parameters,
+    may_remove, validate_host,
 };
 use ringfence_db::{AuditEntry, DbError, EventHost, HostWrite, NewEvent, Tx};
 use serde_json::{Value, json};
@@ -22,6 +22,10 @@ pub struct HostDraft {
     pub segment: Option<String>,
     /// Where its workloads live.
     pub backend: Backend,
+    /// In which cloud or cluster of the configuration that is.
+    pub cloud: Option<String>,
+    /// What its backend calls it, where that is not its name.
+    pub known_as: Option<String>,
     /// The group of hosts that share a plan.
     pub host_type: Option<String>,
     /// From where its devices can be reached.
@@ -39,6 +43,10 @@ pub struct HostChange {
     pub segment: Option<String>,
     /// Where its workloads live.
     pub backend: Option<Backend>,
+    /// In which cloud or cluster; `Some(None)` takes it away.
+    pub cloud: Option<Option<String>>,
+    /// What its backend calls it; `Some(None)` takes it away.
+    pub known_as: Option<Option<String>>,
     /// Its type; `Some(None)` takes it away.
     pub host_type: Option<Option<String>>,
     /// Its zone.
@@ -50,12 +58,15 @@ pub struct HostChange {
 impl Engine {
     /// Adds a host: UNFENCED, and UNKNOWN until somebody has seen it.
     pub async fn create_host(&self, draft: HostDraft, by: &Context) -> Result<Host, EngineError> {
-        validate_host(
-            &draft.name,
-            &draft.zone,
-            draft.host_type.as_deref(),
-            &draft.parameters,
-        )?;
+        validate_host(&HostDescription {
+            name: &draft.name,
+            zone: &draft.zone,
+            host_type: draft.host_type.as_deref(),
+            backend: draft.backend,
+            cloud: draft.cloud.as_deref(),
+            known_as: draft.known_as.as_deref(),
+            parameters: &draft.parameters,
+        })?;
         let segment = self.segment_or_default(draft.segment.as_deref()).await?;
         let now = self.0.clock.now();
         let host = Host {
@@ -63,6 +74,8 @@ impl Engine {
             name: draft.name,
             segment_id: segment.id,
             backend: draft.backend,
+            cloud: draft.cloud,
+            known_as: draft.known_as,
             host_type: draft.host_type,
             zone: draft.zone,
             parameters: draft.parameters,
@@ -78,6 +91,7 @@ impl Engine {
             boot_at_fence: None,
             needs_boot: false,
             proof_spent: false,
+            evacuation_begun: None,
             standing: Vec::new(),
             in_flight: Vec::new(),
             event_sequence: 1,
@@ -120,21 +134,26 @@ impl Engine {
         };
         let mut host = state.host;
         let changed = json!({
-            "name": change.name, "segment": change.segment, "backend": change.backend, "type": change.host_type,
+            "name": change.name, "segment": change.segment, "backend": change.backend, "cloud": change.cloud, "known_as": change.known_as, "type": change.host_type,
             "zone": change.zone, "parameters": change.parameters.as_ref().map(|p| p.keys().collect::<Vec<_>>()),
         });
         host.name = change.name.unwrap_or(host.name);
         host.segment_id = segment.unwrap_or(host.segment_id);
         host.backend = change.backend.unwrap_or(host.backend);
+        host.cloud = change.cloud.unwrap_or(host.cloud);
+        host.known_as = change.known_as.unwrap_or(host.known_as);
         host.host_type = change.host_type.unwrap_or(host.host_type);
         host.zone = change.zone.unwrap_or(host.zone);
         host.parameters = change.parameters.unwrap_or(host.parameters);
-        validate_host(
-            &host.name,
-            &host.zone,
-            host.host_type.as_deref(),
-            &host.parameters,
-        )?;
+        validate_host(&HostDescription {
+            name: &host.name,
+            zone: &host.zone,
+            host_type: host.host_type.as_deref(),
+            backend: host.backend,
+            cloud: host.cloud.as_deref(),
+            known_as: host.known_as.as_deref(),
+            parameters: &host.parameters,
+        })?;
         check_revision(revision, host.revision)?;
         let now = self.0.clock.now().max(host.updated_at);
         host.revision += 1;

@@ -51,7 +51,9 @@ fn routing_key(row: &EventRow) -> String {
 
 fn priority(kind: EventKind) -> &'static str {
     match kind {
-        EventKind::OperationNeedsOperator | EventKind::SubscriptionDisabled => "ERROR",
+        EventKind::OperationNeedsOperator | EventKind::WorkloadNotMoved | EventKind::SubscriptionDisabled => {
+            "ERROR"
+        }
         EventKind::HostCreated
         | EventKind::HostUpdated
         | EventKind::HostDeleted
@@ -62,7 +64,9 @@ fn priority(kind: EventKind) -> &'static str {
         | EventKind::OperationProof
         | EventKind::OperationRestarted
         | EventKind::OperationSucceeded
-        | EventKind::OperationCancelled => "INFO",
+        | EventKind::OperationCancelled
+        | EventKind::WorkloadMoving
+        | EventKind::WorkloadMoved => "INFO",
     }
 }
 

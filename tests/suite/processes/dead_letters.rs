@@ -21,6 +21,7 @@ fn forged() -> TaskResult {
         },
         outcome: Outcome::Confirmed,
         observation: None,
+        finding: None,
         detail: String::new(),
     }
 }

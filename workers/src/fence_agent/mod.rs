@@ -152,7 +152,13 @@ impl Device for Agent<'_> {
         let action = match kind {
             TaskKind::PowerOff | TaskKind::StorageFence | TaskKind::NetworkFence => "off",
             TaskKind::PowerOn | TaskKind::StorageUnfence | TaskKind::NetworkUnfence => "on",
-            TaskKind::WorkloadsCleanUp | TaskKind::WorkloadsStart => {
+            TaskKind::WorkloadsForceDown
+            | TaskKind::WorkloadsForceUp
+            | TaskKind::WorkloadsList
+            | TaskKind::WorkloadsMove
+            | TaskKind::WorkloadsAddSpare
+            | TaskKind::WorkloadsCleanUp
+            | TaskKind::WorkloadsStart => {
                 return Answer::Refused(format!("driver fence-agent cannot do {kind}"));
             }
         };

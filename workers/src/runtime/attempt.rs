@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringfence_bus::TaskMessage;
-use ringfence_core::Outcome;
+use ringfence_core::{Outcome, Resource};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinError;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
@@ -15,7 +15,7 @@ use super::context::Context;
 use super::locks::Held;
 use super::metrics::Metrics;
 use super::task::End;
-use crate::driver::Report;
+use crate::driver::{Report, WorkloadJob};
 use crate::secrets::Secrets;
 use crate::{WorkerError, act};
 
@@ -102,14 +102,29 @@ impl Attempt {
 
     async fn ask_driver(&self, secrets: &Secrets) -> Report {
         let method = &self.task.method;
-        let Some(driver) = self.context.drivers.get(method.driver) else {
-            return Report::refused(format!("this worker has no driver {}", method.driver));
-        };
         let left = self.until.saturating_duration_since(Instant::now());
         let budget = left - MARGIN.min(left / 10);
+        let missing = || Report::refused(format!("this worker has no driver {}", method.driver));
+        if self.task.kind.resource() == Resource::Workloads {
+            let Some(driver) = self.context.drivers.workloads(method.driver) else {
+                return missing();
+            };
+            return driver.carry_out(self.workload_job(), budget).await;
+        }
+        let Some(driver) = self.context.drivers.get(method.driver) else {
+            return missing();
+        };
         driver
             .act_and_observe(self.task.kind, method, secrets, budget)
             .await
+    }
+
+    fn workload_job(&self) -> WorkloadJob<'_> {
+        WorkloadJob {
+            kind: self.task.kind,
+            method: &self.task.method,
+            workload: self.task.workload.as_deref(),
+        }
     }
 
     /// Whatever a driver says: confirmed is only what was read back.

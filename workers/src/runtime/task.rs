@@ -93,6 +93,7 @@ async fn carry_out(
                 claim,
                 outcome: report.outcome,
                 observation: report.observation,
+                finding: report.finding,
                 detail: report.detail,
             };
             if result::publish(context, &result, trace).await {

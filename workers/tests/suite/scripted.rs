@@ -101,6 +101,7 @@ impl Driver for Scripted {
         let report = |observation, detail: &str| Report {
             outcome: Outcome::Confirmed,
             observation,
+            finding: None,
             detail: detail.to_owned(),
         };
         let report = match self.does {

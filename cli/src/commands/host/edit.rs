@@ -18,6 +18,12 @@ pub struct HostFields {
     /// Where its workloads live
     #[arg(long, value_parser = ["nova", "kubernetes", "none"])]
     backend: Option<String>,
+    /// In which cloud or cluster of the configuration that is
+    #[arg(long)]
+    cloud: Option<String>,
+    /// What its backend calls it, where that is not its name
+    #[arg(long, value_name = "NAME")]
+    known_as: Option<String>,
     /// The group of hosts that share a plan
     #[arg(long = "type", value_name = "TYPE")]
     host_type: Option<String>,
@@ -41,7 +47,7 @@ pub struct AddArgs {
 /// `ringfence host set`
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("change").multiple(true).required(true).args(
-    ["name", "segment", "backend", "host_type", "zone", "parameters", "no_type", "no_parameters"],
+    ["name", "segment", "backend", "cloud", "known_as", "host_type", "zone", "parameters", "no_type", "no_parameters"],
 )))]
 pub struct SetArgs {
     /// Name or id
@@ -63,6 +69,8 @@ impl HostFields {
     fn put_into(self, body: &mut Map<String, Value>) {
         put(body, "segment", self.segment);
         put(body, "backend", self.backend);
+        put(body, "cloud", self.cloud);
+        put(body, "known_as", self.known_as);
         put(body, "type", self.host_type);
         put(body, "zone", self.zone);
     }

@@ -25,6 +25,18 @@ pub struct WaitArgs {
     timeout: Option<Duration>,
 }
 
+impl WaitArgs {
+    /// Whether to wait at all.
+    pub fn is_wanted(&self) -> bool {
+        self.wait
+    }
+
+    /// For how long at most.
+    pub fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+}
+
 /// `ringfence host fence`
 #[derive(Debug, Args)]
 pub struct FenceArgs {
@@ -137,7 +149,8 @@ pub async fn until_succeeded(
     }
 }
 
-fn show_started(session: &mut Session, answer: &Answer) -> Result<(), CliError> {
+/// Says what was begun, and how to follow it.
+pub fn show_started(session: &mut Session, answer: &Answer) -> Result<(), CliError> {
     session.answer::<Operation>(answer, |screen, operation| {
         let (kind, id, host) = (&operation.kind, &operation.id, operation.host_name());
         screen.line(format!("{host}: {kind} {id} is {}", operation.status))?;

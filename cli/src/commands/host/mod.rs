@@ -2,6 +2,7 @@
 
 mod confirm;
 mod edit;
+mod evacuate;
 mod fence;
 mod given_back;
 mod import;
@@ -46,6 +47,8 @@ pub enum HostCommand {
     Fence(fence::FenceArgs),
     /// Says that a host was fenced by hand: a person's word, kept with their name
     Confirm(confirm::ConfirmArgs),
+    /// Starts the workloads of a FENCED host elsewhere
+    Evacuate(evacuate::EvacuateArgs),
     /// Takes a FENCED host back
     Rejoin(fence::RejoinArgs),
     /// Says that what a fence took was given back by hand, or is gone with its device: an admin's word
@@ -110,6 +113,7 @@ pub async fn run(command: HostCommand, session: &mut Session) -> Result<(), CliE
         HostCommand::Fence(args) => fence::fence(args, session).await,
         HostCommand::Import(args) => import::import(args, session).await,
         HostCommand::Confirm(args) => confirm::confirm(args, session).await,
+        HostCommand::Evacuate(args) => evacuate::evacuate(args, session).await,
         HostCommand::Rejoin(args) => fence::rejoin(args, session).await,
         HostCommand::GivenBack(args) => given_back::given_back(args, session).await,
         HostCommand::Gates { host } => {

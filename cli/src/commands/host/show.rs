@@ -46,6 +46,8 @@ pub fn details(screen: &mut Screen, host: Host) -> Result<(), CliError> {
         .with("id", &host.id)
         .with("segment", &host.segment)
         .with("backend", &host.backend)
+        .with_some("cloud", host.cloud.as_deref())
+        .with_some("known as", host.known_as.as_deref())
         .with_some("type", host.host_type.as_deref())
         .with("zone", &host.zone)
         .with_some("parameters", Some(parameters.collect::<Vec<_>>().join(" ")))

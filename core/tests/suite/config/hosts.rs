@@ -9,27 +9,78 @@ fn given(method: &str, key: &str, value: &str) -> BTreeMap<String, Parameters> {
     BTreeMap::from([(method.to_owned(), values)])
 }
 
+fn host<'a>(parameters: &'a BTreeMap<String, Parameters>) -> HostDescription<'a> {
+    HostDescription {
+        name: "compute1",
+        zone: "here",
+        host_type: None,
+        backend: Backend::Nova,
+        cloud: None,
+        known_as: None,
+        parameters,
+    }
+}
+
 #[test]
 fn a_host_that_is_right_is_taken() {
     let parameters = given("bmc", "address", "10.0.0.1");
-    assert_eq!(
-        validate_host("compute1", "here", Some("blade"), &parameters),
-        Ok(())
-    );
-    assert_eq!(validate_host("compute1", "here", None, &BTreeMap::new()), Ok(()));
+    let full = HostDescription {
+        host_type: Some("blade"),
+        cloud: Some("east"),
+        known_as: Some("compute1.rack"),
+        ..host(&parameters)
+    };
+    assert_eq!(validate_host(&full), Ok(()));
+    assert_eq!(validate_host(&host(&BTreeMap::new())), Ok(()));
 }
 
 #[test]
 fn each_name_is_checked_and_said_to_be_wrong_by_its_own_name() {
-    let check = |name, zone, host_type| validate_host(name, zone, host_type, &BTreeMap::new());
+    let check = |name, zone, host_type| {
+        validate_host(&HostDescription {
+            name,
+            zone,
+            host_type,
+            ..host(&BTreeMap::new())
+        })
+    };
     expect_fault(check("", "here", None), "name", &["1 to 255"]);
     expect_fault(check("a", "over there", None), "zone", &["over there"]);
     expect_fault(check("a", "here", Some("")), "type", &["1 to 255"]);
 }
 
 #[test]
+fn a_cloud_is_checked_and_needs_a_backend() {
+    let none = BTreeMap::new();
+    let cloud = |backend, cloud, known_as| {
+        validate_host(&HostDescription {
+            backend,
+            cloud,
+            known_as,
+            ..host(&none)
+        })
+    };
+    expect_fault(
+        cloud(Backend::Nova, Some("the east"), None),
+        "cloud",
+        &["the east"],
+    );
+    expect_fault(cloud(Backend::Nova, None, Some("")), "known_as", &["1 to 255"]);
+    expect_fault(
+        cloud(Backend::None, Some("east"), None),
+        "cloud",
+        &["east", "nova or kubernetes"],
+    );
+    expect_fault(
+        cloud(Backend::None, None, Some("c1")),
+        "known_as",
+        &["c1", "nova or kubernetes"],
+    );
+}
+
+#[test]
 fn what_a_host_gives_to_methods_keeps_the_rules_of_parameters() {
-    let check = |parameters| validate_host("a", "here", None, &parameters);
+    let check = |parameters| validate_host(&host(&parameters));
     expect_fault(
         check(given("bmc", "ip", "a\nb")),
         "parameters.bmc.ip",

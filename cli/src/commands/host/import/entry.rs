@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use ringfence_core::{DEFAULT_ZONE, Parameters, validate_host, validate_name};
+use ringfence_core::{Backend, DEFAULT_ZONE, HostDescription, Parameters, validate_host, validate_name};
 use serde_json::{Map, Value, json};
 
 use crate::client::view::Host;
 
 /// What can be said of a host beside its parameters.
-pub const FIELDS: [&str; 5] = ["name", "segment", "type", "backend", "zone"];
+pub const FIELDS: [&str; 7] = ["name", "segment", "type", "backend", "cloud", "known_as", "zone"];
 const BACKENDS: [&str; 3] = ["nova", "kubernetes", "none"];
 
 /// A host of the file.
@@ -18,7 +18,7 @@ pub struct Entry {
     pub line: u64,
     /// Its name.
     pub name: String,
-    /// Its segment, type, backend and zone, where the file says something of them.
+    /// Its segment, type, backend, cloud and zone, where the file says something of them.
     pub fields: BTreeMap<&'static str, String>,
     /// Its parameters by method.
     pub parameters: BTreeMap<String, Parameters>,
@@ -49,7 +49,17 @@ impl Entry {
             problems.push("name: is missing".to_owned());
         } else {
             let zone = self.field("zone").unwrap_or(DEFAULT_ZONE);
-            let checked = validate_host(&self.name, zone, self.field("type"), &self.parameters);
+            let backend = self.field("backend").and_then(Backend::from_word);
+            let checked = validate_host(&HostDescription {
+                name: &self.name,
+                zone,
+                host_type: self.field("type"),
+                // One that is there already may have a backend that the file does not name.
+                backend: backend.unwrap_or(Backend::Nova),
+                cloud: self.field("cloud"),
+                known_as: self.field("known_as"),
+                parameters: &self.parameters,
+            });
             problems.extend(
                 checked
                     .err()
@@ -99,6 +109,8 @@ impl Entry {
                 "segment" => Some(host.segment.as_str()),
                 "type" => host.host_type.as_deref(),
                 "backend" => Some(host.backend.as_str()),
+                "cloud" => host.cloud.as_deref(),
+                "known_as" => host.known_as.as_deref(),
                 _ => Some(host.zone.as_str()),
             };
             if now != Some(value) {

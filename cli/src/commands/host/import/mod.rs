@@ -33,7 +33,7 @@ const PAGE: &str = "1000";
 /// `ringfence host import`
 #[derive(Debug, Args)]
 pub struct ImportArgs {
-    /// CSV with a heading (name, segment, type, backend, zone, parameters.METHOD.KEY), or a YAML list of hosts with these keys; -
+    /// CSV with a heading (name, segment, type, backend, cloud, known_as, zone, parameters.METHOD.KEY), or a YAML list of hosts with these keys; -
     /// reads standard input
     file: PathBuf,
     /// What the file is; its name tells if absent: .yaml and .yml are YAML, all others CSV

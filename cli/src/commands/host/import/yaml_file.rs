@@ -69,7 +69,7 @@ impl<'de> Visitor<'de> for OfNode {
     type Value = Node;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a host: name, segment, type, backend, zone, parameters")
+        f.write_str("a host: name, segment, type, backend, cloud, known_as, zone, parameters")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {

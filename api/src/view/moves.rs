@@ -1,0 +1,59 @@
+//! What became of one workload.
+
+use chrono::{DateTime, Utc};
+use ringfence_core::{Task, TaskStatus};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// One workload of an evacuation.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct MoveView {
+    /// Its id in its backend.
+    #[schema(example = "7f5d8a52-6a0e-4e5e-9c1e-1d1c4b5c0a11")]
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// How it stood before: running, stopped, failed or held (paused, suspended, being resized).
+    #[schema(example = "running")]
+    pub state: &'static str,
+    /// pending, running, confirmed (it was seen elsewhere, or is no more), failed, skipped or cancelled
+    #[schema(value_type = String, example = "confirmed")]
+    pub status: TaskStatus,
+    /// The host that it was on, as its backend calls it; absent if the host has been removed.
+    pub from: Option<String>,
+    /// The host that has it now, as its backend calls it.
+    pub to: Option<String>,
+    /// The id under which the backend's log has the request.
+    pub request_id: Option<String>,
+    /// Why it was left or could not be moved.
+    pub detail: Option<String>,
+    /// How often a worker has tried.
+    pub attempts: usize,
+    /// When a worker first began.
+    pub started_at: Option<DateTime<Utc>>,
+    /// When it was over.
+    pub ended_at: Option<DateTime<Utc>>,
+}
+
+impl MoveView {
+    /// `None` for a task that is about no workload.
+    pub fn of(task: &Task, from: Option<&str>) -> Option<Self> {
+        let workload = task.workload.as_ref()?;
+        let moved = task.moved.as_ref();
+        let claimed = || task.attempts.iter().filter_map(|attempt| attempt.claimed_at);
+        let last = task.attempts.last().and_then(ringfence_core::Attempt::ended_at);
+        Some(Self {
+            id: workload.id.clone(),
+            name: workload.name.clone(),
+            state: workload.state.as_str(),
+            status: task.status,
+            from: from.map(str::to_owned),
+            to: moved.and_then(|moved| moved.to.clone()),
+            request_id: moved.and_then(|moved| moved.request_id.clone()),
+            detail: task.detail.clone(),
+            attempts: claimed().count(),
+            started_at: claimed().min(),
+            ended_at: last.filter(|_| task.status.is_over()),
+        })
+    }
+}

@@ -1,0 +1,9 @@
+-- In which of the configured clouds or clusters a host's workloads live, by what name the host is known there, and for which fence
+-- somebody has begun to start them elsewhere.
+
+ALTER TABLE hosts ADD COLUMN cloud text;
+ALTER TABLE hosts ADD COLUMN known_as text;
+ALTER TABLE hosts ADD COLUMN evacuation_begun integer CHECK (evacuation_begun <= generation);
+
+-- Observers look a host up by what its backend calls it, which is its own name unless it says otherwise.
+CREATE UNIQUE INDEX hosts_by_cloud ON hosts (cloud, coalesce(known_as, name)) WHERE cloud IS NOT NULL;
