@@ -43,6 +43,12 @@ const SCRIPTS: &[Script] = &[
         postgres: include_str!("../migrations/postgres/0004_method_checks.sql"),
         sqlite: include_str!("../migrations/sqlite/0004_method_checks.sql"),
     },
+    Script {
+        version: 5,
+        name: "workloads",
+        postgres: include_str!("../migrations/postgres/0005_workloads.sql"),
+        sqlite: include_str!("../migrations/sqlite/0005_workloads.sql"),
+    },
 ];
 
 /// How the schema of a database stands to this build.

@@ -271,6 +271,7 @@ pub fn task(number: u32, device: &str) -> TaskMessage {
         },
         generation: Generation(5),
         kind: TaskKind::PowerOff,
+        workload: None,
         method,
     }
 }

@@ -1,0 +1,128 @@
+//! One cloud, with the session in which it is asked.
+
+use std::future::Future;
+use std::time::Duration;
+
+use osauth::{ErrorKind, Session};
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::settings::CloudSettings;
+use crate::BackendError;
+
+/// How often a call that is safe to repeat is made.
+const TRIES: u32 = 3;
+/// Between two tries; it doubles.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+
+/// One cloud. Cheap to share; all calls use one token, and a new one as soon as it is refused.
+#[derive(Debug)]
+pub struct Cloud {
+    settings: CloudSettings,
+    session: Mutex<Option<Session>>,
+}
+
+impl Cloud {
+    /// Asks nobody yet.
+    #[must_use]
+    pub fn new(settings: CloudSettings) -> Self {
+        Self {
+            settings,
+            session: Mutex::new(None),
+        }
+    }
+
+    /// Its name in the configuration.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.settings.name
+    }
+
+    /// How long one call may take.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        self.settings.timeout
+    }
+
+    async fn session(&self) -> Result<Session, BackendError> {
+        let mut held = self.session.lock().await;
+        if let Some(session) = held.as_ref() {
+            return Ok(session.clone());
+        }
+        let session = self.settings.session().await?;
+        Ok(held.insert(session).clone())
+    }
+
+    /// A token that was refused is not used again, whatever its own time says.
+    async fn forget_session(&self) {
+        *self.session.lock().await = None;
+    }
+
+    /// Makes a call once. A refused token is replaced, and the call made again: it was not carried out.
+    pub(super) async fn once<T, F>(
+        &self,
+        service: &'static str,
+        call: impl Fn(Session) -> F + Send,
+    ) -> Result<T, BackendError>
+    where
+        F: Future<Output = Result<T, osauth::Error>> + Send,
+    {
+        match self.call(service, &call).await? {
+            Err(error) if error.kind() == ErrorKind::AuthenticationFailed => {
+                tracing::debug!(
+                    cloud = self.name(),
+                    service,
+                    "the token is refused; a new one is asked for"
+                );
+                self.forget_session().await;
+                self.call(service, &call).await?
+            }
+            done => done,
+        }
+        .map_err(|error| BackendError::of(self.name(), service, &error))
+    }
+
+    async fn call<T, F>(
+        &self,
+        service: &'static str,
+        call: &(impl Fn(Session) -> F + Send),
+    ) -> Result<Result<T, osauth::Error>, BackendError>
+    where
+        F: Future<Output = Result<T, osauth::Error>> + Send,
+    {
+        let session = self.session().await?;
+        let limit = self.settings.timeout;
+        timeout(limit, call(session))
+            .await
+            .map_err(|_| BackendError::Late {
+                cloud: self.name().to_owned(),
+                service,
+                limit,
+            })
+    }
+
+    /// Makes a call that changes nothing, or nothing more when it is made again: after a failure that passes, some more times within
+    /// the time of one call.
+    pub(super) async fn again<T, F>(
+        &self,
+        service: &'static str,
+        call: impl Fn(Session) -> F + Send + Sync,
+    ) -> Result<T, BackendError>
+    where
+        F: Future<Output = Result<T, osauth::Error>> + Send,
+    {
+        let until = Instant::now() + self.settings.timeout;
+        let mut pause = FIRST_PAUSE;
+        for _ in 1..TRIES {
+            match self.once(service, &call).await {
+                Err(error) if error.is_passing() && Instant::now() + pause < until => {
+                    tracing::debug!(cloud = self.name(), service, %error, "asked again");
+                    sleep(pause).await;
+                    pause *= 2;
+                }
+                done => return done,
+            }
+        }
+        self.once(service, &call).await
+    }
+}

@@ -1,0 +1,10 @@
+//! OpenStack.
+
+mod cloud;
+mod nova;
+mod settings;
+mod time;
+
+pub use cloud::Cloud;
+pub use nova::{ComputeService, Evacuation, EvacuationStatus, Server, VmState};
+pub use settings::{CloudSettings, Credentials};

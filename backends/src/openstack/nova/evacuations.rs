@@ -1,0 +1,126 @@
+//! Nova's records of evacuations.
+
+use chrono::{DateTime, Utc};
+use osauth::Session;
+use serde::Deserialize;
+
+use super::{NOVA, get};
+use crate::BackendError;
+use crate::openstack::{Cloud, time};
+
+/// Records of one page.
+const PAGE: usize = 500;
+/// The most pages of one listing.
+const MAX_PAGES: usize = 20;
+
+/// How far an evacuation is.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EvacuationStatus {
+    /// Nova has taken it.
+    Accepted,
+    /// A host was found.
+    PreMigrating,
+    /// The server is elsewhere; what is left of it on its host has not been destroyed.
+    Done,
+    /// Its host has destroyed what was left of it.
+    Completed,
+    /// It has failed.
+    #[serde(alias = "error")]
+    Failed,
+    /// Any other.
+    #[serde(untagged)]
+    Other(String),
+}
+
+impl EvacuationStatus {
+    /// Whether Nova is still at it.
+    #[must_use]
+    pub fn is_under_way(&self) -> bool {
+        matches!(self, Self::Accepted | Self::PreMigrating)
+    }
+
+    /// Whether the host that the server was on has still to destroy what is left of it, when its `nova-compute` starts.
+    #[must_use]
+    pub fn leaves_remains(&self) -> bool {
+        matches!(self, Self::Accepted | Self::PreMigrating | Self::Done)
+    }
+}
+
+/// One evacuation of one server.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Evacuation {
+    /// Its number, which grows.
+    pub id: u64,
+    /// The server.
+    #[serde(rename = "instance_uuid")]
+    pub server: String,
+    /// How far it is.
+    pub status: EvacuationStatus,
+    /// The host that it was on.
+    #[serde(rename = "source_compute")]
+    pub from: Option<String>,
+    /// The host that it goes to.
+    #[serde(rename = "dest_compute")]
+    pub to: Option<String>,
+    /// When it was asked for.
+    #[serde(default, deserialize_with = "time::optional")]
+    pub created_at: Option<DateTime<Utc>>,
+}
+
+#[derive(Deserialize)]
+struct Migrations {
+    migrations: Vec<Record>,
+}
+
+#[derive(Deserialize)]
+struct Record {
+    uuid: String,
+    #[serde(flatten)]
+    evacuation: Evacuation,
+}
+
+impl Cloud {
+    /// All evacuations from a host that Nova has on record, the oldest first.
+    pub async fn evacuations_from(&self, host: &str) -> Result<Vec<Evacuation>, BackendError> {
+        let query = [("source_compute", host), ("migration_type", "evacuation")];
+        let mut found = self.evacuations(&query).await?;
+        found.retain(|evacuation| evacuation.from.as_deref() == Some(host));
+        Ok(found)
+    }
+
+    /// All evacuations of a server that Nova has on record, the oldest first.
+    pub async fn evacuations_of(&self, server: &str) -> Result<Vec<Evacuation>, BackendError> {
+        let query = [("instance_uuid", server), ("migration_type", "evacuation")];
+        let mut found = self.evacuations(&query).await?;
+        found.retain(|evacuation| evacuation.server == server);
+        Ok(found)
+    }
+
+    async fn evacuations(&self, query: &[(&str, &str)]) -> Result<Vec<Evacuation>, BackendError> {
+        let mut all = Vec::new();
+        let mut marker: Option<String> = None;
+        for _ in 0..MAX_PAGES {
+            let limit = PAGE.to_string();
+            let mut query = query.to_vec();
+            query.push(("limit", &limit));
+            query.extend(marker.as_deref().map(|marker| ("marker", marker)));
+            let query = &query;
+            let call = |session: Session| async move {
+                get(&session, &["os-migrations"])
+                    .query(query)
+                    .fetch::<Migrations>()
+                    .await
+            };
+            let page = self.again(NOVA, call).await?.migrations;
+            let is_last = page.len() < PAGE;
+            marker = page.last().map(|record| record.uuid.clone());
+            all.extend(page.into_iter().map(|record| record.evacuation));
+            if is_last {
+                break;
+            }
+        }
+        all.sort_by_key(|evacuation| evacuation.id);
+        Ok(all)
+    }
+}

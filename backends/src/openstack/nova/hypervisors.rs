@@ -1,0 +1,75 @@
+//! Hypervisors: when a host was booted, and whether Placement still keeps servers away from it.
+
+use osauth::Session;
+use osauth::services::{GenericService, VersionSelector};
+use serde::Deserialize;
+
+use super::{NOVA, get};
+use crate::BackendError;
+use crate::openstack::Cloud;
+
+const PLACEMENT: GenericService = GenericService::new("placement", VersionSelector::Any);
+/// What a disabled `nova-compute` has on its provider.
+const DISABLED: &str = "COMPUTE_STATUS_DISABLED";
+
+#[derive(Deserialize)]
+struct Hypervisors {
+    hypervisors: Vec<Hypervisor>,
+}
+
+#[derive(Deserialize)]
+struct Hypervisor {
+    id: String,
+    hypervisor_hostname: String,
+    #[serde(default)]
+    service: Service,
+}
+
+#[derive(Default, Deserialize)]
+struct Service {
+    #[serde(default)]
+    host: String,
+}
+
+#[derive(Deserialize)]
+struct Traits {
+    traits: Vec<String>,
+}
+
+impl Cloud {
+    /// Whether Placement keeps servers away from a host because its service is, or was, disabled.
+    pub async fn is_kept_away(&self, host: &str) -> Result<bool, BackendError> {
+        for hypervisor in self.hypervisors(host).await? {
+            let id = &hypervisor.id;
+            let call = |session: Session| async move {
+                session
+                    .get(PLACEMENT, &["resource_providers", id, "traits"])
+                    .header("OpenStack-API-Version", "placement 1.6")
+                    .fetch::<Traits>()
+                    .await
+            };
+            let traits = self.again("placement", call).await?.traits;
+            if traits.iter().any(|name| name == DISABLED) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    async fn hypervisors(&self, host: &str) -> Result<Vec<Hypervisor>, BackendError> {
+        let call = |session: Session| async move {
+            let query = [("hypervisor_hostname_pattern", host)];
+            get(&session, &["os-hypervisors", "detail"])
+                .query(&query)
+                .fetch::<Hypervisors>()
+                .await
+        };
+        let is_its = |found: &Hypervisor| found.service.host == host || found.hypervisor_hostname == host;
+        match self.again(NOVA, call).await {
+            Ok(found) => Ok(found.hypervisors.into_iter().filter(is_its).collect()),
+            // Nova says so where no name fits the pattern.
+            Err(BackendError::NotFound { .. }) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+}

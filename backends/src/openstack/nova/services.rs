@@ -1,0 +1,114 @@
+//! The services of Nova, one `nova-compute` for each host among them.
+
+use chrono::{DateTime, Utc};
+use osauth::Session;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{NOVA, get, put};
+use crate::BackendError;
+use crate::openstack::{Cloud, time};
+
+/// The longest reason that Nova takes, in characters.
+const MAX_REASON_CHARS: usize = 255;
+
+/// A service of Nova.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct ComputeService {
+    /// Its id.
+    pub id: String,
+    /// `nova-compute`, `nova-conductor`, `nova-scheduler`.
+    pub binary: String,
+    /// The host that it is for.
+    pub host: String,
+    /// `up` or `down`: whether its last sign of life is newer than Nova's limit, and nobody has forced it down.
+    pub state: String,
+    /// `enabled` or `disabled`: whether servers may be placed there.
+    pub status: String,
+    /// Why it is disabled.
+    pub disabled_reason: Option<String>,
+    /// Whether somebody has told Nova to take it for down, whatever it says.
+    #[serde(default)]
+    pub forced_down: bool,
+    /// Its last sign of life, by Nova's clock.
+    #[serde(default, deserialize_with = "time::optional")]
+    pub updated_at: Option<DateTime<Utc>>,
+}
+
+impl ComputeService {
+    /// Whether Nova takes it for alive.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        self.state == "up"
+    }
+
+    /// Whether servers may be placed there.
+    #[must_use]
+    pub fn is_enabled(&self) -> bool {
+        self.status == "enabled"
+    }
+}
+
+#[derive(Deserialize)]
+struct Services {
+    services: Vec<ComputeService>,
+}
+
+#[derive(Deserialize)]
+struct One {
+    service: ComputeService,
+}
+
+impl Cloud {
+    /// All services of Nova, in one call: those of all hosts, and those that say how Nova itself is.
+    pub async fn services(&self) -> Result<Vec<ComputeService>, BackendError> {
+        let call =
+            |session: Session| async move { get(&session, &["os-services"]).fetch::<Services>().await };
+        Ok(self.again(NOVA, call).await?.services)
+    }
+
+    /// The `nova-compute` of a host; `None` if Nova does not know the host.
+    pub async fn compute_service(&self, host: &str) -> Result<Option<ComputeService>, BackendError> {
+        let call = |session: Session| async move {
+            let query = [("binary", "nova-compute"), ("host", host)];
+            get(&session, &["os-services"])
+                .query(&query)
+                .fetch::<Services>()
+                .await
+        };
+        let found = self.again(NOVA, call).await?.services;
+        Ok(found.into_iter().find(|service| service.host == host))
+    }
+
+    /// Tells Nova to take a service for down and to place nothing there, in one call: disabling a dead one alone would wait for it.
+    pub async fn force_down(&self, service: &str, reason: &str) -> Result<ComputeService, BackendError> {
+        let reason: String = reason.chars().take(MAX_REASON_CHARS).collect();
+        self.change_service(
+            service,
+            json!({ "forced_down": true, "status": "disabled", "disabled_reason": reason }),
+        )
+        .await
+    }
+
+    /// Takes back that a service was forced down. Nova refuses it while an evacuation from its host is done and not cleaned up.
+    pub async fn force_up(&self, service: &str) -> Result<ComputeService, BackendError> {
+        self.change_service(service, json!({ "forced_down": false }))
+            .await
+    }
+
+    /// Lets servers be placed there again.
+    pub async fn enable(&self, service: &str) -> Result<ComputeService, BackendError> {
+        self.change_service(service, json!({ "status": "enabled" })).await
+    }
+
+    async fn change_service(&self, service: &str, change: Value) -> Result<ComputeService, BackendError> {
+        let change = &change;
+        let call = |session: Session| async move {
+            put(&session, &["os-services", service])
+                .json(change)
+                .fetch::<One>()
+                .await
+        };
+        Ok(self.again(NOVA, call).await?.service)
+    }
+}
