@@ -30,6 +30,7 @@ mod resolve;
 mod segment;
 mod subscription;
 mod task;
+mod watch;
 mod workload;
 mod workload_method;
 
@@ -65,4 +66,5 @@ pub use subscription::{
     EventFilter, MAX_FILTER_WORDS, SecretVersion, SecretVersions, Subscription, validate_subscription,
 };
 pub use task::{Resource, Task, TaskKind, TaskStatus};
+pub use watch::{OnRecord, Poll, Sighting, Sign, Watch, is_news};
 pub use workload::{Finding, MAX_LISTED, MoveReport, Workload, WorkloadState};

@@ -249,3 +249,38 @@ pub async fn segment_has_hosts(run: &mut impl Run, id: SegmentId) -> Result<bool
     .await?;
     Ok(row.is_some())
 }
+
+/// What an observer has to know of a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CloudHost {
+    /// Its id.
+    pub id: HostId,
+    /// Its name.
+    pub name: String,
+    /// What its backend calls it.
+    pub known_as: String,
+    /// What was last seen of it.
+    pub failure_state: FailureState,
+    /// By whom.
+    pub failure_source: Option<String>,
+    /// When.
+    pub failure_observed_at: Option<Timestamp>,
+}
+
+/// The hosts of a cloud.
+pub async fn hosts_of_cloud(run: &mut impl Run, cloud: &str) -> Result<Vec<CloudHost>, DbError> {
+    let sql = "SELECT id, name, coalesce(known_as, name) AS known_as, failure_state, failure_source, failure_observed_at
+               FROM hosts WHERE cloud = $1";
+    let rows = fetch_all(run, sql, args![cloud]).await?;
+    let read = |row: &Row| {
+        Ok(CloudHost {
+            id: HostId(row.id("id")?),
+            name: row.text("name")?,
+            known_as: row.text("known_as")?,
+            failure_state: row.word("failure_state", FailureState::from_word)?,
+            failure_source: row.opt_text("failure_source")?,
+            failure_observed_at: row.opt_time("failure_observed_at")?,
+        })
+    };
+    rows.iter().map(read).collect()
+}

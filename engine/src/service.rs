@@ -17,6 +17,7 @@ use crate::feed::Feed;
 use crate::known_plans::KnownPlans;
 use crate::lines::{self, Lines};
 use crate::metrics::Metrics;
+use crate::observer::{self, ObserverConfig};
 use crate::outlet::{self, Outlet};
 use crate::relay::Relay;
 use crate::retention::RetentionConfig;
@@ -42,6 +43,8 @@ pub struct EngineConfig {
     pub checks: CheckConfig,
     /// How long things are kept.
     pub retention: RetentionConfig,
+    /// How the hosts of clouds are watched.
+    pub observer: ObserverConfig,
 }
 
 impl Default for EngineConfig {
@@ -55,6 +58,7 @@ impl Default for EngineConfig {
             webhooks: WebhookConfig::default(),
             checks: CheckConfig::default(),
             retention: RetentionConfig::default(),
+            observer: ObserverConfig::default(),
         }
     }
 }
@@ -185,6 +189,12 @@ impl Engine {
             .spawn(reconcile::follow_clock(self.clone(), stop.clone()));
         running.tasks.spawn(checks::run(self.clone(), stop.clone()));
         running.tasks.spawn(retention::run(self.clone(), stop.clone()));
+        for cloud in &self.0.config.observer.clouds {
+            let cloud = Arc::clone(cloud);
+            running
+                .tasks
+                .spawn(observer::watch(self.clone(), cloud, stop.clone()));
+        }
         running
     }
 

@@ -15,6 +15,7 @@ mod runtime;
 mod secrets;
 mod simulated;
 mod text;
+mod workloads;
 
 pub use driver::{Clock, Driver, DriverSettings, Drivers, Report, WorkloadDriver, WorkloadJob};
 pub use error::WorkerError;
@@ -23,3 +24,4 @@ pub use power::{Ipmi, Redfish};
 pub use runtime::{MetricsSnapshot, NewId, Worker, WorkerConfig, WorkerHandle};
 pub use secrets::{SecretValue, Secrets};
 pub use simulated::Simulated;
+pub use workloads::Nova;

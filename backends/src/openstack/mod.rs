@@ -7,4 +7,4 @@ mod time;
 
 pub use cloud::Cloud;
 pub use nova::{ComputeService, Evacuation, EvacuationStatus, Server, VmState};
-pub use settings::{CloudSettings, Credentials};
+pub use settings::CloudSettings;

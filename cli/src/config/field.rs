@@ -102,7 +102,7 @@ const fn field(key: &'static str, kind: Kind, default: Default) -> Field {
 const MIB: u64 = 1024 * 1024;
 const DATABASES: &[&str] = &["postgres", "postgresql", "sqlite"];
 const BROKERS: &[&str] = &["amqp", "amqps"];
-const RESOURCES: &[&str] = &["power", "storage", "network"];
+const RESOURCES: &[&str] = &["power", "storage", "network", "workloads"];
 
 /// All keys.
 pub const FIELDS: &[Field] = &[
@@ -215,6 +215,19 @@ pub const FIELDS: &[Field] = &[
         Default::Fixed("versioned_notifications"),
     ),
     field("oslo.durable", Kind::Flag, Default::Fixed("false")),
+    field("openstack.clouds", Kind::Names, Default::None),
+    field("openstack.clouds_file", Kind::Path, Default::None),
+    field(
+        "openstack.timeout_ms",
+        Kind::Integer(100, 60_000),
+        Default::Fixed("20000"),
+    ),
+    field("openstack.poll_s", Kind::Integer(1, 300), Default::Fixed("5")),
+    field(
+        "openstack.down_after_s",
+        Kind::Integer(5, 3600),
+        Default::Fixed("60"),
+    ),
     field("worker.name", Kind::Name, Default::HostName),
     field(
         "worker.zones",
@@ -224,7 +237,7 @@ pub const FIELDS: &[Field] = &[
     field(
         "worker.resources",
         Kind::Words(RESOURCES),
-        Default::Fixed("power,storage,network"),
+        Default::Fixed("power,storage,network,workloads"),
     ),
     field("worker.concurrency", Kind::Integer(1, 1024), Default::Fixed("64")),
     field("worker.agents_dir", Kind::Path, Default::Fixed("/usr/sbin")),

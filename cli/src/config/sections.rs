@@ -169,6 +169,23 @@ pub struct OsloSettings {
     pub durable: bool,
 }
 
+/// `[openstack]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpenStackSettings {
+    /// Entries of a `clouds.yaml`: the clouds that hosts of the backend nova belong to.
+    #[serde(default)]
+    pub clouds: Vec<String>,
+    /// The `clouds.yaml`; without, it is looked for where OpenStack's own clients look.
+    pub clouds_file: Option<PathBuf>,
+    /// How long one call to a cloud may take, 100 to 60000.
+    pub timeout_ms: u64,
+    /// How often a cloud is asked how its hosts are, 1 to 300.
+    pub poll_s: u64,
+    /// After how long without a sign of life a host counts as UNREACHABLE, 5 to 3600.
+    pub down_after_s: u64,
+}
+
 /// `[worker]`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

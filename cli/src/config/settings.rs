@@ -8,8 +8,8 @@ use serde::Deserialize;
 use super::secret_url::SecretUrl;
 use super::sections::{
     ApiSettings, BusSettings, CheckSettings, DatabaseSettings, EngineSettings, EventSettings,
-    KeystoneSettings, LogSettings, MetricsSettings, OsloSettings, RetentionSettings, StandaloneSettings,
-    TraceSettings, WebhookSettings, WorkerSettings,
+    KeystoneSettings, LogSettings, MetricsSettings, OpenStackSettings, OsloSettings, RetentionSettings,
+    StandaloneSettings, TraceSettings, WebhookSettings, WorkerSettings,
 };
 use crate::error::{CliError, Complaints};
 
@@ -37,6 +37,8 @@ pub struct Settings {
     pub events: EventSettings,
     /// Notifications in the form of oslo.messaging.
     pub oslo: OsloSettings,
+    /// The clouds that hosts belong to.
+    pub openstack: OpenStackSettings,
     /// The service `worker`.
     pub worker: WorkerSettings,
     /// What Prometheus reads.

@@ -5,12 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use ringfence_backends::openstack::{Cloud, CloudSettings};
 use ringfence_bus::{AmqpBus, AmqpConfig, AmqpExchange, Bus, ExchangeConfig, Keys};
+use ringfence_core::Driver;
 use ringfence_db::{Database, schema_state};
 use ringfence_engine::{
-    CheckConfig, ClockSource, Engine, EngineConfig, Outlet, OutletForm, Parts, RetentionConfig, WebhookConfig,
+    CheckConfig, ClockSource, Engine, EngineConfig, ObserverConfig, Outlet, OutletForm, Parts,
+    RetentionConfig, WebhookConfig,
 };
-use ringfence_workers::{DriverSettings, Drivers, Worker, WorkerConfig, WorkerHandle};
+use ringfence_workers::{DriverSettings, Drivers, Nova, Worker, WorkerConfig, WorkerHandle};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 use uuid::Uuid;
@@ -183,6 +186,11 @@ pub async fn engine(
             at_once: settings.checks.at_once,
         },
         retention: retention(settings),
+        observer: ObserverConfig {
+            clouds: clouds(settings)?,
+            every: Duration::from_secs(settings.openstack.poll_s),
+            down_after: TimeDelta::seconds(i64::try_from(settings.openstack.down_after_s).unwrap_or(60)),
+        },
         ..EngineConfig::default()
     };
     let parts = Parts {
@@ -195,6 +203,23 @@ pub async fn engine(
     let engine = Engine::new(parts, config).await.map_err(fault)?;
     engine.ensure_default_segment().await.map_err(fault)?;
     Ok(engine)
+}
+
+/// The clouds of the configuration. Nobody is asked yet, but each has to be there.
+pub fn clouds(settings: &Settings) -> Result<Vec<Arc<Cloud>>, CliError> {
+    let own = &settings.openstack;
+    let clouds = own.clouds.iter().map(|name| {
+        let cloud = CloudSettings {
+            name: name.clone(),
+            file: own.clouds_file.clone(),
+            timeout: Duration::from_millis(own.timeout_ms),
+        };
+        cloud
+            .check()
+            .map_err(|e| CliError::service("openstack", "cannot be used", e))?;
+        Ok(Arc::new(Cloud::new(cloud)))
+    });
+    clouds.collect()
 }
 
 /// A worker at work.
@@ -216,6 +241,10 @@ pub fn worker(
         ipmitool: settings.worker.ipmitool.clone(),
         simulator,
     });
+    let drivers = drivers.with_workloads(
+        Driver::Nova,
+        Arc::new(Nova::new(clouds(settings)?, Arc::new(now))),
+    );
     Worker::start(config, bus, keys, drivers, Arc::new(Uuid::new_v4))
         .map_err(|e| CliError::service("worker", "cannot start", e))
 }

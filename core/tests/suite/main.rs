@@ -16,4 +16,5 @@ mod properties;
 mod reach;
 mod scenarios;
 mod site;
+mod watching;
 mod world;

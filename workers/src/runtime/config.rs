@@ -28,7 +28,7 @@ impl WorkerConfig {
         Self {
             name: name.into(),
             zones: vec![zone.into()],
-            resources: vec![Resource::Power, Resource::Storage, Resource::Network],
+            resources: Resource::ALL.to_vec(),
             concurrency: 64,
         }
     }
@@ -89,7 +89,7 @@ mod tests {
     fn a_zone_or_resource_named_twice_is_served_once() {
         let mut config = WorkerConfig::new("w1", "z1");
         config.zones.push("z1".to_owned());
-        assert_eq!(config.queues().len(), 6);
+        assert_eq!(config.queues().len(), 8);
     }
 
     #[test]

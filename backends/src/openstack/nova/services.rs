@@ -90,6 +90,11 @@ impl Cloud {
         .await
     }
 
+    /// The same for one that an administrator has disabled, with a reason that stays.
+    pub async fn force_down_only(&self, service: &str) -> Result<ComputeService, BackendError> {
+        self.change_service(service, json!({ "forced_down": true })).await
+    }
+
     /// Takes back that a service was forced down. Nova refuses it while an evacuation from its host is done and not cleaned up.
     pub async fn force_up(&self, service: &str) -> Result<ComputeService, BackendError> {
         self.change_service(service, json!({ "forced_down": false }))

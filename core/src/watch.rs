@@ -1,0 +1,171 @@
+//! What an observer concludes from what a backend says of its hosts.
+//!
+//! A host gives signs of life, and the backend writes down when. How long a host has been silent is told by the backend's own signs beside
+//! it, by one clock; whether anything moves at all is told by ours. A backend whose own services are silent says nothing of its hosts.
+
+use std::collections::BTreeMap;
+
+use chrono::TimeDelta;
+
+use crate::{FailureState, Timestamp};
+
+/// What a backend says of one host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sign {
+    /// The host, as its backend calls it.
+    pub host: String,
+    /// Its last sign of life, by the backend's clock.
+    pub last: Option<Timestamp>,
+    /// Whether the backend itself takes it for alive.
+    pub is_up: bool,
+    /// Whether the backend was told to take it for down, so that what it takes it for says nothing.
+    pub is_forced_down: bool,
+}
+
+/// One answer of a backend.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Poll {
+    /// Of all hosts.
+    pub hosts: Vec<Sign>,
+    /// The newest sign of life of those services without which no host could give one.
+    pub own: Option<Timestamp>,
+}
+
+/// What is concluded of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sighting {
+    /// How it is.
+    pub state: FailureState,
+    /// When that showed, by our clock: for a host that is UP, when its last sign of life came.
+    pub observed_at: Timestamp,
+}
+
+/// What is on record of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OnRecord<'a> {
+    /// How it was seen.
+    pub state: FailureState,
+    /// By whom.
+    pub source: Option<&'a str>,
+    /// When.
+    pub observed_at: Option<Timestamp>,
+}
+
+/// A sign of life, and when it came by our clock.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    sign: Timestamp,
+    at: Timestamp,
+    /// Whether it was seen to come, and not there from the beginning.
+    has_moved: bool,
+}
+
+impl Seen {
+    fn again(known: Option<Self>, sign: Timestamp, now: Timestamp) -> Self {
+        match known {
+            Some(known) if known.sign == sign => known,
+            known => Self {
+                sign,
+                at: now,
+                has_moved: known.is_some(),
+            },
+        }
+    }
+}
+
+/// Watches the hosts of one backend.
+#[derive(Clone, Debug)]
+pub struct Watch {
+    down_after: TimeDelta,
+    own: Option<Seen>,
+    hosts: BTreeMap<String, Seen>,
+    answered_at: Option<Timestamp>,
+    since: Option<Timestamp>,
+}
+
+impl Watch {
+    /// One that counts a host as UNREACHABLE after so long without a sign of life.
+    #[must_use]
+    pub fn new(down_after: TimeDelta) -> Self {
+        Self {
+            down_after,
+            own: None,
+            hosts: BTreeMap::new(),
+            answered_at: None,
+            since: None,
+        }
+    }
+
+    /// Takes an answer, and says how the hosts are, as far as it tells. One that is not named is not known to be anyhow.
+    pub fn look(&mut self, poll: &Poll, now: Timestamp) -> BTreeMap<String, Sighting> {
+        self.answered_at = Some(now);
+        self.since.get_or_insert(now);
+        self.own = poll.own.map(|sign| Seen::again(self.own, sign, now)).or(self.own);
+        let known = std::mem::take(&mut self.hosts);
+        for sign in &poll.hosts {
+            if let Some(last) = sign.last {
+                let seen = Seen::again(known.get(&sign.host).copied(), last, now);
+                self.hosts.insert(sign.host.clone(), seen);
+            }
+        }
+        let is_well = self.is_well(now);
+        let conclude = |sign: &Sign| Some((sign.host.clone(), self.conclude(sign, is_well, now)?));
+        poll.hosts.iter().filter_map(conclude).collect()
+    }
+
+    /// The backend has not answered: whether that has lasted so long that nobody can tell any more how its hosts are.
+    pub fn has_lost_sight(&mut self, now: Timestamp) -> bool {
+        let since = *self.since.get_or_insert(now);
+        now - self.answered_at.unwrap_or(since) >= self.patience()
+    }
+
+    fn patience(&self) -> TimeDelta {
+        self.down_after / 2
+    }
+
+    fn is_well(&self, now: Timestamp) -> bool {
+        self.own.is_some_and(|own| now - own.at < self.patience())
+    }
+
+    fn conclude(&self, sign: &Sign, is_well: bool, now: Timestamp) -> Option<Sighting> {
+        let seen = self.hosts.get(&sign.host).copied();
+        let sighting = |state, observed_at| Some(Sighting { state, observed_at });
+        if let Some(seen) = seen.filter(|seen| seen.has_moved && now - seen.at < self.patience()) {
+            return sighting(FailureState::Up, seen.at);
+        }
+        if !is_well {
+            return sighting(FailureState::Unknown, now);
+        }
+        let behind = self.own.zip(seen).map(|(own, seen)| own.sign - seen.sign);
+        match (behind, sign.is_forced_down) {
+            (Some(behind), _) if behind >= self.down_after => sighting(FailureState::Unreachable, now),
+            (_, false) if !sign.is_up => sighting(FailureState::Unreachable, now),
+            // Not seen to move yet: the backend's word for it, of the time of the sign at best.
+            (Some(_), false) => seen
+                .filter(|seen| !seen.has_moved)
+                .and_then(|seen| sighting(FailureState::Up, seen.at)),
+            (Some(_) | None, true) | (None, false) => None,
+        }
+    }
+}
+
+/// Whether a sighting says something new, or something that must not be old.
+///
+/// A host that nobody can see is only called UNKNOWN by an observer who was the last to see it: another one may see it better.
+#[must_use]
+pub fn is_news(sighting: Sighting, known: OnRecord<'_>, source: &str, refresh: TimeDelta) -> bool {
+    if known
+        .observed_at
+        .is_some_and(|known| sighting.observed_at < known)
+    {
+        return false;
+    }
+    let is_ours = known.source.is_none_or(|known| known == source);
+    let is_old = known
+        .observed_at
+        .is_none_or(|at| sighting.observed_at - at >= refresh);
+    match sighting.state {
+        FailureState::Unknown => is_ours && known.state != FailureState::Unknown,
+        FailureState::Up | FailureState::Unreachable => known.state != sighting.state || is_old,
+    }
+}

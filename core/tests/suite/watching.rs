@@ -1,0 +1,178 @@
+//! What an observer concludes.
+
+use chrono::TimeDelta;
+use ringfence_core::*;
+
+use crate::plans::start;
+
+fn at(seconds: i64) -> Timestamp {
+    start() + TimeDelta::seconds(seconds)
+}
+
+/// The backend's clock is an hour ahead.
+fn theirs(seconds: i64) -> Timestamp {
+    at(3_600 + seconds)
+}
+
+fn sign(host: &str, last: i64) -> Sign {
+    Sign {
+        host: host.to_owned(),
+        last: Some(theirs(last)),
+        is_up: true,
+        is_forced_down: false,
+    }
+}
+
+fn watch() -> Watch {
+    Watch::new(TimeDelta::seconds(60))
+}
+
+fn poll(own: i64, hosts: Vec<Sign>) -> Poll {
+    Poll {
+        hosts,
+        own: Some(theirs(own)),
+    }
+}
+
+fn state(watch: &mut Watch, poll: &Poll, now: i64) -> Option<(FailureState, i64)> {
+    let found = watch.look(poll, at(now));
+    let sighting = found.get("c1")?;
+    Some((sighting.state, (sighting.observed_at - start()).num_seconds()))
+}
+
+#[test]
+fn a_host_whose_signs_come_is_up_since_the_last_one() {
+    let mut watch = watch();
+    assert_eq!(
+        state(&mut watch, &poll(0, vec![sign("c1", 0)]), 0),
+        Some((FailureState::Up, 0))
+    );
+    assert_eq!(
+        state(&mut watch, &poll(5, vec![sign("c1", 0)]), 5),
+        Some((FailureState::Up, 0))
+    );
+    assert_eq!(
+        state(&mut watch, &poll(10, vec![sign("c1", 10)]), 10),
+        Some((FailureState::Up, 10))
+    );
+}
+
+#[test]
+fn a_silent_host_among_signs_of_the_backend_is_unreachable() {
+    let mut watch = watch();
+    let mut last = None;
+    for now in (0..=60).step_by(5) {
+        last = state(&mut watch, &poll(now, vec![sign("c1", 0)]), now);
+    }
+    assert_eq!(last, Some((FailureState::Unreachable, 60)));
+}
+
+#[test]
+fn a_host_that_the_backend_takes_for_down_is_unreachable_at_once() {
+    let mut watch = watch();
+    let down = Sign {
+        is_up: false,
+        ..sign("c1", -300)
+    };
+    assert_eq!(
+        state(&mut watch, &poll(0, vec![down]), 0),
+        Some((FailureState::Unreachable, 0))
+    );
+}
+
+#[test]
+fn when_the_backend_itself_falls_silent_its_hosts_are_unknown_and_not_lost() {
+    let mut watch = watch();
+    state(&mut watch, &poll(0, vec![sign("c1", 0)]), 0);
+    state(&mut watch, &poll(5, vec![sign("c1", 5)]), 5);
+    let dead = poll(
+        5,
+        vec![Sign {
+            is_up: false,
+            ..sign("c1", 5)
+        }],
+    );
+    assert_eq!(state(&mut watch, &dead, 40), Some((FailureState::Unknown, 40)));
+    assert_eq!(state(&mut watch, &dead, 300), Some((FailureState::Unknown, 300)));
+}
+
+#[test]
+fn a_backend_without_services_of_its_own_says_nothing() {
+    let mut watch = watch();
+    let nobody = Poll {
+        own: None,
+        ..poll(0, vec![sign("c1", 0)])
+    };
+    assert_eq!(state(&mut watch, &nobody, 0), Some((FailureState::Unknown, 0)));
+}
+
+#[test]
+fn a_host_that_was_forced_down_is_up_when_its_signs_are_seen_to_come() {
+    let mut watch = watch();
+    let forced = |last| Sign {
+        is_up: false,
+        is_forced_down: true,
+        ..sign("c1", last)
+    };
+    // The sign may be from before it died.
+    assert_eq!(state(&mut watch, &poll(0, vec![forced(0)]), 0), None);
+    assert_eq!(state(&mut watch, &poll(20, vec![forced(0)]), 20), None);
+    assert_eq!(
+        state(&mut watch, &poll(60, vec![forced(0)]), 60),
+        Some((FailureState::Unreachable, 60))
+    );
+    assert_eq!(
+        state(&mut watch, &poll(90, vec![forced(88)]), 90),
+        Some((FailureState::Up, 90))
+    );
+}
+
+#[test]
+fn a_backend_that_does_not_answer_is_lost_sight_of_after_a_while() {
+    let mut watch = watch();
+    watch.look(&poll(0, Vec::new()), at(0));
+    assert!(!watch.has_lost_sight(at(29)));
+    assert!(watch.has_lost_sight(at(30)));
+    watch.look(&poll(31, Vec::new()), at(31));
+    assert!(!watch.has_lost_sight(at(32)));
+    let mut never = Watch::new(TimeDelta::seconds(60));
+    assert!(!never.has_lost_sight(at(0)));
+    assert!(never.has_lost_sight(at(30)));
+}
+
+#[test]
+fn what_is_on_record_already_is_no_news_until_it_is_old() {
+    let refresh = TimeDelta::seconds(60);
+    let known = OnRecord {
+        state: FailureState::Up,
+        source: Some("nova:east"),
+        observed_at: Some(at(100)),
+    };
+    let sighting = |state, seconds| Sighting {
+        state,
+        observed_at: at(seconds),
+    };
+    let is = |sighting, known| is_news(sighting, known, "nova:east", refresh);
+    assert!(!is(sighting(FailureState::Up, 110), known));
+    assert!(is(sighting(FailureState::Up, 160), known));
+    assert!(is(sighting(FailureState::Unreachable, 101), known));
+    assert!(is(sighting(FailureState::Unknown, 101), known));
+    assert!(
+        !is(sighting(FailureState::Unreachable, 99), known),
+        "somebody has seen it since"
+    );
+    let by_another = OnRecord {
+        state: FailureState::Unreachable,
+        source: Some("pacemaker"),
+        ..known
+    };
+    assert!(
+        !is(sighting(FailureState::Unknown, 101), by_another),
+        "another one may see it better"
+    );
+    assert!(
+        !is(sighting(FailureState::Up, 95), by_another),
+        "a sign from before the other one's word"
+    );
+    assert!(is(sighting(FailureState::Up, 101), by_another));
+}

@@ -1,0 +1,193 @@
+//! Watching the hosts of clouds: one question for all hosts of a cloud, and one engine at a time asks it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use ringfence_backends::BackendError;
+use ringfence_backends::openstack::{Cloud, ComputeService};
+use ringfence_core::{FailureState, OnRecord, Poll, Sighting, Sign, Timestamp, Watch, is_news};
+use ringfence_db::CloudHost;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::error_chain;
+use crate::reconcile::pause;
+use crate::{Context, Engine, EngineError, FailureReport};
+
+/// How hosts are watched.
+#[derive(Clone, Debug)]
+pub struct ObserverConfig {
+    /// The clouds.
+    pub clouds: Vec<Arc<Cloud>>,
+    /// Between two questions.
+    pub every: Duration,
+    /// How long a host may be silent.
+    pub down_after: TimeDelta,
+}
+
+impl Default for ObserverConfig {
+    fn default() -> Self {
+        Self {
+            clouds: Vec::new(),
+            every: Duration::from_secs(5),
+            down_after: TimeDelta::seconds(60),
+        }
+    }
+}
+
+/// How old a report may become before the same is said again.
+const REFRESH: TimeDelta = TimeDelta::seconds(60);
+/// An engine that has watched has the cloud for so many more questions; then another one takes over.
+const KEPT_FOR: u32 = 3;
+
+/// Watches one cloud until it is told to stop.
+pub(crate) async fn watch(engine: Engine, cloud: Arc<Cloud>, stop: CancellationToken) {
+    let every = engine.0.config.observer.every;
+    let mut observer = Observer::new(&engine, cloud);
+    loop {
+        observer.turn(&engine).await;
+        if !pause(&stop, every).await {
+            return;
+        }
+    }
+}
+
+/// What one engine knows of one cloud.
+struct Observer {
+    cloud: Arc<Cloud>,
+    /// Its name in reports.
+    source: String,
+    watch: Watch,
+    /// Whether the cloud has answered the last time, so that only a change is told.
+    answers: Option<bool>,
+}
+
+impl Observer {
+    fn new(engine: &Engine, cloud: Arc<Cloud>) -> Self {
+        Self {
+            source: format!("nova:{}", cloud.name()),
+            watch: Watch::new(engine.0.config.observer.down_after),
+            cloud,
+            answers: None,
+        }
+    }
+
+    async fn turn(&mut self, engine: &Engine) {
+        match self.try_turn(engine).await {
+            Ok(()) => {}
+            Err(error) => {
+                let cloud = self.cloud.name();
+                tracing::warn!(cloud, error = %error_chain(&error), "what a cloud says could not be taken down");
+            }
+        }
+    }
+
+    async fn try_turn(&mut self, engine: &Engine) -> Result<(), EngineError> {
+        if !self.has_turn(engine).await? {
+            // What somebody else sees is not forgotten by us meanwhile, but it is not ours to tell.
+            self.watch = Watch::new(engine.0.config.observer.down_after);
+            return Ok(());
+        }
+        let answer = self.cloud.services().await;
+        let now = engine.0.clock.now();
+        self.tell_answer(&answer);
+        let sightings = match answer {
+            Ok(services) => Some(self.watch.look(&poll(&services), now)),
+            Err(_) if self.watch.has_lost_sight(now) => None,
+            Err(_) => return Ok(()),
+        };
+        let hosts = ringfence_db::hosts_of_cloud(&mut engine.0.db.reader(), self.cloud.name()).await?;
+        for host in hosts {
+            if let Some(sighting) = of(&host, sightings.as_ref(), now)
+                && is_news(sighting, on_record(&host), &self.source, REFRESH)
+            {
+                self.report(engine, &host, sighting).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn has_turn(&self, engine: &Engine) -> Result<bool, EngineError> {
+        let now = engine.0.clock.now();
+        let every = engine.0.config.observer.every.max(self.cloud.timeout());
+        let until = now + TimeDelta::from_std(every * KEPT_FOR).unwrap_or(TimeDelta::minutes(5));
+        let lease = format!("observer {}", self.cloud.name());
+        let mut reader = engine.0.db.reader();
+        Ok(ringfence_db::take_lease(&mut reader, &lease, &engine.0.id, now, until).await?)
+    }
+
+    fn tell_answer(&mut self, answer: &Result<Vec<ComputeService>, BackendError>) {
+        let cloud = self.cloud.name();
+        let answers = answer.is_ok();
+        if self.answers.replace(answers) == Some(answers) {
+            return;
+        }
+        match answer {
+            Ok(services) => tracing::info!(cloud, services = services.len(), "the cloud is watched"),
+            Err(error) => tracing::warn!(cloud, %error, "the cloud cannot be watched"),
+        }
+    }
+
+    /// A report that somebody else has made old is no fault.
+    async fn report(&self, engine: &Engine, host: &CloudHost, sighting: Sighting) {
+        let report = FailureReport {
+            state: sighting.state,
+            source: self.source.clone(),
+            observed_at: sighting.observed_at,
+            boot_id: None,
+            booted_at: None,
+        };
+        let by = Context::own("ringfence");
+        match engine
+            .report_failure_state(&host.id.to_string(), report, &by)
+            .await
+        {
+            Ok(_) => {}
+            Err(EngineError::Refused(refusal)) => {
+                tracing::debug!(host = host.name, why = %refusal, "a sighting came too late");
+            }
+            Err(error) => {
+                tracing::warn!(host = host.name, error = %error_chain(&error), "a sighting could not be taken down");
+            }
+        }
+    }
+}
+
+/// What Nova says of its hosts. Their signs of life go through a conductor: while none lives, none comes.
+fn poll(services: &[ComputeService]) -> Poll {
+    let hosts = services.iter().filter(|service| service.binary == "nova-compute");
+    let own = services
+        .iter()
+        .filter(|service| service.binary == "nova-conductor");
+    Poll {
+        hosts: hosts
+            .map(|service| Sign {
+                host: service.host.clone(),
+                last: service.updated_at,
+                is_up: service.is_up(),
+                is_forced_down: service.forced_down,
+            })
+            .collect(),
+        own: own.filter_map(|service| service.updated_at).max(),
+    }
+}
+
+/// A host that the cloud does not know, or a cloud that does not answer, says nothing of it.
+fn of(host: &CloudHost, sightings: Option<&BTreeMap<String, Sighting>>, now: Timestamp) -> Option<Sighting> {
+    match sightings {
+        Some(sightings) => sightings.get(&host.known_as).copied(),
+        None => Some(Sighting {
+            state: FailureState::Unknown,
+            observed_at: now,
+        }),
+    }
+}
+
+fn on_record(host: &CloudHost) -> OnRecord<'_> {
+    OnRecord {
+        state: host.failure_state,
+        source: host.failure_source.as_deref(),
+        observed_at: host.failure_observed_at,
+    }
+}

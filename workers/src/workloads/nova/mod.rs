@@ -1,0 +1,195 @@
+//! The driver `nova`: a host of an OpenStack cloud and its servers.
+//!
+//! Every task is read first and read back afterwards. Nova itself keeps a server from being started elsewhere while its host's service
+//! counts as up, or while something is being done to it; that a host may be emptied at all was decided before the attempt was granted.
+
+mod moving;
+mod rejoining;
+mod service;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use ringfence_backends::BackendError;
+use ringfence_backends::openstack::{Cloud, Server, VmState};
+use ringfence_core::{Finding, MAX_LISTED, ObservedState, Outcome, TaskKind, Workload, WorkloadState};
+use tokio::time::{Instant, timeout_at};
+
+use crate::driver::{Clock, Report, WorkloadDriver, WorkloadJob};
+use crate::text::cut;
+
+/// Why a service was disabled and forced down. By these words a rejoin knows what it may enable again.
+pub(super) const REASON: &str = "fenced by Ringfence";
+/// Between two looks at what changes within seconds.
+pub(super) const PAUSE: Duration = Duration::from_millis(300);
+/// The longest name of a server that is told on, in characters.
+const MAX_NAME_CHARS: usize = 255;
+
+/// The driver `nova`.
+pub struct Nova {
+    clouds: BTreeMap<String, Arc<Cloud>>,
+    clock: Clock,
+}
+
+/// One host of one cloud.
+pub(super) struct HostOf<'a> {
+    pub cloud: &'a Cloud,
+    pub host: &'a str,
+    pub until: Instant,
+}
+
+/// How a task went.
+pub(super) enum Done {
+    /// What was wanted was read back.
+    So(String),
+    /// The same, and something was found out.
+    Found(String, Finding),
+    /// A definite no.
+    No(String, Option<Finding>),
+    /// Not yet.
+    NotYet(String, Option<Finding>),
+}
+
+impl Nova {
+    /// With the clouds of the configuration.
+    #[must_use]
+    pub fn new(clouds: impl IntoIterator<Item = Arc<Cloud>>, clock: Clock) -> Self {
+        let clouds = clouds.into_iter().map(|cloud| (cloud.name().to_owned(), cloud));
+        Self {
+            clouds: clouds.collect(),
+            clock,
+        }
+    }
+
+    fn host_of<'a>(&'a self, job: WorkloadJob<'a>, until: Instant) -> Result<HostOf<'a>, String> {
+        let parameter = |name: &str| {
+            let value = job.method.parameters.get(name).map(String::as_str);
+            value.ok_or_else(|| format!("the task names no {name}"))
+        };
+        let (name, host) = (parameter("cloud")?, parameter("host")?);
+        let cloud = self.clouds.get(name).ok_or_else(|| {
+            let known: Vec<&str> = self.clouds.keys().map(String::as_str).collect();
+            let known = if known.is_empty() {
+                "none".to_owned()
+            } else {
+                known.join(", ")
+            };
+            format!("this worker's configuration has no cloud {name:?}; it has: {known}")
+        })?;
+        Ok(HostOf { cloud, host, until })
+    }
+
+    fn report(&self, done: Done, wanted: ObservedState) -> Report {
+        let seen = |detail: &str| ringfence_core::Observation {
+            state: wanted,
+            detail: cut(detail),
+            observed_at: (self.clock)(),
+        };
+        match done {
+            Done::So(detail) => Report {
+                outcome: Outcome::Confirmed,
+                observation: Some(seen(&detail)),
+                finding: None,
+                detail: String::new(),
+            },
+            Done::Found(detail, finding) => Report {
+                outcome: Outcome::Confirmed,
+                observation: Some(seen(&detail)),
+                finding: Some(finding),
+                detail: String::new(),
+            },
+            Done::No(detail, finding) => Report {
+                finding,
+                ..Report::refused(cut(&detail))
+            },
+            Done::NotYet(detail, finding) => Report {
+                finding,
+                ..Report::unknown(cut(&detail))
+            },
+        }
+    }
+}
+
+#[async_trait]
+impl WorkloadDriver for Nova {
+    async fn carry_out(&self, job: WorkloadJob<'_>, budget: Duration) -> Report {
+        let until = Instant::now() + budget;
+        let at = match self.host_of(job, until) {
+            Ok(at) => at,
+            Err(why) => return Report::refused(why),
+        };
+        let done = timeout_at(until, at.carry_out(job)).await;
+        let done = done.unwrap_or_else(|_| Ok(Done::NotYet("the time ran out".to_owned(), None)));
+        self.report(done.unwrap_or_else(failed), job.kind.wanted_state())
+    }
+}
+
+/// What no repetition helps against is a no; after everything else nobody knows.
+fn failed(error: BackendError) -> Done {
+    let why = error.to_string();
+    match error {
+        BackendError::Settings { .. } | BackendError::TooOld { .. } => Done::No(why, None),
+        BackendError::Denied { .. }
+        | BackendError::NotFound { .. }
+        | BackendError::Refused { .. }
+        | BackendError::Away { .. }
+        | BackendError::Late { .. }
+        | BackendError::Unreadable { .. } => Done::NotYet(why, None),
+    }
+}
+
+impl HostOf<'_> {
+    async fn carry_out(&self, job: WorkloadJob<'_>) -> Result<Done, BackendError> {
+        match job.kind {
+            TaskKind::WorkloadsForceDown => self.force_down().await,
+            TaskKind::WorkloadsForceUp => self.force_up().await,
+            TaskKind::WorkloadsList => self.list(job).await,
+            TaskKind::WorkloadsMove => self.move_away(job).await,
+            TaskKind::WorkloadsAddSpare => self.add_spare().await,
+            TaskKind::WorkloadsCleanUp => self.clean_up().await,
+            TaskKind::WorkloadsStart => self.start().await,
+            TaskKind::PowerOff
+            | TaskKind::PowerOn
+            | TaskKind::StorageFence
+            | TaskKind::StorageUnfence
+            | TaskKind::NetworkFence
+            | TaskKind::NetworkUnfence => Ok(Done::No(format!("driver nova cannot do {}", job.kind), None)),
+        }
+    }
+
+    async fn list(&self, job: WorkloadJob<'_>) -> Result<Done, BackendError> {
+        let parameters = &job.method.parameters;
+        let keys = ["metadata_key", "priority_key"].map(|name| parameters.get(name).map(String::as_str));
+        let servers = self.cloud.servers_on(self.host).await?;
+        let workloads: Vec<Workload> = servers
+            .iter()
+            .filter_map(|server| workload(server, &keys))
+            .take(MAX_LISTED)
+            .collect();
+        let detail = format!("{} servers belong to {}", workloads.len(), self.host);
+        Ok(Done::Found(detail, Finding::Workloads(workloads)))
+    }
+}
+
+/// A server as the rules see it; `None` if its guest lives nowhere.
+fn workload(server: &Server, keys: &[Option<&str>]) -> Option<Workload> {
+    let state = match server.vm_state {
+        VmState::Active => WorkloadState::Running,
+        VmState::Stopped => WorkloadState::Stopped,
+        VmState::Error => WorkloadState::Failed,
+        VmState::Building | VmState::Other(_) => WorkloadState::Held,
+        VmState::Deleted | VmState::ShelvedOffloaded => return None,
+    };
+    let wanted = |key: &&str| server.metadata.contains_key(*key);
+    let metadata = keys.iter().flatten().filter(|key| wanted(key));
+    Some(Workload {
+        id: server.id.clone(),
+        name: server.name.chars().take(MAX_NAME_CHARS).collect(),
+        state,
+        metadata: metadata
+            .map(|key| ((*key).to_owned(), server.metadata[*key].clone()))
+            .collect(),
+    })
+}

@@ -1,0 +1,181 @@
+//! Starting one server elsewhere.
+//!
+//! Nova keeps a record of every evacuation. Whoever comes later, because a worker died or its time ran out, finds it there and follows it:
+//! a second one is asked for only when the last one has failed.
+
+use ringfence_backends::BackendError;
+use ringfence_backends::openstack::{Evacuation, EvacuationStatus, Server, VmState};
+use ringfence_core::{Finding, MoveReport};
+use tokio::time::sleep;
+
+use super::{Done, HostOf, PAUSE};
+use crate::driver::WorkloadJob;
+
+/// What to do about a server at this moment.
+enum Step {
+    /// It runs elsewhere, or is no more.
+    Arrived(Option<String>),
+    /// Nova is at it.
+    Wait,
+    /// It is still on its host, and nobody is at it.
+    Ask,
+    /// The last evacuation has failed, and nobody is at it.
+    Failed(String),
+}
+
+impl HostOf<'_> {
+    pub(super) async fn move_away(&self, job: WorkloadJob<'_>) -> Result<Done, BackendError> {
+        let Some(workload) = job.workload else {
+            return Ok(Done::No("the task names no server".to_owned(), None));
+        };
+        let known = self
+            .last_evacuation(&workload.id)
+            .await?
+            .map_or(0, |evacuation| evacuation.id);
+        let mut report = MoveReport::default();
+        let mut has_asked = false;
+        loop {
+            match self.look(&workload.id).await? {
+                Step::Arrived(to) => return Ok(arrived(to, report)),
+                Step::Failed(why) if has_asked => {
+                    report.no_room = is_full(&why);
+                    return Ok(not_moved(why, report));
+                }
+                // One that failed before this attempt is no reason not to try again.
+                Step::Ask | Step::Failed(_) if !has_asked => {
+                    if let Some(done) = self.may_ask().await? {
+                        return Ok(done);
+                    }
+                    match self.ask(&workload.id).await? {
+                        Asked::Taken(request_id) => report.request_id = request_id,
+                        Asked::Refused(why) => return Ok(Done::NotYet(why, Some(Finding::Move(report)))),
+                    }
+                    has_asked = true;
+                }
+                // Nova has taken it, and its record is not there yet.
+                Step::Ask | Step::Failed(_) | Step::Wait => {}
+            }
+            if !self.has_time() {
+                let latest = self.last_evacuation(&workload.id).await?;
+                let how = latest.filter(|latest| latest.id > known || !has_asked);
+                let how = how.map_or("no record yet".to_owned(), |latest| {
+                    format!("{:?}", latest.status)
+                });
+                return Ok(Done::NotYet(
+                    format!("nova is still at it: {how}"),
+                    Some(Finding::Move(report)),
+                ));
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    async fn last_evacuation(&self, server: &str) -> Result<Option<Evacuation>, BackendError> {
+        let mut all = self.cloud.evacuations_of(server).await?;
+        all.retain(|evacuation| evacuation.from.as_deref() == Some(self.host));
+        Ok(all.pop())
+    }
+
+    async fn look(&self, id: &str) -> Result<Step, BackendError> {
+        let Some(server) = self.cloud.server(id).await? else {
+            return Ok(Step::Arrived(None));
+        };
+        if matches!(server.vm_state, VmState::Deleted) {
+            return Ok(Step::Arrived(None));
+        }
+        let is_here = server.host.as_deref() == Some(self.host);
+        if server.task_state.is_some() && !is_here {
+            return Ok(Step::Wait);
+        }
+        let last = self.last_evacuation(id).await?;
+        Ok(match last.map(|evacuation| evacuation.status) {
+            Some(status) if status.is_under_way() => Step::Wait,
+            Some(EvacuationStatus::Failed) if is_here => Step::Failed(fault(&server)),
+            Some(EvacuationStatus::Done | EvacuationStatus::Completed) if is_here => Step::Ask,
+            _ if is_here => Step::Ask,
+            // Its owner, or an administrator, may have moved it by other means: what counts is where it is.
+            _ => Step::Arrived(server.host),
+        })
+    }
+
+    /// Nova would take it from a host that it believes to be alive for no reason but ours.
+    async fn may_ask(&self) -> Result<Option<Done>, BackendError> {
+        let Some(service) = self.service().await? else {
+            return Ok(Some(self.unknown_host()));
+        };
+        if service.forced_down {
+            return Ok(None);
+        }
+        let why = format!(
+            "{} is not forced down any more; somebody has taken that back",
+            self.host
+        );
+        Ok(Some(Done::NotYet(why, None)))
+    }
+
+    /// Nova takes only a server that is active, stopped or failed, and to which nothing is being done. What was being done when its
+    /// host died will never end.
+    async fn ask(&self, id: &str) -> Result<Asked, BackendError> {
+        if let Some(server) = self.cloud.server(id).await?
+            && let Some(state) = to_be_declared(&server)
+        {
+            self.cloud.reset_state(id, state).await?;
+        }
+        match self.cloud.evacuate(id).await {
+            Ok(request_id) => Ok(Asked::Taken(request_id)),
+            Err(BackendError::Refused { why, .. }) => Ok(Asked::Refused(why)),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+enum Asked {
+    Taken(Option<String>),
+    Refused(String),
+}
+
+/// The state that a server has to be declared to be in before Nova takes it; none if it takes it as it is.
+fn to_be_declared(server: &Server) -> Option<&'static str> {
+    match (&server.vm_state, &server.task_state) {
+        (VmState::Active | VmState::Stopped | VmState::Error, None) => None,
+        (VmState::Active | VmState::Other(_), _) => Some("active"),
+        (
+            VmState::Stopped
+            | VmState::Error
+            | VmState::Building
+            | VmState::Deleted
+            | VmState::ShelvedOffloaded,
+            _,
+        ) => Some("error"),
+    }
+}
+
+fn fault(server: &Server) -> String {
+    let fault = server.fault.as_ref().map(|fault| fault.message.as_str());
+    fault
+        .filter(|message| !message.is_empty())
+        .unwrap_or("nova does not say why")
+        .to_owned()
+}
+
+/// Nova's words for a server that no host could take.
+fn is_full(why: &str) -> bool {
+    why.to_lowercase().contains("no valid host")
+}
+
+fn arrived(to: Option<String>, report: MoveReport) -> Done {
+    let detail = match &to {
+        Some(to) => format!("it is on {to}"),
+        None => "it is no more".to_owned(),
+    };
+    Done::Found(detail, Finding::Move(MoveReport { to, ..report }))
+}
+
+fn not_moved(why: String, report: MoveReport) -> Done {
+    // A host that is full stays full; anything else may pass.
+    if report.no_room {
+        Done::No(why, Some(Finding::Move(report)))
+    } else {
+        Done::NotYet(why, Some(Finding::Move(report)))
+    }
+}

@@ -1,0 +1,142 @@
+//! Taking a host back, by Nova's own rules.
+
+use ringfence_backends::BackendError;
+use ringfence_backends::openstack::{ComputeService, Server, VmState};
+use tokio::time::sleep;
+
+use super::{Done, HostOf, PAUSE, REASON};
+
+/// Nova's word for a guest that runs.
+const RUNNING: i64 = 1;
+
+impl HostOf<'_> {
+    /// `nova-compute` destroys what is left of evacuated servers when it starts, and says so in Nova's records.
+    pub(super) async fn clean_up(&self) -> Result<Done, BackendError> {
+        loop {
+            let evacuations = self.cloud.evacuations_from(self.host).await?;
+            let left = evacuations
+                .iter()
+                .filter(|evacuation| evacuation.status.leaves_remains())
+                .count();
+            if left == 0 {
+                return Ok(Done::So(format!(
+                    "nothing of evacuated servers is left on {}",
+                    self.host
+                )));
+            }
+            if !self.has_time() {
+                return Ok(Done::NotYet(
+                    format!(
+                        "{left} evacuated servers are not cleaned up; nova-compute on {} does that when it starts",
+                        self.host
+                    ),
+                    None,
+                ));
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    /// Right after it is taken back, "up" could be the sign of life from before the host died: a newer one has to come.
+    pub(super) async fn force_up(&self) -> Result<Done, BackendError> {
+        let Some(before) = self.service().await? else {
+            return Ok(self.unknown_host());
+        };
+        let mut has_asked = !before.forced_down;
+        loop {
+            let Some(service) = self.service().await? else {
+                return Ok(self.unknown_host());
+            };
+            let is_fresh = service.updated_at > before.updated_at;
+            if is_fresh && !has_asked {
+                if let Some(done) = self.unless_remains().await? {
+                    return Ok(done);
+                }
+                self.cloud.force_up(&service.id).await?;
+                has_asked = true;
+                continue;
+            }
+            if is_fresh && !service.forced_down && service.is_up() {
+                return Ok(Done::So(format!(
+                    "{} is up, with a sign of life of {}",
+                    self.host,
+                    at(&service)
+                )));
+            }
+            if !self.has_time() {
+                let why = if is_fresh {
+                    "nova does not take it for up"
+                } else {
+                    "it has given no sign of life"
+                };
+                return Ok(Done::NotYet(format!("{}: {why}", self.host), None));
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    /// Nova itself looks only at those that are done.
+    async fn unless_remains(&self) -> Result<Option<Done>, BackendError> {
+        let evacuations = self.cloud.evacuations_from(self.host).await?;
+        let left = evacuations
+            .iter()
+            .filter(|evacuation| evacuation.status.leaves_remains())
+            .count();
+        let why = format!("{left} evacuations from {} are not over", self.host);
+        Ok((left > 0).then_some(Done::NotYet(why, None)))
+    }
+
+    /// Servers may be placed there again, and those that should run do.
+    pub(super) async fn start(&self) -> Result<Done, BackendError> {
+        let Some(service) = self.service().await? else {
+            return Ok(self.unknown_host());
+        };
+        if !service.is_enabled() {
+            if service.disabled_reason.as_deref() != Some(REASON) {
+                let why = service
+                    .disabled_reason
+                    .unwrap_or_else(|| "no reason given".to_owned());
+                let started = self.start_servers().await?;
+                return Ok(Done::So(format!(
+                    "{} stays disabled, as an administrator wants it ({why}); {started}",
+                    self.host
+                )));
+            }
+            self.cloud.enable(&service.id).await?;
+        }
+        let open = self.until_open().await?;
+        let Done::So(open) = open else { return Ok(open) };
+        let started = self.start_servers().await?;
+        Ok(Done::So(format!("{open}; {started}")))
+    }
+
+    async fn start_servers(&self) -> Result<String, BackendError> {
+        let servers = self.cloud.servers_on(self.host).await?;
+        let (mut started, mut failed) = (0_u32, 0_u32);
+        for server in servers.iter().filter(|server| should_run_and_does_not(server)) {
+            match self.cloud.reboot_hard(&server.id).await {
+                Ok(_) => started += 1,
+                Err(error) => {
+                    tracing::warn!(server = server.id, %error, "a server could not be started");
+                    failed += 1;
+                }
+            }
+        }
+        Ok(match (started, failed) {
+            (0, 0) => "no server has to be started".to_owned(),
+            (started, 0) => format!("{started} servers were started"),
+            (started, failed) => format!("{started} servers were started, and {failed} could not be"),
+        })
+    }
+}
+
+/// For Nova it is active, and its guest is not.
+fn should_run_and_does_not(server: &Server) -> bool {
+    server.vm_state == VmState::Active && server.task_state.is_none() && server.power_state != RUNNING
+}
+
+fn at(service: &ComputeService) -> String {
+    service
+        .updated_at
+        .map_or_else(|| "unknown time".to_owned(), |at| at.format("%FT%TZ").to_string())
+}
