@@ -86,6 +86,23 @@ impl Leash {
         kill(self.pid, signal).during(|| format!("sending {signal} to {}", self.program.display()))
     }
 
+    /// Ends the program and all that it has started at once, as a loss of power would. Its files stay.
+    pub(crate) fn crash(&mut self) {
+        // The shell goes first and with the others: it would take the end of its stdin for the owner's death.
+        let _ = killpg(self.group(), Signal::SIGKILL);
+        let _ = self.shell.wait();
+        let begun = Instant::now();
+        while begun.elapsed() < STOP_TIMEOUT && self.is_running() {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        self.rope = None;
+    }
+
+    /// The group is the shell's own: what the program leaves behind belongs to it as well.
+    fn group(&self) -> Pid {
+        Pid::from_raw(i32::try_from(self.shell.id()).unwrap_or(i32::MAX))
+    }
+
     /// Ends the program in good order, or by force after 20 s.
     pub(crate) fn stop(&mut self) {
         let Some(mut rope) = self.rope.take() else {
@@ -97,9 +114,7 @@ impl Leash {
         while begun.elapsed() < STOP_TIMEOUT && matches!(self.shell.try_wait(), Ok(None)) {
             std::thread::sleep(Duration::from_millis(20));
         }
-        // The group is the shell's own: what the program left behind goes with it.
-        let group = Pid::from_raw(i32::try_from(self.shell.id()).unwrap_or(i32::MAX));
-        let _ = killpg(group, Signal::SIGKILL);
+        let _ = killpg(self.group(), Signal::SIGKILL);
         let _ = self.shell.wait();
     }
 }
@@ -168,6 +183,37 @@ mod tests {
 
         assert!(kill(leash.pid, None).is_err());
         assert!(!home.exists());
+    }
+
+    #[test]
+    fn a_crash_ends_what_the_program_has_started_and_leaves_the_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let mut leash = Leash::start(Start {
+            program: Path::new("/bin/sh"),
+            arguments: ["-c", "sleep 600 & echo $!; wait"].map(str::to_owned).to_vec(),
+            environment: Vec::new(),
+            without: &[],
+            stop_signal: Signal::SIGTERM,
+            log: &log,
+            home: folder.path(),
+            user: None,
+        })
+        .unwrap();
+        let child = loop {
+            let text = std::fs::read_to_string(&log).unwrap_or_default();
+            if let Ok(pid) = text.trim().parse() {
+                break Pid::from_raw(pid);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+
+        leash.crash();
+
+        assert!(!leash.is_running());
+        let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+        assert!(stat.is_empty() || stat.contains(") Z"), "{stat}");
+        assert!(log.exists());
     }
 
     #[test]
