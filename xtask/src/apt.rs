@@ -33,7 +33,14 @@ pub fn install(packages: &[&str], folder: &Path) -> Result<(), XtaskError> {
         move |source| XtaskError::File { path, source }
     };
     std::fs::create_dir_all(archives.join("partial")).map_err(of(&archives))?;
-    let install = || apt(&["install", "--no-install-recommends"], packages, &archives, folder);
+    let install = || {
+        apt(
+            &["install", "--no-install-recommends"],
+            packages,
+            &archives,
+            folder,
+        )
+    };
     let done = install().or_else(|_| {
         apt(&["update"], &[], &archives, folder)?;
         install()

@@ -123,9 +123,7 @@ const OPENSTACK_PACKAGES: &[Package] = &[
 
 /// Where Debian keeps what its own Python imports.
 fn has_library(name: &str) -> bool {
-    Path::new("/usr/lib/python3/dist-packages")
-        .join(name)
-        .is_dir()
+    Path::new("/usr/lib/python3/dist-packages").join(name).is_dir()
 }
 
 /// Debian's Python comes without `ensurepip` until the package is there.

@@ -106,8 +106,13 @@ impl Peers {
 
 fn start_openstack(parts: &Path) -> Result<OpenStack, XtaskError> {
     say("starting OpenStack");
+    let begun = std::time::Instant::now();
     let cloud = OpenStack::start(&OpenStackOptions::new(parts))?;
-    say(&format!("OpenStack is at {}", cloud.description().auth_url));
+    say(&format!(
+        "OpenStack is at {} after {} s",
+        cloud.description().auth_url,
+        begun.elapsed().as_secs()
+    ));
     Ok(cloud)
 }
 

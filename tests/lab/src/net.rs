@@ -18,7 +18,8 @@ pub(crate) fn free_tcp_ports<const N: usize>() -> Result<[u16; N], LabError> {
     let mut held = Vec::new();
     let mut ports = [0; N];
     for port in &mut ports {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).during(|| "looking for a free port".to_owned())?;
+        let listener =
+            TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).during(|| "looking for a free port".to_owned())?;
         *port = listener
             .local_addr()
             .during(|| "looking for a free port".to_owned())?

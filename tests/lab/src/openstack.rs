@@ -57,7 +57,8 @@ impl OpenStack {
         let mut site = Site::new(options.services)?;
         let (broker, database) = std::thread::scope(|scope| {
             let broker = scope.spawn(RabbitMq::start);
-            let database = seed::copy(&seed, &site.home.join("mysql")).and_then(|()| MariaDb::start(site.folder()));
+            let database =
+                seed::copy(&seed, &site.home.join("mysql")).and_then(|()| MariaDb::start(site.folder()));
             let broker = broker
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic));

@@ -50,8 +50,7 @@ impl BaremetalNode {
     /// # Errors
     /// Ironic cannot be reached.
     pub fn read(&self) -> Result<Value, LabError> {
-        self.cloud
-            .get(Api::Baremetal, &format!("/v1/nodes/{}", self.id))
+        self.cloud.get(Api::Baremetal, &format!("/v1/nodes/{}", self.id))
     }
 
     /// `power on`, `power off` or nothing.

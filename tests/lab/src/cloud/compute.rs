@@ -122,10 +122,7 @@ impl Compute {
         self.set_agent(true)?;
         let description = self.cloud.description();
         let leash = Program::script(&description.folder, "compute.py")
-            .configured([
-                description.etc("nova.conf"),
-                self.home.text("nova-compute.conf"),
-            ])
+            .configured([description.etc("nova.conf"), self.home.text("nova-compute.conf")])
             .start(&self.log_file(), self.home.path())?;
         self.leash = Some(leash);
         Ok(())
@@ -239,9 +236,10 @@ impl Compute {
         let Some(provider) = self.cloud.provider(&self.name)? else {
             return Ok(false);
         };
-        let answer = self
-            .cloud
-            .get(Api::Placement, &format!("/resource_providers/{provider}/inventories"))?;
+        let answer = self.cloud.get(
+            Api::Placement,
+            &format!("/resource_providers/{provider}/inventories"),
+        )?;
         Ok(answer["inventories"]
             .as_object()
             .is_some_and(|all| !all.is_empty()))
@@ -257,15 +255,14 @@ impl Compute {
     fn configure(&self) -> Result<(), LabError> {
         let state = self.home.make_folder("state")?;
         let (name, state, lock) = (&self.name, state.display(), self.home.text("lock"));
-        let text =
-            format!("[DEFAULT]\nhost = {name}\nstate_path = {state}\n[oslo_concurrency]\nlock_path = {lock}\n");
+        let text = format!(
+            "[DEFAULT]\nhost = {name}\nstate_path = {state}\n[oslo_concurrency]\nlock_path = {lock}\n"
+        );
         self.home.write("nova-compute.conf", &text).map(|_| ())
     }
 
     fn signal(&self, signal: Signal) -> Result<(), LabError> {
-        self.leash
-            .as_ref()
-            .map_or(Ok(()), |leash| leash.signal(signal))
+        self.leash.as_ref().map_or(Ok(()), |leash| leash.signal(signal))
     }
 
     fn set_boot_time(&self, moment: SystemTime) -> Result<(), LabError> {
@@ -277,12 +274,7 @@ impl Compute {
 
     /// Whether Neutron hears of an agent on the host.
     fn set_agent(&self, alive: bool) -> Result<(), LabError> {
-        let file = self
-            .cloud
-            .description()
-            .folder
-            .join("agents")
-            .join(&self.name);
+        let file = self.cloud.description().folder.join("agents").join(&self.name);
         if alive {
             return std::fs::write(&file, "").during(|| format!("writing {}", file.display()));
         }
@@ -312,7 +304,10 @@ impl Drop for Compute {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "what befalls a real process has a real time")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what befalls a real process has a real time"
+)]
 fn now() -> SystemTime {
     SystemTime::now()
 }

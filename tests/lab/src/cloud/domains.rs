@@ -85,9 +85,7 @@ pub(crate) fn stop_all(state: &Path, now: SystemTime) -> Result<(), LabError> {
 }
 
 pub(crate) fn since_epoch(moment: SystemTime) -> Duration {
-    moment
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap_or_default()
+    moment.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
 fn read_line(text: &str) -> Result<Change, LabError> {
@@ -102,9 +100,7 @@ fn read_line(text: &str) -> Result<Change, LabError> {
 fn read_if_there(path: &Path) -> Result<Option<String>, LabError> {
     match std::fs::read_to_string(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        done => done
-            .map(Some)
-            .during(|| format!("reading {}", path.display())),
+        done => done.map(Some).during(|| format!("reading {}", path.display())),
     }
 }
 

@@ -27,7 +27,8 @@ impl Cloud {
     /// # Errors
     /// Masakari cannot be reached or refuses.
     pub fn make_segment(&self, name: &str, hosts: &[&str]) -> Result<String, LabError> {
-        let segment = json!({"segment": {"name": name, "recovery_method": "auto", "service_type": "COMPUTE"}});
+        let segment =
+            json!({"segment": {"name": name, "recovery_method": "auto", "service_type": "COMPUTE"}});
         let call = Call::new("POST", Api::InstanceHa, "/segments").json(segment);
         let mut made = self.demand(&call)?;
         let segment: String = understand(&call, made["segment"]["uuid"].take())?;

@@ -39,7 +39,12 @@ impl Cloud {
     ///
     /// # Errors
     /// That takes more than two minutes.
-    pub fn wait_evacuations(&self, host: &str, count: usize, status: &str) -> Result<Vec<Migration>, LabError> {
+    pub fn wait_evacuations(
+        &self,
+        host: &str,
+        count: usize,
+        status: &str,
+    ) -> Result<Vec<Migration>, LabError> {
         wait_for(
             || format!("{count} evacuations of {host} {status}"),
             LIMIT,

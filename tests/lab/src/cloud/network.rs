@@ -64,7 +64,11 @@ impl Cloud {
     /// # Errors
     /// Neutron cannot be reached.
     pub fn ports_on(&self, host: &str) -> Result<Vec<Port>, LabError> {
-        self.find(Api::Network, &format!("/v2.0/ports?binding:host_id={host}"), "ports")
+        self.find(
+            Api::Network,
+            &format!("/v2.0/ports?binding:host_id={host}"),
+            "ports",
+        )
     }
 
     /// Says whether a port is meant to carry anything.

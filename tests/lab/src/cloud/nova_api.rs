@@ -88,9 +88,13 @@ impl NovaApi {
     pub fn start_again(&mut self) -> Result<(), LabError> {
         let description = self.cloud.description();
         let shared = ["nova.conf", "nova-db.conf"].map(|name| description.etc(name));
-        let mut program = Program::python(&description.folder, "nova-api-os-compute", "nova.cmd.api_os_compute")
-            .configured(shared)
-            .configured([self.home.text("nova-api.conf")]);
+        let mut program = Program::python(
+            &description.folder,
+            "nova-api-os-compute",
+            "nova.cmd.api_os_compute",
+        )
+        .configured(shared)
+        .configured([self.home.text("nova-api.conf")]);
         if let Some(filter) = &self.options.filter {
             program = program.with("PYTHONPATH", filter.python_path.display().to_string());
         }
@@ -108,9 +112,7 @@ impl NovaApi {
             "[DEFAULT]\nosapi_compute_listen_port = {port}\nstate_path = {state}\n[wsgi]\napi_paste_config = {paste}\n"
         );
         self.home.write("nova-api.conf", &text)?;
-        self.home
-            .write("api-paste.ini", &self.pipeline()?)
-            .map(|_| ())
+        self.home.write("api-paste.ini", &self.pipeline()?).map(|_| ())
     }
 
     fn pipeline(&self) -> Result<String, LabError> {

@@ -62,11 +62,7 @@ impl<'a> NewServer<'a> {
     }
 
     fn body(&self) -> Value {
-        let ports: Vec<_> = self
-            .ports
-            .iter()
-            .map(|port| json!({"port": port.id}))
-            .collect();
+        let ports: Vec<_> = self.ports.iter().map(|port| json!({"port": port.id})).collect();
         let metadata: BTreeMap<_, _> = self.metadata.iter().copied().collect();
         let mut server = json!({
             "name": self.name,
@@ -134,7 +130,12 @@ impl Cloud {
     ///
     /// # Errors
     /// It is not within two minutes, or is in error.
-    pub fn wait_server(&self, id: &str, what: &str, is_so: impl Fn(&Server) -> bool) -> Result<Server, LabError> {
+    pub fn wait_server(
+        &self,
+        id: &str,
+        what: &str,
+        is_so: impl Fn(&Server) -> bool,
+    ) -> Result<Server, LabError> {
         wait_for(
             || format!("server {id} {what}"),
             BOOT_LIMIT,

@@ -44,12 +44,11 @@ impl Cloud {
     /// # Errors
     /// Nova cannot be reached, or does not know the host.
     pub fn compute_service(&self, host: &str) -> Result<ComputeService, LabError> {
-        self.find_compute_service(host)?
-            .ok_or_else(|| LabError::NotSeen {
-                what: format!("a compute service of {host}"),
-                seconds: 0,
-                seen: "none".to_owned(),
-            })
+        self.find_compute_service(host)?.ok_or_else(|| LabError::NotSeen {
+            what: format!("a compute service of {host}"),
+            seconds: 0,
+            seen: "none".to_owned(),
+        })
     }
 
     /// Every host's record.
@@ -133,9 +132,7 @@ impl Cloud {
     /// Nova cannot be reached.
     pub fn hypervisor(&self, host: &str) -> Result<Option<Value>, LabError> {
         let all: Vec<Value> = self.find(Api::Compute, "/os-hypervisors/detail", "hypervisors")?;
-        Ok(all
-            .into_iter()
-            .find(|one| one["hypervisor_hostname"] == host))
+        Ok(all.into_iter().find(|one| one["hypervisor_hostname"] == host))
     }
 
     /// The id of a host's resource provider, if there is one.

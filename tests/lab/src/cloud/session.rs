@@ -117,10 +117,8 @@ impl Cloud {
                 body: text,
             });
         };
-        let body: Value = serde_json::from_str(&text).map_err(|source| LabError::Json {
-            what: what(),
-            source,
-        })?;
+        let body: Value =
+            serde_json::from_str(&text).map_err(|source| LabError::Json { what: what(), source })?;
         Ok(Session {
             token: token.to_owned(),
             project: body["token"]["project"]["id"]

@@ -51,7 +51,11 @@ impl Cloud {
     /// Nova refuses, or the volume is not in use within a minute.
     pub fn attach(&self, server: &str, volume: &str) -> Result<Volume, LabError> {
         let body = json!({"volumeAttachment": {"volumeId": volume}});
-        self.post(Api::Compute, &format!("/servers/{server}/os-volume_attachments"), body)?;
+        self.post(
+            Api::Compute,
+            &format!("/servers/{server}/os-volume_attachments"),
+            body,
+        )?;
         self.wait_volume(volume, "in-use")
     }
 

@@ -80,7 +80,8 @@ fn users() -> Vec<serde_json::Value> {
         "masakari",
         "fencing",
     ];
-    let user = |name: &str, project: &str, roles: &[&str]| json!({"name": name, "project": project, "roles": roles});
+    let user =
+        |name: &str, project: &str, roles: &[&str]| json!({"name": name, "project": project, "roles": roles});
     let mut all: Vec<_> = of_services
         .iter()
         .map(|name| user(name, "service", &["admin", "service"]))

@@ -36,7 +36,8 @@ fn common(site: &Site) -> Result<String, LabError> {
         ("cinder", "nova"),
         ("neutron", "nova"),
     ];
-    let [keystone, service_user, placement, cinder, neutron] = auth.map(|(section, user)| site.auth(section, user));
+    let [keystone, service_user, placement, cinder, neutron] =
+        auth.map(|(section, user)| site.auth(section, user));
     Ok(format!(
         "[DEFAULT]
 transport_url = {broker}
@@ -114,7 +115,9 @@ pub(crate) fn point_cells(site: &Site) -> String {
     let broker = &site.broker;
     let point = |cell: &str, more: &str| {
         let database = site.database(&format!("nova_{cell}"));
-        format!("update nova_api.cell_mappings set database_connection = '{database}'{more} where name = '{cell}';\n")
+        format!(
+            "update nova_api.cell_mappings set database_connection = '{database}'{more} where name = '{cell}';\n"
+        )
     };
     point("cell0", "") + &point("cell1", &format!(", transport_url = '{broker}'"))
 }

@@ -54,9 +54,7 @@ impl Program {
         Self {
             path: path.into(),
             arguments: Vec::new(),
-            environment: environment
-                .map(|(name, value)| (name, value.to_owned()))
-                .to_vec(),
+            environment: environment.map(|(name, value)| (name, value.to_owned())).to_vec(),
         }
     }
 

@@ -124,7 +124,10 @@ fn ingredients(services: Services) -> Result<String, LabError> {
         .filter(|(name, _)| *name == "keystone_seed.py")
         .map(|(_, text)| *text)
         .collect();
-    Ok(format!("edition {EDITION}\n{}\n{versions}{scripts}", services.name()))
+    Ok(format!(
+        "edition {EDITION}\n{}\n{versions}{scripts}",
+        services.name()
+    ))
 }
 
 fn run(command: &mut Command, what: &str) -> Result<(), LabError> {

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::openstack::options::OPENSTACK_PASSWORD;
 use crate::error::LabError;
 use crate::home::Home;
 use crate::net::free_tcp_ports;
+use crate::openstack::options::OPENSTACK_PASSWORD;
 use crate::openstack::options::Services;
 
 /// The region that everything is in.
@@ -40,7 +40,16 @@ impl Site {
         for folder in ["etc", "log", "state", "lock", "agents"] {
             home.make_folder(folder)?;
         }
-        let [keystone, placement, nova, image, network, cinder, ironic, masakari] = free_tcp_ports()?;
+        let [
+            keystone,
+            placement,
+            nova,
+            image,
+            network,
+            cinder,
+            ironic,
+            masakari,
+        ] = free_tcp_ports()?;
         Ok(Self {
             home,
             ports: Ports {

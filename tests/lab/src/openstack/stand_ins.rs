@@ -14,6 +14,7 @@ pub(crate) fn start_network(site: &Site) -> Result<Daemon, LabError> {
 }
 
 fn start(site: &Site, kind: &'static str, port: u16) -> Result<Daemon, LabError> {
-    let program = Program::script(site.folder(), "stand_in.py").arguments([kind.to_owned(), port.to_string()]);
+    let program =
+        Program::script(site.folder(), "stand_in.py").arguments([kind.to_owned(), port.to_string()]);
     Ok(Daemon::start(site, kind, program)?.at(port))
 }

@@ -1,6 +1,8 @@
 //! The peers start, misbehave and come back as the tests of the other crates expect.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod openstack;
+
 use std::net::TcpStream;
 use std::process::Command;
 
