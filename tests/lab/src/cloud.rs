@@ -16,7 +16,7 @@ mod services;
 mod session;
 mod users;
 mod volumes;
-mod wait;
+pub(crate) mod wait;
 
 use std::path::PathBuf;
 use std::sync::Arc;

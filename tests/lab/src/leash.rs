@@ -20,7 +20,7 @@ pub(crate) struct Start<'a> {
     pub program: &'a Path,
     pub arguments: Vec<String>,
     pub environment: Vec<(&'static str, String)>,
-    /// Environment variables that the program must not see.
+    /// Variables of our own environment that the program must not see.
     pub without: &'static [&'static str],
     /// The signal that ends it in good order.
     pub stop_signal: Signal,
@@ -52,7 +52,6 @@ impl Leash {
             .arg(start.home)
             .arg(start.program)
             .args(&start.arguments)
-            .envs(start.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .current_dir(start.home)
@@ -60,6 +59,7 @@ impl Leash {
         for name in start.without {
             command.env_remove(name);
         }
+        command.envs(start.environment.iter().map(|(name, value)| (name, value)));
         if let Some((uid, gid)) = start.user {
             command.uid(uid).gid(gid);
         }

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use nix::sys::signal::Signal;
 
 use crate::cloud::domains::{self, since_epoch};
+use crate::cloud::wait::POLL;
 use crate::cloud::{Api, Change, Cloud, Domain};
 use crate::error::{During, LabError};
 use crate::home::{Home, wait_ready};
@@ -205,7 +206,7 @@ impl Compute {
         self.wait(|| self.is_heard() && self.is_ready().unwrap_or(false))
     }
 
-    fn wait(&self, is_ready: impl FnMut() -> bool) -> Result<(), LabError> {
+    fn wait(&self, is_ready: impl Fn() -> bool) -> Result<(), LabError> {
         let Some(leash) = &self.leash else {
             return Err(LabError::NotSeen {
                 what: format!("readiness of {}", self.name),
@@ -213,7 +214,10 @@ impl Compute {
                 seen: "it does not run".to_owned(),
             });
         };
-        wait_ready("nova-compute", leash, &self.log_file(), READY_LIMIT, is_ready)
+        wait_ready("nova-compute", leash, &self.log_file(), READY_LIMIT, || {
+            std::thread::sleep(POLL);
+            is_ready()
+        })
     }
 
     fn is_heard(&self) -> bool {

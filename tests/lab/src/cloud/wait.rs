@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use crate::error::LabError;
 
-const POLL: Duration = Duration::from_millis(100);
+/// A question costs the services tens of milliseconds of a core, which they need for what is waited for.
+pub(crate) const POLL: Duration = Duration::from_millis(250);
 
 /// Looks again and again until `look` finds something. What it has seen instead is told if that takes too long.
 pub(crate) fn wait_for<T>(

@@ -104,13 +104,13 @@ impl Program {
     /// Runs it to its end.
     pub(crate) fn run(self, what: &str) -> Result<(), LabError> {
         let mut command = Command::new(&self.path);
+        for name in NOT_INHERITED {
+            command.env_remove(name);
+        }
         command
             .args(&self.arguments)
             .envs(self.environment)
             .stdin(Stdio::null());
-        for name in NOT_INHERITED {
-            command.env_remove(name);
-        }
         let done = command.output().during(|| format!("running {what}"))?;
         if done.status.success() {
             return Ok(());

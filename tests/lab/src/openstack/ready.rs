@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::cloud::wait::POLL;
 use crate::cloud::{Api, Cloud};
 use crate::error::LabError;
 use crate::openstack::daemon::Daemon;
@@ -12,7 +13,13 @@ pub(crate) fn wait(daemons: &[Daemon], cloud: &Cloud) -> Result<(), LabError> {
         daemon.wait_open()?;
     }
     for daemon in daemons {
-        daemon.wait(|| has_shown_itself(daemon.name(), cloud))?;
+        daemon.wait(|| {
+            let has = has_shown_itself(daemon.name(), cloud);
+            if !has {
+                std::thread::sleep(POLL);
+            }
+            has
+        })?;
     }
     Ok(())
 }
