@@ -63,7 +63,7 @@ pub(crate) fn seed(site: &Site) -> Result<(), LabError> {
 
 pub(crate) fn start(site: &Site) -> Result<Vec<Daemon>, LabError> {
     let program = |name: &str, module: &str| {
-        Program::script(site.folder(), "masakari.py")
+        Program::script(site.folder(), "run_masakari.py")
             .arguments([name.to_owned(), module.to_owned()])
             .configured([site.etc("masakari.conf")])
     };

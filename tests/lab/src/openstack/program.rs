@@ -31,7 +31,7 @@ pub(crate) const SCRIPTS: [(&str, &str); 7] = [
     ("guests_on_disk.py", include_str!("programs/guests_on_disk.py")),
     ("keystone_seed.py", include_str!("programs/keystone_seed.py")),
     ("stand_in.py", include_str!("programs/stand_in.py")),
-    ("masakari.py", include_str!("programs/masakari.py")),
+    ("run_masakari.py", include_str!("programs/run_masakari.py")),
     ("neutron_agents.py", include_str!("programs/neutron_agents.py")),
 ];
 

@@ -14,19 +14,16 @@ use ringfence_lab::Cloud;
 
 /// The cloud of this run.
 fn cloud() -> Cloud {
-    Cloud::from_environment().unwrap().unwrap_or_else(|| {
-        panic!(
-            "RINGFENCE_TEST_OPENSTACK is not set; run this through `cargo xtask test` or `cargo xtask lab`, without \
-             `--without openstack`"
-        )
-    })
+    let cloud = Cloud::from_environment().unwrap();
+    cloud.expect("RINGFENCE_TEST_OPENSTACK is not set; run this through `cargo xtask test`, with OpenStack")
 }
 
 /// What a cloud of a test's own is made of.
 fn parts() -> PathBuf {
-    std::env::var_os("RINGFENCE_TEST_OPENSTACK_PARTS")
-        .map(PathBuf::from)
-        .unwrap_or_else(|| {
-            panic!("RINGFENCE_TEST_OPENSTACK_PARTS is not set; run this through `cargo xtask test`")
-        })
+    let parts = std::env::var_os("RINGFENCE_TEST_OPENSTACK_PARTS");
+    parts
+        .expect(
+            "RINGFENCE_TEST_OPENSTACK_PARTS is not set; run this through `cargo xtask test`, with OpenStack",
+        )
+        .into()
 }

@@ -1,4 +1,4 @@
-# masakari.py NAME MODULE ARGUMENT...: as run.py, with what Debian's Masakari lacks beside its oslo.messaging: that one makes a
+# run_masakari.py NAME MODULE ARGUMENT...: as run.py, with what Debian's Masakari lacks beside its oslo.messaging: that one makes a
 # context again without saying whether deleted rows are read, which Masakari refuses.
 import importlib
 import sys
