@@ -188,32 +188,61 @@ mod tests {
     #[test]
     fn a_crash_ends_what_the_program_has_started_and_leaves_the_files() {
         let folder = tempfile::tempdir().unwrap();
-        let log = folder.path().join("log");
-        let mut leash = Leash::start(Start {
+        let (mut leash, child) = with_a_child(folder.path());
+
+        leash.crash();
+
+        assert!(!leash.is_running());
+        assert!(has_ended(child));
+        assert!(folder.path().join("log").exists());
+    }
+
+    #[test]
+    fn what_a_program_has_started_does_not_outlive_the_owner_either() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().join("home");
+        std::fs::create_dir(&home).unwrap();
+        let (mut leash, child) = with_a_child(&home);
+
+        drop(leash.rope.take());
+        leash.shell.wait().unwrap();
+
+        assert!(has_ended(child));
+        assert!(!home.exists());
+    }
+
+    fn with_a_child(home: &Path) -> (Leash, Pid) {
+        let log = home.join("log");
+        let leash = Leash::start(Start {
             program: Path::new("/bin/sh"),
             arguments: ["-c", "sleep 600 & echo $!; wait"].map(str::to_owned).to_vec(),
             environment: Vec::new(),
             without: &[],
             stop_signal: Signal::SIGTERM,
             log: &log,
-            home: folder.path(),
+            home,
             user: None,
         })
         .unwrap();
-        let child = loop {
+        loop {
             let text = std::fs::read_to_string(&log).unwrap_or_default();
             if let Ok(pid) = text.trim().parse() {
-                break Pid::from_raw(pid);
+                return (leash, Pid::from_raw(pid));
             }
             std::thread::sleep(Duration::from_millis(5));
-        };
+        }
+    }
 
-        leash.crash();
-
-        assert!(!leash.is_running());
-        let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
-        assert!(stat.is_empty() || stat.contains(") Z"), "{stat}");
-        assert!(log.exists());
+    /// It is nobody's child here, so it may be waited for by nobody for a while.
+    fn has_ended(pid: Pid) -> bool {
+        let begun = Instant::now();
+        while begun.elapsed() < STOP_TIMEOUT {
+            match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+                Ok(stat) if !stat.contains(") Z") => std::thread::sleep(Duration::from_millis(5)),
+                Ok(_) | Err(_) => return true,
+            }
+        }
+        false
     }
 
     #[test]

@@ -99,7 +99,7 @@ impl NovaApi {
             program = program.with("PYTHONPATH", filter.python_path.display().to_string());
         }
         let log = self.log_file();
-        let leash = program.start(&log, self.home.path())?;
+        let leash = program.with_nothing_to_keep().start(&log, self.home.path())?;
         wait_ready("nova-api", &leash, &log, READY_LIMIT, || is_open(self.port))?;
         self.leash = Some(leash);
         Ok(())

@@ -25,7 +25,7 @@ pub(crate) struct Daemon {
 impl Daemon {
     pub(crate) fn start(site: &Site, name: &'static str, program: Program) -> Result<Self, LabError> {
         let log = site.log(name);
-        let leash = program.start(&log, site.folder())?;
+        let leash = program.with_nothing_to_keep().start(&log, site.folder())?;
         Ok(Self {
             name,
             port: None,

@@ -40,6 +40,7 @@ pub(crate) struct Program {
     path: PathBuf,
     arguments: Vec<String>,
     environment: Vec<(&'static str, String)>,
+    stop_signal: Signal,
 }
 
 impl Program {
@@ -53,6 +54,7 @@ impl Program {
         ];
         Self {
             path: path.into(),
+            stop_signal: Signal::SIGTERM,
             arguments: Vec::new(),
             environment: environment.map(|(name, value)| (name, value.to_owned())).to_vec(),
         }
@@ -87,6 +89,14 @@ impl Program {
         self
     }
 
+    /// Makes it end at once: it has nothing to keep, and would look for others that end as well.
+    pub(crate) fn with_nothing_to_keep(self) -> Self {
+        Self {
+            stop_signal: Signal::SIGKILL,
+            ..self
+        }
+    }
+
     /// Starts it; it ends with its leash, and its owner's `home` with the owner.
     pub(crate) fn start(self, log: &Path, home: &Path) -> Result<Leash, LabError> {
         Leash::start(Start {
@@ -94,7 +104,7 @@ impl Program {
             arguments: self.arguments,
             environment: self.environment,
             without: NOT_INHERITED,
-            stop_signal: Signal::SIGTERM,
+            stop_signal: self.stop_signal,
             log,
             home,
             user: None,
