@@ -33,15 +33,35 @@ pub fn install(packages: &[&str], folder: &Path) -> Result<(), XtaskError> {
         move |source| XtaskError::File { path, source }
     };
     std::fs::create_dir_all(archives.join("partial")).map_err(of(&archives))?;
-    let done = apt(&archives, "install", packages, folder).or_else(|_| {
-        apt(&archives, "update", &[], folder)?;
-        apt(&archives, "install", packages, folder)
+    let install = || {
+        apt(
+            &["install", "--no-install-recommends"],
+            packages,
+            &archives,
+            folder,
+        )
+    };
+    let done = install().or_else(|_| {
+        apt(&["update"], &[], &archives, folder)?;
+        install()
     });
     std::fs::remove_dir_all(&archives).map_err(of(&archives))?;
     done
 }
 
-fn apt(archives: &Path, verb: &str, packages: &[&str], folder: &Path) -> Result<(), XtaskError> {
+/// Fetches packages into a folder, where the log is as well, without installing them.
+pub fn download(packages: &[&str], folder: &Path) -> Result<(), XtaskError> {
+    let download = || apt(&["download"], packages, folder, folder);
+    download().or_else(|error| {
+        if !may_install() {
+            return Err(error);
+        }
+        apt(&["update"], &[], folder, folder)?;
+        download()
+    })
+}
+
+fn apt(words: &[&str], packages: &[&str], archives: &Path, folder: &Path) -> Result<(), XtaskError> {
     let path = folder.join("apt.log");
     let log = File::create(&path);
     let (out, err) = log
@@ -50,12 +70,14 @@ fn apt(archives: &Path, verb: &str, packages: &[&str], folder: &Path) -> Result<
             path: path.clone(),
             source,
         })?;
-    let program = format!("apt-get {verb}");
+    let program = format!("apt-get {}", words.join(" "));
     let status = Command::new("apt-get")
         .args(["-q", "-y", "-o", "DPkg::Lock::Timeout=300", "-o"])
         .arg(format!("Dir::Cache::archives={}/", archives.display()))
-        .args([verb, "--no-install-recommends"])
+        .args(words)
         .args(packages)
+        // Where it puts what it is to download only.
+        .current_dir(folder)
         .env("DEBIAN_FRONTEND", "noninteractive")
         .stdin(Stdio::null())
         .stdout(out)

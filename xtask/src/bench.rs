@@ -4,15 +4,18 @@ use std::ffi::OsString;
 use std::process::{Command, ExitCode, Stdio};
 
 use crate::error::XtaskError;
-use crate::peers::Peers;
+use crate::peers::{OpenStackUse, Peers};
 use crate::supervise::{Supervisor, exit_code};
 use crate::test::BINARY;
+use crate::without::Without;
 use crate::workspace::{Build, Program, Workspace, build};
 
 /// What to measure.
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub struct Arguments {
+    #[command(flatten)]
+    without: Without,
     /// Cases and options; --help tells them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
@@ -23,7 +26,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
     let workspace = Workspace::find()?;
     let mut supervisor = Supervisor::new()?;
     let [ringfence, bench] = build([Program::Ringfence, Program::Bench], Build::ForShipping)?;
-    let peers = Peers::start(&workspace)?;
+    let openstack = if arguments.without.has_openstack() {
+        OpenStackUse::Parts
+    } else {
+        OpenStackUse::None
+    };
+    let peers = Peers::start(&workspace, openstack)?;
     let mut command = Command::new(bench);
     command
         .args(&arguments.words)

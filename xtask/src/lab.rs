@@ -5,13 +5,16 @@ use std::io::IsTerminal;
 use std::process::{Command, ExitCode};
 
 use crate::error::XtaskError;
-use crate::peers::Peers;
+use crate::peers::{OpenStackUse, Peers};
 use crate::supervise::{Supervisor, exit_code};
+use crate::without::Without;
 use crate::workspace::{Workspace, forget_own_package};
 
 /// What to run.
 #[derive(clap::Args)]
 pub struct Arguments {
+    #[command(flatten)]
+    without: Without,
     /// The command with its arguments; none starts a shell
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<OsString>,
@@ -21,7 +24,12 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
     let workspace = Workspace::find()?;
     let mut supervisor = Supervisor::new()?;
-    let peers = Peers::start(&workspace)?;
+    let openstack = if arguments.without.has_openstack() {
+        OpenStackUse::Running
+    } else {
+        OpenStackUse::None
+    };
+    let peers = Peers::start(&workspace, openstack)?;
     let mut command = match arguments.command.split_first() {
         Some((program, rest)) => {
             let mut command = Command::new(program);

@@ -7,6 +7,7 @@ mod error;
 mod keystone;
 mod lab;
 mod layers;
+mod openstack;
 mod packages;
 mod peers;
 mod python;
@@ -16,6 +17,7 @@ mod schemathesis;
 mod supervise;
 mod sushy;
 mod test;
+mod without;
 mod workspace;
 
 use std::process::ExitCode;

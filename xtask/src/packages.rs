@@ -69,6 +69,63 @@ const PACKAGES: &[Package] = &[
     },
 ];
 
+/// What an OpenStack consists of. The Python packages bring no daemons, no users and no questions, unlike those of the services.
+const OPENSTACK_PACKAGES: &[Package] = &[
+    Package {
+        name: "mariadb-server-core",
+        is_there: || find_program("mariadbd").is_some() && find_program("mariadb-install-db").is_some(),
+    },
+    Package {
+        name: "mariadb-client-core",
+        is_there: || find_program("mariadb").is_some(),
+    },
+    Package {
+        name: "uwsgi-core",
+        is_there: || find_program("uwsgi-core").is_some(),
+    },
+    Package {
+        name: "uwsgi-plugin-python3",
+        is_there: || Path::new("/usr/lib/uwsgi/plugins/python3_plugin.so").is_file(),
+    },
+    Package {
+        name: "python3-pymysql",
+        is_there: || has_library("pymysql"),
+    },
+    Package {
+        name: "python3-keystone",
+        is_there: || has_library("keystone"),
+    },
+    Package {
+        name: "python3-placement",
+        is_there: || has_library("placement"),
+    },
+    Package {
+        name: "python3-nova",
+        is_there: || has_library("nova"),
+    },
+    Package {
+        name: "python3-cinder",
+        is_there: || has_library("cinder"),
+    },
+    Package {
+        name: "python3-neutron",
+        is_there: || has_library("neutron"),
+    },
+    Package {
+        name: "python3-ironic",
+        is_there: || has_library("ironic"),
+    },
+    Package {
+        name: "python3-masakari",
+        is_there: || has_library("masakari"),
+    },
+];
+
+/// Where Debian keeps what its own Python imports.
+fn has_library(name: &str) -> bool {
+    Path::new("/usr/lib/python3/dist-packages").join(name).is_dir()
+}
+
 /// Debian's Python comes without `ensurepip` until the package is there.
 fn has_venv() -> bool {
     std::process::Command::new("/usr/bin/python3")
@@ -80,25 +137,37 @@ fn has_venv() -> bool {
 
 /// Installs what is missing, or says precisely what that is where this process may not install it.
 pub fn provide(workspace: &Workspace) -> Result<(), XtaskError> {
-    let missing = missing();
+    provide_of(PACKAGES, workspace)
+}
+
+/// The same for what an OpenStack needs.
+pub fn provide_openstack(workspace: &Workspace) -> Result<(), XtaskError> {
+    provide_of(OPENSTACK_PACKAGES, workspace)
+}
+
+fn provide_of(packages: &[Package], workspace: &Workspace) -> Result<(), XtaskError> {
+    let missing = missing(packages);
     if missing.is_empty() {
         return Ok(());
     }
     if !apt::may_install() {
-        let packages = missing.join(" ");
-        return Err(XtaskError::Packages { packages });
+        return Err(absent(&missing));
     }
     apt::install(&missing, &workspace.cache("apt")?)?;
-    match self::missing() {
+    match self::missing(packages) {
         still if still.is_empty() => Ok(()),
-        still => Err(XtaskError::Packages {
-            packages: still.join(" "),
-        }),
+        still => Err(absent(&still)),
     }
 }
 
-fn missing() -> Vec<&'static str> {
-    let absent = PACKAGES.iter().filter(|package| !(package.is_there)());
+fn absent(names: &[&str]) -> XtaskError {
+    XtaskError::Packages {
+        packages: names.join(" "),
+    }
+}
+
+fn missing(packages: &[Package]) -> Vec<&'static str> {
+    let absent = packages.iter().filter(|package| !(package.is_there)());
     absent.map(|package| package.name).collect()
 }
 

@@ -2,12 +2,14 @@
 
 use std::ffi::OsString;
 
-use ringfence_lab::{PostgreSql, RabbitMq};
+use std::path::Path;
+
+use ringfence_lab::{OPENSTACK, OpenStack, OpenStackOptions, PostgreSql, RabbitMq};
 
 use crate::error::XtaskError;
 use crate::say::say;
 use crate::workspace::Workspace;
-use crate::{deploy, keystone, packages, schemathesis, sushy};
+use crate::{deploy, keystone, openstack, packages, schemathesis, sushy};
 
 /// An administrator's address of a PostgreSQL; tests make databases of their own there.
 const DATABASE_URL: &str = "RINGFENCE_TEST_DATABASE_URL";
@@ -23,16 +25,32 @@ const DEPLOY_TOOLS: &str = "RINGFENCE_TEST_DEPLOY_TOOLS";
 /// The path of `schemathesis`.
 const SCHEMATHESIS: &str = "RINGFENCE_TEST_SCHEMATHESIS";
 
+/// The folder with what `ringfence_lab::OpenStack` is made of.
+const OPENSTACK_PARTS: &str = "RINGFENCE_TEST_OPENSTACK_PARTS";
+
+/// What there is to be of OpenStack.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum OpenStackUse {
+    /// Nothing.
+    None,
+    /// What it is made of: whoever needs one starts it, and nobody else is disturbed by it.
+    Parts,
+    /// One that runs, for all.
+    Running,
+}
+
 /// Running peers. They end with this value.
 pub struct Peers {
     _postgresql: Option<PostgreSql>,
     _rabbitmq: Option<RabbitMq>,
+    _openstack: Option<OpenStack>,
     environment: Vec<(&'static str, OsString)>,
 }
 
 impl Peers {
-    /// Installs what is missing and starts a PostgreSQL and a RabbitMQ, unless the environment names others.
-    pub fn start(workspace: &Workspace) -> Result<Self, XtaskError> {
+    /// Installs what is missing and starts a PostgreSQL and a RabbitMQ, unless the environment names others, and an OpenStack if it is
+    /// wanted.
+    pub fn start(workspace: &Workspace, openstack: OpenStackUse) -> Result<Self, XtaskError> {
         packages::provide(workspace)?;
         let emulator = sushy::provide(workspace)?;
         let keystone = keystone::provide(workspace)?;
@@ -61,9 +79,21 @@ impl Peers {
             environment.push((AMQP_URL, node.url().into()));
             say(&format!("RabbitMQ is at 127.0.0.1:{}", node.port()));
         }
+        let mut running = None;
+        if openstack != OpenStackUse::None {
+            let parts = openstack::provide(workspace)?;
+            if openstack == OpenStackUse::Running {
+                running = unless_given(OPENSTACK, || start_openstack(&parts))?;
+            }
+            environment.push((OPENSTACK_PARTS, parts.into_os_string()));
+        }
+        if let Some(cloud) = &running {
+            environment.push((OPENSTACK, cloud.write_description()?.into_os_string()));
+        }
         Ok(Self {
             _postgresql: postgresql,
             _rabbitmq: rabbitmq,
+            _openstack: running,
             environment,
         })
     }
@@ -72,6 +102,18 @@ impl Peers {
     pub fn environment(&self) -> impl Iterator<Item = (&'static str, &OsString)> {
         self.environment.iter().map(|(name, value)| (*name, value))
     }
+}
+
+fn start_openstack(parts: &Path) -> Result<OpenStack, XtaskError> {
+    say("starting OpenStack");
+    let begun = std::time::Instant::now();
+    let cloud = OpenStack::start(&OpenStackOptions::new(parts))?;
+    say(&format!(
+        "OpenStack is at {} after {} s",
+        cloud.description().auth_url,
+        begun.elapsed().as_secs()
+    ));
+    Ok(cloud)
 }
 
 fn unless_given<T, E>(variable: &str, start: impl FnOnce() -> Result<T, E>) -> Result<Option<T>, E> {

@@ -57,7 +57,7 @@ pub fn provide_in(workspace: &Workspace, wanted: &Environment<'_>) -> Result<Pat
 }
 
 /// Waits until no other run is installing. The turn ends with the value.
-fn take_turn(folder: &Path) -> Result<File, XtaskError> {
+pub fn take_turn(folder: &Path) -> Result<File, XtaskError> {
     let path = folder.join("lock");
     let lock = File::create(&path).and_then(|file| file.lock().map(|()| file));
     lock.map_err(|source| XtaskError::File { path, source })

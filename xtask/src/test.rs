@@ -3,9 +3,10 @@
 use std::process::{Command, ExitCode, Stdio};
 
 use crate::error::XtaskError;
-use crate::peers::Peers;
+use crate::peers::{OpenStackUse, Peers};
 use crate::say::say;
 use crate::supervise::{Supervisor, exit_code};
+use crate::without::Without;
 use crate::workspace::{Build, Program, Workspace, build, cargo};
 
 /// The path of the `ringfence` binary, for the tests that run it.
@@ -14,6 +15,8 @@ pub const BINARY: &str = "RINGFENCE_TEST_BINARY";
 /// What to test.
 #[derive(clap::Args)]
 pub struct Arguments {
+    #[command(flatten)]
+    without: Without,
     /// Arguments for cargo nextest, or for cargo test where nextest is not installed; none runs everything
     #[arg(last = true)]
     runner: Vec<String>,
@@ -23,7 +26,13 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
     let workspace = Workspace::find()?;
     let mut supervisor = Supervisor::new()?;
-    let peers = Peers::start(&workspace)?;
+    let with_openstack = arguments.without.has_openstack();
+    let openstack = if with_openstack {
+        OpenStackUse::Running
+    } else {
+        OpenStackUse::None
+    };
+    let peers = Peers::start(&workspace, openstack)?;
     let [binary] = build([Program::Ringfence], Build::ForTests)?;
     let mut run = |mut command: Command| {
         command
@@ -38,7 +47,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
         // nextest leaves these out.
         documentation = Some(run(quiet_doc_tests())?);
     }
-    let tests = run(main_run(has_nextest, &arguments.runner))?;
+    arguments.without.say();
+    let tests = run(main_run(has_nextest, with_openstack, &arguments.runner))?;
+    arguments.without.say();
     match documentation {
         Some(failed) if tests.success() && !failed.success() => {
             say("the tests in the documentation failed; they are at the beginning");
@@ -63,7 +74,8 @@ fn quiet_doc_tests() -> Command {
     command
 }
 
-fn main_run(has_nextest: bool, arguments: &[String]) -> Command {
+/// `cargo test` has no profiles; what it is to leave out it is told behind all else.
+fn main_run(has_nextest: bool, with_openstack: bool, arguments: &[String]) -> Command {
     let mut command = cargo();
     if has_nextest {
         command.args(["nextest", "run"]);
@@ -73,7 +85,17 @@ fn main_run(has_nextest: bool, arguments: &[String]) -> Command {
     if !names_packages(arguments) {
         command.arg("--workspace");
     }
-    command.arg("--no-fail-fast").args(arguments);
+    command.arg("--no-fail-fast");
+    if has_nextest && !with_openstack {
+        command.args(["--profile", "without-openstack"]);
+    }
+    command.args(arguments);
+    if !has_nextest && !with_openstack {
+        if !arguments.iter().any(|argument| argument == "--") {
+            command.arg("--");
+        }
+        command.args(["--skip", "openstack::"]);
+    }
     command
 }
 
@@ -91,7 +113,10 @@ mod tests {
 
     fn line(has_nextest: bool, arguments: &[&str]) -> String {
         let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
-        let command = main_run(has_nextest, &arguments);
+        words_of(&main_run(has_nextest, true, &arguments))
+    }
+
+    fn words_of(command: &Command) -> String {
         let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
         words.join(" ")
     }
@@ -100,6 +125,19 @@ mod tests {
     fn without_arguments_everything_runs() {
         assert_eq!(line(true, &[]), "nextest run --workspace --no-fail-fast");
         assert_eq!(line(false, &[]), "test --workspace --no-fail-fast");
+    }
+
+    #[test]
+    fn openstack_is_left_out_by_a_profile_or_by_name() {
+        let words = ["gapless".to_owned()];
+        assert_eq!(
+            words_of(&main_run(true, false, &words)),
+            "nextest run --workspace --no-fail-fast --profile without-openstack gapless"
+        );
+        assert_eq!(
+            words_of(&main_run(false, false, &words)),
+            "test --workspace --no-fail-fast gapless -- --skip openstack::"
+        );
     }
 
     #[test]

@@ -43,6 +43,44 @@ pub enum LabError {
         /// The end of that log.
         tail: String,
     },
+    /// A service could not be reached.
+    #[error("{what}")]
+    Unreachable {
+        /// What it was asked.
+        what: String,
+        /// What went wrong.
+        #[source]
+        source: Box<ureq::Error>,
+    },
+    /// A service answered with something else than was asked for.
+    #[error("{what}: {status} {body}")]
+    Refused {
+        /// What it was asked.
+        what: String,
+        /// The HTTP status.
+        status: u16,
+        /// The end of the answer.
+        body: String,
+    },
+    /// What was waited for did not come.
+    #[error("{what} did not happen within {seconds} s; seen last: {seen}")]
+    NotSeen {
+        /// What was waited for.
+        what: String,
+        /// How long.
+        seconds: u64,
+        /// What there was instead.
+        seen: String,
+    },
+    /// Something is not the JSON that it should be.
+    #[error("cannot read {what}")]
+    Json {
+        /// The file or the answer.
+        what: String,
+        /// What is wrong with it.
+        #[source]
+        source: serde_json::Error,
+    },
 }
 
 /// Says what was being done when the operating system refused.

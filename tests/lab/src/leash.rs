@@ -20,7 +20,7 @@ pub(crate) struct Start<'a> {
     pub program: &'a Path,
     pub arguments: Vec<String>,
     pub environment: Vec<(&'static str, String)>,
-    /// Environment variables that the program must not see.
+    /// Variables of our own environment that the program must not see.
     pub without: &'static [&'static str],
     /// The signal that ends it in good order.
     pub stop_signal: Signal,
@@ -52,7 +52,6 @@ impl Leash {
             .arg(start.home)
             .arg(start.program)
             .args(&start.arguments)
-            .envs(start.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .current_dir(start.home)
@@ -60,6 +59,7 @@ impl Leash {
         for name in start.without {
             command.env_remove(name);
         }
+        command.envs(start.environment.iter().map(|(name, value)| (name, value)));
         if let Some((uid, gid)) = start.user {
             command.uid(uid).gid(gid);
         }
@@ -86,6 +86,23 @@ impl Leash {
         kill(self.pid, signal).during(|| format!("sending {signal} to {}", self.program.display()))
     }
 
+    /// Ends the program and all that it has started at once, as a loss of power would. Its files stay.
+    pub(crate) fn crash(&mut self) {
+        // The shell goes first and with the others: it would take the end of its stdin for the owner's death.
+        let _ = killpg(self.group(), Signal::SIGKILL);
+        let _ = self.shell.wait();
+        let begun = Instant::now();
+        while begun.elapsed() < STOP_TIMEOUT && self.is_running() {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        self.rope = None;
+    }
+
+    /// The group is the shell's own: what the program leaves behind belongs to it as well.
+    fn group(&self) -> Pid {
+        Pid::from_raw(i32::try_from(self.shell.id()).unwrap_or(i32::MAX))
+    }
+
     /// Ends the program in good order, or by force after 20 s.
     pub(crate) fn stop(&mut self) {
         let Some(mut rope) = self.rope.take() else {
@@ -97,9 +114,7 @@ impl Leash {
         while begun.elapsed() < STOP_TIMEOUT && matches!(self.shell.try_wait(), Ok(None)) {
             std::thread::sleep(Duration::from_millis(20));
         }
-        // The group is the shell's own: what the program left behind goes with it.
-        let group = Pid::from_raw(i32::try_from(self.shell.id()).unwrap_or(i32::MAX));
-        let _ = killpg(group, Signal::SIGKILL);
+        let _ = killpg(self.group(), Signal::SIGKILL);
         let _ = self.shell.wait();
     }
 }
@@ -168,6 +183,66 @@ mod tests {
 
         assert!(kill(leash.pid, None).is_err());
         assert!(!home.exists());
+    }
+
+    #[test]
+    fn a_crash_ends_what_the_program_has_started_and_leaves_the_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut leash, child) = with_a_child(folder.path());
+
+        leash.crash();
+
+        assert!(!leash.is_running());
+        assert!(has_ended(child));
+        assert!(folder.path().join("log").exists());
+    }
+
+    #[test]
+    fn what_a_program_has_started_does_not_outlive_the_owner_either() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().join("home");
+        std::fs::create_dir(&home).unwrap();
+        let (mut leash, child) = with_a_child(&home);
+
+        drop(leash.rope.take());
+        leash.shell.wait().unwrap();
+
+        assert!(has_ended(child));
+        assert!(!home.exists());
+    }
+
+    fn with_a_child(home: &Path) -> (Leash, Pid) {
+        let log = home.join("log");
+        let leash = Leash::start(Start {
+            program: Path::new("/bin/sh"),
+            arguments: ["-c", "sleep 600 & echo $!; wait"].map(str::to_owned).to_vec(),
+            environment: Vec::new(),
+            without: &[],
+            stop_signal: Signal::SIGTERM,
+            log: &log,
+            home,
+            user: None,
+        })
+        .unwrap();
+        loop {
+            let text = std::fs::read_to_string(&log).unwrap_or_default();
+            if let Ok(pid) = text.trim().parse() {
+                return (leash, Pid::from_raw(pid));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// It is nobody's child here, so it may be waited for by nobody for a while.
+    fn has_ended(pid: Pid) -> bool {
+        let begun = Instant::now();
+        while begun.elapsed() < STOP_TIMEOUT {
+            match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+                Ok(stat) if !stat.contains(") Z") => std::thread::sleep(Duration::from_millis(5)),
+                Ok(_) | Err(_) => return true,
+            }
+        }
+        false
     }
 
     #[test]

@@ -1,6 +1,6 @@
 # leash.sh SIGNAL LOG HOME PROGRAM ARGUMENT...
 # Prints the program's pid, then waits on stdin. The line "stop" ends the program with SIGNAL. The end of stdin means that
-# the owner has died: the program ends too, and HOME goes.
+# the owner has died: the program ends too, and HOME goes, and last this process's group with all that the program has left.
 signal=$1 log=$2 home=$3
 shift 3
 "$@" </dev/null >>"$log" 2>&1 &
@@ -19,3 +19,4 @@ guard=$!
 wait "$child"
 kill "$guard"
 rm -rf -- "$home"
+kill -s KILL 0

@@ -1,4 +1,4 @@
-//! Real peers on loopback for tests: PostgreSQL, RabbitMQ, an IPMI BMC, a Redfish service and a Keystone.
+//! Real peers on loopback for tests: PostgreSQL, RabbitMQ, an IPMI BMC, a Redfish service, a Keystone and a whole OpenStack.
 //!
 //! Each peer runs with files, ports and credentials of its own, so that it never meets one that the machine runs anyway,
 //! and each can be stopped, crashed and started again. A peer lives as long as its value: dropping it stops the program
@@ -7,12 +7,14 @@
 //! Everything here blocks; an async test starts its peers through `spawn_blocking` or before its runtime.
 
 mod certificates;
+mod cloud;
 mod error;
 mod home;
 mod ipmi;
 mod keystone;
 mod leash;
 mod net;
+mod openstack;
 mod pacemaker;
 mod postgres;
 mod programs;
@@ -20,9 +22,15 @@ mod rabbitmq;
 mod redfish;
 
 pub use certificates::{Authority, Issued};
+pub use cloud::{
+    Answer, Api, BaremetalNode, Call, Change, Cloud, Compute, ComputeService, Description, Domain, Migration,
+    NewServer, Notification, NovaApi, NovaApiOptions, OPENSTACK, Port, Server, User, Volume,
+    VolumeAttachment, WsgiFilter,
+};
 pub use error::LabError;
 pub use ipmi::{IpmiBmc, IpmiFault};
 pub use keystone::{KEYSTONE_PASSWORD, Keystone, KeystoneOptions};
+pub use openstack::{OPENSTACK_PASSWORD, OpenStack, OpenStackOptions, SchedulerFilter, Services};
 pub use pacemaker::Fencer;
 pub use postgres::PostgreSql;
 pub use programs::{POSTGRESQL_PROGRAMS, find_postgresql, find_program, rabbitmq_folder};

@@ -1,5 +1,11 @@
 //! The peers start, misbehave and come back as the tests of the other crates expect.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod openstack;
 
 use std::net::TcpStream;
 use std::process::Command;

@@ -1,0 +1,103 @@
+//! Neutron's networks and ports.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::cloud::api::understand;
+use crate::cloud::{Api, Call, Cloud};
+use crate::error::LabError;
+
+/// A port as Neutron sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Port {
+    /// Its id.
+    pub id: String,
+    /// Whether it is meant to carry anything.
+    pub admin_state_up: bool,
+    /// `ACTIVE`, `DOWN` and others.
+    pub status: String,
+    /// The server that has it, or nothing.
+    pub device_id: String,
+    /// The host that it is bound to, or nothing.
+    #[serde(rename = "binding:host_id")]
+    pub host: String,
+    /// `ovs` where an agent could bind it, `binding_failed` where none was alive.
+    #[serde(rename = "binding:vif_type")]
+    pub vif_type: String,
+}
+
+impl Cloud {
+    /// Makes a network with a subnet; its id.
+    ///
+    /// # Errors
+    /// Neutron cannot be reached or refuses.
+    pub fn make_network(&self, name: &str) -> Result<String, LabError> {
+        let call = Call::new("POST", Api::Network, "/v2.0/networks").json(json!({"network": {"name": name}}));
+        let mut made = self.demand(&call)?;
+        let network: String = understand(&call, made["network"]["id"].take())?;
+        let subnet = json!({"subnet": {"network_id": network, "ip_version": 4, "cidr": "10.77.0.0/24", "enable_dhcp": false}});
+        self.post(Api::Network, "/v2.0/subnets", subnet)?;
+        Ok(network)
+    }
+
+    /// Makes a port.
+    ///
+    /// # Errors
+    /// Neutron cannot be reached or refuses.
+    pub fn make_port(&self, network: &str) -> Result<Port, LabError> {
+        let body = json!({"port": {"network_id": network}});
+        let call = Call::new("POST", Api::Network, "/v2.0/ports").json(body);
+        let mut made = self.demand(&call)?;
+        understand(&call, made["port"].take())
+    }
+
+    /// One port.
+    ///
+    /// # Errors
+    /// Neutron cannot be reached, or does not know it.
+    pub fn port(&self, id: &str) -> Result<Port, LabError> {
+        self.find(Api::Network, &format!("/v2.0/ports/{id}"), "port")
+    }
+
+    /// The ports of a host.
+    ///
+    /// # Errors
+    /// Neutron cannot be reached.
+    pub fn ports_on(&self, host: &str) -> Result<Vec<Port>, LabError> {
+        self.find(
+            Api::Network,
+            &format!("/v2.0/ports?binding:host_id={host}"),
+            "ports",
+        )
+    }
+
+    /// Says whether a port is meant to carry anything.
+    ///
+    /// # Errors
+    /// Neutron cannot be reached or refuses.
+    pub fn set_port_up(&self, id: &str, up: bool) -> Result<(), LabError> {
+        let body = json!({"port": {"admin_state_up": up}});
+        self.put(Api::Network, &format!("/v2.0/ports/{id}"), body)
+            .map(|_| ())
+    }
+
+    /// The agents of a host, as Neutron's API tells of them.
+    ///
+    /// # Errors
+    /// Neutron cannot be reached.
+    pub fn network_agents(&self, host: &str) -> Result<Vec<Value>, LabError> {
+        self.find(Api::Network, &format!("/v2.0/agents?host={host}"), "agents")
+    }
+
+    /// Deletes a network with its ports.
+    ///
+    /// # Errors
+    /// Neutron cannot be reached or refuses.
+    pub fn delete_network(&self, id: &str) -> Result<(), LabError> {
+        let ports: Vec<Port> = self.find(Api::Network, &format!("/v2.0/ports?network_id={id}"), "ports")?;
+        for port in ports {
+            self.delete(Api::Network, &format!("/v2.0/ports/{}", port.id))?;
+        }
+        self.delete(Api::Network, &format!("/v2.0/networks/{id}"))
+    }
+}

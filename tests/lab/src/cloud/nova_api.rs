@@ -1,0 +1,152 @@
+//! A Nova API of a test's own.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::cloud::Cloud;
+use crate::error::{During, LabError};
+use crate::home::{Home, wait_ready};
+use crate::leash::Leash;
+use crate::net::{free_tcp_port, is_open};
+use crate::openstack::program::Program;
+
+const READY_LIMIT: Duration = Duration::from_secs(120);
+/// The end of the pipeline: who asks is known there, and nothing has been done yet.
+const APPLICATION: &str = " keystonecontext osapi_compute_app_v21";
+
+/// Middleware of one's own, right before Nova itself.
+#[derive(Clone, Debug)]
+pub struct WsgiFilter {
+    /// Its factory, as `package.module:factory`.
+    pub factory: String,
+    /// The folder that the package is in.
+    pub python_path: PathBuf,
+    /// What the factory is told.
+    pub settings: Vec<(String, String)>,
+}
+
+/// How a Nova API differs from the shared one.
+#[derive(Clone, Debug, Default)]
+pub struct NovaApiOptions {
+    /// Middleware of one's own.
+    pub filter: Option<WsgiFilter>,
+}
+
+/// One more API process on a port of its own. It has the database and the broker of the shared one, and can be killed.
+#[derive(Debug)]
+pub struct NovaApi {
+    leash: Option<Leash>,
+    cloud: Cloud,
+    options: NovaApiOptions,
+    port: u16,
+    home: Home,
+}
+
+impl Cloud {
+    /// Starts one.
+    ///
+    /// # Errors
+    /// It does not answer within two minutes.
+    pub fn nova_api(&self, options: NovaApiOptions) -> Result<NovaApi, LabError> {
+        let mut api = NovaApi {
+            leash: None,
+            cloud: self.clone(),
+            options,
+            port: free_tcp_port()?,
+            home: Home::new("nova-api")?,
+        };
+        api.configure()?;
+        api.start_again()?;
+        Ok(api)
+    }
+}
+
+impl NovaApi {
+    /// Its address, with `/v2.1`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/v2.1", self.port)
+    }
+
+    /// Its log so far.
+    #[must_use]
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.log_file()).unwrap_or_default()
+    }
+
+    /// Ends it at once.
+    pub fn kill(&mut self) {
+        if let Some(mut leash) = self.leash.take() {
+            leash.crash();
+        }
+    }
+
+    /// Starts it on the same port and waits until it answers.
+    ///
+    /// # Errors
+    /// It does not within two minutes.
+    pub fn start_again(&mut self) -> Result<(), LabError> {
+        let description = self.cloud.description();
+        let shared = ["nova.conf", "nova-db.conf"].map(|name| description.etc(name));
+        let mut program = Program::python(
+            &description.folder,
+            "nova-api-os-compute",
+            "nova.cmd.api_os_compute",
+        )
+        .configured(shared)
+        .configured([self.home.text("nova-api.conf")]);
+        if let Some(filter) = &self.options.filter {
+            program = program.with("PYTHONPATH", filter.python_path.display().to_string());
+        }
+        let log = self.log_file();
+        let leash = program.with_nothing_to_keep().start(&log, self.home.path())?;
+        wait_ready("nova-api", &leash, &log, READY_LIMIT, || is_open(self.port))?;
+        self.leash = Some(leash);
+        Ok(())
+    }
+
+    fn configure(&self) -> Result<(), LabError> {
+        let state = self.home.make_folder("state")?;
+        let (port, state, paste) = (self.port, state.display(), self.home.text("api-paste.ini"));
+        let text = format!(
+            "[DEFAULT]\nosapi_compute_listen_port = {port}\nstate_path = {state}\n[wsgi]\napi_paste_config = {paste}\n"
+        );
+        self.home.write("nova-api.conf", &text)?;
+        self.home.write("api-paste.ini", &self.pipeline()?).map(|_| ())
+    }
+
+    fn pipeline(&self) -> Result<String, LabError> {
+        let file = self.cloud.description().etc("nova-api-paste.ini");
+        let text = std::fs::read_to_string(&file).during(|| format!("reading {file}"))?;
+        let Some(filter) = &self.options.filter else {
+            return Ok(text);
+        };
+        if !text.contains(APPLICATION) {
+            return Err(LabError::Failed {
+                program: file,
+                output: format!("no pipeline ends in{APPLICATION}"),
+            });
+        }
+        let with_filter = " keystonecontext of_the_test osapi_compute_app_v21";
+        let settings: String = filter
+            .settings
+            .iter()
+            .map(|(name, value)| format!("{name} = {value}\n"))
+            .collect();
+        Ok(format!(
+            "{}\n[filter:of_the_test]\npaste.filter_factory = {}\n{settings}",
+            text.replace(APPLICATION, with_filter),
+            filter.factory
+        ))
+    }
+
+    fn log_file(&self) -> PathBuf {
+        self.home.join("nova-api.log")
+    }
+}
+
+impl Drop for NovaApi {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

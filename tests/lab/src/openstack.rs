@@ -1,0 +1,184 @@
+//! A real OpenStack of Debian's packages: Keystone, Placement and Nova, with Cinder, Neutron, Ironic and Masakari as wanted.
+//!
+//! It costs too much for every test to have one. Whoever runs the tests starts it and hands its [`Description`] on in a file;
+//! each test adds computes of its own through a [`Cloud`](crate::Cloud).
+
+mod cinder;
+mod daemon;
+mod ironic;
+mod keystone;
+mod mariadb;
+mod masakari;
+mod neutron;
+mod nova;
+mod options;
+mod placement;
+pub(crate) mod program;
+mod ready;
+mod seed;
+mod site;
+mod stand_ins;
+mod wsgi;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::cloud::{Api, Cloud, Description};
+use crate::error::{During, LabError};
+use crate::openstack::daemon::Daemon;
+use crate::openstack::mariadb::MariaDb;
+pub use crate::openstack::options::{OPENSTACK_PASSWORD, OpenStackOptions, SchedulerFilter, Services};
+use crate::openstack::program::SCRIPTS;
+use crate::openstack::site::{REGION, Site};
+use crate::rabbitmq::RabbitMq;
+
+/// The flavour that every server has.
+pub(crate) const FLAVOR: &str = "tiny";
+/// The image that every server is made from; it is the only one.
+pub(crate) const IMAGE: &str = "11111111-1111-4111-8111-111111111111";
+
+/// A running OpenStack. It ends with this value.
+#[derive(Debug)]
+pub struct OpenStack {
+    daemons: Vec<Daemon>,
+    database: MariaDb,
+    broker: RabbitMq,
+    site: Site,
+}
+
+impl OpenStack {
+    /// Starts it, and makes its databases before if these packages have none in the cache yet.
+    ///
+    /// # Errors
+    /// A package is not installed, or a service does not become ready within three minutes.
+    pub fn start(options: &OpenStackOptions) -> Result<Self, LabError> {
+        let seed = seed::provide(options)?;
+        let mut site = Site::new(options.services)?;
+        let (broker, database) = std::thread::scope(|scope| {
+            let broker = scope.spawn(RabbitMq::start);
+            let database =
+                seed::copy(&seed, &site.home.join("mysql")).and_then(|()| MariaDb::start(site.folder()));
+            let broker = broker
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            (broker, database)
+        });
+        let (broker, database) = (broker?, database?);
+        site.set_broker(&broker.url());
+        configure(&site, &options.parts)?;
+        database.run(&(keystone::point_catalogue(&site) + &nova::point_cells(&site)))?;
+        let mut cloud = Self {
+            daemons: Vec::new(),
+            database,
+            broker,
+            site,
+        };
+        cloud.start_services(options)?;
+        let seen_by_users = Cloud::new(cloud.description());
+        ready::wait(&cloud.daemons, &seen_by_users)?;
+        make_flavor(&seen_by_users)?;
+        Ok(cloud)
+    }
+
+    /// What others need to use it.
+    #[must_use]
+    pub fn description(&self) -> Description {
+        let endpoints = self.site.endpoints().into_iter();
+        Description {
+            auth_url: self.site.keystone_url(),
+            region: REGION.to_owned(),
+            broker_url: self.broker.url(),
+            folder: self.site.folder().to_owned(),
+            endpoints: endpoints.map(|(_, kind, url)| (kind.to_owned(), url)).collect(),
+        }
+    }
+
+    /// Writes the description beside the services' files, and says where. It goes with them.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write_description(&self) -> Result<PathBuf, LabError> {
+        let file = self.site.home.join("description.json");
+        self.description().write(&file)?;
+        Ok(file)
+    }
+
+    /// The processes' logs, one file for each.
+    #[must_use]
+    pub fn logs(&self) -> PathBuf {
+        self.site.home.join("log")
+    }
+
+    /// The slowest to start go first; the computers' cores are what they wait for.
+    fn start_services(&mut self, options: &OpenStackOptions) -> Result<(), LabError> {
+        let site = &self.site;
+        let daemons = &mut self.daemons;
+        daemons.push(keystone::start(site)?);
+        daemons.extend(nova::start(site, options.filter.as_ref())?);
+        daemons.push(placement::start(site)?);
+        daemons.push(stand_ins::start_image(site)?);
+        if site.services.has_more_than_core() {
+            daemons.extend(neutron::start(site)?);
+            daemons.extend(cinder::start(site)?);
+            daemons.push(ironic::start(site)?);
+        } else {
+            daemons.push(stand_ins::start_network(site)?);
+        }
+        if site.services.has_masakari() {
+            daemons.extend(masakari::start(site)?);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for OpenStack {
+    /// Nothing here has to be kept, so nobody is waited for.
+    fn drop(&mut self) {
+        for daemon in &mut self.daemons {
+            daemon.crash();
+        }
+        self.database.crash();
+        // Its leash ends it in good order if that fails.
+        let _ = self.broker.crash();
+    }
+}
+
+fn make_flavor(cloud: &Cloud) -> Result<(), LabError> {
+    let flavor = json!({"id": FLAVOR, "name": FLAVOR, "ram": 64, "vcpus": 1, "disk": 1});
+    cloud
+        .post(Api::Compute, "/flavors", json!({"flavor": flavor}))
+        .map(|_| ())
+}
+
+/// Writes the scripts and the configuration of every service.
+fn configure(site: &Site, parts: &Path) -> Result<(), LabError> {
+    site.home.make_folder("programs")?;
+    for (name, text) in SCRIPTS {
+        site.home.write(&format!("programs/{name}"), text)?;
+    }
+    copy_paste_files(site, parts)?;
+    keystone::configure(site)?;
+    placement::configure(site)?;
+    nova::configure(site)?;
+    if site.services.has_more_than_core() {
+        cinder::configure(site)?;
+        neutron::configure(site)?;
+        ironic::configure(site)?;
+    }
+    if site.services.has_masakari() {
+        masakari::configure(site)?;
+    }
+    Ok(())
+}
+
+fn copy_paste_files(site: &Site, parts: &Path) -> Result<(), LabError> {
+    let folder = parts.join("paste");
+    let reading = || format!("reading {}", folder.display());
+    for entry in std::fs::read_dir(&folder).during(reading)? {
+        let entry = entry.during(reading)?;
+        let text = std::fs::read_to_string(entry.path()).during(reading)?;
+        site.configure(&entry.file_name().to_string_lossy(), &text)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,29 @@
+//! A shared OpenStack, and what a test does with computes of its own there.
+
+mod baremetal;
+mod compute;
+mod instance_ha;
+mod network;
+mod nova_api;
+mod scheduler;
+mod volumes;
+
+use std::path::PathBuf;
+
+use ringfence_lab::Cloud;
+
+/// The cloud of this run.
+fn cloud() -> Cloud {
+    let cloud = Cloud::from_environment().unwrap();
+    cloud.expect("RINGFENCE_TEST_OPENSTACK is not set; run this through `cargo xtask test`, with OpenStack")
+}
+
+/// What a cloud of a test's own is made of.
+fn parts() -> PathBuf {
+    let parts = std::env::var_os("RINGFENCE_TEST_OPENSTACK_PARTS");
+    parts
+        .expect(
+            "RINGFENCE_TEST_OPENSTACK_PARTS is not set; run this through `cargo xtask test`, with OpenStack",
+        )
+        .into()
+}

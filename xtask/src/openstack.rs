@@ -1,0 +1,113 @@
+//! OpenStack as Debian packages it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::apt;
+use crate::error::XtaskError;
+use crate::packages;
+use crate::python::take_turn;
+use crate::say::say;
+use crate::workspace::Workspace;
+
+/// Packages that are not installed, because they come with daemons and questions, and what is taken out of them.
+const PARTS: &[(&str, &[(&str, &str)])] = &[
+    (
+        "nova-common",
+        &[("usr/share/nova-common/api-paste.ini", "nova-api-paste.ini")],
+    ),
+    (
+        "cinder-common",
+        &[
+            ("usr/share/cinder-common/api-paste.ini", "cinder-api-paste.ini"),
+            ("etc/cinder/resource_filters.json", "resource_filters.json"),
+        ],
+    ),
+    (
+        "neutron-common",
+        &[("usr/share/neutron-common/api-paste.ini", "neutron-api-paste.ini")],
+    ),
+    (
+        "masakari-api",
+        &[("etc/masakari/api-paste.ini", "masakari-api-paste.ini")],
+    ),
+];
+
+/// Installs what is missing, and says where the parts are that `ringfence_lab::OpenStackOptions` wants.
+pub fn provide(workspace: &Workspace) -> Result<PathBuf, XtaskError> {
+    packages::provide_openstack(workspace)?;
+    let folder = workspace.cache("openstack")?;
+    let _turn = take_turn(&folder)?;
+    let paste = folder.join("paste");
+    if !is_complete(&paste) {
+        say(&format!("taking OpenStack's pipelines into {}", paste.display()));
+        take_out(&folder, &paste)?;
+    }
+    Ok(folder)
+}
+
+fn is_complete(paste: &Path) -> bool {
+    PARTS
+        .iter()
+        .flat_map(|(_, files)| *files)
+        .all(|(_, name)| paste.join(name).is_file())
+}
+
+fn take_out(folder: &Path, paste: &Path) -> Result<(), XtaskError> {
+    let downloads = folder.join("downloads");
+    let root = downloads.join("root");
+    make_folder(&root)?;
+    make_folder(paste)?;
+    let names: Vec<_> = PARTS.iter().map(|(package, _)| *package).collect();
+    apt::download(&names, &downloads)?;
+    for archive in archives(&downloads)? {
+        unpack(&archive, &root)?;
+    }
+    for (from, to) in PARTS.iter().flat_map(|(_, files)| *files) {
+        let from = root.join(from);
+        std::fs::copy(&from, paste.join(to)).map_err(|source| XtaskError::File { path: from, source })?;
+    }
+    std::fs::remove_dir_all(&downloads).map_err(|source| XtaskError::File {
+        path: downloads,
+        source,
+    })
+}
+
+fn archives(folder: &Path) -> Result<Vec<PathBuf>, XtaskError> {
+    let entries = std::fs::read_dir(folder).map_err(|source| XtaskError::File {
+        path: folder.to_owned(),
+        source,
+    })?;
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    Ok(paths
+        .filter(|path| path.extension().is_some_and(|end| end == "deb"))
+        .collect())
+}
+
+fn unpack(archive: &Path, root: &Path) -> Result<(), XtaskError> {
+    let program = "dpkg -x".to_owned();
+    let done = Command::new("dpkg")
+        .arg("-x")
+        .args([archive, root])
+        .stdin(Stdio::null())
+        .output();
+    let done = done.map_err(|source| XtaskError::Spawn {
+        program: program.clone(),
+        source,
+    })?;
+    if done.status.success() {
+        return Ok(());
+    }
+    Err(XtaskError::Failed {
+        program,
+        status: done.status.to_string(),
+        output: String::from_utf8_lossy(&done.stderr).into_owned(),
+    })
+}
+
+fn make_folder(path: &Path) -> Result<(), XtaskError> {
+    std::fs::create_dir_all(path).map_err(|source| XtaskError::File {
+        path: path.to_owned(),
+        source,
+    })
+}
