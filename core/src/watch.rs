@@ -20,6 +20,8 @@ pub struct Sign {
     pub is_up: bool,
     /// Whether the backend was told to take it for down, so that what it takes it for says nothing.
     pub is_forced_down: bool,
+    /// What administrators have set. A backend that writes that down as a sign of life shows one of a host that is dead.
+    pub settings: String,
 }
 
 /// One answer of a backend.
@@ -51,23 +53,39 @@ pub struct OnRecord<'a> {
     pub observed_at: Option<Timestamp>,
 }
 
+/// How often the signs of a host that was forced down have to be seen to come: an administrator may have changed something and changed
+/// it back between two looks.
+const MOVES_WHEN_FORCED_DOWN: u32 = 2;
+
 /// A sign of life, and when it came by our clock.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Seen {
     sign: Timestamp,
     at: Timestamp,
-    /// Whether it was seen to come, and not there from the beginning.
-    has_moved: bool,
+    /// How often one was seen to come since we began, or since somebody has set something.
+    moves: u32,
+    settings: String,
 }
 
 impl Seen {
-    fn again(known: Option<Self>, sign: Timestamp, now: Timestamp) -> Self {
+    fn again(known: Option<&Self>, sign: Timestamp, settings: &str, now: Timestamp) -> Self {
         match known {
-            Some(known) if known.sign == sign => known,
-            known => Self {
+            Some(known) if known.sign == sign && known.settings == settings => known.clone(),
+            Some(known) => Self {
                 sign,
                 at: now,
-                has_moved: known.is_some(),
+                moves: if known.settings == settings {
+                    known.moves.saturating_add(1)
+                } else {
+                    0
+                },
+                settings: settings.to_owned(),
+            },
+            None => Self {
+                sign,
+                at: now,
+                moves: 0,
+                settings: settings.to_owned(),
             },
         }
     }
@@ -100,11 +118,13 @@ impl Watch {
     pub fn look(&mut self, poll: &Poll, now: Timestamp) -> BTreeMap<String, Sighting> {
         self.answered_at = Some(now);
         self.since.get_or_insert(now);
-        self.own = poll.own.map(|sign| Seen::again(self.own, sign, now)).or(self.own);
+        if let Some(sign) = poll.own {
+            self.own = Some(Seen::again(self.own.as_ref(), sign, "", now));
+        }
         let known = std::mem::take(&mut self.hosts);
         for sign in &poll.hosts {
             if let Some(last) = sign.last {
-                let seen = Seen::again(known.get(&sign.host).copied(), last, now);
+                let seen = Seen::again(known.get(&sign.host), last, &sign.settings, now);
                 self.hosts.insert(sign.host.clone(), seen);
             }
         }
@@ -124,25 +144,36 @@ impl Watch {
     }
 
     fn is_well(&self, now: Timestamp) -> bool {
-        self.own.is_some_and(|own| now - own.at < self.patience())
+        self.own
+            .as_ref()
+            .is_some_and(|own| now - own.at < self.patience())
     }
 
     fn conclude(&self, sign: &Sign, is_well: bool, now: Timestamp) -> Option<Sighting> {
-        let seen = self.hosts.get(&sign.host).copied();
+        let seen = self.hosts.get(&sign.host);
+        let enough = if sign.is_forced_down {
+            MOVES_WHEN_FORCED_DOWN
+        } else {
+            1
+        };
         let sighting = |state, observed_at| Some(Sighting { state, observed_at });
-        if let Some(seen) = seen.filter(|seen| seen.has_moved && now - seen.at < self.patience()) {
+        if let Some(seen) = seen.filter(|seen| seen.moves >= enough && now - seen.at < self.patience()) {
             return sighting(FailureState::Up, seen.at);
         }
         if !is_well {
             return sighting(FailureState::Unknown, now);
         }
-        let behind = self.own.zip(seen).map(|(own, seen)| own.sign - seen.sign);
+        let behind = self
+            .own
+            .as_ref()
+            .zip(seen)
+            .map(|(own, seen)| own.sign - seen.sign);
         match (behind, sign.is_forced_down) {
             (Some(behind), _) if behind >= self.down_after => sighting(FailureState::Unreachable, now),
             (_, false) if !sign.is_up => sighting(FailureState::Unreachable, now),
             // Not seen to move yet: the backend's word for it, of the time of the sign at best.
             (Some(_), false) => seen
-                .filter(|seen| !seen.has_moved)
+                .filter(|seen| seen.moves == 0)
                 .and_then(|seen| sighting(FailureState::Up, seen.at)),
             (Some(_) | None, true) | (None, false) => None,
         }

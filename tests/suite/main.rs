@@ -11,6 +11,7 @@ mod failures;
 mod fencing;
 mod messages;
 mod metrics;
+mod openstack;
 mod processes;
 mod rejoining;
 mod retention;

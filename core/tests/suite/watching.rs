@@ -20,6 +20,7 @@ fn sign(host: &str, last: i64) -> Sign {
         last: Some(theirs(last)),
         is_up: true,
         is_forced_down: false,
+        settings: String::new(),
     }
 }
 
@@ -121,10 +122,39 @@ fn a_host_that_was_forced_down_is_up_when_its_signs_are_seen_to_come() {
         state(&mut watch, &poll(60, vec![forced(0)]), 60),
         Some((FailureState::Unreachable, 60))
     );
+    // One could come from elsewhere.
+    assert_eq!(state(&mut watch, &poll(90, vec![forced(88)]), 90), None);
     assert_eq!(
-        state(&mut watch, &poll(90, vec![forced(88)]), 90),
-        Some((FailureState::Up, 90))
+        state(&mut watch, &poll(95, vec![forced(93)]), 95),
+        Some((FailureState::Up, 95))
     );
+}
+
+#[test]
+fn what_an_administrator_sets_is_no_sign_of_life() {
+    let mut watch = watch();
+    state(&mut watch, &poll(0, vec![sign("c1", 0)]), 0);
+    state(&mut watch, &poll(5, vec![sign("c1", 5)]), 5);
+    let set = |last, settings: &str| Sign {
+        is_up: false,
+        is_forced_down: true,
+        settings: settings.to_owned(),
+        ..sign("c1", last)
+    };
+    assert_eq!(
+        state(&mut watch, &poll(20, vec![set(18, "forced down")]), 20),
+        None
+    );
+    assert_eq!(
+        state(&mut watch, &poll(25, vec![set(23, "forced down, disabled")]), 25),
+        None
+    );
+    assert_eq!(
+        state(&mut watch, &poll(30, vec![set(23, "forced down, disabled")]), 30),
+        None
+    );
+    let silent = state(&mut watch, &poll(83, vec![set(23, "forced down, disabled")]), 83);
+    assert_eq!(silent, Some((FailureState::Unreachable, 83)));
 }
 
 #[test]

@@ -167,6 +167,11 @@ fn poll(services: &[ComputeService]) -> Poll {
                 last: service.updated_at,
                 is_up: service.is_up(),
                 is_forced_down: service.forced_down,
+                // Nova writes the time of every change where it writes that of the last sign of life.
+                settings: format!(
+                    "{} {} {:?}",
+                    service.forced_down, service.status, service.disabled_reason
+                ),
             })
             .collect(),
         own: own.filter_map(|service| service.updated_at).max(),

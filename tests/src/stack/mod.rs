@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringfence_api::Role;
+use ringfence_backends::openstack::Cloud;
 use ringfence_bus::Bus;
-use ringfence_core::{FailureState, Resource};
+use ringfence_core::{Driver, FailureState, Resource};
 use ringfence_db::Database;
 use ringfence_engine::{Engine, Running};
 use ringfence_simulators::{Condition, Handle, Simulators, World};
-use ringfence_workers::{DriverSettings, Drivers, Worker, WorkerConfig, WorkerHandle};
+use ringfence_workers::{DriverSettings, Drivers, Nova, Worker, WorkerConfig, WorkerHandle};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -30,6 +31,7 @@ pub struct Stack {
     pub workers: Vec<WorkerHandle>,
     pub simulators: Handle,
     attempt_timeout_s: u32,
+    clouds: Vec<Arc<Cloud>>,
     /// As admin.
     pub client: Client,
     pub api: Engine,
@@ -89,6 +91,7 @@ impl Stack {
             client: Client::new(&format!("http://{address}"), Some(&token(Role::Admin))),
             simulators,
             attempt_timeout_s: options.attempt_timeout_s,
+            clouds: options.observer.clouds.clone(),
             api,
             died,
             stop,
@@ -138,7 +141,10 @@ impl Stack {
             config,
             bus,
             keys(),
-            Drivers::new(settings),
+            Drivers::new(settings).with_workloads(
+                Driver::Nova,
+                Arc::new(Nova::new(self.clouds.clone(), Arc::new(now))),
+            ),
             Arc::new(Uuid::new_v4),
         )
         .unwrap()

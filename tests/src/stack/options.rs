@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ringfence_api::{KeystoneConfig, RateLimits};
-use ringfence_engine::{ClockSource, RetentionConfig};
+use ringfence_engine::{ClockSource, ObserverConfig, RetentionConfig};
 
 /// What to start.
 #[derive(Clone, Debug)]
@@ -30,6 +30,8 @@ pub struct StackOptions {
     pub checks_every: Option<Duration>,
     /// How long things are kept.
     pub retention: RetentionConfig,
+    /// The clouds that hosts belong to.
+    pub observer: ObserverConfig,
 }
 
 impl Default for StackOptions {
@@ -48,6 +50,7 @@ impl Default for StackOptions {
             limits: RateLimits::OFF,
             checks_every: None,
             retention: RetentionConfig::default(),
+            observer: ObserverConfig::default(),
         }
     }
 }

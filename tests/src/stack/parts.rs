@@ -52,6 +52,7 @@ pub(super) async fn engine(site: &Site, options: &StackOptions, name: &str, bus:
             ..CheckConfig::default()
         },
         retention: options.retention.clone(),
+        observer: options.observer.clone(),
         ..EngineConfig::default()
     };
     Engine::new(parts, config).await.unwrap()

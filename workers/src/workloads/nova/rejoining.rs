@@ -42,18 +42,23 @@ impl HostOf<'_> {
         let Some(before) = self.service().await? else {
             return Ok(self.unknown_host());
         };
-        let mut has_asked = !before.forced_down;
+        let mut known = before.updated_at;
         loop {
             let Some(service) = self.service().await? else {
                 return Ok(self.unknown_host());
             };
-            let is_fresh = service.updated_at > before.updated_at;
-            if is_fresh && !has_asked {
+            let is_fresh = service.updated_at > known;
+            if is_fresh && service.forced_down {
                 if let Some(done) = self.unless_remains().await? {
                     return Ok(done);
                 }
                 self.cloud.force_up(&service.id).await?;
-                has_asked = true;
+                // Nova writes that change down like a sign of life: the next one counts.
+                known = self
+                    .service()
+                    .await?
+                    .and_then(|service| service.updated_at)
+                    .max(service.updated_at);
                 continue;
             }
             if is_fresh && !service.forced_down && service.is_up() {

@@ -1,0 +1,5 @@
+//! Stories with a real OpenStack: Keystone, Placement and Nova, with hosts whose guests can be seen on disk.
+
+mod evacuating;
+mod machine;
+mod plant;

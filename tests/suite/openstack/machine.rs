@@ -1,0 +1,100 @@
+//! A hypervisor with a power supply: what its BMC does to the power, happens to it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use std::sync::Mutex;
+
+use ringfence_lab::{Cloud, Compute, IpmiBmc};
+use tokio::task::block_in_place;
+
+/// Between two looks at the power.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// A host of Nova's, and the BMC that has its power.
+pub struct Machine {
+    pub name: String,
+    pub bmc: Arc<IpmiBmc>,
+    compute: Arc<Mutex<Option<Compute>>>,
+    ends: Arc<AtomicBool>,
+    watcher: Option<JoinHandle<()>>,
+}
+
+impl Machine {
+    /// Wires a host to a BMC of its own.
+    pub fn new(compute: Compute) -> Self {
+        let bmc = Arc::new(IpmiBmc::start().unwrap());
+        let name = compute.name().to_owned();
+        let compute = Arc::new(Mutex::new(Some(compute)));
+        let ends = Arc::new(AtomicBool::new(false));
+        let watcher = std::thread::spawn({
+            let (bmc, compute, ends) = (Arc::clone(&bmc), Arc::clone(&compute), Arc::clone(&ends));
+            move || follow(&bmc, &compute, &ends)
+        });
+        Self {
+            name,
+            bmc,
+            compute,
+            ends,
+            watcher: Some(watcher),
+        }
+    }
+
+    /// Something with the host.
+    pub fn with<T>(&self, work: impl FnOnce(&mut Compute) -> T) -> T {
+        block_in_place(|| work(self.compute.lock().unwrap().as_mut().unwrap()))
+    }
+
+    /// Its `nova-compute` dies; its guests do not.
+    pub fn kill(&self) {
+        self.with(Compute::kill);
+    }
+
+    /// Which guests run on it, by the ids of their servers.
+    pub fn running(&self) -> Vec<String> {
+        let domains = self.with(|compute| compute.domains().unwrap());
+        let running = domains.into_iter().filter(|(_, domain)| domain.running);
+        running.map(|(id, _)| id).collect()
+    }
+
+    /// Takes it out of the cloud.
+    pub fn remove(mut self, cloud: &Cloud) {
+        self.end();
+        let compute = self.compute.lock().unwrap().take().unwrap();
+        block_in_place(|| cloud.remove(compute).unwrap());
+    }
+
+    fn end(&mut self) {
+        self.ends.store(true, Ordering::SeqCst);
+        if let Some(watcher) = self.watcher.take() {
+            block_in_place(|| watcher.join().unwrap());
+        }
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::SeqCst);
+    }
+}
+
+fn follow(bmc: &IpmiBmc, compute: &Mutex<Option<Compute>>, ends: &AtomicBool) {
+    let mut was_on = true;
+    while !ends.load(Ordering::SeqCst) {
+        let is_on = bmc.is_powered().unwrap_or(was_on);
+        if is_on != was_on {
+            let mut compute = compute.lock().unwrap();
+            if let Some(compute) = compute.as_mut() {
+                if is_on {
+                    compute.power_on().unwrap();
+                } else {
+                    compute.power_off().unwrap();
+                }
+            }
+            was_on = is_on;
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}

@@ -1,0 +1,164 @@
+//! Ringfence beside a cloud.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringfence_backends::openstack::{Cloud as Backend, CloudSettings};
+use ringfence_engine::ObserverConfig;
+use ringfence_lab::{Cloud, OPENSTACK_PASSWORD, User};
+
+use ringfence_tests::{Ground, Site, Stack, StackOptions};
+use serde_json::{Value, json};
+use tokio::task::block_in_place;
+
+use super::machine::Machine;
+
+/// The cloud's name in every configuration here.
+pub const CLOUD: &str = "lab";
+/// How long a host may be silent: the cloud's own computes report once a second.
+const DOWN_AFTER_S: i64 = 8;
+
+/// A cloud with some hosts, and a Ringfence that watches it.
+pub struct Plant {
+    pub cloud: Cloud,
+    pub stack: Stack,
+    pub machines: Vec<Machine>,
+    _settings: tempfile::TempDir,
+}
+
+/// The cloud of this run.
+pub fn cloud() -> Cloud {
+    let cloud = Cloud::from_environment().unwrap();
+    let Some(cloud) = cloud else {
+        panic!("RINGFENCE_TEST_OPENSTACK is not set; run this through `cargo xtask test`, with OpenStack");
+    };
+    cloud
+}
+
+/// An entry of a `clouds.yaml`.
+pub fn entry(cloud: &Cloud, user: User, password: &str, more: &str) -> String {
+    let description = cloud.description();
+    format!(
+        "clouds:\n  {CLOUD}:\n    auth:\n      auth_url: {}\n      username: {}\n      password: {password}\n      project_name: {}\n      \
+         user_domain_name: Default\n      project_domain_name: Default\n    region_name: {}\n{more}",
+        description.auth_url,
+        user.name(),
+        user.project(),
+        description.region,
+    )
+}
+
+/// That cloud as Ringfence sees it.
+pub fn backend(folder: &tempfile::TempDir, entry: &str) -> Arc<Backend> {
+    let file = folder.path().join("clouds.yaml");
+    std::fs::write(&file, entry).unwrap();
+    Arc::new(Backend::new(CloudSettings {
+        name: CLOUD.to_owned(),
+        file: Some(file),
+        timeout: Duration::from_secs(20),
+    }))
+}
+
+impl Plant {
+    /// So many hosts, all known to Ringfence, with a BMC each.
+    pub async fn start<const N: usize>(ground: Ground, names: [&str; N], policy: Value) -> Self {
+        let cloud = cloud();
+        let folder = tempfile::tempdir().unwrap();
+        let entry = entry(&cloud, User::Fencing, OPENSTACK_PASSWORD, "");
+        let options = StackOptions {
+            hosts: 0,
+            observer: ObserverConfig {
+                clouds: vec![backend(&folder, &entry)],
+                every: Duration::from_secs(1),
+                down_after: chrono::TimeDelta::seconds(DOWN_AFTER_S),
+            },
+            ..StackOptions::default()
+        };
+        let computes = block_in_place(|| cloud.computes(names).unwrap());
+        let machines = computes.into_iter().map(Machine::new).collect();
+        let stack = Stack::start_with(Site::new(ground).await, options).await;
+        let plant = Self {
+            cloud,
+            stack,
+            machines,
+            _settings: folder,
+        };
+        plant.configure(policy).await;
+        plant
+    }
+
+    async fn configure(&self, policy: Value) {
+        let client = &self.stack.client;
+        // SAFETY of the story: the password is the simulator's own.
+        let secret = self.stack.site.dir.path().join("bmc-password");
+        std::fs::write(&secret, ringfence_lab::IpmiBmc::PASSWORD).unwrap();
+        client
+            .post("/segments", json!({ "name": "rack", "policy": policy }))
+            .await
+            .ok(201);
+        let method = json!({
+            "name": "bmc", "resource": "power", "driver": "ipmi",
+            "parameters": { "address": "127.0.0.1", "username": ringfence_lab::IpmiBmc::USER, "cipher": "3" },
+            "secrets": { "password": format!("file:{}", secret.display()) },
+        });
+        client.post("/methods", method).await.ok(201);
+        let stages =
+            json!([{ "tasks": [{ "kind": "power.off", "levels": [{ "level": 1, "methods": ["bmc"] }] }] }]);
+        client
+            .post("/plans", json!({ "name": "default", "stages": stages }))
+            .await
+            .ok(201);
+        for machine in &self.machines {
+            let host = json!({
+                "name": machine.name, "segment": "rack", "backend": "nova", "cloud": CLOUD,
+                "parameters": { "bmc": { "port": machine.bmc.port().to_string() } },
+            });
+            client.post("/hosts", host).await.ok(201);
+        }
+        for machine in &self.machines {
+            self.until_seen(&machine.name, "UP").await;
+        }
+    }
+
+    pub async fn until_seen(&self, host: &str, state: &str) -> Value {
+        let path = format!("/hosts/{host}");
+        self.stack
+            .client
+            .until_within(&path, Duration::from_secs(60), |host| {
+                host["failure_state"] == state
+            })
+            .await
+    }
+
+    /// Waits for an operation of a host to end, and shows it.
+    pub async fn until_ended(&self, host: &str, kind: &str) -> Value {
+        let path = format!("/operations?host={host}&kind={kind}&sort=created_at:desc&limit=1");
+        let is_over = |list: &Value| {
+            let status = &list["operations"][0]["status"];
+            status == "succeeded" || status == "needs_operator" || status == "cancelled"
+        };
+        let list = self
+            .stack
+            .client
+            .until_within(&path, Duration::from_secs(120), is_over)
+            .await;
+        list["operations"][0].clone()
+    }
+
+    /// The judge: no guest runs on two hosts.
+    pub fn judge(&self) {
+        let mut running: Vec<String> = self.machines.iter().flat_map(Machine::running).collect();
+        running.sort();
+        let count = running.len();
+        running.dedup();
+        assert_eq!(running.len(), count, "a guest runs on two hosts");
+    }
+
+    /// Leaves nothing behind.
+    pub async fn stop(self) {
+        self.stack.stop().await;
+        for machine in self.machines {
+            machine.remove(&self.cloud);
+        }
+    }
+}
