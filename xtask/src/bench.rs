@@ -15,7 +15,7 @@ use crate::workspace::{Build, Program, Workspace, build};
 #[command(disable_help_flag = true)]
 pub struct Arguments {
     #[command(flatten)]
-    without: Without,
+    pub without: Without,
     /// Cases and options; --help tells them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,

@@ -14,7 +14,7 @@ use crate::workspace::{Workspace, forget_own_package};
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
-    without: Without,
+    pub without: Without,
     /// The command with its arguments; none starts a shell
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<OsString>,

@@ -70,3 +70,47 @@ fn in_full(error: &XtaskError) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leaves_openstack_out(words: &[&str]) -> bool {
+        let words = ["cargo xtask"].iter().chain(words);
+        match Arguments::try_parse_from(words).unwrap().command {
+            Command::Test(arguments) => !arguments.without.has_openstack(),
+            Command::Lab(arguments) => !arguments.without.has_openstack(),
+            Command::Bench(arguments) => !arguments.without.has_openstack(),
+            Command::Layers => panic!("it has no peers"),
+        }
+    }
+
+    #[test]
+    fn openstack_can_be_left_out_of_whatever_has_peers() {
+        assert!(leaves_openstack_out(&[
+            "test",
+            "--without",
+            "openstack",
+            "--",
+            "-p",
+            "xtask"
+        ]));
+        assert!(leaves_openstack_out(&[
+            "lab",
+            "--without",
+            "openstack",
+            "ls",
+            "-l"
+        ]));
+        assert!(leaves_openstack_out(&[
+            "bench",
+            "--without",
+            "openstack",
+            "fence",
+            "--write"
+        ]));
+        assert!(!leaves_openstack_out(&["test"]));
+        assert!(!leaves_openstack_out(&["lab", "ls", "--without", "openstack"]));
+        assert!(!leaves_openstack_out(&["bench", "--help"]));
+    }
+}

@@ -16,7 +16,7 @@ pub const BINARY: &str = "RINGFENCE_TEST_BINARY";
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
-    without: Without,
+    pub without: Without,
     /// Arguments for cargo nextest, or for cargo test where nextest is not installed; none runs everything
     #[arg(last = true)]
     runner: Vec<String>,

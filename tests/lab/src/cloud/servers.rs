@@ -145,20 +145,20 @@ impl Cloud {
                     return Ok(Seen::Enough(server));
                 }
                 if server.status == "ERROR" {
-                    return Err(self.fault(id));
+                    return Err(self.fault(id, what));
                 }
                 Ok(Seen::NotYet(format!("{server:?}")))
             },
         )
     }
 
-    fn fault(&self, id: &str) -> LabError {
+    fn fault(&self, id: &str, what: &str) -> LabError {
         let server = self.get(Api::Compute, &format!("/servers/{id}"));
         let fault = server.map(|answer| answer["server"]["fault"].to_string());
-        LabError::Refused {
-            what: format!("server {id}"),
-            status: 0,
-            body: fault.unwrap_or_default(),
+        LabError::NotSeen {
+            what: format!("server {id} {what}"),
+            seconds: 0,
+            seen: fault.unwrap_or_default(),
         }
     }
 

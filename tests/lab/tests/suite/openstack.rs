@@ -6,6 +6,7 @@ mod instance_ha;
 mod network;
 mod nova_api;
 mod scheduler;
+mod users;
 mod volumes;
 
 use std::path::PathBuf;
