@@ -1,14 +1,16 @@
 //! Hypervisors: when a host was booted, and whether Placement still keeps servers away from it.
 
 use osauth::Session;
-use osauth::services::{GenericService, VersionSelector};
+use osauth::services::{COMPUTE, GenericService, VersionSelector};
 use serde::Deserialize;
 
-use super::{NOVA, get};
+use super::{NOVA, VERSION_HEADER};
 use crate::BackendError;
 use crate::openstack::Cloud;
 
 const PLACEMENT: GenericService = GenericService::new("placement", VersionSelector::Any);
+/// From 2.88 on Nova asks every host in the list for its uptime, and waits a minute for one that is dead.
+const WITHOUT_UPTIME: &str = "compute 2.87";
 /// What a disabled `nova-compute` has on its provider.
 const DISABLED: &str = "COMPUTE_STATUS_DISABLED";
 
@@ -59,7 +61,9 @@ impl Cloud {
     async fn hypervisors(&self, host: &str) -> Result<Vec<Hypervisor>, BackendError> {
         let call = |session: Session| async move {
             let query = [("hypervisor_hostname_pattern", host)];
-            get(&session, &["os-hypervisors", "detail"])
+            session
+                .get(COMPUTE, &["os-hypervisors", "detail"])
+                .header(VERSION_HEADER, WITHOUT_UPTIME)
                 .query(&query)
                 .fetch::<Hypervisors>()
                 .await

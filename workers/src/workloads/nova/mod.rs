@@ -1,7 +1,7 @@
 //! The driver `nova`: a host of an OpenStack cloud and its servers.
 //!
-//! Every task is read first and read back afterwards. Nova itself keeps a server from being started elsewhere while its host's service
-//! counts as up, or while something is being done to it; that a host may be emptied at all was decided before the attempt was granted.
+//! Every task is read first and read back afterwards. That a host may be emptied at all was decided before the attempt was granted; Nova
+//! checks no more than that the host's service counts as down.
 
 mod moving;
 mod rejoining;

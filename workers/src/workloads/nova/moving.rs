@@ -1,7 +1,8 @@
 //! Starting one server elsewhere.
 //!
 //! Nova keeps a record of every evacuation. Whoever comes later, because a worker died or its time ran out, finds it there and follows it:
-//! a second one is asked for only when the last one has failed.
+//! a second one is asked for only when the last one has failed. Nova itself would take a second one beside it, and the two would wreck each
+//! other.
 
 use ringfence_backends::BackendError;
 use ringfence_backends::openstack::{Evacuation, EvacuationStatus, Server, VmState};
@@ -83,6 +84,10 @@ impl HostOf<'_> {
         if matches!(server.vm_state, VmState::Deleted) {
             return Ok(Step::Arrived(None));
         }
+        // Nova would bring it back to life.
+        if server.task_state.as_deref() == Some("deleting") {
+            return Ok(Step::Wait);
+        }
         let is_here = server.host.as_deref() == Some(self.host);
         if server.task_state.is_some() && !is_here {
             return Ok(Step::Wait);
@@ -113,8 +118,8 @@ impl HostOf<'_> {
         Ok(Some(Done::NotYet(why, None)))
     }
 
-    /// Nova takes only a server that is active, stopped or failed, and to which nothing is being done. What was being done when its
-    /// host died will never end.
+    /// What was being done to a server when its host died will never end, and a guest that was paused or suspended is no more: both are
+    /// declared to be what they are, so that the server ends as its owner left it.
     async fn ask(&self, id: &str) -> Result<Asked, BackendError> {
         if let Some(server) = self.cloud.server(id).await?
             && let Some(state) = to_be_declared(&server)
