@@ -17,7 +17,7 @@ const MOVES_FOR: Duration = Duration::from_secs(30);
 /// How often the broker is looked after.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// When the broker is back, workers need some time to find out; what waits for them may wait so much longer.
-const COMES_BACK_WITHIN: Duration = Duration::from_secs(15);
+const COMES_BACK_WITHIN: Duration = Duration::from_secs(30);
 
 /// What this process knows of the queues.
 #[derive(Debug, Default)]

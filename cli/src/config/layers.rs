@@ -242,6 +242,8 @@ mod tests {
             ("RINGFENCE_WEBHOOKS_CA_FILE", "/a"),
             ("RINGFENCE_OSLO_URL", "amqp://o:hush@mq/"),
             ("RINGFENCE_OSLO_CA_FILE", "/o"),
+            ("RINGFENCE_OPENSTACK_CLOUDS", "east,west"),
+            ("RINGFENCE_OPENSTACK_CLOUDS_FILE", "/y"),
             ("RINGFENCE_RETENTION_ARCHIVE_DIR", "/r"),
             ("RINGFENCE_TRACES_OTLP_ENDPOINT", "https://c:4318"),
             ("RINGFENCE_TRACES_HEADERS_FILE", "/h"),
@@ -255,6 +257,7 @@ mod tests {
         assert!(effective.iter().all(|e| e.from != "not set"), "{effective:?}");
         assert_eq!(settings.worker.zones, ["a", "b"]);
         assert_eq!(settings.webhooks.allowed_networks.len(), 2);
+        assert_eq!(settings.openstack.clouds, ["east", "west"]);
         assert_eq!(settings.metrics.listen, "127.0.0.1:9109".parse().ok());
         assert_eq!(settings.database.url.unwrap().expose(), "postgres://r:hush@db/r");
     }

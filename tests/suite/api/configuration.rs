@@ -150,7 +150,7 @@ async fn bad_plans_are_refused(ground: Ground) {
         ),
         (
             json!({ "name": "p", "stages": stage("storage.unfence", level("power")) }),
-            &["storage.unfence", "rejoin"],
+            &["storage.unfence", "which no plan names"],
         ),
         (
             json!({ "name": "p", "scope": { "kind": "host" } }),

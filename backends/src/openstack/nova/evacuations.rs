@@ -1,5 +1,7 @@
 //! Nova's records of evacuations.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 use osauth::Session;
 use serde::Deserialize;
@@ -78,6 +80,19 @@ struct Record {
     uuid: String,
     #[serde(flatten)]
     evacuation: Evacuation,
+}
+
+/// How many servers still have something on the host that they were on. Only the last evacuation of each counts: one whose destination has
+/// died stays as it was for ever.
+#[must_use]
+pub fn with_remains(oldest_first: &[Evacuation]) -> usize {
+    let last: BTreeMap<&str, &Evacuation> = oldest_first
+        .iter()
+        .map(|evacuation| (evacuation.server.as_str(), evacuation))
+        .collect();
+    last.values()
+        .filter(|evacuation| evacuation.status.leaves_remains())
+        .count()
 }
 
 impl Cloud {

@@ -5,7 +5,7 @@ mod hypervisors;
 mod servers;
 mod services;
 
-pub use evacuations::{Evacuation, EvacuationStatus};
+pub use evacuations::{Evacuation, EvacuationStatus, with_remains};
 pub use servers::{Server, VmState};
 pub use services::ComputeService;
 

@@ -1,7 +1,7 @@
 //! Taking a host back, by Nova's own rules.
 
 use ringfence_backends::BackendError;
-use ringfence_backends::openstack::{ComputeService, Server, VmState};
+use ringfence_backends::openstack::{ComputeService, Server, VmState, with_remains};
 use tokio::time::sleep;
 
 use super::{Done, HostOf, PAUSE, REASON};
@@ -14,10 +14,7 @@ impl HostOf<'_> {
     pub(super) async fn clean_up(&self) -> Result<Done, BackendError> {
         loop {
             let evacuations = self.cloud.evacuations_from(self.host).await?;
-            let left = evacuations
-                .iter()
-                .filter(|evacuation| evacuation.status.leaves_remains())
-                .count();
+            let left = with_remains(&evacuations);
             if left == 0 {
                 return Ok(Done::So(format!(
                     "nothing of evacuated servers is left on {}",
@@ -83,10 +80,7 @@ impl HostOf<'_> {
     /// Nova itself looks only at those that are done.
     async fn unless_remains(&self) -> Result<Option<Done>, BackendError> {
         let evacuations = self.cloud.evacuations_from(self.host).await?;
-        let left = evacuations
-            .iter()
-            .filter(|evacuation| evacuation.status.leaves_remains())
-            .count();
+        let left = with_remains(&evacuations);
         let why = format!("{left} evacuations from {} are not over", self.host);
         Ok((left > 0).then_some(Done::NotYet(why, None)))
     }
