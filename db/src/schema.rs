@@ -206,3 +206,43 @@ fn migrator(dialect: Dialect) -> Migrator {
     });
     Migrator::with_migrations(scripts.collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use sqlx::{Connection, Executor, SqliteConnection};
+
+    use super::*;
+
+    /// A host that was FENCED by an earlier build, with what it rests on.
+    const FENCED: &str = "
+        INSERT INTO segments (id, name, description, policy, revision, created_at, updated_at) VALUES ('s', 'rack', '', '{}', 1, 0, 0);
+        INSERT INTO hosts (id, name, segment_id, backend, zone, parameters, failure_state, fencing_state, generation, needs_boot,
+            proof_spent, standing, in_flight, event_sequence, revision, created_at, updated_at)
+            VALUES ('h', 'h1', 's', 'none', 'z', '{}', 'UNREACHABLE', 'UNFENCED', 1, 0, 0, '[]', '[]', 1, 1, 0, 0);
+        INSERT INTO operations (id, host_id, kind, status, generation, body, methods, created_at, updated_at, finished_at)
+            VALUES ('o', 'h', 'fence', 'succeeded', 1, '{}', '[]', 0, 0, 5);
+        INSERT INTO proofs (host_id, generation, kind, operation_id, source, observed_at, detail)
+            VALUES ('h', 1, 'power.off', 'o', 'bmc', 5, 'off');
+        UPDATE hosts SET fencing_state = 'FENCED', fenced_generation = 1, fenced_proof = 'power.off', fenced_at = 5;";
+
+    #[tokio::test]
+    async fn a_table_that_is_made_anew_keeps_what_is_proven() {
+        let mut connection = SqliteConnection::connect("sqlite::memory:").await.unwrap();
+        connection.execute("PRAGMA foreign_keys = ON").await.unwrap();
+        for script in SCRIPTS.iter().filter(|script| script.version < 5) {
+            connection.execute(AssertSqlSafe(script.sqlite)).await.unwrap();
+        }
+        connection.execute(FENCED).await.unwrap();
+
+        let mut tx = connection.begin().await.unwrap();
+        tx.execute(AssertSqlSafe(SCRIPTS[4].sqlite)).await.unwrap();
+        tx.commit().await.unwrap();
+
+        let kept = "SELECT fencing_state || ' ' || proofs.kind || ' ' || operations.status FROM hosts
+                    JOIN proofs ON proofs.host_id = hosts.id JOIN operations ON operations.id = proofs.operation_id";
+        let kept: Vec<String> = sqlx::query_scalar(kept).fetch_all(&mut connection).await.unwrap();
+        assert_eq!(kept, ["FENCED power.off succeeded"]);
+        let broken = connection.fetch_all("PRAGMA foreign_key_check").await.unwrap();
+        assert!(broken.is_empty());
+    }
+}
