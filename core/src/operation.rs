@@ -107,6 +107,9 @@ pub struct Evacuation {
     pub listings: u32,
     /// How many of the spare hosts were opened.
     pub spares: u32,
+    /// Whether the last listing may not have named all.
+    #[serde(default)]
+    pub is_cut: bool,
     /// Since when the gate has been closed, where it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_since: Option<Timestamp>,

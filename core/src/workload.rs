@@ -62,5 +62,5 @@ pub enum Finding {
     Move(MoveReport),
 }
 
-/// The most workloads that one listing names. What is beyond shows in the next one.
+/// The most workloads that one listing names. What is beyond shows when those are gone.
 pub const MAX_LISTED: usize = 256;

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
-    Actor, Answer, Evacuation, EvacuationPolicy, FailureState, FrozenMethod, Gate, Host, MoveReport,
-    Operation, OperationId, OperationKind, OperationStatus, Refusal, Stage, Task, TaskKind, TaskStatus,
-    Workload, gates,
+    Actor, Answer, Attempt, Evacuation, EvacuationPolicy, FailureState, FrozenMethod, Gate, Host, InFlight,
+    MAX_LISTED, MoveReport, Operation, OperationId, OperationKind, OperationStatus, Refusal, Stage, Task,
+    TaskKind, TaskStatus, Timestamp, Workload, gates,
 };
 
 use super::progress::confirmed_off;
@@ -129,6 +129,7 @@ fn new_operation(step: &Step, id: OperationId, reason: String, requested_by: &st
             policy: policy.evacuation.clone(),
             listings: 0,
             spares: 0,
+            is_cut: false,
             held_since: None,
         })),
         round: 0,
@@ -195,6 +196,7 @@ pub(super) fn listed(operation: &mut Operation, host: &str, found: Vec<Workload>
         return;
     };
     evacuation.listings += 1;
+    evacuation.is_cut = found.len() >= MAX_LISTED;
     if evacuation.listings > MAX_LISTINGS {
         return;
     }
@@ -313,6 +315,27 @@ pub(super) fn look_again(operation: &mut Operation) {
     }
 }
 
+/// Until when somebody else may still be starting the workload elsewhere: a worker that fell silent, or one of an earlier evacuation. A
+/// backend may take a second request beside the first, and both would come to nothing.
+pub(super) fn another_at_it(
+    host: &Host,
+    operation: OperationId,
+    task: &Task,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    if task.kind != TaskKind::WorkloadsMove || task.attempts.iter().any(Attempt::is_open) {
+        return None;
+    }
+    let is_its = |f: &&InFlight| {
+        let of_task = task
+            .attempts
+            .iter()
+            .any(|attempt| attempt.number == f.attempt.number);
+        f.kind == TaskKind::WorkloadsMove && f.until > now && (f.attempt.operation_id != operation || of_task)
+    };
+    host.in_flight.iter().filter(is_its).map(|f| f.until).max()
+}
+
 /// Whether what was proven of the host has ended, so that nothing more of it may be started elsewhere.
 fn is_back(step: &Step) -> bool {
     let host = &step.state.host;
@@ -384,6 +407,16 @@ pub(super) fn failed(operation: &Operation) -> Option<String> {
         .filter(|task| task.kind == TaskKind::WorkloadsList);
     if let Some(list) = list.last().filter(|task| task.status == TaskStatus::Failed) {
         return Some(describe_list(list));
+    }
+    if operation
+        .evacuation
+        .as_ref()
+        .is_some_and(|evacuation| evacuation.is_cut)
+    {
+        return Some(format!(
+            "{}; {MAX_LISTED} workloads stay on the host, and what is beyond them was not seen",
+            told(operation)
+        ));
     }
     let failed: Vec<String> = operation
         .moves()

@@ -221,6 +221,10 @@ fn run_task(step: &mut Step, operation: &mut Operation, task: &mut Task) {
         if !may_begin(step, task.kind) {
             return;
         }
+        if let Some(until) = evacuation::another_at_it(&step.state.host, operation.id, task, step.now) {
+            step.wake(until);
+            return;
+        }
         let level_started_at = *task.level_started_at.get_or_insert(step.now);
         let standings: Vec<Method> = methods
             .iter()

@@ -38,8 +38,8 @@ impl Default for ObserverConfig {
 
 /// How old a report may become before the same is said again.
 const REFRESH: TimeDelta = TimeDelta::seconds(60);
-/// An engine that has watched has the cloud for so many more questions; then another one takes over.
-const KEPT_FOR: u32 = 3;
+/// An engine has a cloud for the time of one answer and so many more questions; then another one takes over.
+const KEPT_FOR: u32 = 2;
 
 /// Watches one cloud until it is told to stop.
 pub(crate) async fn watch(engine: Engine, cloud: Arc<Cloud>, stop: CancellationToken) {
@@ -110,8 +110,8 @@ impl Observer {
 
     async fn has_turn(&self, engine: &Engine) -> Result<bool, EngineError> {
         let now = engine.0.clock.now();
-        let every = engine.0.config.observer.every.max(self.cloud.timeout());
-        let until = now + TimeDelta::from_std(every * KEPT_FOR).unwrap_or(TimeDelta::minutes(5));
+        let held = engine.0.config.observer.every * KEPT_FOR + self.cloud.timeout();
+        let until = now + TimeDelta::from_std(held).unwrap_or(TimeDelta::minutes(5));
         let lease = format!("observer {}", self.cloud.name());
         let mut reader = engine.0.db.reader();
         Ok(ringfence_db::take_lease(&mut reader, &lease, &engine.0.id, now, until).await?)

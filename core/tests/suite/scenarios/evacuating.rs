@@ -454,3 +454,54 @@ fn a_host_is_taken_back_in_its_backends_order() {
     );
     assert!(!world.cloud.forced_down);
 }
+
+#[test]
+fn nobody_takes_a_workload_up_while_a_silent_worker_may_still_be_at_it() {
+    let mut world = fenced(1, manual());
+    world.evacuate().unwrap();
+    world.work(2);
+    world.work(3);
+    world.deliver(4, "worker-1").unwrap();
+    world.take_log();
+    world.pass(60_000);
+    assert_eq!(world.sent.len(), 5, "its lease has run out, and its time has not");
+    world.pass(243_000);
+    assert_eq!(world.sent.len(), 6);
+    world.work(5);
+    assert_eq!(world.cloud.started.len(), 1);
+}
+
+#[test]
+fn a_second_evacuation_waits_for_the_workers_of_the_first() {
+    let mut world = fenced(1, manual());
+    world.evacuate().unwrap();
+    world.work(2);
+    world.work(3);
+    let job = world.deliver(4, "worker-1").unwrap();
+    world.cancel().unwrap();
+    world.evacuate().unwrap();
+    world.work(5);
+    world.work(6);
+    assert_eq!(world.sent.len(), 7, "nothing is moved yet");
+    let result = world.finish(job).unwrap();
+    world.deliver_result(result);
+    assert_eq!(world.sent.len(), 8);
+}
+
+#[test]
+fn a_host_with_more_workloads_than_can_be_told_is_not_called_empty() {
+    let mut world = fenced(0, manual());
+    for number in 0..MAX_LISTED {
+        world
+            .cloud
+            .add(&format!("stays-{number}"), &[("HA_Enabled", "no")]);
+    }
+    world.evacuate().unwrap();
+    world.work_off();
+    let log = world.take_log();
+    assert_eq!(
+        log.last().unwrap(),
+        "0.0 operation.needs_operator: 0 of 0 workloads moved, 256 left where they are; 256 workloads stay on the host, and what is \
+         beyond them was not seen"
+    );
+}

@@ -98,6 +98,9 @@ impl HostOf<'_> {
             Some(EvacuationStatus::Failed) if is_here => Step::Failed(fault(&server)),
             Some(EvacuationStatus::Done | EvacuationStatus::Completed) if is_here => Step::Ask,
             _ if is_here => Step::Ask,
+            Some(EvacuationStatus::Failed) => Step::Failed(fault(&server)),
+            // Nobody has it, and it is not gone.
+            _ if server.host.is_none() && server.vm_state != VmState::ShelvedOffloaded => Step::Wait,
             // Its owner, or an administrator, may have moved it by other means: what counts is where it is.
             _ => Step::Arrived(server.host),
         })

@@ -1,5 +1,7 @@
 //! Taking a host back, by Nova's own rules.
 
+use std::collections::BTreeSet;
+
 use ringfence_backends::BackendError;
 use ringfence_backends::openstack::{ComputeService, Server, VmState, with_remains};
 use tokio::time::sleep;
@@ -90,48 +92,59 @@ impl HostOf<'_> {
         let Some(service) = self.service().await? else {
             return Ok(self.unknown_host());
         };
-        if !service.is_enabled() {
-            if service.disabled_reason.as_deref() != Some(REASON) {
-                let why = service
-                    .disabled_reason
-                    .unwrap_or_else(|| "no reason given".to_owned());
-                let started = self.start_servers().await?;
-                return Ok(Done::So(format!(
-                    "{} stays disabled, as an administrator wants it ({why}); {started}",
-                    self.host
-                )));
+        let is_ours = service.disabled_reason.as_deref() == Some(REASON);
+        let open = if service.is_enabled() || is_ours {
+            if is_ours {
+                self.cloud.enable(&service.id).await?;
             }
-            self.cloud.enable(&service.id).await?;
-        }
-        let open = self.until_open().await?;
-        let Done::So(open) = open else { return Ok(open) };
-        let started = self.start_servers().await?;
-        Ok(Done::So(format!("{open}; {started}")))
+            match self.until_open().await? {
+                Done::So(open) => open,
+                not_open => return Ok(not_open),
+            }
+        } else {
+            let why = service
+                .disabled_reason
+                .unwrap_or_else(|| "no reason given".to_owned());
+            format!(
+                "{} stays disabled, as an administrator wants it ({why})",
+                self.host
+            )
+        };
+        self.until_all_run(&open).await
     }
 
-    async fn start_servers(&self) -> Result<String, BackendError> {
-        let servers = self.cloud.servers_on(self.host).await?;
-        let (mut started, mut failed) = (0_u32, 0_u32);
-        for server in servers.iter().filter(|server| should_run_and_does_not(server)) {
-            match self.cloud.reboot_hard(&server.id).await {
-                Ok(_) => started += 1,
-                Err(error) => {
-                    tracing::warn!(server = server.id, %error, "a server could not be started");
-                    failed += 1;
+    /// Asks once for each server, and looks until all of them run.
+    async fn until_all_run(&self, open: &str) -> Result<Done, BackendError> {
+        let mut asked = BTreeSet::new();
+        loop {
+            let servers = self.cloud.servers_on(self.host).await?;
+            let idle: Vec<&Server> = servers
+                .iter()
+                .filter(|server| should_run_and_does_not(server))
+                .collect();
+            if idle.is_empty() {
+                return Ok(Done::So(format!("{open}; {} servers were started", asked.len())));
+            }
+            for server in &idle {
+                if server.task_state.is_none() && asked.insert(server.id.clone()) {
+                    self.cloud.reboot_hard(&server.id).await?;
                 }
             }
+            if !self.has_time() {
+                let names: Vec<&str> = idle.iter().map(|server| server.name.as_str()).collect();
+                return Ok(Done::NotYet(
+                    format!("{open}; not running: {}", names.join(", ")),
+                    None,
+                ));
+            }
+            sleep(PAUSE).await;
         }
-        Ok(match (started, failed) {
-            (0, 0) => "no server has to be started".to_owned(),
-            (started, 0) => format!("{started} servers were started"),
-            (started, failed) => format!("{started} servers were started, and {failed} could not be"),
-        })
     }
 }
 
 /// For Nova it is active, and its guest is not.
 fn should_run_and_does_not(server: &Server) -> bool {
-    server.vm_state == VmState::Active && server.task_state.is_none() && server.power_state != RUNNING
+    server.vm_state == VmState::Active && server.power_state != RUNNING
 }
 
 fn at(service: &ComputeService) -> String {
