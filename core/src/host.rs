@@ -177,6 +177,8 @@ pub struct Host {
     pub proof_spent: bool,
     /// The generation whose workloads somebody has begun to start elsewhere.
     pub evacuation_begun: Option<Generation>,
+    /// Whether something has begun since it was last seen UP, while it was UNREACHABLE: it is not fenced without being asked then.
+    pub is_silence_answered: bool,
     /// What has to be given back to it, by kind and method.
     pub standing: Vec<Standing>,
     /// What may be acting on it.

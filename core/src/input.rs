@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{
-    AttemptId, Boot, FailureState, Finding, FrozenPlan, Generation, HostId, Observation, OperationId,
-    Outcome, Resource, SufficientSet, TaskKind, Timestamp,
+    AttemptId, Boot, FailureState, Finding, FrozenPlan, Generation, HostId, Neighbourhood, Observation,
+    OperationId, Outcome, Resource, SufficientSet, TaskKind, Timestamp,
 };
 
 /// Who asks.
@@ -83,6 +83,17 @@ pub enum Input {
         reason: String,
         /// Who asks.
         actor: Actor,
+    },
+    /// The host has been silent for long enough: fence it if its segment wants that.
+    AutoFence {
+        /// For the operation, if one begins.
+        operation_id: OperationId,
+        /// How; or why no plan can be carried out.
+        plan: Result<FrozenPlan, String>,
+        /// What counts where none can.
+        sufficient_sets: Vec<SufficientSet>,
+        /// How the hosts of its segment stand.
+        around: Neighbourhood,
     },
     /// A person says that the host was fenced by hand.
     Confirm {

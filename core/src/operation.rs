@@ -144,6 +144,9 @@ pub struct Operation {
     pub proofs: Vec<Proof>,
     /// The segment's self-fencing timeout when it began.
     pub self_fencing_timeout_s: Option<u32>,
+    /// For a fence that nobody asked for: too much has failed at once, and it does nothing until a person says so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_braked: bool,
     /// For an evacuation: what it has to remember.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evacuation: Option<Box<Evacuation>>,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{EvacuationPolicy, Problems, SegmentId, Timestamp, validate_name};
+use crate::{EvacuationPolicy, FencingPolicy, Problems, SegmentId, Timestamp, validate_name};
 
 /// What holds for every host of a segment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +21,8 @@ pub struct SegmentPolicy {
     pub rejoin_wait_s: u32,
     /// The zone whose workers reach the backends of the hosts; `null`: each host's own.
     pub workloads_zone: Option<String>,
+    /// Whether hosts are fenced without being asked.
+    pub fencing: FencingPolicy,
     /// What is done with the workloads of a FENCED host.
     pub evacuation: EvacuationPolicy,
 }
@@ -34,6 +36,7 @@ impl Default for SegmentPolicy {
             auto_rejoin: false,
             rejoin_wait_s: 600,
             workloads_zone: None,
+            fencing: FencingPolicy::default(),
             evacuation: EvacuationPolicy::default(),
         }
     }
@@ -79,6 +82,7 @@ pub fn validate_policy(policy: &SegmentPolicy) -> Result<(), Problems> {
     if let Some(Err(problem)) = zone.map(|zone| validate_name("policy.workloads_zone", zone)) {
         problems.0.push(problem);
     }
+    policy.fencing.check(&mut problems);
     policy.evacuation.check(&mut problems);
     problems.into_result()
 }

@@ -10,7 +10,7 @@ use crate::{
 };
 
 use super::step::{after_ms, after_s};
-use super::{Step, evacuation, progress, proof, rejoin, retry};
+use super::{Step, auto_fence, evacuation, progress, proof, rejoin, retry};
 
 /// How the stages of an operation stand.
 enum Stages {
@@ -38,6 +38,7 @@ pub(super) fn advance(step: &mut Step) {
         run(step);
     }
     rejoin_when_back(step);
+    auto_fence::watch(step);
     progress::watch(step);
 }
 
@@ -90,6 +91,11 @@ fn forget_stopped(step: &mut Step) {
 }
 
 fn advance_fence(step: &mut Step) {
+    // Before a person has looked, not even the host's own watchdog opens one gate more.
+    let is_held = step.live().is_some_and(|live| live.is_braked);
+    if is_held && !step.state.host.is_fence_current() {
+        return;
+    }
     loop {
         // A proof can end the wait for an operator, and decides whether power may come back: look before each stage.
         proof::collect(step);
@@ -165,7 +171,9 @@ fn wait_or_ask(step: &mut Step) {
             )
         })
         .collect();
-    let why = if operation.tasks().all(|task| task.kind.proof_kind().is_none()) {
+    let why = if operation.plan.is_none() {
+        "no plan can be carried out: fence the host by hand and confirm it".to_owned()
+    } else if operation.tasks().all(|task| task.kind.proof_kind().is_none()) {
         "the plan does nothing by itself: fence the host by hand and confirm it".to_owned()
     } else if failed.is_empty() {
         "no sufficient set was completed".to_owned()

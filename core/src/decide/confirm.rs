@@ -1,8 +1,8 @@
 //! A person's word that the host was fenced by hand (S10).
 
 use crate::{
-    Actor, Answer, FailureState, Generation, Operation, OperationId, OperationKind, OperationStatus, Proof,
-    ProofKind, Refusal, SufficientSet,
+    Actor, Answer, FailureState, Generation, Operation, OperationId, OperationKind, Proof, ProofKind,
+    Refusal, SufficientSet,
 };
 
 use super::{Step, proof};
@@ -90,31 +90,19 @@ fn operation_of_a_word(
     word: &Word,
     sufficient_sets: Vec<SufficientSet>,
 ) -> Operation {
+    let generation = step.state.host.generation.next();
     Operation {
-        id,
-        host_id: step.state.host.id,
-        kind: OperationKind::Fence,
-        status: OperationStatus::Running,
-        detail: String::new(),
-        generation: step.state.host.generation.next(),
-        reason: word.reason.clone(),
-        requested_by: word.actor.name.clone(),
-        plan: None,
         stages: super::fence::after_fenced(step).into_iter().collect(),
         sufficient_sets,
-        proofs: Vec::new(),
         self_fencing_timeout_s: None,
-        evacuation: None,
-        round: 0,
         restarts_left: 0,
-        restart_delay_s: step.state.policy.restart_delay_s,
-        restart_at: None,
-        rejoin_wait_s: step.state.policy.rejoin_wait_s,
-        boot_confirmed: false,
-        last_attempt: 0,
-        created_at: step.now,
-        updated_at: step.now,
-        finished_at: None,
+        ..step.draft(
+            id,
+            OperationKind::Fence,
+            generation,
+            word.reason.clone(),
+            &word.actor.name,
+        )
     }
 }
 

@@ -102,46 +102,24 @@ fn begin(step: &mut Step, operation: Operation) {
 }
 
 fn new_operation(step: &Step, id: OperationId, reason: String, requested_by: &str) -> Option<Operation> {
-    let policy = &step.state.policy;
     let stages = vec![
         stage(left_by_the_fence(step.live())),
         stage(vec![task(step, TaskKind::WorkloadsForceDown)?]),
         stage(vec![task(step, TaskKind::WorkloadsList)?]),
     ];
+    let generation = step.state.host.generation;
+    let live = step.live();
     Some(Operation {
-        id,
-        host_id: step.state.host.id,
-        kind: OperationKind::Evacuation,
-        status: OperationStatus::Running,
-        detail: String::new(),
-        generation: step.state.host.generation,
-        reason,
-        requested_by: requested_by.to_owned(),
-        plan: None,
         stages,
-        sufficient_sets: step
-            .live()
-            .map(|live| live.sufficient_sets.clone())
-            .unwrap_or_default(),
-        proofs: Vec::new(),
-        self_fencing_timeout_s: policy.self_fencing_timeout_s,
+        sufficient_sets: live.map(|live| live.sufficient_sets.clone()).unwrap_or_default(),
         evacuation: Some(Box::new(Evacuation {
-            policy: policy.evacuation.clone(),
+            policy: step.state.policy.evacuation.clone(),
             listings: 0,
             spares: 0,
             is_cut: false,
             held_since: None,
         })),
-        round: 0,
-        restarts_left: policy.restarts,
-        restart_delay_s: policy.restart_delay_s,
-        restart_at: None,
-        rejoin_wait_s: policy.rejoin_wait_s,
-        boot_confirmed: false,
-        last_attempt: 0,
-        created_at: step.now,
-        updated_at: step.now,
-        finished_at: None,
+        ..step.draft(id, OperationKind::Evacuation, generation, reason, requested_by)
     })
 }
 

@@ -54,6 +54,7 @@ fn record(step: &mut Step, report: Report, changed: bool) {
     let host = &mut step.state.host;
     let before = host.failure_state;
     host.failure_state = report.state;
+    host.is_silence_answered &= report.state != FailureState::Up;
     host.failure_observed_at = Some(report.observed_at);
     if changed || host.failure_since.is_none() {
         host.failure_since = Some(now);

@@ -3,15 +3,14 @@
 use serde_json::json;
 
 use crate::{
-    Actor, Answer, Awaits, FailureState, FrozenPlan, OperationId, OperationKind, OperationStatus, Refusal,
-    Stage, Task, TaskKind,
+    Actor, Answer, Awaits, FailureState, FrozenPlan, Operation, OperationId, OperationKind, OperationStatus,
+    Refusal, Stage, Task, TaskKind,
 };
 
-use super::{Step, proof};
-use crate::Operation;
+use super::{Step, proof, retry};
 use crate::workload_method::workload_method;
 
-/// Already FENCED, and not seen UP since: nothing. A fence is live: that one. Seen UP: refused. No plan: refused. A rejoin is
+/// Already FENCED, and not seen UP since: nothing. A fence is live: that one; what the brake holds begins now. Seen UP: refused. No plan: refused. A rejoin is
 /// live: it makes way. Else: a new one.
 pub(super) fn fence(
     step: &mut Step,
@@ -28,19 +27,22 @@ pub(super) fn fence(
         .live()
         .filter(|live| live.kind == OperationKind::Fence && !is_spent)
     {
-        let id = live.id;
+        let (id, is_braked) = (live.id, live.is_braked);
         // The operation keeps the reason of the one who began it.
         step.note(
             "fence.joined",
             json!({ "operation_id": id, "reason": reason, "by": actor.name }),
         );
+        if is_braked {
+            retry::restart(step, &format!("wanted by {}: {reason}", actor.name));
+        }
         return Ok(Answer::Joined(id));
     }
     refuse_if_up(step)?;
     let plan = plan.ok_or(Refusal::PlanMissing)?;
     proof::finish_spent(step);
     supersede(step);
-    let operation = new_operation(step, operation_id, plan, reason, actor);
+    let operation = new_operation(step, operation_id, plan, reason, &actor.name);
     step.begin(operation);
     Ok(Answer::Started(operation_id))
 }
@@ -83,8 +85,14 @@ pub(super) fn after_fenced(step: &Step) -> Option<Stage> {
     })
 }
 
-fn new_operation(step: &Step, id: OperationId, plan: FrozenPlan, reason: String, actor: &Actor) -> Operation {
-    let policy = &step.state.policy;
+pub(super) fn new_operation(
+    step: &Step,
+    id: OperationId,
+    plan: FrozenPlan,
+    reason: String,
+    by: &str,
+) -> Operation {
+    let generation = step.state.host.generation.next();
     let stages = plan
         .stages
         .into_iter()
@@ -103,29 +111,9 @@ fn new_operation(step: &Step, id: OperationId, plan: FrozenPlan, reason: String,
         .chain(after_fenced(step))
         .collect();
     Operation {
-        id,
-        host_id: step.state.host.id,
-        kind: OperationKind::Fence,
-        status: OperationStatus::Running,
-        detail: String::new(),
-        generation: step.state.host.generation.next(),
-        reason,
-        requested_by: actor.name.clone(),
         plan: Some(plan.name),
         stages,
         sufficient_sets: plan.sufficient_sets,
-        proofs: Vec::new(),
-        self_fencing_timeout_s: policy.self_fencing_timeout_s,
-        evacuation: None,
-        round: 0,
-        restarts_left: policy.restarts,
-        restart_delay_s: policy.restart_delay_s,
-        restart_at: None,
-        rejoin_wait_s: policy.rejoin_wait_s,
-        boot_confirmed: false,
-        last_attempt: 0,
-        created_at: step.now,
-        updated_at: step.now,
-        finished_at: None,
+        ..step.draft(id, OperationKind::Fence, generation, reason, by)
     }
 }

@@ -3,6 +3,7 @@
 //! Each input has a file of its own; [`advance`] then does what time and the input have made due.
 
 mod advance;
+mod auto_fence;
 mod cancel;
 mod claim;
 mod clock;
@@ -21,6 +22,7 @@ mod step;
 
 use crate::{Answer, Decision, HostState, Input, Refusal, Timestamp};
 use step::Step;
+pub(crate) use step::after_s;
 
 /// Seconds within which a worker has to claim an attempt after it was sent out.
 pub(crate) const CLAIM_WINDOW_S: u32 = 15;
@@ -38,6 +40,8 @@ pub(crate) const WATCH_SLACK_S: u32 = 30;
 pub(crate) const TAKE_OVER_MS: u64 = 3_000;
 /// Seconds that an evacuation waits while nobody can tell whether its host is still silent.
 pub(crate) const EVACUATION_HELD_S: u32 = 3_600;
+/// Milliseconds after which an engine that did not come with a plan for a host that has to be fenced is asked again.
+pub(crate) const AUTO_FENCE_AGAIN_MS: u64 = 5_000;
 /// How often a backend may come up with new workloads of a host that is being evacuated.
 pub(crate) const MAX_LISTINGS: u32 = 16;
 /// Milliseconds between the moment at which a worker has stopped for certain and the moment from which others rely on it.
@@ -57,6 +61,18 @@ pub fn decide(state: &HostState, input: Input, now: Timestamp) -> Result<Decisio
             reason,
             actor,
         } => fence::fence(&mut step, operation_id, plan, reason, &actor)?,
+        Input::AutoFence {
+            operation_id,
+            plan,
+            sufficient_sets,
+            around,
+        } => {
+            let way = auto_fence::Way {
+                plan,
+                sufficient_sets,
+            };
+            auto_fence::auto_fence(&mut step, operation_id, way, around)
+        }
         Input::Confirm {
             operation_id,
             generation,

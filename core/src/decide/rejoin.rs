@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::{
     Actor, Answer, Awaits, Backend, EventKind, FencingState, FrozenMethod, HostState, Operation, OperationId,
-    OperationKind, OperationStatus, Refusal, Resource, Stage, Task, TaskKind,
+    OperationKind, Refusal, Resource, Stage, Task, TaskKind,
 };
 
 use super::{Step, proof};
@@ -98,32 +98,11 @@ fn new_operation(
     requested_by: &str,
     boot_confirmed: bool,
 ) -> Operation {
-    let policy = &step.state.policy;
+    let generation = step.state.host.generation.next();
     Operation {
-        id,
-        host_id: step.state.host.id,
-        kind: OperationKind::Rejoin,
-        status: OperationStatus::Running,
-        detail: String::new(),
-        generation: step.state.host.generation.next(),
-        reason,
-        requested_by: requested_by.to_owned(),
-        plan: None,
         stages: stages(&step.state),
-        sufficient_sets: Vec::new(),
-        proofs: Vec::new(),
-        self_fencing_timeout_s: policy.self_fencing_timeout_s,
-        evacuation: None,
-        round: 0,
-        restarts_left: policy.restarts,
-        restart_delay_s: policy.restart_delay_s,
-        restart_at: None,
-        rejoin_wait_s: policy.rejoin_wait_s,
         boot_confirmed,
-        last_attempt: 0,
-        created_at: step.now,
-        updated_at: step.now,
-        finished_at: None,
+        ..step.draft(id, OperationKind::Rejoin, generation, reason, requested_by)
     }
 }
 

@@ -62,6 +62,7 @@ pub(super) fn restart(step: &mut Step, why: &str) {
     }
     evacuation::look_again(operation);
     operation.status = OperationStatus::Running;
+    operation.is_braked = false;
     why.clone_into(&mut operation.detail);
     operation.round = operation.round.saturating_add(1);
     operation.restart_at = None;

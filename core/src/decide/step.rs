@@ -4,8 +4,8 @@ use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use crate::{
-    Answer, AttemptStatus, Decision, Dispatch, Effect, Event, EventKind, HostState, Note, Operation,
-    OperationStatus, Outcome, TaskStatus, Timestamp,
+    Answer, AttemptStatus, Decision, Dispatch, Effect, Event, EventKind, FailureState, Generation, HostState,
+    Note, Operation, OperationId, OperationKind, OperationStatus, Outcome, TaskStatus, Timestamp,
 };
 
 /// The state as far as it has been worked out, and what goes with it.
@@ -18,7 +18,7 @@ pub(super) struct Step {
 }
 
 /// `seconds` after `at`. Durations are bounded by validation, so that this cannot leave the range of a timestamp.
-pub(super) fn after_s(at: Timestamp, seconds: u32) -> Timestamp {
+pub(crate) fn after_s(at: Timestamp, seconds: u32) -> Timestamp {
     at + TimeDelta::seconds(i64::from(seconds))
 }
 
@@ -78,6 +78,45 @@ impl Step {
             .filter(|operation| operation.status.is_live())
     }
 
+    /// A new operation of the host under what its segment says, in which there is nothing to do yet.
+    pub fn draft(
+        &self,
+        id: OperationId,
+        kind: OperationKind,
+        generation: Generation,
+        reason: String,
+        requested_by: &str,
+    ) -> Operation {
+        let policy = &self.state.policy;
+        Operation {
+            id,
+            host_id: self.state.host.id,
+            kind,
+            status: OperationStatus::Running,
+            detail: String::new(),
+            generation,
+            reason,
+            requested_by: requested_by.to_owned(),
+            plan: None,
+            stages: Vec::new(),
+            sufficient_sets: Vec::new(),
+            proofs: Vec::new(),
+            self_fencing_timeout_s: policy.self_fencing_timeout_s,
+            is_braked: false,
+            evacuation: None,
+            round: 0,
+            restarts_left: policy.restarts,
+            restart_delay_s: policy.restart_delay_s,
+            restart_at: None,
+            rejoin_wait_s: policy.rejoin_wait_s,
+            boot_confirmed: false,
+            last_attempt: 0,
+            created_at: self.now,
+            updated_at: self.now,
+            finished_at: None,
+        }
+    }
+
     /// Puts a new operation in the place of the one that held the host.
     pub fn begin(&mut self, operation: Operation) {
         self.event(
@@ -90,7 +129,9 @@ impl Step {
                 "requested_by": operation.requested_by,
             }),
         );
-        self.state.host.generation = operation.generation;
+        let host = &mut self.state.host;
+        host.generation = operation.generation;
+        host.is_silence_answered |= host.failure_state == FailureState::Unreachable;
         self.superseded = self.state.operation.replace(operation);
     }
 

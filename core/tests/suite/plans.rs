@@ -94,6 +94,7 @@ pub fn host() -> Host {
         needs_boot: false,
         proof_spent: false,
         evacuation_begun: None,
+        is_silence_answered: false,
         standing: Vec::new(),
         in_flight: Vec::new(),
         event_sequence: 0,

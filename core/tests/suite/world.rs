@@ -53,6 +53,8 @@ pub struct World {
     pub restarts: bool,
     /// What is known of the queues.
     queues: Queues,
+    /// How the other hosts of the segment stand, beside this one.
+    pub others: Neighbourhood,
     ids: u128,
 }
 
@@ -77,6 +79,10 @@ impl World {
             log: Vec::new(),
             restarts: true,
             queues: Queues::Moving(BTreeSet::new()),
+            others: Neighbourhood {
+                hosts: 9,
+                ..Neighbourhood::default()
+            },
             ids: 0x1000,
         }
     }
@@ -180,6 +186,30 @@ impl World {
         let queues = self.queues.clone();
         self.give(Input::Tick { queues })
             .expect("a tick is never refused");
+        if fence_due(&self.state).is_some_and(|due| due <= self.now) {
+            let plan = Ok(self.plan.clone());
+            self.auto_fence(plan);
+        }
+    }
+
+    /// What an engine does with a host that is due.
+    pub fn auto_fence(&mut self, plan: Result<FrozenPlan, String>) -> Answer {
+        let Neighbourhood {
+            hosts,
+            out_of_service,
+            lately,
+        } = self.others;
+        let input = Input::AutoFence {
+            operation_id: OperationId(self.next_id()),
+            plan,
+            sufficient_sets: self.plan.sufficient_sets.clone(),
+            around: Neighbourhood {
+                hosts: hosts + 1,
+                out_of_service: out_of_service + 1,
+                lately: lately + 1,
+            },
+        };
+        self.give(input).expect("it is never refused")
     }
 
     pub fn claim_for(&mut self, dispatch: &Dispatch, worker: &str) -> Claim {

@@ -92,6 +92,7 @@ impl Engine {
             needs_boot: false,
             proof_spent: false,
             evacuation_begun: None,
+            is_silence_answered: false,
             standing: Vec::new(),
             in_flight: Vec::new(),
             event_sequence: 1,

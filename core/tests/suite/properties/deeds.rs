@@ -16,6 +16,8 @@ pub enum Deed {
         boot_confirmed: bool,
     },
     Evacuate,
+    /// So many of the nine others are silent.
+    OthersFail(u8),
     /// The backend stops answering, or answers again.
     CloudGoesAway(bool),
     /// The other hosts fill up, or have room again.
@@ -177,6 +179,7 @@ fn deed(customs: Customs) -> BoxedStrategy<Deed> {
         4 => any::<bool>().prop_map(|boot_confirmed| Deed::Rejoin { boot_confirmed }),
         4 => Just(Deed::Evacuate),
         1 => any::<bool>().prop_map(Deed::CloudGoesAway),
+        1 => (0..8_u8).prop_map(Deed::OthersFail),
         1 => any::<bool>().prop_map(Deed::RoomGoes),
         1 => Just(Deed::PullAndSay),
         2 => (index(), any::<bool>()).prop_map(|(of, is_admin)| Deed::GiveBack { of, is_admin }),
@@ -232,6 +235,10 @@ pub fn act(world: &mut World, deed: &Deed) {
     match deed {
         Deed::Fence => drop(world.fence()),
         Deed::Evacuate => drop(world.evacuate()),
+        Deed::OthersFail(number) => {
+            world.others.out_of_service = u64::from(*number);
+            world.others.lately = u64::from(*number);
+        }
         Deed::CloudGoesAway(is_away) => world.cloud.is_away = *is_away,
         Deed::RoomGoes(goes) => {
             world.cloud.open.clear();

@@ -7,6 +7,7 @@ mod settings;
 
 mod l1_everything_ends;
 mod s10_a_persons_word;
+mod s11_storm_brake;
 mod s1_proof;
 mod s2_unknown_is_unknown;
 mod s3_fence_before_recovery;

@@ -81,9 +81,18 @@ fn policy() -> impl Strategy<Value = SegmentPolicy> {
         any::<bool>(),
         1..200_u32,
         evacuation(),
+        any::<bool>(),
     )
         .prop_map(
-            |(self_fencing_timeout_s, restarts, restart_delay_s, auto_rejoin, rejoin_wait_s, evacuation)| {
+            |(
+                self_fencing_timeout_s,
+                restarts,
+                restart_delay_s,
+                auto_rejoin,
+                rejoin_wait_s,
+                evacuation,
+                automatic,
+            )| {
                 SegmentPolicy {
                     self_fencing_timeout_s,
                     restarts,
@@ -91,6 +100,10 @@ fn policy() -> impl Strategy<Value = SegmentPolicy> {
                     auto_rejoin,
                     rejoin_wait_s,
                     workloads_zone: None,
+                    fencing: FencingPolicy {
+                        automatic,
+                        ..FencingPolicy::default()
+                    },
                     evacuation,
                 }
             },

@@ -3,6 +3,7 @@
 
 mod cancelling;
 mod evacuating;
+mod falling_silent;
 mod fencing;
 mod people;
 mod rejoining;

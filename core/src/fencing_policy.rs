@@ -1,0 +1,104 @@
+//! Whether a host that falls silent is fenced without being asked, and when so many have that a person is asked first (S11).
+
+use serde::{Deserialize, Serialize};
+
+use crate::{FailureState, HostState, Problems, Timestamp};
+
+/// What a segment says of fences that nobody asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FencingPolicy {
+    /// Whether a host that is UNREACHABLE is fenced without being asked.
+    pub automatic: bool,
+    /// Seconds that it has to be UNREACHABLE before, 0 to 3600. Others that fail with it have to show within them, or the brake does not
+    /// see them.
+    pub after_s: u32,
+    /// The brake: hosts of the segment that may fall silent or be fenced within `within_s`, 1 to 10,000.
+    pub at_most: u32,
+    /// Seconds that the brake looks back, 10 to 86,400.
+    pub within_s: u32,
+    /// The brake: hosts of the segment, in percent of them all, that may be out of service at the same time, 1 to 100. One always may.
+    pub at_most_percent: u32,
+}
+
+impl Default for FencingPolicy {
+    fn default() -> Self {
+        Self {
+            automatic: false,
+            after_s: 15,
+            at_most: 5,
+            within_s: 600,
+            at_most_percent: 40,
+        }
+    }
+}
+
+/// How the hosts of a segment stand, the one that it is about included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Neighbourhood {
+    /// All of them.
+    pub hosts: u64,
+    /// UNREACHABLE or FENCED, however long.
+    pub out_of_service: u64,
+    /// Those of them that have become so within [`FencingPolicy::within_s`].
+    pub lately: u64,
+}
+
+impl FencingPolicy {
+    /// Why nothing is fenced without a person's word at the moment; `None` if it is.
+    #[must_use]
+    pub fn brake(&self, around: Neighbourhood) -> Option<String> {
+        let Neighbourhood {
+            hosts,
+            out_of_service,
+            lately,
+        } = around;
+        let percent = u64::from(self.at_most_percent);
+        if lately > u64::from(self.at_most) {
+            return Some(format!(
+                "{lately} hosts of the segment fell silent or were fenced within {} s, and at most {} are fenced without being asked",
+                self.within_s, self.at_most
+            ));
+        }
+        if out_of_service > 1 && out_of_service.saturating_mul(100) > hosts.saturating_mul(percent) {
+            return Some(format!(
+                "{out_of_service} of the {hosts} hosts of the segment are out of service, and nothing is fenced without being asked beyond \
+                 {percent} %"
+            ));
+        }
+        None
+    }
+
+    pub(crate) fn check(&self, problems: &mut Problems) {
+        let ranges = [
+            ("after_s", self.after_s, 0, 3_600),
+            ("at_most", self.at_most, 1, 10_000),
+            ("within_s", self.within_s, 10, 86_400),
+            ("at_most_percent", self.at_most_percent, 1, 100),
+        ];
+        for (field, value, min, max) in ranges {
+            if !(min..=max).contains(&value) {
+                problems.add(
+                    format!("policy.fencing.{field}"),
+                    format!("is {value}; {min} to {max} is allowed"),
+                );
+            }
+        }
+    }
+}
+
+/// When the host is to be fenced without being asked: its segment says so, it is silent, nothing holds it, and nobody has answered this
+/// silence with a fence yet. One that a person has cancelled stays cancelled until the host has been seen UP again.
+#[must_use]
+pub fn fence_due(state: &HostState) -> Option<Timestamp> {
+    let HostState {
+        host,
+        operation,
+        policy,
+    } = state;
+    let is_free = operation.as_ref().is_none_or(|known| !known.status.is_live());
+    let is_open = !host.is_fence_good() && !host.is_silence_answered;
+    let is_wanted = policy.fencing.automatic && host.failure_state == FailureState::Unreachable;
+    let since = host.failure_since?;
+    (is_free && is_open && is_wanted).then(|| crate::decide::after_s(since, policy.fencing.after_s))
+}

@@ -1,0 +1,61 @@
+//! S11: automatic fencing stops and asks when too much fails at once; and it is for hosts that are silent, and that nobody has answered.
+
+use std::collections::BTreeSet;
+
+use chrono::TimeDelta;
+use proptest::prelude::*;
+use ringfence_core::*;
+
+use super::deeds::{Customs, history, live_through};
+use super::facts::decisions;
+use super::settings::setting;
+
+fn limits_hold(policy: &FencingPolicy, around: Neighbourhood) -> bool {
+    let share = around.out_of_service * 100 <= around.hosts * u64::from(policy.at_most_percent);
+    around.lately <= u64::from(policy.at_most) && (share || around.out_of_service <= 1)
+}
+
+fn sends_for(decision: &Decision, id: OperationId) -> bool {
+    let sent = |effect: &Effect| matches!(effect, Effect::Dispatch(sent) if sent.attempt.operation_id == id);
+    decision.effects.iter().any(sent)
+}
+
+proptest! {
+    #[test]
+    fn s11_what_the_brake_holds_does_nothing_until_a_person_says_so(setting in setting(), deeds in history(Customs::Any)) {
+        let world = live_through(setting.world(), &deeds);
+        let mut held = BTreeSet::new();
+        for (_, moment, decision) in decisions(&world) {
+            match (&moment.input, &decision.answer) {
+                (Input::AutoFence { around, .. }, Answer::Started(id))
+                    if !limits_hold(&moment.before.policy.fencing, *around) => drop(held.insert(*id)),
+                (Input::Retry { operation_id: id, .. }, _) | (Input::Fence { .. }, Answer::Joined(id)) => drop(held.remove(id)),
+                (Input::Confirm { .. }, Answer::Done) => held.clear(),
+                _ => {}
+            }
+            for id in &held {
+                prop_assert!(!sends_for(decision, *id), "{id} is held");
+                let is_its = decision.state.operation.as_ref().is_some_and(|live| live.id == *id);
+                prop_assert!(!is_its || decision.state.host.fenced_generation != Some(decision.state.host.generation));
+            }
+        }
+    }
+
+    #[test]
+    fn s11_only_a_silence_that_nobody_has_answered_begins_a_fence(setting in setting(), deeds in history(Customs::Any)) {
+        let world = live_through(setting.world(), &deeds);
+        let mut is_answered = false;
+        for (_, moment, decision) in decisions(&world) {
+            let host = &moment.before.host;
+            if let (Input::AutoFence { .. }, Answer::Started(_)) = (&moment.input, &decision.answer) {
+                let policy = &moment.before.policy.fencing;
+                prop_assert!(policy.automatic && moment.before.operation.is_none() && !is_answered);
+                prop_assert_eq!(host.failure_state, FailureState::Unreachable);
+                let silent_for = moment.now - host.failure_since.unwrap().min(moment.now);
+                prop_assert!(silent_for >= TimeDelta::seconds(i64::from(policy.after_s)));
+            }
+            is_answered |= matches!(decision.answer, Answer::Started(_)) && decision.state.host.failure_state == FailureState::Unreachable;
+            is_answered &= decision.state.host.failure_state != FailureState::Up;
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Hosts that are fenced without being asked, and the brake.
+
+use ringfence_core::{
+    Answer, FailureState, FencingPolicy, FrozenPlan, Neighbourhood, OperationStatus, SegmentPolicy, fence_due,
+};
+
+use super::{expect, lost_under};
+use crate::plans::*;
+use crate::world::World;
+
+fn automatic() -> SegmentPolicy {
+    SegmentPolicy {
+        fencing: FencingPolicy {
+            automatic: true,
+            ..FencingPolicy::default()
+        },
+        ..SegmentPolicy::default()
+    }
+}
+
+fn silent(plan: FrozenPlan) -> World {
+    lost_under(plan, automatic())
+}
+
+/// So many others of the nine have just failed too.
+fn with_others(world: &mut World, failed: u64) {
+    world.others.out_of_service = failed;
+    world.others.lately = failed;
+}
+
+const ASKS: &str = "6 hosts of the segment fell silent or were fenced within 600 s, and at most 5 are fenced without being asked; \
+                    look why, then retry this operation to fence the host, or cancel it";
+
+#[test]
+fn a_silent_host_is_fenced_after_its_time_and_not_before() {
+    let mut world = silent(power_plan());
+    world.pass(14_999);
+    expect(&mut world, &[]);
+    world.pass(1);
+    world.work_off();
+    expect(
+        &mut world,
+        &[
+            "15.0 operation.started fence 1",
+            "15.0 send 1 power.off bmc",
+            "15.0 operation.proof power.off",
+            "15.0 host.fenced 1",
+            "15.0 operation.succeeded: FENCED, proven by power.off",
+        ],
+    );
+}
+
+#[test]
+fn who_asks_and_why_is_on_record() {
+    let mut world = silent(power_plan());
+    world.pass(15_000);
+    let operation = world.state.operation.unwrap();
+    assert_eq!(operation.requested_by, "ringfence");
+    assert_eq!(
+        operation.reason,
+        "the host has been UNREACHABLE since 2030-01-01T12:00:00Z (seen by monitor)"
+    );
+}
+
+#[test]
+fn nobody_is_fenced_unasked_where_the_segment_does_not_want_it() {
+    let mut world = lost_under(power_plan(), SegmentPolicy::default());
+    world.pass(3_600_000);
+    assert_eq!(fence_due(&world.state), None);
+    expect(&mut world, &[]);
+}
+
+#[test]
+fn a_host_that_is_seen_again_in_time_is_left_alone() {
+    let mut world = silent(power_plan());
+    world.pass(10_000);
+    world.see(FailureState::Up).unwrap();
+    world.pass(60_000);
+    // Its time begins anew.
+    world.see(FailureState::Unreachable).unwrap();
+    world.pass(14_000);
+    assert!(world.state.operation.is_none());
+    world.see(FailureState::Unknown).unwrap();
+    world.pass(60_000);
+    assert!(
+        world.state.operation.is_none(),
+        "what nobody can see is not fenced"
+    );
+    world.see(FailureState::Unreachable).unwrap();
+    world.pass(15_000);
+    assert!(world.state.operation.is_some());
+}
+
+#[test]
+fn a_fence_that_a_person_has_cancelled_is_not_begun_again_in_the_same_silence() {
+    let mut world = silent(power_plan());
+    world.pass(15_000);
+    world.cancel().unwrap();
+    world.see(FailureState::Unknown).unwrap();
+    world.see(FailureState::Unreachable).unwrap();
+    world.pass(600_000);
+    assert!(world.state.operation.is_none());
+    world.see(FailureState::Up).unwrap();
+    world.see(FailureState::Unreachable).unwrap();
+    world.pass(15_000);
+    assert!(world.state.operation.is_some());
+}
+
+#[test]
+fn a_host_that_falls_silent_again_after_its_fence_is_fenced_again() {
+    let mut world = silent(power_plan());
+    world.pass(15_000);
+    world.work_off();
+    world.pass(60_000);
+    world.see(FailureState::Up).unwrap();
+    world.see(FailureState::Unreachable).unwrap();
+    world.take_log();
+    world.pass(15_000);
+    expect(
+        &mut world,
+        &["90.0 operation.started fence 2", "90.0 send 1 power.off bmc"],
+    );
+}
+
+#[test]
+fn when_too_much_fails_at_once_a_person_is_asked_and_nothing_is_done() {
+    let mut world = silent(power_plan());
+    with_others(&mut world, 5);
+    world.pass(600_000);
+    expect(
+        &mut world,
+        &[
+            "15.0 operation.started fence 1",
+            &format!("15.0 operation.needs_operator: {ASKS}"),
+        ],
+    );
+    assert!(world.sent.is_empty());
+    world.retry().unwrap();
+    world.work_off();
+    assert!(world.is_fenced());
+}
+
+#[test]
+fn one_more_than_the_share_that_may_be_out_of_service_is_too_much_as_well() {
+    let mut world = silent(power_plan());
+    // Broken for weeks.
+    world.others.out_of_service = 4;
+    world.pass(15_000);
+    let operation = world.state.operation.unwrap();
+    assert_eq!(operation.status, OperationStatus::NeedsOperator);
+    assert_eq!(
+        operation.detail,
+        "5 of the 10 hosts of the segment are out of service, and nothing is fenced without being asked beyond 40 %; look why, \
+         then retry this operation to fence the host, or cancel it"
+    );
+}
+
+#[test]
+fn who_asks_for_a_fence_lets_go_of_the_brake_for_that_host() {
+    let mut world = silent(power_plan());
+    with_others(&mut world, 5);
+    world.pass(15_000);
+    let held = world.live_id();
+    assert_eq!(world.fence(), Ok(Answer::Joined(held)));
+    world.work_off();
+    assert!(world.is_fenced());
+}
+
+#[test]
+fn a_host_that_answers_again_needs_nobody() {
+    let mut world = silent(power_plan());
+    with_others(&mut world, 5);
+    world.pass(15_000);
+    world.take_log();
+    world.see(FailureState::Up).unwrap();
+    expect(
+        &mut world,
+        &[
+            "15.0 host.failure_state UP",
+            "15.0 operation.cancelled: the host was seen UP before anything was done to it",
+        ],
+    );
+}
+
+#[test]
+fn while_the_brake_holds_not_even_the_hosts_own_watchdog_proves_anything() {
+    let policy = SegmentPolicy {
+        self_fencing_timeout_s: Some(30),
+        restarts: 3,
+        ..automatic()
+    };
+    let mut world = lost_under(power_plan(), policy);
+    with_others(&mut world, 5);
+    world.pass(3_600_000);
+    world.tick();
+    assert!(!world.is_fenced() && world.sent.is_empty());
+    world.retry().unwrap();
+    assert_eq!(world.sent.len(), 1);
+    world.work_off();
+    assert!(world.is_fenced());
+}
+
+#[test]
+fn a_persons_word_counts_while_the_brake_holds() {
+    let mut world = silent(power_plan());
+    with_others(&mut world, 5);
+    world.pass(15_000);
+    world.site.plugged = false;
+    world.settle();
+    assert_eq!(world.confirm(1, person("anna"), false), Ok(Answer::Done));
+    assert!(world.is_fenced() && world.gates().evacuate.allowed);
+}
+
+#[test]
+fn without_a_plan_a_person_is_asked() {
+    let mut world = silent(power_plan());
+    world.pass_unseen(15_000);
+    world.auto_fence(Err("method bmc does not exist".to_owned()));
+    let operation = world.state.operation.clone().unwrap();
+    assert_eq!(operation.status, OperationStatus::NeedsOperator);
+    assert_eq!(
+        operation.detail,
+        "no plan can be carried out: fence the host by hand and confirm it"
+    );
+    assert!(operation.reason.ends_with("; method bmc does not exist"));
+    assert_eq!(world.confirm(1, person("anna"), false), Ok(Answer::Done));
+    assert!(world.is_fenced());
+}
+
+#[test]
+fn one_that_comes_too_early_or_twice_changes_nothing() {
+    let mut world = silent(power_plan());
+    let plan = world.plan.clone();
+    assert_eq!(world.auto_fence(Ok(plan.clone())), Answer::AlreadySo);
+    assert!(world.state.operation.is_none());
+    world.pass(15_000);
+    let first = world.live_id();
+    assert_eq!(world.auto_fence(Ok(plan)), Answer::AlreadySo);
+    assert_eq!(world.live_id(), first);
+}
+
+#[test]
+fn one_host_always_may_fail() {
+    let policy = FencingPolicy::default();
+    let alone = Neighbourhood {
+        hosts: 1,
+        out_of_service: 1,
+        lately: 1,
+    };
+    assert_eq!(policy.brake(alone), None);
+    let both = Neighbourhood {
+        hosts: 2,
+        out_of_service: 2,
+        lately: 1,
+    };
+    assert!(policy.brake(both).is_some());
+}
