@@ -40,7 +40,7 @@ const FAILURE: [&str; 5] = [
     "boot",
 ];
 /// How far it is fenced; the state comes first.
-const FENCING: [&str; 9] = [
+const FENCING: [&str; 10] = [
     "fencing_state",
     "generation",
     "fenced_generation",
@@ -50,6 +50,7 @@ const FENCING: [&str; 9] = [
     "needs_boot",
     "proof_spent",
     "evacuation_begun",
+    "is_silence_answered",
 ];
 /// What changes at every step.
 const STEP: [&str; 6] = [
@@ -174,6 +175,7 @@ fn is_fenced_otherwise(host: &Host, known: &Host) -> bool {
         || host.needs_boot != known.needs_boot
         || host.proof_spent != known.proof_spent
         || host.evacuation_begun != known.evacuation_begun
+        || host.is_silence_answered != known.is_silence_answered
 }
 
 fn configuration(host: &Host) -> Vec<Value> {
@@ -210,7 +212,8 @@ fn fencing(host: &Host, fenced_proof: Option<ProofKind>) -> Vec<Value> {
         host.boot_at_fence.clone(),
         host.needs_boot,
         host.proof_spent,
-        host.evacuation_begun.map(|generation| generation.0)
+        host.evacuation_begun.map(|generation| generation.0),
+        host.is_silence_answered
     ]
 }
 

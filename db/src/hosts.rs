@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use ringfence_core::{
-    Backend, FailureState, FencingState, Host, HostId, HostState, SegmentId, SegmentPolicy, Timestamp,
+    Backend, FailureState, FencingState, Host, HostId, HostState, Neighbourhood, SegmentId, SegmentPolicy,
+    Timestamp,
 };
 use sqlx::{AssertSqlSafe, SqlSafeStr};
 use uuid::Uuid;
@@ -20,7 +21,7 @@ table! {
     pub "hosts":
     id, name, segment_id, backend, cloud, known_as, host_type, zone, parameters, failure_state, failure_source,
     failure_observed_at, failure_since, boot, fencing_state, generation, fenced_generation, fenced_at,
-    boot_at_fence, needs_boot, proof_spent, evacuation_begun, standing, in_flight, event_sequence, revision, created_at,
+    boot_at_fence, needs_boot, proof_spent, evacuation_begun, is_silence_answered, standing, in_flight, event_sequence, revision, created_at,
     updated_at,
 }
 
@@ -48,6 +49,7 @@ pub(crate) fn read(row: &Row) -> Result<Host, DbError> {
         needs_boot: row.flag(column::needs_boot)?,
         proof_spent: row.flag(column::proof_spent)?,
         evacuation_begun: row.opt_generation(column::evacuation_begun)?,
+        is_silence_answered: row.flag(column::is_silence_answered)?,
         standing: row.document(column::standing)?,
         in_flight: row.document(column::in_flight)?,
         event_sequence: row.count(column::event_sequence)?,
@@ -237,6 +239,36 @@ pub async fn stranded_hosts(run: &mut impl Run, limit: u32) -> Result<Vec<HostId
                WHERE hosts.wake_at IS NULL LIMIT $1";
     let rows = fetch_all(run, sql, args![limit]).await?;
     rows.iter().map(|row| row.id("id").map(HostId)).collect()
+}
+
+/// How the hosts of a segment stand; `lately` counts those that fell silent or were fenced after `since`.
+pub async fn neighbourhood(
+    run: &mut impl Run,
+    segment_id: SegmentId,
+    since: Timestamp,
+) -> Result<Neighbourhood, DbError> {
+    let sql = "SELECT count(*) AS hosts,
+                   count(CASE WHEN failure_state = 'UNREACHABLE' OR fencing_state = 'FENCED' THEN 1 END) AS out_of_service,
+                   count(CASE WHEN failure_state = 'UNREACHABLE' AND failure_since > $2
+                              OR fencing_state = 'FENCED' AND fenced_at > $2 THEN 1 END) AS lately
+               FROM hosts WHERE segment_id = $1";
+    let Some(row) = fetch_optional(run, sql, args![segment_id.0, since]).await? else {
+        return Ok(Neighbourhood::default());
+    };
+    Ok(Neighbourhood {
+        hosts: row.count("hosts")?,
+        out_of_service: row.count("out_of_service")?,
+        lately: row.count("lately")?,
+    })
+}
+
+/// Has the silent hosts of a segment, and the FENCED ones, looked at by the next engine that looks for due hosts: what the segment says
+/// of them has changed.
+pub async fn wake_segment(run: &mut impl Run, segment_id: SegmentId, now: Timestamp) -> Result<(), DbError> {
+    let sql = "UPDATE hosts SET wake_at = $2
+               WHERE segment_id = $1 AND (failure_state = 'UNREACHABLE' OR fencing_state = 'FENCED')
+                 AND (wake_at IS NULL OR wake_at > $2)";
+    execute(run, sql, args![segment_id.0, now]).await.map(|_| ())
 }
 
 /// Whether a segment has hosts.

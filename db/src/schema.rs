@@ -49,6 +49,12 @@ const SCRIPTS: &[Script] = &[
         postgres: include_str!("../migrations/postgres/0005_workloads.sql"),
         sqlite: include_str!("../migrations/sqlite/0005_workloads.sql"),
     },
+    Script {
+        version: 6,
+        name: "silence",
+        postgres: include_str!("../migrations/postgres/0006_silence.sql"),
+        sqlite: include_str!("../migrations/sqlite/0006_silence.sql"),
+    },
 ];
 
 /// How the schema of a database stands to this build.

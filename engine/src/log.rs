@@ -237,6 +237,7 @@ fn words(kind: EventKind) -> &'static str {
 pub(crate) fn input_name(input: &Input) -> &'static str {
     match input {
         Input::Fence { .. } => "fence",
+        Input::AutoFence { .. } => "auto_fence",
         Input::Confirm { .. } => "confirm",
         Input::Rejoin { .. } => "rejoin",
         Input::Evacuate { .. } => "evacuate",
@@ -264,6 +265,7 @@ fn named(input: &Input) -> (Option<OperationId>, bool) {
         }
         // These bring the id of an operation that may or may not begin.
         Input::Fence { .. }
+        | Input::AutoFence { .. }
         | Input::Confirm { .. }
         | Input::Rejoin { .. }
         | Input::Evacuate { .. }

@@ -57,7 +57,8 @@ async fn tick_all(engine: &Engine, hosts: Vec<HostId>) {
             let by = Context::own("ringfence");
             let queues = engine.0.lines.queues();
             match engine.apply(host_id, Input::Tick { queues }, &by).await {
-                Ok(_) | Err(EngineError::NotFound { .. }) => {}
+                Ok(applied) => engine.fence_if_due(&applied.state).await,
+                Err(EngineError::NotFound { .. }) => {}
                 Err(error) => {
                     tracing::warn!(%host_id, error = %error_chain(&error), "a due host could not be ticked")
                 }

@@ -198,7 +198,9 @@ impl Engine {
             observed_at: report.observed_at,
             boot,
         };
-        Ok(self.apply(id, input, by).await?.state)
+        let state = self.apply(id, input, by).await?.state;
+        self.fence_if_due(&state).await;
+        Ok(state)
     }
 
     fn check_report(&self, report: &FailureReport) -> Result<(), Problems> {
@@ -236,7 +238,7 @@ impl Engine {
     }
 
     /// The host as it is, to change it unless somebody else does first.
-    async fn see(&self, host: &str) -> Result<SeenHost, EngineError> {
+    pub(crate) async fn see(&self, host: &str) -> Result<SeenHost, EngineError> {
         ringfence_db::see_host(&mut self.0.db.reader_by_keys(), host)
             .await?
             .ok_or_else(|| EngineError::NotFound {
@@ -262,7 +264,7 @@ impl Engine {
     }
 
     /// The plan for a host, with everything filled in.
-    async fn plan_of(&self, seen: &SeenHost) -> Result<FrozenPlan, EngineError> {
+    pub(crate) async fn plan_of(&self, seen: &SeenHost) -> Result<FrozenPlan, EngineError> {
         let host = &seen.state.host;
         let known = self.0.known_plans.at(&self.0.db, seen.configuration).await?;
         let missing = || EngineError::PlanMissing {
@@ -285,7 +287,7 @@ impl Engine {
         resolve(&plan, &methods, host).map_err(|problems| broken(&plan, problems))
     }
 
-    async fn sufficient_sets_of(&self, host: &Host) -> Result<Vec<SufficientSet>, EngineError> {
+    pub(crate) async fn sufficient_sets_of(&self, host: &Host) -> Result<Vec<SufficientSet>, EngineError> {
         let plan =
             ringfence_db::plan_for(&mut self.0.db.reader(), &host.name, host.host_type.as_deref()).await?;
         Ok(plan.map_or_else(default_sufficient_sets, |plan| plan.sufficient_sets))

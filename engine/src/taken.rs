@@ -11,6 +11,7 @@ pub(crate) fn claim_in(input: &Input) -> Option<&Claim> {
     match input {
         Input::Claim(claim) | Input::Renew(claim) => Some(claim),
         Input::Fence { .. }
+        | Input::AutoFence { .. }
         | Input::Confirm { .. }
         | Input::Rejoin { .. }
         | Input::Evacuate { .. }

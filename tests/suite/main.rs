@@ -8,6 +8,7 @@ mod deploy;
 mod devices;
 mod docs;
 mod failures;
+mod falling_silent;
 mod fencing;
 mod messages;
 mod metrics;

@@ -28,6 +28,8 @@ pub(crate) struct OperationView {
     pub requested_by: String,
     /// The plan that it was begun with.
     pub plan: Option<String>,
+    /// Whether it waits because too much has failed at once: retry it, or cancel it.
+    pub is_braked: bool,
     /// How often it was started again.
     pub round: u32,
     /// When it starts again by itself.
@@ -165,6 +167,7 @@ impl OperationView {
             reason: operation.reason.clone(),
             requested_by: operation.requested_by.clone(),
             plan: operation.plan.clone(),
+            is_braked: operation.is_braked,
             round: operation.round,
             restart_at: operation.restart_at,
             proofs: operation.proofs.iter().map(ProofView::from).collect(),

@@ -1,7 +1,7 @@
 //! Segments.
 
 use chrono::{DateTime, Utc};
-use ringfence_core::{EvacuationPolicy, Segment, SegmentPolicy, Wanted};
+use ringfence_core::{EvacuationPolicy, FencingPolicy, Segment, SegmentPolicy, Wanted};
 use ringfence_engine::SegmentDraft;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -48,8 +48,56 @@ pub(crate) struct PolicyView {
     /// The zone whose workers reach the backends of the hosts; null: each host's own.
     #[schema(pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$")]
     pub workloads_zone: Option<String>,
+    /// Whether hosts are fenced without being asked.
+    pub fencing: FencingView,
     /// What is done with the workloads of a FENCED host.
     pub evacuation: EvacuationView,
+}
+
+/// Whether a host that falls silent is fenced without being asked, and when so many have that a person is asked first.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct FencingView {
+    /// Whether a host that is UNREACHABLE is fenced without being asked.
+    pub automatic: bool,
+    /// Seconds that it has to be UNREACHABLE before; 0 to 3600.
+    pub after_s: u32,
+    /// The brake: hosts of the segment that may fall silent or be fenced within within_s; 1 to 10000.
+    pub at_most: u32,
+    /// Seconds that the brake looks back; 10 to 86400.
+    pub within_s: u32,
+    /// The brake: hosts of the segment, in percent of them all, that may be out of service at the same time; 1 to 100. One always may.
+    pub at_most_percent: u32,
+}
+
+impl Default for FencingView {
+    fn default() -> Self {
+        FencingPolicy::default().into()
+    }
+}
+
+impl From<FencingPolicy> for FencingView {
+    fn from(policy: FencingPolicy) -> Self {
+        Self {
+            automatic: policy.automatic,
+            after_s: policy.after_s,
+            at_most: policy.at_most,
+            within_s: policy.within_s,
+            at_most_percent: policy.at_most_percent,
+        }
+    }
+}
+
+impl From<FencingView> for FencingPolicy {
+    fn from(view: FencingView) -> Self {
+        Self {
+            automatic: view.automatic,
+            after_s: view.after_s,
+            at_most: view.at_most,
+            within_s: view.within_s,
+            at_most_percent: view.at_most_percent,
+        }
+    }
 }
 
 /// Which workloads of a FENCED host are started elsewhere, in which order, and how.
@@ -140,6 +188,7 @@ impl From<SegmentPolicy> for PolicyView {
             auto_rejoin: policy.auto_rejoin,
             rejoin_wait_s: policy.rejoin_wait_s,
             workloads_zone: policy.workloads_zone,
+            fencing: policy.fencing.into(),
             evacuation: policy.evacuation.into(),
         }
     }
@@ -154,6 +203,7 @@ impl From<PolicyView> for SegmentPolicy {
             auto_rejoin: view.auto_rejoin,
             rejoin_wait_s: view.rejoin_wait_s,
             workloads_zone: view.workloads_zone,
+            fencing: view.fencing.into(),
             evacuation: view.evacuation.into(),
         }
     }

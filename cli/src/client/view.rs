@@ -91,6 +91,8 @@ pub struct Operation {
     pub requested_by: String,
     pub plan: Option<String>,
     #[serde(default)]
+    pub is_braked: bool,
+    #[serde(default)]
     pub round: u32,
     pub restart_at: Option<Timestamp>,
     #[serde(default)]
@@ -348,7 +350,20 @@ pub struct Policy {
     pub rejoin_wait_s: u32,
     pub workloads_zone: Option<String>,
     #[serde(default)]
+    pub fencing: Fencing,
+    #[serde(default)]
     pub evacuation: Evacuation,
+}
+
+/// Whether hosts are fenced without being asked.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Fencing {
+    pub automatic: bool,
+    pub after_s: u32,
+    pub at_most: u32,
+    pub within_s: u32,
+    pub at_most_percent: u32,
 }
 
 /// What is done with the workloads of a FENCED host.

@@ -1,17 +1,28 @@
 //! `ringfence operation`.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use serde::Deserialize;
 use serde_json::json;
 
 use super::arguments::{ListArgs, span};
 use super::host::until_succeeded;
-use super::session::Session;
+use super::session::{Session, views};
 use crate::client::Request;
 use crate::client::view::{Attempt, Moves, Operation, Task};
 use crate::error::CliError;
 use crate::output::{Cell, Details, Screen, Table, time, time_of_day};
+
+/// More than a site has hosts.
+const MOST_BRAKED: usize = 100_000;
+
+/// Which host.
+#[derive(Deserialize)]
+struct HostId {
+    id: String,
+}
 
 /// `ringfence operation ...`
 #[derive(Debug, Subcommand)]
@@ -30,8 +41,8 @@ pub enum OperationCommand {
     },
     /// Stops an operation; what is being done at this moment may still be done
     Cancel(ReasonArgs),
-    /// Starts an operation that needs an operator again
-    Retry(ReasonArgs),
+    /// Starts operations that need an operator again
+    Retry(RetryArgs),
     /// Follows an operation to its end
     Watch {
         /// Its id
@@ -68,6 +79,23 @@ pub struct ReasonArgs {
     reason: String,
 }
 
+/// `ringfence operation retry`
+#[derive(Debug, Args)]
+pub struct RetryArgs {
+    /// Their ids
+    #[arg(required_unless_present = "braked", num_args = 1..)]
+    ids: Vec<String>,
+    /// All fences that wait because too much had failed at once
+    #[arg(long, conflicts_with = "ids")]
+    braked: bool,
+    /// Of those, only the ones of hosts in this segment
+    #[arg(long, requires = "braked")]
+    segment: Option<String>,
+    /// Why; goes into the audit trail
+    #[arg(long, short)]
+    reason: String,
+}
+
 /// Does it.
 pub async fn run(command: OperationCommand, session: &mut Session) -> Result<(), CliError> {
     match command {
@@ -75,7 +103,7 @@ pub async fn run(command: OperationCommand, session: &mut Session) -> Result<(),
         OperationCommand::Show { id } => session.show(Request::get(&["operations", &id]), show).await,
         OperationCommand::Moves { id } => show_moves(&id, session).await,
         OperationCommand::Cancel(args) => ask(args, "cancel", session).await,
-        OperationCommand::Retry(args) => ask(args, "retry", session).await,
+        OperationCommand::Retry(args) => retry(args, session).await,
         OperationCommand::Watch { id, timeout } => watch(&id, timeout, session).await,
     }
 }
@@ -93,6 +121,47 @@ async fn ask(args: ReasonArgs, verb: &str, session: &mut Session) -> Result<(), 
     session
         .show(request, |screen, operation| screen.line(summary(&operation)))
         .await
+}
+
+async fn retry(args: RetryArgs, session: &mut Session) -> Result<(), CliError> {
+    let ids = if args.braked {
+        braked(args.segment.as_deref(), session).await?
+    } else {
+        args.ids
+    };
+    if ids.is_empty() {
+        return session.screen.done("the brake holds nothing".to_owned());
+    }
+    for id in ids {
+        let reason = args.reason.clone();
+        ask(ReasonArgs { id, reason }, "retry", session).await?;
+    }
+    Ok(())
+}
+
+/// The fences that the brake holds, the oldest first.
+async fn braked(segment: Option<&str>, session: &Session) -> Result<Vec<String>, CliError> {
+    let some = |word: &str| Some(word.to_owned());
+    let query = [
+        ("kind", some("fence")),
+        ("status", some("needs_operator")),
+        ("sort", some("created_at:asc")),
+    ];
+    let all = session.client.collect("operations", &query, MOST_BRAKED).await?;
+    let held = views::<Operation>(&all, "operations")?
+        .into_iter()
+        .filter(|operation| operation.is_braked);
+    let Some(segment) = segment else {
+        return Ok(held.map(|operation| operation.id).collect());
+    };
+    let query = [("segment", some(segment))];
+    let all = session.client.collect("hosts", &query, MOST_BRAKED).await?;
+    let hosts: BTreeSet<String> = views::<HostId>(&all, "hosts")?
+        .into_iter()
+        .map(|host| host.id)
+        .collect();
+    let is_there = |operation: &Operation| hosts.contains(&operation.host_id);
+    Ok(held.filter(is_there).map(|operation| operation.id).collect())
 }
 
 async fn watch(id: &str, timeout: Option<Duration>, session: &mut Session) -> Result<(), CliError> {

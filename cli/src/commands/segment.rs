@@ -58,6 +58,9 @@ pub struct SegmentFields {
     /// The zone whose workers reach the clouds of the hosts; none: each host's own
     #[arg(long, value_name = "ZONE|none", value_parser = zone_or_none)]
     workloads_zone: Option<Value>,
+    /// Whether hosts are fenced without being asked, as in automatic=true, after_s=15 or at_most=5; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    fencing: Vec<String>,
     /// What is done with the workloads of a FENCED host, as in automatic=true, at_once=8 or spare_hosts=a,b; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     evacuation: Vec<String>,
@@ -76,7 +79,7 @@ pub struct AddArgs {
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("change").multiple(true).required(true).args([
     "name", "description", "self_fencing_timeout_s", "restarts", "restart_delay_s", "auto_rejoin", "rejoin_wait_s", "workloads_zone",
-    "evacuation",
+    "fencing", "evacuation",
 ])))]
 pub struct SetArgs {
     /// Name or id
@@ -121,6 +124,13 @@ fn evacuation_field(text: &str) -> Result<(String, Value), CliError> {
     Ok((key, value))
 }
 
+/// A field of the policy for fences that nobody asks for: a truth or a number.
+fn fencing_field(text: &str) -> Result<(String, Value), CliError> {
+    let Pair { key, value } = pair(text)?;
+    let value = serde_json::from_str(&value).unwrap_or_else(|_| value.into());
+    Ok((key, value))
+}
+
 /// Does it.
 pub async fn run(command: SegmentCommand, session: &mut Session) -> Result<(), CliError> {
     match command {
@@ -157,10 +167,15 @@ impl SegmentFields {
         put(&mut policy, "auto_rejoin", self.auto_rejoin);
         put(&mut policy, "rejoin_wait_s", self.rejoin_wait_s);
         put(&mut policy, "workloads_zone", self.workloads_zone);
+        let fencing = self.fencing.iter().map(|text| fencing_field(text));
+        let fencing = fencing.collect::<Result<Map<String, Value>, CliError>>()?;
         let evacuation = self.evacuation.iter().map(|text| evacuation_field(text));
         let evacuation = evacuation.collect::<Result<Map<String, Value>, CliError>>()?;
         if !policy.is_empty() {
             object_at(body, "policy")?.extend(policy);
+        }
+        if !fencing.is_empty() {
+            object_at(object_at(body, "policy")?, "fencing")?.extend(fencing);
         }
         if !evacuation.is_empty() {
             object_at(object_at(body, "policy")?, "evacuation")?.extend(evacuation);
@@ -184,6 +199,17 @@ fn restarts(policy: &Policy) -> String {
 
 fn auto_rejoin(policy: &Policy) -> &'static str {
     if policy.auto_rejoin { "yes" } else { "no" }
+}
+
+fn fencing(policy: &Policy) -> String {
+    let fencing = &policy.fencing;
+    if !fencing.automatic {
+        return "when asked".to_owned();
+    }
+    format!(
+        "by itself after {} s, at most {} hosts within {} s and {} % of them all",
+        fencing.after_s, fencing.at_most, fencing.within_s, fencing.at_most_percent
+    )
 }
 
 fn evacuation(policy: &Policy) -> String {
@@ -226,6 +252,7 @@ fn show(screen: &mut Screen, segment: Segment) -> Result<(), CliError> {
             .with("auto-rejoin", auto_rejoin(policy))
             .with("rejoin waits", format!("{} s", policy.rejoin_wait_s))
             .with_some("workloads' zone", policy.workloads_zone.as_deref())
+            .with("fencing", fencing(policy))
             .with("evacuation", evacuation(policy))
             .with_some("spare hosts", Some(policy.evacuation.spare_hosts.join(", "))),
     )
@@ -251,11 +278,12 @@ mod tests {
             auto_rejoin: Some(true),
             rejoin_wait_s: None,
             workloads_zone: None,
+            fencing: vec!["automatic=true".to_owned(), "at_most=8".to_owned()],
             evacuation: vec!["automatic=true".to_owned(), "spare_hosts=a, b".to_owned()],
         };
         fields.put_into(&mut body).unwrap();
         let expected = json!({"policy": {"self_fencing_timeout_s": null, "restarts": 2, "auto_rejoin": true,
-                "evacuation": {"automatic": true, "spare_hosts": ["a", "b"]}}});
+                "fencing": {"automatic": true, "at_most": 8}, "evacuation": {"automatic": true, "spare_hosts": ["a", "b"]}}});
         assert_eq!(Value::Object(body), expected);
         assert!(seconds_or_none("soon").is_err());
     }

@@ -70,11 +70,7 @@ impl Session {
         if self.screen.is_json() {
             return self.screen.json(&all);
         }
-        let things = Vec::<T>::deserialize(&all[noun]).map_err(|error| CliError::Answer {
-            url: noun.to_owned(),
-            why: error.to_string(),
-        })?;
-        self.screen.table(table(&things))
+        self.screen.table(table(&views(&all, noun)?))
     }
 
     /// Removes a thing.
@@ -99,4 +95,12 @@ impl Session {
             answer.etag,
         ))
     }
+}
+
+/// The things of a collection.
+pub fn views<T: DeserializeOwned>(all: &Value, noun: &str) -> Result<Vec<T>, CliError> {
+    Vec::<T>::deserialize(&all[noun]).map_err(|error| CliError::Answer {
+        url: noun.to_owned(),
+        why: error.to_string(),
+    })
 }
