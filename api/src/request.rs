@@ -95,6 +95,9 @@ fn inbound_id(request: &ServiceRequest) -> Option<String> {
 /// Absent: the lowest. `latest`: the highest. Anything else has to be in the range. What is said to other services is theirs, and
 /// the document that tells the versions is there for everybody.
 fn negotiate(request: &ServiceRequest) -> Result<(u32, u32), ApiError> {
+    if is_masakaris(request.path()) {
+        return Ok(MIN_VERSION);
+    }
     let mut given = None;
     for header in request.headers().get_all(VERSION_HEADER) {
         for part in header.to_str().unwrap_or("?").split(',') {
@@ -130,6 +133,11 @@ fn negotiate(request: &ServiceRequest) -> Result<(u32, u32), ApiError> {
     )))
 }
 
+/// The paths that stand in for Masakari have its versions.
+fn is_masakaris(path: &str) -> bool {
+    path.starts_with("/v1/")
+}
+
 fn malformed(text: &str) -> ApiError {
     ApiError::bad(
         "OpenStack-API-Version",
@@ -138,6 +146,9 @@ fn malformed(text: &str) -> ApiError {
 }
 
 fn say_version<B>(answer: &mut ServiceResponse<B>, version: (u32, u32)) {
+    if answer.headers().contains_key(VERSION_HEADER) {
+        return;
+    }
     let text = format!("{SERVICE_TYPE} {}.{}", version.0, version.1);
     if let Ok(value) = HeaderValue::from_str(&text) {
         answer

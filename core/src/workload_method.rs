@@ -33,6 +33,12 @@ pub(crate) fn workload_method(state: &HostState, kind: TaskKind) -> Option<Froze
         parameters.insert("metadata_key".to_owned(), policy.evacuation.metadata_key.clone());
         parameters.insert("priority_key".to_owned(), policy.evacuation.priority_key.clone());
     }
+    if kind == TaskKind::WorkloadsStart
+        && let Some(fenced_at) = host.fenced_at
+    {
+        // What was stopped by nobody after that is to run.
+        parameters.insert("since".to_owned(), fenced_at.to_rfc3339());
+    }
     Some(FrozenMethod {
         id: ID,
         name: format!("{}:{cloud}", host.backend),

@@ -282,6 +282,16 @@ pub async fn segment_has_hosts(run: &mut impl Run, id: SegmentId) -> Result<bool
     Ok(row.is_some())
 }
 
+/// Two at most of the hosts that are called so, by themselves or by their backend: enough to see whether the name is anybody's own.
+pub async fn hosts_called(run: &mut impl Run, name: &str) -> Result<Vec<HostState>, DbError> {
+    let sql = AssertSqlSafe(format!(
+        "{} ORDER BY hosts.name LIMIT 2",
+        states(run.dialect(), "hosts.name = $1 OR hosts.known_as = $1")
+    ));
+    let rows = fetch_all(run, sql, args![name]).await?;
+    rows.iter().map(read_state).collect()
+}
+
 /// What an observer has to know of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CloudHost {

@@ -60,8 +60,8 @@ pub use events::{
 pub use host_list::{HostFilter, HostRow, count_hosts, host_row, hosts_page};
 pub use host_write::{HostWrite, update_hosts};
 pub use hosts::{
-    CloudHost, SeenHost, begin_with_hosts, delete_host, due_hosts, hosts_of_cloud, insert_host, load_state,
-    lock_host, neighbourhood, see_host, segment_has_hosts, stranded_hosts, wake_segment,
+    CloudHost, SeenHost, begin_with_hosts, delete_host, due_hosts, hosts_called, hosts_of_cloud, insert_host,
+    load_state, lock_host, neighbourhood, see_host, segment_has_hosts, stranded_hosts, wake_segment,
 };
 pub use idempotency::{
     KeyName, KeyRow, delete_old_keys, forget_old_key, insert_key, key_row, put_answer, put_receipt,

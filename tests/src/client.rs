@@ -220,7 +220,8 @@ impl Client {
     clippy::disallowed_methods,
     reason = "a monitor outside of the service tells its own time"
 )]
-pub(crate) fn now() -> chrono::DateTime<chrono::Utc> {
+/// The time, for tests.
+pub fn now() -> chrono::DateTime<chrono::Utc> {
     chrono::Utc::now()
 }
 

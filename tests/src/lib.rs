@@ -21,7 +21,7 @@ mod receiver;
 mod services;
 mod stack;
 
-pub use client::{Answer, Client};
+pub use client::{Answer, Client, now};
 pub use ground::{Ground, Site};
 pub use keystone::{Cloud, SERVICE_PASSWORD};
 pub use kill::DyingBus;

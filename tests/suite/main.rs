@@ -10,6 +10,7 @@ mod docs;
 mod failures;
 mod falling_silent;
 mod fencing;
+mod masakari;
 mod messages;
 mod metrics;
 mod openstack;

@@ -89,6 +89,11 @@ fn challenge(keystone: Option<&str>) -> String {
 }
 
 impl ApiError {
+    /// What the caller is told, in one line.
+    pub(crate) fn message(&self) -> String {
+        self.details().join("; ")
+    }
+
     /// What the caller is told. Faults of the database or the bus are told by kind, not by their inner words.
     fn details(&self) -> Vec<String> {
         match self {

@@ -14,6 +14,7 @@ pub(crate) mod gates;
 pub(crate) mod given_back;
 pub(crate) mod health;
 pub(crate) mod hosts;
+pub(crate) mod masakari;
 pub(crate) mod method_checks;
 pub(crate) mod methods;
 pub(crate) mod metrics;
@@ -115,6 +116,8 @@ pub(crate) fn configure(service: &mut ServiceConfig) {
             at("/subscriptions/{id}/deliveries/{delivery}/redeliver")
                 .route(web::post().to(deliveries::redeliver)),
         )
+        .service(at("/v1/notifications").route(web::post().to(masakari::notify)))
+        .service(at("/v1/{project_id}/notifications").route(web::post().to(masakari::notify_in_project)))
         .service(web::redirect("/docs", "/docs/"))
         .service(docs::swagger());
 }

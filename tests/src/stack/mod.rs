@@ -126,6 +126,12 @@ impl Stack {
         self.engines.push((engine, Some(running)));
     }
 
+    /// The process of the first engine dies with whatever it was at, and another takes over.
+    pub async fn replace_engine(&mut self, options: &StackOptions) {
+        drop(self.engines.remove(0));
+        self.add_engine(options).await;
+    }
+
     /// One more worker for everything in the default zone.
     pub async fn add_worker(&mut self) {
         let name = format!("worker-{}", self.workers.len() + 1);

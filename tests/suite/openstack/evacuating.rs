@@ -1,24 +1,13 @@
 //! A host that dies, its servers that go on elsewhere, and its return.
 
-use ringfence_lab::Cloud;
+use ringfence_lab::Server;
 use ringfence_tests::Ground;
 use serde_json::{Value, json};
 use tokio::task::block_in_place;
 
 use super::plant::Plant;
 
-fn boot(plant: &Plant, names: &[&str]) -> Vec<String> {
-    let servers = plant.machines[0].with(|compute| plant.cloud.boot(compute, names, &[]).unwrap());
-    servers.into_iter().map(|server| server.id).collect()
-}
-
-fn hosts_of(cloud: &Cloud, servers: &[String]) -> Vec<String> {
-    let host = |id: &String| block_in_place(|| cloud.server(id).unwrap().host.unwrap_or_default());
-    servers.iter().map(host).collect()
-}
-
-fn statuses(moves: &Value) -> Vec<&str> {
-    let moves = moves["moves"].as_array().unwrap();
+fn statuses(moves: &[Value]) -> Vec<&str> {
     moves.iter().map(|one| one["status"].as_str().unwrap()).collect()
 }
 
@@ -26,7 +15,7 @@ fn statuses(moves: &Value) -> Vec<&str> {
 async fn a_killed_host_is_seen_fenced_evacuated_and_taken_back() {
     let policy = json!({ "auto_rejoin": true, "evacuation": { "automatic": true } });
     let plant = Plant::start(Ground::Distributed, ["story-a", "story-b"], policy).await;
-    let servers = boot(&plant, &["s1", "s2", "s3", "s4", "s5"]);
+    let servers = plant.boot(0, &["s1", "s2", "s3", "s4", "s5"]);
     let client = &plant.stack.client;
 
     plant.machines[0].kill();
@@ -36,15 +25,9 @@ async fn a_killed_host_is_seen_fenced_evacuated_and_taken_back() {
     assert_eq!(fence["status"], "succeeded", "{fence}");
     let evacuation = plant.until_ended("story-a", "evacuation").await;
     assert_eq!(evacuation["status"], "succeeded", "{evacuation}");
-    let moves = client
-        .get(&format!(
-            "/operations/{}/moves",
-            evacuation["id"].as_str().unwrap()
-        ))
-        .await
-        .ok(200);
-    assert_eq!(statuses(&moves), ["confirmed"; 5], "{moves}");
-    for one in moves["moves"].as_array().unwrap() {
+    let moves = plant.moves(&evacuation).await;
+    assert_eq!(statuses(&moves), ["confirmed"; 5], "{moves:?}");
+    for one in &moves {
         assert_eq!(
             (&one["from"], &one["to"]),
             (&json!("story-a"), &json!("story-b")),
@@ -52,7 +35,7 @@ async fn a_killed_host_is_seen_fenced_evacuated_and_taken_back() {
         );
         assert!(one["request_id"].as_str().unwrap().starts_with("req-"), "{one}");
     }
-    assert_eq!(hosts_of(&plant.cloud, &servers), ["story-b"; 5]);
+    assert_eq!(plant.hosts_of(&servers), ["story-b"; 5]);
     plant.judge();
     assert_eq!(plant.machines[1].running().len(), 5);
 
@@ -71,5 +54,42 @@ async fn a_killed_host_is_seen_fenced_evacuated_and_taken_back() {
     plant.judge();
     let again = plant.machines[0].with(|compute| plant.cloud.boot(compute, &["s6"], &[]).unwrap());
     assert_eq!(again[0].host.as_deref(), Some("story-a"));
+    plant.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_ran_on_a_host_that_was_not_emptied_runs_again_and_what_was_stopped_stays_so() {
+    let policy = json!({ "auto_rejoin": true, "fencing": { "automatic": true, "after_s": 1, "at_most_percent": 100 } });
+    let plant = Plant::start(Ground::Standalone, ["stays-a"], policy).await;
+    let servers = plant.boot(0, &["ran-1", "ran-2", "was-stopped"]);
+    block_in_place(|| {
+        plant.cloud.act(&servers[2], json!({ "os-stop": null })).unwrap();
+        let is_stopped = |server: &Server| server.status == "SHUTOFF";
+        plant
+            .cloud
+            .wait_server(&servers[2], "to be stopped", is_stopped)
+            .unwrap();
+    });
+
+    // Nobody asks for the fence, and nobody for an evacuation.
+    plant.machines[0].kill();
+    let fence = plant.until_ended("stays-a", "fence").await;
+    assert_eq!(
+        (&fence["status"], &fence["requested_by"]),
+        (&json!("succeeded"), &json!("ringfence")),
+        "{fence}"
+    );
+    assert!(plant.machines[0].running().is_empty());
+
+    plant.machines[0].bmc.set_powered(true).unwrap();
+    let rejoin = plant.until_ended("stays-a", "rejoin").await;
+    assert_eq!(rejoin["status"], "succeeded", "{rejoin}");
+    let mut running = plant.machines[0].running();
+    running.sort();
+    let mut ran = servers[..2].to_vec();
+    ran.sort();
+    assert_eq!(running, ran, "{rejoin}");
+    let stopped = block_in_place(|| plant.cloud.server(&servers[2]).unwrap());
+    assert_eq!(stopped.status, "SHUTOFF");
     plant.stop().await;
 }

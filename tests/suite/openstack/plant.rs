@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ringfence_backends::openstack::{Cloud as Backend, CloudSettings};
 use ringfence_engine::ObserverConfig;
-use ringfence_lab::{Cloud, OPENSTACK_PASSWORD, User};
+use ringfence_lab::{Cloud, Compute, OPENSTACK_PASSWORD, User};
 
 use ringfence_tests::{Ground, Site, Stack, StackOptions};
 use serde_json::{Value, json};
@@ -23,6 +23,7 @@ pub struct Plant {
     pub cloud: Cloud,
     pub stack: Stack,
     pub machines: Vec<Machine>,
+    options: StackOptions,
     _settings: tempfile::TempDir,
 }
 
@@ -76,11 +77,12 @@ impl Plant {
         };
         let computes = block_in_place(|| cloud.computes(names).unwrap());
         let machines = computes.into_iter().map(Machine::new).collect();
-        let stack = Stack::start_with(Site::new(ground).await, options).await;
+        let stack = Stack::start_with(Site::new(ground).await, options.clone()).await;
         let plant = Self {
             cloud,
             stack,
             machines,
+            options,
             _settings: folder,
         };
         plant.configure(policy).await;
@@ -143,6 +145,31 @@ impl Plant {
             .until_within(&path, Duration::from_secs(120), is_over)
             .await;
         list["operations"][0].clone()
+    }
+
+    /// The engine dies, and another takes over.
+    pub async fn kill_engine(&mut self) {
+        self.stack.replace_engine(&self.options).await;
+    }
+
+    /// What became of the servers of an operation: name, status and destination.
+    pub async fn moves(&self, operation: &Value) -> Vec<Value> {
+        let id = operation["id"].as_str().unwrap();
+        let answer = self.stack.client.get(&format!("/operations/{id}/moves")).await;
+        answer.ok(200)["moves"].as_array().unwrap().clone()
+    }
+
+    /// Servers that run on one of the hosts.
+    pub fn boot(&self, machine: usize, names: &[&str]) -> Vec<String> {
+        let boot = |compute: &mut Compute| self.cloud.boot(compute, names, &[]).unwrap();
+        let servers = self.machines[machine].with(boot);
+        servers.into_iter().map(|server| server.id).collect()
+    }
+
+    /// The hosts that Nova says they are on.
+    pub fn hosts_of(&self, servers: &[String]) -> Vec<String> {
+        let host = |id: &String| block_in_place(|| self.cloud.server(id).unwrap().host.unwrap_or_default());
+        servers.iter().map(host).collect()
     }
 
     /// The judge: no guest runs on two hosts.

@@ -1,10 +1,12 @@
 //! Nova: compute services, servers and evacuations.
 
+mod actions;
 mod evacuations;
 mod hypervisors;
 mod servers;
 mod services;
 
+pub use actions::ServerAction;
 pub use evacuations::{Evacuation, EvacuationStatus, with_remains};
 pub use servers::{Server, VmState};
 pub use services::ComputeService;

@@ -149,6 +149,11 @@ impl Cloud {
         self.act(id, json!({ "os-start": null })).await
     }
 
+    /// Stops a server that runs.
+    pub async fn stop(&self, id: &str) -> Result<Option<String>, BackendError> {
+        self.act(id, json!({ "os-stop": null })).await
+    }
+
     /// Starts a server again whatever its guest does, with its volumes and ports connected anew.
     pub async fn reboot_hard(&self, id: &str) -> Result<Option<String>, BackendError> {
         self.act(id, json!({ "reboot": { "type": "HARD" } })).await

@@ -6,6 +6,7 @@
 mod moving;
 mod rejoining;
 mod service;
+mod starting;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -149,7 +150,7 @@ impl HostOf<'_> {
             TaskKind::WorkloadsMove => self.move_away(job).await,
             TaskKind::WorkloadsAddSpare => self.add_spare().await,
             TaskKind::WorkloadsCleanUp => self.clean_up().await,
-            TaskKind::WorkloadsStart => self.start().await,
+            TaskKind::WorkloadsStart => self.start(job).await,
             TaskKind::PowerOff
             | TaskKind::PowerOn
             | TaskKind::StorageFence

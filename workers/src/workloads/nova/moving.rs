@@ -6,7 +6,7 @@
 
 use ringfence_backends::BackendError;
 use ringfence_backends::openstack::{Evacuation, EvacuationStatus, Server, VmState};
-use ringfence_core::{Finding, MoveReport};
+use ringfence_core::{Finding, MoveReport, WorkloadState};
 use tokio::time::sleep;
 
 use super::{Done, HostOf, PAUSE};
@@ -37,7 +37,10 @@ impl HostOf<'_> {
         let mut has_asked = false;
         loop {
             match self.look(&workload.id).await? {
-                Step::Arrived(to) => return Ok(arrived(to, report)),
+                Step::Arrived(to) => {
+                    let left = self.leave_stopped(job).await?;
+                    return Ok(arrived(to, left, report));
+                }
                 Step::Failed(why) if has_asked => {
                     report.no_room = is_full(&why);
                     return Ok(not_moved(why, report));
@@ -68,6 +71,26 @@ impl HostOf<'_> {
                 ));
             }
             sleep(PAUSE).await;
+        }
+    }
+
+    /// A server that was stopped, and whose first evacuation failed, is started by the second: it ends as its owner left it. What was done,
+    /// if anything was.
+    async fn leave_stopped(&self, job: WorkloadJob<'_>) -> Result<&'static str, BackendError> {
+        let Some(workload) = job.workload.filter(|known| known.state == WorkloadState::Stopped) else {
+            return Ok("");
+        };
+        let server = self.cloud.server(&workload.id).await?;
+        // Nova stops it by itself if its first evacuation succeeded, and may be at it.
+        let runs = |server: Server| server.vm_state == VmState::Active && server.task_state.is_none();
+        if !server.is_some_and(runs) {
+            return Ok("");
+        }
+        match self.cloud.stop(&workload.id).await {
+            Ok(_) => Ok(", stopped again as its owner left it"),
+            // Somebody is doing something else to it.
+            Err(BackendError::Refused { .. }) => Ok(", running although it was stopped before"),
+            Err(error) => Err(error),
         }
     }
 
@@ -171,9 +194,9 @@ fn is_full(why: &str) -> bool {
     why.to_lowercase().contains("no valid host")
 }
 
-fn arrived(to: Option<String>, report: MoveReport) -> Done {
+fn arrived(to: Option<String>, left: &str, report: MoveReport) -> Done {
     let detail = match &to {
-        Some(to) => format!("it is on {to}"),
+        Some(to) => format!("it is on {to}{left}"),
         None => "it is no more".to_owned(),
     };
     Done::Found(detail, Finding::Move(MoveReport { to, ..report }))

@@ -1,15 +1,10 @@
 //! Taking a host back, by Nova's own rules.
 
-use std::collections::BTreeSet;
-
 use ringfence_backends::BackendError;
-use ringfence_backends::openstack::{ComputeService, Server, VmState, with_remains};
+use ringfence_backends::openstack::{ComputeService, with_remains};
 use tokio::time::sleep;
 
-use super::{Done, HostOf, PAUSE, REASON};
-
-/// Nova's word for a guest that runs.
-const RUNNING: i64 = 1;
+use super::{Done, HostOf, PAUSE};
 
 impl HostOf<'_> {
     /// `nova-compute` destroys what is left of evacuated servers when it starts, and says so in Nova's records.
@@ -86,65 +81,6 @@ impl HostOf<'_> {
         let why = format!("{left} evacuations from {} are not over", self.host);
         Ok((left > 0).then_some(Done::NotYet(why, None)))
     }
-
-    /// Servers may be placed there again, and those that should run do.
-    pub(super) async fn start(&self) -> Result<Done, BackendError> {
-        let Some(service) = self.service().await? else {
-            return Ok(self.unknown_host());
-        };
-        let is_ours = service.disabled_reason.as_deref() == Some(REASON);
-        let open = if service.is_enabled() || is_ours {
-            if is_ours {
-                self.cloud.enable(&service.id).await?;
-            }
-            match self.until_open().await? {
-                Done::So(open) => open,
-                not_open => return Ok(not_open),
-            }
-        } else {
-            let why = service
-                .disabled_reason
-                .unwrap_or_else(|| "no reason given".to_owned());
-            format!(
-                "{} stays disabled, as an administrator wants it ({why})",
-                self.host
-            )
-        };
-        self.until_all_run(&open).await
-    }
-
-    /// Asks once for each server, and looks until all of them run.
-    async fn until_all_run(&self, open: &str) -> Result<Done, BackendError> {
-        let mut asked = BTreeSet::new();
-        loop {
-            let servers = self.cloud.servers_on(self.host).await?;
-            let idle: Vec<&Server> = servers
-                .iter()
-                .filter(|server| should_run_and_does_not(server))
-                .collect();
-            if idle.is_empty() {
-                return Ok(Done::So(format!("{open}; {} servers were started", asked.len())));
-            }
-            for server in &idle {
-                if server.task_state.is_none() && asked.insert(server.id.clone()) {
-                    self.cloud.reboot_hard(&server.id).await?;
-                }
-            }
-            if !self.has_time() {
-                let names: Vec<&str> = idle.iter().map(|server| server.name.as_str()).collect();
-                return Ok(Done::NotYet(
-                    format!("{open}; not running: {}", names.join(", ")),
-                    None,
-                ));
-            }
-            sleep(PAUSE).await;
-        }
-    }
-}
-
-/// For Nova it is active, and its guest is not.
-fn should_run_and_does_not(server: &Server) -> bool {
-    server.vm_state == VmState::Active && server.power_state != RUNNING
 }
 
 fn at(service: &ComputeService) -> String {

@@ -1,0 +1,168 @@
+//! `POST /v1/notifications`: what Masakari's monitors send to Masakari, so that those that a site has can tell Ringfence instead.
+//!
+//! A host that has STOPPED is UNREACHABLE, one that has STARTED is UP; whether a fence begins is up to the host's segment. Requests and
+//! answers have Masakari's form, faults included: the monitors act upon the status alone, and end their tries at a 409.
+
+mod fault;
+mod notification;
+mod version;
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use chrono::{DateTime, TimeDelta, Utc};
+use ringfence_core::{FailureState, FencingState, HostState, OperationKind, Refusal};
+use ringfence_engine::{Context, EngineError, FailureReport};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+pub(crate) use self::fault::Fault;
+use self::notification::{Kind, Notification};
+use crate::auth::identify;
+use crate::body::payload_error;
+use crate::state::State;
+use crate::tokens::Role;
+
+/// The name under which the monitors' words are on record.
+const SOURCE: &str = "masakari";
+/// Seconds within which the same word of a host counts as said twice, as in Masakari.
+const DUPLICATE_WITHIN_S: i64 = 180;
+
+/// Takes a notification of one of Masakari's monitors.
+#[utoipa::path(post, path = "/v1/notifications", operation_id = "notify_as_masakari", tag = "masakari",
+    request_body(content = Object, description = "{\"notification\": {\"type\", \"hostname\", \"generated_time\", \"payload\"}}"),
+    responses((status = 202, body = Object), (status = 400, body = Object), (status = 401, body = Object),
+        (status = 403, body = Object), (status = 406, body = Object), (status = 409, body = Object), (status = 413, body = Object),
+        (status = 429, body = Object), (status = 503, body = Object)))]
+pub(crate) async fn notify(
+    state: web::Data<State>,
+    request: HttpRequest,
+    body: web::Payload,
+) -> Result<HttpResponse, Fault> {
+    take(state, request, body).await
+}
+
+/// The same below a project, as the catalogue's endpoint of Masakari has it. Which project does not matter.
+#[utoipa::path(post, path = "/v1/{project_id}/notifications", operation_id = "notify_as_masakari_in_project", tag = "masakari",
+    params(("project_id" = String, Path, description = "any")),
+    request_body(content = Object, description = "{\"notification\": {\"type\", \"hostname\", \"generated_time\", \"payload\"}}"),
+    responses((status = 202, body = Object), (status = 400, body = Object), (status = 401, body = Object),
+        (status = 403, body = Object), (status = 406, body = Object), (status = 409, body = Object), (status = 413, body = Object),
+        (status = 429, body = Object), (status = 503, body = Object)))]
+pub(crate) async fn notify_in_project(
+    state: web::Data<State>,
+    request: HttpRequest,
+    body: web::Payload,
+) -> Result<HttpResponse, Fault> {
+    take(state, request, body).await
+}
+
+async fn take(
+    state: web::Data<State>,
+    request: HttpRequest,
+    body: web::Payload,
+) -> Result<HttpResponse, Fault> {
+    // Who may not speak is told so before what is said is read.
+    let by = identify(&request).await?.require(Role::Service)?;
+    version::check(&request)?;
+    let allowed = state.max_body_bytes;
+    let body = body
+        .to_bytes_limited(allowed)
+        .await
+        .map_err(|_| crate::ApiError::TooLarge { allowed })?;
+    let body = body.map_err(|error| payload_error(&error, allowed))?;
+    let given: Value = serde_json::from_slice(&body).map_err(|_| Fault::bad("Malformed request body"))?;
+    let notification = Notification::read(&given).map_err(Fault::bad)?;
+    let host = host_called(&state, &notification.hostname).await?;
+    let status = act(&state, &host, &notification, &by).await?;
+    Ok(answer(&host, &notification, status, state.engine.clock().now()))
+}
+
+/// The one host of that name. A monitor does not say in which cloud it is, and the wrong one must not be fenced.
+async fn host_called(state: &State, name: &str) -> Result<HostState, Fault> {
+    let mut found = ringfence_db::hosts_called(&mut state.engine.db().reader(), name)
+        .await
+        .map_err(crate::ApiError::from)?;
+    if found.len() > 1 {
+        let names: Vec<_> = found.iter().map(|known| known.host.name.as_str()).collect();
+        return Err(Fault::bad(format!(
+            "Host with name {name} is known more than once ({}).",
+            names.join(", ")
+        )));
+    }
+    found
+        .pop()
+        .ok_or_else(|| Fault::bad(format!("Host with name {name} could not be found.")))
+}
+
+/// Does what the notification asks for; its status.
+async fn act(
+    state: &State,
+    host: &HostState,
+    notification: &Notification,
+    by: &Context,
+) -> Result<&'static str, Fault> {
+    let (failure_state, status) = match notification.kind {
+        // What a guest or a process does says nothing of its host.
+        Kind::Other => return Ok("ignored"),
+        Kind::HostStopped => (FailureState::Unreachable, "new"),
+        Kind::HostStarted => (FailureState::Up, "finished"),
+    };
+    if failure_state == FailureState::Unreachable {
+        refuse_again(host, notification, state.engine.clock().now())?;
+    }
+    let report = FailureReport {
+        state: failure_state,
+        source: SOURCE.to_owned(),
+        observed_at: notification.generated_at,
+        boot_id: None,
+        booted_at: None,
+    };
+    let id = host.host.id.to_string();
+    match state.engine.report_failure_state(&id, report, by).await {
+        Ok(_) => Ok(status),
+        // Somebody has seen the host since.
+        Err(EngineError::Refused(Refusal::StaleObservation { .. })) => Ok("ignored"),
+        Err(error) => Err(crate::ApiError::from(error).into()),
+    }
+}
+
+/// What Masakari refuses: a host that is dealt with already, and what was said a moment ago.
+fn refuse_again(known: &HostState, notification: &Notification, now: DateTime<Utc>) -> Result<(), Fault> {
+    let host = &known.host;
+    let is_fence = known
+        .operation
+        .as_ref()
+        .is_some_and(|live| live.kind == OperationKind::Fence);
+    if host.fencing_state == FencingState::Fenced || is_fence {
+        return Err(Fault::conflict(format!(
+            "Notification received from host {} of type '{}' is ignored as the host is already under maintenance.",
+            notification.hostname, notification.kind_word
+        )));
+    }
+    let since = host.failure_observed_at.map(|at| now - at);
+    let is_fresh = since.is_some_and(|since| since < TimeDelta::seconds(DUPLICATE_WITHIN_S));
+    let is_ours = host.failure_source.as_deref() == Some(SOURCE);
+    if host.failure_state == FailureState::Unreachable && is_ours && is_fresh {
+        return Err(Fault::conflict(format!(
+            "Notification received from host {} of type {} is duplicate.",
+            notification.hostname, notification.kind_word
+        )));
+    }
+    Ok(())
+}
+
+fn answer(host: &HostState, notification: &Notification, status: &str, now: DateTime<Utc>) -> HttpResponse {
+    let time = |at: DateTime<Utc>| at.format("%Y-%m-%dT%H:%M:%S%.6f").to_string();
+    version::said(HttpResponse::Accepted()).json(json!({ "notification": {
+        "id": host.host.event_sequence,
+        "notification_uuid": Uuid::now_v7(),
+        "generated_time": time(notification.generated_at),
+        "source_host_uuid": host.host.id.0,
+        "type": notification.kind_word,
+        "payload": notification.payload,
+        "status": status,
+        "created_at": time(now),
+        "updated_at": null,
+        "deleted_at": null,
+        "deleted": false,
+    }}))
+}

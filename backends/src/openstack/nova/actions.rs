@@ -1,0 +1,44 @@
+//! What was done to a server, as Nova has it on record.
+
+use chrono::{DateTime, Utc};
+use osauth::Session;
+use serde::Deserialize;
+
+use super::{NOVA, get};
+use crate::BackendError;
+use crate::openstack::{Cloud, time};
+
+/// One thing that was done to a server.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct ServerAction {
+    /// What: `create`, `start`, `stop`, `reboot`, `evacuate`.
+    pub action: String,
+    /// Who asked for it; `None` if Nova did it by itself.
+    pub user_id: Option<String>,
+    /// When, by the clock of the service that wrote it down.
+    #[serde(default, deserialize_with = "time::optional")]
+    pub start_time: Option<DateTime<Utc>>,
+}
+
+#[derive(Deserialize)]
+struct Actions {
+    #[serde(rename = "instanceActions")]
+    actions: Vec<ServerAction>,
+}
+
+impl Cloud {
+    /// The last thing that was done to a server; `None` if nothing was, or the server is gone.
+    pub async fn last_action(&self, server: &str) -> Result<Option<ServerAction>, BackendError> {
+        let call = |session: Session| async move {
+            get(&session, &["servers", server, "os-instance-actions"])
+                .query(&[("limit", "1")])
+                .fetch::<Actions>()
+                .await
+        };
+        match self.again(NOVA, call).await {
+            Ok(listed) => Ok(listed.actions.into_iter().next()),
+            Err(BackendError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Servers that nobody can take, and servers that are to stay.
+
+use ringfence_tests::Ground;
+use serde_json::json;
+use tokio::task::block_in_place;
+
+use super::plant::Plant;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_has_no_room_waits_for_a_spare_host_and_what_is_to_stay_stays() {
+    let policy = json!({
+        "fencing": { "automatic": true, "after_s": 1, "at_most_percent": 100 },
+        "evacuation": { "retries": 0, "spare_hosts": ["room-spare"] },
+    });
+    let plant = Plant::start(Ground::Distributed, ["room-a", "room-spare"], policy).await;
+    let client = &plant.stack.client;
+    block_in_place(|| plant.cloud.disable("room-spare", "kept for evil days").unwrap());
+    let moving = plant.boot(0, &["moves-1", "moves-2"]);
+    let staying = plant.machines[0].with(|compute| {
+        let metadata = [("HA_Enabled", "false")];
+        plant.cloud.boot(compute, &["stays"], &metadata).unwrap()
+    });
+    let early = client
+        .post("/hosts/room-a/evacuate", json!({ "reason": "too early" }))
+        .await;
+    assert_eq!((early.status, early.code()), (409, "fencing.gate.closed"));
+
+    plant.machines[0].kill();
+    let fence = plant.until_ended("room-a", "fence").await;
+    assert_eq!(fence["status"], "succeeded", "{fence}");
+    client
+        .post("/hosts/room-a/evacuate", json!({ "reason": "they are missed" }))
+        .await
+        .ok(202);
+    let evacuation = plant.until_ended("room-a", "evacuation").await;
+    assert_eq!(evacuation["status"], "succeeded", "{evacuation}");
+    assert!(
+        evacuation["detail"]
+            .as_str()
+            .unwrap()
+            .contains("1 left where they are"),
+        "{evacuation}"
+    );
+    assert_eq!(plant.hosts_of(&moving), ["room-spare"; 2]);
+    assert_eq!(plant.hosts_of(&[staying[0].id.clone()]), ["room-a"]);
+    let spare = block_in_place(|| plant.cloud.compute_service("room-spare").unwrap());
+    assert_eq!(spare.status, "enabled");
+    plant.judge();
+    plant.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_nobody_has_room_for_asks_a_person_and_goes_on_when_there_is_room() {
+    let policy = json!({
+        "fencing": { "automatic": true, "after_s": 1, "at_most_percent": 100 },
+        "evacuation": { "automatic": true, "retries": 0 },
+    });
+    let plant = Plant::start(Ground::Standalone, ["full-a", "full-b"], policy).await;
+    let client = &plant.stack.client;
+    let servers = plant.boot(0, &["f1", "f2"]);
+    block_in_place(|| {
+        plant.cloud.disable("full-b", "being repaired").unwrap();
+        let stop = json!({ "os-stop": null });
+        plant.cloud.act(&servers[1], stop).unwrap();
+        let is_stopped = |server: &ringfence_lab::Server| server.status == "SHUTOFF";
+        plant
+            .cloud
+            .wait_server(&servers[1], "to be stopped", is_stopped)
+            .unwrap();
+    });
+    plant.machines[0].kill();
+    let stuck = plant.until_ended("full-a", "evacuation").await;
+    assert_eq!(stuck["status"], "needs_operator", "{stuck}");
+    let detail = stuck["detail"].as_str().unwrap();
+    assert!(
+        detail.contains("f1 (") && detail.contains("No valid host"),
+        "{detail}"
+    );
+
+    block_in_place(|| plant.cloud.enable("full-b").unwrap());
+    let retry = format!("/operations/{}/retry", stuck["id"].as_str().unwrap());
+    client
+        .post(&retry, json!({ "reason": "full-b is repaired" }))
+        .await
+        .ok(200);
+    let done = plant.until_ended("full-a", "evacuation").await;
+    assert_eq!(done["status"], "succeeded", "{done}");
+    assert_eq!(plant.hosts_of(&servers), ["full-b"; 2]);
+    // Nova would leave the one running whose first evacuation had failed.
+    let stopped = block_in_place(|| {
+        let is_stopped = |server: &ringfence_lab::Server| server.status == "SHUTOFF";
+        plant
+            .cloud
+            .wait_server(&servers[1], "to be stopped again", is_stopped)
+            .unwrap()
+    });
+    assert_eq!(stopped.host.as_deref(), Some("full-b"));
+    plant.judge();
+    plant.stop().await;
+}

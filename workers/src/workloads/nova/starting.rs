@@ -1,0 +1,136 @@
+//! After UNFENCED: servers may be placed on the host again, and those that remained on it and were to run do.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, Utc};
+use ringfence_backends::BackendError;
+use ringfence_backends::openstack::{Server, VmState};
+use tokio::time::sleep;
+
+use super::{Done, HostOf, PAUSE, REASON};
+use crate::driver::WorkloadJob;
+
+/// Nova's word for a guest that runs.
+const RUNNING: i64 = 1;
+/// The parameter that says since when the host was FENCED.
+const SINCE: &str = "since";
+
+impl HostOf<'_> {
+    /// Servers may be placed there again, and those that should run do.
+    pub(super) async fn start(&self, job: WorkloadJob<'_>) -> Result<Done, BackendError> {
+        let Some(service) = self.service().await? else {
+            return Ok(self.unknown_host());
+        };
+        let is_ours = service.disabled_reason.as_deref() == Some(REASON);
+        let open = if service.is_enabled() || is_ours {
+            if is_ours {
+                self.cloud.enable(&service.id).await?;
+            }
+            match self.until_open().await? {
+                Done::So(open) => open,
+                not_open => return Ok(not_open),
+            }
+        } else {
+            let why = service
+                .disabled_reason
+                .unwrap_or_else(|| "no reason given".to_owned());
+            format!(
+                "{} stays disabled, as an administrator wants it ({why})",
+                self.host
+            )
+        };
+        let since = job.method.parameters.get(SINCE);
+        let since = since.and_then(|text| DateTime::parse_from_rfc3339(text).ok());
+        let mut waking = Waking::new(since.map(|at| at.to_utc()));
+        self.until_all_run(&open, &mut waking).await
+    }
+
+    /// Asks once for each server, and looks until all of them run.
+    async fn until_all_run(&self, open: &str, waking: &mut Waking) -> Result<Done, BackendError> {
+        loop {
+            let servers = self.cloud.servers_on(self.host).await?;
+            let mut idle = Vec::new();
+            for server in &servers {
+                if self.should_run_and_does_not(server, waking).await? {
+                    idle.push(server);
+                }
+            }
+            if idle.is_empty() {
+                let started = waking.asked.len();
+                return Ok(Done::So(format!("{open}; {started} servers were started")));
+            }
+            for server in &idle {
+                if server.task_state.is_none() && waking.asked.insert(server.id.clone()) {
+                    // Connects volumes and ports anew, and is taken whether Nova calls the server active or stopped.
+                    self.cloud.reboot_hard(&server.id).await?;
+                }
+            }
+            if !self.has_time() {
+                let names: Vec<&str> = idle.iter().map(|server| server.name.as_str()).collect();
+                return Ok(Done::NotYet(
+                    format!("{open}; not running: {}", names.join(", ")),
+                    None,
+                ));
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    /// For Nova it is active and its guest is not; or Nova itself has called it stopped, when it found the guest shut off after the boot.
+    async fn should_run_and_does_not(
+        &self,
+        server: &Server,
+        waking: &mut Waking,
+    ) -> Result<bool, BackendError> {
+        match server.vm_state {
+            VmState::Active => Ok(server.power_state != RUNNING),
+            VmState::Stopped => {
+                if let Some(known) = waking.stopped.get(&server.id) {
+                    return Ok(*known);
+                }
+                let is_novas = self.was_stopped_by_nova(server, waking.since).await?;
+                // While something is being done to it, what was done last may not be on record yet.
+                if server.task_state.is_none() {
+                    waking.stopped.insert(server.id.clone(), is_novas);
+                }
+                Ok(is_novas)
+            }
+            VmState::Error
+            | VmState::Building
+            | VmState::Deleted
+            | VmState::ShelvedOffloaded
+            | VmState::Other(_) => Ok(false),
+        }
+    }
+
+    /// Nobody has asked for it, and it was after the host was FENCED: before, its owner may have shut the guest down from within.
+    async fn was_stopped_by_nova(
+        &self,
+        server: &Server,
+        since: Option<DateTime<Utc>>,
+    ) -> Result<bool, BackendError> {
+        let Some(last) = self.cloud.last_action(&server.id).await? else {
+            return Ok(false);
+        };
+        let is_later = last.start_time.zip(since).is_some_and(|(at, since)| at > since);
+        Ok(last.action == "stop" && last.user_id.is_none() && is_later)
+    }
+}
+
+/// What is known of the servers while they are being started.
+struct Waking {
+    since: Option<DateTime<Utc>>,
+    asked: BTreeSet<String>,
+    /// Those that are stopped, and whether they should not be.
+    stopped: BTreeMap<String, bool>,
+}
+
+impl Waking {
+    fn new(since: Option<DateTime<Utc>>) -> Self {
+        Self {
+            since,
+            asked: BTreeSet::new(),
+            stopped: BTreeMap::new(),
+        }
+    }
+}
