@@ -195,10 +195,21 @@ fn advance_rejoin(step: &mut Step) {
             Stages::Moved => {}
             Stages::Busy => return,
             Stages::Stuck(why) => return needs_operator(step, why),
-            Stages::Over => {
-                return step.end(OperationStatus::Succeeded, "the host was taken back".to_owned());
-            }
+            Stages::Over => return taken_back(step),
         }
+    }
+}
+
+/// Everything is over. UNFENCED stands, whatever has become of the workloads that remained.
+fn taken_back(step: &mut Step) {
+    let mut starts = step.live().into_iter().flat_map(Operation::tasks);
+    let failed =
+        starts.find(|task| task.kind == TaskKind::WorkloadsStart && task.status == TaskStatus::Failed);
+    let why = failed.map(why_failed);
+    drop(starts);
+    match why {
+        Some(why) => needs_operator(step, format!("the host was taken back, but {why}")),
+        None => step.end(OperationStatus::Succeeded, "the host was taken back".to_owned()),
     }
 }
 

@@ -1,18 +1,31 @@
 //! Hypervisors: when a host was booted, and whether Placement still keeps servers away from it.
 
 use osauth::Session;
-use osauth::services::{COMPUTE, GenericService, VersionSelector};
+use osauth::services::{COMPUTE, ServiceType};
 use serde::Deserialize;
 
 use super::{NOVA, VERSION_HEADER};
 use crate::BackendError;
 use crate::openstack::Cloud;
 
-const PLACEMENT: GenericService = GenericService::new("placement", VersionSelector::Any);
 /// From 2.88 on Nova asks every host in the list for its uptime, and waits a minute for one that is dead.
 const WITHOUT_UPTIME: &str = "compute 2.87";
 /// What a disabled `nova-compute` has on its provider.
 const DISABLED: &str = "COMPUTE_STATUS_DISABLED";
+
+/// Placement, whose version document names no address that one could follow.
+#[derive(Clone, Copy, Debug)]
+struct Placement;
+
+impl ServiceType for Placement {
+    fn catalog_type(&self) -> &'static str {
+        "placement"
+    }
+
+    fn version_discovery_supported(&self) -> bool {
+        false
+    }
+}
 
 #[derive(Deserialize)]
 struct Hypervisors {
@@ -45,7 +58,7 @@ impl Cloud {
             let id = &hypervisor.id;
             let call = |session: Session| async move {
                 session
-                    .get(PLACEMENT, &["resource_providers", id, "traits"])
+                    .get(Placement, &["resource_providers", id, "traits"])
                     .header("OpenStack-API-Version", "placement 1.6")
                     .fetch::<Traits>()
                     .await

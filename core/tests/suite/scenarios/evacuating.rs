@@ -456,6 +456,42 @@ fn a_host_is_taken_back_in_its_backends_order() {
 }
 
 #[test]
+fn a_host_whose_workloads_cannot_be_started_is_taken_back_and_asks_a_person() {
+    let mut world = fenced(1, manual());
+    world.rejoin(false).unwrap();
+    world.work_off();
+    world.see_boot(FailureState::Up, Some("new")).unwrap();
+    let before = world.sent.len();
+    world.work(before - 1);
+    world.work(before);
+    assert!(!world.is_fenced());
+    world.cloud.is_away = true;
+    world.pass(1_200_000);
+    for _ in 0..40 {
+        let last = world.sent.len() - 1;
+        if world.deliver(last, "worker-1").is_ok() {
+            let result = world.finish(world.jobs.len() - 1).unwrap();
+            world.deliver_result(result);
+        }
+        world.pass(2_000);
+    }
+    let rejoin = world.state.operation.clone().unwrap();
+    assert_eq!(rejoin.status, OperationStatus::NeedsOperator);
+    assert!(
+        rejoin
+            .detail
+            .starts_with("the host was taken back, but workloads.start failed: "),
+        "{}",
+        rejoin.detail
+    );
+    assert!(world.gates().schedule.allowed, "it is UNFENCED and UP");
+    world.cloud.is_away = false;
+    world.retry().unwrap();
+    world.work_off();
+    assert!(world.state.operation.is_none());
+}
+
+#[test]
 fn nobody_takes_a_workload_up_while_a_silent_worker_may_still_be_at_it() {
     let mut world = fenced(1, manual());
     world.evacuate().unwrap();
