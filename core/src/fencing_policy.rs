@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FailureState, HostState, Problems, Timestamp};
+use crate::{FailureState, FencingState, HostState, Problems, Timestamp};
 
 /// What a segment says of fences that nobody asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,6 +89,9 @@ impl FencingPolicy {
 
 /// When the host is to be fenced without being asked: its segment says so, it is silent, nothing holds it, and nobody has answered this
 /// silence with a fence yet. One that a person has cancelled stays cancelled until the host has been seen UP again.
+///
+/// One that is FENCED already and was seen UP since may be booting, and one observer sees that before another: it has the time that a
+/// rejoin would give it.
 #[must_use]
 pub fn fence_due(state: &HostState) -> Option<Timestamp> {
     let HostState {
@@ -100,5 +103,9 @@ pub fn fence_due(state: &HostState) -> Option<Timestamp> {
     let is_open = !host.is_fence_good() && !host.is_silence_answered;
     let is_wanted = policy.fencing.automatic && host.failure_state == FailureState::Unreachable;
     let since = host.failure_since?;
-    (is_free && is_open && is_wanted).then(|| crate::decide::after_s(since, policy.fencing.after_s))
+    let patience_s = match host.fencing_state {
+        FencingState::Unfenced => policy.fencing.after_s,
+        FencingState::Fenced => policy.fencing.after_s.max(policy.rejoin_wait_s),
+    };
+    (is_free && is_open && is_wanted).then(|| crate::decide::after_s(since, patience_s))
 }

@@ -67,7 +67,8 @@ impl Plant {
         let folder = tempfile::tempdir().unwrap();
         let entry = entry(&cloud, User::Fencing, OPENSTACK_PASSWORD, "");
         let options = StackOptions {
-            hosts: 0,
+            // Beside the cloud's: what is simulated has its switch and its storage.
+            hosts: 1,
             observer: ObserverConfig {
                 clouds: vec![backend(&folder, &entry)],
                 every: Duration::from_secs(1),

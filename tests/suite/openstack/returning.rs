@@ -100,9 +100,8 @@ async fn a_hung_host_that_was_only_cut_off_and_goes_on_needs_a_boot_before_it_is
     )
     .await;
     let client = &plant.stack.client;
-    let device = &plant.stack;
-    device.simulated_method("storage", Resource::Storage).await;
-    device.simulated_method("network", Resource::Network).await;
+    plant.stack.method_on("storage", Resource::Storage, "h1").await;
+    plant.stack.method_on("network", Resource::Network, "h1").await;
     let stages = json!([{ "tasks": [
         { "kind": "storage.fence", "levels": [{ "level": 1, "methods": ["storage"] }] },
         { "kind": "network.fence", "levels": [{ "level": 1, "methods": ["network"] }] },

@@ -118,6 +118,8 @@ impl HostOf<'_> {
         let last = self.last_evacuation(id).await?;
         Ok(match last.map(|evacuation| evacuation.status) {
             Some(status) if status.is_under_way() => Step::Wait,
+            // Nova writes the record first, and then why, and that it has let go of the server.
+            Some(EvacuationStatus::Failed) if server.task_state.is_some() => Step::Wait,
             Some(EvacuationStatus::Failed) if is_here => Step::Failed(fault(&server)),
             Some(EvacuationStatus::Done | EvacuationStatus::Completed) if is_here => Step::Ask,
             _ if is_here => Step::Ask,
