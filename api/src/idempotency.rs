@@ -83,7 +83,7 @@ async fn prepare(request: &mut ServiceRequest) -> Result<Step, ApiError> {
         request.extensions_mut().insert(caller);
         return Ok(Step::Plain);
     };
-    let body = body_of(request, state.max_body_bytes).await?;
+    let body = body_of(request, state.front.max_body_bytes).await?;
     let keyed = KeyedRequest {
         caller: owner,
         key,
