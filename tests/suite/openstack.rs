@@ -1,5 +1,8 @@
 //! Stories with a real OpenStack: Keystone, Placement and Nova, with hosts whose guests can be seen on disk.
 
 mod evacuating;
+mod gate;
+mod hook;
 mod machine;
+mod package;
 mod plant;
