@@ -2,7 +2,7 @@
 
 use ringfence_api::Role;
 use ringfence_scheduler_hook::{HookConfig, UnknownHosts};
-use ringfence_tests::Ground;
+use ringfence_tests::{Client, Ground};
 use serde_json::{Value, json};
 
 use super::{add, filter, join, stack, until_allowed};
@@ -21,6 +21,15 @@ fn reason<'a>(answer: &'a Value, host: &str) -> &'a str {
     one["reason"].as_str().unwrap()
 }
 
+/// It is refused for what is known of it, and not for not being known.
+async fn until_known(client: &Client, host: &str) {
+    let is_known = |answer: &Value| !reason(answer, host).contains("does not know");
+    let mut answer = filter(client, "east", &[host]).await;
+    while !is_known(&answer) {
+        answer = filter(client, "east", &[host]).await;
+    }
+}
+
 async fn a_host_is_allowed_while_it_is_up_and_left_alone(ground: Ground) {
     let stack = stack(ground, HookConfig::default()).await;
     let client = &stack.client;
@@ -29,6 +38,7 @@ async fn a_host_is_allowed_while_it_is_up_and_left_alone(ground: Ground) {
     add(client, "up", "east", "up.example.org").await;
     let new = json!({ "name": "new", "backend": "nova", "cloud": "east" });
     client.post("/hosts", new).await.ok(201);
+    until_known(client, "new").await;
     let asked = ["h1", "up.example.org", "new", "up.example.org"];
 
     let answer = until_allowed(
