@@ -83,6 +83,10 @@ async fn nova_places_and_evacuates_nothing_against_the_gates() {
     let placed = block_in_place(|| plant.cloud.boot_all(&new).unwrap());
     let is_on_c = |host: &Option<String>| host.as_deref() == Some("gate-c");
     assert!(placed.iter().all(|server| !is_on_c(&server.host)), "{placed:?}");
+    let log = plant.cloud.description().folder.join("log/nova-scheduler.log");
+    let log = std::fs::read_to_string(log).unwrap();
+    let refusal = |line: &&str| line.contains("Ringfence refuses") && line.contains("gate-c (");
+    assert!(log.lines().any(|line| refusal(&line)), "the filter was not asked");
     let service = block_in_place(|| plant.cloud.compute_service("gate-c").unwrap());
     assert!(service.is_up() && service.status == "enabled", "{service:?}");
 

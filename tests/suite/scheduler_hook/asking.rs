@@ -13,6 +13,7 @@ crate::on_both_grounds!(
     unknown_hosts_are_refused_unless_somebody_has_said_otherwise,
     questions_that_cannot_be_are_refused_by_field,
     whoever_may_read_may_ask,
+    a_question_that_is_asked_again_is_answered_anew,
 );
 
 fn reason<'a>(answer: &'a Value, host: &str) -> &'a str {
@@ -221,5 +222,19 @@ async fn whoever_may_read_may_ask(ground: Ground) {
         "{metrics}"
     );
     assert!(metrics.contains("ringfence_scheduler_hook_hosts 1"), "{metrics}");
+    stack.stop().await;
+}
+
+/// A key is for what is done once. Nothing is done here, and the answer may be another one by now.
+async fn a_question_that_is_asked_again_is_answered_anew(ground: Ground) {
+    let stack = stack(ground, HookConfig::default()).await;
+    add(&stack.client, "c1", "east", "c1").await;
+    until_allowed(&stack.client, "east", &["c1"], &["c1"]).await;
+    let question = json!({ "cloud": "east", "hosts": ["c1"] });
+    let ask = || stack.client.post_once("/nova/filter", "a-key", question.clone());
+    assert_eq!(ask().await.ok(200)["allowed"], json!(["c1"]));
+    stack.client.seen("c1", "UNREACHABLE").await.ok(200);
+    until_allowed(&stack.client, "east", &["c1"], &[]).await;
+    assert_eq!(ask().await.ok(200)["allowed"], json!([]));
     stack.stop().await;
 }
