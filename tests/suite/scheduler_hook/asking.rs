@@ -143,7 +143,7 @@ async fn questions_that_cannot_be_are_refused_by_field(ground: Ground) {
             json!({ "cloud": "east", "hosts": names(10_001) }),
             "hosts: has 10001 names; at most 10000",
         ),
-        ("/nova/evacuate-check", json!({ "cloud": "east" }), "host"),
+        ("/nova/evacuate-check", json!({ "host": "c1" }), "cloud"),
         (
             "/nova/evacuate-check",
             json!({ "cloud": "east", "host": "c1", "action": "reboot" }),

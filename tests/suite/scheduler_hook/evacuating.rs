@@ -88,6 +88,7 @@ async fn without_a_host_nothing_may_leave(ground: Ground) {
     for question in [
         json!({ "cloud": "east", "server": SERVER, "host": null }),
         json!({ "cloud": "east", "host": null, "action": "unforce", "service": SERVER }),
+        json!({ "cloud": "east" }),
         // Whatever is said of unknown hosts: nobody has fenced this one.
         json!({ "cloud": "east", "server": SERVER, "host": "other" }),
         json!({ "cloud": "esat", "host": "c1", "action": "unforce" }),

@@ -14,7 +14,7 @@ use crate::tokens::Role;
 /// The longest of any name, in characters.
 const MAX_CHARS: usize = 255;
 
-/// What is about to be done.
+/// What is about to be done; evacuate if it is not there
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum Action {
@@ -32,7 +32,7 @@ pub(crate) struct EvacuateQuestion {
     /// By what name Ringfence knows the cloud
     #[schema(max_length = 255)]
     cloud: String,
-    /// What the cloud calls the host; null where the cloud itself does not know, and then the answer is no
+    /// What the cloud calls the host; null, or not there, where the cloud itself does not know, and then the answer is no
     #[serde(default)]
     #[schema(max_length = 255)]
     host: Option<String>,
@@ -44,7 +44,6 @@ pub(crate) struct EvacuateQuestion {
     #[serde(default)]
     #[schema(max_length = 255)]
     service: Option<String>,
-    /// evacuate if it is not there
     #[serde(default)]
     #[schema(inline)]
     action: Action,
@@ -74,10 +73,6 @@ impl EvacuateQuestion {
                 let why = format!("has {chars} characters; at most {MAX_CHARS} are allowed");
                 return Err(ApiError::bad(field, why));
             }
-        }
-        if self.host.is_none() && self.server.is_none() && self.service.is_none() {
-            let why = "is not there, and neither are server and service; one of them is needed";
-            return Err(ApiError::bad("host", why));
         }
         Ok(())
     }
