@@ -27,9 +27,9 @@ pub(crate) struct FilterQuestion<'a> {
     #[serde(borrow)]
     #[schema(value_type = String)]
     cloud: HostName<'a>,
-    /// What the cloud calls the hosts
+    /// What the cloud calls the hosts; at most 10000
     #[serde(borrow)]
-    #[schema(value_type = Vec<String>, max_items = 10000)]
+    #[schema(value_type = Vec<String>)]
     hosts: Vec<HostName<'a>>,
 }
 
