@@ -5,20 +5,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::middleware::from_fn;
+use actix_web::web::ServiceConfig;
 use actix_web::{App, HttpRequest, HttpServer, web};
 use prometheus_client::registry::Registry;
 use ringfence_core::Timestamp;
-use ringfence_engine::{Engine, Exposition};
+use ringfence_engine::{Clock, Engine, Exposition};
+use ringfence_scheduler_hook::Hook;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::identity::Vouchers;
 use crate::keystone::{Keystone, KeystoneConfig};
 use crate::limits::{Limits, RateLimits};
 use crate::metrics::RequestMetrics;
-use crate::state::State;
+use crate::state::{Front, State};
 use crate::tls::ServerTls;
 use crate::tokens::Tokens;
-use crate::{ApiError, StartError, idempotency, request, routes};
+use crate::{ApiError, StartError, hook_feed, idempotency, request, routes};
 
 /// How the API serves.
 #[derive(Clone, Debug)]
@@ -41,12 +44,15 @@ pub struct ApiConfig {
     pub recheck_every: Duration,
 }
 
-/// An API that has its address and does not serve yet.
+/// An API, or a scheduler hook, that has its address and does not serve yet.
 pub struct Application {
     listener: TcpListener,
     address: SocketAddr,
     config: ApiConfig,
-    engine: Engine,
+    /// `None`: no API, only the hook.
+    engine: Option<Engine>,
+    hook: Option<Hook>,
+    clock: Clock,
     vouchers: Vouchers,
     exposition: Exposition,
 }
@@ -54,13 +60,33 @@ pub struct Application {
 impl Application {
     /// Takes the address.
     pub fn build(config: ApiConfig, engine: Engine, tokens: Tokens) -> Result<Self, StartError> {
+        let clock = engine.clock().clone();
+        Self::listen(config, Some(engine), clock, tokens)
+    }
+
+    /// The same for a scheduler hook without the API. The clock is the one that the hook itself goes by.
+    pub fn build_hook(
+        config: ApiConfig,
+        hook: Hook,
+        clock: Clock,
+        tokens: Tokens,
+    ) -> Result<Self, StartError> {
+        Ok(Self::listen(config, None, clock, tokens)?.with_hook(hook))
+    }
+
+    fn listen(
+        config: ApiConfig,
+        engine: Option<Engine>,
+        clock: Clock,
+        tokens: Tokens,
+    ) -> Result<Self, StartError> {
         let fault = |source| StartError::Listen {
             address: config.listen.to_string(),
             source,
         };
         let listener = TcpListener::bind(config.listen).map_err(fault)?;
         let address = listener.local_addr().map_err(fault)?;
-        let mut exposition = Exposition::new(Some(engine.clone()));
+        let mut exposition = Exposition::new(engine.clone());
         let registry = exposition.registry();
         let keystone = config.keystone.clone();
         let keystone = keystone.map(|keystone| Keystone::new(keystone, registry));
@@ -75,8 +101,18 @@ impl Application {
             config,
             exposition,
             engine,
+            hook: None,
+            clock,
             vouchers,
         })
+    }
+
+    /// Answers schedulers too. While it serves, it keeps fresh what the hook knows.
+    #[must_use]
+    pub fn with_hook(mut self, hook: Hook) -> Self {
+        hook.register_metrics(self.exposition.registry());
+        self.hook = Some(hook);
+        self
     }
 
     /// Where it listens.
@@ -106,26 +142,33 @@ impl Application {
             address: address.to_string(),
             source,
         };
-        let requests = RequestMetrics::new(self.exposition.registry());
-        let state = web::Data::new(State {
+        let _kept = self.keep_hook();
+        let front = web::Data::new(Front {
+            requests: RequestMetrics::new(self.exposition.registry()),
             exposition: self.exposition,
-            requests,
             are_metrics_public: self.config.are_metrics_public,
-            engine: self.engine,
             vouchers: self.vouchers,
-            recheck_every: self.config.recheck_every,
+            clock: self.clock,
             max_body_bytes: self.config.max_body_bytes,
-            stop: stop.clone(),
         });
+        let state = self.engine.map(|engine| {
+            web::Data::new(State {
+                front: front.clone(),
+                engine,
+                recheck_every: self.config.recheck_every,
+                stop: stop.clone(),
+            })
+        });
+        let hook = self.hook.map(web::Data::new);
         let max_body_bytes = self.config.max_body_bytes;
         let server = HttpServer::new(move || {
             App::new()
-                .app_data(state.clone())
+                .app_data(front.clone())
                 .app_data(web::PayloadConfig::new(max_body_bytes))
                 .app_data(web::QueryConfig::default().error_handler(bad_query))
                 .wrap(from_fn(idempotency::once))
                 .wrap(from_fn(request::frame))
-                .configure(routes::configure)
+                .configure(|service| offer(service, state.clone(), hook.clone()))
                 .default_service(web::to(nothing_here))
         })
         .workers(self.config.threads)
@@ -148,6 +191,30 @@ impl Application {
         stopper.abort();
         served
     }
+
+    /// Keeps fresh what the hook knows, for as long as the value lives.
+    fn keep_hook(&self) -> Option<AbortOnDropHandle<()>> {
+        let (hook, engine) = (self.hook.clone()?, self.engine.clone());
+        let keeping = async move {
+            let kept = hook.keep(CancellationToken::new());
+            match engine {
+                // Where events are not announced, the engine of this process hears of them first.
+                Some(engine) => drop(tokio::join!(kept, hook_feed::follow(&engine, &hook))),
+                None => kept.await,
+            }
+        };
+        Some(AbortOnDropHandle::new(tokio::spawn(keeping)))
+    }
+}
+
+fn offer(service: &mut ServiceConfig, state: Option<web::Data<State>>, hook: Option<web::Data<Hook>>) {
+    if let Some(hook) = hook {
+        service.app_data(hook).configure(routes::configure_hook);
+    }
+    match state {
+        Some(state) => service.app_data(state).configure(routes::configure),
+        None => service.configure(routes::configure_alone),
+    };
 }
 
 /// The files that a running API reads again when it is told to.

@@ -15,7 +15,7 @@ use crate::ApiError;
 use crate::identity::{Credentials, Identity};
 use crate::request::RequestId;
 use crate::request_log::note_actor;
-use crate::state::State;
+use crate::state::{Front, State};
 use crate::tokens::Role;
 use crate::watch::Watch;
 
@@ -87,18 +87,18 @@ impl FromRequest for Caller {
 }
 
 pub(crate) async fn identify(request: &HttpRequest) -> Result<Caller, ApiError> {
-    let state = request
-        .app_data::<web::Data<State>>()
+    let front = request
+        .app_data::<web::Data<Front>>()
         .ok_or(ApiError::Unauthorized {
             why: "the service is not configured to know anyone",
             keystone: None,
         })?;
-    let vouchers = &state.vouchers;
+    let vouchers = &front.vouchers;
     let credentials = credentials(request).ok_or_else(|| {
         vouchers.unauthorized("a token is needed, in the header X-Auth-Token or Authorization: Bearer")
     })?;
     let address = request.peer_addr().map(|address| address.ip());
-    let now = state.engine.clock().now();
+    let now = front.clock.now();
     let identity = vouchers.identify(&credentials, address, now).await?;
     note_actor(&identity.actor);
     vouchers.limits.request(&identity.actor)?;

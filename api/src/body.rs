@@ -5,10 +5,11 @@ use std::pin::Pin;
 
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest, error::PayloadError, web};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::ApiError;
-use crate::state::State;
+use crate::state::Front;
 
 /// A body that was read as `T`.
 #[derive(Debug)]
@@ -20,26 +21,55 @@ impl<T: DeserializeOwned + 'static> FromRequest for Body<T> {
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let allowed = request
-            .app_data::<web::Data<State>>()
-            .map_or(0, |state| state.max_body_bytes);
-        let content_type = request
-            .headers()
-            .get("content-type")
-            .and_then(|v| v.to_str().ok())
-            .unwrap_or_default();
-        let is_json = content_type
-            .split(';')
-            .next()
-            .is_some_and(|t| t.trim().eq_ignore_ascii_case("application/json"));
-        let content_type = content_type.to_owned();
-        let bytes = web::Bytes::from_request(request, payload);
-        Box::pin(async move {
-            if !is_json {
-                return Err(ApiError::NotJson(content_type));
-            }
-            let bytes = bytes.await.map_err(|error| payload_error(&error, allowed))?;
-            parse(&bytes).map(Self)
-        })
+            .app_data::<web::Data<Front>>()
+            .map_or(0, |front| front.max_body_bytes);
+        let bytes = read(request, payload, allowed);
+        Box::pin(async move { parse(&bytes.await?).map(Self) })
+    }
+}
+
+/// A body of at most so many bytes that has yet to be parsed, for what borrows from it.
+#[derive(Debug)]
+pub(crate) struct LongBody<const MAX_BYTES: usize>(web::Bytes);
+
+impl<const MAX_BYTES: usize> LongBody<MAX_BYTES> {
+    pub fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, ApiError> {
+        parse(&self.0)
+    }
+}
+
+impl<const MAX_BYTES: usize> FromRequest for LongBody<MAX_BYTES> {
+    type Error = ApiError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, ApiError>>>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let bytes = read(request, payload, MAX_BYTES);
+        Box::pin(async move { bytes.await.map(Self) })
+    }
+}
+
+/// The bytes of a body. The service bounds them before they come here; `allowed` is what is said of it.
+fn read(
+    request: &HttpRequest,
+    payload: &mut Payload,
+    allowed: usize,
+) -> impl Future<Output = Result<web::Bytes, ApiError>> + use<> {
+    let content_type = request
+        .headers()
+        .get("content-type")
+        .and_then(|v| v.to_str().ok())
+        .unwrap_or_default();
+    let is_json = content_type
+        .split(';')
+        .next()
+        .is_some_and(|t| t.trim().eq_ignore_ascii_case("application/json"));
+    let content_type = content_type.to_owned();
+    let bytes = web::Bytes::from_request(request, payload);
+    async move {
+        if !is_json {
+            return Err(ApiError::NotJson(content_type));
+        }
+        bytes.await.map_err(|error| payload_error(&error, allowed))
     }
 }
 
@@ -52,7 +82,7 @@ pub(crate) fn payload_error(error: &actix_web::Error, allowed: usize) -> ApiErro
     }
 }
 
-fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ApiError> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();

@@ -68,8 +68,14 @@ pub(crate) async fn once(
     }
 }
 
+/// What changes nothing is asked and not done: yesterday's answer must not be given again.
+pub(crate) fn is_question(path: &str) -> bool {
+    path.starts_with("/nova/")
+}
+
 async fn prepare(request: &mut ServiceRequest) -> Result<Step, ApiError> {
-    if request.method() != Method::POST || request.match_pattern().is_none() {
+    let path = request.match_pattern();
+    if request.method() != Method::POST || path.is_none_or(|path| is_question(&path)) {
         return Ok(Step::Plain);
     }
     let Some(key) = key_of(request.request())? else {
@@ -83,7 +89,7 @@ async fn prepare(request: &mut ServiceRequest) -> Result<Step, ApiError> {
         request.extensions_mut().insert(caller);
         return Ok(Step::Plain);
     };
-    let body = body_of(request, state.max_body_bytes).await?;
+    let body = body_of(request, state.front.max_body_bytes).await?;
     let keyed = KeyedRequest {
         caller: owner,
         key,

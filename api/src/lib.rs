@@ -9,6 +9,7 @@ mod body;
 mod conditional;
 mod error;
 mod filter;
+mod hook_feed;
 mod idempotency;
 mod identity;
 mod keystone;

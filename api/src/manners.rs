@@ -6,6 +6,8 @@ use utoipa::openapi::path::{HttpMethod, Operation, ParameterBuilder, ParameterIn
 use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::{Content, Ref, RefOr, Required, Response, ResponseBuilder};
 
+use crate::idempotency::is_question;
+
 /// Adds it.
 pub(crate) struct Manners;
 
@@ -42,12 +44,14 @@ fn describe(path: &str, method: &HttpMethod, operation: &mut Operation) {
         );
     }
     if *method == HttpMethod::Post {
+        add(operation, "413", "The body is too large");
+    }
+    if *method == HttpMethod::Post && !is_question(path) {
         add(
             operation,
             "409",
             "The state of things, or the key's earlier use, is against it",
         );
-        add(operation, "413", "The body is too large");
         header(
             operation,
             "Idempotency-Key",

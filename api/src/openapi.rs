@@ -23,7 +23,7 @@ use crate::routes;
         routes::failure_state::report, routes::fence::fence, routes::confirm::confirm,
         routes::given_back::confirm, routes::rejoin::rejoin,
         routes::evacuate::evacuate, routes::evacuate::moves,
-        routes::gates::gates,
+        routes::gates::gates, routes::nova::filter::filter, routes::nova::evacuate_check::check,
         routes::operations::list, routes::operations::show, routes::operations::cancel, routes::operations::retry,
         routes::events::list, routes::stream::stream, routes::audit::list,
         routes::methods::list, routes::methods::create, routes::methods::show, routes::methods::replace,

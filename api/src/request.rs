@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::ApiError;
 use crate::request_log::RequestLog;
-use crate::state::State;
+use crate::state::Front;
 
 /// The lowest and the highest version of the API, and the header that names one.
 pub(crate) const MIN_VERSION: (u32, u32) = (1, 0);
@@ -43,8 +43,8 @@ pub(crate) async fn frame(
     let global_id = inbound_id(&request);
     let log = RequestLog::begin(&request, &id, global_id.as_deref());
     let counted = request
-        .app_data::<web::Data<State>>()
-        .map(|state| state.requests.begin(&request));
+        .app_data::<web::Data<Front>>()
+        .map(|front| front.requests.begin(&request));
     let span = log.span.clone();
     request.extensions_mut().insert(RequestId(id.clone()));
     let served = scoped(id.clone(), async move {

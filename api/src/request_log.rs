@@ -8,8 +8,8 @@ use tracing::Span;
 use tracing::field::{Empty, display};
 use uuid::Uuid;
 
-/// What monitors send all the time; what it changes is told by the engine.
-const REPORT: &str = "/hosts/{id}/failure-state";
+/// What monitors send all the time, and what it changes is told by the engine; and what schedulers ask all the time.
+const ROUTINE: [&str; 2] = ["/hosts/{id}/failure-state", "/nova/filter"];
 /// The longest id of a request's path that is repeated, in characters: longer ones name nothing.
 const MAX_ID_CHARS: usize = 255;
 
@@ -47,7 +47,7 @@ impl RequestLog {
         Self {
             span,
             begun: Instant::now(),
-            is_routine: !is_change || path.as_deref() == Some(REPORT),
+            is_routine: !is_change || path.as_deref().is_some_and(|path| ROUTINE.contains(&path)),
         }
     }
 

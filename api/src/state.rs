@@ -2,21 +2,28 @@
 
 use std::time::Duration;
 
-use ringfence_engine::{Engine, Exposition};
+use actix_web::web;
+use ringfence_engine::{Clock, Engine, Exposition};
 use tokio_util::sync::CancellationToken;
 
 use crate::identity::Vouchers;
 use crate::metrics::RequestMetrics;
 
-/// What handlers share.
-pub(crate) struct State {
-    pub engine: Engine,
+/// What every request goes by, whichever service it is for.
+pub(crate) struct Front {
     pub vouchers: Vouchers,
-    pub recheck_every: Duration,
+    pub clock: Clock,
     pub max_body_bytes: usize,
     pub exposition: Exposition,
     pub requests: RequestMetrics,
     pub are_metrics_public: bool,
+}
+
+/// What the handlers of the API share.
+pub(crate) struct State {
+    pub front: web::Data<Front>,
+    pub engine: Engine,
+    pub recheck_every: Duration,
     /// Ends the streams when the service stops.
     pub stop: CancellationToken,
 }

@@ -18,10 +18,24 @@ pub struct Asker {
 impl Asker {
     /// Connects to `http://address` for `GET path` with this token.
     pub async fn connect(url: &str, token: &str, path: &str) -> Result<Self, BenchError> {
+        Self::open(url, token, &format!("GET {path}"), "").await
+    }
+
+    /// The same for `POST path` with this JSON.
+    pub async fn connect_to_post(url: &str, token: &str, path: &str, body: &str) -> Result<Self, BenchError> {
+        Self::open(url, token, &format!("POST {path}"), body).await
+    }
+
+    async fn open(url: &str, token: &str, line: &str, body: &str) -> Result<Self, BenchError> {
         let address = url.trim_start_matches("http://");
         let stream = TcpStream::connect(address).await.map_err(system())?;
         stream.set_nodelay(true).map_err(system())?;
-        let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nX-Auth-Token: {token}\r\n\r\n");
+        let about_body = match body.len() {
+            0 => String::new(),
+            bytes => format!("Content-Type: application/json\r\nContent-Length: {bytes}\r\n"),
+        };
+        let request =
+            format!("{line} HTTP/1.1\r\nHost: {address}\r\nX-Auth-Token: {token}\r\n{about_body}\r\n{body}");
         Ok(Self {
             stream,
             request: request.into_bytes(),

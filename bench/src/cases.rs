@@ -2,6 +2,7 @@
 
 pub mod fence;
 pub mod gates;
+pub mod hook;
 pub mod instant;
 pub mod start;
 pub mod storm;

@@ -1,7 +1,9 @@
-//! What the peers alone can do: one durable commit, one confirmed publish.
+//! What the peers alone can do: one durable commit, one confirmed publish, one answer over HTTP.
 
+mod bodies;
 mod commits;
 mod publishes;
 
+pub use bodies::Bodies;
 pub use commits::Commits;
 pub use publishes::{Kind, Publishes};

@@ -59,6 +59,8 @@ enum Name {
     Storm,
     /// Reading the gates, and the list of 100,000 hosts
     Gates,
+    /// 1, 100 and 10,000 hosts in one question of a scheduler
+    Hook,
     /// 1,000 listeners to the event stream
     Stream,
     /// Starting, memory and size
@@ -121,6 +123,7 @@ async fn measure(arguments: &Arguments, report: &mut Report) -> Result<(), Bench
                 Name::Instant => Box::pin(cases::instant::measure(&case, ground, report)).await?,
                 Name::Storm => Box::pin(cases::storm::measure(&case, ground, report)).await?,
                 Name::Gates => Box::pin(cases::gates::measure(&case, ground, report)).await?,
+                Name::Hook => Box::pin(cases::hook::measure(&case, ground, report)).await?,
                 Name::Stream => Box::pin(cases::stream::measure(&case, ground, report)).await?,
                 Name::Start => Box::pin(cases::start::measure(ground, report)).await?,
             }

@@ -37,6 +37,8 @@ pub enum Command {
     Api(ApiArgs),
     /// Runs an engine: publishes work, takes in results, keeps the time
     Engine(EngineArgs),
+    /// Runs a scheduler hook: tells schedulers where workloads may land, and what may be evacuated
+    SchedulerHook(SchedulerHookArgs),
     /// Runs a worker: carries out tasks on devices
     Worker(WorkerArgs),
     /// Looks after the database
@@ -216,6 +218,27 @@ impl ApiArgs {
         self.config.settings(
             environment,
             vec![flag("api.listen", "--listen", self.listen.clone())],
+        )
+    }
+}
+
+/// `ringfence scheduler-hook`
+#[derive(Debug, Args)]
+pub struct SchedulerHookArgs {
+    /// Where to listen
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: Option<String>,
+    /// The configuration.
+    #[command(flatten)]
+    pub config: ConfigArgs,
+}
+
+impl SchedulerHookArgs {
+    /// The settings.
+    pub fn settings(&self, environment: &Environment) -> Result<Settings, CliError> {
+        self.config.settings(
+            environment,
+            vec![flag("scheduler_hook.listen", "--listen", self.listen.clone())],
         )
     }
 }

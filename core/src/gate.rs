@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FailureState, FencingState, Generation, HostState, InFlight, OperationKind, Timestamp};
+use crate::{
+    FailureState, FencingState, Generation, HostState, InFlight, OperationKind, OperationStatus, Resource,
+    Standing, TaskKind, Timestamp,
+};
 
 /// One answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,10 +27,62 @@ pub struct Gates {
     pub generation: Generation,
 }
 
+/// What the schedule gate is decided from: less than the whole host, so that whoever answers for many can read them all at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Placing<'a> {
+    /// What the observers last saw.
+    pub failure_state: FailureState,
+    /// What has been proven.
+    pub fencing_state: FencingState,
+    /// The host's generation.
+    pub generation: Generation,
+    /// Its live operation: what it is for, where it stands, and its generation.
+    pub operation: Option<(OperationKind, OperationStatus, Generation)>,
+    /// What has to be given back to it.
+    pub standing: &'a [Standing],
+    /// What may be acting on it.
+    pub in_flight: &'a [InFlight],
+}
+
+impl<'a> From<&'a HostState> for Placing<'a> {
+    fn from(state: &'a HostState) -> Self {
+        let host = &state.host;
+        let live = state.operation.as_ref();
+        Self {
+            failure_state: host.failure_state,
+            fencing_state: host.fencing_state,
+            generation: host.generation,
+            operation: live.map(|operation| (operation.kind, operation.status, operation.generation)),
+            standing: &host.standing,
+            in_flight: &host.in_flight,
+        }
+    }
+}
+
 /// The gates of a host, by S3.
 #[must_use]
 pub fn gates(state: &HostState, now: Timestamp) -> Gates {
-    let gate = |verdict: Result<String, String>| match verdict {
+    Gates {
+        schedule: schedule_gate(&Placing::from(state), now),
+        evacuate: gate(evacuate(state, now)),
+        generation: state.host.generation,
+    }
+}
+
+/// May workloads be scheduled here? Time alone never closes it: a "no" may be out of date, a "yes" only by a change of the host.
+#[must_use]
+pub fn schedule_gate(host: &Placing<'_>, now: Timestamp) -> Gate {
+    gate(schedule(host, now))
+}
+
+/// May somebody tell the host's backend that the host is not down after all?
+#[must_use]
+pub fn unforce_gate(state: &HostState, now: Timestamp) -> Gate {
+    gate(unforce(state, now))
+}
+
+fn gate(verdict: Result<String, String>) -> Gate {
+    match verdict {
         Ok(reason) => Gate {
             allowed: true,
             reason,
@@ -36,30 +91,46 @@ pub fn gates(state: &HostState, now: Timestamp) -> Gates {
             allowed: false,
             reason,
         },
-    };
-    Gates {
-        schedule: gate(schedule(state, now)),
-        evacuate: gate(evacuate(state, now)),
-        generation: state.host.generation,
     }
 }
 
-fn schedule(state: &HostState, now: Timestamp) -> Result<String, String> {
-    let host = &state.host;
+fn schedule(host: &Placing<'_>, now: Timestamp) -> Result<String, String> {
     if host.fencing_state == FencingState::Fenced {
         return Err("the host is FENCED".to_owned());
     }
     if host.failure_state != FailureState::Up {
         return Err(format!("the host is {}, not UP", host.failure_state));
     }
-    if let Some(operation) = &state.operation {
-        let started_workloads =
-            operation.kind == OperationKind::Rejoin && host.generation == operation.generation;
-        if !(started_workloads && is_taken_back(state)) {
-            return Err(format!(
-                "a {} of the host is {}",
-                operation.kind, operation.status
-            ));
+    left_alone(host, now)?;
+    Ok("the host is UP and UNFENCED".to_owned())
+}
+
+/// Ringfence's own rejoin takes it back while the host is still FENCED, as the step that it has claimed, after everything that has to come
+/// before. Who asks does not matter: at that moment the answer is the same for everybody.
+fn unforce(state: &HostState, now: Timestamp) -> Result<String, String> {
+    let host = &state.host;
+    let is_own = |f: &&InFlight| {
+        f.kind == TaskKind::WorkloadsForceUp && f.generation == host.generation && f.until > now
+    };
+    if let Some(f) = host.in_flight.iter().find(is_own) {
+        return Ok(format!(
+            "the rejoin of generation {} has come to it",
+            f.generation
+        ));
+    }
+    if host.fencing_state == FencingState::Fenced {
+        return Err("the host is FENCED; rejoin it".to_owned());
+    }
+    left_alone(&Placing::from(state), now)?;
+    Ok("the host is UNFENCED".to_owned())
+}
+
+/// Nothing takes anything from the host, or has taken it and not given it back.
+fn left_alone(host: &Placing<'_>, now: Timestamp) -> Result<(), String> {
+    if let Some((kind, status, generation)) = host.operation {
+        let started_workloads = kind == OperationKind::Rejoin && host.generation == generation;
+        if !(started_workloads && is_taken_back(host)) {
+            return Err(format!("a {kind} of the host is {status}"));
         }
     }
     if let Some(f) = host
@@ -69,17 +140,21 @@ fn schedule(state: &HostState, now: Timestamp) -> Result<String, String> {
     {
         return Err(format!("a {} may still be running until {}", f.kind, f.until));
     }
-    if host.is_cut_off() {
+    if is_cut_off(host) {
         return Err(
             "a fence that was stopped has left the host without storage or network; rejoin it".to_owned(),
         );
     }
-    Ok("the host is UP and UNFENCED".to_owned())
+    Ok(())
 }
 
 /// Within a rejoin, UNFENCED with nothing left standing means that only its workloads are still being started.
-fn is_taken_back(state: &HostState) -> bool {
-    state.host.fencing_state == FencingState::Unfenced && !state.host.is_cut_off()
+fn is_taken_back(host: &Placing<'_>) -> bool {
+    host.fencing_state == FencingState::Unfenced && !is_cut_off(host)
+}
+
+fn is_cut_off(host: &Placing<'_>) -> bool {
+    host.standing.iter().any(|s| s.kind.resource() != Resource::Power)
 }
 
 fn evacuate(state: &HostState, now: Timestamp) -> Result<String, String> {

@@ -44,7 +44,7 @@ pub use effect::{Answer, Decision, Dispatch, Effect, Note};
 pub use evacuation_policy::{EvacuationPolicy, Wanted};
 pub use event::{Event, EventKind};
 pub use fencing_policy::{FencingPolicy, Neighbourhood, fence_due};
-pub use gate::{Gate, Gates, gates};
+pub use gate::{Gate, Gates, Placing, gates, schedule_gate, unforce_gate};
 pub use host::{Backend, Boot, FailureState, FencingState, Host, HostState, InFlight, Standing};
 pub use host_rules::{HostDescription, may_remove, validate_host};
 pub use ids::{

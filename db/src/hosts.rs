@@ -166,6 +166,18 @@ pub async fn load_state(run: &mut impl Run, id_or_name: &str) -> Result<Option<H
     Ok(see_host(run, id_or_name).await?.map(|seen| seen.state))
 }
 
+/// The same for the host that a cloud knows by this name.
+pub async fn load_state_in_cloud(
+    run: &mut impl Run,
+    cloud: &str,
+    known_as: &str,
+) -> Result<Option<HostState>, DbError> {
+    let condition = "hosts.cloud = $1 AND coalesce(hosts.known_as, hosts.name) = $2";
+    let sql = AssertSqlSafe(states(run.dialect(), condition));
+    let row = fetch_optional(run, sql, args![cloud, known_as]).await?;
+    row.as_ref().map(read_state).transpose()
+}
+
 /// Reads a host to change it if nobody else has changed it by then.
 pub async fn see_host(run: &mut impl Run, id_or_name: &str) -> Result<Option<SeenHost>, DbError> {
     let dialect = run.dialect();
@@ -290,6 +302,12 @@ pub async fn hosts_called(run: &mut impl Run, name: &str) -> Result<Vec<HostStat
     ));
     let rows = fetch_all(run, sql, args![name]).await?;
     rows.iter().map(read_state).collect()
+}
+
+/// Whether a cloud has hosts.
+pub async fn cloud_has_hosts(run: &mut impl Run, cloud: &str) -> Result<bool, DbError> {
+    let sql = "SELECT 1 AS n FROM hosts WHERE cloud = $1 LIMIT 1";
+    Ok(fetch_optional(run, sql, args![cloud]).await?.is_some())
 }
 
 /// What an observer has to know of a host.

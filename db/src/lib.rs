@@ -29,6 +29,7 @@ mod operations;
 mod outbox;
 mod outlets;
 mod page;
+mod placing;
 mod plans;
 mod retention;
 mod row;
@@ -60,8 +61,9 @@ pub use events::{
 pub use host_list::{HostFilter, HostRow, count_hosts, host_row, hosts_page};
 pub use host_write::{HostWrite, update_hosts};
 pub use hosts::{
-    CloudHost, SeenHost, begin_with_hosts, delete_host, due_hosts, hosts_called, hosts_of_cloud, insert_host,
-    load_state, lock_host, neighbourhood, see_host, segment_has_hosts, stranded_hosts, wake_segment,
+    CloudHost, SeenHost, begin_with_hosts, cloud_has_hosts, delete_host, due_hosts, hosts_called,
+    hosts_of_cloud, insert_host, load_state, load_state_in_cloud, lock_host, neighbourhood, see_host,
+    segment_has_hosts, stranded_hosts, wake_segment,
 };
 pub use idempotency::{
     KeyName, KeyRow, delete_old_keys, forget_old_key, insert_key, key_row, put_answer, put_receipt,
@@ -82,6 +84,7 @@ pub use operations::{
 pub use outbox::{OutboxRow, append_outbox, delete_outbox, postpone_outbox, prolong_outbox, take_outbox};
 pub use outlets::{free_outlet, has_outlet, hold_outlet, insert_outlet, keep_outlet, list_outlets};
 pub use page::{Order, Page, SortKey};
+pub use placing::{PlacingRow, hosts_to_place};
 pub use plans::{configuration_revision, delete_plan, insert_plan, list_plans, plan, plan_for, update_plan};
 pub use retention::{Kept, OldRow, events_removed_up_to, old_rows, remove_rows};
 pub use run::{Run, Write};

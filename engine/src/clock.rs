@@ -11,9 +11,16 @@ use std::time::{Duration, Instant};
 use chrono::TimeDelta;
 use ringfence_core::Timestamp;
 use ringfence_db::{Database, DbError};
+use tokio_util::sync::CancellationToken;
+
+use crate::error::error_chain;
+use crate::reconcile::pause;
 
 /// The largest step, in milliseconds, by which the clock follows the database's: what slewing can make of a minute.
 const MAX_STEP_MS: i64 = 500;
+
+/// Between two comparisons with the database's clock.
+const FOLLOW_EVERY: Duration = Duration::from_secs(10);
 
 /// Where the time comes from.
 #[derive(Clone, Debug)]
@@ -70,8 +77,20 @@ impl Clock {
         }
     }
 
+    /// Follows the database's time until `stop`.
+    pub async fn keep(&self, db: &Database, stop: &CancellationToken) {
+        while pause(stop, FOLLOW_EVERY).await {
+            match db.now().await {
+                Ok(now) => self.follow(now),
+                Err(error) => {
+                    tracing::debug!(error = %error_chain(&error), "the database's clock could not be read")
+                }
+            }
+        }
+    }
+
     /// Follows the database's time by a small step at most. A larger difference is a moved clock: it is told and not followed.
-    pub(crate) fn follow(&self, database: Timestamp) {
+    fn follow(&self, database: Timestamp) {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if inner.since.is_none() {
             return;

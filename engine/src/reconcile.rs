@@ -16,8 +16,6 @@ const DUE_AT_ONCE: u32 = 256;
 const SIDE_BY_SIDE: usize = 32;
 /// Between two looks for operations that nothing would ever wake.
 const STRANDED_EVERY: Duration = Duration::from_secs(30);
-/// Between two comparisons with the database's clock.
-const FOLLOW_EVERY: Duration = Duration::from_secs(10);
 /// Between two looks for events without a number where nothing has announced any.
 const NUMBER_EVERY: Duration = Duration::from_secs(1);
 /// Where one pass has numbered so many, more are on their way, and are numbered together after a breath.
@@ -146,14 +144,7 @@ async fn forget_old_keys(engine: &Engine) -> Result<(), EngineError> {
 
 /// Keeps the engine's clock with the database's.
 pub(crate) async fn follow_clock(engine: Engine, stop: CancellationToken) {
-    while pause(&stop, FOLLOW_EVERY).await {
-        match engine.0.db.now().await {
-            Ok(now) => engine.0.clock.follow(now),
-            Err(error) => {
-                tracing::debug!(error = %error_chain(&error), "the database's clock could not be read")
-            }
-        }
-    }
+    engine.0.clock.keep(&engine.0.db, &stop).await;
 }
 
 /// Waits; `false` if the loop has to stop.

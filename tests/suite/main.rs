@@ -17,6 +17,7 @@ mod openstack;
 mod processes;
 mod rejoining;
 mod retention;
+mod scheduler_hook;
 mod subscriptions;
 mod time;
 mod together;

@@ -2,7 +2,10 @@
 
 mod dying;
 mod evacuating;
+mod gate;
+mod hook;
 mod machine;
+mod package;
 mod plant;
 mod refusing;
 mod returning;

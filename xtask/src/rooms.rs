@@ -69,7 +69,7 @@ pub const ROOMS: &[Room] = &[
     room(2, "engine", &["core", "db", "bus", "backends"]),
     room(2, "workers", &["core", "bus", "backends"]),
     room(2, "scheduler-hook", &["core", "db"]),
-    room(3, "api", &["core", "engine", "db"]),
+    room(3, "api", &["core", "engine", "db", "scheduler-hook"]),
     room(4, "cli", PRODUCT),
     room(5, "tests", EVERYTHING),
     room(5, "xtask", EVERYTHING),

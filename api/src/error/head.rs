@@ -3,6 +3,7 @@
 use actix_web::http::StatusCode;
 use ringfence_core::Refusal;
 use ringfence_engine::EngineError;
+use ringfence_scheduler_hook::HookError;
 
 use super::ApiError;
 
@@ -51,6 +52,16 @@ impl ApiError {
             ),
             Self::KeyReused(_) => (StatusCode::CONFLICT, "idempotency.reused", "Key used before"),
             Self::KeyRunning(_) => (StatusCode::CONFLICT, "idempotency.running", "Still running"),
+            Self::Hook(HookError::Stale { .. }) => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "hook.stale",
+                "What is known is too old",
+            ),
+            Self::Hook(HookError::Slow { .. } | HookError::Db(_)) => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "database.unavailable",
+                "Database unavailable",
+            ),
             Self::Engine(error) => return engine_head(error),
         };
         (status, format!("fencing.{code}"), title)

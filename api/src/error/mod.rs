@@ -10,6 +10,7 @@ use std::time::Duration;
 use ringfence_core::Problems;
 use ringfence_db::DbError;
 use ringfence_engine::EngineError;
+use ringfence_scheduler_hook::HookError;
 
 pub(crate) use self::answer::{ErrorBody, ErrorList};
 use crate::keystone::KeystoneError;
@@ -133,6 +134,9 @@ pub enum ApiError {
     /// The request that the key came with is being carried out.
     #[error("Idempotency-Key: the request with {0:?} is still being carried out; ask again")]
     KeyRunning(String),
+    /// The scheduler hook cannot answer.
+    #[error(transparent)]
+    Hook(#[from] HookError),
     /// The engine said no.
     #[error(transparent)]
     Engine(#[from] EngineError),

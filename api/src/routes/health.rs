@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use actix_web::{HttpResponse, web};
+use ringfence_scheduler_hook::Hook;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -45,33 +46,49 @@ pub(crate) struct Health {
     /// ok, or why not; not asked for live
     #[serde(skip_serializing_if = "Option::is_none")]
     bus: Option<String>,
+    /// ok, or how old what the scheduler hook knows is; only where it answers
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scheduler_hook: Option<String>,
 }
 
 /// Whether the service lives, and whether it can do its work.
 ///
-/// Ready: 503 if the database or the bus cannot be used; the body says which. Live: 200 as long as the process answers.
+/// Ready: 503 if the database or the bus cannot be used, or what the scheduler hook knows is too old; the body says which. Live: 200 as
+/// long as the process answers.
 #[utoipa::path(get, path = "/healthcheck", operation_id = "healthcheck", tag = "service", security(()), params(HealthQuery),
     responses((status = 200, body = Health), (status = 400, body = ErrorList), (status = 503, body = Health)))]
-pub(crate) async fn healthcheck(state: web::Data<State>, query: web::Query<HealthQuery>) -> HttpResponse {
+pub(crate) async fn healthcheck(
+    state: Option<web::Data<State>>,
+    hook: Option<web::Data<Hook>>,
+    query: web::Query<HealthQuery>,
+) -> HttpResponse {
     match query.probe {
         Probe::Live => HttpResponse::Ok().json(Health {
             status: "ok",
             database: None,
             bus: None,
+            scheduler_hook: None,
         }),
-        Probe::Ready => ready(&state).await,
+        Probe::Ready => ready(state.as_ref(), hook.as_ref()).await,
     }
 }
 
-async fn ready(state: &State) -> HttpResponse {
-    let database = told(state.engine.db().ping()).await;
-    let bus = told(state.engine.bus_health()).await;
-    let is_ok = database == "ok" && bus == "ok";
-    let health = Health {
-        status: if is_ok { "ok" } else { "unavailable" },
-        database: Some(database),
-        bus: Some(bus),
+async fn ready(state: Option<&web::Data<State>>, hook: Option<&web::Data<Hook>>) -> HttpResponse {
+    let mut health = Health {
+        status: "ok",
+        database: None,
+        bus: None,
+        scheduler_hook: hook.map(|hook| word(hook.health())),
     };
+    if let Some(state) = state {
+        health.database = Some(told(state.engine.db().ping()).await);
+        health.bus = Some(told(state.engine.bus_health()).await);
+    }
+    let parts = [&health.database, &health.bus, &health.scheduler_hook];
+    let is_ok = parts.into_iter().flatten().all(|part| part == "ok");
+    if !is_ok {
+        health.status = "unavailable";
+    }
     if is_ok {
         HttpResponse::Ok().json(health)
     } else {
@@ -81,8 +98,11 @@ async fn ready(state: &State) -> HttpResponse {
 
 async fn told<E: std::fmt::Display>(part: impl Future<Output = Result<(), E>>) -> String {
     match tokio::time::timeout(Duration::from_secs(PATIENCE_S), part).await {
-        Ok(Ok(())) => "ok".to_owned(),
-        Ok(Err(error)) => error.to_string(),
+        Ok(result) => word(result),
         Err(_) => format!("no answer within {PATIENCE_S} s"),
     }
+}
+
+fn word<E: std::fmt::Display>(result: Result<(), E>) -> String {
+    result.map_or_else(|error| error.to_string(), |()| "ok".to_owned())
 }

@@ -6,7 +6,7 @@ use crate::ApiError;
 use crate::auth::identify;
 use crate::error::ErrorList;
 use crate::metrics::answer;
-use crate::state::State;
+use crate::state::Front;
 use crate::tokens::Role;
 
 /// The numbers of this process, in the form of OpenMetrics.
@@ -15,9 +15,9 @@ use crate::tokens::Role;
 #[utoipa::path(get, path = "/metrics", operation_id = "show_metrics", tag = "service",
     responses((status = 200, description = "OpenMetrics", content_type = "application/openmetrics-text", body = String),
         (status = 401, body = ErrorList), (status = 403, body = ErrorList)))]
-pub(crate) async fn metrics(state: web::Data<State>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    if !state.are_metrics_public {
+pub(crate) async fn metrics(front: web::Data<Front>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    if !front.are_metrics_public {
         identify(&request).await?.require(Role::Reader)?;
     }
-    Ok(answer(&state.exposition).await)
+    Ok(answer(&front.exposition).await)
 }

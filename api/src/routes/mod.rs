@@ -18,6 +18,7 @@ pub(crate) mod masakari;
 pub(crate) mod method_checks;
 pub(crate) mod methods;
 pub(crate) mod metrics;
+pub(crate) mod nova;
 pub(crate) mod operations;
 pub(crate) mod plans;
 pub(crate) mod rejoin;
@@ -26,11 +27,34 @@ pub(crate) mod segments;
 pub(crate) mod stream;
 pub(crate) mod subscriptions;
 
+use actix_web::Resource;
 use actix_web::web::{self, ServiceConfig};
 
-/// All of them. A path that is known and a method that is not answer 405, not 404.
+/// Those of the scheduler hook.
+pub(crate) fn configure_hook(service: &mut ServiceConfig) {
+    let limit = web::PayloadConfig::new(nova::filter::MAX_BODY_BYTES);
+    service
+        .service(
+            at("/nova/filter")
+                .app_data(limit)
+                .route(web::post().to(nova::filter::filter)),
+        )
+        .service(at("/nova/evacuate-check").route(web::post().to(nova::evacuate_check::check)));
+}
+
+/// Those of a scheduler hook without the API, beside its own.
+pub(crate) fn configure_alone(service: &mut ServiceConfig) {
+    service
+        .service(at("/healthcheck").route(web::get().to(health::healthcheck)))
+        .service(at("/metrics").route(web::get().to(metrics::metrics)));
+}
+
+fn at(path: &str) -> Resource {
+    web::resource(path).default_service(web::to(not_allowed))
+}
+
+/// All of the API. A path that is known and a method that is not answer 405, not 404.
 pub(crate) fn configure(service: &mut ServiceConfig) {
-    let at = |path: &str| web::resource(path).default_service(web::to(not_allowed));
     service
         .service(at("/").route(web::get().to(root::versions)))
         .service(at("/healthcheck").route(web::get().to(health::healthcheck)))

@@ -46,7 +46,7 @@ pub async fn measure(case: &Case, ground: Ground, report: &mut Report) -> Result
     plant.add_host("g1", true).await;
     let bare = Bare::open(&plant).await?;
     gates(&plant, &bare, report).await?;
-    bare.fill().await?;
+    bare.fill(HOSTS).await?;
     pages(case, &plant, report).await?;
     plant.stop().await;
     Ok(())
@@ -181,13 +181,13 @@ async fn pages(case: &Case, plant: &Plant, report: &mut Report) -> Result<(), Be
 
 /// The product's database without the product.
 #[derive(Clone)]
-enum Bare {
+pub(super) enum Bare {
     Postgres(PgPool),
     Sqlite(SqlitePool),
 }
 
 impl Bare {
-    async fn open(plant: &Plant) -> Result<Self, BenchError> {
+    pub(super) async fn open(plant: &Plant) -> Result<Self, BenchError> {
         match &plant.site {
             Some(site) => {
                 let pool = PgPoolOptions::new()
@@ -214,17 +214,17 @@ impl Bare {
     }
 
     /// Adds so many hosts that adding them one by one would take minutes: copies of the one that is there.
-    async fn fill(&self) -> Result<(), BenchError> {
+    pub(super) async fn fill(&self, hosts: u32) -> Result<(), BenchError> {
         let columns = self.columns().await?;
         let (numbers, id, name) = match self {
             Self::Postgres(_) => (
-                format!("SELECT n FROM generate_series(0, {HOSTS} - 1) AS n"),
+                format!("SELECT n FROM generate_series(0, {hosts} - 1) AS n"),
                 "gen_random_uuid()",
                 "'p' || lpad(n::text, 6, '0')",
             ),
             Self::Sqlite(_) => (
                 format!(
-                    "WITH RECURSIVE count(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM count WHERE n + 1 < {HOSTS}) SELECT n FROM count"
+                    "WITH RECURSIVE count(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM count WHERE n + 1 < {hosts}) SELECT n FROM count"
                 ),
                 // The form in which the product writes an id.
                 "lower(hex(randomblob(4))) || '-' || lower(hex(randomblob(2))) || '-4' || substr(lower(hex(randomblob(2))), 2) \

@@ -50,6 +50,7 @@ pub fn format_of(command: &Command) -> Format {
         | Command::Restore(_)
         | Command::Api(_)
         | Command::Engine(_)
+        | Command::SchedulerHook(_)
         | Command::Worker(_)
         | Command::Db(_)
         | Command::Completions { .. }
@@ -74,6 +75,11 @@ pub async fn run(command: Command, environment: &Environment) -> Result<(), CliE
             let settings = args.settings(environment)?;
             let traces = observe("engine", &settings)?;
             ended(services::engine::run(settings).await, traces).await
+        }
+        Command::SchedulerHook(args) => {
+            let settings = args.settings(environment)?;
+            let traces = observe("scheduler-hook", &settings)?;
+            ended(services::scheduler_hook::run(settings).await, traces).await
         }
         Command::Worker(args) => {
             let settings = args.settings(environment)?;

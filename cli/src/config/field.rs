@@ -228,6 +228,26 @@ pub const FIELDS: &[Field] = &[
         Kind::Integer(5, 3600),
         Default::Fixed("60"),
     ),
+    field(
+        "scheduler_hook.listen",
+        Kind::Listen,
+        Default::Fixed("127.0.0.1:8791"),
+    ),
+    field(
+        "scheduler_hook.unknown_hosts",
+        Kind::Word(&["refused", "allowed"]),
+        Default::Fixed("refused"),
+    ),
+    field(
+        "scheduler_hook.refresh_ms",
+        Kind::Integer(100, 10_000),
+        Default::Fixed("1000"),
+    ),
+    field(
+        "scheduler_hook.max_age_ms",
+        Kind::Integer(500, 60_000),
+        Default::Fixed("5000"),
+    ),
     field("worker.name", Kind::Name, Default::HostName),
     field(
         "worker.zones",

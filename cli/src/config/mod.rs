@@ -18,5 +18,5 @@ pub use environment::{Environment, check_names, data_dir};
 pub use keys::{read_keys, read_webhook_keys};
 pub use layers::{Flag, Sources, load};
 pub use secret_url::SecretUrl;
-pub use sections::{ApiSettings, KeystoneSettings, LogFormat, LogSettings, TraceSettings};
+pub use sections::{ApiSettings, KeystoneSettings, LogFormat, LogSettings, TraceSettings, UnknownHostsWord};
 pub use settings::Settings;

@@ -186,6 +186,30 @@ pub struct OpenStackSettings {
     pub down_after_s: u64,
 }
 
+/// `[scheduler_hook]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SchedulerHookSettings {
+    /// Where the service of that name listens.
+    pub listen: SocketAddr,
+    /// What is said of a host that Ringfence does not know.
+    pub unknown_hosts: UnknownHostsWord,
+    /// Between two reads of the hosts that nothing has asked for, 100 to 10000.
+    pub refresh_ms: u64,
+    /// How old what was read may be, 500 to 60000, and at least twice `refresh_ms`.
+    pub max_age_ms: u64,
+}
+
+/// What is said of a host that Ringfence does not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UnknownHostsWord {
+    /// It gets no workloads.
+    Refused,
+    /// It is none of Ringfence's.
+    Allowed,
+}
+
 /// `[worker]`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

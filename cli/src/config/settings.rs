@@ -1,6 +1,7 @@
 //! The settings as services take them.
 
 use std::path::Path;
+use std::time::Duration;
 
 use ringfence_api::TlsFiles;
 use serde::Deserialize;
@@ -9,7 +10,7 @@ use super::secret_url::SecretUrl;
 use super::sections::{
     ApiSettings, BusSettings, CheckSettings, DatabaseSettings, EngineSettings, EventSettings,
     KeystoneSettings, LogSettings, MetricsSettings, OpenStackSettings, OsloSettings, RetentionSettings,
-    StandaloneSettings, TraceSettings, WebhookSettings, WorkerSettings,
+    SchedulerHookSettings, StandaloneSettings, TraceSettings, WebhookSettings, WorkerSettings,
 };
 use crate::error::{CliError, Complaints};
 
@@ -39,6 +40,8 @@ pub struct Settings {
     pub oslo: OsloSettings,
     /// The clouds that hosts belong to.
     pub openstack: OpenStackSettings,
+    /// The service `scheduler-hook`.
+    pub scheduler_hook: SchedulerHookSettings,
     /// The service `worker`.
     pub worker: WorkerSettings,
     /// What Prometheus reads.
@@ -100,6 +103,20 @@ impl Settings {
         Err(CliError::Config(Complaints::one(format!(
             "{missing} is not set; {other} is, and the two are needed together"
         ))))
+    }
+
+    /// Between two reads, and how old one may be. One that is late must not close everything at once.
+    pub fn hook_ages(&self) -> Result<(Duration, Duration), CliError> {
+        let own = &self.scheduler_hook;
+        let least = own.refresh_ms * 2;
+        if own.max_age_ms < least {
+            return Err(CliError::Config(Complaints::one(format!(
+                "scheduler_hook.max_age_ms is {}; at least twice scheduler_hook.refresh_ms, {least}, is allowed",
+                own.max_age_ms
+            ))));
+        }
+        let ms = Duration::from_millis;
+        Ok((ms(own.refresh_ms), ms(own.max_age_ms)))
     }
 
     /// The data directory of standalone.

@@ -9,6 +9,7 @@ pub mod home;
 pub mod identity;
 mod metrics;
 pub mod parts;
+pub mod scheduler_hook;
 pub mod standalone;
 mod stop;
 pub mod worker;

@@ -10,16 +10,17 @@ use ringfence_bus::{AmqpBus, AmqpConfig, AmqpExchange, Bus, ExchangeConfig, Keys
 use ringfence_core::Driver;
 use ringfence_db::{Database, schema_state};
 use ringfence_engine::{
-    CheckConfig, ClockSource, Engine, EngineConfig, ObserverConfig, Outlet, OutletForm, Parts,
+    CheckConfig, Clock, ClockSource, Engine, EngineConfig, ObserverConfig, Outlet, OutletForm, Parts,
     RetentionConfig, WebhookConfig,
 };
+use ringfence_scheduler_hook::{Hook, HookConfig, UnknownHosts};
 use ringfence_workers::{DriverSettings, Drivers, Nova, Worker, WorkerConfig, WorkerHandle};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 use uuid::Uuid;
 
 use crate::clock::now;
-use crate::config::{Settings, read_keys, read_webhook_keys};
+use crate::config::{Settings, UnknownHostsWord, read_keys, read_webhook_keys};
 use crate::error::CliError;
 
 /// Between two looks for a database that is not there.
@@ -220,6 +221,22 @@ pub fn clouds(settings: &Settings) -> Result<Vec<Arc<Cloud>>, CliError> {
         Ok(Arc::new(Cloud::new(cloud)))
     });
     clouds.collect()
+}
+
+/// A scheduler hook, by the clock of the process.
+pub fn hook(settings: &Settings, db: Database, clock: &Clock) -> Result<Hook, CliError> {
+    let (refresh_every, max_age) = settings.hook_ages()?;
+    let config = HookConfig {
+        clouds: settings.openstack.clouds.clone(),
+        unknown_hosts: match settings.scheduler_hook.unknown_hosts {
+            UnknownHostsWord::Refused => UnknownHosts::Refused,
+            UnknownHostsWord::Allowed => UnknownHosts::Allowed,
+        },
+        refresh_every,
+        max_age,
+    };
+    let clock = clock.clone();
+    Ok(Hook::new(db, Arc::new(move || clock.now()), config))
 }
 
 /// A worker at work.

@@ -98,7 +98,9 @@ fn listen(
         limits: identity::limits(&settings.api),
         recheck_every: RECHECK_EVERY,
     };
-    Application::build(config, engine, tokens).map_err(fault)
+    let hook = parts::hook(settings, engine.db().clone(), engine.clock())?;
+    let application = Application::build(config, engine, tokens).map_err(fault)?;
+    Ok(application.with_hook(hook))
 }
 
 async fn open_database(home: &Home) -> Result<Database, CliError> {

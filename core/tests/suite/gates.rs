@@ -101,3 +101,37 @@ fn a_host_that_is_cut_off_takes_no_workloads() {
     assert!(!gate.allowed);
     assert!(gate.reason.contains("rejoin"), "{}", gate.reason);
 }
+
+#[test]
+fn a_host_is_unforced_by_its_own_rejoin_or_while_nothing_needs_it_down() {
+    let unforce =
+        |state: &HostState, seconds: i64| unforce_gate(state, start() + TimeDelta::seconds(seconds));
+    for failure in FailureState::ALL {
+        assert!(unforce(&state(*failure, FencingState::Unfenced), 0).allowed);
+        assert!(!unforce(&state(*failure, FencingState::Fenced), 0).allowed);
+    }
+    // The step of the rejoin that is being taken; not that of an older one, and not for longer than it may take.
+    let mut rejoining = state(FailureState::Up, FencingState::Fenced);
+    rejoining
+        .host
+        .in_flight
+        .push(in_flight(TaskKind::WorkloadsForceUp, 2, 60));
+    assert!(!unforce(&rejoining, 0).allowed);
+    rejoining
+        .host
+        .in_flight
+        .push(in_flight(TaskKind::WorkloadsForceUp, 3, 20));
+    assert!(unforce(&rejoining, 0).allowed);
+    assert!(!unforce(&rejoining, 20).allowed);
+    // Nor while something may still be taken from it, or was and has not been given back.
+    let mut fencing = state(FailureState::Up, FencingState::Unfenced);
+    fencing.host.in_flight.push(in_flight(TaskKind::PowerOff, 3, 20));
+    assert!(!unforce(&fencing, 0).allowed);
+    assert!(unforce(&fencing, 20).allowed);
+    fencing.host.standing.push(Standing {
+        kind: TaskKind::StorageFence,
+        method: crate::plans::method_with("ceph", Resource::Storage, MethodTimes::default()),
+        attempt: None,
+    });
+    assert!(!unforce(&fencing, 20).allowed);
+}

@@ -22,6 +22,7 @@ mod locking;
 mod lone_change;
 mod migrating;
 mod outbox;
+mod placing;
 mod promises;
 mod retention;
 mod rig;

@@ -78,6 +78,7 @@ pub fn fence(host: &Host, generation: u32) -> Operation {
         sufficient_sets: default_sufficient_sets(),
         proofs: Vec::new(),
         self_fencing_timeout_s: None,
+        is_braked: false,
         evacuation: None,
         round: 0,
         restarts_left: 0,

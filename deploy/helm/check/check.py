@@ -29,6 +29,8 @@ CASES = {
         "secrets": {"devices": "bmc"},
         "api": {"allowFrom": PEERS, "nodeSelector": {"a": "b"}, "tolerations": [{"operator": "Exists"}],
                 "service": {"annotations": {"a": "b"}}},
+        "schedulerHook": {"enabled": True, "allowFrom": PEERS, "nodeSelector": {"a": "b"}, "tolerations": [{"operator": "Exists"}],
+                          "service": {"type": "LoadBalancer"}},
         "worker": {"zones": [{"name": "a", "replicas": 3, "nodeSelector": {"zone": "a"}}, {"name": "b"}]},
         "migrate": {"servicesStopped": True},
         "networkPolicy": {"metricsFrom": PEERS, "controlEgress": [{"ports": [{"port": 5432}]}],

@@ -5,6 +5,7 @@
 
 mod cinder;
 mod daemon;
+pub(crate) mod gate;
 mod ironic;
 mod keystone;
 mod mariadb;
@@ -27,8 +28,9 @@ use serde_json::json;
 use crate::cloud::{Api, Cloud, Description};
 use crate::error::{During, LabError};
 use crate::openstack::daemon::Daemon;
+pub use crate::openstack::gate::{HOOK_CLOUD, HOOK_TOKEN};
 use crate::openstack::mariadb::MariaDb;
-pub use crate::openstack::options::{OPENSTACK_PASSWORD, OpenStackOptions, SchedulerFilter, Services};
+pub use crate::openstack::options::{OPENSTACK_PASSWORD, OpenStackOptions, Services};
 use crate::openstack::program::SCRIPTS;
 use crate::openstack::site::{REGION, Site};
 use crate::rabbitmq::RabbitMq;
@@ -74,7 +76,7 @@ impl OpenStack {
             broker,
             site,
         };
-        cloud.start_services(options)?;
+        cloud.start_services()?;
         let seen_by_users = Cloud::new(cloud.description());
         ready::wait(&cloud.daemons, &seen_by_users)?;
         make_flavor(&seen_by_users)?;
@@ -90,6 +92,7 @@ impl OpenStack {
             region: REGION.to_owned(),
             broker_url: self.broker.url(),
             folder: self.site.folder().to_owned(),
+            hook: gate::address(self.site.ports.nova),
             endpoints: endpoints.map(|(_, kind, url)| (kind.to_owned(), url)).collect(),
         }
     }
@@ -111,11 +114,11 @@ impl OpenStack {
     }
 
     /// The slowest to start go first; the computers' cores are what they wait for.
-    fn start_services(&mut self, options: &OpenStackOptions) -> Result<(), LabError> {
+    fn start_services(&mut self) -> Result<(), LabError> {
         let site = &self.site;
         let daemons = &mut self.daemons;
         daemons.push(keystone::start(site)?);
-        daemons.extend(nova::start(site, options.filter.as_ref())?);
+        daemons.extend(nova::start(site)?);
         daemons.push(placement::start(site)?);
         daemons.push(stand_ins::start_image(site)?);
         if site.services.has_more_than_core() {
@@ -161,6 +164,7 @@ fn configure(site: &Site, parts: &Path) -> Result<(), LabError> {
     keystone::configure(site)?;
     placement::configure(site)?;
     nova::configure(site)?;
+    gate::configure(site)?;
     if site.services.has_more_than_core() {
         cinder::configure(site)?;
         neutron::configure(site)?;

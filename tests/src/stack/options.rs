@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ringfence_api::{KeystoneConfig, RateLimits};
 use ringfence_engine::{ClockSource, ObserverConfig, RetentionConfig};
+use ringfence_scheduler_hook::HookConfig;
 
 /// What to start.
 #[derive(Clone, Debug)]
@@ -32,6 +33,8 @@ pub struct StackOptions {
     pub retention: RetentionConfig,
     /// The clouds that hosts belong to.
     pub observer: ObserverConfig,
+    /// What schedulers are told, by the API itself.
+    pub hook: HookConfig,
 }
 
 impl Default for StackOptions {
@@ -51,6 +54,7 @@ impl Default for StackOptions {
             checks_every: None,
             retention: RetentionConfig::default(),
             observer: ObserverConfig::default(),
+            hook: HookConfig::default(),
         }
     }
 }

@@ -8,6 +8,7 @@ use ringfence_api::{ApiConfig, Application, Role, TokenEntry, TokenFile, Tokens,
 use ringfence_bus::{Bus, Key, Keys};
 use ringfence_db::Database;
 use ringfence_engine::{CheckConfig, Engine, EngineConfig, Parts, WebhookConfig, WebhookKey, WebhookKeys};
+use ringfence_scheduler_hook::Hook;
 use tokio_util::sync::CancellationToken;
 
 use super::StackOptions;
@@ -82,7 +83,14 @@ pub(super) fn serve(site: &Site, engine: Engine, options: &StackOptions) -> (Soc
         recheck_every: Duration::from_secs(1),
     };
     let stop = CancellationToken::new();
+    let clock = engine.clock().clone();
+    let hook = Hook::new(
+        engine.db().clone(),
+        Arc::new(move || clock.now()),
+        options.hook.clone(),
+    );
     let application = Application::build(config, engine.clone(), Tokens::open(&path).unwrap()).unwrap();
+    let application = application.with_hook(hook);
     let address = application.address();
     let running = engine.start_door();
     let stopped = stop.clone();

@@ -124,7 +124,7 @@ async fn every_service_of_the_compose_file_has_what_it_names() {
         accepted(&machine.run(&words).await);
         ours += 1;
     }
-    assert_eq!(ours, 7, "migration, APIs, engines, workers");
+    assert_eq!(ours, 9, "migration, APIs, hooks, engines, workers");
 }
 
 /// The secrets that a configuration names.

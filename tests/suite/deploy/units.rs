@@ -10,6 +10,7 @@ use super::{check, source, text};
 const UNITS: &[&str] = &[
     "ringfence-api.service",
     "ringfence-engine.service",
+    "ringfence-scheduler-hook.service",
     "ringfence-worker@.service",
     "ringfence-standalone.service",
 ];

@@ -54,6 +54,13 @@ async fn a_killed_host_is_seen_fenced_evacuated_and_taken_back() {
     plant.judge();
     let again = plant.machines[0].with(|compute| plant.cloud.boot(compute, &["s6"], &[]).unwrap());
     assert_eq!(again[0].host.as_deref(), Some("story-a"));
+    // Its own calls went through the gate before Nova's API, like anybody's.
+    let log = plant.cloud.description().folder.join("log/nova-api.log");
+    let log = std::fs::read_to_string(log).unwrap();
+    for allowed in ["from host story-a", "un-forcing host story-a"] {
+        let is_it = |line: &str| line.contains("Ringfence allows") && line.contains(allowed);
+        assert!(log.lines().any(is_it), "the gate was not asked: {allowed}");
+    }
     plant.stop().await;
 }
 

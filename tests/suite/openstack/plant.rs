@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use ringfence_backends::openstack::{Cloud as Backend, CloudSettings};
 use ringfence_engine::ObserverConfig;
-use ringfence_lab::{Cloud, Compute, OPENSTACK_PASSWORD, User};
+use ringfence_lab::{Cloud, Compute, HOOK_CLOUD, OPENSTACK_PASSWORD, User};
 
 use ringfence_tests::{Ground, Site, Stack, StackOptions};
 use serde_json::{Value, json};
 use tokio::task::block_in_place;
 
+use super::hook::Asked;
 use super::machine::Machine;
 
 /// The cloud's name in every configuration here.
-pub const CLOUD: &str = "lab";
+pub const CLOUD: &str = HOOK_CLOUD;
 /// How long a host may be silent: the cloud's own computes report once a second.
 const DOWN_AFTER_S: i64 = 8;
 
@@ -24,6 +25,8 @@ pub struct Plant {
     pub stack: Stack,
     pub machines: Vec<Machine>,
     options: StackOptions,
+    /// Whom the cloud asks: everything here goes through its filter and its gate.
+    pub asked: Option<Asked>,
     _settings: tempfile::TempDir,
 }
 
@@ -79,7 +82,9 @@ impl Plant {
         let computes = block_in_place(|| cloud.computes(names).unwrap());
         let machines = computes.into_iter().map(Machine::new).collect();
         let stack = Stack::start_with(Site::new(ground).await, options.clone()).await;
+        let asked = Asked::start(&cloud, &stack).await;
         let plant = Self {
+            asked: Some(asked),
             cloud,
             stack,
             machines,
@@ -184,6 +189,7 @@ impl Plant {
 
     /// Leaves nothing behind.
     pub async fn stop(self) {
+        drop(self.asked);
         self.stack.stop().await;
         for machine in self.machines {
             machine.remove(&self.cloud);

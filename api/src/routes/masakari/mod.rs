@@ -63,7 +63,7 @@ async fn take(
     // Who may not speak is told so before what is said is read.
     let by = identify(&request).await?.require(Role::Service)?;
     version::check(&request)?;
-    let allowed = state.max_body_bytes;
+    let allowed = state.front.max_body_bytes;
     let body = body
         .to_bytes_limited(allowed)
         .await

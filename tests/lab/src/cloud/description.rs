@@ -1,6 +1,7 @@
 //! What a test has to know of an OpenStack that somebody else has started.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,8 @@ pub struct Description {
     pub broker_url: String,
     /// The services' files: `etc/nova.conf` and others like it, `log/`.
     pub folder: PathBuf,
+    /// Where a hook has to listen for Nova's scheduler and API to ask it; they show [`HOOK_TOKEN`](crate::HOOK_TOKEN).
+    pub hook: SocketAddr,
     /// The addresses in Keystone's catalogue by type, such as `compute`.
     pub endpoints: BTreeMap<String, String>,
 }

@@ -8,11 +8,12 @@ use crate::error::{During, LabError};
 use crate::home::{Home, wait_ready};
 use crate::leash::Leash;
 use crate::net::{free_tcp_port, is_open};
+use crate::openstack::gate;
 use crate::openstack::program::Program;
 
 const READY_LIMIT: Duration = Duration::from_secs(120);
 /// The end of the pipeline: who asks is known there, and nothing has been done yet.
-const APPLICATION: &str = " keystonecontext osapi_compute_app_v21";
+const APPLICATION: &str = " keystonecontext ringfence osapi_compute_app_v21";
 
 /// Middleware of one's own, right before Nova itself.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub struct WsgiFilter {
 pub struct NovaApiOptions {
     /// Middleware of one's own.
     pub filter: Option<WsgiFilter>,
+    /// Sections of its configuration that differ from the shared one's, where those of the process itself do not.
+    pub settings: String,
 }
 
 /// One more API process on a port of its own. It has the database and the broker of the shared one, and can be killed.
@@ -93,10 +96,12 @@ impl NovaApi {
             "nova-api-os-compute",
             "nova.cmd.api_os_compute",
         )
-        .configured(shared)
-        .configured([self.home.text("nova-api.conf")]);
+        .configured(shared);
+        program = gate::asking(program, description.etc(gate::SETTINGS))
+            .configured([self.home.text("nova-api.conf")]);
         if let Some(filter) = &self.options.filter {
-            program = program.with("PYTHONPATH", filter.python_path.display().to_string());
+            let path = format!("{}:{}", gate::PACKAGE, filter.python_path.display());
+            program = program.with("PYTHONPATH", path);
         }
         let log = self.log_file();
         let leash = program.with_nothing_to_keep().start(&log, self.home.path())?;
@@ -109,7 +114,8 @@ impl NovaApi {
         let state = self.home.make_folder("state")?;
         let (port, state, paste) = (self.port, state.display(), self.home.text("api-paste.ini"));
         let text = format!(
-            "[DEFAULT]\nosapi_compute_listen_port = {port}\nstate_path = {state}\n[wsgi]\napi_paste_config = {paste}\n"
+            "[DEFAULT]\nosapi_compute_listen_port = {port}\nstate_path = {state}\n[wsgi]\napi_paste_config = {paste}\n{}",
+            self.options.settings
         );
         self.home.write("nova-api.conf", &text)?;
         self.home.write("api-paste.ini", &self.pipeline()?).map(|_| ())
@@ -127,7 +133,7 @@ impl NovaApi {
                 output: format!("no pipeline ends in{APPLICATION}"),
             });
         }
-        let with_filter = " keystonecontext of_the_test osapi_compute_app_v21";
+        let with_filter = " keystonecontext ringfence of_the_test osapi_compute_app_v21";
         let settings: String = filter
             .settings
             .iter()

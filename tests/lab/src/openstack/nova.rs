@@ -2,7 +2,7 @@
 
 use crate::error::LabError;
 use crate::openstack::daemon::Daemon;
-use crate::openstack::options::SchedulerFilter;
+use crate::openstack::gate;
 use crate::openstack::program::Program;
 use crate::openstack::site::Site;
 
@@ -29,6 +29,7 @@ fn common(site: &Site) -> Result<String, LabError> {
     let lock = site.home.text("lock");
     let paste = site.etc("nova-api-paste.ini");
     let image = site.ports.image;
+    let ringfence = gate::FILTER;
     let auth = [
         ("keystone_authtoken", "nova"),
         ("service_user", "nova"),
@@ -66,6 +67,8 @@ workers = 1
 workers = 1
 discover_hosts_in_cells_interval = 1
 [filter_scheduler]
+available_filters = nova.scheduler.filters.all_filters
+available_filters = {ringfence}
 enabled_filters = {FILTERS}
 track_instance_changes = false
 [oslo_concurrency]
@@ -84,21 +87,7 @@ ram = -1
     ))
 }
 
-const FILTERS: &str = "ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter";
-
-/// The scheduler's own settings, read after the others.
-fn scheduler(filter: &SchedulerFilter) -> String {
-    let class = &filter.class;
-    let name = class.rsplit('.').next().unwrap_or(class);
-    let settings = &filter.settings;
-    format!(
-        "[filter_scheduler]
-available_filters = nova.scheduler.filters.all_filters
-available_filters = {class}
-enabled_filters = {FILTERS},{name}
-{settings}"
-    )
-}
+const FILTERS: &str = "ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,RingfenceFilter";
 
 pub(crate) fn seed_api(site: &Site) -> Result<(), LabError> {
     manage(site, &["api_db", "sync"])
@@ -139,19 +128,14 @@ fn program(site: &Site, name: &str, module: &str) -> Program {
         .configured(["nova.conf", "nova-db.conf"].map(|name| site.etc(name)))
 }
 
-pub(crate) fn start(site: &Site, filter: Option<&SchedulerFilter>) -> Result<Vec<Daemon>, LabError> {
-    let mut scheduling = program(site, "nova-scheduler", "nova.cmd.scheduler");
-    if let Some(filter) = filter {
-        let file = site.configure("nova-scheduler.conf", &scheduler(filter))?;
-        scheduling = scheduling
-            .configured([file.display().to_string()])
-            .with("PYTHONPATH", filter.python_path.display().to_string());
-    }
+pub(crate) fn start(site: &Site) -> Result<Vec<Daemon>, LabError> {
+    let asking = |program| gate::asking(program, site.etc(gate::SETTINGS));
+    let scheduling = program(site, "nova-scheduler", "nova.cmd.scheduler");
     let conducting = program(site, "nova-conductor", "nova.cmd.conductor");
     let answering = program(site, "nova-api-os-compute", "nova.cmd.api_os_compute");
     Ok(vec![
         Daemon::start(site, "nova-conductor", conducting)?,
-        Daemon::start(site, "nova-scheduler", scheduling)?,
-        Daemon::start(site, "nova-api", answering)?.at(site.ports.nova),
+        Daemon::start(site, "nova-scheduler", asking(scheduling))?,
+        Daemon::start(site, "nova-api", asking(answering))?.at(site.ports.nova),
     ])
 }

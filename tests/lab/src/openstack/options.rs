@@ -34,17 +34,6 @@ impl Services {
     }
 }
 
-/// A filter of one's own in Nova's scheduler.
-#[derive(Clone, Debug)]
-pub struct SchedulerFilter {
-    /// The class with its module, as `package.module.Class`.
-    pub class: String,
-    /// The folder that the package is in.
-    pub python_path: PathBuf,
-    /// Sections for `nova.conf`, of which only the scheduler hears.
-    pub settings: String,
-}
-
 /// How an OpenStack is started.
 #[derive(Clone, Debug)]
 pub struct OpenStackOptions {
@@ -52,18 +41,15 @@ pub struct OpenStackOptions {
     pub services: Services,
     /// A folder with Debian's `api-paste.ini` of each service in `paste/`; initialised databases are kept here as well.
     pub parts: PathBuf,
-    /// A filter of one's own in the scheduler.
-    pub filter: Option<SchedulerFilter>,
 }
 
 impl OpenStackOptions {
-    /// Everything but Masakari, and no filter.
+    /// Everything but Masakari.
     #[must_use]
     pub fn new(parts: &Path) -> Self {
         Self {
             services: Services::All,
             parts: parts.to_owned(),
-            filter: None,
         }
     }
 }

@@ -5,7 +5,6 @@ mod compute;
 mod instance_ha;
 mod network;
 mod nova_api;
-mod scheduler;
 mod users;
 mod volumes;
 

@@ -30,7 +30,12 @@ fn an_api_of_ones_own_can_be_killed_and_started_and_has_middleware() {
         python_path: folder.path().to_owned(),
         settings: vec![("word".to_owned(), "not today".to_owned())],
     };
-    let mut api = cloud.nova_api(NovaApiOptions { filter: Some(filter) }).unwrap();
+    let mut api = cloud
+        .nova_api(NovaApiOptions {
+            filter: Some(filter),
+            ..NovaApiOptions::default()
+        })
+        .unwrap();
     let call = |method, path| Call {
         base: Some(api.url()),
         ..Call::new(method, Api::Compute, path)

@@ -1,0 +1,188 @@
+//! What a scheduler waits for: which of so many hosts may get a server.
+
+use std::time::{Duration, Instant};
+
+use ringfence_tests::{Client, Ground};
+use serde_json::{Value, json};
+
+use super::gates::Bare;
+use super::{Case, ms};
+use crate::asker::Asker;
+use crate::error::BenchError;
+use crate::floor::Bodies;
+use crate::plant::{Plant, Settings};
+use crate::report::{Figure, Report, Target};
+use crate::statistics::Summary;
+
+const NAME: &str = "hook";
+const CLOUD: &str = "east";
+/// Hosts that there are, and the most that one question has.
+const HOSTS: u32 = 10_000;
+const QUESTIONS: [u32; 3] = [1, 100, HOSTS];
+/// What the longest question may take, in milliseconds.
+const MOST_MS: f64 = 10.0;
+const PATH: &str = "/nova/filter";
+/// Questions under way at once where the rate is measured.
+const LANES: usize = 8;
+const ROUNDS: usize = 3;
+const ROUND: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Measures on one ground.
+pub async fn measure(case: &Case, ground: Ground, report: &mut Report) -> Result<(), BenchError> {
+    let plant = Plant::start(ground, Settings::default()).await?;
+    let (url, service) = match ground {
+        Ground::Standalone => (plant.url.clone(), None),
+        Ground::Distributed => {
+            let words = ["scheduler-hook", "--listen", "127.0.0.1:0"];
+            let mut service = plant.machine.start("scheduler-hook", &words);
+            let url = service.until_it_listens("the scheduler hook listens").await;
+            (url, Some(service))
+        }
+    };
+    fill(&plant).await?;
+    let client = Client::new(&url, Some(&plant.token));
+    until_all_are_allowed(&client).await?;
+    for hosts in QUESTIONS {
+        let question = question(hosts);
+        let answer = client.post(PATH, question.clone()).await.ok(200).to_string();
+        let floor = Bodies::start(answer)?;
+        let asked = Asked {
+            product: (url.clone(), PATH),
+            floor: (floor.url().to_owned(), "/"),
+            token: plant.token.clone(),
+            body: question.to_string(),
+        };
+        one_at_a_time(case, &asked, hosts, ground, report).await?;
+        many_at_once(&asked, hosts, ground, report).await?;
+    }
+    if let Some(service) = service {
+        service.stop().await;
+    }
+    plant.stop().await;
+    Ok(())
+}
+
+/// Who is asked what.
+struct Asked {
+    product: (String, &'static str),
+    floor: (String, &'static str),
+    token: String,
+    body: String,
+}
+
+impl Asked {
+    async fn connect(&self, whom: &(String, &str)) -> Result<Asker, BenchError> {
+        Asker::connect_to_post(&whom.0, &self.token, whom.1, &self.body).await
+    }
+}
+
+fn host(number: u32) -> String {
+    format!("p{number:06}")
+}
+
+fn question(hosts: u32) -> Value {
+    let hosts: Vec<String> = (0..hosts).map(host).collect();
+    json!({ "cloud": CLOUD, "hosts": hosts })
+}
+
+/// One host that is UP, and copies of it.
+async fn fill(plant: &Plant) -> Result<(), BenchError> {
+    let first = json!({ "name": "g1", "backend": "nova", "cloud": CLOUD });
+    plant.client.post("/hosts", first).await.ok(201);
+    plant.client.seen("g1", "UP").await.ok(200);
+    Bare::open(plant).await?.fill(HOSTS).await
+}
+
+async fn until_all_are_allowed(client: &Client) -> Result<(), BenchError> {
+    let begun = Instant::now();
+    loop {
+        let answer = client.post(PATH, question(HOSTS)).await;
+        let allowed = answer.body["allowed"].as_array().map_or(0, Vec::len);
+        if allowed == HOSTS as usize {
+            return Ok(());
+        }
+        if begun.elapsed() > PATIENCE {
+            return Err(BenchError::Unexpected {
+                what: PATH.to_owned(),
+                found: format!("{allowed} hosts allowed"),
+            });
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// How long one question takes, beside the same by the server alone, in turns.
+async fn one_at_a_time(
+    case: &Case,
+    asked: &Asked,
+    hosts: u32,
+    ground: Ground,
+    report: &mut Report,
+) -> Result<(), BenchError> {
+    let (mut floors, mut figures) = (vec![], vec![]);
+    let mut floor = asked.connect(&asked.floor).await?;
+    let mut product = asked.connect(&asked.product).await?;
+    for _ in 0..case.samples * 25 {
+        for (asker, taken) in [(&mut floor, &mut floors), (&mut product, &mut figures)] {
+            let begun = Instant::now();
+            asker.once().await?;
+            taken.push(ms(begun));
+        }
+    }
+    let figure = |what: String, summary| Figure::new(NAME, what, "ms", summary).on(ground);
+    let Some(floor) = Summary::of(&floors) else {
+        return Ok(());
+    };
+    report.add(figure(format!("floor: a body of that size for {hosts}"), floor))?;
+    report.add_summary(&figures, |s| {
+        let p99 = s.p99;
+        let figure = figure(format!("POST {PATH} for {hosts}"), s).over("the server alone", floor.median);
+        if hosts < HOSTS {
+            return figure;
+        }
+        figure.target(Target::at_most("p99 of the longest question", p99, MOST_MS, "ms"))
+    })
+}
+
+async fn many_at_once(
+    asked: &Asked,
+    hosts: u32,
+    ground: Ground,
+    report: &mut Report,
+) -> Result<(), BenchError> {
+    let (mut floors, mut figures) = (vec![], vec![]);
+    for _ in 0..ROUNDS {
+        floors.push(rate(asked, &asked.floor).await?);
+        figures.push(rate(asked, &asked.product).await?);
+    }
+    let figure = |what: String, summary| Figure::new(NAME, what, "1/s", summary).on(ground);
+    let Some(floor) = Summary::of(&floors) else {
+        return Ok(());
+    };
+    report.add(figure(format!("floor: bodies of that size for {hosts}"), floor))?;
+    report.add_summary(&figures, |s| {
+        figure(format!("POST {PATH} for {hosts}"), s)
+            .over("the server alone", floor.median)
+            .note(format!("{LANES} at once, from one client on the same machine"))
+    })
+}
+
+/// Answers per second.
+async fn rate(asked: &Asked, whom: &(String, &str)) -> Result<f64, BenchError> {
+    let mut askers = Vec::new();
+    for _ in 0..LANES {
+        askers.push(asked.connect(whom).await?);
+    }
+    let begun = Instant::now();
+    let lanes = askers.into_iter().map(|mut asker| async move {
+        let mut times = 0_u32;
+        while begun.elapsed() < ROUND {
+            asker.once().await?;
+            times += 1;
+        }
+        Ok::<_, BenchError>(times)
+    });
+    let counted = futures_util::future::try_join_all(lanes).await?;
+    Ok(f64::from(counted.into_iter().sum::<u32>()) / begun.elapsed().as_secs_f64())
+}

@@ -1,0 +1,215 @@
+//! The questions and their answers.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use prometheus_client::registry::Registry;
+use ringfence_core::{Gate, Generation, HostState, Timestamp, gates, unforce_gate};
+use ringfence_db::{Database, cloud_has_hosts, load_state_in_cloud};
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use crate::config::{HookConfig, UnknownHosts};
+use crate::error::HookError;
+use crate::metrics::Metrics;
+use crate::snapshot::{Filtered, Snapshot};
+
+/// What the database may take for one answer. Those who ask wait two seconds, and then ask somebody else.
+const ANSWER_WITHIN: Duration = Duration::from_millis(1500);
+
+/// The clock that engines decide by.
+pub type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// Answers whether workloads may land on a host and leave it. Clones share what is known.
+#[derive(Clone)]
+pub struct Hook(pub(crate) Arc<Shared>);
+
+pub(crate) struct Shared {
+    pub db: Database,
+    pub now: Now,
+    pub config: HookConfig,
+    /// Readers never wait for the one that writes it.
+    pub snapshot: ArcSwapOption<Snapshot>,
+    pub wake: Notify,
+    metrics: Metrics,
+}
+
+/// What is said of one host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Yes or no.
+    pub allowed: bool,
+    /// Why, in words.
+    pub reason: String,
+    /// The host's generation; `None` where the host is not known.
+    pub generation: Option<Generation>,
+}
+
+impl Verdict {
+    fn new(gate: Gate, state: &HostState) -> Self {
+        Self {
+            allowed: gate.allowed,
+            reason: gate.reason,
+            generation: Some(state.host.generation),
+        }
+    }
+
+    /// A no about a host that nobody knows.
+    fn unknown(reason: String) -> Self {
+        Self {
+            allowed: false,
+            reason,
+            generation: None,
+        }
+    }
+}
+
+impl fmt::Debug for Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hook").finish_non_exhaustive()
+    }
+}
+
+impl Hook {
+    /// A hook that knows nothing yet: [`Hook::keep`] makes it learn, and go on learning.
+    #[must_use]
+    pub fn new(db: Database, now: Now, config: HookConfig) -> Self {
+        Self(Arc::new(Shared {
+            db,
+            now,
+            config,
+            snapshot: ArcSwapOption::empty(),
+            wake: Notify::new(),
+            metrics: Metrics::default(),
+        }))
+    }
+
+    /// Adds its numbers to those of the process.
+    pub fn register_metrics(&self, registry: &mut Registry) {
+        self.0.metrics.register(&self.0, registry);
+    }
+
+    /// Something has changed: reads the hosts anew, soon.
+    pub fn nudge(&self) {
+        self.0.wake.notify_one();
+    }
+
+    /// Whether schedule gates can be answered at this moment.
+    ///
+    /// # Errors
+    /// What was read is too old.
+    pub fn health(&self) -> Result<(), HookError> {
+        self.fresh().map(|_| ())
+    }
+
+    /// What an answer is made from. Whoever has made one asks [`Hook::require_fresh`] before it goes out.
+    ///
+    /// # Errors
+    /// What was read is too old.
+    pub fn snapshot(&self) -> Result<Arc<Snapshot>, HookError> {
+        self.fresh()
+            .inspect_err(|_| self.0.metrics.count("schedule", "unavailable", 1))
+    }
+
+    fn fresh(&self) -> Result<Arc<Snapshot>, HookError> {
+        let max_age = self.0.config.max_age;
+        let snapshot = self.0.snapshot.load_full();
+        let snapshot = snapshot.ok_or(HookError::Stale { age: None, max_age })?;
+        self.require_fresh(&snapshot)?;
+        Ok(snapshot)
+    }
+
+    /// Whether a snapshot may be answered from.
+    ///
+    /// # Errors
+    /// It is too old.
+    pub fn require_fresh(&self, snapshot: &Snapshot) -> Result<(), HookError> {
+        let (age, max_age) = (snapshot.age(), self.0.config.max_age);
+        if age.is_some_and(|age| age <= max_age) {
+            return Ok(());
+        }
+        Err(HookError::Stale { age, max_age })
+    }
+
+    /// Which of these hosts may get workloads.
+    pub fn filter<'a>(
+        &self,
+        snapshot: &'a Snapshot,
+        cloud: &str,
+        hosts: impl Iterator<Item = &'a str>,
+    ) -> Filtered<'a> {
+        let filtered = snapshot.filter(cloud, hosts, self.0.config.unknown_hosts);
+        let metrics = &self.0.metrics;
+        metrics.count("schedule", "allowed", filtered.allowed.len());
+        metrics.count("schedule", "refused", filtered.refused.len());
+        filtered
+    }
+
+    /// May this host's workloads be started elsewhere? Read from the database, never from memory.
+    ///
+    /// # Errors
+    /// The database does not answer.
+    pub async fn may_evacuate(&self, cloud: &str, host: &str) -> Result<Verdict, HookError> {
+        let verdict = async {
+            Ok(match self.load(cloud, host).await? {
+                Some(state) => Verdict::new(gates(&state, (self.0.now)()).evacuate, &state),
+                None => Verdict::unknown(format!(
+                    "Ringfence knows no host {host:?} in cloud {cloud:?}; add it and have it fenced"
+                )),
+            })
+        };
+        self.counted("evacuate", verdict).await
+    }
+
+    /// May the host's backend be told that the host is not down? Read from the database, never from memory.
+    ///
+    /// # Errors
+    /// The database does not answer.
+    pub async fn may_unforce(&self, cloud: &str, host: &str) -> Result<Verdict, HookError> {
+        let verdict = async {
+            match self.load(cloud, host).await? {
+                Some(state) => Ok(Verdict::new(unforce_gate(&state, (self.0.now)()), &state)),
+                None => self.unforce_unknown(cloud, host).await,
+            }
+        };
+        self.counted("unforce", verdict).await
+    }
+
+    async fn load(&self, cloud: &str, host: &str) -> Result<Option<HostState>, HookError> {
+        Ok(load_state_in_cloud(&mut self.0.db.reader_by_keys(), cloud, host).await?)
+    }
+
+    /// A host that is not Ringfence's may be, where that was said; but a cloud's wrong name must not open what is FENCED.
+    async fn unforce_unknown(&self, cloud: &str, host: &str) -> Result<Verdict, HookError> {
+        let config = &self.0.config;
+        let is_foreign = config.unknown_hosts == UnknownHosts::Allowed
+            && (config.clouds.iter().any(|known| known == cloud)
+                || cloud_has_hosts(&mut self.0.db.reader_by_keys(), cloud).await?);
+        let mut verdict = Verdict::unknown(format!("Ringfence knows no host {host:?} in cloud {cloud:?}"));
+        if is_foreign {
+            verdict.allowed = true;
+            verdict.reason += ", and unknown hosts are allowed";
+        }
+        Ok(verdict)
+    }
+
+    async fn counted(
+        &self,
+        question: &'static str,
+        verdict: impl Future<Output = Result<Verdict, HookError>>,
+    ) -> Result<Verdict, HookError> {
+        let verdict = timeout(ANSWER_WITHIN, verdict).await;
+        let verdict = verdict.unwrap_or(Err(HookError::Slow {
+            within: ANSWER_WITHIN,
+        }));
+        let outcome = match &verdict {
+            Ok(verdict) if verdict.allowed => "allowed",
+            Ok(_) => "refused",
+            Err(_) => "unavailable",
+        };
+        self.0.metrics.count(question, outcome, 1);
+        verdict
+    }
+}

@@ -1,0 +1,75 @@
+//! The hook that the cloud's Nova asks.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use ringfence_api::{ApiConfig, Application, RateLimits, Tokens, hash_token};
+use ringfence_db::Database;
+use ringfence_engine::{Clock, ClockSource};
+use ringfence_lab::{Cloud, HOOK_TOKEN};
+use ringfence_scheduler_hook::{Hook, HookConfig};
+use ringfence_tests::Stack;
+use tokio::task::block_in_place;
+use tokio_util::sync::CancellationToken;
+
+/// A running one. It ends with its value.
+pub struct Asked {
+    stop: CancellationToken,
+    serving: Option<JoinHandle<()>>,
+}
+
+impl Asked {
+    /// One that knows what this stack knows, where the cloud looks for it.
+    pub async fn start(cloud: &Cloud, stack: &Stack) -> Self {
+        let db = Database::open(&stack.site.database_url, 4).await.unwrap();
+        let clock = Clock::start(ClockSource::Database, &db).await.unwrap();
+        let config = ApiConfig {
+            listen: cloud.description().hook,
+            max_body_bytes: 65_536,
+            threads: 1,
+            are_metrics_public: true,
+            tls: None,
+            keystone: None,
+            limits: RateLimits::OFF,
+            recheck_every: std::time::Duration::from_secs(30),
+        };
+        let now = clock.clone();
+        let hook = Hook::new(db, Arc::new(move || now.now()), HookConfig::default());
+        let application = Application::build_hook(config, hook, clock, tokens(stack)).unwrap();
+        let stop = CancellationToken::new();
+        let stopped = stop.clone();
+        let serving = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(application.run(stopped)).unwrap();
+        });
+        Self {
+            stop,
+            serving: Some(serving),
+        }
+    }
+}
+
+/// Nova's, which reads.
+fn tokens(stack: &Stack) -> Tokens {
+    let path = stack.site.dir.path().join("hook-tokens.toml");
+    let sha256 = hash_token(HOOK_TOKEN);
+    std::fs::write(
+        &path,
+        format!("[[token]]\nname = \"nova\"\nrole = \"reader\"\nsha256 = \"{sha256}\"\n"),
+    )
+    .unwrap();
+    Tokens::open(&path).unwrap()
+}
+
+impl Drop for Asked {
+    /// The next one has the same address.
+    fn drop(&mut self) {
+        self.stop.cancel();
+        if let Some(serving) = self.serving.take() {
+            block_in_place(|| serving.join()).unwrap();
+        }
+    }
+}
