@@ -66,9 +66,9 @@ pub enum BackendError {
         /// In its words.
         why: String,
     },
-    /// The service does not speak the version of its API that is needed.
-    #[error("{service} of cloud {cloud} is too old: {why}")]
-    TooOld {
+    /// The service does not speak a version of its API that can be used.
+    #[error("{service} of cloud {cloud} cannot be spoken to: {why}")]
+    Version {
         /// The cloud's name in the configuration.
         cloud: String,
         /// Which of its services.
@@ -102,7 +102,7 @@ impl BackendError {
                 Self::NotFound { cloud, service, why }
             }
             ErrorKind::InvalidInput | ErrorKind::Conflict => Self::Refused { cloud, service, why },
-            ErrorKind::IncompatibleApiVersion => Self::TooOld { cloud, service, why },
+            ErrorKind::IncompatibleApiVersion => Self::Version { cloud, service, why },
             ErrorKind::InvalidResponse | ErrorKind::TooManyItems => Self::Unreadable { cloud, service, why },
             ErrorKind::InvalidConfig => Self::Settings { cloud, why },
             _ => Self::Away { cloud, service, why },
@@ -118,7 +118,7 @@ impl BackendError {
             | Self::Denied { .. }
             | Self::NotFound { .. }
             | Self::Refused { .. }
-            | Self::TooOld { .. } => false,
+            | Self::Version { .. } => false,
         }
     }
 }

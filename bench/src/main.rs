@@ -63,6 +63,8 @@ enum Name {
     Stream,
     /// Starting, memory and size
     Start,
+    /// Watching 1,000 hosts of a cloud
+    Observe,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -122,6 +124,7 @@ async fn measure(arguments: &Arguments, report: &mut Report) -> Result<(), Bench
                 Name::Storm => Box::pin(cases::storm::measure(&case, ground, report)).await?,
                 Name::Gates => Box::pin(cases::gates::measure(&case, ground, report)).await?,
                 Name::Stream => Box::pin(cases::stream::measure(&case, ground, report)).await?,
+                Name::Observe => Box::pin(cases::observe::measure(ground, report)).await?,
                 Name::Start => Box::pin(cases::start::measure(ground, report)).await?,
             }
         }

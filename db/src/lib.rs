@@ -60,14 +60,14 @@ pub use events::{
 pub use host_list::{HostFilter, HostRow, count_hosts, host_row, hosts_page};
 pub use host_write::{HostWrite, update_hosts};
 pub use hosts::{
-    CloudHost, SeenHost, begin_with_hosts, delete_host, due_hosts, hosts_of_cloud, insert_host, load_state,
-    lock_host, see_host, segment_has_hosts, stranded_hosts,
+    CloudHost, ListedHost, SeenHost, begin_with_hosts, delete_host, due_hosts, hosts_of_cloud, insert_host,
+    listed_hosts, load_state, lock_host, see_host, segment_has_hosts, stranded_hosts,
 };
 pub use idempotency::{
     KeyName, KeyRow, delete_old_keys, forget_old_key, insert_key, key_row, put_answer, put_receipt,
     put_receipt_or_end, release_key, take_key_over,
 };
-pub use leases::{take_lease, take_turn};
+pub use leases::{lease_holder, take_lease, take_turn};
 pub use lone_change::{LoneChange, Written};
 pub use method_checks::{
     CheckAnswer, CheckOutcome, CheckSummary, CheckTarget, MethodCheckRow, add_check_targets, check_summaries,

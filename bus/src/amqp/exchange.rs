@@ -72,7 +72,8 @@ impl AmqpExchange {
         open.await.map_err(|error| self.fault(error))
     }
 
-    /// Somebody else may have made them in another way, and that is how they stay: a failed try closes only its own channel.
+    /// What is there belongs to whoever made it and stays as it is: only what is not there is made. A failed try closes its own channel and
+    /// nothing else, and the broker's log would tell of one with other arguments each time.
     async fn declare(&self, live: &Live) -> lapin::Result<()> {
         let declare = async |passive| {
             let options = ExchangeDeclareOptions {
@@ -86,8 +87,8 @@ impl AmqpExchange {
                 .exchange_declare(name, ExchangeKind::Topic, options, FieldTable::default())
                 .await
         };
-        if declare(false).await.is_err() {
-            declare(true).await?;
+        if declare(true).await.is_err() {
+            declare(false).await?;
         }
         match &self.config.queue {
             Some(queue) => self.declare_queue(live, queue).await,
@@ -106,9 +107,9 @@ impl AmqpExchange {
             let declared = channel.queue_declare(queue.into(), options, FieldTable::default());
             declared.await.map(|_| channel)
         };
-        let channel = match declare(false).await {
+        let channel = match declare(true).await {
             Ok(channel) => channel,
-            Err(_) => declare(true).await?,
+            Err(_) => declare(false).await?,
         };
         let (queue, key, exchange) = (queue.into(), queue.into(), self.config.name.as_str().into());
         let (options, none) = (QueueBindOptions::default(), FieldTable::default());

@@ -113,6 +113,7 @@ impl Cloud {
         let query = &query;
         let call = |session: Session| async move {
             get(&session, &["servers", "detail"])
+                .await?
                 .query(query)
                 .fetch::<Servers>()
                 .await
@@ -125,7 +126,8 @@ impl Cloud {
 
     /// A server; `None` if there is none.
     pub async fn server(&self, id: &str) -> Result<Option<Server>, BackendError> {
-        let call = |session: Session| async move { get(&session, &["servers", id]).fetch::<One>().await };
+        let call =
+            |session: Session| async move { get(&session, &["servers", id]).await?.fetch::<One>().await };
         match self.again(NOVA, call).await {
             Ok(one) => Ok(Some(one.server)),
             Err(BackendError::NotFound { .. }) => Ok(None),
@@ -158,6 +160,7 @@ impl Cloud {
         let action = &action;
         let call = |session: Session| async move {
             let answer = post(&session, &["servers", id, "action"])
+                .await?
                 .json(action)
                 .send()
                 .await?;
