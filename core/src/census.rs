@@ -33,8 +33,6 @@ pub struct Census {
     pub barred: Vec<(String, String)>,
     /// The names of hosts on record that the cloud does not name.
     pub missing: Vec<String>,
-    /// What the cloud calls one host, and the names under which it is on record more than once.
-    pub doubles: Vec<(String, Vec<String>)>,
 }
 
 /// Compares what `cloud` names with what is on record of all hosts.
@@ -47,10 +45,8 @@ pub fn census(cloud: &str, prefix: &str, named: &[&str], listed: &[Listed<'_>]) 
         .iter()
         .map(|host| (host.name.to_owned(), host.cloud))
         .collect();
-    let mut known: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for host in listed.iter().filter(|host| host.cloud == Some(cloud)) {
-        known.entry(host.known_as).or_default().push(host.name);
-    }
+    let here = listed.iter().filter(|host| host.cloud == Some(cloud));
+    let known: BTreeMap<&str, &str> = here.map(|host| (host.known_as, host.name)).collect();
     let named: BTreeSet<&str> = named.iter().copied().collect();
     let mut census = Census::default();
     for host in named.iter().filter(|host| !known.contains_key(*host)) {
@@ -65,15 +61,8 @@ pub fn census(cloud: &str, prefix: &str, named: &[&str], listed: &[Listed<'_>]) 
             Err(why) => census.barred.push(((*host).to_owned(), why)),
         }
     }
-    for (known_as, here) in known {
-        let here = || here.iter().map(|name| (*name).to_owned());
-        if !named.contains(known_as) {
-            census.missing.extend(here());
-        }
-        if here().count() > 1 {
-            census.doubles.push((known_as.to_owned(), here().collect()));
-        }
-    }
+    let missing = known.iter().filter(|(known_as, _)| !named.contains(*known_as));
+    census.missing = missing.map(|(_, name)| (*name).to_owned()).collect();
     census
 }
 

@@ -2,7 +2,7 @@
 //! Keystone that lets everybody in.
 
 use std::net::{SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
@@ -16,6 +16,7 @@ struct Shared {
     versions: Mutex<(String, String)>,
     asked_with: Mutex<String>,
     answers: AtomicU64,
+    ahead_s: AtomicI64,
 }
 
 /// Lives as long as it is kept.
@@ -34,6 +35,7 @@ impl FakeNova {
             versions: Mutex::new(("2.1".to_owned(), "2.93".to_owned())),
             asked_with: Mutex::default(),
             answers: AtomicU64::new(0),
+            ahead_s: AtomicI64::new(0),
         });
         let data = web::Data::from(Arc::clone(&shared));
         let (sender, handle) = std::sync::mpsc::channel();
@@ -64,6 +66,12 @@ impl FakeNova {
     /// The same with another version document.
     pub fn with_versions(self, oldest: &str, newest: &str) -> Self {
         *self.shared.versions.lock().unwrap() = (oldest.to_owned(), newest.to_owned());
+        self
+    }
+
+    /// The same with a clock that is so many seconds ahead.
+    pub fn with_clock(self, ahead_s: i64) -> Self {
+        self.shared.ahead_s.store(ahead_s, Ordering::Relaxed);
         self
     }
 
@@ -129,5 +137,8 @@ async fn services(shared: web::Data<Shared>, request: HttpRequest) -> HttpRespon
     let mut all = vec![service("nova-conductor", "controller")];
     all.extend(shared.hosts.iter().map(|host| service("nova-compute", host)));
     shared.answers.fetch_add(1, Ordering::Relaxed);
-    HttpResponse::Ok().json(json!({ "services": all }))
+    let clock = now() + chrono::TimeDelta::seconds(shared.ahead_s.load(Ordering::Relaxed));
+    HttpResponse::Ok()
+        .insert_header(("Date", clock.format("%a, %d %b %Y %H:%M:%S GMT").to_string()))
+        .json(json!({ "services": all }))
 }

@@ -40,7 +40,10 @@ pub async fn measure(ground: Ground, report: &mut Report) -> Result<(), BenchErr
     let plant = Plant::start(ground, settings).await?;
     until_all_are_up(&plant).await?;
     let floor = alone(&nova).await?;
-    let watcher = plant.services.iter().find(|(name, _)| *name != "api" && *name != "worker");
+    let watcher = plant
+        .services
+        .iter()
+        .find(|(name, _)| *name != "api" && *name != "worker");
     let Some((_, watcher)) = watcher else {
         return Ok(());
     };
@@ -59,8 +62,12 @@ pub async fn measure(ground: Ground, report: &mut Report) -> Result<(), BenchErr
     )?;
     let resident = resident_mb(watcher)?;
     report.add(
-        figure("resident memory with 1,000 hosts watched", "MB", Summary::once(resident))
-            .target(Target::at_most("resident", resident, MOST_MB, "MB")),
+        figure(
+            "resident memory with 1,000 hosts watched",
+            "MB",
+            Summary::once(resident),
+        )
+        .target(Target::at_most("resident", resident, MOST_MB, "MB")),
     )?;
     plant.stop().await;
     Ok(())
@@ -77,7 +84,11 @@ fn clouds(nova: &FakeNova) -> String {
 async fn until_all_are_up(plant: &Plant) -> Result<(), BenchError> {
     let begun = Instant::now();
     while begun.elapsed() < ADDED_WITHIN {
-        let list = plant.client.get("/hosts?failure_state=UP&limit=1000").await.ok(200);
+        let list = plant
+            .client
+            .get("/hosts?failure_state=UP&limit=1000")
+            .await
+            .ok(200);
         if list["hosts"].as_array().is_some_and(|hosts| hosts.len() == HOSTS) {
             return Ok(());
         }

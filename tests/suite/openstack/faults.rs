@@ -8,7 +8,7 @@ use ringfence_backends::BackendError;
 use ringfence_backends::openstack::{Cloud as Backend, CloudSettings};
 use ringfence_engine::ObserverConfig;
 use ringfence_lab::{Api, Call, Cloud, NovaApiOptions, User};
-use ringfence_tests::{FakeNova, Ground, Site, Stack, StackOptions};
+use ringfence_tests::{FakeNova, Ground, Site, Stack, StackOptions, eventually};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::block_in_place;
@@ -242,4 +242,19 @@ async fn a_token_that_is_revoked_is_replaced_and_nobody_notices() {
         block_in_place(|| keystone(&cloud, "PATCH", &format!("/users/{user}"), Some(change)));
     }
     assert!(!backend.services().await.unwrap().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn placement_itself_is_asked_whether_a_host_is_kept_away() {
+    let cloud = cloud();
+    let _computes = block_in_place(|| cloud.computes(["kept-a"]).unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("clouds.yaml");
+    write(&file, &[Entry::new(CLOUD, &cloud)]);
+    let backend = backend(&file, 20);
+    assert!(!backend.is_kept_away("kept-a").await.unwrap());
+    block_in_place(|| cloud.disable("kept-a", "for a story").unwrap());
+    eventually(async || backend.is_kept_away("kept-a").await.unwrap()).await;
+    block_in_place(|| cloud.enable("kept-a").unwrap());
+    eventually(async || !backend.is_kept_away("kept-a").await.unwrap()).await;
 }

@@ -1,20 +1,29 @@
 //! Hypervisors: when a host was booted, and whether Placement still keeps servers away from it.
 
-use osauth::services::{COMPUTE, GenericService, VersionSelector};
-use osauth::{ApiVersion, Session};
+use osauth::Session;
+use osauth::services::{COMPUTE, ServiceType};
 use serde::Deserialize;
 
 use super::{NOVA, VERSION_HEADER, WITHOUT_UPTIME, versioned};
 use crate::BackendError;
 use crate::openstack::Cloud;
-use crate::openstack::versions::{Range, header};
 
-const PLACEMENT: GenericService = GenericService::new("placement", VersionSelector::Any);
-/// The traits of a provider, as they have been since there are any.
-const WITH_TRAITS: Range = Range {
-    needs: ApiVersion(1, 6),
-    wants: ApiVersion(1, 6),
-};
+/// Its version document gives an empty address, which the library cannot read: it is asked without.
+#[derive(Clone, Copy, Debug)]
+struct Placement;
+
+impl ServiceType for Placement {
+    fn catalog_type(&self) -> &'static str {
+        "placement"
+    }
+
+    fn version_discovery_supported(&self) -> bool {
+        false
+    }
+}
+
+/// The first with traits; all releases that have a Nova to speak to have it.
+const WITH_TRAITS: &str = "placement 1.6";
 /// What a disabled `nova-compute` has on its provider.
 const DISABLED: &str = "COMPUTE_STATUS_DISABLED";
 
@@ -58,8 +67,8 @@ impl Cloud {
     pub(super) async fn traits(&self, provider: &str) -> Result<Vec<String>, BackendError> {
         let call = |session: Session| async move {
             session
-                .get(PLACEMENT, &["resource_providers", provider, "traits"])
-                .header(VERSION_HEADER, header(&session, PLACEMENT, WITH_TRAITS).await?)
+                .get(Placement, &["resource_providers", provider, "traits"])
+                .header(VERSION_HEADER, WITH_TRAITS)
                 .fetch::<Traits>()
                 .await
         };

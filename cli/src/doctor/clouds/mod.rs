@@ -100,7 +100,7 @@ fn fail(error: &BackendError, service: &str, report: &mut Report) {
         (BackendError::Denied { .. }, "keystone") => "mend user, password, project or domains of the entry",
         (BackendError::Denied { .. }, _) => "give the entry's user the role admin in the entry's project",
         (BackendError::NotFound { .. }, "keystone") => "mend auth_url of the entry; it ends in /v3",
-        (BackendError::NotFound { .. }, _) => {
+        (BackendError::NoEndpoint { .. } | BackendError::NotFound { .. }, _) => {
             "mend region_name or interface of the entry, or the service catalogue of Keystone"
         }
         (BackendError::Version { .. }, _) => "Nova has to be of the release Stein or later",

@@ -78,13 +78,6 @@ fn tell(cloud: &str, census: &Census, settings: &Settings, report: &mut Report) 
             "add it by hand, under another name: ringfence host add NAME --known-as ...",
         );
     }
-    for (host, names) in &census.doubles {
-        report.failure(
-            PART,
-            format!("{cloud}: {host} is here more than once: {}", some_of(names)),
-            "delete all but one: each has a state of its own",
-        );
-    }
 }
 
 async fn judge_watchers(
@@ -100,13 +93,13 @@ async fn judge_watchers(
         of.push(host.name.clone());
     }
     if let Some(homeless) = by_cloud.remove(&None) {
-        report.failure(
+        report.warning(
             PART,
             format!(
                 "the backend is nova, and no cloud is named, of {}",
                 some_of(&homeless)
             ),
-            "ringfence host set HOST --cloud NAME: until then Nova is not told of a fence",
+            "ringfence host set HOST --cloud NAME, where Ringfence is to watch them and to tell Nova of a fence",
         );
     }
     let own: BTreeSet<&str> = settings.openstack.clouds.iter().map(String::as_str).collect();

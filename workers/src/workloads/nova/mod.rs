@@ -133,6 +133,7 @@ fn failed(error: BackendError) -> Done {
         BackendError::Settings { .. } | BackendError::Version { .. } => Done::No(why, None),
         BackendError::Denied { .. }
         | BackendError::NotFound { .. }
+        | BackendError::NoEndpoint { .. }
         | BackendError::Refused { .. }
         | BackendError::Away { .. }
         | BackendError::Late { .. }
