@@ -28,6 +28,8 @@ const CONFIRM_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct ExchangeConfig {
     /// Its name.
     pub name: String,
+    /// Whether it is our own. Somebody else's is only made if it is not there: the broker's log would tell of each try to make it otherwise.
+    pub is_ours: bool,
     /// Whether it, and the queue, outlive a restart of the broker.
     pub durable: bool,
     /// A queue that takes what has its name as the routing key, so that nothing is lost before the first listener comes.
@@ -72,8 +74,7 @@ impl AmqpExchange {
         open.await.map_err(|error| self.fault(error))
     }
 
-    /// What is there belongs to whoever made it and stays as it is: only what is not there is made. A failed try closes its own channel and
-    /// nothing else, and the broker's log would tell of one with other arguments each time.
+    /// What is there stays as it is, whoever has made it: a failed try closes only its own channel.
     async fn declare(&self, live: &Live) -> lapin::Result<()> {
         let declare = async |passive| {
             let options = ExchangeDeclareOptions {
@@ -87,8 +88,9 @@ impl AmqpExchange {
                 .exchange_declare(name, ExchangeKind::Topic, options, FieldTable::default())
                 .await
         };
-        if declare(true).await.is_err() {
-            declare(false).await?;
+        let is_passive_first = !self.config.is_ours;
+        if declare(is_passive_first).await.is_err() {
+            declare(!is_passive_first).await?;
         }
         match &self.config.queue {
             Some(queue) => self.declare_queue(live, queue).await,
@@ -107,9 +109,10 @@ impl AmqpExchange {
             let declared = channel.queue_declare(queue.into(), options, FieldTable::default());
             declared.await.map(|_| channel)
         };
-        let channel = match declare(true).await {
+        let is_passive_first = !self.config.is_ours;
+        let channel = match declare(is_passive_first).await {
             Ok(channel) => channel,
-            Err(_) => declare(false).await?,
+            Err(_) => declare(!is_passive_first).await?,
         };
         let (queue, key, exchange) = (queue.into(), queue.into(), self.config.name.as_str().into());
         let (options, none) = (QueueBindOptions::default(), FieldTable::default());

@@ -101,6 +101,7 @@ pub fn event_exchange(service: &'static str, settings: &Settings) -> Result<Opti
     let broker = broker_config(service, &settings.engine.name, settings)?;
     let config = ExchangeConfig {
         name: format!("{}.events", settings.bus.prefix),
+        is_ours: true,
         durable: true,
         queue: None,
     };
@@ -121,6 +122,7 @@ pub fn oslo(service: &'static str, settings: &Settings) -> Result<Option<Outlet>
     let broker = trusting(broker, own.ca_file.as_deref())?;
     let config = ExchangeConfig {
         name: own.exchange.clone(),
+        is_ours: false,
         durable: own.durable,
         queue: Some(format!("{}.info", own.topic)),
     };

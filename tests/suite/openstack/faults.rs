@@ -7,7 +7,7 @@ use std::time::Duration;
 use ringfence_backends::BackendError;
 use ringfence_backends::openstack::{Cloud as Backend, CloudSettings};
 use ringfence_engine::ObserverConfig;
-use ringfence_lab::{Api, Call, Cloud, NovaApiOptions, User};
+use ringfence_lab::{Api, Call, Cloud, NovaApi, NovaApiOptions, User};
 use ringfence_tests::{FakeNova, Ground, Site, Stack, StackOptions, eventually};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -196,6 +196,14 @@ fn make_user(cloud: &Cloud, name: &str, password: &str) -> String {
     id
 }
 
+/// Nova believes for some minutes what Keystone has said of a token.
+fn forget_tokens(api: &mut NovaApi) {
+    block_in_place(|| {
+        api.kill();
+        api.start_again().unwrap();
+    });
+}
+
 fn keystone(cloud: &Cloud, method: &'static str, path: &str, body: Option<Value>) -> Value {
     let call = Call {
         base: Some(cloud.description().auth_url.clone()),
@@ -209,16 +217,18 @@ fn keystone(cloud: &Cloud, method: &'static str, path: &str, body: Option<Value>
 async fn a_password_that_is_changed_ends_the_token_and_the_new_one_needs_no_restart() {
     let cloud = cloud();
     let _computes = block_in_place(|| cloud.computes(["pass-a"]).unwrap());
+    let mut api = block_in_place(|| cloud.nova_api(NovaApiOptions::default()).unwrap());
     let user = block_in_place(|| make_user(&cloud, "story-pass", "first"));
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("clouds.yaml");
-    let entry = Entry::new(CLOUD, &cloud).user("story-pass");
+    let entry = Entry::new(CLOUD, &cloud).user("story-pass").nova_at(&api.url());
     write(&file, &[entry.clone().password("first")]);
     let stack = watching(&file, "pass-a").await;
 
     // All tokens of the user end with its password.
     let change = json!({ "user": { "password": "second" } });
     block_in_place(|| keystone(&cloud, "PATCH", &format!("/users/{user}"), Some(change)));
+    forget_tokens(&mut api);
     until_seen(&stack, "pass-a", "UNKNOWN").await;
     write(&file, &[entry.password("second")]);
     until_seen(&stack, "pass-a", "UP").await;
@@ -229,10 +239,14 @@ async fn a_password_that_is_changed_ends_the_token_and_the_new_one_needs_no_rest
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_token_that_is_revoked_is_replaced_and_nobody_notices() {
     let cloud = cloud();
+    let mut api = block_in_place(|| cloud.nova_api(NovaApiOptions::default()).unwrap());
     let user = block_in_place(|| make_user(&cloud, "story-token", "secret"));
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("clouds.yaml");
-    let entry = Entry::new(CLOUD, &cloud).user("story-token").password("secret");
+    let entry = Entry::new(CLOUD, &cloud)
+        .user("story-token")
+        .password("secret")
+        .nova_at(&api.url());
     write(&file, &[entry]);
     let backend = backend(&file, 20);
     assert!(!backend.services().await.unwrap().is_empty());
@@ -241,6 +255,7 @@ async fn a_token_that_is_revoked_is_replaced_and_nobody_notices() {
         let change = json!({ "user": { "enabled": enabled } });
         block_in_place(|| keystone(&cloud, "PATCH", &format!("/users/{user}"), Some(change)));
     }
+    forget_tokens(&mut api);
     assert!(!backend.services().await.unwrap().is_empty());
 }
 

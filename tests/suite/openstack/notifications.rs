@@ -105,13 +105,14 @@ async fn a_consumer_of_novas_notifications_hears_that_a_host_is_fenced() {
     assert_eq!(heard["message_id"], event["id"]);
     // Nova goes on speaking through the exchange that both use.
     let computes = block_in_place(|| cloud.computes(["told-a"]).unwrap());
-    listener.until("service.update").await;
+    listener.until("service.create").await;
     drop((computes, worker, engine));
 }
 
 fn outlet(url: &str) -> Outlet {
     let config = ExchangeConfig {
         name: EXCHANGE.to_owned(),
+        is_ours: false,
         durable: false,
         queue: Some(QUEUE.to_owned()),
     };
