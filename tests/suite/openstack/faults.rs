@@ -12,6 +12,7 @@ use ringfence_tests::{FakeNova, Ground, Site, Stack, StackOptions, eventually};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::block_in_place;
+use uuid::Uuid;
 
 use super::clouds_file::{Entry, write};
 use super::plant::{CLOUD, cloud};
@@ -179,8 +180,9 @@ async fn while_novas_api_is_away_its_hosts_are_unknown_and_nothing_begins() {
     stack.stop().await;
 }
 
-/// A user of this story's own, whose password can be changed.
-fn make_user(cloud: &Cloud, name: &str, password: &str) -> String {
+/// A user of this story's own, whose password can be changed: its name and its id.
+fn make_user(cloud: &Cloud, password: &str) -> (String, String) {
+    let name = format!("story-{}", Uuid::new_v4().simple());
     let body = json!({ "user": { "name": name, "domain_id": "default", "password": password } });
     let made = keystone(cloud, "POST", "/users", Some(body));
     let id = made["user"]["id"].as_str().unwrap().to_owned();
@@ -193,7 +195,7 @@ fn make_user(cloud: &Cloud, name: &str, password: &str) -> String {
         &format!("/projects/{project}/users/{id}/roles/{role}"),
         None,
     );
-    id
+    (name, id)
 }
 
 /// Nova believes for some minutes what Keystone has said of a token.
@@ -218,10 +220,10 @@ async fn a_password_that_is_changed_ends_the_token_and_the_new_one_needs_no_rest
     let cloud = cloud();
     let _computes = block_in_place(|| cloud.computes(["pass-a"]).unwrap());
     let mut api = block_in_place(|| cloud.nova_api(NovaApiOptions::default()).unwrap());
-    let user = block_in_place(|| make_user(&cloud, "story-pass", "first"));
+    let (name, user) = block_in_place(|| make_user(&cloud, "first"));
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("clouds.yaml");
-    let entry = Entry::new(CLOUD, &cloud).user("story-pass").nova_at(&api.url());
+    let entry = Entry::new(CLOUD, &cloud).user(&name).nova_at(&api.url());
     write(&file, &[entry.clone().password("first")]);
     let stack = watching(&file, "pass-a").await;
 
@@ -240,11 +242,11 @@ async fn a_password_that_is_changed_ends_the_token_and_the_new_one_needs_no_rest
 async fn a_token_that_is_revoked_is_replaced_and_nobody_notices() {
     let cloud = cloud();
     let mut api = block_in_place(|| cloud.nova_api(NovaApiOptions::default()).unwrap());
-    let user = block_in_place(|| make_user(&cloud, "story-token", "secret"));
+    let (name, user) = block_in_place(|| make_user(&cloud, "secret"));
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("clouds.yaml");
     let entry = Entry::new(CLOUD, &cloud)
-        .user("story-token")
+        .user(&name)
         .password("secret")
         .nova_at(&api.url());
     write(&file, &[entry]);
