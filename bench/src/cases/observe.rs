@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ringfence_tests::{FakeNova, Ground};
+use ringfence_tests::{Client, FakeNova, Ground};
 
 use super::ms;
 use crate::error::BenchError;
@@ -102,12 +102,11 @@ async fn until_all_are_up(plant: &Plant) -> Result<(), BenchError> {
 
 /// The floor: what the answer itself costs.
 async fn alone(nova: &FakeNova) -> Result<Summary, BenchError> {
-    let client = reqwest::Client::new();
+    let client = Client::new(&nova.url(), None);
     let mut taken = Vec::new();
     for _ in 0..20 {
         let begun = Instant::now();
-        let answer = client.get(format!("{}/os-services", nova.url())).send().await?;
-        let services: serde_json::Value = answer.json().await?;
+        let services = client.get("/os-services").await.ok(200);
         let found = services["services"].as_array().map_or(0, Vec::len);
         taken.push(ms(begun));
         if found != HOSTS + 1 {
