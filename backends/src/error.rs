@@ -56,6 +56,16 @@ pub enum BackendError {
         /// In its words.
         why: String,
     },
+    /// The cloud's catalogue does not have the service where the settings look for it.
+    #[error("cloud {cloud} has no {service} where its entry says: {why}")]
+    NoEndpoint {
+        /// The cloud's name in the configuration.
+        cloud: String,
+        /// Which service.
+        service: &'static str,
+        /// In words.
+        why: String,
+    },
     /// Not as things are: 400 or 409.
     #[error("{service} of cloud {cloud} refuses it: {why}")]
     Refused {
@@ -66,9 +76,9 @@ pub enum BackendError {
         /// In its words.
         why: String,
     },
-    /// The service does not speak the version of its API that is needed.
-    #[error("{service} of cloud {cloud} is too old: {why}")]
-    TooOld {
+    /// The service does not speak a version of its API that can be used.
+    #[error("{service} of cloud {cloud} cannot be spoken to: {why}")]
+    Version {
         /// The cloud's name in the configuration.
         cloud: String,
         /// Which of its services.
@@ -98,11 +108,10 @@ impl BackendError {
         let why = one_line(&error.to_string());
         match error.kind() {
             ErrorKind::AuthenticationFailed | ErrorKind::AccessDenied => Self::Denied { cloud, service, why },
-            ErrorKind::ResourceNotFound | ErrorKind::EndpointNotFound => {
-                Self::NotFound { cloud, service, why }
-            }
+            ErrorKind::ResourceNotFound => Self::NotFound { cloud, service, why },
+            ErrorKind::EndpointNotFound => Self::NoEndpoint { cloud, service, why },
             ErrorKind::InvalidInput | ErrorKind::Conflict => Self::Refused { cloud, service, why },
-            ErrorKind::IncompatibleApiVersion => Self::TooOld { cloud, service, why },
+            ErrorKind::IncompatibleApiVersion => Self::Version { cloud, service, why },
             ErrorKind::InvalidResponse | ErrorKind::TooManyItems => Self::Unreadable { cloud, service, why },
             ErrorKind::InvalidConfig => Self::Settings { cloud, why },
             _ => Self::Away { cloud, service, why },
@@ -117,8 +126,9 @@ impl BackendError {
             Self::Settings { .. }
             | Self::Denied { .. }
             | Self::NotFound { .. }
+            | Self::NoEndpoint { .. }
             | Self::Refused { .. }
-            | Self::TooOld { .. } => false,
+            | Self::Version { .. } => false,
         }
     }
 }

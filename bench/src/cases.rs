@@ -4,6 +4,7 @@ pub mod fence;
 pub mod gates;
 pub mod hook;
 pub mod instant;
+pub mod observe;
 pub mod start;
 pub mod storm;
 pub mod stream;

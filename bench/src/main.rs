@@ -65,6 +65,8 @@ enum Name {
     Stream,
     /// Starting, memory and size
     Start,
+    /// Watching 1,000 hosts of a cloud
+    Observe,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -125,6 +127,7 @@ async fn measure(arguments: &Arguments, report: &mut Report) -> Result<(), Bench
                 Name::Gates => Box::pin(cases::gates::measure(&case, ground, report)).await?,
                 Name::Hook => Box::pin(cases::hook::measure(&case, ground, report)).await?,
                 Name::Stream => Box::pin(cases::stream::measure(&case, ground, report)).await?,
+                Name::Observe => Box::pin(cases::observe::measure(ground, report)).await?,
                 Name::Start => Box::pin(cases::start::measure(ground, report)).await?,
             }
         }

@@ -25,6 +25,29 @@ pub fn resident_mb(service: &Service) -> Result<f64, BenchError> {
         })
 }
 
+/// Processor time that a process has used so far, in milliseconds: in its own code and in the system's for it.
+pub fn processor_ms(service: &Service) -> Result<f64, BenchError> {
+    /// The unit of `/proc`, the same on all of Linux's usual machines.
+    const TICK_MS: f64 = 10.0;
+    let path = format!("/proc/{}/stat", service.pid());
+    let stat = std::fs::read_to_string(&path).map_err(BenchError::system(format!("read {path}")))?;
+    // The program's name is in brackets, and may hold anything.
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let ticks: Vec<f64> = fields
+        .split_whitespace()
+        .skip(11)
+        .take(2)
+        .filter_map(|ticks| ticks.parse().ok())
+        .collect();
+    match ticks.as_slice() {
+        [own, system] => Ok((own + system) * TICK_MS),
+        _ => Err(BenchError::Unexpected {
+            what: path,
+            found: stat,
+        }),
+    }
+}
+
 /// The size of a file in megabytes.
 #[expect(clippy::cast_precision_loss, reason = "some megabytes")]
 pub fn size_mb(path: &Path) -> Result<f64, BenchError> {

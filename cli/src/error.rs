@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use ringfence_backends::BackendError;
 pub use ringfence_engine::error_chain;
 
 use crate::client::ApiFault;
@@ -82,12 +83,15 @@ pub enum CliError {
     /// `ringfence doctor` has found something that has to be mended.
     #[error("{0} found that would keep hosts from being fenced")]
     Unwell(String),
-    /// Some hosts of a file were not imported.
-    #[error("{failed} hosts were not imported; mend them and import the file once more")]
+    /// Some hosts were not imported.
+    #[error("{failed} hosts were not imported; mend them and import once more")]
     NotImported {
         /// How many.
         failed: usize,
     },
+    /// A cloud did not answer as it should.
+    #[error(transparent)]
+    Cloud(#[from] BackendError),
     /// A service could not start, or stopped.
     #[error("{service}: {doing}")]
     Service {
@@ -134,11 +138,14 @@ impl CliError {
             Self::Usage(_) | Self::Config(_) | Self::Content { .. } | Self::File { .. } => Exit::Usage,
             Self::Api(fault) => fault.exit_code(),
             Self::Unreachable { .. } | Self::Nowhere { .. } => Exit::Unreachable,
+            Self::Cloud(BackendError::Settings { .. }) => Exit::Usage,
+            Self::Cloud(BackendError::Away { .. } | BackendError::Late { .. }) => Exit::Unreachable,
             Self::NeedsOperator(_) => Exit::NeedsOperator,
             Self::TimedOut(_) => Exit::TimedOut,
             Self::Undelivered { .. }
             | Self::Unwell(_)
             | Self::NotImported { .. }
+            | Self::Cloud(_)
             | Self::Answer { .. }
             | Self::Service { .. }
             | Self::Output(_) => Exit::Failure,

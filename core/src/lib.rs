@@ -6,6 +6,7 @@
 
 mod attempt;
 mod by_scope;
+mod census;
 mod decide;
 mod delivery;
 mod device;
@@ -37,6 +38,7 @@ mod workload_method;
 
 pub use attempt::{Attempt, AttemptStatus, Outcome};
 pub use by_scope::ByScope;
+pub use census::{Census, Listed, Newcomer, census};
 pub use decide::decide;
 pub use delivery::{NextTry, TRIED_FOR, Tried, after_try};
 pub use device::device_key;

@@ -3,7 +3,7 @@
 //! A host gives signs of life, and the backend writes down when. How long a host has been silent is told by the backend's own signs beside
 //! it, by one clock; whether anything moves at all is told by ours. A backend whose own services are silent says nothing of its hosts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::TimeDelta;
 
@@ -97,6 +97,8 @@ pub struct Watch {
     down_after: TimeDelta,
     own: Option<Seen>,
     hosts: BTreeMap<String, Seen>,
+    /// Since when the backend answers without naming them.
+    unnamed: BTreeMap<String, Timestamp>,
     answered_at: Option<Timestamp>,
     since: Option<Timestamp>,
 }
@@ -109,15 +111,44 @@ impl Watch {
             down_after,
             own: None,
             hosts: BTreeMap::new(),
+            unnamed: BTreeMap::new(),
             answered_at: None,
             since: None,
         }
     }
 
-    /// Takes an answer, and says how the hosts are, as far as it tells. One that is not named is not known to be anyhow.
-    pub fn look(&mut self, poll: &Poll, now: Timestamp) -> BTreeMap<String, Sighting> {
+    /// Takes an answer, or that there was none, and says how the hosts are that are on record, as far as it tells.
+    ///
+    /// Of a host that the backend does not name, and of all while it does not answer, nobody can tell anything after a while: they are
+    /// UNKNOWN then, and never UNREACHABLE.
+    pub fn look(
+        &mut self,
+        answer: Option<&Poll>,
+        on_record: &[&str],
+        now: Timestamp,
+    ) -> BTreeMap<String, Sighting> {
+        let since = *self.since.get_or_insert(now);
+        let unknown = Sighting {
+            state: FailureState::Unknown,
+            observed_at: now,
+        };
+        let Some(poll) = answer else {
+            let is_lost = now - self.answered_at.unwrap_or(since) >= self.patience();
+            let lost = on_record.iter().filter(|_| is_lost);
+            return lost.map(|host| ((*host).to_owned(), unknown)).collect();
+        };
+        let mut sightings = self.take(poll, now);
+        let known: BTreeSet<&str> = on_record.iter().copied().collect();
+        sightings.retain(|host, _| known.contains(host.as_str()));
+        sightings.extend(
+            self.long_unnamed(poll, on_record, now)
+                .map(|host| (host, unknown)),
+        );
+        sightings
+    }
+
+    fn take(&mut self, poll: &Poll, now: Timestamp) -> BTreeMap<String, Sighting> {
         self.answered_at = Some(now);
-        self.since.get_or_insert(now);
         if let Some(sign) = poll.own {
             self.own = Some(Seen::again(self.own.as_ref(), sign, "", now));
         }
@@ -133,10 +164,25 @@ impl Watch {
         poll.hosts.iter().filter_map(conclude).collect()
     }
 
-    /// The backend has not answered: whether that has lasted so long that nobody can tell any more how its hosts are.
-    pub fn has_lost_sight(&mut self, now: Timestamp) -> bool {
-        let since = *self.since.get_or_insert(now);
-        now - self.answered_at.unwrap_or(since) >= self.patience()
+    /// A part of the backend may be away for a moment, and its hosts with it.
+    fn long_unnamed(
+        &mut self,
+        poll: &Poll,
+        on_record: &[&str],
+        now: Timestamp,
+    ) -> impl Iterator<Item = String> {
+        let named: BTreeSet<&str> = poll.hosts.iter().map(|sign| sign.host.as_str()).collect();
+        let known = std::mem::take(&mut self.unnamed);
+        let unnamed = on_record.iter().filter(|host| !named.contains(*host));
+        self.unnamed = unnamed
+            .map(|host| ((*host).to_owned(), known.get(*host).copied().unwrap_or(now)))
+            .collect();
+        let patience = self.patience();
+        let long = self
+            .unnamed
+            .iter()
+            .filter(move |(_, since)| now - **since >= patience);
+        long.map(|(host, _)| host.clone())
     }
 
     fn patience(&self) -> TimeDelta {

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use ringfence_core::{
-    Backend, FailureState, FencingState, Host, HostId, HostState, Neighbourhood, SegmentId, SegmentPolicy,
-    Timestamp,
+    Backend, FailureState, FencingState, Host, HostId, HostState, Listed, Neighbourhood, SegmentId,
+    SegmentPolicy, Timestamp,
 };
 use sqlx::{AssertSqlSafe, SqlSafeStr};
 use uuid::Uuid;
@@ -340,6 +340,44 @@ pub async fn hosts_of_cloud(run: &mut impl Run, cloud: &str) -> Result<Vec<Cloud
             failure_state: row.word("failure_state", FailureState::from_word)?,
             failure_source: row.opt_text("failure_source")?,
             failure_observed_at: row.opt_time("failure_observed_at")?,
+        })
+    };
+    rows.iter().map(read).collect()
+}
+
+/// A host, as far as it matters where it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedHost {
+    /// Its name.
+    pub name: String,
+    /// Where its workloads live.
+    pub backend: Backend,
+    /// Its cloud.
+    pub cloud: Option<String>,
+    /// What its backend calls it.
+    pub known_as: String,
+}
+
+impl<'a> From<&'a ListedHost> for Listed<'a> {
+    fn from(host: &'a ListedHost) -> Self {
+        Self {
+            name: &host.name,
+            cloud: host.cloud.as_deref(),
+            known_as: &host.known_as,
+        }
+    }
+}
+
+/// All hosts, and where they are.
+pub async fn listed_hosts(run: &mut impl Run) -> Result<Vec<ListedHost>, DbError> {
+    let sql = "SELECT name, backend, cloud, coalesce(known_as, name) AS known_as FROM hosts ORDER BY name";
+    let rows = fetch_all(run, sql, args![]).await?;
+    let read = |row: &Row| {
+        Ok(ListedHost {
+            name: row.text("name")?,
+            backend: row.word("backend", Backend::from_word)?,
+            cloud: row.opt_text("cloud")?,
+            known_as: row.text("known_as")?,
         })
     };
     rows.iter().map(read).collect()

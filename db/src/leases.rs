@@ -3,7 +3,7 @@
 use ringfence_core::Timestamp;
 
 use crate::DbError;
-use crate::run::{Run, execute};
+use crate::run::{Run, execute, fetch_optional};
 use crate::value::args;
 
 /// Takes (or keeps) the work of this name until `until`; `false` if somebody else has it.
@@ -32,4 +32,11 @@ pub async fn take_turn(
                ON CONFLICT (name) DO UPDATE SET held_by = excluded.held_by, held_until = excluded.held_until
                    WHERE leases.held_until <= $4";
     Ok(execute(run, sql, args![name, holder, until, now]).await? == 1)
+}
+
+/// Who has the work of this name at this moment, if anybody does.
+pub async fn lease_holder(run: &mut impl Run, name: &str, now: Timestamp) -> Result<Option<String>, DbError> {
+    let sql = "SELECT held_by FROM leases WHERE name = $1 AND held_until > $2";
+    let row = fetch_optional(run, sql, args![name, now]).await?;
+    row.map(|row| row.text("held_by")).transpose()
 }

@@ -9,6 +9,7 @@
 )]
 
 mod client;
+mod fake_nova;
 mod ground;
 mod keystone;
 mod kill;
@@ -23,6 +24,7 @@ mod services;
 mod stack;
 
 pub use client::{Answer, Client, now};
+pub use fake_nova::FakeNova;
 pub use ground::{Ground, Site};
 pub use keystone::{Cloud, SERVICE_PASSWORD};
 pub use kill::DyingBus;

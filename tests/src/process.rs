@@ -64,7 +64,13 @@ impl Machine {
 
     /// Runs `ringfence` with these words to its end.
     pub async fn run(&self, words: &[&str]) -> Run {
+        self.run_with(words, &[]).await
+    }
+
+    /// The same with more in its environment.
+    pub async fn run_with(&self, words: &[&str], more: &[(&str, &str)]) -> Run {
         let mut command = self.command(words);
+        command.envs(more.iter().copied());
         let output = tokio::task::spawn_blocking(move || command.output())
             .await
             .unwrap()
@@ -79,10 +85,16 @@ impl Machine {
 
     /// Starts `ringfence` with these words and leaves it running.
     pub fn start(&self, name: &str, words: &[&str]) -> Service {
+        self.start_with(name, words, &[])
+    }
+
+    /// The same with more in its environment.
+    pub fn start_with(&self, name: &str, words: &[&str], more: &[(&str, &str)]) -> Service {
         let log = self.file(&format!("{name}.log"));
         let file = std::fs::File::create(&log).unwrap();
         let child = self
             .command(words)
+            .envs(more.iter().copied())
             .stdout(file.try_clone().unwrap())
             .stderr(file)
             .spawn()

@@ -2,7 +2,7 @@
 
 mod backup;
 mod dead_letters;
-mod distributed;
+pub(crate) mod distributed;
 mod doctor;
 mod keystone;
 mod logs;

@@ -58,6 +58,14 @@ impl Cloud {
         *self.session.lock().await = None;
     }
 
+    /// Asks for a token, if there is none yet.
+    ///
+    /// # Errors
+    /// The entry cannot be read, or Keystone is away or refuses.
+    pub async fn sign_in(&self) -> Result<(), BackendError> {
+        self.session().await.map(drop)
+    }
+
     /// Makes a call once. A refused token is replaced, and the call made again: it was not carried out.
     pub(super) async fn once<T, F>(
         &self,
@@ -76,6 +84,11 @@ impl Cloud {
                 );
                 self.forget_session().await;
                 self.call(service, &call).await?
+            }
+            // Somebody may have changed the service: its versions are read anew the next time.
+            Err(error) if error.kind() == ErrorKind::IncompatibleApiVersion => {
+                self.forget_session().await;
+                Err(error)
             }
             done => done,
         }

@@ -4,7 +4,10 @@ mod cloud;
 mod nova;
 mod settings;
 mod time;
+mod versions;
 
 pub use cloud::Cloud;
-pub use nova::{ComputeService, Evacuation, EvacuationStatus, Server, ServerAction, VmState, with_remains};
+pub use nova::{
+    ComputeService, Evacuation, EvacuationStatus, NovaVersions, Server, ServerAction, VmState, with_remains,
+};
 pub use settings::CloudSettings;

@@ -48,6 +48,21 @@ impl CloudSettings {
         self.config().map(|_| ())
     }
 
+    /// The file that the entry is read from, if there is one.
+    #[must_use]
+    pub fn path(&self) -> Option<PathBuf> {
+        if self.file.is_some() {
+            return self.file.clone();
+        }
+        let home = std::env::home_dir().map(|home| home.join(".config/openstack/clouds.yaml"));
+        let places = [
+            Some("clouds.yaml".into()),
+            home,
+            Some("/etc/openstack/clouds.yaml".into()),
+        ];
+        places.into_iter().flatten().find(|path: &PathBuf| path.is_file())
+    }
+
     /// A session with a fresh token. The entry is read anew, so that a changed password counts.
     pub(super) async fn session(&self) -> Result<Session, BackendError> {
         let opening = tokio::time::timeout(self.timeout, self.config()?.create_session());

@@ -28,6 +28,8 @@ const CONFIRM_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct ExchangeConfig {
     /// Its name.
     pub name: String,
+    /// Whether it is our own. Somebody else's is only made if it is not there: the broker's log would tell of each try to make it otherwise.
+    pub is_ours: bool,
     /// Whether it, and the queue, outlive a restart of the broker.
     pub durable: bool,
     /// A queue that takes what has its name as the routing key, so that nothing is lost before the first listener comes.
@@ -63,7 +65,10 @@ impl AmqpExchange {
     }
 
     async fn open(&self, live: &Live) -> Result<Channel, BusError> {
-        self.declare(live).await.map_err(|error| self.fault(error))?;
+        if self.declare(live).await.map_err(|error| self.fault(error))? {
+            let why = "its exchange or queue was not there and has just been made; it is spoken to anew";
+            return Err(unavailable(self.link.address(), why));
+        }
         let open = async {
             let channel = live.connection.create_channel().await?;
             channel.confirm_select(ConfirmSelectOptions::default()).await?;
@@ -72,8 +77,10 @@ impl AmqpExchange {
         open.await.map_err(|error| self.fault(error))
     }
 
-    /// Somebody else may have made them in another way, and that is how they stay: a failed try closes only its own channel.
-    async fn declare(&self, live: &Live) -> lapin::Result<()> {
+    /// What is there stays as it is, whoever has made it: a failed try closes only its own channel.
+    ///
+    /// `true` if something of somebody else's was missing: the look for it may cost the connection, and what is said on it would be said again.
+    async fn declare(&self, live: &Live) -> lapin::Result<bool> {
         let declare = async |passive| {
             let options = ExchangeDeclareOptions {
                 passive,
@@ -86,16 +93,19 @@ impl AmqpExchange {
                 .exchange_declare(name, ExchangeKind::Topic, options, FieldTable::default())
                 .await
         };
-        if declare(false).await.is_err() {
-            declare(true).await?;
+        let is_passive_first = !self.config.is_ours;
+        let mut is_made = false;
+        if declare(is_passive_first).await.is_err() {
+            declare(!is_passive_first).await?;
+            is_made = is_passive_first;
         }
         match &self.config.queue {
-            Some(queue) => self.declare_queue(live, queue).await,
-            None => Ok(()),
+            Some(queue) => Ok(self.declare_queue(live, queue).await? || is_made),
+            None => Ok(is_made),
         }
     }
 
-    async fn declare_queue(&self, live: &Live, queue: &str) -> lapin::Result<()> {
+    async fn declare_queue(&self, live: &Live, queue: &str) -> lapin::Result<bool> {
         let declare = async |passive| {
             let options = QueueDeclareOptions {
                 passive,
@@ -106,13 +116,15 @@ impl AmqpExchange {
             let declared = channel.queue_declare(queue.into(), options, FieldTable::default());
             declared.await.map(|_| channel)
         };
-        let channel = match declare(false).await {
-            Ok(channel) => channel,
-            Err(_) => declare(true).await?,
+        let is_passive_first = !self.config.is_ours;
+        let (channel, is_made) = match declare(is_passive_first).await {
+            Ok(channel) => (channel, false),
+            Err(_) => (declare(!is_passive_first).await?, is_passive_first),
         };
         let (queue, key, exchange) = (queue.into(), queue.into(), self.config.name.as_str().into());
         let (options, none) = (QueueBindOptions::default(), FieldTable::default());
-        channel.queue_bind(queue, exchange, key, options, none).await
+        channel.queue_bind(queue, exchange, key, options, none).await?;
+        Ok(is_made)
     }
 
     async fn send(&self, channel: &Channel, one: &Announcement) -> Result<PublisherConfirm, BusError> {

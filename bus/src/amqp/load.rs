@@ -10,6 +10,7 @@ use tokio::time::timeout;
 
 use super::AmqpBus;
 use super::fault::{fault, unavailable};
+use super::link::Live;
 use crate::{BusError, Queue};
 
 /// One question to the broker takes milliseconds; a connection that has just died would never answer.
@@ -27,13 +28,27 @@ pub struct QueueLoad {
 impl AmqpBus {
     /// How a queue stands; `None` if it is not there. Nothing is made or taken.
     pub async fn queue_load(&self, queue: &Queue) -> Result<Option<QueueLoad>, BusError> {
-        let live = self.outgoing.live()?;
+        let live = self.live_again().await?;
         let name = self.outgoing.names().queue(queue);
         let address = self.outgoing.address();
         timeout(LOOK_TIMEOUT, look(&live.connection, name))
             .await
             .map_err(|_| unavailable(address, "it did not show a queue in time"))?
             .map_err(|error| fault(address, || format!("to show {queue}"), error))
+    }
+}
+
+impl AmqpBus {
+    /// The question before, for a queue that is not there, may have cost the connection.
+    async fn live_again(&self) -> Result<Live, BusError> {
+        match self.outgoing.live() {
+            Err(BusError::Closed) => Err(BusError::Closed),
+            Err(error) => {
+                let newer = timeout(LOOK_TIMEOUT, self.outgoing.newer(0)).await;
+                newer.ok().flatten().ok_or(error)
+            }
+            Ok(live) => Ok(live),
+        }
     }
 }
 

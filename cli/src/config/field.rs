@@ -21,6 +21,8 @@ pub enum Kind {
     Name,
     /// Several of them.
     Names,
+    /// Several times two of them, with a colon between.
+    Pairs,
     /// A URL with one of these schemes; its password is never shown.
     Url(&'static [&'static str]),
     /// A path.
@@ -217,6 +219,7 @@ pub const FIELDS: &[Field] = &[
     field("oslo.durable", Kind::Flag, Default::Fixed("false")),
     field("openstack.clouds", Kind::Names, Default::None),
     field("openstack.clouds_file", Kind::Path, Default::None),
+    field("openstack.adopt", Kind::Pairs, Default::None),
     field(
         "openstack.timeout_ms",
         Kind::Integer(100, 60_000),

@@ -178,6 +178,9 @@ pub struct OpenStackSettings {
     pub clouds: Vec<String>,
     /// The `clouds.yaml`; without, it is looked for where OpenStack's own clients look.
     pub clouds_file: Option<PathBuf>,
+    /// `CLOUD:SEGMENT`: clouds whose new hosts are added by themselves, and where they go.
+    #[serde(default)]
+    pub adopt: Vec<String>,
     /// How long one call to a cloud may take, 100 to 60000.
     pub timeout_ms: u64,
     /// How often a cloud is asked how its hosts are, 1 to 300.

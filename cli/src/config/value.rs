@@ -32,6 +32,7 @@ pub fn check(kind: Kind, raw: &Raw) -> Result<Json, String> {
         Kind::OffOr(low, high) => off_or_integer(raw, low, high),
         Kind::Flag => flag(raw),
         Kind::Names => list(raw, "a list of names", check_name),
+        Kind::Pairs => list(raw, "a list of NAME:NAME", check_pair),
         Kind::Networks => list(raw, "a list of networks", check_network),
         Kind::Words(words) => list(raw, "a list of words", |word| check_word(word, words)),
         Kind::Name => text(raw, check_name),
@@ -130,6 +131,13 @@ fn name_of(raw: &Raw) -> &'static str {
 
 fn check_name(name: &str) -> Result<(), String> {
     ringfence_core::validate_name("", name).map_err(|problem| problem.detail)
+}
+
+fn check_pair(pair: &str) -> Result<(), String> {
+    let (first, second) = pair
+        .split_once(':')
+        .ok_or_else(|| format!("is {pair:?}; NAME:NAME is allowed"))?;
+    check_name(first).and_then(|()| check_name(second))
 }
 
 fn check_network(text: &str) -> Result<(), String> {
@@ -284,6 +292,15 @@ mod tests {
                 .unwrap_err()
                 .contains("steam")
         );
+    }
+
+    #[test]
+    fn a_pair_is_two_names() {
+        assert_eq!(word(Kind::Pairs, "east:rack-1").unwrap(), json!(["east:rack-1"]));
+        for bad in ["east", "east:", ":rack", "east:rack:1", "ea st:rack"] {
+            let why = word(Kind::Pairs, bad).unwrap_err();
+            assert!(why.contains("allowed"), "{bad}: {why}");
+        }
     }
 
     #[test]

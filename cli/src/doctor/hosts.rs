@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringfence_core::{FrozenPlan, Host, Method, Plan, PlanScope, Resource, Segment, resolve};
+use ringfence_core::{Backend, FrozenPlan, Host, Method, Plan, PlanScope, Resource, Segment, resolve};
 use ringfence_db::{
     Database, DbError, HostFilter, Page, SortKey, hosts_page, list_methods, list_plans, list_segments,
 };
@@ -28,6 +28,8 @@ struct Planned {
 #[derive(Default)]
 pub(super) struct Site {
     hosts: Vec<Planned>,
+    /// From where the workloads of hosts are reached.
+    workloads: Served,
     /// The methods, by name.
     pub methods: BTreeMap<String, Method>,
 }
@@ -54,9 +56,11 @@ async fn read(db: &Database, report: &mut Report) -> Result<Site, DbError> {
     let mut faults = Faults::default();
     let mut site = Site {
         hosts: Vec::new(),
+        workloads: Served::new(),
         methods,
     };
     for host in all_hosts(db).await? {
+        site.workloads.extend(workloads_of(&host, &segments));
         match plan_of(&host, &plans).map(|plan| resolve(plan, &site.methods, &host)) {
             None => faults.unplanned.push(host.name),
             Some(Err(problems)) => faults.broken.push(format!("{}: {problems}", host.name)),
@@ -96,6 +100,16 @@ fn plan_of<'a>(host: &Host, plans: &'a [Plan]) -> Option<&'a Plan> {
         .into_iter()
         .flatten()
         .find_map(|scope| plans.iter().find(|plan| plan.scope == scope))
+}
+
+/// What a worker has to serve so that the cloud of a host is told.
+fn workloads_of(host: &Host, segments: &[Segment]) -> Option<(Resource, String)> {
+    if host.backend != Backend::Nova || host.cloud.is_none() {
+        return None;
+    }
+    let segment = segments.iter().find(|segment| segment.id == host.segment_id);
+    let zone = segment.and_then(|segment| segment.policy.workloads_zone.clone());
+    Some((Resource::Workloads, zone.unwrap_or(host.zone.clone())))
 }
 
 fn has_watchdog(host: &Host, segments: &[Segment]) -> bool {
@@ -156,6 +170,7 @@ impl Site {
         self.hosts
             .iter()
             .flat_map(|planned| planned.plan.needs())
+            .chain(self.workloads.iter().cloned())
             .collect()
     }
 
@@ -191,7 +206,7 @@ impl Site {
     }
 }
 
-fn some_of(names: &[String]) -> String {
+pub(super) fn some_of(names: &[String]) -> String {
     let shown = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(NAMED) {
         0 => shown,

@@ -4,6 +4,7 @@
 
 mod answers;
 mod broker;
+mod clouds;
 mod database;
 mod devices;
 mod files;
@@ -80,10 +81,12 @@ pub async fn examine(settings: &Settings, with_devices: bool) -> Report {
     let mut report = Report::default();
     files::look(settings, &mut report);
     keystone::look(settings, &mut report).await;
+    let clouds = clouds::look(settings, &mut report).await;
     let Some(db) = database::look(settings, &mut report).await else {
         return report;
     };
     let site = hosts::look(&db, &mut report).await;
+    clouds::compare(settings, &db, &clouds, &mut report).await;
     answers::look(settings, &db, &site, &mut report).await;
     if let Some(bus) = broker::connect(settings, &mut report).await {
         let served = broker::look(&bus, &site, &mut report).await;

@@ -1,5 +1,6 @@
 //! What services are made of, from the settings.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +22,7 @@ use uuid::Uuid;
 
 use crate::clock::now;
 use crate::config::{Settings, UnknownHostsWord, read_keys, read_webhook_keys};
-use crate::error::CliError;
+use crate::error::{CliError, Complaints};
 
 /// Between two looks for a database that is not there.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
@@ -101,6 +102,7 @@ pub fn event_exchange(service: &'static str, settings: &Settings) -> Result<Opti
     let broker = broker_config(service, &settings.engine.name, settings)?;
     let config = ExchangeConfig {
         name: format!("{}.events", settings.bus.prefix),
+        is_ours: true,
         durable: true,
         queue: None,
     };
@@ -121,6 +123,7 @@ pub fn oslo(service: &'static str, settings: &Settings) -> Result<Option<Outlet>
     let broker = trusting(broker, own.ca_file.as_deref())?;
     let config = ExchangeConfig {
         name: own.exchange.clone(),
+        is_ours: false,
         durable: own.durable,
         queue: Some(format!("{}.info", own.topic)),
     };
@@ -191,6 +194,7 @@ pub async fn engine(
             clouds: clouds(settings)?,
             every: Duration::from_secs(settings.openstack.poll_s),
             down_after: TimeDelta::seconds(i64::try_from(settings.openstack.down_after_s).unwrap_or(60)),
+            adopt: adopted(settings)?,
         },
         ..EngineConfig::default()
     };
@@ -206,15 +210,30 @@ pub async fn engine(
     Ok(engine)
 }
 
+/// The clouds whose new hosts are added by themselves, and the segments that they go to.
+fn adopted(settings: &Settings) -> Result<BTreeMap<String, String>, CliError> {
+    let own = &settings.openstack;
+    let mut adopted = BTreeMap::new();
+    for pair in &own.adopt {
+        let (cloud, segment) = pair.split_once(':').unwrap_or((pair, ""));
+        let fault =
+            |why: &str| CliError::Config(Complaints::one(format!("openstack.adopt has {pair:?}; {why}")));
+        if !own.clouds.iter().any(|known| known == cloud) {
+            let known = own.clouds.join(", ");
+            return Err(fault(&format!(
+                "a cloud of openstack.clouds ({known}) is allowed"
+            )));
+        }
+        if adopted.insert(cloud.to_owned(), segment.to_owned()).is_some() {
+            return Err(fault("each cloud is allowed once"));
+        }
+    }
+    Ok(adopted)
+}
+
 /// The clouds of the configuration. Nobody is asked yet, but each has to be there.
 pub fn clouds(settings: &Settings) -> Result<Vec<Arc<Cloud>>, CliError> {
-    let own = &settings.openstack;
-    let clouds = own.clouds.iter().map(|name| {
-        let cloud = CloudSettings {
-            name: name.clone(),
-            file: own.clouds_file.clone(),
-            timeout: Duration::from_millis(own.timeout_ms),
-        };
+    let clouds = cloud_settings(settings).map(|cloud| {
         cloud
             .check()
             .map_err(|e| CliError::service("openstack", "cannot be used", e))?;
@@ -237,6 +256,16 @@ pub fn hook(settings: &Settings, db: Database, clock: &Clock) -> Result<Hook, Cl
     };
     let clock = clock.clone();
     Ok(Hook::new(db, Arc::new(move || clock.now()), config))
+}
+
+/// The entries that they are.
+pub fn cloud_settings(settings: &Settings) -> impl Iterator<Item = CloudSettings> {
+    let own = &settings.openstack;
+    own.clouds.iter().map(|name| CloudSettings {
+        name: name.clone(),
+        file: own.clouds_file.clone(),
+        timeout: Duration::from_millis(own.timeout_ms),
+    })
 }
 
 /// A worker at work.

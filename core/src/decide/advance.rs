@@ -103,7 +103,7 @@ fn advance_fence(step: &mut Step) {
         if live.status == OperationStatus::NeedsOperator && !step.state.host.is_fence_current() {
             return;
         }
-        go_on(step);
+        resume(step);
         let is_told = tell_backend(step);
         match run_next_stage(step) {
             Stages::Moved => {}
@@ -121,7 +121,7 @@ fn advance_fence(step: &mut Step) {
 }
 
 /// A proof has come although nobody could go on.
-fn go_on(step: &mut Step) {
+fn resume(step: &mut Step) {
     if let Some(operation) = step.state.operation.as_mut() {
         operation.status = OperationStatus::Running;
         operation.restart_at = None;
@@ -251,7 +251,7 @@ fn finish_evacuation(step: &mut Step) -> bool {
     let Some(operation) = step.state.operation.as_mut() else {
         return false;
     };
-    if evacuation::go_on(operation) {
+    if evacuation::open_spare(operation) {
         return true;
     }
     let (failed, told) = (evacuation::failed(operation), evacuation::told(operation));

@@ -249,7 +249,7 @@ fn find_task(operation: &Operation, kind: TaskKind) -> Option<Task> {
 }
 
 /// All stages are over. Opens a spare host if that may help; `false` if there is nothing more to do.
-pub(super) fn go_on(operation: &mut Operation) -> bool {
+pub(super) fn open_spare(operation: &mut Operation) -> bool {
     let is_full = |task: &&Task| {
         let no_room = task.moved.as_ref().is_some_and(|moved| moved.no_room);
         task.status == TaskStatus::Failed && no_room

@@ -9,6 +9,7 @@
 
 mod cloud;
 mod config;
+mod counting;
 mod delivering;
 mod gates;
 mod plans;

@@ -36,7 +36,7 @@ fn poll(own: i64, hosts: Vec<Sign>) -> Poll {
 }
 
 fn state(watch: &mut Watch, poll: &Poll, now: i64) -> Option<(FailureState, i64)> {
-    let found = watch.look(poll, at(now));
+    let found = watch.look(Some(poll), &["c1"], at(now));
     let sighting = found.get("c1")?;
     Some((sighting.state, (sighting.observed_at - start()).num_seconds()))
 }
@@ -157,17 +157,51 @@ fn what_an_administrator_sets_is_no_sign_of_life() {
     assert_eq!(silent, Some((FailureState::Unreachable, 83)));
 }
 
+/// How `c1` is after an answer of which nothing came.
+fn silence(watch: &mut Watch, now: i64) -> Option<FailureState> {
+    let found = watch.look(None, &["c1"], at(now));
+    found.get("c1").map(|sighting| sighting.state)
+}
+
 #[test]
-fn a_backend_that_does_not_answer_is_lost_sight_of_after_a_while() {
+fn the_hosts_of_a_backend_that_does_not_answer_are_unknown_after_a_while() {
     let mut watch = watch();
-    watch.look(&poll(0, Vec::new()), at(0));
-    assert!(!watch.has_lost_sight(at(29)));
-    assert!(watch.has_lost_sight(at(30)));
-    watch.look(&poll(31, Vec::new()), at(31));
-    assert!(!watch.has_lost_sight(at(32)));
+    watch.look(Some(&poll(0, vec![sign("c1", 0)])), &["c1"], at(0));
+    assert_eq!(silence(&mut watch, 29), None);
+    assert_eq!(silence(&mut watch, 30), Some(FailureState::Unknown));
+    assert_eq!(silence(&mut watch, 3_600), Some(FailureState::Unknown));
+    watch.look(Some(&poll(3_601, vec![sign("c1", 3_600)])), &["c1"], at(3_601));
+    assert_eq!(silence(&mut watch, 3_602), None);
     let mut never = Watch::new(TimeDelta::seconds(60));
-    assert!(!never.has_lost_sight(at(0)));
-    assert!(never.has_lost_sight(at(30)));
+    assert_eq!(silence(&mut never, 0), None);
+    assert_eq!(silence(&mut never, 30), Some(FailureState::Unknown));
+}
+
+#[test]
+fn a_host_that_the_backend_names_no_more_is_unknown_after_a_while_and_never_unreachable() {
+    let mut watch = watch();
+    let without = |now| poll(now, vec![sign("c2", now)]);
+    state(&mut watch, &poll(0, vec![sign("c1", 0), sign("c2", 0)]), 0);
+    assert_eq!(state(&mut watch, &without(5), 5), None);
+    assert_eq!(state(&mut watch, &without(34), 34), None);
+    assert_eq!(
+        state(&mut watch, &without(35), 35),
+        Some((FailureState::Unknown, 35))
+    );
+    assert_eq!(
+        state(&mut watch, &without(900), 900),
+        Some((FailureState::Unknown, 900))
+    );
+    // Named again, the time counts anew.
+    state(&mut watch, &poll(905, vec![sign("c1", 905)]), 905);
+    assert_eq!(state(&mut watch, &without(910), 910), None);
+}
+
+#[test]
+fn nothing_is_said_of_hosts_that_are_not_on_record() {
+    let mut watch = watch();
+    let found = watch.look(Some(&poll(0, vec![sign("c1", 0), sign("c2", 0)])), &["c1"], at(0));
+    assert_eq!(found.into_keys().collect::<Vec<_>>(), ["c1"]);
 }
 
 #[test]

@@ -14,6 +14,9 @@ use crate::idempotency::leave_receipt;
 use crate::ids::new_id;
 use crate::{Context, Engine, EngineError, Receipt};
 
+/// The index that lets a host of a cloud be here once.
+const BY_CLOUD: &str = "hosts_by_cloud";
+
 #[derive(Clone, Debug)]
 pub struct HostDraft {
     /// Unique.
@@ -103,7 +106,7 @@ impl Engine {
         let mut tx = self.0.db.begin().await?;
         ringfence_db::insert_host(&mut tx, &host)
             .await
-            .map_err(|e| taken(e, &host.name))?;
+            .map_err(|e| taken(e, &host))?;
         let data = json!({ "name": host.name, "segment": segment.name, "backend": host.backend });
         self.record_host(&mut tx, &host, EventKind::HostCreated, data, by)
             .await?;
@@ -172,7 +175,7 @@ impl Engine {
             }],
         )
         .await
-        .map_err(|e| taken(e, &host.name))?;
+        .map_err(|e| taken(e, &host))?;
         self.record_host(&mut tx, &host, EventKind::HostUpdated, changed, by)
             .await?;
         tx.commit().await?;
@@ -250,6 +253,16 @@ impl Engine {
     }
 }
 
-fn taken(error: DbError, name: &str) -> EngineError {
-    EngineError::or_duplicate(error, || format!("there is a host named {name:?} already"))
+fn taken(error: DbError, host: &Host) -> EngineError {
+    let is_in_cloud =
+        matches!(&error, DbError::Constraint { constraint, .. } if constraint.contains(BY_CLOUD));
+    let (name, cloud) = (&host.name, host.cloud.as_deref().unwrap_or_default());
+    EngineError::or_duplicate(error, || {
+        if is_in_cloud {
+            let known_as = host.known_as();
+            format!("the host that cloud {cloud:?} knows as {known_as:?} is here already, under another name")
+        } else {
+            format!("there is a host named {name:?} already")
+        }
+    })
 }

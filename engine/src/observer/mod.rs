@@ -1,5 +1,7 @@
 //! Watching the hosts of clouds: one question for all hosts of a cloud, and one engine at a time asks it.
 
+mod adopt;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,10 +9,11 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use ringfence_backends::BackendError;
 use ringfence_backends::openstack::{Cloud, ComputeService};
-use ringfence_core::{FailureState, OnRecord, Poll, Sighting, Sign, Timestamp, Watch, is_news};
+use ringfence_core::{OnRecord, Poll, Sighting, Sign, Watch, is_news};
 use ringfence_db::CloudHost;
 use tokio_util::sync::CancellationToken;
 
+use self::adopt::Adopter;
 use crate::error::error_chain;
 use crate::reconcile::pause;
 use crate::{Context, Engine, EngineError, FailureReport};
@@ -24,6 +27,8 @@ pub struct ObserverConfig {
     pub every: Duration,
     /// How long a host may be silent.
     pub down_after: TimeDelta,
+    /// The clouds whose new hosts are added by themselves, and the segment that they go to.
+    pub adopt: BTreeMap<String, String>,
 }
 
 impl Default for ObserverConfig {
@@ -32,6 +37,7 @@ impl Default for ObserverConfig {
             clouds: Vec::new(),
             every: Duration::from_secs(5),
             down_after: TimeDelta::seconds(60),
+            adopt: BTreeMap::new(),
         }
     }
 }
@@ -59,15 +65,19 @@ struct Observer {
     /// Its name in reports.
     source: String,
     watch: Watch,
+    adopter: Option<Adopter>,
     /// Whether the cloud has answered the last time, so that only a change is told.
     answers: Option<bool>,
 }
 
 impl Observer {
     fn new(engine: &Engine, cloud: Arc<Cloud>) -> Self {
+        let config = &engine.0.config.observer;
+        let segment = config.adopt.get(cloud.name()).cloned();
         Self {
             source: format!("nova:{}", cloud.name()),
-            watch: Watch::new(engine.0.config.observer.down_after),
+            watch: Watch::new(config.down_after),
+            adopter: segment.map(|segment| Adopter::new(cloud.name(), segment)),
             cloud,
             answers: None,
         }
@@ -92,20 +102,21 @@ impl Observer {
         let answer = self.cloud.services().await;
         let now = engine.0.clock.now();
         self.tell_answer(&answer);
-        let sightings = match answer {
-            Ok(services) => Some(self.watch.look(&poll(&services), now)),
-            Err(_) if self.watch.has_lost_sight(now) => None,
-            Err(_) => return Ok(()),
-        };
         let hosts = ringfence_db::hosts_of_cloud(&mut engine.0.db.reader(), self.cloud.name()).await?;
-        for host in hosts {
-            if let Some(sighting) = of(&host, sightings.as_ref(), now)
-                && is_news(sighting, on_record(&host), &self.source, REFRESH)
+        let known_as: Vec<&str> = hosts.iter().map(|host| host.known_as.as_str()).collect();
+        let polled = answer.as_deref().ok().map(poll);
+        let sightings = self.watch.look(polled.as_ref(), &known_as, now);
+        for host in &hosts {
+            if let Some(sighting) = sightings.get(&host.known_as).copied()
+                && is_news(sighting, on_record(host), &self.source, REFRESH)
             {
-                self.report(engine, &host, sighting).await;
+                self.report(engine, host, sighting).await;
             }
         }
-        Ok(())
+        match (&mut self.adopter, answer) {
+            (Some(adopter), Ok(services)) => adopter.take_in(engine, &services, &known_as).await,
+            (None, _) | (Some(_), Err(_)) => Ok(()),
+        }
     }
 
     async fn has_turn(&self, engine: &Engine) -> Result<bool, EngineError> {
@@ -175,17 +186,6 @@ fn poll(services: &[ComputeService]) -> Poll {
             })
             .collect(),
         own: own.filter_map(|service| service.updated_at).max(),
-    }
-}
-
-/// A host that the cloud does not know, or a cloud that does not answer, says nothing of it.
-fn of(host: &CloudHost, sightings: Option<&BTreeMap<String, Sighting>>, now: Timestamp) -> Option<Sighting> {
-    match sightings {
-        Some(sightings) => sightings.get(&host.known_as).copied(),
-        None => Some(Sighting {
-            state: FailureState::Unknown,
-            observed_at: now,
-        }),
     }
 }
 

@@ -9,6 +9,7 @@ crate::on_both_grounds!(
     bad_methods_are_refused,
     bad_plans_are_refused,
     what_is_in_use_is_kept,
+    a_host_of_a_cloud_is_here_once,
 );
 
 async fn bad_methods_are_refused(ground: Ground) {
@@ -233,5 +234,20 @@ async fn what_is_in_use_is_kept(ground: Ground) {
         .await;
     assert_eq!(client.delete("/hosts/h1").await.status, 204);
     assert_eq!(client.get("/hosts/h1").await.status, 404);
+    stack.stop().await;
+}
+
+async fn a_host_of_a_cloud_is_here_once(ground: Ground) {
+    let stack = Stack::start(ground).await;
+    let host = |name: &str, cloud: &str| json!({ "name": name, "backend": "nova", "cloud": cloud, "known_as": "compute1" });
+    stack.client.post("/hosts", host("one", "east")).await.ok(201);
+    stack.client.post("/hosts", host("two", "west")).await.ok(201);
+    let answer = stack.client.post("/hosts", host("again", "east")).await;
+    assert_eq!((answer.status, answer.code()), (409, "fencing.name.taken"));
+    let details = answer.details();
+    assert!(
+        details.contains("\"east\"") && details.contains("\"compute1\""),
+        "{details}"
+    );
     stack.stop().await;
 }

@@ -76,6 +76,7 @@ impl Plant {
                 clouds: vec![backend(&folder, &entry)],
                 every: Duration::from_secs(1),
                 down_after: chrono::TimeDelta::seconds(DOWN_AFTER_S),
+                ..ObserverConfig::default()
             },
             ..StackOptions::default()
         };

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{assert_gapless, times_fenced, until_told};
 
 /// `fence_dummy` with a file per host, which reads as on, and a plan that uses it.
-pub(super) async fn configure(machine: &Machine, client: &Client, hosts: &[&str], extra: Value) -> PathBuf {
+pub(crate) async fn configure(machine: &Machine, client: &Client, hosts: &[&str], extra: Value) -> PathBuf {
     let dir = machine.file("power");
     std::fs::create_dir_all(&dir).unwrap();
     let mut parameters =

@@ -1,6 +1,8 @@
 //! `ringfence doctor` on the machine of a service.
 
-use ringfence_tests::{Client, Ground, Machine, Site, set_up, start_api, start_engine, start_worker};
+use ringfence_tests::{
+    Client, FakeNova, Ground, Machine, Site, set_up, start_api, start_engine, start_worker,
+};
 use serde_json::{Value, json};
 
 use super::distributed::configure;
@@ -110,4 +112,30 @@ async fn a_standalone_service_is_examined_where_it_has_its_data() {
     let asked = machine.run(&["doctor"]).await;
     assert_eq!(asked.code, Some(0), "{asked:?}");
     assert!(asked.out.contains("has the schema of this build"), "{asked:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_nova_whose_clock_goes_wrong_is_told() {
+    let nova = FakeNova::start(&["c1"]).with_clock(-3600);
+    let machine = Machine::new();
+    let file = machine.file("clouds.yaml");
+    let auth = format!(
+        "auth: {{ auth_url: {}, username: u, password: p, project_name: p }}",
+        nova.auth_url()
+    );
+    std::fs::write(
+        &file,
+        format!("clouds:\n  lab:\n    {auth}\n    region_name: RegionOne\n"),
+    )
+    .unwrap();
+    let set = [
+        ("RINGFENCE_OPENSTACK_CLOUDS", "lab"),
+        ("RINGFENCE_OPENSTACK_CLOUDS_FILE", file.to_str().unwrap()),
+    ];
+    let asked = machine.run_with(&["doctor"], &set).await;
+    assert!(asked.out.contains("lab: Nova's clock is 3"), "{asked:?}");
+    assert!(asked.out.contains("behind this machine's"), "{asked:?}");
+    assert!(asked.out.contains("lab: Nova has 1 hosts; 1 are up"), "{asked:?}");
+    // It has no Placement at all.
+    assert!(asked.out.contains("cloud lab has no placement"), "{asked:?}");
 }

@@ -68,6 +68,7 @@ fn outlet(stack: &Stack, name: &str) -> Outlet {
             AmqpConfig::new(stack.site.amqp_url.as_deref().unwrap(), "test").unwrap(),
             ExchangeConfig {
                 name: name.to_owned(),
+                is_ours: false,
                 durable: false,
                 queue: Some(format!("{name}.info")),
             },

@@ -1,6 +1,6 @@
 """Prints each notification that oslo.messaging hears, as a line of JSON, until it is ended.
 
-Arguments: the transport's URL, the exchange, the topic.
+Arguments: the transport's URL, the exchange, the topic, and a pool if it has a queue of its own. Then its first line says that it listens.
 """
 
 import json
@@ -32,12 +32,15 @@ class Endpoint:
 
 
 url, exchange, topic = sys.argv[1:4]
+pool = sys.argv[4] if len(sys.argv) > 4 else None
 conf = cfg.ConfigOpts()
 conf([], project="listener")
 transport = oslo_messaging.get_notification_transport(conf, url=url)
 target = oslo_messaging.Target(exchange=exchange, topic=topic)
 listener = oslo_messaging.get_notification_listener(
-    transport, [target], [Endpoint()], executor="threading"
+    transport, [target], [Endpoint()], executor="threading", pool=pool
 )
 listener.start()
+if pool:
+    print(json.dumps({"listens": True}), flush=True)
 listener.wait()

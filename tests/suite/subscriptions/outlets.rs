@@ -28,6 +28,7 @@ pub fn exchange_at(url: &str, name: String) -> Outlet {
             AmqpConfig::new(url, "test").unwrap(),
             ExchangeConfig {
                 name,
+                is_ours: true,
                 durable: true,
                 queue: None,
             },

@@ -31,6 +31,7 @@ impl Cloud {
     pub async fn last_action(&self, server: &str) -> Result<Option<ServerAction>, BackendError> {
         let call = |session: Session| async move {
             get(&session, &["servers", server, "os-instance-actions"])
+                .await?
                 .query(&[("limit", "1")])
                 .fetch::<Actions>()
                 .await

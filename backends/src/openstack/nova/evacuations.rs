@@ -1,6 +1,7 @@
 //! Nova's records of evacuations.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use chrono::{DateTime, Utc};
 use osauth::Session;
@@ -33,6 +34,20 @@ pub enum EvacuationStatus {
     /// Any other.
     #[serde(untagged)]
     Other(String),
+}
+
+impl fmt::Display for EvacuationStatus {
+    /// In Nova's words.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Accepted => "accepted",
+            Self::PreMigrating => "pre-migrating",
+            Self::Done => "done",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Other(word) => word,
+        })
+    }
 }
 
 impl EvacuationStatus {
@@ -123,6 +138,7 @@ impl Cloud {
             let query = &query;
             let call = |session: Session| async move {
                 get(&session, &["os-migrations"])
+                    .await?
                     .query(query)
                     .fetch::<Migrations>()
                     .await

@@ -4,16 +4,11 @@ use osauth::Session;
 use osauth::services::{COMPUTE, ServiceType};
 use serde::Deserialize;
 
-use super::{NOVA, VERSION_HEADER};
+use super::{NOVA, VERSION_HEADER, WITHOUT_UPTIME, versioned};
 use crate::BackendError;
 use crate::openstack::Cloud;
 
-/// From 2.88 on Nova asks every host in the list for its uptime, and waits a minute for one that is dead.
-const WITHOUT_UPTIME: &str = "compute 2.87";
-/// What a disabled `nova-compute` has on its provider.
-const DISABLED: &str = "COMPUTE_STATUS_DISABLED";
-
-/// Placement, whose version document names no address that one could follow.
+/// Its version document gives an empty address, which the library cannot read: it is asked without.
 #[derive(Clone, Copy, Debug)]
 struct Placement;
 
@@ -26,6 +21,11 @@ impl ServiceType for Placement {
         false
     }
 }
+
+/// The first with traits; all releases that have a Nova to speak to have it.
+const WITH_TRAITS: &str = "placement 1.6";
+/// What a disabled `nova-compute` has on its provider.
+const DISABLED: &str = "COMPUTE_STATUS_DISABLED";
 
 #[derive(Deserialize)]
 struct Hypervisors {
@@ -55,15 +55,7 @@ impl Cloud {
     /// Whether Placement keeps servers away from a host because its service is, or was, disabled.
     pub async fn is_kept_away(&self, host: &str) -> Result<bool, BackendError> {
         for hypervisor in self.hypervisors(host).await? {
-            let id = &hypervisor.id;
-            let call = |session: Session| async move {
-                session
-                    .get(Placement, &["resource_providers", id, "traits"])
-                    .header("OpenStack-API-Version", "placement 1.6")
-                    .fetch::<Traits>()
-                    .await
-            };
-            let traits = self.again("placement", call).await?.traits;
+            let traits = self.traits(&hypervisor.id).await?;
             if traits.iter().any(|name| name == DISABLED) {
                 return Ok(true);
             }
@@ -71,12 +63,24 @@ impl Cloud {
         Ok(false)
     }
 
+    /// The traits of a provider in Placement.
+    pub(super) async fn traits(&self, provider: &str) -> Result<Vec<String>, BackendError> {
+        let call = |session: Session| async move {
+            session
+                .get(Placement, &["resource_providers", provider, "traits"])
+                .header(VERSION_HEADER, WITH_TRAITS)
+                .fetch::<Traits>()
+                .await
+        };
+        Ok(self.again("placement", call).await?.traits)
+    }
+
     async fn hypervisors(&self, host: &str) -> Result<Vec<Hypervisor>, BackendError> {
         let call = |session: Session| async move {
             let query = [("hypervisor_hostname_pattern", host)];
-            session
-                .get(COMPUTE, &["os-hypervisors", "detail"])
-                .header(VERSION_HEADER, WITHOUT_UPTIME)
+            let request = session.get(COMPUTE, &["os-hypervisors", "detail"]);
+            versioned(&session, request, WITHOUT_UPTIME)
+                .await?
                 .query(&query)
                 .fetch::<Hypervisors>()
                 .await

@@ -3,37 +3,50 @@
 mod actions;
 mod evacuations;
 mod hypervisors;
+mod rights;
 mod servers;
 mod services;
 
 pub use actions::ServerAction;
 pub use evacuations::{Evacuation, EvacuationStatus, with_remains};
+pub use rights::NovaVersions;
 pub use servers::{Server, VmState};
 pub use services::ComputeService;
 
 use osauth::services::COMPUTE;
-use osauth::{ServiceRequestBuilder, Session};
+use osauth::{ApiVersion, Error, ServiceRequestBuilder, Session};
+
+use super::versions::{Range, header};
 
 /// How errors call it.
 const NOVA: &str = "nova";
-/// The version of the API. Up to 2.94 an evacuated server is started again if it ran; from 2.95 on it stays stopped.
-const VERSION: &str = "compute 2.90";
 const VERSION_HEADER: &str = "OpenStack-API-Version";
+/// Before 2.68 an evacuation could be forced past the scheduler. Up to 2.94 an evacuated server is started again if it ran; from 2.95 on
+/// it stays stopped.
+pub(super) const VERSIONS: Range = Range {
+    needs: ApiVersion(2, 68),
+    wants: ApiVersion(2, 94),
+};
+/// For lists of hypervisors: from 2.88 on Nova asks every host in them for its uptime, and waits a minute for one that is dead.
+const WITHOUT_UPTIME: Range = Range {
+    needs: ApiVersion(2, 53),
+    wants: ApiVersion(2, 87),
+};
 
 type Request = ServiceRequestBuilder<osauth::services::ComputeService>;
 
-fn versioned(request: Request) -> Request {
-    request.header(VERSION_HEADER, VERSION)
+async fn versioned(session: &Session, request: Request, range: Range) -> Result<Request, Error> {
+    Ok(request.header(VERSION_HEADER, header(session, COMPUTE, range).await?))
 }
 
-fn get(session: &Session, path: &[&str]) -> Request {
-    versioned(session.get(COMPUTE, path))
+async fn get(session: &Session, path: &[&str]) -> Result<Request, Error> {
+    versioned(session, session.get(COMPUTE, path), VERSIONS).await
 }
 
-fn put(session: &Session, path: &[&str]) -> Request {
-    versioned(session.put(COMPUTE, path))
+async fn put(session: &Session, path: &[&str]) -> Result<Request, Error> {
+    versioned(session, session.put(COMPUTE, path), VERSIONS).await
 }
 
-fn post(session: &Session, path: &[&str]) -> Request {
-    versioned(session.post(COMPUTE, path))
+async fn post(session: &Session, path: &[&str]) -> Result<Request, Error> {
+    versioned(session, session.post(COMPUTE, path), VERSIONS).await
 }

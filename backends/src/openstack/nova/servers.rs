@@ -113,6 +113,7 @@ impl Cloud {
         let query = &query;
         let call = |session: Session| async move {
             get(&session, &["servers", "detail"])
+                .await?
                 .query(query)
                 .fetch::<Servers>()
                 .await
@@ -125,10 +126,11 @@ impl Cloud {
 
     /// A server; `None` if there is none.
     pub async fn server(&self, id: &str) -> Result<Option<Server>, BackendError> {
-        let call = |session: Session| async move { get(&session, &["servers", id]).fetch::<One>().await };
+        let call =
+            |session: Session| async move { get(&session, &["servers", id]).await?.fetch::<One>().await };
         match self.again(NOVA, call).await {
             Ok(one) => Ok(Some(one.server)),
-            Err(BackendError::NotFound { .. }) => Ok(None),
+            Err(BackendError::NotFound { why, .. }) if says_gone(&why, id) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -163,6 +165,7 @@ impl Cloud {
         let action = &action;
         let call = |session: Session| async move {
             let answer = post(&session, &["servers", id, "action"])
+                .await?
                 .json(action)
                 .send()
                 .await?;
@@ -170,5 +173,23 @@ impl Cloud {
             Ok(request_id.and_then(|id| id.to_str().ok()).map(str::to_owned))
         };
         self.once(NOVA, call).await
+    }
+}
+
+/// Nova's own words. Whatever stands before a Nova that is away may answer 404 as well, and that says nothing of the server.
+fn says_gone(why: &str, id: &str) -> bool {
+    why.contains(&format!("{id} could not be found"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_of_a_proxy_does_not_say_that_a_server_is_gone() {
+        let id = "0b0f6a4c-52f1-4a0c-8a51-1f0f4f1c2c11";
+        assert!(says_gone(&format!("Instance {id} could not be found. (404)"), id));
+        let page = format!("Not Found The requested URL /v2.1/servers/{id} was not found on this server.");
+        assert!(!says_gone(&page, id));
     }
 }

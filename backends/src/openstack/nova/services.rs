@@ -62,8 +62,9 @@ struct One {
 impl Cloud {
     /// All services of Nova, in one call: those of all hosts, and those that say how Nova itself is.
     pub async fn services(&self) -> Result<Vec<ComputeService>, BackendError> {
-        let call =
-            |session: Session| async move { get(&session, &["os-services"]).fetch::<Services>().await };
+        let call = |session: Session| async move {
+            get(&session, &["os-services"]).await?.fetch::<Services>().await
+        };
         Ok(self.again(NOVA, call).await?.services)
     }
 
@@ -72,6 +73,7 @@ impl Cloud {
         let call = |session: Session| async move {
             let query = [("binary", "nova-compute"), ("host", host)];
             get(&session, &["os-services"])
+                .await?
                 .query(&query)
                 .fetch::<Services>()
                 .await
@@ -110,6 +112,7 @@ impl Cloud {
         let change = &change;
         let call = |session: Session| async move {
             put(&session, &["os-services", service])
+                .await?
                 .json(change)
                 .fetch::<One>()
                 .await

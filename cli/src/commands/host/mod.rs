@@ -34,7 +34,7 @@ pub enum HostCommand {
     },
     /// Adds a host
     Add(edit::AddArgs),
-    /// Adds many hosts from a CSV or YAML file, or changes them; done again, it changes nothing
+    /// Adds many hosts from a CSV or YAML file or from a cloud, or changes them; done again, it changes nothing
     Import(import::ImportArgs),
     /// Changes a host; what is not named stays
     Set(edit::SetArgs),

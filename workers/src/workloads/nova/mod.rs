@@ -131,9 +131,10 @@ impl WorkloadDriver for Nova {
 fn failed(error: BackendError) -> Done {
     let why = error.to_string();
     match error {
-        BackendError::Settings { .. } | BackendError::TooOld { .. } => Done::No(why, None),
+        BackendError::Settings { .. } | BackendError::Version { .. } => Done::No(why, None),
         BackendError::Denied { .. }
         | BackendError::NotFound { .. }
+        | BackendError::NoEndpoint { .. }
         | BackendError::Refused { .. }
         | BackendError::Away { .. }
         | BackendError::Late { .. }

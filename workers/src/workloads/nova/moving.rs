@@ -62,9 +62,7 @@ impl HostOf<'_> {
             if !self.has_time() {
                 let latest = self.last_evacuation(&workload.id).await?;
                 let how = latest.filter(|latest| latest.id > known || !has_asked);
-                let how = how.map_or("no record yet".to_owned(), |latest| {
-                    format!("{:?}", latest.status)
-                });
+                let how = how.map_or("no record yet".to_owned(), |latest| latest.status.to_string());
                 return Ok(Done::NotYet(
                     format!("nova is still at it: {how}"),
                     Some(Finding::Move(report)),

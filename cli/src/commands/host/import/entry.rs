@@ -11,11 +11,25 @@ use crate::client::view::Host;
 pub const FIELDS: [&str; 7] = ["name", "segment", "type", "backend", "cloud", "known_as", "zone"];
 const BACKENDS: [&str; 3] = ["nova", "kubernetes", "none"];
 
-/// A host of the file.
+/// What is to be done about a host.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Wish {
+    /// It is to be here as the entry says.
+    #[default]
+    Here,
+    /// It cannot be, for this reason.
+    Barred(String),
+    /// It is to be here no more.
+    Gone,
+}
+
+/// A host of the file, or of a cloud.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// The line that it begins in, from 1.
+    /// The line that it begins in, from 1; 0 if it does not come from a file.
     pub line: u64,
+    /// What is to be done about it.
+    pub wish: Wish,
     /// Its name.
     pub name: String,
     /// Its segment, type, backend, cloud and zone, where the file says something of them.

@@ -1,5 +1,7 @@
-//! `ringfence host import`: many hosts from a file, checked whole before anything is sent. Done again, it changes nothing.
+//! `ringfence host import`: many hosts from a file, checked whole before anything is sent, or those that a cloud has. Done again, it changes
+//! nothing.
 
+mod cloud;
 mod csv_file;
 mod entry;
 mod yaml_file;
@@ -13,7 +15,7 @@ use futures_util::{StreamExt, stream};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use self::entry::{Entry, Sheet};
+use self::entry::{Entry, Sheet, Wish};
 use crate::client::view::Host;
 use crate::client::{Client, Request};
 use crate::commands::session::Session;
@@ -35,12 +37,15 @@ const PAGE: &str = "1000";
 pub struct ImportArgs {
     /// CSV with a heading (name, segment, type, backend, cloud, known_as, zone, parameters.METHOD.KEY), or a YAML list of hosts with these keys; -
     /// reads standard input
-    file: PathBuf,
+    #[arg(required_unless_present = "cloud")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    cloud: cloud::CloudArgs,
     /// What the file is; its name tells if absent: .yaml and .yml are YAML, all others CSV
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, conflicts_with = "cloud")]
     format: Option<FileFormat>,
     /// Changes hosts that are there already to what the file says; what it does not mention stays
-    #[arg(long)]
+    #[arg(long, conflicts_with = "cloud")]
     update: bool,
     /// Says what would be done, and does nothing
     #[arg(long)]
@@ -61,6 +66,8 @@ pub enum FileFormat {
 enum Fate {
     Added,
     Updated,
+    /// It was there, and its cloud does not have it.
+    Removed,
     /// It is there, as the file says.
     Present,
     /// It is there, and the file says something else of it.
@@ -73,6 +80,7 @@ impl Fate {
         match self {
             Self::Added => "added",
             Self::Updated => "updated",
+            Self::Removed => "removed",
             Self::Present => "present",
             Self::Differs => "differs",
             Self::Failed => "failed",
@@ -88,12 +96,21 @@ struct Outcome<'a> {
 
 /// Does it.
 pub async fn import(args: ImportArgs, session: &mut Session) -> Result<(), CliError> {
-    let mut sheet = read(&args)?;
-    sheet.check();
-    complain(&args.file, &sheet)?;
-    let hosts = known_hosts(&session.client).await?;
-    check_segments(&session.client, &mut sheet).await?;
-    complain(&args.file, &sheet)?;
+    let (sheet, hosts) = match &args.file {
+        Some(file) => {
+            let mut sheet = read(&args, file)?;
+            sheet.check();
+            complain(file, &sheet)?;
+            check_segments(&session.client, &mut sheet).await?;
+            complain(file, &sheet)?;
+            (sheet, known_hosts(&session.client).await?)
+        }
+        None => {
+            let hosts = known_hosts(&session.client).await?;
+            let sheet = cloud::sheet(&args.cloud, &hosts, session).await?;
+            (sheet, hosts)
+        }
+    };
     let sheet = &sheet;
     let client = &session.client;
     let (hosts, args) = (&hosts, &args);
@@ -116,9 +133,9 @@ pub async fn import(args: ImportArgs, session: &mut Session) -> Result<(), CliEr
     show(session, &outcomes, args.dry_run)?;
     if let Some(error) = broken {
         let left = sheet.entries.len() - outcomes.len();
-        session.screen.note(format!(
-            "{left} hosts were not looked at; import the file once more"
-        ));
+        session
+            .screen
+            .note(format!("{left} hosts were not looked at; import them once more"));
         return Err(error);
     }
     match count(&outcomes, Fate::Failed) {
@@ -127,9 +144,9 @@ pub async fn import(args: ImportArgs, session: &mut Session) -> Result<(), CliEr
     }
 }
 
-fn read(args: &ImportArgs) -> Result<Sheet, CliError> {
-    let text = text(&args.file)?;
-    let extension = args.file.extension().and_then(|extension| extension.to_str());
+fn read(args: &ImportArgs, file: &Path) -> Result<Sheet, CliError> {
+    let text = text(file)?;
+    let extension = file.extension().and_then(|extension| extension.to_str());
     let is_yaml = match args.format {
         Some(format) => format == FileFormat::Yaml,
         None => matches!(extension, Some("yaml" | "yml")),
@@ -140,7 +157,7 @@ fn read(args: &ImportArgs) -> Result<Sheet, CliError> {
         csv_file::read(&text)
     };
     let content = |why: String| CliError::Content {
-        path: args.file.clone(),
+        path: file.to_owned(),
         why,
     };
     if sheet.entries.len() > MOST_HOSTS {
@@ -205,16 +222,19 @@ async fn known_hosts(client: &Client) -> Result<HashMap<String, Host>, CliError>
     Ok(hosts.into_iter().map(|host| (host.name.clone(), host)).collect())
 }
 
-/// A segment that is not there would be found out in the middle.
-async fn check_segments(client: &Client, sheet: &mut Sheet) -> Result<(), CliError> {
+/// Names and ids.
+async fn known_segments(client: &Client) -> Result<BTreeSet<String>, CliError> {
     let all = client.collect("segments", &[], usize::MAX).await?;
     let segments = all["segments"].as_array().into_iter().flatten();
-    let known: BTreeSet<&str> = segments
-        .flat_map(|segment| [&segment["name"], &segment["id"]])
-        .filter_map(Value::as_str)
-        .collect();
+    let known = segments.flat_map(|segment| [&segment["name"], &segment["id"]]);
+    Ok(known.filter_map(Value::as_str).map(str::to_owned).collect())
+}
+
+/// A segment that is not there would be found out in the middle.
+async fn check_segments(client: &Client, sheet: &mut Sheet) -> Result<(), CliError> {
+    let known = known_segments(client).await?;
     let missing = |entry: &Entry| {
-        let segment = entry.segment().filter(|segment| !known.contains(segment))?;
+        let segment = entry.segment().filter(|segment| !known.contains(*segment))?;
         Some((
             entry.line,
             format!("segment: is {segment:?}, and there is no such segment"),
@@ -233,6 +253,17 @@ async fn bring<'a>(
     known: Option<&Host>,
 ) -> Result<Outcome<'a>, CliError> {
     let outcome = |fate, detail: String| Outcome { entry, fate, detail };
+    match &entry.wish {
+        Wish::Here => {}
+        Wish::Barred(why) => return Ok(outcome(Fate::Failed, why.clone())),
+        Wish::Gone if args.dry_run => return Ok(outcome(Fate::Removed, String::new())),
+        Wish::Gone => {
+            let sent = client.send(Request::delete(&["hosts", &entry.name])).await;
+            let why = told(sent.map(drop))?;
+            let removed = outcome(Fate::Removed, String::new());
+            return Ok(why.map_or(removed, |why| outcome(Fate::Failed, why)));
+        }
+    }
     let Some(host) = known else {
         if args.dry_run {
             return Ok(outcome(Fate::Added, String::new()));
@@ -280,14 +311,19 @@ fn count(outcomes: &[Outcome<'_>], fate: Fate) -> usize {
     outcomes.iter().filter(|outcome| outcome.fate == fate).count()
 }
 
+/// One of a cloud has none.
+fn line(entry: &Entry) -> Option<u64> {
+    Some(entry.line).filter(|line| *line > 0)
+}
+
 fn show(session: &mut Session, outcomes: &[Outcome<'_>], is_dry: bool) -> Result<(), CliError> {
     if session.screen.is_json() {
-        let host = |o: &Outcome<'_>| json!({ "name": o.entry.name, "line": o.entry.line, "result": o.fate.as_str(), "detail": o.detail });
+        let host = |o: &Outcome<'_>| json!({ "name": o.entry.name, "line": line(o.entry), "result": o.fate.as_str(), "detail": o.detail });
         let hosts: Vec<_> = outcomes.iter().map(host).collect();
         return session.screen.json(&json!({
             "hosts": hosts, "dry_run": is_dry, "added": count(outcomes, Fate::Added), "updated": count(outcomes, Fate::Updated),
             "present": count(outcomes, Fate::Present), "differs": count(outcomes, Fate::Differs),
-            "failed": count(outcomes, Fate::Failed),
+            "failed": count(outcomes, Fate::Failed), "removed": count(outcomes, Fate::Removed),
         }));
     }
     let mut table = Table::new(&["LINE", "HOST", "RESULT", "DETAIL"]);
@@ -295,7 +331,7 @@ fn show(session: &mut Session, outcomes: &[Outcome<'_>], is_dry: bool) -> Result
     for outcome in outcomes.iter().filter(|outcome| outcome.fate != Fate::Present) {
         is_empty = false;
         table.row([
-            outcome.entry.line.to_string().into(),
+            Cell::maybe(line(outcome.entry).map(|line| line.to_string())),
             outcome.entry.name.as_str().into(),
             Cell::word(outcome.fate.as_str()),
             Cell::maybe(Some(outcome.detail.as_str()).filter(|detail| !detail.is_empty())),
@@ -311,6 +347,10 @@ fn show(session: &mut Session, outcomes: &[Outcome<'_>], is_dry: bool) -> Result
         count(outcomes, Fate::Updated),
         count(outcomes, Fate::Present)
     );
+    let removed = count(outcomes, Fate::Removed);
+    if removed > 0 {
+        line.push_str(&format!(", {would}removed: {removed}"));
+    }
     let (differs, failed) = (count(outcomes, Fate::Differs), count(outcomes, Fate::Failed));
     if differs > 0 {
         line.push_str(&format!(

@@ -1,0 +1,144 @@
+//! What a Nova of another age, or with more hosts than this machine can run, would answer: its version document and its services, with a
+//! Keystone that lets everybody in.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+use serde_json::{Value, json};
+
+use crate::client::now;
+
+struct Shared {
+    address: SocketAddr,
+    hosts: Vec<String>,
+    versions: Mutex<(String, String)>,
+    asked_with: Mutex<String>,
+    answers: AtomicU64,
+    ahead_s: AtomicI64,
+}
+
+/// Lives as long as it is kept.
+pub struct FakeNova {
+    shared: Arc<Shared>,
+    handle: actix_web::dev::ServerHandle,
+}
+
+impl FakeNova {
+    /// One whose hosts all live.
+    pub fn start(hosts: &[&str]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let shared = Arc::new(Shared {
+            address: listener.local_addr().unwrap(),
+            hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
+            versions: Mutex::new(("2.1".to_owned(), "2.93".to_owned())),
+            asked_with: Mutex::default(),
+            answers: AtomicU64::new(0),
+            ahead_s: AtomicI64::new(0),
+        });
+        let data = web::Data::from(Arc::clone(&shared));
+        let (sender, handle) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            actix_web::rt::System::new().block_on(async move {
+                let server = HttpServer::new(move || {
+                    App::new()
+                        .app_data(data.clone())
+                        .route("/v3/auth/tokens", web::post().to(token))
+                        .route("/v2.1/os-services", web::get().to(services))
+                        .default_service(web::to(versions))
+                })
+                .workers(1)
+                .disable_signals()
+                .listen(listener)
+                .unwrap()
+                .run();
+                sender.send(server.handle()).unwrap();
+                server.await.unwrap();
+            });
+        });
+        Self {
+            shared,
+            handle: handle.recv().unwrap(),
+        }
+    }
+
+    /// The same with another version document.
+    pub fn with_versions(self, oldest: &str, newest: &str) -> Self {
+        *self.shared.versions.lock().unwrap() = (oldest.to_owned(), newest.to_owned());
+        self
+    }
+
+    /// The same with a clock that is so many seconds ahead.
+    pub fn with_clock(self, ahead_s: i64) -> Self {
+        self.shared.ahead_s.store(ahead_s, Ordering::Relaxed);
+        self
+    }
+
+    /// Its address, as the catalogue has it.
+    pub fn url(&self) -> String {
+        format!("http://{}/v2.1", self.shared.address)
+    }
+
+    /// The address of its Keystone.
+    pub fn auth_url(&self) -> String {
+        format!("http://{}/v3", self.shared.address)
+    }
+
+    /// The version that it was last asked with.
+    pub fn asked_with(&self) -> String {
+        self.shared.asked_with.lock().unwrap().clone()
+    }
+
+    /// How often it has named its hosts.
+    pub fn answers(&self) -> u64 {
+        self.shared.answers.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for FakeNova {
+    fn drop(&mut self) {
+        drop(self.handle.stop(false));
+    }
+}
+
+async fn token(shared: web::Data<Shared>) -> HttpResponse {
+    let url = format!("http://{}/v2.1", shared.address);
+    let endpoint =
+        json!({ "interface": "public", "region": "RegionOne", "region_id": "RegionOne", "url": url });
+    let token = json!({
+        "expires_at": now() + chrono::TimeDelta::days(1),
+        "catalog": [{ "type": "compute", "name": "nova", "endpoints": [endpoint] }],
+    });
+    HttpResponse::Created()
+        .insert_header(("X-Subject-Token", "a-token"))
+        .json(json!({ "token": token }))
+}
+
+async fn versions(shared: web::Data<Shared>) -> HttpResponse {
+    let (oldest, newest) = shared.versions.lock().unwrap().clone();
+    let link = json!({ "rel": "self", "href": format!("http://{}/v2.1/", shared.address) });
+    HttpResponse::Ok().json(json!({ "version": {
+        "id": "v2.1", "status": "CURRENT", "min_version": oldest, "version": newest, "links": [link],
+    } }))
+}
+
+async fn services(shared: web::Data<Shared>, request: HttpRequest) -> HttpResponse {
+    let version = request.headers().get("OpenStack-API-Version");
+    let version = version.and_then(|version| version.to_str().ok());
+    *shared.asked_with.lock().unwrap() = version.unwrap_or_default().to_owned();
+    let at = now().format("%Y-%m-%dT%H:%M:%S%.6f").to_string();
+    let service = |binary: &str, host: &str| -> Value {
+        json!({
+            "id": format!("{binary}-{host}"), "binary": binary, "host": host, "zone": "nova", "status": "enabled",
+            "state": "up", "updated_at": at, "disabled_reason": null, "forced_down": false,
+        })
+    };
+    let mut all = vec![service("nova-conductor", "controller")];
+    all.extend(shared.hosts.iter().map(|host| service("nova-compute", host)));
+    shared.answers.fetch_add(1, Ordering::Relaxed);
+    let clock = now() + chrono::TimeDelta::seconds(shared.ahead_s.load(Ordering::Relaxed));
+    HttpResponse::Ok()
+        .insert_header(("Date", clock.format("%a, %d %b %Y %H:%M:%S GMT").to_string()))
+        .json(json!({ "services": all }))
+}
