@@ -86,6 +86,7 @@ impl Nova {
             state: wanted,
             detail: cut(detail),
             observed_at: (self.clock)(),
+            proves: true,
         };
         match done {
             Done::So(detail) => Report {
