@@ -142,11 +142,13 @@ impl FrozenMethod {
 
 /// A driver that speaks to a cloud finds the host in the host's own one, under the name that it has there, unless it is told otherwise.
 fn add_place(driver: Driver, host: &Host, parameters: &mut Parameters, problems: &mut Problems) {
-    let Some(name) = driver.named_by() else { return };
-    if !parameters.contains_key("cloud") {
+    let Some([cloud, name]) = driver.place() else {
+        return;
+    };
+    if !parameters.contains_key(cloud) {
         match &host.cloud {
-            Some(cloud) => {
-                parameters.insert("cloud".to_owned(), cloud.clone());
+            Some(own) => {
+                parameters.insert(cloud.to_owned(), own.clone());
             }
             None => problems.add(
                 "parameters.cloud",

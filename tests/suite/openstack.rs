@@ -1,5 +1,9 @@
 //! Stories with a real OpenStack: Keystone, Placement and Nova, with hosts whose guests can be seen on disk.
 
+mod disks;
 mod evacuating;
+mod hand;
+mod ironic;
 mod machine;
 mod plant;
+mod ports;

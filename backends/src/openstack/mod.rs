@@ -1,10 +1,17 @@
 //! OpenStack.
 
+mod cinder;
 mod cloud;
+mod ironic;
+mod neutron;
 mod nova;
 mod settings;
 mod time;
+mod token;
 
+pub use cinder::{Attachment, AttachmentStatus, Volume};
 pub use cloud::Cloud;
-pub use nova::{ComputeService, Evacuation, EvacuationStatus, Server, VmState, with_remains};
+pub use ironic::{Node, PowerTarget};
+pub use neutron::{Port, PortChange};
+pub use nova::{ComputeService, Evacuation, EvacuationStatus, Server, ServerVolume, VmState, with_remains};
 pub use settings::CloudSettings;

@@ -13,7 +13,7 @@ use ringfence_engine::{
     CheckConfig, ClockSource, Engine, EngineConfig, ObserverConfig, Outlet, OutletForm, Parts,
     RetentionConfig, WebhookConfig,
 };
-use ringfence_workers::{DriverSettings, Drivers, Nova, Worker, WorkerConfig, WorkerHandle};
+use ringfence_workers::{Clock, DriverSettings, Drivers, Worker, WorkerConfig, WorkerHandle};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 use uuid::Uuid;
@@ -241,10 +241,8 @@ pub fn worker(
         ipmitool: settings.worker.ipmitool.clone(),
         simulator,
     });
-    let drivers = drivers.with_workloads(
-        Driver::Nova,
-        Arc::new(Nova::new(clouds(settings)?, Arc::new(now))),
-    );
+    let clock: Clock = Arc::new(now);
+    let drivers = drivers.with_clouds(&clouds(settings)?, &clock);
     Worker::start(config, bus, keys, drivers, Arc::new(Uuid::new_v4))
         .map_err(|e| CliError::service("worker", "cannot start", e))
 }

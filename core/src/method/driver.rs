@@ -123,11 +123,13 @@ impl Driver {
         }
     }
 
-    /// The parameter that says by which name a host is known, where the driver speaks to a cloud of the configuration.
-    pub(crate) fn named_by(self) -> Option<&'static str> {
+    /// The parameters that say which cloud of the configuration and which host there, where the driver speaks to one. Those that are not
+    /// given are the host's own.
+    #[must_use]
+    pub fn place(self) -> Option<[&'static str; 2]> {
         match self {
-            Self::Cinder | Self::Neutron => Some("host"),
-            Self::Ironic => Some("node"),
+            Self::Cinder | Self::Neutron => Some(["cloud", "host"]),
+            Self::Ironic => Some(["cloud", "node"]),
             Self::FenceAgent | Self::Redfish | Self::Ipmi | Self::Nova | Self::Simulated => None,
         }
     }

@@ -1,13 +1,15 @@
-//! Nova: compute services, servers and evacuations.
+//! Nova: compute services, servers with their volumes, and evacuations.
 
 mod evacuations;
 mod hypervisors;
 mod servers;
 mod services;
+mod volumes;
 
 pub use evacuations::{Evacuation, EvacuationStatus, with_remains};
 pub use servers::{Server, VmState};
 pub use services::ComputeService;
+pub use volumes::ServerVolume;
 
 use osauth::services::COMPUTE;
 use osauth::{ServiceRequestBuilder, Session};
@@ -34,4 +36,8 @@ fn put(session: &Session, path: &[&str]) -> Request {
 
 fn post(session: &Session, path: &[&str]) -> Request {
     versioned(session.post(COMPUTE, path))
+}
+
+fn delete(session: &Session, path: &[&str]) -> Request {
+    versioned(session.delete(COMPUTE, path))
 }

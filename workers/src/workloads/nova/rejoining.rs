@@ -6,7 +6,8 @@ use ringfence_backends::BackendError;
 use ringfence_backends::openstack::{ComputeService, Server, VmState, with_remains};
 use tokio::time::sleep;
 
-use super::{Done, HostOf, PAUSE, REASON};
+use super::{Done, REASON};
+use crate::openstack::{HostOf, PAUSE};
 
 /// Nova's word for a guest that runs.
 const RUNNING: i64 = 1;
