@@ -130,6 +130,18 @@ impl From<BackendError> for WorkerError {
     }
 }
 
+/// Whether asking again in the same attempt would get the same answer.
+pub(crate) fn is_hopeless(error: &BackendError) -> bool {
+    match error {
+        BackendError::Denied { .. } | BackendError::Settings { .. } | BackendError::TooOld { .. } => true,
+        BackendError::NotFound { .. }
+        | BackendError::Refused { .. }
+        | BackendError::Away { .. }
+        | BackendError::Late { .. }
+        | BackendError::Unreadable { .. } => false,
+    }
+}
+
 /// What was seen without changing anything.
 pub(crate) fn seen(state: ObservedState, detail: &str, clock: &Clock) -> Observation {
     Observation {

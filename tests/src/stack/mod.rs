@@ -9,7 +9,7 @@ use std::time::Duration;
 use ringfence_api::Role;
 use ringfence_backends::openstack::Cloud;
 use ringfence_bus::Bus;
-use ringfence_core::{Driver, FailureState, Resource};
+use ringfence_core::{FailureState, Resource};
 use ringfence_db::Database;
 use ringfence_engine::{Engine, Running};
 use ringfence_simulators::{Condition, Handle, Simulators, World};

@@ -245,7 +245,7 @@ async fn without_the_role_of_a_service_nothing_is_cut_off() {
     for user in [User::Admin, User::FencingReader] {
         let hand = Hand::of(&stored.cloud, user);
         let refused = hand
-            .act_within(TaskKind::StorageFence, &method, Duration::from_secs(5))
+            .act_within(TaskKind::StorageFence, &method, Duration::from_secs(20))
             .await;
         assert_eq!(refused.outcome, Outcome::Unknown, "{refused:?}");
         assert!(

@@ -78,7 +78,7 @@ async fn workers_that_die_in_the_middle_leave_a_node_that_the_next_one_switches_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn unknown_nodes_and_clouds_are_refused_and_a_role_that_does_not_suffice_proves_nothing() {
+async fn unknown_nodes_and_clouds_and_roles_that_do_not_suffice_are_refused() {
     let cloud = cloud();
     let node = block_in_place(|| cloud.enrol("ironic-d").unwrap());
     let hand = Hand::of(&cloud, User::Fencing);
@@ -98,7 +98,10 @@ async fn unknown_nodes_and_clouds_are_refused_and_a_role_that_does_not_suffice_p
     let refused = reader
         .act(TaskKind::PowerOff, &method(Driver::Ironic, "ironic-d", &[]))
         .await;
-    assert_eq!(refused.outcome, Outcome::Unknown);
-    assert!(refused.detail.contains("refuses the credentials"), "{refused:?}");
+    assert_eq!(refused.outcome, Outcome::Refused);
+    assert!(
+        refused.detail.contains("does not show it to this user"),
+        "{refused:?}"
+    );
     assert_eq!(block_in_place(|| node.power_state().unwrap()), "power on");
 }

@@ -96,7 +96,7 @@ impl Driver for Ironic {
 impl HostOf<'_> {
     fn unknown(&self) -> String {
         format!(
-            "ironic of cloud {} knows no node {}",
+            "ironic of cloud {} knows no node {}, or does not show it to this user",
             self.cloud.name(),
             self.host
         )

@@ -96,7 +96,15 @@ impl Cloud {
                 .await
                 .map(|_| ())
         };
-        unless_gone(self.once(CINDER, call).await)
+        match unless_gone(self.once(CINDER, call).await) {
+            // To anybody but a service Cinder says that Nova should be asked.
+            Err(BackendError::Refused { cloud, service, why }) => Err(BackendError::Denied {
+                cloud,
+                service,
+                why: format!("{why} (the role service is needed beside admin)"),
+            }),
+            done => done,
+        }
     }
 
     /// Deletes an attachment by which nobody is connected; one that is gone is as good.

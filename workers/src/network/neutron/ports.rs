@@ -5,7 +5,7 @@ use ringfence_backends::BackendError;
 use ringfence_backends::openstack::{Cloud, Port};
 use tokio::time::sleep;
 
-use crate::openstack::{AT_ONCE, Done, HostOf, PAUSE};
+use crate::openstack::{AT_ONCE, Done, HostOf, PAUSE, is_hopeless};
 
 /// The longest tag that Neutron takes, in characters.
 const MAX_TAG_CHARS: usize = 60;
@@ -57,7 +57,7 @@ impl HostOf<'_> {
                     Done::OnPaper(format!("{detail}; no proof, since the method is not trusted"))
                 });
             }
-            if !self.has_time() {
+            if !self.has_time() || trouble.as_ref().is_some_and(is_hopeless) {
                 let why = trouble.map_or_else(String::new, |why| format!(": {why}"));
                 return Ok(Done::NotYet(format!(
                     "{} ports of {} are up{why}",
@@ -100,7 +100,7 @@ impl HostOf<'_> {
                     self.host
                 )));
             }
-            if !self.has_time() {
+            if !self.has_time() || trouble.as_ref().is_some_and(is_hopeless) {
                 let why = trouble.map_or_else(String::new, |why| format!(": {why}"));
                 let left = ports.len();
                 return Ok(Done::NotYet(format!(

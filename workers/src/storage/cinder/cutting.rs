@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use super::Trust;
 use super::held::{Held, HeldVolume};
-use crate::openstack::{AT_ONCE, Done, HostOf, PAUSE};
+use crate::openstack::{AT_ONCE, Done, HostOf, PAUSE, is_hopeless};
 
 impl HostOf<'_> {
     /// Until nobody is connected any more. What was cut before is found cut.
@@ -20,7 +20,7 @@ impl HostOf<'_> {
             if connected.is_empty() && held.leaving.is_empty() {
                 return self.is_cut_off(&held, trust).await;
             }
-            if !self.has_time() {
+            if !self.has_time() || trouble.as_ref().is_some_and(is_hopeless) {
                 return Ok(Done::NotYet(still_connected(&held, connected.len(), trouble)));
             }
             trouble = self.cut_all(&connected).await;

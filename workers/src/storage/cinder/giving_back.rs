@@ -13,7 +13,7 @@ use tokio::time::sleep;
 
 use super::held::HeldVolume;
 use super::note::{HOST, Note};
-use crate::openstack::{Done, HostOf, PAUSE};
+use crate::openstack::{Done, HostOf, PAUSE, is_hopeless};
 
 /// Nova's word for a guest that runs.
 const RUNNING: i64 = 1;
@@ -31,9 +31,8 @@ enum Next {
 impl HostOf<'_> {
     pub(super) async fn give_volumes_back(&self) -> Result<Done, BackendError> {
         let mut trouble = None;
-        let mut asked = BTreeSet::new();
         loop {
-            match self.one_round(&mut asked).await {
+            match self.one_round().await {
                 Ok((left, by_hand)) if left == 0 && by_hand.is_empty() => {
                     return Ok(Done::So(format!(
                         "every volume of the servers of {} is connected as nova has it on record",
@@ -46,7 +45,7 @@ impl HostOf<'_> {
                     return Ok(Done::NotYet(with(why, trouble)));
                 }
                 Ok(_) => trouble = None,
-                Err(error) if !self.has_time() => return Err(error),
+                Err(error) if !self.has_time() || is_hopeless(&error) => return Err(error),
                 Err(error) => trouble = Some(error),
             }
             sleep(PAUSE).await;
@@ -54,7 +53,7 @@ impl HostOf<'_> {
     }
 
     /// One step for each volume: how many need another one, and what is for a person.
-    async fn one_round(&self, asked: &mut BTreeSet<String>) -> Result<(usize, Vec<String>), BackendError> {
+    async fn one_round(&self) -> Result<(usize, Vec<String>), BackendError> {
         self.release_reserves_of_the_moved().await?;
         let noted = self.cloud.volumes_noted(HOST, self.host).await?;
         let held = self.held().await?;
@@ -69,7 +68,7 @@ impl HostOf<'_> {
         for volume in &held.volumes {
             listed.insert(volume.volume.volume.as_str());
             let is_noted = noted.iter().any(|noted| noted.id == volume.volume.volume);
-            count(self.step(volume, is_noted, asked).await?);
+            count(self.step(volume, is_noted).await?);
         }
         for volume in noted.iter().filter(|volume| !listed.contains(volume.id.as_str())) {
             count(self.attach_again(volume).await?);
@@ -78,12 +77,7 @@ impl HostOf<'_> {
     }
 
     /// For a volume that Nova takes for its server's.
-    async fn step(
-        &self,
-        held: &HeldVolume,
-        is_noted: bool,
-        asked: &mut BTreeSet<String>,
-    ) -> Result<Next, BackendError> {
+    async fn step(&self, held: &HeldVolume, is_noted: bool) -> Result<Next, BackendError> {
         if held.server.task_state.is_some() {
             return Ok(Next::Look);
         }
@@ -112,14 +106,19 @@ impl HostOf<'_> {
                 "{} was cut off while the server runs: stop the server",
                 held.name()
             ))),
-            (false, _) => self.detach(held, asked).await,
+            (false, _) => self.detach(held).await,
         }
     }
 
-    /// Asked for once by each attempt: a second request beside the first could take what was given back meanwhile.
-    async fn detach(&self, held: &HeldVolume, asked: &mut BTreeSet<String>) -> Result<Next, BackendError> {
+    /// Never asked for while Nova is at it: a second request beside the first could take what was given back meanwhile.
+    async fn detach(&self, held: &HeldVolume) -> Result<Next, BackendError> {
         let (server, volume) = (&held.server, &held.volume);
-        if asked.contains(&volume.volume) {
+        let status = self
+            .cloud
+            .volume(&volume.volume)
+            .await?
+            .map(|volume| volume.status);
+        if status.as_deref() == Some("detaching") {
             return Ok(Next::Look);
         }
         if !held.has_our_reserve() {
@@ -136,11 +135,13 @@ impl HostOf<'_> {
                 held.name()
             )));
         }
-        asked.insert(volume.volume.clone());
-        // Nova takes a volume from a server only if Cinder calls it in use.
-        self.cloud
-            .declare_volume(&volume.volume, "in-use", "attached")
-            .await?;
+        // Nova takes a volume from a server only if Cinder calls it in use. Of two requests Cinder lets one begin, as long as nobody declares
+        // anything in between.
+        if status.as_deref() != Some("in-use") {
+            self.cloud
+                .declare_volume(&volume.volume, "in-use", "attached")
+                .await?;
+        }
         self.cloud.detach_volume(&server.id, &volume.volume).await?;
         Ok(Next::Look)
     }
@@ -237,7 +238,7 @@ pub(crate) async fn release_reserves_of(server: &Server, at: HostOf<'_>) -> Resu
 
 fn told(by_hand: &[String]) -> String {
     if by_hand.is_empty() {
-        return "nova is at it".to_owned();
+        return "nova is at it (a volume that stays `detaching` was lost by a nova-compute that was started anew: declare it in-use)".to_owned();
     }
     format!("for a person: {}", by_hand.join("; "))
 }
