@@ -112,14 +112,19 @@ impl Cloud {
         }
     }
 
-    /// Declares what a volume's status is. Changes Cinder's database and nothing else.
+    /// Declares what a volume's status is, and whether it is attached if that is said too. Changes Cinder's database and nothing else, but
+    /// that "detached" would delete every attachment with it.
     pub async fn declare_volume(
         &self,
         volume: &str,
         status: &str,
-        attach_status: &str,
+        attach_status: Option<&str>,
     ) -> Result<(), BackendError> {
-        let body = &json!({ "os-reset_status": { "status": status, "attach_status": attach_status } });
+        let mut wanted = json!({ "status": status });
+        if let Some(attach_status) = attach_status {
+            wanted["attach_status"] = json!(attach_status);
+        }
+        let body = &json!({ "os-reset_status": wanted });
         let call = |session: Session| async move {
             let request = post(&session, &["volumes", volume, "action"]).json(body);
             request.send().await.map(|_| ())

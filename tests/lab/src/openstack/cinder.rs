@@ -39,11 +39,11 @@ glance_api_servers = http://127.0.0.1:{image}
 report_interval = 2
 service_down_time = 12
 periodic_fuzzy_delay = 0
-trace_flags = method
 default_log_levels = {LOG_LEVELS}
 [logged]
 volume_driver = cinder.tests.fake_driver.FakeLoggingVolumeDriver
 volume_backend_name = logged
+trace_flags = method
 [database]
 connection = {database}
 [oslo_concurrency]

@@ -139,7 +139,7 @@ impl HostOf<'_> {
         // anything in between.
         if status.as_deref() != Some("in-use") {
             self.cloud
-                .declare_volume(&volume.volume, "in-use", "attached")
+                .declare_volume(&volume.volume, "in-use", Some("attached"))
                 .await?;
         }
         self.cloud.detach_volume(&server.id, &volume.volume).await?;
@@ -166,10 +166,9 @@ impl HostOf<'_> {
         if self.cloud.attachments(&volume.id, &server.id).await?.is_empty() {
             self.cloud.reserve(&volume.id, &server.id).await?;
         }
+        // Nova may reserve it for the same server then, and nobody for another one.
         if volume.status != "reserved" {
-            self.cloud
-                .declare_volume(&volume.id, "reserved", "detached")
-                .await?;
+            self.cloud.declare_volume(&volume.id, "reserved", None).await?;
         }
         self.cloud.attach_volume(&server.id, &note.volume).await?;
         Ok(Next::Look)
