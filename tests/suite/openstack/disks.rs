@@ -254,8 +254,15 @@ async fn without_the_role_of_a_service_nothing_is_cut_off() {
         );
         assert_eq!(stored.statuses(), ["in-use", "in-use"]);
     }
-    // What keeps the volumes was made before, and goes with the rest.
     let hand = Hand::of(&stored.cloud, User::Fencing);
+    let unknown = hand.act(TaskKind::StorageFence, &trusting("nosuch")).await;
+    assert_eq!(
+        unknown.outcome,
+        Outcome::Refused,
+        "no servers is no proof: {unknown:?}"
+    );
+    assert!(hand.check(&trusting("nosuch")).await.is_err());
+    // What keeps the volumes was made before, and goes with the rest.
     seen(&hand.act(TaskKind::StorageFence, &method).await);
     assert_eq!(stored.attachments(), ["reserved", "reserved"]);
     stored.remove_cut();

@@ -13,6 +13,9 @@ use crate::openstack::{AT_ONCE, Done, HostOf, PAUSE, is_hopeless};
 impl HostOf<'_> {
     /// Until nobody is connected any more. What was cut before is found cut.
     pub(super) async fn cut_off(&self, trust: &Trust<'_>) -> Result<Done, BackendError> {
+        if let Some(why) = self.is_unknown().await? {
+            return Ok(Done::No(why));
+        }
         let mut trouble: Option<BackendError> = None;
         loop {
             let held = self.held().await?;

@@ -30,6 +30,9 @@ enum Next {
 
 impl HostOf<'_> {
     pub(super) async fn give_volumes_back(&self) -> Result<Done, BackendError> {
+        if let Some(why) = self.is_unknown().await? {
+            return Ok(Done::No(why));
+        }
         let mut trouble = None;
         loop {
             match self.one_round().await {

@@ -56,6 +56,14 @@ impl HeldVolume {
 }
 
 impl HostOf<'_> {
+    /// Why nothing that is found of the host can be believed; `None` if it can. Of a host that it does not know Nova shows no servers, and
+    /// says nothing more.
+    pub(super) async fn is_unknown(&self) -> Result<Option<String>, BackendError> {
+        let service = self.cloud.compute_service(self.host).await?;
+        let why = || format!("nova of cloud {} knows no host {}", self.cloud.name(), self.host);
+        Ok(service.is_none().then(why))
+    }
+
     /// All of them. Evacuations are asked for last: one that begins later gives its server attachments that are not among these, so that
     /// nothing that is in this answer connects another host.
     pub(super) async fn held(&self) -> Result<Held, BackendError> {

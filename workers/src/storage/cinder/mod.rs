@@ -99,8 +99,12 @@ impl Driver for Cinder {
         let until = Instant::now() + budget;
         let at = self.clouds.host(&method.parameters, PLACE, until);
         let at = at.map_err(WorkerError::refused)?;
-        let looked = timeout_at(until, at.held()).await;
-        let held = looked.map_err(|_| WorkerError::unclear("the time ran out"))??;
+        let looking = async { Ok::<_, WorkerError>((at.is_unknown().await?, at.held().await?)) };
+        let looked = timeout_at(until, looking).await;
+        let (unknown, held) = looked.map_err(|_| WorkerError::unclear("the time ran out"))??;
+        if let Some(why) = unknown {
+            return Err(WorkerError::refused(why));
+        }
         let connected = held.volumes.iter().filter(|volume| volume.is_connected()).count();
         let state = if connected == 0 && !held.volumes.is_empty() {
             ObservedState::Fenced
