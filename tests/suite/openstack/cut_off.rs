@@ -96,19 +96,19 @@ fn disconnections(cloud: &Cloud, volume: &str) -> usize {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_moves_takes_its_belongings_along_and_what_stays_gets_them_back() {
     let policy = json!({ "auto_rejoin": true, "evacuation": { "automatic": true } });
-    let plant = Plant::start(Ground::Distributed, ["cut-a", "cut-b"], policy).await;
+    let plant = Plant::start(Ground::Distributed, ["taken-a", "taken-b"], policy).await;
     let (cloud, client) = (&plant.cloud, &plant.stack.client);
-    configure(&plant, "cut-a").await;
+    configure(&plant, "taken-a").await;
     let network = block_in_place(|| cloud.make_network("cut").unwrap());
     let moves = equip(&plant, &network, "cut-moves", &[]);
     let stays = equip(&plant, &network, "cut-stays", &[("HA_Enabled", "false")]);
 
     plant.machines[0].kill();
-    plant.until_seen("cut-a", "UNREACHABLE").await;
-    client.fence("cut-a").await;
-    let fence = plant.until_ended("cut-a", "fence").await;
+    plant.until_seen("taken-a", "UNREACHABLE").await;
+    client.fence("taken-a").await;
+    let fence = plant.until_ended("taken-a", "fence").await;
     assert_eq!(fence["status"], "succeeded", "{fence}");
-    let host = client.host("cut-a").await;
+    let host = client.host("taken-a").await;
     let kinds = |host: &Value| -> Vec<String> {
         let proofs = host["proofs"].as_array().unwrap().iter();
         proofs
@@ -117,13 +117,16 @@ async fn what_moves_takes_its_belongings_along_and_what_stays_gets_them_back() {
     };
     assert!(kinds(&host).contains(&"storage.fence".to_owned()), "{host}");
     assert!(kinds(&host).contains(&"network.fence".to_owned()), "{host}");
-    let evacuation = plant.until_ended("cut-a", "evacuation").await;
+    let evacuation = plant.until_ended("taken-a", "evacuation").await;
     assert_eq!(evacuation["status"], "succeeded", "{evacuation}");
 
-    assert_eq!(server(cloud, &moves.server).host.as_deref(), Some("cut-b"));
-    assert_eq!(connected(cloud, &moves.volume), (vec!["cut-b".to_owned()], 1));
+    assert_eq!(server(cloud, &moves.server).host.as_deref(), Some("taken-b"));
+    assert_eq!(connected(cloud, &moves.volume), (vec!["taken-b".to_owned()], 1));
     let its_port = port(cloud, &moves.port);
-    assert_eq!((its_port.host.as_str(), its_port.admin_state_up), ("cut-b", true));
+    assert_eq!(
+        (its_port.host.as_str(), its_port.admin_state_up),
+        ("taken-b", true)
+    );
     for volume in [&moves.volume, &stays.volume] {
         assert_eq!(
             disconnections(cloud, volume),
@@ -136,15 +139,15 @@ async fn what_moves_takes_its_belongings_along_and_what_stays_gets_them_back() {
     plant.judge();
 
     plant.machines[0].bmc.set_powered(true).unwrap();
-    let rejoin = plant.until_ended("cut-a", "rejoin").await;
+    let rejoin = plant.until_ended("taken-a", "rejoin").await;
     assert_eq!(rejoin["status"], "succeeded", "{rejoin}");
-    assert_eq!(client.host("cut-a").await["fencing_state"], "UNFENCED");
-    assert_eq!(server(cloud, &stays.server).host.as_deref(), Some("cut-a"));
-    assert_eq!(connected(cloud, &stays.volume), (vec!["cut-a".to_owned()], 1));
+    assert_eq!(client.host("taken-a").await["fencing_state"], "UNFENCED");
+    assert_eq!(server(cloud, &stays.server).host.as_deref(), Some("taken-a"));
+    assert_eq!(connected(cloud, &stays.volume), (vec!["taken-a".to_owned()], 1));
     assert!(port(cloud, &stays.port).admin_state_up);
     let marked = block_in_place(|| {
         cloud
-            .get(Api::Network, "/v2.0/ports?tags=ringfence:cut-a")
+            .get(Api::Network, "/v2.0/ports?tags=ringfence:taken-a")
             .unwrap()
     });
     assert_eq!(marked["ports"], json!([]));
