@@ -538,3 +538,29 @@ fn a_workload_takes_along_what_its_own_cloud_has_taken_from_it() {
         "those are another cloud's"
     );
 }
+
+#[test]
+fn the_backend_believes_a_host_again_before_it_is_asked_to_connect_anything_there() {
+    let both = plan(vec![vec![
+        task(TaskKind::PowerOff, &[&["bmc"]]),
+        task(TaskKind::StorageFence, &[&["ceph"]]),
+    ]]);
+    let mut world = on_nova(both, 0, manual());
+    world.fence().unwrap();
+    world.work_off();
+    world.rejoin(false).unwrap();
+    world.work_off();
+    world.pass(5_000);
+    world.see_boot(FailureState::Up, Some("new")).unwrap();
+    world.work_off();
+    let sent: Vec<TaskKind> = world.sent.iter().map(|sent| sent.kind).collect();
+    let at = |kind| sent.iter().position(|sent| *sent == kind).unwrap();
+    assert!(
+        at(TaskKind::WorkloadsForceUp) < at(TaskKind::StorageUnfence),
+        "{sent:?}"
+    );
+    assert!(
+        at(TaskKind::StorageUnfence) < at(TaskKind::WorkloadsStart),
+        "{sent:?}"
+    );
+}
