@@ -7,7 +7,6 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use ringfence_backends::openstack::{Cloud, CloudSettings};
 use ringfence_bus::{AmqpBus, AmqpConfig, AmqpExchange, Bus, ExchangeConfig, Keys};
-use ringfence_core::Driver;
 use ringfence_db::{Database, schema_state};
 use ringfence_engine::{
     CheckConfig, ClockSource, Engine, EngineConfig, ObserverConfig, Outlet, OutletForm, Parts,

@@ -96,9 +96,9 @@ fn trusting(host: &str) -> FrozenMethod {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_host_is_cut_off_from_its_volumes_and_its_servers_get_them_back() {
-    let mut stored = Stored::new("disks-a");
+    let mut stored = Stored::new("disks-f");
     let hand = Hand::of(&stored.cloud, User::Fencing);
-    let method = trusting("disks-a");
+    let method = trusting("disks-f");
     assert_eq!(hand.check(&method).await.unwrap().state, ObservedState::Unfenced);
     block_in_place(|| stored.host.power_off().unwrap());
 
@@ -123,7 +123,7 @@ async fn a_host_is_cut_off_from_its_volumes_and_its_servers_get_them_back() {
     }
     for (volume, server) in stored.volumes().iter().zip(&stored.servers) {
         assert_eq!(&volume.attachments[0].server_id, server);
-        assert_eq!(volume.attachments[0].host_name.as_deref(), Some("disks-a"));
+        assert_eq!(volume.attachments[0].host_name.as_deref(), Some("disks-f"));
         let found = block_in_place(|| {
             stored
                 .cloud
