@@ -20,7 +20,9 @@ pub fn device_key(driver: Driver, parameters: &Parameters) -> Option<String> {
             value("address")?,
             value("port").unwrap_or("623")
         )),
-        Driver::Nova => None,
+        Driver::Ironic => Some(format!("ironic/{}/{}", value("cloud")?, value("node")?)),
+        // Their services take many commands at once.
+        Driver::Nova | Driver::Cinder | Driver::Neutron => None,
         Driver::Simulated => Some(format!("simulated/{}", value("device")?)),
     }
 }

@@ -32,6 +32,7 @@ mod resolve;
 mod segment;
 mod subscription;
 mod task;
+mod trust;
 mod watch;
 mod workload;
 mod workload_method;

@@ -64,4 +64,16 @@ pub struct Observation {
     pub detail: String,
     /// When the worker read it, by the worker's clock; for people, never compared with the engine's clock.
     pub observed_at: Timestamp,
+    /// Whether it may count as a proof. What a service has written down shows that it was done, and not always that it holds.
+    #[serde(default = "yes", skip_serializing_if = "is_true")]
+    pub proves: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+fn is_true(proves: &bool) -> bool {
+    *proves
 }

@@ -130,7 +130,7 @@ pub fn validate_plan(plan: &Plan, methods: &BTreeMap<String, Method>) -> Result<
         check_stage(&format!("stages[{i}]"), stage, methods, &mut problems);
     }
     check_order(plan, &mut problems);
-    check_sets(plan, &mut problems);
+    check_sets(plan, methods, &mut problems);
     problems.into_result()
 }
 
@@ -274,8 +274,23 @@ fn check_order(plan: &Plan, problems: &mut Problems) {
     }
 }
 
+/// The proofs that the plan's tasks can win. One task of a kind that cannot prove it is enough for none of that kind to.
+fn provable(plan: &Plan, methods: &BTreeMap<String, Method>) -> BTreeSet<ProofKind> {
+    let tasks = || plan.stages.iter().flat_map(|stage| &stage.tasks);
+    // One that is missing is told elsewhere.
+    let can_prove = |name: &String| methods.get(name).is_none_or(Method::can_prove);
+    let has_a_level = |task: &TaskSpec| {
+        let mut levels = task.levels.iter();
+        task.levels.is_empty() || levels.any(|level| level.methods.iter().all(can_prove))
+    };
+    tasks()
+        .filter(|task| tasks().filter(|t| t.kind == task.kind).all(has_a_level))
+        .filter_map(|task| task.kind.proof_kind())
+        .collect()
+}
+
 /// No empty set, and something that the plan does has to be able to prove something.
-fn check_sets(plan: &Plan, problems: &mut Problems) {
+fn check_sets(plan: &Plan, methods: &BTreeMap<String, Method>, problems: &mut Problems) {
     if plan.sufficient_sets.is_empty() || plan.sufficient_sets.len() > MAX_SETS {
         problems.add(
             "sufficient_sets",
@@ -298,12 +313,7 @@ fn check_sets(plan: &Plan, problems: &mut Problems) {
             "is empty: it would call a host FENCED without any proof",
         );
     }
-    let done: BTreeSet<ProofKind> = plan
-        .stages
-        .iter()
-        .flat_map(|stage| &stage.tasks)
-        .filter_map(|task| task.kind.proof_kind())
-        .collect();
+    let done = provable(plan, methods);
     let by_tasks = |kind: &ProofKind| done.contains(kind);
     let by_itself = |kind: &ProofKind| matches!(kind, ProofKind::SelfFencing | ProofKind::Operator);
     let usable = |set: &SufficientSet| set.iter().all(|kind| by_tasks(kind) || by_itself(kind));
@@ -320,9 +330,31 @@ fn check_sets(plan: &Plan, problems: &mut Problems) {
             "sufficient_sets",
             format!(
                 "cannot be completed by what the plan does ({}), so that it could never prove a fence; add the missing tasks, or name a \
-                 set that these tasks complete, or only sets of self-fencing and operator",
-                if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
+                 set that these tasks complete, or only sets of self-fencing and operator{}",
+                if words.is_empty() { "nothing".to_owned() } else { words.join(", ") },
+                hint(plan, methods)
             ),
         );
     }
+}
+
+/// Why a task that is there may not count.
+fn hint(plan: &Plan, methods: &BTreeMap<String, Method>) -> String {
+    let levels = plan
+        .stages
+        .iter()
+        .flat_map(|stage| &stage.tasks)
+        .flat_map(|task| &task.levels);
+    let names: BTreeSet<&str> = levels
+        .flat_map(|level| &level.methods)
+        .filter(|name| methods.get(*name).is_some_and(|method| !method.can_prove()))
+        .map(String::as_str)
+        .collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    format!(
+        ". What these methods show counts for nothing while their parameters do not say that it is trusted: {}",
+        names.into_iter().collect::<Vec<_>>().join(", ")
+    )
 }

@@ -116,6 +116,7 @@ impl FrozenMethod {
                 Err(why) => problems.add(format!("parameters.{name}"), why),
             }
         }
+        add_place(method.driver, host, &mut parameters, &mut problems);
         problems.into_result()?;
         // The host's values have to keep the rules of the driver too: none may smuggle in an action.
         let filled = Method {
@@ -137,6 +138,30 @@ impl FrozenMethod {
             times: method.times,
         })
     }
+}
+
+/// A driver that speaks to a cloud finds the host in the host's own one, under the name that it has there, unless it is told otherwise.
+fn add_place(driver: Driver, host: &Host, parameters: &mut Parameters, problems: &mut Problems) {
+    let Some([cloud, name]) = driver.place() else {
+        return;
+    };
+    if !parameters.contains_key(cloud) {
+        match &host.cloud {
+            Some(own) => {
+                parameters.insert(cloud.to_owned(), own.clone());
+            }
+            None => problems.add(
+                "parameters.cloud",
+                format!(
+                    "is missing, and host {} names no cloud; the name of one of openstack.clouds is allowed",
+                    host.name
+                ),
+            ),
+        }
+    }
+    parameters
+        .entry(name.to_owned())
+        .or_insert_with(|| host.known_as().to_owned());
 }
 
 fn freeze_named(

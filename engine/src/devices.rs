@@ -138,6 +138,18 @@ pub(crate) fn without_host(method: &Method) -> Result<FrozenMethod, Problems> {
         );
         return Err(problems);
     }
+    let of_a_host = method.driver.place().into_iter().flatten();
+    if let Some(name) = of_a_host
+        .into_iter()
+        .find(|name| !method.parameters.contains_key(*name))
+    {
+        let mut problems = Problems::default();
+        problems.add(
+            "host",
+            format!("is missing; the method leaves parameter {name:?} to its hosts"),
+        );
+        return Err(problems);
+    }
     Ok(FrozenMethod {
         id: method.id,
         name: method.name.clone(),

@@ -58,6 +58,7 @@ fn confirmed(claim: &Claim) -> TaskResult {
         state: ObservedState::Off,
         detail: "off".to_owned(),
         observed_at: chrono::DateTime::UNIX_EPOCH,
+        proves: true,
     };
     TaskResult {
         claim: claim.clone(),

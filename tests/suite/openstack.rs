@@ -2,16 +2,21 @@
 
 mod adopting;
 mod clouds_file;
+mod cut_off;
+mod disks;
 mod doctor;
 mod dying;
 mod evacuating;
 mod faults;
 mod gate;
+mod hand;
 mod hook;
 mod importing;
+mod ironic;
 mod machine;
 mod notifications;
 mod package;
 mod plant;
+mod ports;
 mod refusing;
 mod returning;

@@ -169,6 +169,7 @@ fn observation(state: ObservedState, detail: String, clock: &Clock) -> Observati
         state,
         detail,
         observed_at: clock(),
+        proves: true,
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use ringfence_backends::openstack::Cloud;
 use ringfence_bus::ValidateRequest;
 use ringfence_core::{
     Driver as DriverName, Finding, FrozenMethod, Observation, Outcome, Problem, TaskKind, Timestamp, Workload,
@@ -13,8 +14,11 @@ use ringfence_core::{
 use url::Url;
 
 use crate::fence_agent::FenceAgent;
-use crate::power::{Ipmi, Redfish};
+use crate::network::Neutron;
+use crate::power::{Ipmi, Ironic, Redfish};
 use crate::simulated::Simulated;
+use crate::storage::Cinder;
+use crate::workloads::Nova;
 use crate::{Secrets, WorkerError};
 
 /// Tells the time of an observation; for people.
@@ -178,6 +182,25 @@ impl Drivers {
     pub fn with_workloads(mut self, name: DriverName, driver: Arc<dyn WorkloadDriver>) -> Self {
         self.workloads.insert(name, driver);
         self
+    }
+
+    /// These drivers with those that speak to the services of clouds.
+    #[must_use]
+    pub fn with_clouds(self, clouds: &[Arc<Cloud>], clock: &Clock) -> Self {
+        let all = || clouds.iter().map(Arc::clone);
+        self.with(
+            DriverName::Cinder,
+            Arc::new(Cinder::new(all(), Arc::clone(clock))),
+        )
+        .with(
+            DriverName::Neutron,
+            Arc::new(Neutron::new(all(), Arc::clone(clock))),
+        )
+        .with(
+            DriverName::Ironic,
+            Arc::new(Ironic::new(all(), Arc::clone(clock))),
+        )
+        .with_workloads(DriverName::Nova, Arc::new(Nova::new(all(), Arc::clone(clock))))
     }
 
     /// The driver of workloads of this name.

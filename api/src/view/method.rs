@@ -20,7 +20,7 @@ pub(crate) struct MethodView {
     /// power, storage or network
     #[schema(value_type = String, example = "power")]
     pub resource: Resource,
-    /// fence-agent, redfish, ipmi or simulated
+    /// fence-agent, redfish, ipmi, ironic, cinder, neutron or simulated
     #[schema(value_type = String, example = "ipmi")]
     pub driver: Driver,
     pub parameters: BTreeMap<String, String>,
@@ -45,7 +45,7 @@ pub(crate) struct MethodBody {
     #[serde(default = "power")]
     #[schema(value_type = String, example = "power")]
     pub resource: Resource,
-    /// fence-agent, redfish, ipmi or simulated
+    /// fence-agent, redfish, ipmi, ironic, cinder, neutron or simulated
     #[schema(value_type = String, example = "ipmi")]
     pub driver: Driver,
     /// The driver's parameters; `${host.name}`, `${host.id}` and `${host.zone}` stand for the host's own.

@@ -96,6 +96,9 @@ pub(crate) struct ObservationView {
     pub detail: String,
     /// By the worker's clock.
     pub observed_at: DateTime<Utc>,
+    /// false where it is known to be no proof, whatever it shows; absent otherwise
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proves: Option<bool>,
 }
 
 impl From<&Observation> for ObservationView {
@@ -104,6 +107,7 @@ impl From<&Observation> for ObservationView {
             state: observation.state.as_str(),
             detail: observation.detail.clone(),
             observed_at: observation.observed_at,
+            proves: (!observation.proves).then_some(false),
         }
     }
 }

@@ -77,7 +77,7 @@ pub struct MethodFields {
     /// What it acts on
     #[arg(long, value_parser = ["power", "storage", "network"])]
     resource: Option<String>,
-    /// The driver: fence-agent, redfish, ipmi or simulated
+    /// The driver: fence-agent, redfish, ipmi, ironic, cinder, neutron or simulated
     #[arg(long)]
     driver: Option<String>,
     /// A parameter of the driver; may be repeated

@@ -8,14 +8,13 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use ringfence_backends::openstack::{Cloud, CloudSettings};
 use ringfence_bus::{AmqpBus, AmqpConfig, AmqpExchange, Bus, ExchangeConfig, Keys};
-use ringfence_core::Driver;
 use ringfence_db::{Database, schema_state};
 use ringfence_engine::{
     CheckConfig, Clock, ClockSource, Engine, EngineConfig, ObserverConfig, Outlet, OutletForm, Parts,
     RetentionConfig, WebhookConfig,
 };
 use ringfence_scheduler_hook::{Hook, HookConfig, UnknownHosts};
-use ringfence_workers::{DriverSettings, Drivers, Nova, Worker, WorkerConfig, WorkerHandle};
+use ringfence_workers::{Clock as WorkersClock, DriverSettings, Drivers, Worker, WorkerConfig, WorkerHandle};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 use uuid::Uuid;
@@ -287,10 +286,8 @@ pub fn worker(
         ipmitool: settings.worker.ipmitool.clone(),
         simulator,
     });
-    let drivers = drivers.with_workloads(
-        Driver::Nova,
-        Arc::new(Nova::new(clouds(settings)?, Arc::new(now))),
-    );
+    let clock: WorkersClock = Arc::new(now);
+    let drivers = drivers.with_clouds(&clouds(settings)?, &clock);
     Worker::start(config, bus, keys, drivers, Arc::new(Uuid::new_v4))
         .map_err(|e| CliError::service("worker", "cannot start", e))
 }

@@ -171,14 +171,24 @@ fn wait_or_ask(step: &mut Step) {
             )
         })
         .collect();
+    let unproven: Vec<_> = operation
+        .tasks()
+        .filter(|task| task.status == TaskStatus::Confirmed && task.kind.proof_kind().is_some())
+        .filter(|task| !proof::does_prove(task))
+        .map(|task| task.kind.to_string())
+        .collect();
     let why = if operation.plan.is_none() {
         "no plan can be carried out: fence the host by hand and confirm it".to_owned()
     } else if operation.tasks().all(|task| task.kind.proof_kind().is_none()) {
         "the plan does nothing by itself: fence the host by hand and confirm it".to_owned()
-    } else if failed.is_empty() {
-        "no sufficient set was completed".to_owned()
     } else {
-        format!("no sufficient set was completed; failed: {}", failed.join("; "))
+        let mut why = "no sufficient set was completed".to_owned();
+        for (what, tasks) in [("failed", failed), ("done, which proves nothing", unproven)] {
+            if !tasks.is_empty() {
+                why.push_str(&format!("; {what}: {}", tasks.join("; ")));
+            }
+        }
+        why
     };
     needs_operator(step, why);
 }

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
-    Actor, Answer, Attempt, Evacuation, EvacuationPolicy, FailureState, FrozenMethod, Gate, Host, InFlight,
-    MAX_LISTED, MoveReport, Operation, OperationId, OperationKind, OperationStatus, Refusal, Stage, Task,
-    TaskKind, TaskStatus, Timestamp, Workload, gates,
+    Actor, Answer, Attempt, Driver, Evacuation, EvacuationPolicy, FailureState, FrozenMethod, Gate, Host,
+    InFlight, MAX_LISTED, MoveReport, Operation, OperationId, OperationKind, OperationStatus, Refusal, Stage,
+    Task, TaskKind, TaskStatus, Timestamp, Workload, gates,
 };
 
 use super::progress::confirmed_off;
@@ -166,7 +166,7 @@ fn left_by_the_fence(fence: Option<&Operation>) -> Vec<Task> {
 }
 
 /// The backend has said what is on the host: what nobody has dealt with yet becomes tasks, and a look after them.
-pub(super) fn listed(operation: &mut Operation, host: &str, found: Vec<Workload>) {
+pub(super) fn listed(operation: &mut Operation, host: &Host, found: Vec<Workload>) {
     let Some(list) = find_task(operation, TaskKind::WorkloadsList) else {
         return;
     };
@@ -192,7 +192,8 @@ pub(super) fn listed(operation: &mut Operation, host: &str, found: Vec<Workload>
             workload.name.clone(),
         )
     });
-    let method = move_method(&list, host, &policy);
+    let mut method = move_method(&list, host.known_as(), &policy);
+    add_what_is_given_back(&mut method, host, &operation.stages);
     let tasks = new
         .into_iter()
         .map(|workload| {
@@ -223,6 +224,27 @@ fn move_method(list: &Task, host: &str, policy: &EvacuationPolicy) -> Vec<Vec<Fr
         method.parameters.insert("host".to_owned(), host.to_owned());
     }
     levels
+}
+
+/// A workload takes along what the services of its own cloud have taken from it: with these parameters the driver finds it.
+fn add_what_is_given_back(levels: &mut [Vec<FrozenMethod>], host: &Host, stages: &[Stage]) {
+    let tasks = stages.iter().flat_map(|stage| &stage.tasks);
+    let standing = host.standing.iter().map(|standing| &standing.method);
+    let taken: Vec<&FrozenMethod> = standing
+        .chain(tasks.flat_map(|task| task.levels.iter().flatten()))
+        .collect();
+    for method in levels.iter_mut().flatten() {
+        let cloud = method.parameters.get("cloud").cloned();
+        for (driver, name) in [(Driver::Neutron, "ports_of"), (Driver::Cinder, "volumes_of")] {
+            let by = taken
+                .iter()
+                .find(|m| m.driver == driver && m.parameters.get("cloud") == cloud.as_ref());
+            let host = by.and_then(|m| m.parameters.get("host"));
+            method
+                .parameters
+                .extend(host.map(|host| (name.to_owned(), host.clone())));
+        }
+    }
 }
 
 fn move_task(workload: Workload, left: Option<String>, levels: &[Vec<FrozenMethod>]) -> Task {

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::{
-    EventKind, FailureState, FencingState, Operation, OperationKind, OperationStatus, Outcome, Proof,
-    ProofKind, Resource, SufficientSet, Task, TaskKind, TaskStatus, Timestamp,
+    Attempt, EventKind, FailureState, FencingState, Operation, OperationKind, OperationStatus, Outcome,
+    Proof, ProofKind, Resource, SufficientSet, Task, TaskKind, TaskStatus, Timestamp,
 };
 
 use super::step::after_s;
@@ -149,13 +149,10 @@ fn by_tasks(operation: &Operation, kind: ProofKind, now: Timestamp) -> Option<Pr
     if tasks.is_empty() || tasks.iter().any(|task| task.status != TaskStatus::Confirmed) {
         return None;
     }
-    let confirmed = || {
-        tasks.iter().flat_map(|task| {
-            task.round()
-                .iter()
-                .filter(|a| a.level == task.level && a.outcome() == Some(Outcome::Confirmed))
-        })
-    };
+    if !tasks.iter().all(|task| does_prove(task)) {
+        return None;
+    }
+    let confirmed = || tasks.iter().flat_map(|task| confirmed_of(task));
     let methods: Vec<_> = confirmed().map(|attempt| attempt.method.as_str()).collect();
     let details: Vec<_> = confirmed()
         .filter_map(|attempt| attempt.observation.as_ref())
@@ -168,6 +165,26 @@ fn by_tasks(operation: &Operation, kind: ProofKind, now: Timestamp) -> Option<Pr
         operation_id: operation.id,
         generation: operation.generation,
         detail: details.join("; "),
+    })
+}
+
+/// The attempts by which a confirmed task was confirmed.
+fn confirmed_of(task: &Task) -> impl Iterator<Item = &Attempt> {
+    task.round()
+        .iter()
+        .filter(|a| a.level == task.level && a.outcome() == Some(Outcome::Confirmed))
+}
+
+/// Whether what a confirmed task has shown counts: every method of the level in use has to be one that can prove something, and what was
+/// read back last with it too. A worker cannot make more of a method than its configuration says.
+pub(super) fn does_prove(task: &Task) -> bool {
+    let Some(level) = task.levels.get(task.level) else {
+        return false;
+    };
+    level.iter().all(|method| {
+        let last = confirmed_of(task).filter(|a| a.method_id == method.id).last();
+        let observation = last.and_then(|attempt| attempt.observation.as_ref());
+        method.can_prove() && observation.is_some_and(|o| o.proves)
     })
 }
 

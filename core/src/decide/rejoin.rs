@@ -1,7 +1,7 @@
 //! Taking a host back, in the order in which nothing can be written twice (S7).
 //!
-//! Power, the self-fencing timeout, the host itself, obsolete workloads, storage, network; then UNFENCED; then the workloads
-//! that remained.
+//! Power, the self-fencing timeout, the host itself, obsolete workloads, the backend's belief that it is down, storage, network; then
+//! UNFENCED; then the workloads that remained.
 
 use serde_json::json;
 
@@ -118,9 +118,8 @@ fn stages(state: &HostState) -> Vec<Stage> {
         Some(Awaits::HostBack),
         vec![workloads(state, TaskKind::WorkloadsCleanUp)],
     ));
-    stages.push(stage(None, undo(state, TaskKind::StorageFence)));
-    stages.push(stage(None, undo(state, TaskKind::NetworkFence)));
-    // A host that has gone again meanwhile is not taken back.
+    // Before storage and network: a backend connects nothing on a host that it takes for down. It places nothing there either, until it is
+    // told so after UNFENCED. A host that has gone again meanwhile is not taken back.
     if state
         .host
         .standing
@@ -130,6 +129,8 @@ fn stages(state: &HostState) -> Vec<Stage> {
         let tasks = undo(state, TaskKind::WorkloadsForceDown);
         stages.push(stage(Some(Awaits::HostBack), tasks));
     }
+    stages.push(stage(None, undo(state, TaskKind::StorageFence)));
+    stages.push(stage(None, undo(state, TaskKind::NetworkFence)));
     stages.push(stage(
         Some(Awaits::HostBack),
         vec![workloads(state, TaskKind::WorkloadsStart)],

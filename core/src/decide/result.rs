@@ -81,7 +81,7 @@ fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
     progress::excuse(task, lease_until, now);
     operation.updated_at = now;
     if let Some(Finding::Workloads(found)) = result.finding.as_ref().filter(|_| is_listing(claim, outcome)) {
-        evacuation::listed(operation, step.state.host.known_as(), found.clone());
+        evacuation::listed(operation, &step.state.host, found.clone());
     }
     if let Some(method) = method.filter(|_| outcome == Outcome::Confirmed) {
         let is_given_back = |s: &Standing| s.kind.undone_by() == Some(claim.kind) && s.method == method;

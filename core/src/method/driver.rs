@@ -21,11 +21,26 @@ pub enum Driver {
     Ipmi,
     /// OpenStack Nova: the workloads of a host. No method names it; hosts do, by their backend.
     Nova,
+    /// OpenStack Cinder: the volumes of a host's servers.
+    Cinder,
+    /// OpenStack Neutron: the ports of a host's servers.
+    Neutron,
+    /// OpenStack Ironic: the power of a node.
+    Ironic,
     /// A simulated device.
     Simulated,
 }
 
-words!(Driver { FenceAgent => "fence-agent", Redfish => "redfish", Ipmi => "ipmi", Nova => "nova", Simulated => "simulated" });
+words!(Driver {
+    FenceAgent => "fence-agent",
+    Redfish => "redfish",
+    Ipmi => "ipmi",
+    Nova => "nova",
+    Cinder => "cinder",
+    Neutron => "neutron",
+    Ironic => "ironic",
+    Simulated => "simulated",
+});
 
 /// A parameter that a native driver knows.
 struct Known {
@@ -50,8 +65,10 @@ impl Driver {
     pub fn resources(self) -> &'static [Resource] {
         match self {
             Self::FenceAgent => &[Resource::Power, Resource::Storage, Resource::Network],
-            Self::Redfish | Self::Ipmi => &[Resource::Power],
+            Self::Redfish | Self::Ipmi | Self::Ironic => &[Resource::Power],
             Self::Nova => &[Resource::Workloads],
+            Self::Cinder => &[Resource::Storage],
+            Self::Neutron => &[Resource::Network],
             Self::Simulated => &[Resource::Power, Resource::Storage, Resource::Network],
         }
     }
@@ -74,12 +91,24 @@ impl Driver {
             optional("privilege"),
         ];
         const NOVA: &[Known] = &[required("cloud"), required("host")];
+        // What is not given of these is the host's own, from when the method is filled in for it.
+        const CINDER: &[Known] = &[
+            optional("cloud"),
+            optional("host"),
+            optional("trusted_backends"),
+            optional("local_disks"),
+        ];
+        const NEUTRON: &[Known] = &[optional("cloud"), optional("host"), optional("trusted")];
+        const IRONIC: &[Known] = &[optional("cloud"), optional("node")];
         const SIMULATED: &[Known] = &[required("device")];
         match self {
             Self::FenceAgent => FENCE_AGENT,
             Self::Redfish => REDFISH,
             Self::Ipmi => IPMI,
             Self::Nova => NOVA,
+            Self::Cinder => CINDER,
+            Self::Neutron => NEUTRON,
+            Self::Ironic => IRONIC,
             Self::Simulated => SIMULATED,
         }
     }
@@ -90,7 +119,18 @@ impl Driver {
         match self {
             Self::FenceAgent => None,
             Self::Redfish | Self::Ipmi => Some(PASSWORD),
-            Self::Nova | Self::Simulated => Some(&[]),
+            Self::Nova | Self::Cinder | Self::Neutron | Self::Ironic | Self::Simulated => Some(&[]),
+        }
+    }
+
+    /// The parameters that say which cloud of the configuration and which host there, where the driver speaks to one. Those that are not
+    /// given are the host's own.
+    #[must_use]
+    pub fn place(self) -> Option<[&'static str; 2]> {
+        match self {
+            Self::Cinder | Self::Neutron => Some(["cloud", "host"]),
+            Self::Ironic => Some(["cloud", "node"]),
+            Self::FenceAgent | Self::Redfish | Self::Ipmi | Self::Nova | Self::Simulated => None,
         }
     }
 }

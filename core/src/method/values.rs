@@ -9,7 +9,9 @@ pub(super) fn check_values(method: &Method, problems: &mut Problems) {
         Driver::FenceAgent => check_fence_agent(method, problems),
         Driver::Redfish => check_redfish(method, problems),
         Driver::Ipmi => check_ipmi(method, problems),
-        Driver::Nova | Driver::Simulated => {}
+        Driver::Cinder => check_cinder(method, problems),
+        Driver::Neutron => check_flag(method, "trusted", problems),
+        Driver::Nova | Driver::Ironic | Driver::Simulated => {}
     }
 }
 
@@ -58,10 +60,33 @@ fn check_redfish(method: &Method, problems: &mut Problems) {
             format!("is {system:?}; the path of one system such as /redfish/v1/Systems/1 is allowed"),
         );
     }
-    if let Some(insecure) = value(method, "insecure").filter(|v| !matches!(*v, "true" | "false")) {
+    check_flag(method, "insecure", problems);
+}
+
+fn check_flag(method: &Method, name: &str, problems: &mut Problems) {
+    if let Some(flag) = value(method, name).filter(|v| !matches!(*v, "true" | "false")) {
         problems.add(
-            "parameters.insecure",
-            format!("is {insecure:?}; true or false is allowed"),
+            format!("parameters.{name}"),
+            format!("is {flag:?}; true or false is allowed"),
+        );
+    }
+}
+
+/// A backend's name is what stands between `@` and `#` in the host of a volume.
+fn check_cinder(method: &Method, problems: &mut Problems) {
+    check_flag(method, "local_disks", problems);
+    let Some(list) = value(method, "trusted_backends") else {
+        return;
+    };
+    let is_odd =
+        |name: &str| name.is_empty() || name.contains(['@', '#', '*']) || name.contains(char::is_whitespace);
+    if let Some(odd) = list.split(',').map(str::trim).find(|name| is_odd(name)) {
+        problems.add(
+            "parameters.trusted_backends",
+            format!(
+                "holds {odd:?}; names of backends with commas between them are allowed, such as lvm-1,array-2: what stands between \
+                 '@' and '#' in os-vol-host-attr:host of a volume"
+            ),
         );
     }
 }

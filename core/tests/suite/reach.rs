@@ -43,3 +43,10 @@ fn half_of_a_set_proves_nothing() {
 fn a_plan_without_tasks_needs_a_person() {
     assert!(!plan(Vec::new()).can_prove_alone(false, |_, _| true));
 }
+
+#[test]
+fn a_method_that_is_not_trusted_proves_nothing_wherever_it_is_served() {
+    let mut plan = cut_off_plan();
+    plan.stages[0].tasks[1].levels[0][0].driver = Driver::Neutron;
+    assert!(!plan.can_prove_alone(false, served(&[Resource::Storage, Resource::Network])));
+}

@@ -11,6 +11,8 @@ pub enum Manner {
     Honest,
     /// Says ok, does nothing, and reads as what it is.
     Lies,
+    /// Writes down what is wanted, and nothing comes of it; whoever reads it knows as much.
+    OnPaper,
     /// Never answers.
     Silent,
     /// Says no.
@@ -72,9 +74,12 @@ impl Site {
 
     /// A worker commands the device of `method`.
     pub fn command(&mut self, kind: TaskKind, method: &str) {
-        if self.manner(method) == Manner::Honest
-            && let Some(feed) = self.feeds.get_mut(method)
-        {
+        let acts = match self.manner(method) {
+            Manner::Honest => true,
+            Manner::OnPaper => !kind.is_fencing(),
+            Manner::Lies | Manner::Silent | Manner::Refuses => false,
+        };
+        if acts && let Some(feed) = self.feeds.get_mut(method) {
             *feed = matches!(
                 kind,
                 TaskKind::PowerOn | TaskKind::StorageUnfence | TaskKind::NetworkUnfence
@@ -92,6 +97,7 @@ impl Site {
             (_, false) => ObservedState::Fenced,
         };
         match self.manner(method) {
+            Manner::OnPaper => (Outcome::Confirmed, Some(kind.wanted_state())),
             Manner::Honest | Manner::Lies => (Outcome::Confirmed, Some(shown)),
             Manner::Silent => (Outcome::Unknown, None),
             Manner::Refuses => (Outcome::Refused, None),

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::cloud::Cloud;
 use crate::plans::{self, start};
-use crate::site::Site;
+use crate::site::{Manner, Site};
 
 /// One question to `decide` and its answer.
 #[derive(Clone, Debug)]
@@ -281,6 +281,7 @@ impl World {
             (outcome, shown, None)
         };
         let observed_at = self.real;
+        let proves = self.site.manner(&job.method.name) != Manner::OnPaper;
         self.results.push(TaskResult {
             claim: job.claim,
             outcome,
@@ -288,6 +289,7 @@ impl World {
                 state,
                 detail: state.as_str().to_owned(),
                 observed_at,
+                proves,
             }),
             finding,
             detail: String::new(),

@@ -24,7 +24,7 @@ mod redfish;
 pub use certificates::{Authority, Issued};
 pub use cloud::{
     Answer, Api, BaremetalNode, Call, Change, Cloud, Compute, ComputeService, Description, Domain, Migration,
-    NewServer, Notification, NovaApi, NovaApiOptions, OPENSTACK, Port, Server, User, Volume,
+    NewServer, Notification, NovaApi, NovaApiOptions, OPENSTACK, Paused, Port, Server, User, Volume,
     VolumeAttachment, WsgiFilter,
 };
 pub use error::LabError;

@@ -9,11 +9,11 @@ use std::time::Duration;
 use ringfence_api::Role;
 use ringfence_backends::openstack::Cloud;
 use ringfence_bus::Bus;
-use ringfence_core::{Driver, FailureState, Resource};
+use ringfence_core::{FailureState, Resource};
 use ringfence_db::Database;
 use ringfence_engine::{Engine, Running};
 use ringfence_simulators::{Condition, Handle, Simulators, World};
-use ringfence_workers::{DriverSettings, Drivers, Nova, Worker, WorkerConfig, WorkerHandle};
+use ringfence_workers::{DriverSettings, Drivers, Worker, WorkerConfig, WorkerHandle};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -142,15 +142,13 @@ impl Stack {
 
     pub fn worker(&self, config: WorkerConfig, bus: Arc<dyn Bus>) -> WorkerHandle {
         let mut settings = DriverSettings::new(Arc::new(now));
+        let clock = Arc::clone(&settings.clock);
         settings.simulator = Some(self.simulators.url().parse().unwrap());
         Worker::start(
             config,
             bus,
             keys(),
-            Drivers::new(settings).with_workloads(
-                Driver::Nova,
-                Arc::new(Nova::new(self.clouds.clone(), Arc::new(now))),
-            ),
+            Drivers::new(settings).with_clouds(&self.clouds, &clock),
             Arc::new(Uuid::new_v4),
         )
         .unwrap()

@@ -1,4 +1,4 @@
-//! Nova: compute services, servers and evacuations.
+//! Nova: compute services, servers with their volumes, and evacuations.
 
 mod actions;
 mod evacuations;
@@ -6,12 +6,14 @@ mod hypervisors;
 mod rights;
 mod servers;
 mod services;
+mod volumes;
 
 pub use actions::ServerAction;
 pub use evacuations::{Evacuation, EvacuationStatus, with_remains};
 pub use rights::NovaVersions;
 pub use servers::{Server, VmState};
 pub use services::ComputeService;
+pub use volumes::ServerVolume;
 
 use osauth::services::COMPUTE;
 use osauth::{ApiVersion, Error, ServiceRequestBuilder, Session};
@@ -25,6 +27,11 @@ const VERSION_HEADER: &str = "OpenStack-API-Version";
 /// it stays stopped.
 pub(super) const VERSIONS: Range = Range {
     needs: ApiVersion(2, 68),
+    wants: ApiVersion(2, 94),
+};
+/// For the volumes of a server: from 2.89 on Nova tells the ids of their attachments.
+const WITH_ATTACHMENTS: Range = Range {
+    needs: ApiVersion(2, 89),
     wants: ApiVersion(2, 94),
 };
 /// For lists of hypervisors: from 2.88 on Nova asks every host in them for its uptime, and waits a minute for one that is dead.
@@ -49,4 +56,8 @@ async fn put(session: &Session, path: &[&str]) -> Result<Request, Error> {
 
 async fn post(session: &Session, path: &[&str]) -> Result<Request, Error> {
     versioned(session, session.post(COMPUTE, path), VERSIONS).await
+}
+
+async fn delete(session: &Session, path: &[&str]) -> Result<Request, Error> {
+    versioned(session, session.delete(COMPUTE, path), VERSIONS).await
 }

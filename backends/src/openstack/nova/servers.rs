@@ -60,12 +60,44 @@ pub struct Server {
     /// The host that it belongs to; none before one was found.
     #[serde(rename = "OS-EXT-SRV-ATTR:host")]
     pub host: Option<String>,
+    /// Where its guest finds its first disk.
+    #[serde(rename = "OS-EXT-SRV-ATTR:root_device_name", default)]
+    pub root_device: Option<String>,
+    /// Whether it has a disk that is no volume: one that was made from an image, or one beside a volume.
+    #[serde(flatten)]
+    pub disks: OwnDisks,
     /// What its owner says of it.
     #[serde(default)]
     pub metadata: BTreeMap<String, String>,
     /// Why it failed, if it did.
     #[serde(default)]
     pub fault: Option<Fault>,
+}
+
+/// What a server's disks were made from.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct OwnDisks {
+    /// An object with an image's id, or an empty text where the first disk is a volume.
+    #[serde(default)]
+    image: Value,
+    #[serde(default)]
+    flavor: Flavor,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+struct Flavor {
+    #[serde(default, rename = "OS-FLV-EXT-DATA:ephemeral", alias = "ephemeral")]
+    ephemeral: u64,
+    #[serde(default)]
+    swap: Value,
+}
+
+impl OwnDisks {
+    /// Whether there is any beside its volumes.
+    #[must_use]
+    pub fn any(&self) -> bool {
+        self.image.is_object() || self.flavor.ephemeral > 0 || self.flavor.swap.as_u64().unwrap_or(0) > 0
+    }
 }
 
 /// Why a server failed.

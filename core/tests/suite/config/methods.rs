@@ -11,7 +11,12 @@ pub fn method(name: &str, driver: Driver, resource: Resource, parameters: &[(&st
     let password = SecretReference::parse("env:PASSWORD").unwrap();
     let secrets = match driver {
         Driver::Redfish | Driver::Ipmi => BTreeMap::from([("password".to_owned(), password)]),
-        Driver::FenceAgent | Driver::Nova | Driver::Simulated => BTreeMap::new(),
+        Driver::FenceAgent
+        | Driver::Nova
+        | Driver::Cinder
+        | Driver::Neutron
+        | Driver::Ironic
+        | Driver::Simulated => BTreeMap::new(),
     };
     Method {
         id: MethodId(Uuid::new_v5(&Uuid::nil(), name.as_bytes())),
@@ -284,4 +289,40 @@ fn the_same_device_has_the_same_key_whatever_the_method() {
         &[("agent", "fence_aws")],
     );
     assert_eq!(key(&cloud), None);
+}
+
+fn of_a_cloud(driver: Driver, resource: Resource) -> Method {
+    method("cloud", driver, resource, &[])
+}
+
+#[test]
+fn methods_of_a_cloud_need_nothing_and_take_no_odd_values() {
+    let cinder = of_a_cloud(Driver::Cinder, Resource::Storage);
+    let neutron = of_a_cloud(Driver::Neutron, Resource::Network);
+    let ironic = of_a_cloud(Driver::Ironic, Resource::Power);
+    for good in [
+        &cinder,
+        &neutron,
+        &ironic,
+        &with(cinder.clone(), "trusted_backends", "lvm-1, array-2"),
+        &with(neutron.clone(), "trusted", "true"),
+        &with(ironic.clone(), "node", "${host.name}.rack"),
+    ] {
+        assert_eq!(validate_method(good), Ok(()), "{good:?}");
+    }
+    for odd in ["", "a,,b", "*", "host@lvm", "lvm#pool", "a b"] {
+        let bad = with(cinder.clone(), "trusted_backends", odd);
+        expect_fault(
+            validate_method(&bad),
+            "parameters.trusted_backends",
+            &["names of backends"],
+        );
+    }
+    expect_fault(
+        validate_method(&with(neutron, "trusted", "yes")),
+        "parameters.trusted",
+        &["\"yes\"", "true or false"],
+    );
+    let wrong = of_a_cloud(Driver::Ironic, Resource::Storage);
+    expect_fault(validate_method(&wrong), "resource", &["storage", "power"]);
 }

@@ -192,3 +192,31 @@ fn an_unknown_field_is_refused() {
     assert!(error.to_string().contains("delay_s"), "{error}");
     assert!(serde_json::from_str::<TaskSpec>("{\"kind\":\"power.reboot\"}").is_err());
 }
+
+#[test]
+fn a_plan_that_rests_on_what_nobody_trusts_is_refused() {
+    let mut methods = methods();
+    let ports = method("ports", Driver::Neutron, Resource::Network, &[]);
+    methods.insert("ports".to_owned(), ports);
+    let cut_off = |network: &[(u8, &[&str])]| {
+        let tasks = [
+            spec(TaskKind::StorageFence, &[(1, &["ceph"])]),
+            spec(TaskKind::NetworkFence, network),
+        ];
+        plan(vec![tasks.to_vec()])
+    };
+    for weak in [&[(1, &["ports"][..])][..], &[(1, &["switch", "ports"])]] {
+        expect_fault(
+            validate_plan(&cut_off(weak), &methods),
+            "sufficient_sets",
+            &["(storage.fence)", "trusted: ports"],
+        );
+    }
+    let strong_first = cut_off(&[(1, &["switch"]), (2, &["ports"])]);
+    assert_eq!(validate_plan(&strong_first, &methods), Ok(()));
+    let beside_power = plan(vec![vec![
+        off(),
+        spec(TaskKind::NetworkFence, &[(1, &["ports"])]),
+    ]]);
+    assert_eq!(validate_plan(&beside_power, &methods), Ok(()));
+}

@@ -78,3 +78,30 @@ fn a_host_cannot_tell_an_agent_what_to_do() {
         assert!(FrozenMethod::new(&agent, &host).is_err(), "{key}={value}");
     }
 }
+
+#[test]
+fn a_cloud_is_the_hosts_own_unless_the_method_names_another() {
+    let ports = method("ports", Driver::Neutron, Resource::Network, &[]);
+    let problems = FrozenMethod::new(&ports, &host()).unwrap_err();
+    assert!(
+        problems.to_string().contains("compute1 names no cloud"),
+        "{problems}"
+    );
+
+    let mut host = host();
+    host.cloud = Some("east".to_owned());
+    host.known_as = Some("node-7".to_owned());
+    let place = |method: &Method, name: &str| {
+        let frozen = FrozenMethod::new(method, &host).unwrap();
+        (
+            frozen.parameters["cloud"].clone(),
+            frozen.parameters[name].clone(),
+        )
+    };
+    assert_eq!(place(&ports, "host"), ("east".to_owned(), "node-7".to_owned()));
+    let own = [("cloud", "metal"), ("node", "${host.name}")];
+    let node = method("node", Driver::Ironic, Resource::Power, &own);
+    assert_eq!(place(&node, "node"), ("metal".to_owned(), "compute1".to_owned()));
+    let device = FrozenMethod::new(&node, &host).unwrap().device;
+    assert_eq!(device.as_deref(), Some("ironic/metal/compute1"));
+}

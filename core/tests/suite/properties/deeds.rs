@@ -422,6 +422,7 @@ fn forge(world: &mut World, of: &Index, lie: Lie) {
             state: wanted,
             detail: "believe me".to_owned(),
             observed_at: world.now,
+            proves: true,
         }),
         finding: None,
         detail: String::new(),

@@ -100,7 +100,9 @@ pub fn readings(world: &World) -> Vec<Reading> {
             continue;
         };
         let grant = open.remove(index);
-        let read = result.observation.as_ref().map(|o| o.state);
+        // What is known to be no proof shows nothing of a fence.
+        let counts = |o: &&Observation| o.proves || grant.claim.kind.proof_kind().is_none();
+        let read = result.observation.as_ref().filter(counts).map(|o| o.state);
         if result.outcome == Outcome::Confirmed && read == Some(wanted(grant.claim.kind)) {
             readings.push(Reading {
                 at,

@@ -67,6 +67,7 @@ fn manner() -> impl Strategy<Value = Manner> {
     prop_oneof![
         8 => Just(Manner::Honest),
         1 => Just(Manner::Lies),
+        1 => Just(Manner::OnPaper),
         1 => Just(Manner::Silent),
         1 => Just(Manner::Refuses),
     ]

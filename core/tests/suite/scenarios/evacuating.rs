@@ -541,3 +541,62 @@ fn a_host_with_more_workloads_than_can_be_told_is_not_called_empty() {
          beyond them was not seen"
     );
 }
+
+#[test]
+fn a_workload_takes_along_what_its_own_cloud_has_taken_from_it() {
+    let by = |kind: TaskKind, driver: Driver, cloud: &str, host: &str| {
+        let mut task = task(kind, &[&[driver.as_str()]]);
+        task.levels[0][0].driver = driver;
+        let place = [("cloud", cloud), ("host", host)];
+        let place = place.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        task.levels[0][0].parameters.extend(place);
+        task
+    };
+    let cut_off = plan(vec![vec![
+        by(TaskKind::StorageFence, Driver::Cinder, "west", "compute1"),
+        by(TaskKind::NetworkFence, Driver::Neutron, "east", "compute1.rack"),
+        task(TaskKind::PowerOff, &[&["bmc"]]),
+    ]]);
+    let mut world = on_nova(cut_off, 1, manual());
+    world.fence().unwrap();
+    world.work_off();
+    world.evacuate().unwrap();
+    world.work_off();
+    let sent = world
+        .sent
+        .iter()
+        .find(|sent| sent.kind == TaskKind::WorkloadsMove);
+    let parameters = &sent.unwrap().method.parameters;
+    assert_eq!(parameters["host"], "compute1");
+    assert_eq!(parameters["ports_of"], "compute1.rack", "as neutron calls it");
+    assert!(
+        !parameters.contains_key("volumes_of"),
+        "those are another cloud's"
+    );
+}
+
+#[test]
+fn the_backend_believes_a_host_again_before_it_is_asked_to_connect_anything_there() {
+    let both = plan(vec![vec![
+        task(TaskKind::PowerOff, &[&["bmc"]]),
+        task(TaskKind::StorageFence, &[&["ceph"]]),
+    ]]);
+    let mut world = on_nova(both, 0, manual());
+    world.fence().unwrap();
+    world.work_off();
+    world.rejoin(false).unwrap();
+    world.work_off();
+    world.pass(5_000);
+    world.see_boot(FailureState::Up, Some("new")).unwrap();
+    world.work_off();
+    let sent: Vec<TaskKind> = world.sent.iter().map(|sent| sent.kind).collect();
+    let at = |kind| sent.iter().position(|sent| *sent == kind).unwrap();
+    assert!(
+        at(TaskKind::WorkloadsForceUp) < at(TaskKind::StorageUnfence),
+        "{sent:?}"
+    );
+    assert!(
+        at(TaskKind::StorageUnfence) < at(TaskKind::WorkloadsStart),
+        "{sent:?}"
+    );
+}

@@ -507,3 +507,49 @@ fn a_level_without_devices_proves_nothing() {
         ],
     );
 }
+
+#[test]
+fn what_stands_on_paper_alone_proves_nothing() {
+    let mut world = lost(cut_off_plan());
+    world.site.manners.insert("switch".to_owned(), Manner::OnPaper);
+    world.fence().unwrap();
+    world.work(0);
+    world.work(1);
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 storage.fence ceph",
+            "0.0 send 2 network.fence switch",
+            "0.0 operation.proof storage.fence",
+            "0.0 operation.needs_operator: no sufficient set was completed; done, which proves nothing: network.fence",
+        ],
+    );
+    assert!(!world.is_fenced());
+    let standing: Vec<_> = world.state.host.standing.iter().map(|s| s.kind).collect();
+    assert_eq!(
+        standing,
+        [TaskKind::StorageFence, TaskKind::NetworkFence],
+        "both have to be given back"
+    );
+}
+
+#[test]
+fn a_worker_cannot_make_a_proof_of_what_its_method_is_not_trusted_with() {
+    let mut ports = task(TaskKind::NetworkFence, &[&["ports"]]);
+    ports.levels[0][0].driver = Driver::Neutron;
+    let both = |ports: FrozenTask| plan(vec![vec![task(TaskKind::StorageFence, &[&["ceph"]]), ports]]);
+    let mut world = lost(both(ports.clone()));
+    world.fence().unwrap();
+    world.work(0);
+    world.work(1);
+    assert!(!world.is_fenced());
+
+    let trusted = ("trusted".to_owned(), "true".to_owned());
+    ports.levels[0][0].parameters.extend([trusted]);
+    let mut world = lost(both(ports));
+    world.fence().unwrap();
+    world.work(0);
+    world.work(1);
+    assert!(world.is_fenced());
+}

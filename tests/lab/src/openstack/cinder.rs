@@ -5,6 +5,10 @@ use crate::openstack::daemon::Daemon;
 use crate::openstack::program::Program;
 use crate::openstack::site::Site;
 
+/// The driver's calls are in the log, and of the rest what is there by default.
+const LOG_LEVELS: &str = "cinder.tests.fake_driver=DEBUG,amqp=WARN,sqlalchemy=WARN,oslo_messaging=INFO,urllib3=WARN,\
+                          keystonemiddleware=WARN,stevedore=WARN,taskflow=WARN,oslo_policy=INFO";
+
 pub(crate) fn configure(site: &Site) -> Result<(), LabError> {
     let broker = &site.broker;
     let state = site.make_state("cinder")?;
@@ -35,9 +39,11 @@ glance_api_servers = http://127.0.0.1:{image}
 report_interval = 2
 service_down_time = 12
 periodic_fuzzy_delay = 0
+default_log_levels = {LOG_LEVELS}
 [logged]
 volume_driver = cinder.tests.fake_driver.FakeLoggingVolumeDriver
 volume_backend_name = logged
+trace_flags = method
 [database]
 connection = {database}
 [oslo_concurrency]

@@ -3,12 +3,12 @@
 //! Every task is read first and read back afterwards. That a host may be emptied at all was decided before the attempt was granted; Nova
 //! checks no more than that the host's service counts as down.
 
+mod belongings;
 mod moving;
 mod rejoining;
 mod service;
 mod starting;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,26 +19,18 @@ use ringfence_core::{Finding, MAX_LISTED, ObservedState, Outcome, TaskKind, Work
 use tokio::time::{Instant, timeout_at};
 
 use crate::driver::{Clock, Report, WorkloadDriver, WorkloadJob};
+use crate::openstack::{Clouds, HostOf};
 use crate::text::cut;
 
 /// Why a service was disabled and forced down. By these words a rejoin knows what it may enable again.
 pub(super) const REASON: &str = "fenced by Ringfence";
-/// Between two looks at what changes within seconds.
-pub(super) const PAUSE: Duration = Duration::from_millis(300);
 /// The longest name of a server that is told on, in characters.
 const MAX_NAME_CHARS: usize = 255;
 
 /// The driver `nova`.
 pub struct Nova {
-    clouds: BTreeMap<String, Arc<Cloud>>,
+    clouds: Clouds,
     clock: Clock,
-}
-
-/// One host of one cloud.
-pub(super) struct HostOf<'a> {
-    pub cloud: &'a Cloud,
-    pub host: &'a str,
-    pub until: Instant,
 }
 
 /// How a task went.
@@ -57,29 +49,10 @@ impl Nova {
     /// With the clouds of the configuration.
     #[must_use]
     pub fn new(clouds: impl IntoIterator<Item = Arc<Cloud>>, clock: Clock) -> Self {
-        let clouds = clouds.into_iter().map(|cloud| (cloud.name().to_owned(), cloud));
         Self {
-            clouds: clouds.collect(),
+            clouds: Clouds::new(clouds),
             clock,
         }
-    }
-
-    fn host_of<'a>(&'a self, job: WorkloadJob<'a>, until: Instant) -> Result<HostOf<'a>, String> {
-        let parameter = |name: &str| {
-            let value = job.method.parameters.get(name).map(String::as_str);
-            value.ok_or_else(|| format!("the task names no {name}"))
-        };
-        let (name, host) = (parameter("cloud")?, parameter("host")?);
-        let cloud = self.clouds.get(name).ok_or_else(|| {
-            let known: Vec<&str> = self.clouds.keys().map(String::as_str).collect();
-            let known = if known.is_empty() {
-                "none".to_owned()
-            } else {
-                known.join(", ")
-            };
-            format!("this worker's configuration has no cloud {name:?}; it has: {known}")
-        })?;
-        Ok(HostOf { cloud, host, until })
     }
 
     fn report(&self, done: Done, wanted: ObservedState) -> Report {
@@ -87,6 +60,7 @@ impl Nova {
             state: wanted,
             detail: cut(detail),
             observed_at: (self.clock)(),
+            proves: true,
         };
         match done {
             Done::So(detail) => Report {
@@ -117,7 +91,7 @@ impl Nova {
 impl WorkloadDriver for Nova {
     async fn carry_out(&self, job: WorkloadJob<'_>, budget: Duration) -> Report {
         let until = Instant::now() + budget;
-        let at = match self.host_of(job, until) {
+        let at = match self.clouds.host(&job.method.parameters, ["cloud", "host"], until) {
             Ok(at) => at,
             Err(why) => return Report::refused(why),
         };

@@ -9,11 +9,13 @@ use ringfence_backends::openstack::{Evacuation, EvacuationStatus, Server, VmStat
 use ringfence_core::{Finding, MoveReport, WorkloadState};
 use tokio::time::sleep;
 
-use super::{Done, HostOf, PAUSE};
+use super::Done;
+use super::belongings::Belongings;
 use crate::driver::WorkloadJob;
+use crate::openstack::{HostOf, PAUSE};
 
 /// What to do about a server at this moment.
-enum Step {
+pub(super) enum Step {
     /// It runs elsewhere, or is no more.
     Arrived(Option<String>),
     /// Nova is at it.
@@ -35,12 +37,25 @@ impl HostOf<'_> {
             .map_or(0, |evacuation| evacuation.id);
         let mut report = MoveReport::default();
         let mut has_asked = false;
+        let mut belongings = Belongings::of(self, &job.method.parameters);
         loop {
-            match self.look(&workload.id).await? {
-                Step::Arrived(to) => {
-                    let left = self.leave_stopped(job).await?;
-                    return Ok(arrived(to, left, report));
-                }
+            let step = self.look(&workload.id).await?;
+            let ports_left = belongings.give_back_ports(&workload.id, &step).await?;
+            match step {
+                Step::Arrived(to) => match belongings.left(&workload.id, ports_left).await? {
+                    None => {
+                        let left = self.leave_stopped(job).await?;
+                        return Ok(arrived(to, left, report));
+                    }
+                    Some(left) if !self.has_time() => {
+                        let why = format!("it has moved, but {left}");
+                        return Ok(Done::NotYet(
+                            why,
+                            Some(Finding::Move(MoveReport { to, ..report })),
+                        ));
+                    }
+                    Some(_) => {}
+                },
                 Step::Failed(why) if has_asked => {
                     report.no_room = is_full(&why);
                     return Ok(not_moved(why, report));

@@ -4,7 +4,8 @@ use ringfence_backends::BackendError;
 use ringfence_backends::openstack::{ComputeService, with_remains};
 use tokio::time::sleep;
 
-use super::{Done, HostOf, PAUSE};
+use super::Done;
+use crate::openstack::{HostOf, PAUSE};
 
 impl HostOf<'_> {
     /// `nova-compute` destroys what is left of evacuated servers when it starts, and says so in Nova's records.

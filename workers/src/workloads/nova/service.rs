@@ -2,9 +2,10 @@
 
 use ringfence_backends::BackendError;
 use ringfence_backends::openstack::ComputeService;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
-use super::{Done, HostOf, PAUSE, REASON};
+use super::{Done, REASON};
+use crate::openstack::{HostOf, PAUSE};
 
 impl HostOf<'_> {
     pub(super) async fn service(&self) -> Result<Option<ComputeService>, BackendError> {
@@ -16,11 +17,6 @@ impl HostOf<'_> {
             format!("nova of cloud {} knows no host {}", self.cloud.name(), self.host),
             None,
         )
-    }
-
-    /// Whether there is time for one more look.
-    pub(super) fn has_time(&self) -> bool {
-        Instant::now() + PAUSE * 2 < self.until
     }
 
     /// What an administrator has disabled stays so, with its reason.

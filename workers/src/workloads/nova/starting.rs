@@ -7,8 +7,9 @@ use ringfence_backends::BackendError;
 use ringfence_backends::openstack::{Server, VmState};
 use tokio::time::sleep;
 
-use super::{Done, HostOf, PAUSE, REASON};
+use super::{Done, REASON};
 use crate::driver::WorkloadJob;
+use crate::openstack::{HostOf, PAUSE};
 
 /// Nova's word for a guest that runs.
 const RUNNING: i64 = 1;

@@ -1,0 +1,154 @@
+//! Ports.
+
+use osauth::Session;
+use osauth::services::NETWORK;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::NEUTRON;
+use crate::BackendError;
+use crate::openstack::Cloud;
+
+/// Ports of one page.
+const PAGE: usize = 500;
+/// The most pages of one listing.
+const MAX_PAGES: usize = 40;
+/// All that is needed of a port; the rest of it takes Neutron longer than to find it.
+const FIELDS: [&str; 7] = [
+    "id",
+    "admin_state_up",
+    "binding:host_id",
+    "device_id",
+    "device_owner",
+    "revision_number",
+    "tags",
+];
+
+/// A port.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Port {
+    /// Its id.
+    pub id: String,
+    /// Whether it is meant to carry anything.
+    #[serde(rename = "admin_state_up")]
+    pub is_up: bool,
+    /// The host that it is bound to; nothing where it is bound to none, `None` where that may not be seen.
+    #[serde(rename = "binding:host_id", default)]
+    pub host: Option<String>,
+    /// What it belongs to: a server, a router.
+    #[serde(default)]
+    pub device_id: String,
+    /// What kind of thing that is.
+    #[serde(default)]
+    pub device_owner: String,
+    /// Counts its changes.
+    pub revision_number: u64,
+    /// Its tags.
+    #[serde(default)]
+    pub tags: Vec<String>,
+}
+
+/// What has become of a change of a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortChange {
+    /// It was made.
+    Made,
+    /// The port has changed since it was read, or is gone.
+    Outdated,
+}
+
+#[derive(Deserialize)]
+struct Ports {
+    ports: Vec<Port>,
+}
+
+impl Cloud {
+    /// All ports that are bound to a host.
+    pub async fn ports_on(&self, host: &str) -> Result<Vec<Port>, BackendError> {
+        self.ports(&[("binding:host_id", host)]).await
+    }
+
+    /// All ports with a tag.
+    pub async fn ports_tagged(&self, tag: &str) -> Result<Vec<Port>, BackendError> {
+        let mut found = self.ports(&[("tags", tag)]).await?;
+        found.retain(|port| port.tags.iter().any(|known| known == tag));
+        Ok(found)
+    }
+
+    /// All ports of a server with a tag.
+    pub async fn ports_of(&self, server: &str, tag: &str) -> Result<Vec<Port>, BackendError> {
+        let mut found = self.ports(&[("device_id", server), ("tags", tag)]).await?;
+        found.retain(|port| port.device_id == server && port.tags.iter().any(|known| known == tag));
+        Ok(found)
+    }
+
+    async fn ports(&self, filters: &[(&str, &str)]) -> Result<Vec<Port>, BackendError> {
+        let mut all: Vec<Port> = Vec::new();
+        for _ in 0..MAX_PAGES {
+            let limit = PAGE.to_string();
+            let marker = all.last().map(|port| port.id.clone());
+            let mut query = filters.to_vec();
+            query.extend(FIELDS.map(|field| ("fields", field)));
+            query.extend([("sort_key", "id"), ("sort_dir", "asc"), ("limit", &limit)]);
+            query.extend(marker.as_deref().map(|marker| ("marker", marker)));
+            let query = &query;
+            let call = |session: Session| async move {
+                let request = session.get(NETWORK, &["ports"]).query(query);
+                request.fetch::<Ports>().await
+            };
+            let page = self.again(NEUTRON, call).await?.ports;
+            let is_last = page.len() < PAGE;
+            all.extend(page);
+            if is_last {
+                return Ok(all);
+            }
+        }
+        Err(BackendError::Unreadable {
+            cloud: self.name().to_owned(),
+            service: NEUTRON,
+            why: format!("there are more than {} such ports", PAGE * MAX_PAGES),
+        })
+    }
+
+    /// Says whether a port is to carry anything, unless it has changed since it was read.
+    pub async fn set_port_up(&self, port: &Port, up: bool) -> Result<PortChange, BackendError> {
+        let body = &json!({ "port": { "admin_state_up": up } });
+        let revision = &format!("revision_number={}", port.revision_number);
+        let id = &port.id;
+        let call = |session: Session| async move {
+            let request = session.put(NETWORK, &["ports", id]).header("If-Match", revision);
+            request.json(body).send().await.map(|_| ())
+        };
+        match self.once(NEUTRON, call).await {
+            Ok(()) => Ok(PortChange::Made),
+            // 412 and 409.
+            Err(BackendError::Refused { .. }) => Ok(PortChange::Outdated),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Puts a tag on a port. `Outdated`: it is gone, or may not be changed.
+    pub async fn tag_port(&self, port: &str, tag: &str) -> Result<PortChange, BackendError> {
+        let call = |session: Session| async move {
+            let request = session.put(NETWORK, &["ports", port, "tags", tag]);
+            request.send().await.map(|_| ())
+        };
+        match self.again(NEUTRON, call).await {
+            Ok(()) => Ok(PortChange::Made),
+            Err(BackendError::NotFound { .. }) => Ok(PortChange::Outdated),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes a tag off a port; where either is gone it is as good.
+    pub async fn untag_port(&self, port: &str, tag: &str) -> Result<(), BackendError> {
+        let call = |session: Session| async move {
+            let request = session.delete(NETWORK, &["ports", port, "tags", tag]);
+            request.send().await.map(|_| ())
+        };
+        match self.again(NEUTRON, call).await {
+            Err(BackendError::NotFound { .. }) => Ok(()),
+            done => done,
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Drivers of a cloud's services by themselves, without an engine.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ringfence_core::{
+    Driver, FrozenMethod, MethodId, MethodTimes, Observation, Outcome, Parameters, Resource, TaskKind,
+    device_key,
+};
+use ringfence_lab::{Cloud, OPENSTACK_PASSWORD, User};
+use ringfence_workers::{DriverSettings, Drivers, Report, Secrets, WorkerError};
+use std::sync::Arc;
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use super::plant::{CLOUD, backend, entry};
+
+const BUDGET: Duration = Duration::from_secs(60);
+
+/// Somebody with drivers and credentials.
+pub struct Hand {
+    drivers: Drivers,
+    _folder: tempfile::TempDir,
+}
+
+/// A method for a host of the cloud, with everything filled in.
+pub fn method(driver: Driver, host: &str, more: &[(&str, &str)]) -> FrozenMethod {
+    let [cloud, name] = driver.place().unwrap();
+    let pairs = [(cloud, CLOUD), (name, host)]
+        .into_iter()
+        .chain(more.iter().copied());
+    let parameters: Parameters = pairs
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect();
+    let resource = match driver {
+        Driver::Cinder => Resource::Storage,
+        Driver::Neutron => Resource::Network,
+        _ => Resource::Power,
+    };
+    FrozenMethod {
+        id: MethodId(Uuid::nil()),
+        name: driver.to_string(),
+        resource,
+        driver,
+        device: device_key(driver, &parameters),
+        parameters,
+        secrets: BTreeMap::new(),
+        zone: "default".to_owned(),
+        times: MethodTimes::default(),
+    }
+}
+
+impl Hand {
+    /// With a user's credentials.
+    pub fn of(cloud: &Cloud, user: User) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let entry = entry(cloud, user, OPENSTACK_PASSWORD, "");
+        let clouds = [backend(&folder, &entry)];
+        let settings = DriverSettings::new(Arc::new(|| chrono::DateTime::UNIX_EPOCH));
+        let clock = Arc::clone(&settings.clock);
+        Self {
+            drivers: Drivers::new(settings).with_clouds(&clouds, &clock),
+            _folder: folder,
+        }
+    }
+
+    pub async fn act(&self, kind: TaskKind, method: &FrozenMethod) -> Report {
+        self.act_within(kind, method, BUDGET).await
+    }
+
+    pub async fn act_within(&self, kind: TaskKind, method: &FrozenMethod, budget: Duration) -> Report {
+        let driver = self.drivers.get(method.driver).unwrap();
+        driver
+            .act_and_observe(kind, method, &Secrets::default(), budget)
+            .await
+    }
+
+    /// As a worker that is killed after so long, and its successor, which is killed a little later, and so on, until one has it done.
+    pub async fn act_dying(&self, kind: TaskKind, method: &FrozenMethod) -> Report {
+        for tenths in 1.. {
+            let done = timeout(Duration::from_millis(tenths * 100), self.act(kind, method)).await;
+            if let Ok(report) = done.as_ref()
+                && report.outcome == Outcome::Confirmed
+            {
+                return report.clone();
+            }
+            assert!(tenths < 100, "not done: {done:?}");
+        }
+        unreachable!()
+    }
+
+    pub async fn check(&self, method: &FrozenMethod) -> Result<Observation, WorkerError> {
+        let driver = self.drivers.get(method.driver).unwrap();
+        driver.observe(method, &Secrets::default(), BUDGET).await
+    }
+}
+
+/// What was read back, of a task that was done.
+pub fn seen(report: &Report) -> &Observation {
+    assert_eq!(report.outcome, Outcome::Confirmed, "{report:?}");
+    report.observation.as_ref().unwrap()
+}

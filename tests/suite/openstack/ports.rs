@@ -1,0 +1,119 @@
+//! Ports that a fence sets down, and gives back.
+
+use ringfence_core::{Driver, ObservedState, Outcome, TaskKind};
+use ringfence_lab::{Api, Cloud, Compute, NewServer, Port, User};
+use tokio::task::block_in_place;
+
+use super::hand::{Hand, method, seen};
+use super::plant::cloud;
+
+/// A host with a server that has ports, the last of which its owner has set down.
+struct Wired {
+    cloud: Cloud,
+    host: Compute,
+    network: String,
+    ports: Vec<Port>,
+}
+
+impl Wired {
+    fn new(name: &str) -> Self {
+        block_in_place(|| {
+            let cloud = cloud();
+            let [host] = cloud.computes([name]).unwrap();
+            let network = cloud.make_network(name).unwrap();
+            let ports: Vec<Port> = (0..4).map(|_| cloud.make_port(&network).unwrap()).collect();
+            cloud.set_port_up(&ports[3].id, false).unwrap();
+            let server = NewServer {
+                host: Some(&host),
+                ports: &ports.iter().collect::<Vec<_>>(),
+                ..NewServer::new(name)
+            };
+            cloud.boot_all(&[server]).unwrap();
+            Self {
+                cloud,
+                host,
+                network,
+                ports,
+            }
+        })
+    }
+
+    /// Which ports are up, and how many have a tag.
+    fn ports(&self) -> (Vec<bool>, usize) {
+        block_in_place(|| {
+            let up = |port: &Port| self.cloud.port(&port.id).unwrap().admin_state_up;
+            let path = format!("/v2.0/ports?tags=ringfence:{}", self.host.name());
+            let tagged = self.cloud.get(Api::Network, &path).unwrap();
+            let tagged = tagged["ports"].as_array().unwrap().len();
+            (self.ports.iter().map(up).collect(), tagged)
+        })
+    }
+
+    fn remove(self) {
+        block_in_place(|| {
+            self.cloud.remove(self.host).unwrap();
+            self.cloud.delete_network(&self.network).unwrap();
+        });
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ports_are_set_down_and_those_that_were_up_are_set_up_again() {
+    let wired = Wired::new("ports-a");
+    let hand = Hand::of(&wired.cloud, User::Fencing);
+    let weak = method(Driver::Neutron, "ports-a", &[]);
+    let trusted = method(Driver::Neutron, "ports-a", &[("trusted", "true")]);
+    let all_down = (vec![false; 4], 3);
+    let as_before = (vec![true, true, true, false], 0);
+
+    for (method, proves) in [(&weak, false), (&trusted, true), (&trusted, true)] {
+        let fenced = hand.act(TaskKind::NetworkFence, method).await;
+        assert_eq!(
+            (seen(&fenced).state, seen(&fenced).proves),
+            (ObservedState::Fenced, proves)
+        );
+        assert_eq!(wired.ports(), all_down);
+    }
+    assert_eq!(hand.check(&weak).await.unwrap().state, ObservedState::Fenced);
+
+    for _ in 0..2 {
+        let given_back = hand.act(TaskKind::NetworkUnfence, &weak).await;
+        assert_eq!(seen(&given_back).state, ObservedState::Unfenced);
+        assert_eq!(wired.ports(), as_before);
+    }
+    assert_eq!(hand.check(&weak).await.unwrap().state, ObservedState::Unfenced);
+    wired.remove();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn workers_that_die_in_the_middle_lose_no_port() {
+    let wired = Wired::new("ports-b");
+    let hand = Hand::of(&wired.cloud, User::Fencing);
+    let method = method(Driver::Neutron, "ports-b", &[]);
+
+    hand.act_dying(TaskKind::NetworkFence, &method).await;
+    assert_eq!(wired.ports(), (vec![false; 4], 3));
+    hand.act_dying(TaskKind::NetworkUnfence, &method).await;
+    assert_eq!(wired.ports(), (vec![true, true, true, false], 0));
+    wired.remove();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_may_not_see_the_ports_is_told_so_and_not_that_there_are_none() {
+    let wired = Wired::new("ports-c");
+    let reader = Hand::of(&wired.cloud, User::FencingReader);
+    let hand = Hand::of(&wired.cloud, User::Fencing);
+    let trusted = method(Driver::Neutron, "ports-c", &[("trusted", "true")]);
+    let unknown = method(Driver::Neutron, "nosuch", &[("trusted", "true")]);
+
+    for (hand, method) in [(&reader, &trusted), (&hand, &unknown)] {
+        for kind in [TaskKind::NetworkFence, TaskKind::NetworkUnfence] {
+            let refused = hand.act(kind, method).await;
+            assert_eq!(refused.outcome, Outcome::Refused, "{refused:?}");
+            assert!(refused.detail.contains("role does not suffice"), "{refused:?}");
+        }
+        assert!(hand.check(method).await.is_err());
+    }
+    assert_eq!(wired.ports(), (vec![true, true, true, false], 0));
+    wired.remove();
+}

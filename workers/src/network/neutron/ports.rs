@@ -1,0 +1,178 @@
+//! Setting a host's ports down, and giving them back.
+
+use futures_util::future::join_all;
+use ringfence_backends::BackendError;
+use ringfence_backends::openstack::{Cloud, Port};
+use tokio::time::sleep;
+
+use crate::openstack::{AT_ONCE, Done, HostOf, PAUSE, is_hopeless};
+
+/// The longest tag that Neutron takes, in characters.
+const MAX_TAG_CHARS: usize = 60;
+/// Ports of Neutron's own services: of no server.
+const OF_THE_NETWORK: &str = "network:";
+
+/// What a port is marked with before it is set down. It names the host that the port was on, so that it is found wherever it goes.
+fn tag(host: &str) -> String {
+    format!("ringfence:{host}").chars().take(MAX_TAG_CHARS).collect()
+}
+
+impl HostOf<'_> {
+    /// The ports of the host's servers. Neutron leaves out what its caller may not see without saying so: the answer says why none of it
+    /// can be believed.
+    pub(super) async fn ports(&self) -> Result<Result<Vec<Port>, String>, BackendError> {
+        let why = |what: &str| {
+            format!(
+                "neutron of cloud {} shows {what} of host {}: the name is another one there, or the user's role does not suffice; admin does",
+                self.cloud.name(),
+                self.host
+            )
+        };
+        let mut ports = self.cloud.ports_on(self.host).await?;
+        if ports.iter().any(|port| port.host.as_deref() != Some(self.host)) {
+            return Ok(Err(why("ports without telling which are those")));
+        }
+        if self.cloud.network_agents(self.host).await? == 0 {
+            return Ok(Err(why("no agent")));
+        }
+        ports.retain(|port| !port.device_owner.starts_with(OF_THE_NETWORK));
+        Ok(Ok(ports))
+    }
+
+    pub(super) async fn set_ports_down(&self, is_trusted: bool) -> Result<Done, BackendError> {
+        let mut trouble = None;
+        let mut has_begun = false;
+        loop {
+            let ports = match self.ports().await? {
+                Ok(ports) => ports,
+                Err(why) if has_begun => return Ok(Done::NotYet(why)),
+                Err(why) => return Ok(Done::No(why)),
+            };
+            let up: Vec<&Port> = ports.iter().filter(|port| port.is_up).collect();
+            if up.is_empty() {
+                let detail = format!("all {} ports of {} are down", ports.len(), self.host);
+                return Ok(if is_trusted {
+                    Done::So(detail)
+                } else {
+                    Done::OnPaper(format!("{detail}; no proof, since the method is not trusted"))
+                });
+            }
+            if !self.has_time() || trouble.as_ref().is_some_and(is_hopeless) {
+                let why = trouble.map_or_else(String::new, |why| format!(": {why}"));
+                return Ok(Done::NotYet(format!(
+                    "{} ports of {} are up{why}",
+                    up.len(),
+                    self.host
+                )));
+            }
+            has_begun = true;
+            trouble = self.all(&up, |port| self.set_down(port)).await;
+            if trouble.is_some() {
+                sleep(PAUSE).await;
+            }
+        }
+    }
+
+    /// The tag first: a port that is down without it is its owner's. The tag counts as a change of the port, so that it is read again.
+    async fn set_down(&self, port: &Port) -> Result<(), BackendError> {
+        let tag = tag(self.host);
+        if port.tags.contains(&tag) {
+            self.cloud.set_port_up(port, false).await?;
+        } else {
+            self.cloud.tag_port(&port.id, &tag).await?;
+        }
+        Ok(())
+    }
+
+    /// All that were set down, wherever they are now. Those that are still down are set up; then the tag goes.
+    pub(super) async fn give_ports_back(&self) -> Result<Done, BackendError> {
+        // A listing in which nothing may be seen is no sign that nothing is left.
+        if let Err(why) = self.ports().await? {
+            return Ok(Done::No(why));
+        }
+        let mut count = 0;
+        let mut trouble = None;
+        loop {
+            let ports = self.cloud.ports_tagged(&tag(self.host)).await?;
+            if ports.is_empty() {
+                return Ok(Done::So(format!(
+                    "{count} ports of {} were given back",
+                    self.host
+                )));
+            }
+            if !self.has_time() || trouble.as_ref().is_some_and(is_hopeless) {
+                let why = trouble.map_or_else(String::new, |why| format!(": {why}"));
+                let left = ports.len();
+                return Ok(Done::NotYet(format!(
+                    "{left} ports of {} are not given back{why}",
+                    self.host
+                )));
+            }
+            count = count.max(ports.len());
+            let ports: Vec<&Port> = ports.iter().collect();
+            trouble = self
+                .all(&ports, |port| give_back(self.cloud, port, self.host))
+                .await;
+            if trouble.is_some() {
+                sleep(PAUSE).await;
+            }
+        }
+    }
+
+    /// Some at a time; the first that fails is told, and keeps no other from being tried.
+    async fn all<'p, F>(&self, ports: &[&'p Port], each: impl Fn(&'p Port) -> F) -> Option<BackendError>
+    where
+        F: Future<Output = Result<(), BackendError>>,
+    {
+        let mut trouble = None;
+        for some in ports.chunks(AT_ONCE) {
+            let done = join_all(some.iter().map(|port| each(port))).await;
+            trouble = trouble.or_else(|| done.into_iter().find_map(Result::err));
+        }
+        trouble
+    }
+}
+
+/// One step: up, or without the tag. What has changed since it was read is read again before the next one.
+async fn give_back(cloud: &Cloud, port: &Port, host: &str) -> Result<(), BackendError> {
+    if port.is_up {
+        cloud.untag_port(&port.id, &tag(host)).await
+    } else {
+        cloud.set_port_up(port, true).await.map(|_| ())
+    }
+}
+
+/// The ports of a server that has left the host, as soon as they have left it too: on the host they stay down. `Err` says how many are
+/// left.
+pub(crate) async fn give_back_ports_of(
+    server: &str,
+    at: HostOf<'_>,
+) -> Result<Result<(), usize>, BackendError> {
+    loop {
+        let ports = at.cloud.ports_of(server, &tag(at.host)).await?;
+        if ports.is_empty() {
+            return Ok(Ok(()));
+        }
+        let free: Vec<&Port> = ports
+            .iter()
+            .filter(|port| port.host.as_deref() != Some(at.host))
+            .collect();
+        if free.is_empty() || !at.has_time() {
+            return Ok(Err(ports.len()));
+        }
+        if let Some(error) = at.all(&free, |port| give_back(at.cloud, port, at.host)).await {
+            return Err(error);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_is_never_longer_than_neutron_takes() {
+        assert_eq!(tag("compute1"), "ringfence:compute1");
+        assert_eq!(tag(&"x".repeat(255)).chars().count(), MAX_TAG_CHARS);
+    }
+}

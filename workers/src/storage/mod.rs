@@ -1,0 +1,6 @@
+//! Drivers that cut hosts off from their volumes.
+
+mod cinder;
+
+pub use cinder::Cinder;
+pub(crate) use cinder::release_reserves_of;
