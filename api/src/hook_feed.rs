@@ -14,7 +14,7 @@ const AGAIN_AFTER: Duration = Duration::from_secs(1);
 pub(crate) async fn follow(engine: &Engine, hook: &Hook) {
     loop {
         if let Ok(last) = last_sequence(&mut engine.db().reader()).await {
-            let mut listener = engine.listen(last, None);
+            let mut listener = engine.listen_within(last);
             hook.nudge();
             while listener.next().await.is_ok() {
                 hook.nudge();

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FailureState, FencingState, HostState, Problems, Timestamp};
+use crate::{FailureState, FencingState, HostState, OperationKind, OperationStatus, Problems, Timestamp};
 
 /// What a segment says of fences that nobody asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +42,10 @@ pub struct Neighbourhood {
     pub out_of_service: u64,
     /// Those of them that have become so within [`FencingPolicy::within_s`].
     pub lately: u64,
+    /// All hosts of its cloud, in whichever segment; 0 for one of no cloud.
+    pub in_cloud: u64,
+    /// UNREACHABLE or FENCED of these.
+    pub out_of_service_in_cloud: u64,
 }
 
 impl FencingPolicy {
@@ -52,18 +56,29 @@ impl FencingPolicy {
             hosts,
             out_of_service,
             lately,
+            in_cloud,
+            out_of_service_in_cloud,
         } = around;
         let percent = u64::from(self.at_most_percent);
+        let is_too_much =
+            |out: u64, all: u64| out > 1 && out.saturating_mul(100) > all.saturating_mul(percent);
         if lately > u64::from(self.at_most) {
             return Some(format!(
                 "{lately} hosts of the segment fell silent or were fenced within {} s, and at most {} are fenced without being asked",
                 self.within_s, self.at_most
             ));
         }
-        if out_of_service > 1 && out_of_service.saturating_mul(100) > hosts.saturating_mul(percent) {
+        if is_too_much(out_of_service, hosts) {
             return Some(format!(
                 "{out_of_service} of the {hosts} hosts of the segment are out of service, and nothing is fenced without being asked beyond \
                  {percent} %"
+            ));
+        }
+        // What all hosts of a cloud have in common may have failed, and segments may be small.
+        if is_too_much(out_of_service_in_cloud, in_cloud) {
+            return Some(format!(
+                "{out_of_service_in_cloud} of the {in_cloud} hosts of the cloud are out of service, and nothing is fenced without being asked \
+                 beyond {percent} %"
             ));
         }
         None
@@ -99,7 +114,11 @@ pub fn fence_due(state: &HostState) -> Option<Timestamp> {
         operation,
         policy,
     } = state;
-    let is_free = operation.as_ref().is_none_or(|known| !known.status.is_live());
+    let is_free = operation.as_ref().is_none_or(|known| {
+        // One that waits for a person does not hold a host that has come back and died since.
+        let gave_up = known.kind == OperationKind::Rejoin && known.status == OperationStatus::NeedsOperator;
+        gave_up || !known.status.is_live()
+    });
     let is_open = !host.is_fence_good() && !host.is_silence_answered;
     let is_wanted = policy.fencing.automatic && host.failure_state == FailureState::Unreachable;
     let since = host.failure_since?;

@@ -252,6 +252,6 @@ mod tests {
             "fenced_proof = CASE WHEN new.column10 = 'FENCED' THEN coalesce(new.column13, hosts.fenced_proof) END"
         ));
         assert!(!assigned.contains("failure_state"));
-        assert_eq!(values, 24);
+        assert_eq!(values, 25);
     }
 }

@@ -253,24 +253,33 @@ pub async fn stranded_hosts(run: &mut impl Run, limit: u32) -> Result<Vec<HostId
     rows.iter().map(|row| row.id("id").map(HostId)).collect()
 }
 
-/// How the hosts of a segment stand; `lately` counts those that fell silent or were fenced after `since`.
+/// How the hosts of a segment, and those of a cloud, stand; `lately` counts those of the segment that fell silent or were fenced after
+/// `since`.
 pub async fn neighbourhood(
     run: &mut impl Run,
-    segment_id: SegmentId,
+    host: &Host,
     since: Timestamp,
 ) -> Result<Neighbourhood, DbError> {
-    let sql = "SELECT count(*) AS hosts,
-                   count(CASE WHEN failure_state = 'UNREACHABLE' OR fencing_state = 'FENCED' THEN 1 END) AS out_of_service,
-                   count(CASE WHEN failure_state = 'UNREACHABLE' AND failure_since > $2
-                              OR fencing_state = 'FENCED' AND fenced_at > $2 THEN 1 END) AS lately
-               FROM hosts WHERE segment_id = $1";
-    let Some(row) = fetch_optional(run, sql, args![segment_id.0, since]).await? else {
+    let sql = "SELECT count(CASE WHEN segment_id = $1 THEN 1 END) AS hosts,
+                   count(CASE WHEN segment_id = $1 AND is_out = 1 THEN 1 END) AS out_of_service,
+                   count(CASE WHEN segment_id = $1 AND is_lately = 1 THEN 1 END) AS lately,
+                   count(CASE WHEN cloud = $3 THEN 1 END) AS in_cloud,
+                   count(CASE WHEN cloud = $3 AND is_out = 1 THEN 1 END) AS out_of_service_in_cloud
+               FROM (SELECT segment_id, cloud,
+                         CASE WHEN failure_state = 'UNREACHABLE' OR fencing_state = 'FENCED' THEN 1 END AS is_out,
+                         CASE WHEN failure_state = 'UNREACHABLE' AND failure_since > $2
+                                OR fencing_state = 'FENCED' AND fenced_at > $2 THEN 1 END AS is_lately
+                     FROM hosts WHERE segment_id = $1 OR cloud = $3) AS around";
+    let values = args![host.segment_id.0, since, host.cloud.clone()];
+    let Some(row) = fetch_optional(run, sql, values).await? else {
         return Ok(Neighbourhood::default());
     };
     Ok(Neighbourhood {
         hosts: row.count("hosts")?,
         out_of_service: row.count("out_of_service")?,
         lately: row.count("lately")?,
+        in_cloud: row.count("in_cloud")?,
+        out_of_service_in_cloud: row.count("out_of_service_in_cloud")?,
     })
 }
 
@@ -294,14 +303,21 @@ pub async fn segment_has_hosts(run: &mut impl Run, id: SegmentId) -> Result<bool
     Ok(row.is_some())
 }
 
-/// Two at most of the hosts that are called so, by themselves or by their backend: enough to see whether the name is anybody's own.
+/// Two at most of the hosts that are called so by their backends, or by themselves where these call them nothing else: enough to see
+/// whether the name is anybody's own.
 pub async fn hosts_called(run: &mut impl Run, name: &str) -> Result<Vec<HostState>, DbError> {
     let sql = AssertSqlSafe(format!(
         "{} ORDER BY hosts.name LIMIT 2",
-        states(run.dialect(), "hosts.name = $1 OR hosts.known_as = $1")
+        states(run.dialect(), "coalesce(hosts.known_as, hosts.name) = $1")
     ));
     let rows = fetch_all(run, sql, args![name]).await?;
     rows.iter().map(read_state).collect()
+}
+
+/// Whether there are hosts of more than one cloud.
+pub async fn has_several_clouds(run: &mut impl Run) -> Result<bool, DbError> {
+    let sql = "SELECT 1 AS n FROM hosts WHERE cloud IS NOT NULL HAVING min(cloud) <> max(cloud)";
+    Ok(fetch_optional(run, sql, args![]).await?.is_some())
 }
 
 /// Whether a cloud has hosts.

@@ -30,12 +30,11 @@ impl Engine {
         };
         let within_s = i64::from(seen.state.policy.fencing.within_s);
         let since = self.0.clock.now() - TimeDelta::seconds(within_s);
-        let segment_id = seen.state.host.segment_id;
         let input = Input::AutoFence {
             operation_id: OperationId(new_id()),
             plan,
             sufficient_sets: self.sufficient_sets_of(&seen.state.host).await?,
-            around: ringfence_db::neighbourhood(&mut self.0.db.reader(), segment_id, since).await?,
+            around: ringfence_db::neighbourhood(&mut self.0.db.reader(), &seen.state.host, since).await?,
         };
         self.apply(seen, input, &Context::own("ringfence")).await?;
         Ok(())

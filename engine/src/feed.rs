@@ -1,7 +1,7 @@
 //! The feed of events: one reader of the table per process, any number of listeners.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ringfence_core::HostId;
@@ -27,6 +27,8 @@ pub struct Feed {
     sender: broadcast::Sender<FeedItem>,
     wake: Notify,
     read_up_to: AtomicU64,
+    /// Those of the listeners that are this process itself.
+    own: AtomicUsize,
 }
 
 impl Feed {
@@ -35,12 +37,14 @@ impl Feed {
             sender: broadcast::channel(KEPT).0,
             wake: Notify::new(),
             read_up_to: AtomicU64::new(0),
+            own: AtomicUsize::new(0),
         }
     }
 
-    /// Who listens at the moment.
+    /// How many listen at the moment, beside this process itself.
     pub(crate) fn listeners(&self) -> usize {
-        self.sender.receiver_count()
+        let own = self.own.load(Ordering::Relaxed);
+        self.sender.receiver_count().saturating_sub(own)
     }
 
     /// The number of the last event that was passed on.
@@ -62,12 +66,24 @@ pub struct Listener {
     backlog: std::collections::VecDeque<FeedItem>,
     /// Whether the table has to be read before the live events can be believed to follow without a gap.
     is_behind: bool,
+    is_own: bool,
 }
 
 impl Engine {
     /// Listens to everything with a number above `after`, of one host or of all.
     #[must_use]
     pub fn listen(&self, after: u64, host_id: Option<HostId>) -> Listener {
+        self.listener(after, host_id, false)
+    }
+
+    /// The same for this process itself, which is no listener that is counted.
+    #[must_use]
+    pub fn listen_within(&self, after: u64) -> Listener {
+        self.0.feed.own.fetch_add(1, Ordering::Relaxed);
+        self.listener(after, None, true)
+    }
+
+    fn listener(&self, after: u64, host_id: Option<HostId>, is_own: bool) -> Listener {
         Listener {
             engine: self.clone(),
             live: self.0.feed.sender.subscribe(),
@@ -75,6 +91,15 @@ impl Engine {
             host_id,
             backlog: std::collections::VecDeque::new(),
             is_behind: true,
+            is_own,
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if self.is_own {
+            self.engine.0.feed.own.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }

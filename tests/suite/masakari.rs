@@ -151,10 +151,23 @@ async fn what_is_no_notification_changes_nothing(ground: Ground) {
 
 async fn a_name_that_two_hosts_bear_is_nobodys(ground: Ground) {
     let stack = Stack::start(ground).await;
-    for (name, cloud) in [("east-1", "east"), ("west-1", "west")] {
-        let host = json!({ "name": name, "backend": "nova", "cloud": cloud, "known_as": "compute1" });
-        stack.client.post("/hosts", host).await.ok(201);
-    }
+    let east = json!({ "name": "east-1", "backend": "nova", "cloud": "east", "known_as": "compute1" });
+    stack.client.post("/hosts", east).await.ok(201);
+    notify(&stack, host_is("compute1", "STARTED", 0)).await.ok(202);
+    assert_eq!(stack.client.host("east-1").await["failure_state"], "UP");
+    // That is no name that its cloud knows.
+    let message = refused(
+        notify(&stack, host_is("east-1", "STOPPED", 0)).await,
+        400,
+        "badRequest",
+    );
+    assert_eq!(message, "Host with name east-1 could not be found.");
+
+    stack
+        .client
+        .post("/hosts", json!({ "name": "compute1" }))
+        .await
+        .ok(201);
     let message = refused(
         notify(&stack, host_is("compute1", "STOPPED", 0)).await,
         400,
@@ -162,10 +175,22 @@ async fn a_name_that_two_hosts_bear_is_nobodys(ground: Ground) {
     );
     assert_eq!(
         message,
-        "Host with name compute1 is known more than once (east-1, west-1)."
+        "Host with name compute1 is known more than once (compute1, east-1)."
     );
-    notify(&stack, host_is("east-1", "STOPPED", 0)).await.ok(202);
-    assert_eq!(stack.client.host("east-1").await["failure_state"], "UNREACHABLE");
-    assert_eq!(stack.client.host("west-1").await["failure_state"], "UNKNOWN");
+    stack.client.delete("/hosts/compute1").await;
+
+    // The west may have a host of that name which is not here.
+    let west = json!({ "name": "west-2", "backend": "nova", "cloud": "west", "known_as": "compute2" });
+    stack.client.post("/hosts", west).await.ok(201);
+    let message = refused(
+        notify(&stack, host_is("compute1", "STOPPED", 0)).await,
+        400,
+        "badRequest",
+    );
+    assert_eq!(
+        message,
+        "Host with name compute1 could be of more than one cloud here."
+    );
+    assert_eq!(stack.client.host("east-1").await["failure_state"], "UP");
     stack.stop().await;
 }

@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
 use ringfence_core::{Operation, OperationId, OperationKind, OperationStatus};
-use ringfence_db::{OperationFilter, SortKey, Test};
+use ringfence_db::{HostRow, OperationFilter, SortKey, Test};
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
@@ -171,11 +171,17 @@ pub(crate) async fn known_operation(
 ) -> Result<(Operation, Option<String>), ApiError> {
     let id = operation_id(text)?;
     note_read_operation(OperationId(id));
+    let (operation, host) = read(state, id).await?;
+    Ok((operation, host.map(|row| row.host.known_as().to_owned())))
+}
+
+/// An operation and its host, unless that has been removed.
+async fn read(state: &State, id: Uuid) -> Result<(Operation, Option<HostRow>), ApiError> {
     let mut reader = state.engine.db().reader();
     let operation = ringfence_db::operation(&mut reader, id).await?;
-    let operation = operation.ok_or_else(|| ApiError::not_found("operation", text))?;
+    let operation = operation.ok_or_else(|| ApiError::not_found("operation", &id.to_string()))?;
     let host = ringfence_db::host_row(&mut reader, &operation.host_id.to_string()).await?;
-    Ok((operation, host.map(|row| row.host.known_as().to_owned())))
+    Ok((operation, host))
 }
 
 /// An operation as an answer.
@@ -184,10 +190,7 @@ pub(crate) async fn answer(
     id: Uuid,
     mut answer: HttpResponseBuilder,
 ) -> Result<HttpResponse, ApiError> {
-    let mut reader = state.engine.db().reader();
-    let operation = ringfence_db::operation(&mut reader, id).await?;
-    let operation = operation.ok_or_else(|| ApiError::not_found("operation", &id.to_string()))?;
-    let host = ringfence_db::host_row(&mut reader, &operation.host_id.to_string()).await?;
+    let (operation, host) = read(state, id).await?;
     Ok(answer.json(OperationView::new(&operation, host.map(|row| row.host.name))))
 }
 

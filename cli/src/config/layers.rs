@@ -244,6 +244,7 @@ mod tests {
             ("RINGFENCE_OSLO_CA_FILE", "/o"),
             ("RINGFENCE_OPENSTACK_CLOUDS", "east,west"),
             ("RINGFENCE_OPENSTACK_CLOUDS_FILE", "/y"),
+            ("RINGFENCE_OPENSTACK_ADOPT", "east:rack"),
             ("RINGFENCE_RETENTION_ARCHIVE_DIR", "/r"),
             ("RINGFENCE_TRACES_OTLP_ENDPOINT", "https://c:4318"),
             ("RINGFENCE_TRACES_HEADERS_FILE", "/h"),

@@ -29,6 +29,7 @@ pub(super) fn auto_fence(step: &mut Step, id: OperationId, way: Way, around: Nei
     let brake = step.state.policy.fencing.brake(around);
     let mut operation = new_operation(step, id, way);
     operation.is_braked = brake.is_some();
+    fence::supersede(step);
     step.begin(operation);
     if let Some(why) = brake {
         ask(step, &why);

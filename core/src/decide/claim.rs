@@ -52,6 +52,10 @@ pub(super) fn renew(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
     if attempt.claim_id != Some(claim.claim_id) {
         return Err(refuse(claim, "another worker has claimed it"));
     }
+    // What was only followed until now must not be asked for anew.
+    if claim.kind == TaskKind::WorkloadsMove && evacuation::is_back(step) {
+        return Err(refuse(claim, "the host is back"));
+    }
     match &mut attempt_mut(step, claim)?.state {
         AttemptStatus::Claimed {
             lease_until,

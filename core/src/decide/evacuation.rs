@@ -337,7 +337,7 @@ pub(super) fn another_at_it(
 }
 
 /// Whether what was proven of the host has ended, so that nothing more of it may be started elsewhere.
-fn is_back(step: &Step) -> bool {
+pub(super) fn is_back(step: &Step) -> bool {
     let host = &step.state.host;
     host.failure_state == FailureState::Up || !host.is_fence_good()
 }

@@ -61,7 +61,7 @@ pub(super) fn refuse_if_up(step: &Step) -> Result<(), Refusal> {
 }
 
 /// A rejoin makes way for a newer fence.
-fn supersede(step: &mut Step) {
+pub(super) fn supersede(step: &mut Step) {
     let next = step.state.host.generation.next();
     if step.live().is_some() {
         step.end(

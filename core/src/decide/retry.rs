@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::{Actor, Answer, EventKind, OperationId, OperationStatus, Refusal, TaskKind, TaskStatus};
 
-use super::{Step, evacuation};
+use super::{Step, evacuation, proof};
 
 pub(super) fn retry(
     step: &mut Step,
@@ -45,7 +45,10 @@ pub(super) fn restart(step: &mut Step, why: &str) {
                 }
                 // Skipped because its power.off had failed; all others were skipped because there is nothing to do.
                 TaskStatus::Skipped => task.kind == TaskKind::PowerOn,
-                TaskStatus::Confirmed => task.kind == TaskKind::PowerOff && !is_fenced,
+                TaskStatus::Confirmed => {
+                    let is_done = task.kind != TaskKind::PowerOff && proof::does_prove(task);
+                    task.kind.proof_kind().is_some() && !is_done && !is_fenced
+                }
             };
             if again {
                 task.status = TaskStatus::Pending;

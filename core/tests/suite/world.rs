@@ -198,6 +198,7 @@ impl World {
             hosts,
             out_of_service,
             lately,
+            ..
         } = self.others;
         let input = Input::AutoFence {
             operation_id: OperationId(self.next_id()),
@@ -207,6 +208,7 @@ impl World {
                 hosts: hosts + 1,
                 out_of_service: out_of_service + 1,
                 lately: lately + 1,
+                ..self.others
             },
         };
         self.give(input).expect("it is never refused")

@@ -30,7 +30,8 @@ async fn roles_and_tokens_are_checked(ground: Ground) {
     let live = nobody.get("/healthcheck?probe=live").await.ok(200);
     assert_eq!(live, json!({ "status": "ok" }));
     let ready = nobody.get("/healthcheck?probe=ready").await.ok(200);
-    assert_eq!(ready, json!({ "status": "ok", "database": "ok", "bus": "ok" }));
+    let parts = json!({ "status": "ok", "database": "ok", "bus": "ok", "scheduler_hook": "ok" });
+    assert_eq!(ready, parts);
     let other = nobody.get("/healthcheck?probe=well").await;
     refused(&other, 400, "fencing.request.invalid", &["well", "live", "ready"]);
     nobody.get("/openapi.json").await.ok(200);

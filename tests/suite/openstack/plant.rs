@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use ringfence_backends::openstack::{Cloud as Backend, CloudSettings};
 use ringfence_engine::ObserverConfig;
-use ringfence_lab::{Cloud, Compute, HOOK_CLOUD, OPENSTACK_PASSWORD, User};
+use ringfence_lab::{Cloud, Compute, HOOK_CLOUD, HOOK_TOKEN, OPENSTACK_PASSWORD, User};
 
-use ringfence_tests::{Ground, Site, Stack, StackOptions};
+use ringfence_tests::{Client, Ground, Site, Stack, StackOptions, eventually};
 use serde_json::{Value, json};
 use tokio::task::block_in_place;
 
@@ -127,6 +127,26 @@ impl Plant {
         for machine in &self.machines {
             self.until_seen(&machine.name, "UP").await;
         }
+        self.until_open().await;
+    }
+
+    /// Until whoever the cloud asks has heard that all hosts may be used.
+    async fn until_open(&self) {
+        let hook = Client::new(
+            &format!("http://{}", self.cloud.description().hook),
+            Some(HOOK_TOKEN),
+        );
+        let hosts: Vec<&str> = self
+            .machines
+            .iter()
+            .map(|machine| machine.name.as_str())
+            .collect();
+        let question = json!({ "cloud": HOOK_CLOUD, "hosts": hosts });
+        eventually(|| async {
+            let answer = hook.post("/nova/filter", question.clone()).await;
+            answer.status == 200 && answer.body["refused"] == json!([])
+        })
+        .await;
     }
 
     pub async fn until_seen(&self, host: &str, state: &str) -> Value {

@@ -1,14 +1,32 @@
 //! Errors in the form of Masakari: `{"badRequest":{"code":400,"message":M}}`.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderMap;
 use actix_web::{HttpResponse, ResponseError};
 use serde_json::{Value, json};
+use utoipa::ToSchema;
 
 use super::version;
 use crate::ApiError;
+
+/// An error in the form of Masakari: one key with its name (`badRequest`, `conflictingRequest`, ...).
+#[derive(ToSchema)]
+#[schema(value_type = HashMap<String, FaultDetail>)]
+#[expect(dead_code, reason = "describes what `Fault` answers")]
+pub(crate) struct FaultBody(HashMap<String, FaultDetail>);
+
+/// What is wrong.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes what `Fault` answers")]
+pub(crate) struct FaultDetail {
+    /// The HTTP status.
+    code: u16,
+    /// For people.
+    message: String,
+}
 
 /// Why a notification is not taken.
 #[derive(Debug)]

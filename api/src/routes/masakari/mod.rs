@@ -14,8 +14,8 @@ use ringfence_engine::{Context, EngineError, FailureReport};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-pub(crate) use self::fault::Fault;
-use self::notification::{Kind, Notification};
+pub(crate) use self::fault::{Fault, FaultBody};
+use self::notification::{Kind, Notification, NotificationBody};
 use crate::auth::identify;
 use crate::body::payload_error;
 use crate::state::State;
@@ -28,10 +28,10 @@ const DUPLICATE_WITHIN_S: i64 = 180;
 
 /// Takes a notification of one of Masakari's monitors.
 #[utoipa::path(post, path = "/v1/notifications", operation_id = "notify_as_masakari", tag = "masakari",
-    request_body(content = Object, description = "{\"notification\": {\"type\", \"hostname\", \"generated_time\", \"payload\"}}"),
-    responses((status = 202, body = Object), (status = 400, body = Object), (status = 401, body = Object),
-        (status = 403, body = Object), (status = 406, body = Object), (status = 409, body = Object), (status = 413, body = Object),
-        (status = 429, body = Object), (status = 503, body = Object)))]
+    request_body = NotificationBody,
+    responses((status = 202, body = Object), (status = 400, body = FaultBody), (status = 401, body = FaultBody),
+        (status = 403, body = FaultBody), (status = 406, body = FaultBody), (status = 409, body = FaultBody), (status = 413, body = FaultBody),
+        (status = 429, body = FaultBody), (status = 503, body = FaultBody)))]
 pub(crate) async fn notify(
     state: web::Data<State>,
     request: HttpRequest,
@@ -43,10 +43,10 @@ pub(crate) async fn notify(
 /// The same below a project, as the catalogue's endpoint of Masakari has it. Which project does not matter.
 #[utoipa::path(post, path = "/v1/{project_id}/notifications", operation_id = "notify_as_masakari_in_project", tag = "masakari",
     params(("project_id" = String, Path, description = "any")),
-    request_body(content = Object, description = "{\"notification\": {\"type\", \"hostname\", \"generated_time\", \"payload\"}}"),
-    responses((status = 202, body = Object), (status = 400, body = Object), (status = 401, body = Object),
-        (status = 403, body = Object), (status = 406, body = Object), (status = 409, body = Object), (status = 413, body = Object),
-        (status = 429, body = Object), (status = 503, body = Object)))]
+    request_body = NotificationBody,
+    responses((status = 202, body = Object), (status = 400, body = FaultBody), (status = 401, body = FaultBody),
+        (status = 403, body = FaultBody), (status = 406, body = FaultBody), (status = 409, body = FaultBody), (status = 413, body = FaultBody),
+        (status = 429, body = FaultBody), (status = 503, body = FaultBody)))]
 pub(crate) async fn notify_in_project(
     state: web::Data<State>,
     request: HttpRequest,
@@ -78,9 +78,16 @@ async fn take(
 
 /// The one host of that name. A monitor does not say in which cloud it is, and the wrong one must not be fenced.
 async fn host_called(state: &State, name: &str) -> Result<HostState, Fault> {
-    let mut found = ringfence_db::hosts_called(&mut state.engine.db().reader(), name)
-        .await
-        .map_err(crate::ApiError::from)?;
+    let mut reader = state.engine.db().reader();
+    let found = ringfence_db::hosts_called(&mut reader, name).await;
+    let mut found = found.map_err(crate::ApiError::from)?;
+    let several = ringfence_db::has_several_clouds(&mut reader).await;
+    // Another cloud may have a host of that name which is not here.
+    if !found.is_empty() && several.map_err(crate::ApiError::from)? {
+        return Err(Fault::bad(format!(
+            "Host with name {name} could be of more than one cloud here."
+        )));
+    }
     if found.len() > 1 {
         let names: Vec<_> = found.iter().map(|known| known.host.name.as_str()).collect();
         return Err(Fault::bad(format!(
@@ -132,7 +139,9 @@ fn refuse_again(known: &HostState, notification: &Notification, now: DateTime<Ut
         .operation
         .as_ref()
         .is_some_and(|live| live.kind == OperationKind::Fence);
-    if host.fencing_state == FencingState::Fenced || is_fence {
+    // One that was seen UP meanwhile has fallen silent anew.
+    let is_known = host.failure_state == FailureState::Unreachable;
+    if is_known && (host.fencing_state == FencingState::Fenced || is_fence) {
         return Err(Fault::conflict(format!(
             "Notification received from host {} of type '{}' is ignored as the host is already under maintenance.",
             notification.hostname, notification.kind_word
@@ -141,7 +150,7 @@ fn refuse_again(known: &HostState, notification: &Notification, now: DateTime<Ut
     let since = host.failure_observed_at.map(|at| now - at);
     let is_fresh = since.is_some_and(|since| since < TimeDelta::seconds(DUPLICATE_WITHIN_S));
     let is_ours = host.failure_source.as_deref() == Some(SOURCE);
-    if host.failure_state == FailureState::Unreachable && is_ours && is_fresh {
+    if is_known && is_ours && is_fresh {
         return Err(Fault::conflict(format!(
             "Notification received from host {} of type {} is duplicate.",
             notification.hostname, notification.kind_word

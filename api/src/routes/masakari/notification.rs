@@ -1,7 +1,10 @@
 //! What a monitor says, held against Masakari's own schema of it.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, NaiveDateTime, Utc};
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 /// The most of a wrong value that is told back, in characters.
 const MAX_SHOWN: usize = 512;
@@ -9,6 +12,35 @@ const MAX_SHOWN: usize = 512;
 const MAX_HOST_CHARS: usize = 255;
 const TYPES: [&str; 3] = ["COMPUTE_HOST", "VM", "PROCESS"];
 const KEYS: [&str; 4] = ["type", "hostname", "generated_time", "payload"];
+
+/// What a monitor sends.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes what `Notification` reads")]
+pub(crate) struct NotificationBody {
+    notification: NotificationFields,
+}
+
+/// What has happened where.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes what `Notification` reads")]
+pub(crate) struct NotificationFields {
+    /// Only COMPUTE_HOST says something of a host.
+    #[schema(
+        rename = "type",
+        pattern = "^(COMPUTE_HOST|VM|PROCESS)$",
+        example = "COMPUTE_HOST"
+    )]
+    kind: String,
+    /// The host's name, here or in its cloud.
+    #[schema(min_length = 1, max_length = 255, pattern = "^[a-zA-Z0-9-._]*$")]
+    hostname: String,
+    /// When it happened; UTC where it names no zone.
+    #[schema(example = "2026-11-22T00:48:14.401566")]
+    generated_time: String,
+    /// `event` (STOPPED or STARTED), `cluster_status` (ONLINE or OFFLINE), and other texts.
+    #[schema(example = json!({"event": "STOPPED", "cluster_status": "OFFLINE", "host_status": "NORMAL"}))]
+    payload: HashMap<String, String>,
+}
 
 /// What it is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

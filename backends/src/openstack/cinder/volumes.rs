@@ -25,6 +25,9 @@ pub struct Volume {
     /// What is noted on it.
     #[serde(default)]
     pub metadata: BTreeMap<String, String>,
+    /// The project that it belongs to, as administrators see it.
+    #[serde(rename = "os-vol-tenant-attr:tenant_id", default)]
+    pub project: Option<String>,
     #[serde(rename = "os-vol-host-attr:host", default)]
     place: Option<String>,
 }
@@ -143,6 +146,7 @@ mod tests {
             let volume = Volume {
                 id: String::new(),
                 status: String::new(),
+                project: None,
                 metadata: BTreeMap::new(),
                 place: place.map(str::to_owned),
             };

@@ -66,6 +66,9 @@ pub struct Server {
     /// Whether it has a disk that is no volume: one that was made from an image, or one beside a volume.
     #[serde(flatten)]
     pub disks: OwnDisks,
+    /// The project that it belongs to.
+    #[serde(default, rename = "tenant_id")]
+    pub project: Option<String>,
     /// What its owner says of it.
     #[serde(default)]
     pub metadata: BTreeMap<String, String>,
@@ -209,7 +212,7 @@ impl Cloud {
 }
 
 /// Nova's own words. Whatever stands before a Nova that is away may answer 404 as well, and that says nothing of the server.
-fn says_gone(why: &str, id: &str) -> bool {
+pub(super) fn says_gone(why: &str, id: &str) -> bool {
     why.contains(&format!("{id} could not be found"))
 }
 

@@ -5,6 +5,7 @@ use osauth::services::COMPUTE;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::servers::says_gone;
 use super::{NOVA, WITH_ATTACHMENTS, delete, post, versioned};
 use crate::BackendError;
 use crate::openstack::Cloud;
@@ -46,7 +47,7 @@ impl Cloud {
         };
         match self.again(NOVA, call).await {
             Ok(listed) => Ok(listed.volumes),
-            Err(BackendError::NotFound { .. }) => Ok(Vec::new()),
+            Err(BackendError::NotFound { why, .. }) if says_gone(&why, server) => Ok(Vec::new()),
             Err(error) => Err(error),
         }
     }

@@ -15,6 +15,13 @@ fn limits_hold(policy: &FencingPolicy, around: Neighbourhood) -> bool {
     around.lately <= u64::from(policy.at_most) && (share || around.out_of_service <= 1)
 }
 
+fn is_free(state: &HostState) -> bool {
+    let gave_up = |live: &Operation| {
+        live.kind == OperationKind::Rejoin && live.status == OperationStatus::NeedsOperator
+    };
+    state.operation.as_ref().is_none_or(gave_up)
+}
+
 fn sends_for(decision: &Decision, id: OperationId) -> bool {
     let sent = |effect: &Effect| matches!(effect, Effect::Dispatch(sent) if sent.attempt.operation_id == id);
     decision.effects.iter().any(sent)
@@ -49,7 +56,7 @@ proptest! {
             let host = &moment.before.host;
             if let (Input::AutoFence { .. }, Answer::Started(_)) = (&moment.input, &decision.answer) {
                 let policy = &moment.before.policy.fencing;
-                prop_assert!(policy.automatic && moment.before.operation.is_none() && !is_answered);
+                prop_assert!(policy.automatic && is_free(&moment.before) && !is_answered);
                 prop_assert_eq!(host.failure_state, FailureState::Unreachable);
                 let silent_for = moment.now - host.failure_since.unwrap().min(moment.now);
                 prop_assert!(silent_for >= TimeDelta::seconds(i64::from(policy.after_s)));

@@ -1,7 +1,8 @@
 //! Hosts that are fenced without being asked, and the brake.
 
 use ringfence_core::{
-    Answer, FailureState, FencingPolicy, FrozenPlan, Neighbourhood, OperationStatus, SegmentPolicy, fence_due,
+    Answer, FailureState, FencingPolicy, FrozenPlan, Neighbourhood, OperationKind, OperationStatus,
+    SegmentPolicy, fence_due,
 };
 
 use super::{expect, lost_under};
@@ -228,6 +229,29 @@ fn without_a_plan_a_person_is_asked() {
 }
 
 #[test]
+fn a_host_that_has_died_while_its_rejoin_waited_for_a_person_is_fenced_again() {
+    let policy = SegmentPolicy {
+        rejoin_wait_s: 60,
+        ..automatic()
+    };
+    let mut world = lost_under(power_plan(), policy);
+    world.pass(15_000);
+    world.work_off();
+    world.rejoin(false).unwrap();
+    world.pass(600_000);
+    let rejoin = world.state.operation.clone().unwrap();
+    assert_eq!(rejoin.status, OperationStatus::NeedsOperator, "{}", rejoin.detail);
+    world.see(FailureState::Up).unwrap();
+    world.see(FailureState::Unreachable).unwrap();
+    world.pass(60_000);
+    let fence = world.state.operation.clone().unwrap();
+    assert_eq!(
+        (fence.kind, fence.requested_by.as_str()),
+        (OperationKind::Fence, "ringfence")
+    );
+}
+
+#[test]
 fn one_that_comes_too_early_or_twice_changes_nothing() {
     let mut world = silent(power_plan());
     let plan = world.plan.clone();
@@ -246,12 +270,26 @@ fn one_host_always_may_fail() {
         hosts: 1,
         out_of_service: 1,
         lately: 1,
+        ..Neighbourhood::default()
     };
     assert_eq!(policy.brake(alone), None);
+    // Each is alone in its segment, and the cloud is dark.
+    let dark = Neighbourhood {
+        in_cloud: 30,
+        out_of_service_in_cloud: 13,
+        ..alone
+    };
+    assert!(
+        policy
+            .brake(dark)
+            .unwrap()
+            .contains("13 of the 30 hosts of the cloud")
+    );
     let both = Neighbourhood {
         hosts: 2,
         out_of_service: 2,
         lately: 1,
+        ..Neighbourhood::default()
     };
     assert!(policy.brake(both).is_some());
 }

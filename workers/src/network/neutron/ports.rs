@@ -4,17 +4,33 @@ use futures_util::future::join_all;
 use ringfence_backends::BackendError;
 use ringfence_backends::openstack::{Cloud, Port};
 use tokio::time::sleep;
+use uuid::Uuid;
 
 use crate::openstack::{AT_ONCE, Done, HostOf, PAUSE, is_hopeless};
 
 /// The longest tag that Neutron takes, in characters.
 const MAX_TAG_CHARS: usize = 60;
+/// What all marks of ours begin with.
+const OURS: &str = "ringfence:";
 /// Ports of Neutron's own services: of no server.
 const OF_THE_NETWORK: &str = "network:";
 
 /// What a port is marked with before it is set down. It names the host that the port was on, so that it is found wherever it goes.
 fn tag(host: &str) -> String {
-    format!("ringfence:{host}").chars().take(MAX_TAG_CHARS).collect()
+    let tag = format!("{OURS}{host}");
+    if tag.chars().count() <= MAX_TAG_CHARS {
+        return tag;
+    }
+    // Two long names that begin alike are two hosts.
+    let id = Uuid::new_v5(&Uuid::NAMESPACE_URL, host.as_bytes());
+    format!("{OURS}{id}")
+}
+
+/// Whether another host's fence keeps the port down as well: its server went from one fenced host to another.
+fn is_held_elsewhere(port: &Port, tag: &str) -> bool {
+    port.tags
+        .iter()
+        .any(|other| other.starts_with(OURS) && other != tag)
 }
 
 impl HostOf<'_> {
@@ -48,7 +64,11 @@ impl HostOf<'_> {
                 Err(why) if has_begun => return Ok(Done::NotYet(why)),
                 Err(why) => return Ok(Done::No(why)),
             };
-            let up: Vec<&Port> = ports.iter().filter(|port| port.is_up).collect();
+            let tag = tag(self.host);
+            // One that another fence has set down is held by this one too.
+            let is_open =
+                |port: &&Port| port.is_up || (is_held_elsewhere(port, &tag) && !port.tags.contains(&tag));
+            let up: Vec<&Port> = ports.iter().filter(is_open).collect();
             if up.is_empty() {
                 let detail = format!("all {} ports of {} are down", ports.len(), self.host);
                 return Ok(if is_trusted {
@@ -135,7 +155,7 @@ impl HostOf<'_> {
 
 /// One step: up, or without the tag. What has changed since it was read is read again before the next one.
 async fn give_back(cloud: &Cloud, port: &Port, host: &str) -> Result<(), BackendError> {
-    if port.is_up {
+    if port.is_up || is_held_elsewhere(port, &tag(host)) {
         cloud.untag_port(&port.id, &tag(host)).await
     } else {
         cloud.set_port_up(port, true).await.map(|_| ())
@@ -173,6 +193,8 @@ mod tests {
     #[test]
     fn a_tag_is_never_longer_than_neutron_takes() {
         assert_eq!(tag("compute1"), "ringfence:compute1");
-        assert_eq!(tag(&"x".repeat(255)).chars().count(), MAX_TAG_CHARS);
+        let (one, other) = ("x".repeat(254) + "a", "x".repeat(254) + "b");
+        assert!(tag(&one).chars().count() <= MAX_TAG_CHARS);
+        assert_ne!(tag(&one), tag(&other));
     }
 }

@@ -78,6 +78,11 @@ impl HostOf<'_> {
                 server.name
             )));
         }
+        // Only what was disconnected by us was disconnected for certain: records can be taken away without a word to the storage, and a
+        // reserved attachment of Nova's own can be connected at any later time.
+        if let Some(volume) = held.volumes.iter().find(|volume| !volume.has_our_reserve()) {
+            return Ok(Some(format!("nobody here has disconnected {}", volume.name())));
+        }
         let volumes: BTreeSet<&str> = held.volumes.iter().map(|v| v.volume.volume.as_str()).collect();
         for id in volumes {
             let volume = self.cloud.volume(id).await?;

@@ -74,7 +74,7 @@ impl HostOf<'_> {
             count(self.step(volume, is_noted).await?);
         }
         for volume in noted.iter().filter(|volume| !listed.contains(volume.id.as_str())) {
-            count(self.attach_again(volume).await?);
+            count(self.attach_again(volume).await.or_else(refused)?);
         }
         Ok((left, by_hand))
     }
@@ -159,6 +159,9 @@ impl HostOf<'_> {
             self.forget(volume, &note.server).await?;
             return Ok(Next::Look);
         };
+        if let Some(why) = self.is_not_ours(volume, &server).await? {
+            return Ok(Next::ForAPerson(why));
+        }
         if server.task_state.is_some() {
             return Ok(Next::Look);
         }
@@ -166,15 +169,25 @@ impl HostOf<'_> {
         if let Some(held) = known.iter().find(|held| held.volume.volume == volume.id) {
             return self.step_elsewhere(held).await;
         }
-        if self.cloud.attachments(&volume.id, &server.id).await?.is_empty() {
-            self.cloud.reserve(&volume.id, &server.id).await?;
-        }
         // Nova may reserve it for the same server then, and nobody for another one.
         if volume.status != "reserved" {
             self.cloud.declare_volume(&volume.id, "reserved", None).await?;
         }
         self.cloud.attach_volume(&server.id, &note.volume).await?;
         Ok(Next::Look)
+    }
+
+    /// Who owns a volume writes its notes as well: without what we have reserved, and for a server of somebody else, they are not ours.
+    async fn is_not_ours(&self, volume: &Volume, server: &Server) -> Result<Option<String>, BackendError> {
+        let is_one_owners = volume.project.is_some() && volume.project == server.project;
+        let is_kept = !self.cloud.attachments(&volume.id, &server.id).await?.is_empty();
+        let why = || {
+            format!(
+                "volume {} has notes that it is on its way back to server {}, which it is not: take off its metadata ringfence_*",
+                volume.id, server.id
+            )
+        };
+        Ok((!(is_one_owners && is_kept)).then(why))
     }
 
     /// Its server has left the host meanwhile, and has it.
@@ -236,6 +249,16 @@ pub(crate) async fn release_reserves_of(server: &Server, at: HostOf<'_>) -> Resu
         }
     }
     Ok(is_clean)
+}
+
+/// What one volume is refused keeps no other from being given back.
+fn refused(error: BackendError) -> Result<Next, BackendError> {
+    match error {
+        BackendError::Refused { .. } | BackendError::NotFound { .. } => {
+            Ok(Next::ForAPerson(error.to_string()))
+        }
+        other => Err(other),
+    }
 }
 
 fn told(by_hand: &[String]) -> String {

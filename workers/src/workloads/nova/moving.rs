@@ -162,15 +162,37 @@ impl HostOf<'_> {
     /// What was being done to a server when its host died will never end, and a guest that was paused or suspended is no more: both are
     /// declared to be what they are, so that the server ends as its owner left it.
     async fn ask(&self, id: &str) -> Result<Asked, BackendError> {
-        if let Some(server) = self.cloud.server(id).await?
-            && let Some(state) = to_be_declared(&server)
-        {
+        let Some(server) = self.cloud.server(id).await? else {
+            return Ok(Asked::Refused("it is no more".to_owned()));
+        };
+        if let Some(why) = self.must_not(&server) {
+            return Ok(Asked::Refused(why));
+        }
+        if let Some(state) = to_be_declared(&server) {
             self.cloud.reset_state(id, state).await?;
         }
         match self.cloud.evacuate(id).await {
             Ok(request_id) => Ok(Asked::Taken(request_id)),
             Err(BackendError::Refused { why, .. }) => Ok(Asked::Refused(why)),
+            // It may have been taken all the same: its record may come yet, and a second request would wreck the first.
+            Err(error) if error.is_passing() => Ok(Asked::Taken(None)),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Why a server is not to be started elsewhere, as it is at this moment.
+    fn must_not(&self, server: &Server) -> Option<String> {
+        if server.host.as_deref() != Some(self.host) {
+            return Some(format!("it is not on {} any more", self.host));
+        }
+        match server.task_state.as_deref() {
+            Some("deleting") => Some("it is being deleted".to_owned()),
+            // Its guest may have reached the other host before this one died.
+            Some("migrating") => Some(
+                "it was being migrated live when its host died, and may run at the destination: look there, and set its state by hand"
+                    .to_owned(),
+            ),
+            _ => None,
         }
     }
 }

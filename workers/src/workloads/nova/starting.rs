@@ -62,8 +62,12 @@ impl HostOf<'_> {
             }
             for server in &idle {
                 if server.task_state.is_none() && waking.asked.insert(server.id.clone()) {
-                    // Connects volumes and ports anew, and is taken whether Nova calls the server active or stopped.
-                    self.cloud.reboot_hard(&server.id).await?;
+                    // Connects volumes and ports anew, and is taken whether Nova calls the server active or stopped. One that Nova refuses
+                    // keeps no other from being started.
+                    match self.cloud.reboot_hard(&server.id).await {
+                        Ok(_) | Err(BackendError::Refused { .. }) => {}
+                        Err(error) => return Err(error),
+                    }
                 }
             }
             if !self.has_time() {
