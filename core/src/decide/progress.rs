@@ -9,7 +9,7 @@ use crate::{
 
 use super::result::describe;
 use super::step::{after_ms, after_s};
-use super::{CLAIM_WINDOW_S, Step, evacuation};
+use super::{CLAIM_WINDOW_S, Step, evacuation, proof};
 
 /// Where one method of the level in use stands.
 enum Method {
@@ -231,6 +231,11 @@ fn run_task(step: &mut Step, operation: &mut Operation, task: &mut Task) {
             .map(|method| standing(task, method, level_started_at, step.now))
             .collect();
         if standings.iter().all(|s| matches!(s, Method::Confirmed)) {
+            if next_may_prove_more(step, task) {
+                task.level += 1;
+                task.level_started_at = None;
+                continue;
+            }
             task.status = TaskStatus::Confirmed;
             return;
         }
@@ -252,6 +257,12 @@ fn run_task(step: &mut Step, operation: &mut Operation, task: &mut Task) {
         }
         return;
     }
+}
+
+/// It is done and proves nothing, which another level may.
+fn next_may_prove_more(step: &Step, task: &Task) -> bool {
+    let is_wanted = task.kind.proof_kind().is_some() && !step.state.host.is_fence_current();
+    is_wanted && task.level + 1 < task.levels.len() && !proof::does_prove(task)
 }
 
 fn standing(task: &Task, method: &FrozenMethod, level_started_at: Timestamp, now: Timestamp) -> Method {

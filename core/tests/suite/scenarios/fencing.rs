@@ -553,3 +553,37 @@ fn a_worker_cannot_make_a_proof_of_what_its_method_is_not_trusted_with() {
     world.work(1);
     assert!(world.is_fenced());
 }
+
+#[test]
+fn what_is_done_and_proves_nothing_is_done_by_the_next_level_too() {
+    let plan = plan(vec![vec![
+        task(TaskKind::StorageFence, &[&["ceph"]]),
+        task(TaskKind::NetworkFence, &[&["cloud"], &["fabric"]]),
+    ]]);
+    let mut world = lost(plan);
+    world.site.manners.insert("cloud".to_owned(), Manner::OnPaper);
+    world.fence().unwrap();
+    world.work_off();
+    assert!(world.is_fenced());
+    let methods: Vec<&str> = world.sent.iter().map(|sent| sent.method.name.as_str()).collect();
+    assert_eq!(methods, ["ceph", "cloud", "fabric"]);
+    let standing = world.state.host.standing.iter().map(|s| s.method.name.as_str());
+    assert_eq!(
+        standing.collect::<Vec<_>>(),
+        ["ceph", "cloud", "fabric"],
+        "all of it is given back"
+    );
+}
+
+#[test]
+fn a_retry_does_again_what_has_proven_nothing() {
+    let mut world = lost(cut_off_plan());
+    world.site.manners.insert("switch".to_owned(), Manner::OnPaper);
+    world.fence().unwrap();
+    world.work_off();
+    assert!(!world.is_fenced());
+    world.site.manners.remove("switch");
+    world.retry().unwrap();
+    world.work_off();
+    assert!(world.is_fenced());
+}
