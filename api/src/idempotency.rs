@@ -68,14 +68,15 @@ pub(crate) async fn once(
     }
 }
 
-/// What changes nothing is asked and not done: yesterday's answer must not be given again.
-pub(crate) fn is_question(path: &str) -> bool {
-    path.starts_with("/nova/")
+/// What changes nothing is asked and not done: yesterday's answer must not be given again. And what stands in for Masakari knows its own
+/// duplicates.
+pub(crate) fn takes_no_key(path: &str) -> bool {
+    path.starts_with("/nova/") || path.starts_with("/v1/")
 }
 
 async fn prepare(request: &mut ServiceRequest) -> Result<Step, ApiError> {
     let path = request.match_pattern();
-    if request.method() != Method::POST || path.is_none_or(|path| is_question(&path)) {
+    if request.method() != Method::POST || path.is_none_or(|path| takes_no_key(&path)) {
         return Ok(Step::Plain);
     }
     let Some(key) = key_of(request.request())? else {

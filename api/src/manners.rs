@@ -6,7 +6,7 @@ use utoipa::openapi::path::{HttpMethod, Operation, ParameterBuilder, ParameterIn
 use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::{Content, Ref, RefOr, Required, Response, ResponseBuilder};
 
-use crate::idempotency::is_question;
+use crate::idempotency::takes_no_key;
 
 /// Adds it.
 pub(crate) struct Manners;
@@ -46,7 +46,7 @@ fn describe(path: &str, method: &HttpMethod, operation: &mut Operation) {
     if *method == HttpMethod::Post {
         add(operation, "413", "The body is too large");
     }
-    if *method == HttpMethod::Post && !is_question(path) {
+    if *method == HttpMethod::Post && !takes_no_key(path) {
         add(
             operation,
             "409",

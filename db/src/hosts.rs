@@ -316,7 +316,7 @@ pub async fn hosts_called(run: &mut impl Run, name: &str) -> Result<Vec<HostStat
 
 /// Whether there are hosts of more than one cloud.
 pub async fn has_several_clouds(run: &mut impl Run) -> Result<bool, DbError> {
-    let sql = "SELECT 1 AS n FROM hosts WHERE cloud IS NOT NULL HAVING min(cloud) <> max(cloud)";
+    let sql = "SELECT 1 AS n FROM hosts WHERE cloud > (SELECT min(cloud) FROM hosts) LIMIT 1";
     Ok(fetch_optional(run, sql, args![]).await?.is_some())
 }
 
