@@ -41,7 +41,7 @@ struct Arguments {
     /// Measurements of one thing, where it is measured again and again
     #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u16).range(1..=1000))]
     samples: u16,
-    /// Takes the long figures too: a storm of 10,000 hosts; three rounds of recoveries, and Masakari at its defaults
+    /// Takes the long figures too: a storm of 10,000 hosts, and Masakari at its defaults
     #[arg(long)]
     full: bool,
     /// Writes the results to bench/RESULTS.md

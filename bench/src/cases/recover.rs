@@ -20,7 +20,7 @@ use self::rig::Rig;
 use self::ringfence::Recovery;
 use super::Case;
 use crate::error::BenchError;
-use crate::report::{Figure, Report, Target};
+use crate::report::{Figure, Report, Target, ground_name};
 use crate::statistics::Summary;
 
 const NAME: &str = "recover";
@@ -30,7 +30,7 @@ const PARTS: &str = "RINGFENCE_TEST_OPENSTACK_PARTS";
 const SERVERS: [usize; 2] = [5, 20];
 /// Servers that are moved at a time: what a segment of Ringfence's has by default.
 const AT_ONCE: usize = 4;
-/// With `--full`.
+/// What is told is the median.
 const ROUNDS: usize = 3;
 /// It sleeps no longer than it has to, and moves as many servers at a time as Ringfence does.
 const MASAKARI_AT_ITS_FASTEST: MasakariSettings = MasakariSettings {
@@ -51,7 +51,7 @@ pub async fn measure(case: &Case, grounds: &[Ground], report: &mut Report) -> Re
     rig.with_pair(1, |pair| alone::recover(pair, AT_ONCE))?;
     for servers in SERVERS {
         let mut taken = Taken::new(servers, grounds);
-        for _ in 0..if case.is_full { ROUNDS } else { 1 } {
+        for _ in 0..ROUNDS {
             taken.take(&mut rig).await?;
         }
         taken.take_once(&mut rig)?;
@@ -88,15 +88,20 @@ impl Taken {
     /// One of everything, each on hosts that nobody has used.
     async fn take(&mut self, rig: &mut Rig) -> Result<(), BenchError> {
         let servers = self.servers;
-        self.alone
-            .push(rig.with_pair(servers, |pair| alone::recover(pair, AT_ONCE))?);
+        let alone = rig.with_pair(servers, |pair| alone::recover(pair, AT_ONCE))?;
+        tell(&format!("{servers} servers, Nova alone: {:.2} s", alone.total_s));
+        self.alone.push(alone);
         for (ground, taken) in &mut self.ringfence {
             let pair = block_in_place(|| rig.pair(servers))?;
-            taken.push(Box::pin(ringfence::recover(&pair, *ground)).await?);
+            let recovery = Box::pin(ringfence::recover(&pair, *ground)).await?;
             block_in_place(|| pair.remove());
+            let (name, total_s) = (ground_name(*ground), recovery.total_s);
+            tell(&format!("{servers} servers, Ringfence, {name}: {total_s:.2} s"));
+            taken.push(recovery);
         }
-        self.masakari
-            .push(rig.with_pair(servers, |pair| masakari::recover(pair, Told::OnceNovaHasSeenIt))?);
+        let masakari = rig.with_pair(servers, |pair| masakari::recover(pair, Told::OnceNovaHasSeenIt))?;
+        tell(&format!("{servers} servers, Masakari: {masakari:.2} s"));
+        self.masakari.push(masakari);
         Ok(())
     }
 
