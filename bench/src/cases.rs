@@ -5,6 +5,7 @@ pub mod gates;
 pub mod hook;
 pub mod instant;
 pub mod observe;
+pub mod recover;
 pub mod start;
 pub mod storm;
 pub mod stream;

@@ -41,7 +41,7 @@ struct Arguments {
     /// Measurements of one thing, where it is measured again and again
     #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u16).range(1..=1000))]
     samples: u16,
-    /// Takes the long figures too: a storm of 10,000 hosts
+    /// Takes the long figures too: a storm of 10,000 hosts, and Masakari at its defaults
     #[arg(long)]
     full: bool,
     /// Writes the results to bench/RESULTS.md
@@ -67,6 +67,8 @@ enum Name {
     Start,
     /// Watching 1,000 hosts of a cloud
     Observe,
+    /// From a host's death to its servers elsewhere, beside Nova and Masakari
+    Recover,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -119,6 +121,11 @@ async fn measure(arguments: &Arguments, report: &mut Report) -> Result<(), Bench
         is_full: arguments.full,
     };
     for name in arguments.cases() {
+        if *name == Name::Recover {
+            // One cloud for all grounds, with what they are measured beside.
+            Box::pin(cases::recover::measure(&case, arguments.grounds(), report)).await?;
+            continue;
+        }
         for &ground in arguments.grounds() {
             match name {
                 Name::Fence => Box::pin(cases::fence::measure(&case, ground, report)).await?,
@@ -129,6 +136,8 @@ async fn measure(arguments: &Arguments, report: &mut Report) -> Result<(), Bench
                 Name::Stream => Box::pin(cases::stream::measure(&case, ground, report)).await?,
                 Name::Observe => Box::pin(cases::observe::measure(ground, report)).await?,
                 Name::Start => Box::pin(cases::start::measure(ground, report)).await?,
+                // Done.
+                Name::Recover => {}
             }
         }
     }

@@ -9,8 +9,10 @@
 )]
 
 mod client;
+pub mod clouds_file;
 mod fake_nova;
 mod ground;
+mod hypervisor;
 mod keystone;
 mod kill;
 mod leak;
@@ -26,6 +28,7 @@ mod stack;
 pub use client::{Answer, Client, now};
 pub use fake_nova::FakeNova;
 pub use ground::{Ground, Site};
+pub use hypervisor::Hypervisor;
 pub use keystone::{Cloud, SERVICE_PASSWORD};
 pub use kill::DyingBus;
 pub use leak::assert_secrets_are_nowhere;

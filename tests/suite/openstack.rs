@@ -1,7 +1,6 @@
 //! Stories with a real OpenStack: Keystone, Placement and Nova, with hosts whose guests can be seen on disk.
 
 mod adopting;
-mod clouds_file;
 mod cut_off;
 mod disks;
 mod doctor;
@@ -13,7 +12,6 @@ mod hand;
 mod hook;
 mod importing;
 mod ironic;
-mod machine;
 mod notifications;
 mod package;
 mod plant;

@@ -30,7 +30,9 @@ pub use cloud::{
 pub use error::LabError;
 pub use ipmi::{IpmiBmc, IpmiFault};
 pub use keystone::{KEYSTONE_PASSWORD, Keystone, KeystoneOptions};
-pub use openstack::{HOOK_CLOUD, HOOK_TOKEN, OPENSTACK_PASSWORD, OpenStack, OpenStackOptions, Services};
+pub use openstack::{
+    HOOK_CLOUD, HOOK_TOKEN, MasakariSettings, OPENSTACK_PASSWORD, OpenStack, OpenStackOptions, Services,
+};
 pub use pacemaker::Fencer;
 pub use postgres::PostgreSql;
 pub use programs::{POSTGRESQL_PROGRAMS, find_postgresql, find_program, rabbitmq_folder};

@@ -30,7 +30,7 @@ use crate::error::{During, LabError};
 use crate::openstack::daemon::Daemon;
 pub use crate::openstack::gate::{HOOK_CLOUD, HOOK_TOKEN};
 use crate::openstack::mariadb::MariaDb;
-pub use crate::openstack::options::{OPENSTACK_PASSWORD, OpenStackOptions, Services};
+pub use crate::openstack::options::{MasakariSettings, OPENSTACK_PASSWORD, OpenStackOptions, Services};
 use crate::openstack::program::SCRIPTS;
 use crate::openstack::site::{REGION, Site};
 use crate::rabbitmq::RabbitMq;
@@ -68,7 +68,7 @@ impl OpenStack {
         });
         let (broker, database) = (broker?, database?);
         site.set_broker(&broker.url());
-        configure(&site, &options.parts)?;
+        configure(&site, options)?;
         database.run(&(keystone::point_catalogue(&site) + &nova::point_cells(&site)))?;
         let mut cloud = Self {
             daemons: Vec::new(),
@@ -113,6 +113,26 @@ impl OpenStack {
         self.site.home.join("log")
     }
 
+    /// Gives Masakari other settings. Its engine is started anew and is not waited for: it is ready when it has dealt with a
+    /// notification.
+    ///
+    /// # Errors
+    /// There is no Masakari, or its engine cannot be started.
+    pub fn change_masakari(&mut self, settings: MasakariSettings) -> Result<(), LabError> {
+        let is_it = |daemon: &&mut Daemon| daemon.name() == masakari::ENGINE;
+        let Some(engine) = self.daemons.iter_mut().find(is_it) else {
+            return Err(LabError::NotSeen {
+                what: format!("a process of {}", masakari::ENGINE),
+                seconds: 0,
+                seen: "none".to_owned(),
+            });
+        };
+        engine.crash();
+        masakari::configure(&self.site, settings)?;
+        *engine = masakari::start_engine(&self.site)?;
+        Ok(())
+    }
+
     /// The slowest to start go first; the computers' cores are what they wait for.
     fn start_services(&mut self) -> Result<(), LabError> {
         let site = &self.site;
@@ -155,12 +175,12 @@ fn make_flavor(cloud: &Cloud) -> Result<(), LabError> {
 }
 
 /// Writes the scripts and the configuration of every service.
-fn configure(site: &Site, parts: &Path) -> Result<(), LabError> {
+fn configure(site: &Site, options: &OpenStackOptions) -> Result<(), LabError> {
     site.home.make_folder("programs")?;
     for (name, text) in SCRIPTS {
         site.home.write(&format!("programs/{name}"), text)?;
     }
-    copy_paste_files(site, parts)?;
+    copy_paste_files(site, &options.parts)?;
     keystone::configure(site)?;
     placement::configure(site)?;
     nova::configure(site)?;
@@ -171,7 +191,7 @@ fn configure(site: &Site, parts: &Path) -> Result<(), LabError> {
         ironic::configure(site)?;
     }
     if site.services.has_masakari() {
-        masakari::configure(site)?;
+        masakari::configure(site, options.masakari)?;
     }
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! What `ringfence doctor` finds out about clouds.
 
 use ringfence_lab::User;
+use ringfence_tests::clouds_file::{Entry, write};
 use ringfence_tests::{Client, Ground, Machine, Site, set_up, start_api};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::block_in_place;
 
-use super::clouds_file::{Entry, write};
 use super::plant::cloud;
 
 /// Findings about clouds, as `state: found -> remedy`.

@@ -8,13 +8,13 @@ use ringfence_backends::BackendError;
 use ringfence_backends::openstack::{Cloud as Backend, CloudSettings};
 use ringfence_engine::ObserverConfig;
 use ringfence_lab::{Api, Call, Cloud, NovaApi, NovaApiOptions, User};
+use ringfence_tests::clouds_file::{Entry, write};
 use ringfence_tests::{FakeNova, Ground, Site, Stack, StackOptions, eventually};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::block_in_place;
 use uuid::Uuid;
 
-use super::clouds_file::{Entry, write};
 use super::plant::{CLOUD, cloud};
 
 const PATIENCE: Duration = Duration::from_secs(90);

@@ -1,10 +1,10 @@
 //! `ringfence host import --cloud`.
 
+use ringfence_tests::clouds_file::{Entry, write};
 use ringfence_tests::{Client, Ground, Machine, Run, Service, Site, power_plan, set_up, start_api};
 use serde_json::{Value, json};
 use tokio::task::block_in_place;
 
-use super::clouds_file::{Entry, write};
 use super::plant::cloud;
 
 struct Desk {

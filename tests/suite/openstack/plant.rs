@@ -7,12 +7,11 @@ use ringfence_backends::openstack::{Cloud as Backend, CloudSettings};
 use ringfence_engine::ObserverConfig;
 use ringfence_lab::{Cloud, Compute, HOOK_CLOUD, HOOK_TOKEN, OPENSTACK_PASSWORD, User};
 
-use ringfence_tests::{Client, Ground, Site, Stack, StackOptions, eventually};
+use ringfence_tests::{Client, Ground, Hypervisor, Site, Stack, StackOptions, eventually};
 use serde_json::{Value, json};
 use tokio::task::block_in_place;
 
 use super::hook::Asked;
-use super::machine::Machine;
 
 /// The cloud's name in every configuration here.
 pub const CLOUD: &str = HOOK_CLOUD;
@@ -23,7 +22,7 @@ const DOWN_AFTER_S: i64 = 8;
 pub struct Plant {
     pub cloud: Cloud,
     pub stack: Stack,
-    pub machines: Vec<Machine>,
+    pub machines: Vec<Hypervisor>,
     options: StackOptions,
     /// Whom the cloud asks: everything here goes through its filter and its gate.
     pub asked: Option<Asked>,
@@ -81,7 +80,7 @@ impl Plant {
             ..StackOptions::default()
         };
         let computes = block_in_place(|| cloud.computes(names).unwrap());
-        let machines = computes.into_iter().map(Machine::new).collect();
+        let machines = computes.into_iter().map(Hypervisor::new).collect();
         let stack = Stack::start_with(Site::new(ground).await, options.clone()).await;
         let asked = Asked::start(&cloud, &stack).await;
         let plant = Self {
@@ -201,7 +200,7 @@ impl Plant {
 
     /// The judge: no guest runs on two hosts.
     pub fn judge(&self) {
-        let mut running: Vec<String> = self.machines.iter().flat_map(Machine::running).collect();
+        let mut running: Vec<String> = self.machines.iter().flat_map(Hypervisor::running).collect();
         running.sort();
         let count = running.len();
         running.dedup();

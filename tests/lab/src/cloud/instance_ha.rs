@@ -44,11 +44,23 @@ impl Cloud {
     /// # Errors
     /// Masakari cannot be reached or refuses.
     pub fn notify_of_dead_host(&self, host: &str) -> Result<Notification, LabError> {
+        self.notify(host, "STOPPED", "OFFLINE")
+    }
+
+    /// Tells Masakari that a host is alive, of which it takes note and no more.
+    ///
+    /// # Errors
+    /// Masakari cannot be reached or refuses.
+    pub fn notify_of_living_host(&self, host: &str) -> Result<Notification, LabError> {
+        self.notify(host, "STARTED", "ONLINE")
+    }
+
+    fn notify(&self, host: &str, event: &str, cluster_status: &str) -> Result<Notification, LabError> {
         let body = json!({"notification": {
             "type": "COMPUTE_HOST",
             "hostname": host,
             "generated_time": utc_now()?,
-            "payload": {"event": "STOPPED", "cluster_status": "OFFLINE", "host_status": "NORMAL"},
+            "payload": {"event": event, "cluster_status": cluster_status, "host_status": "NORMAL"},
         }});
         let call = Call::new("POST", Api::InstanceHa, "/notifications").json(body);
         let mut made = self.demand(&call)?;

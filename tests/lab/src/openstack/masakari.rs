@@ -2,13 +2,15 @@
 
 use crate::error::LabError;
 use crate::openstack::daemon::Daemon;
+use crate::openstack::options::MasakariSettings;
 use crate::openstack::program::Program;
 use crate::openstack::site::Site;
 
-/// It sleeps so long after it has disabled a host. The default is three minutes, for want of a force-down.
-const WAIT_S: u32 = 15;
+/// What reads the settings that a test may change.
+pub(crate) const ENGINE: &str = "masakari-engine";
 
-pub(crate) fn configure(site: &Site) -> Result<(), LabError> {
+pub(crate) fn configure(site: &Site, settings: MasakariSettings) -> Result<(), LabError> {
+    let MasakariSettings { wait_s, at_once } = settings;
     let broker = &site.broker;
     let state = site.make_state("masakari")?;
     let port = site.ports.masakari;
@@ -34,7 +36,8 @@ os_privileged_user_auth_url = {keystone_url}
 os_user_domain_name = Default
 os_project_domain_name = Default
 os_system_scope =
-wait_period_after_service_update = {WAIT_S}
+wait_period_after_service_update = {wait_s}
+host_failure_recovery_threads = {at_once}
 duplicate_notification_detection_interval = 10
 process_unfinished_notifications_interval = 20
 retry_notification_new_status_interval = 20
@@ -62,14 +65,24 @@ pub(crate) fn seed(site: &Site) -> Result<(), LabError> {
 }
 
 pub(crate) fn start(site: &Site) -> Result<Vec<Daemon>, LabError> {
-    let program = |name: &str, module: &str| {
-        Program::script(site.folder(), "run_masakari.py")
-            .arguments([name.to_owned(), module.to_owned()])
-            .configured([site.etc("masakari.conf")])
-    };
-    let start = |name, module| Daemon::start(site, name, program(name, module));
     Ok(vec![
-        start("masakari-engine", "masakari.cmd.engine")?,
-        start("masakari-api", "masakari.cmd.api")?.at(site.ports.masakari),
+        start_engine(site)?,
+        Daemon::start(
+            site,
+            "masakari-api",
+            program(site, "masakari-api", "masakari.cmd.api"),
+        )?
+        .at(site.ports.masakari),
     ])
+}
+
+/// It takes what it is told from its queue, and so also what it was told before it ran.
+pub(crate) fn start_engine(site: &Site) -> Result<Daemon, LabError> {
+    Daemon::start(site, ENGINE, program(site, ENGINE, "masakari.cmd.engine"))
+}
+
+fn program(site: &Site, name: &str, module: &str) -> Program {
+    Program::script(site.folder(), "run_masakari.py")
+        .arguments([name.to_owned(), module.to_owned()])
+        .configured([site.etc("masakari.conf")])
 }

@@ -34,6 +34,24 @@ impl Services {
     }
 }
 
+/// How Masakari recovers a host. The rest is as it comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MasakariSettings {
+    /// Seconds that it sleeps after it has disabled a host, so that Nova takes it for down by itself
+    /// (`wait_period_after_service_update`).
+    pub wait_s: u32,
+    /// Servers that it moves at a time (`host_failure_recovery_threads`).
+    pub at_once: u32,
+}
+
+impl MasakariSettings {
+    /// Masakari's own.
+    pub const DEFAULT: Self = Self {
+        wait_s: 180,
+        at_once: 3,
+    };
+}
+
 /// How an OpenStack is started.
 #[derive(Clone, Debug)]
 pub struct OpenStackOptions {
@@ -41,6 +59,8 @@ pub struct OpenStackOptions {
     pub services: Services,
     /// A folder with Debian's `api-paste.ini` of each service in `paste/`; initialised databases are kept here as well.
     pub parts: PathBuf,
+    /// How Masakari recovers, where there is one.
+    pub masakari: MasakariSettings,
 }
 
 impl OpenStackOptions {
@@ -50,6 +70,10 @@ impl OpenStackOptions {
         Self {
             services: Services::All,
             parts: parts.to_owned(),
+            masakari: MasakariSettings {
+                wait_s: 15,
+                ..MasakariSettings::DEFAULT
+            },
         }
     }
 }

@@ -47,7 +47,7 @@ pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), LabError> {
 }
 
 fn make(site: &Site, options: &OpenStackOptions) -> Result<(), LabError> {
-    configure(site, &options.parts)?;
+    configure(site, options)?;
     MariaDb::install(&site.home.join("mysql"))?;
     let server = MariaDb::start(site.folder())?;
     server.run(&databases(options.services))?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringfence_lab::{Cloud, OpenStack, OpenStackOptions, Services};
+use ringfence_lab::{Cloud, MasakariSettings, OpenStack, OpenStackOptions, Services};
 
 use super::parts;
 
@@ -13,7 +13,7 @@ fn masakari_moves_the_servers_of_a_host_that_is_reported_dead() {
         services: Services::WithMasakari,
         ..OpenStackOptions::new(&parts())
     };
-    let openstack = OpenStack::start(&options).unwrap();
+    let mut openstack = OpenStack::start(&options).unwrap();
     let cloud = Cloud::new(openstack.description());
     let [mut old, new] = cloud.computes(["ha-a", "ha-b"]).unwrap();
     let server = cloud.boot(&old, &["ha-1"], &[]).unwrap()[0].id.clone();
@@ -25,5 +25,12 @@ fn masakari_moves_the_servers_of_a_host_that_is_reported_dead() {
 
     assert_eq!(ended.status, "finished");
     assert!(new.runs(&server).unwrap());
+
+    // Its engine can be started anew with other settings.
+    let settings = MasakariSettings::DEFAULT;
+    openstack.change_masakari(settings).unwrap();
+    let notification = cloud.notify_of_living_host("ha-b").unwrap();
+    let ended = cloud.follow(&notification.id, Duration::from_secs(120)).unwrap();
+    assert_eq!(ended.status, "finished");
     cloud.delete_segment(&segment).unwrap();
 }

@@ -1,11 +1,9 @@
 //! A hypervisor with a power supply: what its BMC does to the power, happens to it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
-
-use std::sync::Mutex;
 
 use ringfence_lab::{Cloud, Compute, IpmiBmc};
 use tokio::task::block_in_place;
@@ -14,7 +12,7 @@ use tokio::task::block_in_place;
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// A host of Nova's, and the BMC that has its power.
-pub struct Machine {
+pub struct Hypervisor {
     pub name: String,
     pub bmc: Arc<IpmiBmc>,
     compute: Arc<Mutex<Option<Compute>>>,
@@ -22,7 +20,7 @@ pub struct Machine {
     watcher: Option<JoinHandle<()>>,
 }
 
-impl Machine {
+impl Hypervisor {
     /// Wires a host to a BMC of its own.
     pub fn new(compute: Compute) -> Self {
         let bmc = Arc::new(IpmiBmc::start().unwrap());
@@ -74,7 +72,7 @@ impl Machine {
     }
 }
 
-impl Drop for Machine {
+impl Drop for Hypervisor {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::SeqCst);
     }
