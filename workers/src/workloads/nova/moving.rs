@@ -14,6 +14,9 @@ use super::belongings::Belongings;
 use crate::driver::WorkloadJob;
 use crate::openstack::{HostOf, PAUSE};
 
+/// How often a server is looked at for why its evacuation has failed.
+const MAX_LOOKS_FOR_FAULT: u32 = 10;
+
 /// What to do about a server at this moment.
 pub(super) enum Step {
     /// It runs elsewhere, or is no more.
@@ -22,8 +25,8 @@ pub(super) enum Step {
     Wait,
     /// It is still on its host, and nobody is at it.
     Ask,
-    /// The last evacuation has failed, and nobody is at it.
-    Failed(String),
+    /// The last evacuation has failed, and nobody is at it. Why, once Nova says it: a moment later.
+    Failed(Option<String>),
 }
 
 impl HostOf<'_> {
@@ -37,6 +40,7 @@ impl HostOf<'_> {
             .map_or(0, |evacuation| evacuation.id);
         let mut report = MoveReport::default();
         let mut has_asked = false;
+        let mut looks_for_fault = 0;
         let mut belongings = Belongings::of(self, &job.method.parameters);
         loop {
             let step = self.look(&workload.id).await?;
@@ -56,7 +60,11 @@ impl HostOf<'_> {
                     }
                     Some(_) => {}
                 },
+                Step::Failed(None) if has_asked && looks_for_fault < MAX_LOOKS_FOR_FAULT => {
+                    looks_for_fault += 1
+                }
                 Step::Failed(why) if has_asked => {
+                    let why = why.unwrap_or_else(|| "nova does not say why".to_owned());
                     report.no_room = is_full(&why);
                     return Ok(not_moved(why, report));
                 }
@@ -114,6 +122,14 @@ impl HostOf<'_> {
     }
 
     async fn look(&self, id: &str) -> Result<Step, BackendError> {
+        let last = self
+            .last_evacuation(id)
+            .await?
+            .map(|evacuation| evacuation.status);
+        // As long as Nova is at it, its record says all there is, and costs it less than the server.
+        if last.as_ref().is_some_and(EvacuationStatus::is_under_way) {
+            return Ok(Step::Wait);
+        }
         let Some(server) = self.cloud.server(id).await? else {
             return Ok(Step::Arrived(None));
         };
@@ -128,9 +144,7 @@ impl HostOf<'_> {
         if server.task_state.is_some() && !is_here {
             return Ok(Step::Wait);
         }
-        let last = self.last_evacuation(id).await?;
-        Ok(match last.map(|evacuation| evacuation.status) {
-            Some(status) if status.is_under_way() => Step::Wait,
+        Ok(match last {
             // Nova writes the record first, and then why, and that it has let go of the server.
             Some(EvacuationStatus::Failed) if server.task_state.is_some() => Step::Wait,
             Some(EvacuationStatus::Failed) if is_here => Step::Failed(fault(&server)),
@@ -167,6 +181,11 @@ impl HostOf<'_> {
         };
         if let Some(why) = self.must_not(&server) {
             return Ok(Asked::Refused(why));
+        }
+        // Somebody else may have asked a moment ago: theirs is followed.
+        let last = self.last_evacuation(id).await?;
+        if last.is_some_and(|evacuation| evacuation.status.is_under_way()) {
+            return Ok(Asked::Taken(None));
         }
         if let Some(state) = to_be_declared(&server) {
             self.cloud.reset_state(id, state).await?;
@@ -218,12 +237,9 @@ fn to_be_declared(server: &Server) -> Option<&'static str> {
     }
 }
 
-fn fault(server: &Server) -> String {
+fn fault(server: &Server) -> Option<String> {
     let fault = server.fault.as_ref().map(|fault| fault.message.as_str());
-    fault
-        .filter(|message| !message.is_empty())
-        .unwrap_or("nova does not say why")
-        .to_owned()
+    fault.filter(|message| !message.is_empty()).map(str::to_owned)
 }
 
 /// Nova's words for a server that no host could take.
