@@ -7,8 +7,8 @@ use std::time::Duration;
 use ringfence_backends::BackendError;
 use ringfence_backends::openstack::Cloud;
 use ringfence_bus::ValidateRequest;
-use ringfence_core::{Observation, ObservedState, Outcome, Parameters, Problem};
-use tokio::time::Instant;
+use ringfence_core::{Observation, ObservedState, Outcome, Parameters, Problem, TaskKind};
+use tokio::time::{Instant, timeout_at};
 
 use crate::WorkerError;
 use crate::driver::{Clock, Report};
@@ -18,6 +18,8 @@ use crate::text::cut;
 pub(crate) const PAUSE: Duration = Duration::from_millis(300);
 /// Calls to one service at a time, where many are needed.
 pub(crate) const AT_ONCE: usize = 8;
+
+const OUT_OF_TIME: &str = "the time ran out";
 
 /// The clouds of the configuration by name.
 pub(crate) struct Clouds(BTreeMap<String, Arc<Cloud>>);
@@ -35,6 +37,31 @@ impl HostOf<'_> {
     pub fn has_time(&self) -> bool {
         Instant::now() + PAUSE * 2 < self.until
     }
+
+    /// Carries out what is wanted, for as long as there is time.
+    pub async fn act(
+        &self,
+        kind: TaskKind,
+        acting: impl Future<Output = Result<Done, BackendError>>,
+        clock: &Clock,
+    ) -> Report {
+        let done = match timeout_at(self.until, acting).await {
+            Ok(Ok(done)) => done,
+            // What has failed may have been done, or a part of it: nobody knows.
+            Ok(Err(error)) => Done::NotYet(error.to_string()),
+            Err(_) => Done::NotYet(OUT_OF_TIME.to_owned()),
+        };
+        done.report(kind.wanted_state(), clock)
+    }
+
+    /// Reads what there is to be seen, for as long as there is time.
+    pub async fn read<T, E>(&self, looking: impl Future<Output = Result<T, E>>) -> Result<T, WorkerError>
+    where
+        WorkerError: From<E>,
+    {
+        let looked = timeout_at(self.until, looking).await;
+        Ok(looked.map_err(|_| WorkerError::unclear(OUT_OF_TIME))??)
+    }
 }
 
 impl Clouds {
@@ -48,8 +75,9 @@ impl Clouds {
         &'a self,
         parameters: &'a Parameters,
         [cloud, host]: [&str; 2],
-        until: Instant,
+        budget: Duration,
     ) -> Result<HostOf<'a>, String> {
+        let until = Instant::now() + budget;
         let parameter = |name: &str| {
             let value = parameters.get(name).map(String::as_str);
             value.ok_or_else(|| format!("the task names no {name}"))
@@ -113,11 +141,6 @@ impl Done {
             Self::NotYet(detail) => Report::unknown(cut(&detail)),
         }
     }
-}
-
-/// What has failed may have been done, or a part of it: nobody knows.
-pub(crate) fn unclear(error: &BackendError) -> Done {
-    Done::NotYet(error.to_string())
 }
 
 impl From<BackendError> for WorkerError {

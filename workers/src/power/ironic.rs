@@ -11,10 +11,10 @@ use ringfence_backends::BackendError;
 use ringfence_backends::openstack::{Cloud, Node, PowerTarget};
 use ringfence_bus::ValidateRequest;
 use ringfence_core::{FrozenMethod, Observation, ObservedState, Problem, TaskKind};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::sleep;
 
 use crate::driver::{Clock, Driver, Report};
-use crate::openstack::{Clouds, Done, HostOf, PAUSE, seen, unclear};
+use crate::openstack::{Clouds, Done, HostOf, PAUSE, seen};
 use crate::{Secrets, WorkerError};
 
 const PLACE: [&str; 2] = ["cloud", "node"];
@@ -47,8 +47,7 @@ impl Driver for Ironic {
         _: &Secrets,
         budget: Duration,
     ) -> Report {
-        let until = Instant::now() + budget;
-        let at = match self.clouds.host(&method.parameters, PLACE, until) {
+        let at = match self.clouds.host(&method.parameters, PLACE, budget) {
             Ok(at) => at,
             Err(why) => return Report::refused(why),
         };
@@ -59,10 +58,7 @@ impl Driver for Ironic {
                 other => Ok(Done::No(format!("driver ironic cannot do {other}"))),
             }
         };
-        let done = timeout_at(until, switching).await;
-        let done = done.unwrap_or_else(|_| Ok(Done::NotYet("the time ran out".to_owned())));
-        done.unwrap_or_else(|error| unclear(&error))
-            .report(kind.wanted_state(), &self.clock)
+        at.act(kind, switching, &self.clock).await
     }
 
     async fn observe(
@@ -71,11 +67,9 @@ impl Driver for Ironic {
         _: &Secrets,
         budget: Duration,
     ) -> Result<Observation, WorkerError> {
-        let until = Instant::now() + budget;
-        let at = self.clouds.host(&method.parameters, PLACE, until);
+        let at = self.clouds.host(&method.parameters, PLACE, budget);
         let at = at.map_err(WorkerError::refused)?;
-        let found = timeout_at(until, at.cloud.node(at.host)).await;
-        let found = found.map_err(|_| WorkerError::unclear("the time ran out"))??;
+        let found = at.read(at.cloud.node(at.host)).await?;
         let node = found.ok_or_else(|| WorkerError::refused(at.unknown()))?;
         let state = shown(&node);
         if state == ObservedState::Unknown {

@@ -12,12 +12,11 @@ use async_trait::async_trait;
 use ringfence_backends::openstack::Cloud;
 use ringfence_bus::ValidateRequest;
 use ringfence_core::{FrozenMethod, Observation, ObservedState, Problem, TaskKind};
-use tokio::time::{Instant, timeout_at};
 
 pub(crate) use ports::give_back_ports_of;
 
 use crate::driver::{Clock, Driver, Report};
-use crate::openstack::{Clouds, Done, seen, unclear};
+use crate::openstack::{Clouds, Done, seen};
 use crate::{Secrets, WorkerError};
 
 const PLACE: [&str; 2] = ["cloud", "host"];
@@ -48,8 +47,7 @@ impl Driver for Neutron {
         _: &Secrets,
         budget: Duration,
     ) -> Report {
-        let until = Instant::now() + budget;
-        let at = match self.clouds.host(&method.parameters, PLACE, until) {
+        let at = match self.clouds.host(&method.parameters, PLACE, budget) {
             Ok(at) => at,
             Err(why) => return Report::refused(why),
         };
@@ -60,10 +58,7 @@ impl Driver for Neutron {
                 other => Ok(Done::No(format!("driver neutron cannot do {other}"))),
             }
         };
-        let done = timeout_at(until, acting).await;
-        let done = done.unwrap_or_else(|_| Ok(Done::NotYet("the time ran out".to_owned())));
-        done.unwrap_or_else(|error| unclear(&error))
-            .report(kind.wanted_state(), &self.clock)
+        at.act(kind, acting, &self.clock).await
     }
 
     async fn observe(
@@ -72,11 +67,9 @@ impl Driver for Neutron {
         _: &Secrets,
         budget: Duration,
     ) -> Result<Observation, WorkerError> {
-        let until = Instant::now() + budget;
-        let at = self.clouds.host(&method.parameters, PLACE, until);
+        let at = self.clouds.host(&method.parameters, PLACE, budget);
         let at = at.map_err(WorkerError::refused)?;
-        let looked = timeout_at(until, at.ports()).await;
-        let ports = looked.map_err(|_| WorkerError::unclear("the time ran out"))??;
+        let ports = at.read(at.ports()).await?;
         let ports = ports.map_err(WorkerError::refused)?;
         let up = ports.iter().filter(|port| port.is_up).count();
         let state = if up == 0 && !ports.is_empty() {

@@ -17,12 +17,11 @@ use async_trait::async_trait;
 use ringfence_backends::openstack::Cloud;
 use ringfence_bus::ValidateRequest;
 use ringfence_core::{FrozenMethod, Observation, ObservedState, Parameters, Problem, TaskKind};
-use tokio::time::{Instant, timeout_at};
 
 pub(crate) use giving_back::release_reserves_of;
 
 use crate::driver::{Clock, Driver, Report};
-use crate::openstack::{Clouds, Done, seen, unclear};
+use crate::openstack::{Clouds, Done, seen};
 use crate::{Secrets, WorkerError};
 
 const PLACE: [&str; 2] = ["cloud", "host"];
@@ -72,8 +71,7 @@ impl Driver for Cinder {
         _: &Secrets,
         budget: Duration,
     ) -> Report {
-        let until = Instant::now() + budget;
-        let at = match self.clouds.host(&method.parameters, PLACE, until) {
+        let at = match self.clouds.host(&method.parameters, PLACE, budget) {
             Ok(at) => at,
             Err(why) => return Report::refused(why),
         };
@@ -84,10 +82,7 @@ impl Driver for Cinder {
                 other => Ok(Done::No(format!("driver cinder cannot do {other}"))),
             }
         };
-        let done = timeout_at(until, acting).await;
-        let done = done.unwrap_or_else(|_| Ok(Done::NotYet("the time ran out".to_owned())));
-        done.unwrap_or_else(|error| unclear(&error))
-            .report(kind.wanted_state(), &self.clock)
+        at.act(kind, acting, &self.clock).await
     }
 
     async fn observe(
@@ -96,12 +91,10 @@ impl Driver for Cinder {
         _: &Secrets,
         budget: Duration,
     ) -> Result<Observation, WorkerError> {
-        let until = Instant::now() + budget;
-        let at = self.clouds.host(&method.parameters, PLACE, until);
+        let at = self.clouds.host(&method.parameters, PLACE, budget);
         let at = at.map_err(WorkerError::refused)?;
         let looking = async { Ok::<_, WorkerError>((at.is_unknown().await?, at.held().await?)) };
-        let looked = timeout_at(until, looking).await;
-        let (unknown, held) = looked.map_err(|_| WorkerError::unclear("the time ran out"))??;
+        let (unknown, held) = at.read(looking).await?;
         if let Some(why) = unknown {
             return Err(WorkerError::refused(why));
         }

@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use ringfence_backends::BackendError;
 use ringfence_backends::openstack::{Cloud, Server, VmState};
 use ringfence_core::{Finding, MAX_LISTED, ObservedState, Outcome, TaskKind, Workload, WorkloadState};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout_at;
 
 use crate::driver::{Clock, Report, WorkloadDriver, WorkloadJob};
 use crate::openstack::{Clouds, HostOf};
@@ -90,12 +90,14 @@ impl Nova {
 #[async_trait]
 impl WorkloadDriver for Nova {
     async fn carry_out(&self, job: WorkloadJob<'_>, budget: Duration) -> Report {
-        let until = Instant::now() + budget;
-        let at = match self.clouds.host(&job.method.parameters, ["cloud", "host"], until) {
+        let at = match self
+            .clouds
+            .host(&job.method.parameters, ["cloud", "host"], budget)
+        {
             Ok(at) => at,
             Err(why) => return Report::refused(why),
         };
-        let done = timeout_at(until, at.carry_out(job)).await;
+        let done = timeout_at(at.until, at.carry_out(job)).await;
         let done = done.unwrap_or_else(|_| Ok(Done::NotYet("the time ran out".to_owned(), None)));
         self.report(done.unwrap_or_else(failed), job.kind.wanted_state())
     }
