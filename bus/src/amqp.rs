@@ -45,6 +45,8 @@ use crate::{Bus, BusError, DeadLetters, Deliveries, Message, Queue, ReplyTo};
 
 /// How long the first connection waits for its queue for answers.
 const READY_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long what is to be said waits for its connection while the other one stands. Whoever asks waits longer for the answer.
+const FOLLOWS_WITHIN: Duration = Duration::from_secs(2);
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -81,8 +83,8 @@ impl AmqpBus {
 
     fn new(config: AmqpConfig) -> Self {
         let closed = CancellationToken::new();
-        let incoming = Link::new(config.clone(), "in", closed.clone());
-        let outgoing = Link::new(config, "out", closed.clone());
+        let incoming = Link::new(config, "in", closed.clone());
+        let outgoing = incoming.beside("out");
         let publisher = Arc::new(Publisher::new(outgoing.clone()));
         Self {
             together: Arc::new(Together::new(Arc::clone(&publisher))),
@@ -107,6 +109,7 @@ impl AmqpBus {
     /// What engines read goes together with others: an engine decides together what comes together. What workers read goes alone, so
     /// that each of them takes as much as it can do.
     async fn put(&self, place: Place, queue: &Queue, message: &Message) -> Result<(), BusError> {
+        self.outgoing.follow(&self.incoming, FOLLOWS_WITHIN).await;
         match queue {
             Queue::Claims | Queue::Results => {
                 let piece = Piece {
@@ -204,6 +207,7 @@ impl Bus for AmqpBus {
             message: answer.clone(),
             question: Some(request.id),
         };
+        self.outgoing.follow(&self.incoming, FOLLOWS_WITHIN).await;
         match self.together.publish(place, piece).await {
             Err(BusError::Unroutable { .. }) => {
                 tracing::debug!(question = %request.id, "who asked has gone away");

@@ -16,6 +16,7 @@ mod hypervisor;
 mod keystone;
 mod kill;
 mod leak;
+mod logs;
 mod numbers;
 pub mod pages;
 mod patience;

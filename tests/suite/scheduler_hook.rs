@@ -45,15 +45,26 @@ async fn check(client: &Client, question: Value) -> Value {
 
 /// Waits until exactly these are allowed.
 async fn until_allowed(client: &Client, cloud: &str, asked: &[&str], allowed: &[&str]) -> Value {
+    let is_so = |answer: &Value| answer["allowed"] == json!(allowed);
+    until_answered(client, cloud, asked, is_so).await
+}
+
+/// Waits for the answer that is meant.
+async fn until_answered(
+    client: &Client,
+    cloud: &str,
+    asked: &[&str],
+    is_it: impl Fn(&Value) -> bool,
+) -> Value {
     for _ in 0..500 {
         let answer = client
             .post("/nova/filter", json!({ "cloud": cloud, "hosts": asked }))
             .await;
-        if answer.status == 200 && answer.body["allowed"] == json!(allowed) {
+        if answer.status == 200 && is_it(&answer.body) {
             return answer.body;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let last = filter(client, cloud, asked).await;
-    panic!("{allowed:?} were never the ones that are allowed; last: {last}");
+    panic!("{asked:?} never got the answer that was waited for; last: {last}");
 }

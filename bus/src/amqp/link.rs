@@ -20,6 +20,9 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The client tells of a lost connection; this is only for the case that it does not.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
+/// So long after another connection was let in this one is tried. A broker that lets in and ends at once must not keep us busy.
+const AFTER_ANOTHER: Duration = Duration::from_millis(50);
+
 /// A connection that stands. Later ones have greater epochs.
 #[derive(Clone)]
 pub(super) struct Live {
@@ -44,11 +47,33 @@ struct Inner {
     role: &'static str,
     address: String,
     state: watch::Sender<State>,
+    /// How often the broker has let in one of the connections that stand beside each other.
+    let_in: watch::Sender<u64>,
     closed: CancellationToken,
 }
 
 impl Link {
     pub fn new(config: AmqpConfig, role: &'static str, closed: CancellationToken) -> Self {
+        Self::with(config, role, closed, watch::Sender::new(0))
+    }
+
+    /// Another connection to the same broker. When one of them is let in, the other does not wait any longer to try.
+    pub fn beside(&self, role: &'static str) -> Self {
+        let Inner {
+            config,
+            closed,
+            let_in,
+            ..
+        } = &*self.0;
+        Self::with(config.clone(), role, closed.clone(), let_in.clone())
+    }
+
+    fn with(
+        config: AmqpConfig,
+        role: &'static str,
+        closed: CancellationToken,
+        let_in: watch::Sender<u64>,
+    ) -> Self {
         let address = config.address();
         let names = config.names();
         Self(Arc::new(Inner {
@@ -57,6 +82,7 @@ impl Link {
             role,
             address,
             state: watch::Sender::new(State::Down(None)),
+            let_in,
             closed,
         }))
     }
@@ -108,6 +134,14 @@ impl Link {
         }
     }
 
+    /// Waits for a connection while the broker is known to be there, by `other`, which stands: this one follows within moments.
+    pub async fn follow(&self, other: &Self, patience: Duration) {
+        if self.up().is_err() && other.live().is_ok() {
+            // Whether it came is told by its use.
+            let _ = timeout(patience, self.newer(0)).await;
+        }
+    }
+
     /// Waits before another attempt, not beyond the bus being closed.
     pub async fn pause(&self, wait: Duration) {
         tokio::select! {
@@ -134,6 +168,7 @@ impl Link {
             connection: Arc::new(connection),
             epoch,
         }));
+        self.0.let_in.send_modify(|times| *times += 1);
         Ok(())
     }
 
@@ -149,6 +184,7 @@ impl Link {
     pub async fn supervise(self) {
         let closed = self.0.closed.clone();
         let mut backoff = Backoff::new();
+        let mut let_in = self.0.let_in.subscribe();
         let mut epoch = 1;
         while !closed.is_cancelled() {
             if let Ok(live) = self.up() {
@@ -157,10 +193,12 @@ impl Link {
                     error = self.lost(&live) => self.gone(error),
                 }
                 backoff.reset();
+                let_in.mark_unchanged();
             }
             tokio::select! {
                 () = closed.cancelled() => break,
                 () = sleep(backoff.next()) => {}
+                () = soon_after(&mut let_in) => {}
             }
             epoch += 1;
             match self.open(epoch).await {
@@ -230,4 +268,11 @@ impl Link {
         }
         self.0.state.send_replace(State::Down(None));
     }
+}
+
+/// A connection beside this one has been let in.
+async fn soon_after(let_in: &mut watch::Receiver<u64>) {
+    // The sender is ours.
+    let _ = let_in.changed().await;
+    sleep(AFTER_ANOTHER).await;
 }

@@ -60,8 +60,12 @@ async fn a_broker_that_dies_and_returns_loses_nothing_that_it_confirmed() {
     // Nobody confirms that it was settled: whatever this says, the broker never heard of it, and delivers it again.
     let _ = held.settle.ack().await;
 
+    // Long enough that neither connection would be tried again for seconds.
+    tokio::time::sleep(Duration::from_secs(8)).await;
     rabbit.go();
-    publish(&bus, 20).await;
+    drop(next(&mut deliveries).await);
+    // Whoever has heard of the broker's return can speak, too.
+    bus.publish(&queue(), &message(20)).await.unwrap();
     receive(&mut deliveries, (0..=20).collect()).await;
     nothing(&mut deliveries).await;
     eventually(async || bus.health().await).await;

@@ -59,6 +59,7 @@ impl Stack {
     }
 
     pub async fn start_with(site: Site, options: StackOptions) -> Self {
+        crate::logs::show();
         let db = Database::open(&site.database_url, 10).await.unwrap();
         ringfence_db::migrate(&db).await.unwrap();
         let mut world = World::default();

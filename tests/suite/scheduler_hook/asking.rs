@@ -5,7 +5,7 @@ use ringfence_scheduler_hook::{HookConfig, UnknownHosts};
 use ringfence_tests::{Client, Ground};
 use serde_json::{Value, json};
 
-use super::{add, filter, join, stack, until_allowed};
+use super::{add, filter, join, stack, until_allowed, until_answered};
 
 crate::on_both_grounds!(
     a_host_is_allowed_while_it_is_up_and_left_alone,
@@ -25,10 +25,7 @@ fn reason<'a>(answer: &'a Value, host: &str) -> &'a str {
 /// It is refused for what is known of it, and not for not being known.
 async fn until_known(client: &Client, host: &str) {
     let is_known = |answer: &Value| !reason(answer, host).contains("does not know");
-    let mut answer = filter(client, "east", &[host]).await;
-    while !is_known(&answer) {
-        answer = filter(client, "east", &[host]).await;
-    }
+    until_answered(client, "east", &[host], is_known).await;
 }
 
 async fn a_host_is_allowed_while_it_is_up_and_left_alone(ground: Ground) {
@@ -59,10 +56,8 @@ async fn a_host_is_allowed_while_it_is_up_and_left_alone(ground: Ground) {
     client.until_fenced("h1").await;
     client.until_settled(&operation).await;
     client.seen("h1", "UP").await.ok(200);
-    let mut answer = filter(client, "east", &asked).await;
-    while reason(&answer, "h1") != "the host is FENCED" {
-        answer = filter(client, "east", &asked).await;
-    }
+    let is_closed = |answer: &Value| reason(answer, "h1") == "the host is FENCED";
+    let answer = until_answered(client, "east", &asked, is_closed).await;
     assert_eq!(answer["allowed"], json!(["up.example.org", "up.example.org"]));
 
     client.delete("/hosts/up").await.ok(204);
@@ -78,8 +73,8 @@ async fn hosts_of_one_name_in_two_clouds_are_two_hosts(ground: Ground) {
     client.seen("c1-west", "UNREACHABLE").await.ok(200);
 
     until_allowed(client, "east", &["c1"], &["c1"]).await;
-    let west = until_allowed(client, "west", &["c1"], &[]).await;
-    assert_eq!(reason(&west, "c1"), "the host is UNREACHABLE, not UP");
+    let is_down = |west: &Value| west["refused"][0]["reason"] == "the host is UNREACHABLE, not UP";
+    until_answered(client, "west", &["c1"], is_down).await;
     let own_names = filter(client, "east", &["c1-east"]).await;
     assert_eq!(own_names["allowed"], json!([]), "{own_names}");
     stack.stop().await;
