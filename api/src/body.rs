@@ -82,7 +82,12 @@ pub(crate) fn payload_error(error: &actix_web::Error, allowed: usize) -> ApiErro
     }
 }
 
+/// To know where something is wrong costs more than to read it: only who has erred waits for that.
 fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ApiError> {
+    serde_json::from_slice(bytes).or_else(|_| parse_with_paths(bytes))
+}
+
+fn parse_with_paths<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ApiError> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();

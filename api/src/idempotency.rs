@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 use crate::ApiError;
 use crate::auth::identify;
 use crate::body::payload_error;
+use crate::request::is_masakaris;
 use crate::routes::again;
 use crate::state::State;
 
@@ -71,7 +72,7 @@ pub(crate) async fn once(
 /// What changes nothing is asked and not done: yesterday's answer must not be given again. And what stands in for Masakari knows its own
 /// duplicates.
 pub(crate) fn takes_no_key(path: &str) -> bool {
-    path.starts_with("/nova/") || path.starts_with("/v1/")
+    path.starts_with("/nova/") || is_masakaris(path)
 }
 
 async fn prepare(request: &mut ServiceRequest) -> Result<Step, ApiError> {

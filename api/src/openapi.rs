@@ -20,6 +20,7 @@ use crate::routes;
         routes::root::versions, routes::health::healthcheck, routes::metrics::metrics,
         routes::hosts::list, routes::hosts::create, routes::hosts::show, routes::hosts::update, routes::hosts::remove,
         routes::masakari::notify, routes::masakari::notify_in_project,
+        routes::masakari::notify_of_cloud, routes::masakari::notify_of_cloud_in_project,
         routes::failure_state::report, routes::fence::fence, routes::confirm::confirm,
         routes::given_back::confirm, routes::rejoin::rejoin,
         routes::evacuate::evacuate, routes::evacuate::moves,

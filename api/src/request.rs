@@ -134,8 +134,8 @@ fn negotiate(request: &ServiceRequest) -> Result<(u32, u32), ApiError> {
 }
 
 /// The paths that stand in for Masakari have its versions.
-fn is_masakaris(path: &str) -> bool {
-    path.starts_with("/v1/")
+pub(crate) fn is_masakaris(path: &str) -> bool {
+    path.starts_with("/v1/") || path.starts_with("/clouds/")
 }
 
 fn malformed(text: &str) -> ApiError {

@@ -44,7 +44,7 @@ struct Arguments {
     /// Takes the long figures too: a storm of 10,000 hosts, and Masakari at its defaults
     #[arg(long)]
     full: bool,
-    /// Writes the results to bench/RESULTS.md
+    /// Writes the results to bench/RESULTS.md, those of `recover` to bench/RECOVERY.md
     #[arg(long)]
     write: bool,
 }
@@ -102,10 +102,14 @@ async fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let mut report = Report::default();
     let mut done = measure(&arguments, &mut report).await;
-    if arguments.write && done.is_ok() {
-        done = write(&report).await;
-    }
     tell(&format!("\n{}", report.text()));
+    if arguments.write && done.is_ok() {
+        let [recoveries, rest] = report.split();
+        done = write("RECOVERY.md", &recoveries).await;
+        if done.is_ok() {
+            done = write("RESULTS.md", &rest).await;
+        }
+    }
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -144,15 +148,19 @@ async fn measure(arguments: &Arguments, report: &mut Report) -> Result<(), Bench
     Ok(())
 }
 
-async fn write(report: &Report) -> Result<(), BenchError> {
+/// A page of which nothing was measured stays as it is.
+async fn write(name: &str, report: &Report) -> Result<(), BenchError> {
+    if report.is_empty() {
+        return Ok(());
+    }
     let words: Vec<_> = std::env::args().skip(1).collect();
     let machine = machine::describe(&words).await?;
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/RESULTS.md");
+    let path = format!("{}/{name}", env!("CARGO_MANIFEST_DIR"));
     let page = format!(
         "# Results\n\nWritten by `cargo xtask bench --write`; [README.md](README.md) says what is measured and how.\n\n{machine}\n{}",
         report.markdown()
     );
-    std::fs::write(path, page).map_err(BenchError::system(format!("write {path}")))
+    std::fs::write(&path, page).map_err(BenchError::system(format!("write {path}")))
 }
 
 /// An error with everything that caused it.

@@ -9,6 +9,9 @@ use serde::Serialize;
 use crate::error::BenchError;
 use crate::statistics::Summary;
 
+/// The case with a cloud.
+pub const RECOVER: &str = "recover";
+
 /// What a figure must come to.
 #[derive(Clone, Debug, Serialize)]
 pub struct Target {
@@ -140,6 +143,24 @@ impl Report {
         let why = why.into();
         tell(&format!("skipped: {why}"));
         self.skipped.push(why);
+    }
+
+    /// The part about recoveries on a cloud, and the rest.
+    pub fn split(self) -> [Self; 2] {
+        let (figures_of, figures) = self
+            .figures
+            .into_iter()
+            .partition(|figure| figure.case == RECOVER);
+        let (skipped_of, skipped) = self.skipped.into_iter().partition(|why| why.starts_with(RECOVER));
+        let recoveries = Self {
+            figures: figures_of,
+            skipped: skipped_of,
+        };
+        [recoveries, Self { figures, skipped }]
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.figures.is_empty()
     }
 
     fn targets(&self) -> impl Iterator<Item = (&Figure, &Target)> {

@@ -304,13 +304,25 @@ pub async fn segment_has_hosts(run: &mut impl Run, id: SegmentId) -> Result<bool
 }
 
 /// Two at most of the hosts that are called so by their backends, or by themselves where these call them nothing else: enough to see
-/// whether the name is anybody's own.
-pub async fn hosts_called(run: &mut impl Run, name: &str) -> Result<Vec<HostState>, DbError> {
+/// whether the name is anybody's own. In any cloud, if none is named.
+pub async fn hosts_called(
+    run: &mut impl Run,
+    name: &str,
+    cloud: Option<&str>,
+) -> Result<Vec<HostState>, DbError> {
+    let called = match cloud {
+        None => "coalesce(hosts.known_as, hosts.name) = $1",
+        Some(_) => "coalesce(hosts.known_as, hosts.name) = $1 AND hosts.cloud = $2",
+    };
     let sql = AssertSqlSafe(format!(
         "{} ORDER BY hosts.name LIMIT 2",
-        states(run.dialect(), "coalesce(hosts.known_as, hosts.name) = $1")
+        states(run.dialect(), called)
     ));
-    let rows = fetch_all(run, sql, args![name]).await?;
+    let args = match cloud {
+        None => args![name],
+        Some(cloud) => args![name, cloud],
+    };
+    let rows = fetch_all(run, sql, args).await?;
     rows.iter().map(read_state).collect()
 }
 

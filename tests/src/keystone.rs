@@ -92,6 +92,17 @@ impl Cloud {
         user
     }
 
+    /// Puts a service of this type into the catalogue.
+    pub async fn endpoint(&self, kind: &str, url: &str) {
+        let body = json!({ "service": { "type": kind, "name": kind } });
+        let made = self.ask(Method::POST, "/services", Some(body)).await;
+        let service = &made["service"]["id"];
+        let region = json!({ "region": { "id": "RegionOne" } });
+        self.ask(Method::PUT, "/regions/RegionOne", Some(region)).await;
+        let body = json!({ "endpoint": { "service_id": service, "interface": "public", "url": url, "region_id": "RegionOne" } });
+        self.ask(Method::POST, "/endpoints", Some(body)).await;
+    }
+
     /// A new token of the user for the project.
     pub async fn token(&self, user: &str, project: &str) -> String {
         self.log_in(user, SERVICE_PASSWORD, project).await

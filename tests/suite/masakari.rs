@@ -192,5 +192,29 @@ async fn a_name_that_two_hosts_bear_is_nobodys(ground: Ground) {
         "Host with name compute1 could be of more than one cloud here."
     );
     assert_eq!(stack.client.host("east-1").await["failure_state"], "UP");
+
+    // The endpoint that the east's monitors have says which is meant.
+    let service = stack.as_role(Role::Service);
+    let say = async |path: &str| {
+        let request = service.request(reqwest::Method::POST, path);
+        service
+            .send(request.json(&host_is("compute1", "STOPPED", 0)))
+            .await
+    };
+    for nowhere in [
+        "/clouds/west/v1/notifications",
+        "/clouds/esat/v1/any/notifications",
+    ] {
+        let message = refused(say(nowhere).await, 400, "badRequest");
+        assert_eq!(message, "Host with name compute1 could not be found.");
+    }
+    assert_eq!(say("/clouds/east/v1/any/notifications").await.status, 202);
+    assert_eq!(stack.client.host("east-1").await["failure_state"], "UNREACHABLE");
+    let message = refused(
+        say("/clouds/east/v1/notifications").await,
+        409,
+        "conflictingRequest",
+    );
+    assert!(message.ends_with("is duplicate."), "{message}");
     stack.stop().await;
 }

@@ -12,6 +12,8 @@ mod hand;
 mod hook;
 mod importing;
 mod ironic;
+mod losing;
+mod monitors;
 mod notifications;
 mod package;
 mod plant;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::{Command, ExitCode, Stdio};
 
 use crate::error::XtaskError;
-use crate::peers::{OpenStackUse, Peers};
+use crate::peers::{OpenStackUse, Parts, Peers};
 use crate::supervise::{Supervisor, exit_code};
 use crate::test::BINARY;
 use crate::without::Without;
@@ -31,7 +31,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
     } else {
         OpenStackUse::None
     };
-    let peers = Peers::start(&workspace, openstack)?;
+    let peers = Peers::start(Parts::provide(&workspace, openstack)?)?;
     let mut command = Command::new(bench);
     command
         .args(&arguments.words)

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::process::{Command, ExitCode};
 
 use crate::error::XtaskError;
-use crate::peers::{OpenStackUse, Peers};
+use crate::peers::{OpenStackUse, Parts, Peers};
 use crate::supervise::{Supervisor, exit_code};
 use crate::without::Without;
 use crate::workspace::{Workspace, forget_own_package};
@@ -29,7 +29,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
     } else {
         OpenStackUse::None
     };
-    let peers = Peers::start(&workspace, openstack)?;
+    let peers = Peers::start(Parts::provide(&workspace, openstack)?)?;
     let mut command = match arguments.command.split_first() {
         Some((program, rest)) => {
             let mut command = Command::new(program);

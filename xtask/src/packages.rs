@@ -119,6 +119,10 @@ const OPENSTACK_PACKAGES: &[Package] = &[
         name: "python3-masakari",
         is_there: || has_library("masakari"),
     },
+    Package {
+        name: "python3-masakari-monitors",
+        is_there: || has_library("masakarimonitors"),
+    },
 ];
 
 /// Where Debian keeps what its own Python imports.

@@ -1,8 +1,7 @@
 //! The peers of a test run and how the tests find them.
 
 use std::ffi::OsString;
-
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ringfence_lab::{OPENSTACK, OpenStack, OpenStackOptions, PostgreSql, RabbitMq};
 
@@ -39,18 +38,16 @@ pub enum OpenStackUse {
     Running,
 }
 
-/// Running peers. They end with this value.
-pub struct Peers {
-    _postgresql: Option<PostgreSql>,
-    _rabbitmq: Option<RabbitMq>,
-    _openstack: Option<OpenStack>,
+/// What peers are made of, installed.
+pub struct Parts {
+    openstack: Option<PathBuf>,
+    use_of_openstack: OpenStackUse,
     environment: Vec<(&'static str, OsString)>,
 }
 
-impl Peers {
-    /// Installs what is missing and starts a PostgreSQL and a RabbitMQ, unless the environment names others, and an OpenStack if it is
-    /// wanted.
-    pub fn start(workspace: &Workspace, openstack: OpenStackUse) -> Result<Self, XtaskError> {
+impl Parts {
+    /// Installs what is missing.
+    pub fn provide(workspace: &Workspace, use_of_openstack: OpenStackUse) -> Result<Self, XtaskError> {
         packages::provide(workspace)?;
         let emulator = sushy::provide(workspace)?;
         let keystone = keystone::provide(workspace)?;
@@ -62,6 +59,32 @@ impl Peers {
             (KEYSTONE, keystone.into_os_string()),
             (DEPLOY_TOOLS, deploy_tools.into_os_string()),
         ];
+        let mut openstack = None;
+        if use_of_openstack != OpenStackUse::None {
+            let parts = openstack::provide(workspace)?;
+            environment.push((OPENSTACK_PARTS, parts.clone().into_os_string()));
+            openstack = Some(parts);
+        }
+        Ok(Self {
+            openstack,
+            use_of_openstack,
+            environment,
+        })
+    }
+}
+
+/// Running peers. They end with this value.
+pub struct Peers {
+    _postgresql: Option<PostgreSql>,
+    _rabbitmq: Option<RabbitMq>,
+    _openstack: Option<OpenStack>,
+    environment: Vec<(&'static str, OsString)>,
+}
+
+impl Peers {
+    /// Starts a PostgreSQL and a RabbitMQ, unless the environment names others, and an OpenStack if it is wanted.
+    pub fn start(parts: Parts) -> Result<Self, XtaskError> {
+        let mut environment = parts.environment;
         let (postgresql, rabbitmq) = std::thread::scope(|scope| {
             let rabbitmq = scope.spawn(|| unless_given(AMQP_URL, RabbitMq::start));
             let postgresql = unless_given(DATABASE_URL, PostgreSql::start);
@@ -79,14 +102,12 @@ impl Peers {
             environment.push((AMQP_URL, node.url().into()));
             say(&format!("RabbitMQ is at 127.0.0.1:{}", node.port()));
         }
-        let mut running = None;
-        if openstack != OpenStackUse::None {
-            let parts = openstack::provide(workspace)?;
-            if openstack == OpenStackUse::Running {
-                running = unless_given(OPENSTACK, || start_openstack(&parts))?;
+        let running = match &parts.openstack {
+            Some(parts_of_it) if parts.use_of_openstack == OpenStackUse::Running => {
+                unless_given(OPENSTACK, || start_openstack(parts_of_it))?
             }
-            environment.push((OPENSTACK_PARTS, parts.into_os_string()));
-        }
+            Some(_) | None => None,
+        };
         if let Some(cloud) = &running {
             environment.push((OPENSTACK, cloud.write_description()?.into_os_string()));
         }

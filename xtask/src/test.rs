@@ -3,11 +3,11 @@
 use std::process::{Command, ExitCode, Stdio};
 
 use crate::error::XtaskError;
-use crate::peers::{OpenStackUse, Peers};
+use crate::peers::{OpenStackUse, Parts, Peers};
 use crate::say::say;
 use crate::supervise::{Supervisor, exit_code};
 use crate::without::Without;
-use crate::workspace::{Build, Program, Workspace, build, cargo};
+use crate::workspace::{Build, Program, Workspace, build, cargo, carry_out};
 
 /// The path of the `ringfence` binary, for the tests that run it.
 pub const BINARY: &str = "RINGFENCE_TEST_BINARY";
@@ -32,8 +32,20 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
     } else {
         OpenStackUse::None
     };
-    let peers = Peers::start(&workspace, openstack)?;
-    let [binary] = build([Program::Ringfence], Build::ForTests)?;
+    let has_nextest = has_nextest();
+    // Installing waits for disks and networks, building for the processor. What is started then has it for itself.
+    let (parts, built) = std::thread::scope(|scope| {
+        let parts = scope.spawn(|| Parts::provide(&workspace, openstack));
+        let built = build([Program::Ringfence], Build::ForTests)
+            .and_then(|binary| build_tests(has_nextest, &arguments.runner).map(|()| binary));
+        let parts = parts.join();
+        (
+            parts.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            built,
+        )
+    });
+    let [binary] = built?;
+    let peers = Peers::start(parts?)?;
     let mut run = |mut command: Command| {
         command
             .envs(peers.environment())
@@ -41,7 +53,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
             .stdin(Stdio::null());
         supervisor.run(command, false)
     };
-    let has_nextest = has_nextest();
     let mut documentation = None;
     if has_nextest && arguments.runner.is_empty() {
         // nextest leaves these out.
@@ -66,6 +77,23 @@ fn has_nextest() -> bool {
         .stderr(Stdio::null())
         .status()
         .is_ok_and(|status| status.success())
+}
+
+/// Everything, or the packages that are named.
+fn build_tests(has_nextest: bool, arguments: &[String]) -> Result<(), XtaskError> {
+    let mut command = cargo();
+    if has_nextest {
+        command.args(["nextest", "run"]);
+    } else {
+        command.arg("test");
+    }
+    command.arg("--no-run");
+    let packages = packages(arguments);
+    if packages.is_empty() {
+        command.arg("--workspace");
+    }
+    command.args(packages);
+    carry_out(&mut command, "cargo test --no-run")
 }
 
 fn quiet_doc_tests() -> Command {
@@ -101,10 +129,22 @@ fn main_run(has_nextest: bool, with_openstack: bool, arguments: &[String]) -> Co
 
 /// Cargo ignores `--package` beside `--workspace`.
 fn names_packages(arguments: &[String]) -> bool {
-    arguments
-        .iter()
-        .take_while(|argument| *argument != "--")
-        .any(|argument| argument.starts_with("-p") || argument.starts_with("--package"))
+    !packages(arguments).is_empty()
+}
+
+/// The arguments that name packages.
+fn packages(arguments: &[String]) -> Vec<&str> {
+    let mut own = arguments.iter().take_while(|argument| *argument != "--");
+    let mut found = Vec::new();
+    while let Some(argument) = own.next() {
+        if argument == "-p" || argument == "--package" {
+            found.push(argument.as_str());
+            found.extend(own.next().map(String::as_str));
+        } else if argument.starts_with("-p") || argument.starts_with("--package") {
+            found.push(argument.as_str());
+        }
+    }
+    found
 }
 
 #[cfg(test)]

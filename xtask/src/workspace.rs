@@ -133,6 +133,11 @@ fn executable(messages: &[Value], name: &str) -> Option<PathBuf> {
         .find_map(|message| message["executable"].as_str().map(PathBuf::from))
 }
 
+/// Runs a command whose words go to the terminal.
+pub fn carry_out(command: &mut Command, program: &'static str) -> Result<(), XtaskError> {
+    capture(command, program).map(|_| ())
+}
+
 /// What a command prints on stdout; stderr goes to the terminal.
 fn capture(command: &mut Command, program: &'static str) -> Result<Vec<u8>, XtaskError> {
     let done = command

@@ -142,6 +142,11 @@ pub(crate) fn configure(service: &mut ServiceConfig) {
         )
         .service(at("/v1/notifications").route(web::post().to(masakari::notify)))
         .service(at("/v1/{project_id}/notifications").route(web::post().to(masakari::notify_in_project)))
+        .service(at("/clouds/{cloud}/v1/notifications").route(web::post().to(masakari::notify_of_cloud)))
+        .service(
+            at("/clouds/{cloud}/v1/{project_id}/notifications")
+                .route(web::post().to(masakari::notify_of_cloud_in_project)),
+        )
         .service(web::redirect("/docs", "/docs/"))
         .service(docs::swagger());
 }

@@ -23,7 +23,7 @@ use crate::error::BenchError;
 use crate::report::{Figure, Report, Target, ground_name};
 use crate::statistics::Summary;
 
-const NAME: &str = "recover";
+const NAME: &str = crate::report::RECOVER;
 /// Where whoever runs the figures has put what an OpenStack is made of.
 const PARTS: &str = "RINGFENCE_TEST_OPENSTACK_PARTS";
 /// Servers of the host that dies.

@@ -65,9 +65,25 @@ pub fn backend(folder: &tempfile::TempDir, entry: &str) -> Arc<Backend> {
 impl Plant {
     /// So many hosts, all known to Ringfence, with a BMC each.
     pub async fn start<const N: usize>(ground: Ground, names: [&str; N], policy: Value) -> Self {
+        Self::start_on(Site::new(ground).await, None, names, policy).await
+    }
+
+    /// The same on these peers, with the Nova API that is there.
+    pub async fn start_on<const N: usize>(
+        site: Site,
+        nova: Option<&str>,
+        names: [&str; N],
+        policy: Value,
+    ) -> Self {
         let cloud = cloud();
         let folder = tempfile::tempdir().unwrap();
-        let entry = entry(&cloud, User::Fencing, OPENSTACK_PASSWORD, "");
+        let more = nova.map(|url| format!("    compute_endpoint_override: {url}\n"));
+        let entry = entry(
+            &cloud,
+            User::Fencing,
+            OPENSTACK_PASSWORD,
+            &more.unwrap_or_default(),
+        );
         let options = StackOptions {
             // Beside the cloud's: what is simulated has its switch and its storage.
             hosts: 1,
@@ -81,7 +97,7 @@ impl Plant {
         };
         let computes = block_in_place(|| cloud.computes(names).unwrap());
         let machines = computes.into_iter().map(Hypervisor::new).collect();
-        let stack = Stack::start_with(Site::new(ground).await, options.clone()).await;
+        let stack = Stack::start_with(site, options.clone()).await;
         let asked = Asked::start(&cloud, &stack).await;
         let plant = Self {
             asked: Some(asked),

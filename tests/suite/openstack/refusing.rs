@@ -77,12 +77,20 @@ async fn what_nobody_has_room_for_asks_a_person_and_goes_on_when_there_is_room()
         "{detail}"
     );
 
-    block_in_place(|| plant.cloud.enable("full-b").unwrap());
     let retry = format!("/operations/{}/retry", stuck["id"].as_str().unwrap());
     client
-        .post(&retry, json!({ "reason": "full-b is repaired" }))
+        .post(&retry, json!({ "reason": "full-b should be repaired" }))
         .await
         .ok(200);
+    let still = plant.until_ended("full-a", "evacuation").await;
+    assert_eq!(still["status"], "needs_operator", "{still}");
+    let cancel = format!("/operations/{}/cancel", stuck["id"].as_str().unwrap());
+    let why = json!({ "reason": "not today" });
+    client.post(&cancel, why).await.ok(200);
+
+    block_in_place(|| plant.cloud.enable("full-b").unwrap());
+    let why = json!({ "reason": "full-b is repaired" });
+    client.post("/hosts/full-a/evacuate", why).await.ok(202);
     let done = plant.until_ended("full-a", "evacuation").await;
     assert_eq!(done["status"], "succeeded", "{done}");
     assert_eq!(plant.hosts_of(&servers), ["full-b"; 2]);

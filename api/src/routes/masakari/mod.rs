@@ -37,7 +37,7 @@ pub(crate) async fn notify(
     request: HttpRequest,
     body: web::Payload,
 ) -> Result<HttpResponse, Fault> {
-    take(state, request, body).await
+    take(state, None, request, body).await
 }
 
 /// The same below a project, as the catalogue's endpoint of Masakari has it. Which project does not matter.
@@ -52,11 +52,46 @@ pub(crate) async fn notify_in_project(
     request: HttpRequest,
     body: web::Payload,
 ) -> Result<HttpResponse, Fault> {
-    take(state, request, body).await
+    take(state, None, request, body).await
+}
+
+/// The same of the monitors of one cloud, where hosts of several are here.
+#[utoipa::path(post, path = "/clouds/{cloud}/v1/notifications", operation_id = "notify_as_masakari_of_cloud", tag = "masakari",
+    params(("cloud" = String, Path, description = "By what name Ringfence knows the cloud")),
+    request_body = NotificationBody,
+    responses((status = 202, body = Object), (status = 400, body = FaultBody), (status = 401, body = FaultBody),
+        (status = 403, body = FaultBody), (status = 406, body = FaultBody), (status = 409, body = FaultBody), (status = 413, body = FaultBody),
+        (status = 429, body = FaultBody), (status = 503, body = FaultBody)))]
+pub(crate) async fn notify_of_cloud(
+    state: web::Data<State>,
+    cloud: web::Path<String>,
+    request: HttpRequest,
+    body: web::Payload,
+) -> Result<HttpResponse, Fault> {
+    take(state, Some(cloud.as_str()), request, body).await
+}
+
+/// The same below a project. Which project does not matter.
+#[utoipa::path(post, path = "/clouds/{cloud}/v1/{project_id}/notifications", operation_id = "notify_as_masakari_of_cloud_in_project",
+    tag = "masakari",
+    params(("cloud" = String, Path, description = "By what name Ringfence knows the cloud"), ("project_id" = String, Path, description = "any")),
+    request_body = NotificationBody,
+    responses((status = 202, body = Object), (status = 400, body = FaultBody), (status = 401, body = FaultBody),
+        (status = 403, body = FaultBody), (status = 406, body = FaultBody), (status = 409, body = FaultBody), (status = 413, body = FaultBody),
+        (status = 429, body = FaultBody), (status = 503, body = FaultBody)))]
+pub(crate) async fn notify_of_cloud_in_project(
+    state: web::Data<State>,
+    path: web::Path<(String, String)>,
+    request: HttpRequest,
+    body: web::Payload,
+) -> Result<HttpResponse, Fault> {
+    let (cloud, _) = path.into_inner();
+    take(state, Some(&cloud), request, body).await
 }
 
 async fn take(
     state: web::Data<State>,
+    cloud: Option<&str>,
     request: HttpRequest,
     body: web::Payload,
 ) -> Result<HttpResponse, Fault> {
@@ -71,19 +106,23 @@ async fn take(
     let body = body.map_err(|error| payload_error(&error, allowed))?;
     let given: Value = serde_json::from_slice(&body).map_err(|_| Fault::bad("Malformed request body"))?;
     let notification = Notification::read(&given).map_err(Fault::bad)?;
-    let host = host_called(&state, &notification.hostname).await?;
+    let host = host_called(&state, &notification.hostname, cloud).await?;
     let status = act(&state, &host, &notification, &by).await?;
     Ok(answer(&host, &notification, status, state.engine.clock().now()))
 }
 
-/// The one host of that name. A monitor does not say in which cloud it is, and the wrong one must not be fenced.
-async fn host_called(state: &State, name: &str) -> Result<HostState, Fault> {
+/// The one host of that name. A monitor does not say in which cloud it is, unless its endpoint does, and the wrong one must not be fenced.
+async fn host_called(state: &State, name: &str, cloud: Option<&str>) -> Result<HostState, Fault> {
     let mut reader = state.engine.db().reader();
-    let found = ringfence_db::hosts_called(&mut reader, name).await;
+    let found = ringfence_db::hosts_called(&mut reader, name, cloud).await;
     let mut found = found.map_err(crate::ApiError::from)?;
-    let several = ringfence_db::has_several_clouds(&mut reader).await;
+    let is_open = cloud.is_none() && !found.is_empty();
     // Another cloud may have a host of that name which is not here.
-    if !found.is_empty() && several.map_err(crate::ApiError::from)? {
+    if is_open
+        && ringfence_db::has_several_clouds(&mut reader)
+            .await
+            .map_err(crate::ApiError::from)?
+    {
         return Err(Fault::bad(format!(
             "Host with name {name} could be of more than one cloud here."
         )));

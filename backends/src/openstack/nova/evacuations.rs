@@ -13,6 +13,8 @@ use crate::openstack::{Cloud, time};
 
 /// Records of one page.
 const PAGE: usize = 500;
+/// The evacuations of a host that are read again and again.
+const NEWEST: usize = 100;
 /// The most pages of one listing.
 const MAX_PAGES: usize = 20;
 
@@ -119,6 +121,24 @@ impl Cloud {
         Ok(found)
     }
 
+    /// The newest evacuations from a host that Nova has on record, the oldest of them first, and whether these are all.
+    pub async fn newest_evacuations_from(&self, host: &str) -> Result<(Vec<Evacuation>, bool), BackendError> {
+        let limit = NEWEST.to_string();
+        let query = [
+            ("source_compute", host),
+            ("migration_type", "evacuation"),
+            ("limit", &limit),
+        ];
+        let page = self.page_of_migrations(&query).await?;
+        let is_all = page.len() < NEWEST;
+        let evacuations = page.into_iter().map(|record| record.evacuation);
+        let mut found: Vec<Evacuation> = evacuations
+            .filter(|evacuation| evacuation.from.as_deref() == Some(host))
+            .collect();
+        found.sort_by_key(|evacuation| evacuation.id);
+        Ok((found, is_all))
+    }
+
     /// All evacuations of a server that Nova has on record, the oldest first.
     pub async fn evacuations_of(&self, server: &str) -> Result<Vec<Evacuation>, BackendError> {
         let query = [("instance_uuid", server), ("migration_type", "evacuation")];
@@ -135,15 +155,7 @@ impl Cloud {
             let mut query = query.to_vec();
             query.push(("limit", &limit));
             query.extend(marker.as_deref().map(|marker| ("marker", marker)));
-            let query = &query;
-            let call = |session: Session| async move {
-                get(&session, &["os-migrations"])
-                    .await?
-                    .query(query)
-                    .fetch::<Migrations>()
-                    .await
-            };
-            let page = self.again(NOVA, call).await?.migrations;
+            let page = self.page_of_migrations(&query).await?;
             let is_last = page.len() < PAGE;
             marker = page.last().map(|record| record.uuid.clone());
             all.extend(page.into_iter().map(|record| record.evacuation));
@@ -153,5 +165,17 @@ impl Cloud {
         }
         all.sort_by_key(|evacuation| evacuation.id);
         Ok(all)
+    }
+
+    /// Nova gives the newest first.
+    async fn page_of_migrations(&self, query: &[(&str, &str)]) -> Result<Vec<Record>, BackendError> {
+        let call = |session: Session| async move {
+            get(&session, &["os-migrations"])
+                .await?
+                .query(query)
+                .fetch::<Migrations>()
+                .await
+        };
+        Ok(self.again(NOVA, call).await?.migrations)
     }
 }

@@ -7,13 +7,14 @@
 
 use std::collections::BTreeSet;
 
+use futures_util::future::try_join_all;
 use ringfence_backends::BackendError;
 use ringfence_backends::openstack::{Server, Volume};
 use tokio::time::sleep;
 
 use super::held::HeldVolume;
 use super::note::{HOST, Note};
-use crate::openstack::{Done, HostOf, PAUSE, is_hopeless};
+use crate::openstack::{AT_ONCE, Done, HostOf, PAUSE, is_hopeless};
 
 /// Nova's word for a guest that runs.
 const RUNNING: i64 = 1;
@@ -222,10 +223,16 @@ impl HostOf<'_> {
             .iter()
             .map(|evacuation| evacuation.server.as_str())
             .collect();
-        for id in servers {
-            if let Some(server) = self.cloud.server(id).await? {
-                release_reserves_of(&server, *self).await?;
-            }
+        let servers: Vec<&str> = servers.into_iter().collect();
+        for some in servers.chunks(AT_ONCE) {
+            try_join_all(some.iter().map(|id| self.release_reserves_of_one(id))).await?;
+        }
+        Ok(())
+    }
+
+    async fn release_reserves_of_one(&self, id: &str) -> Result<(), BackendError> {
+        if let Some(server) = self.cloud.server(id).await? {
+            release_reserves_of(&server, *self).await?;
         }
         Ok(())
     }

@@ -4,6 +4,7 @@
 //! checks no more than that the host's service counts as down.
 
 mod belongings;
+mod looks;
 mod moving;
 mod rejoining;
 mod service;
@@ -18,6 +19,7 @@ use ringfence_backends::openstack::{Cloud, Server, VmState};
 use ringfence_core::{Finding, MAX_LISTED, ObservedState, Outcome, TaskKind, Workload, WorkloadState};
 use tokio::time::timeout_at;
 
+use self::looks::Looks;
 use crate::driver::{Clock, Report, WorkloadDriver, WorkloadJob};
 use crate::openstack::{Clouds, HostOf};
 use crate::text::cut;
@@ -30,6 +32,7 @@ const MAX_NAME_CHARS: usize = 255;
 /// The driver `nova`.
 pub struct Nova {
     clouds: Clouds,
+    looks: Looks,
     clock: Clock,
 }
 
@@ -51,6 +54,7 @@ impl Nova {
     pub fn new(clouds: impl IntoIterator<Item = Arc<Cloud>>, clock: Clock) -> Self {
         Self {
             clouds: Clouds::new(clouds),
+            looks: Looks::default(),
             clock,
         }
     }
@@ -97,7 +101,7 @@ impl WorkloadDriver for Nova {
             Ok(at) => at,
             Err(why) => return Report::refused(why),
         };
-        let done = timeout_at(at.until, at.carry_out(job)).await;
+        let done = timeout_at(at.until, at.carry_out(job, &self.looks)).await;
         let done = done.unwrap_or_else(|_| Ok(Done::NotYet("the time ran out".to_owned(), None)));
         self.report(done.unwrap_or_else(failed), job.kind.wanted_state())
     }
@@ -119,12 +123,12 @@ fn failed(error: BackendError) -> Done {
 }
 
 impl HostOf<'_> {
-    async fn carry_out(&self, job: WorkloadJob<'_>) -> Result<Done, BackendError> {
+    async fn carry_out(&self, job: WorkloadJob<'_>, looks: &Looks) -> Result<Done, BackendError> {
         match job.kind {
             TaskKind::WorkloadsForceDown => self.force_down().await,
             TaskKind::WorkloadsForceUp => self.force_up().await,
             TaskKind::WorkloadsList => self.list(job).await,
-            TaskKind::WorkloadsMove => self.move_away(job).await,
+            TaskKind::WorkloadsMove => self.move_away(job, looks).await,
             TaskKind::WorkloadsAddSpare => self.add_spare().await,
             TaskKind::WorkloadsCleanUp => self.clean_up().await,
             TaskKind::WorkloadsStart => self.start(job).await,

@@ -4,18 +4,28 @@
 //! a second one is asked for only when the last one has failed. Nova itself would take a second one beside it, and the two would wreck each
 //! other.
 
+use std::time::Duration;
+
 use ringfence_backends::BackendError;
 use ringfence_backends::openstack::{Evacuation, EvacuationStatus, Server, VmState};
 use ringfence_core::{Finding, MoveReport, WorkloadState};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::Done;
 use super::belongings::Belongings;
+use super::looks::Looks;
 use crate::driver::WorkloadJob;
 use crate::openstack::{HostOf, PAUSE};
 
 /// How often a server is looked at for why its evacuation has failed.
 const MAX_LOOKS_FOR_FAULT: u32 = 10;
+
+/// Between two looks at an evacuation.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(150);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// Nova's number for a guest that is shut down.
+const SHUT_DOWN: i64 = 4;
 
 /// What to do about a server at this moment.
 pub(super) enum Step {
@@ -29,26 +39,39 @@ pub(super) enum Step {
     Failed(Option<String>),
 }
 
+/// A server and its last evacuation from the host.
+struct Sight {
+    last: Option<Evacuation>,
+    /// Not looked at while Nova is at the evacuation: its record says all there is, and costs Nova less than the server.
+    server: Option<Server>,
+}
+
 impl HostOf<'_> {
-    pub(super) async fn move_away(&self, job: WorkloadJob<'_>) -> Result<Done, BackendError> {
+    pub(super) async fn move_away(&self, job: WorkloadJob<'_>, looks: &Looks) -> Result<Done, BackendError> {
         let Some(workload) = job.workload else {
             return Ok(Done::No("the task names no server".to_owned(), None));
         };
-        let known = self
-            .last_evacuation(&workload.id)
-            .await?
-            .map_or(0, |evacuation| evacuation.id);
+        let begun = Instant::now();
+        let mut last = looks.last_evacuation(self, &workload.id, begun).await?;
+        let known = last.as_ref().map_or(0, |evacuation| evacuation.id);
+        let mut is_fresh = true;
         let mut report = MoveReport::default();
-        let mut has_asked = false;
+        let mut asked_at: Option<Instant> = None;
+        let mut is_off = workload.state == WorkloadState::Stopped;
         let mut looks_for_fault = 0;
         let mut belongings = Belongings::of(self, &job.method.parameters);
         loop {
-            let step = self.look(&workload.id).await?;
+            let sight = self.see(&workload.id, last).await?;
+            let step = sight.step(self.host);
             let ports_left = belongings.give_back_ports(&workload.id, &step).await?;
             match step {
                 Step::Arrived(to) => match belongings.left(&workload.id, ports_left).await? {
                     None => {
-                        let left = self.leave_stopped(job).await?;
+                        let left = if is_off {
+                            self.leave_off(&workload.id).await?
+                        } else {
+                            ""
+                        };
                         return Ok(arrived(to, left, report));
                     }
                     Some(left) if !self.has_time() => {
@@ -60,54 +83,63 @@ impl HostOf<'_> {
                     }
                     Some(_) => {}
                 },
-                Step::Failed(None) if has_asked && looks_for_fault < MAX_LOOKS_FOR_FAULT => {
+                Step::Failed(None) if asked_at.is_some() && looks_for_fault < MAX_LOOKS_FOR_FAULT => {
                     looks_for_fault += 1
                 }
-                Step::Failed(why) if has_asked => {
+                Step::Failed(why) if asked_at.is_some() => {
                     let why = why.unwrap_or_else(|| "nova does not say why".to_owned());
                     report.no_room = is_full(&why);
                     return Ok(not_moved(why, report));
                 }
-                // One that failed before this attempt is no reason not to try again.
-                Step::Ask | Step::Failed(_) if !has_asked => {
-                    if let Some(done) = self.may_ask().await? {
+                // One that failed before this attempt is no reason not to try again. Nobody must have tried a moment ago.
+                Step::Ask | Step::Failed(_) if asked_at.is_none() && !is_fresh => {
+                    last = looks.last_evacuation(self, &workload.id, Instant::now()).await?;
+                    is_fresh = true;
+                    continue;
+                }
+                Step::Ask | Step::Failed(_) if asked_at.is_none() => {
+                    if let Some(done) = self.may_ask(looks).await? {
                         return Ok(done);
                     }
-                    match self.ask(&workload.id).await? {
+                    is_off |= sight.server.as_ref().is_some_and(was_off);
+                    match self.ask(&workload.id, sight.server).await? {
                         Asked::Taken(request_id) => report.request_id = request_id,
                         Asked::Refused(why) => return Ok(Done::NotYet(why, Some(Finding::Move(report)))),
                     }
-                    has_asked = true;
+                    asked_at = Some(Instant::now());
                 }
                 // Nova has taken it, and its record is not there yet.
                 Step::Ask | Step::Failed(_) | Step::Wait => {}
             }
             if !self.has_time() {
-                let latest = self.last_evacuation(&workload.id).await?;
-                let how = latest.filter(|latest| latest.id > known || !has_asked);
-                let how = how.map_or("no record yet".to_owned(), |latest| latest.status.to_string());
+                let latest = sight
+                    .last
+                    .filter(|latest| latest.id > known || asked_at.is_none());
+                let how = latest.map_or("no record yet".to_owned(), |latest| latest.status.to_string());
                 return Ok(Done::NotYet(
                     format!("nova is still at it: {how}"),
                     Some(Finding::Move(report)),
                 ));
             }
-            sleep(PAUSE).await;
+            let pause = self.pause_after(begun.elapsed());
+            sleep(pause).await;
+            let not_before = asked_at.max(Instant::now().checked_sub(pause));
+            let not_before = not_before.unwrap_or_else(Instant::now);
+            last = looks.last_evacuation(self, &workload.id, not_before).await?;
+            is_fresh = false;
         }
     }
 
     /// A server that was stopped, and whose first evacuation failed, is started by the second: it ends as its owner left it. What was done,
     /// if anything was.
-    async fn leave_stopped(&self, job: WorkloadJob<'_>) -> Result<&'static str, BackendError> {
-        let Some(workload) = job.workload.filter(|known| known.state == WorkloadState::Stopped) else {
-            return Ok("");
-        };
-        let server = self.cloud.server(&workload.id).await?;
+    async fn leave_off(&self, id: &str) -> Result<&'static str, BackendError> {
+        let server = self.cloud.server(id).await?;
         // Nova stops it by itself if its first evacuation succeeded, and may be at it.
         let runs = |server: Server| server.vm_state == VmState::Active && server.task_state.is_none();
         if !server.is_some_and(runs) {
             return Ok("");
         }
-        match self.cloud.stop(&workload.id).await {
+        match self.cloud.stop(id).await {
             Ok(_) => Ok(", stopped again as its owner left it"),
             // Somebody is doing something else to it.
             Err(BackendError::Refused { .. }) => Ok(", running although it was stopped before"),
@@ -115,52 +147,35 @@ impl HostOf<'_> {
         }
     }
 
-    async fn last_evacuation(&self, server: &str) -> Result<Option<Evacuation>, BackendError> {
+    /// Who has waited for long waits a little longer for the next look: what that may add stays a small part of it.
+    fn pause_after(&self, waited: Duration) -> Duration {
+        let pause = (waited / 20).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
+        let left = self.until.saturating_duration_since(Instant::now());
+        pause.min(left.saturating_sub(PAUSE)).max(SHORTEST_PAUSE)
+    }
+
+    /// As it is at this moment.
+    pub(super) async fn last_evacuation(&self, server: &str) -> Result<Option<Evacuation>, BackendError> {
         let mut all = self.cloud.evacuations_of(server).await?;
         all.retain(|evacuation| evacuation.from.as_deref() == Some(self.host));
         Ok(all.pop())
     }
 
-    async fn look(&self, id: &str) -> Result<Step, BackendError> {
-        let last = self
-            .last_evacuation(id)
-            .await?
-            .map(|evacuation| evacuation.status);
-        // As long as Nova is at it, its record says all there is, and costs it less than the server.
-        if last.as_ref().is_some_and(EvacuationStatus::is_under_way) {
-            return Ok(Step::Wait);
-        }
-        let Some(server) = self.cloud.server(id).await? else {
-            return Ok(Step::Arrived(None));
+    async fn see(&self, id: &str, last: Option<Evacuation>) -> Result<Sight, BackendError> {
+        let is_under_way = last
+            .as_ref()
+            .is_some_and(|evacuation| evacuation.status.is_under_way());
+        let server = if is_under_way {
+            None
+        } else {
+            self.cloud.server(id).await?
         };
-        if matches!(server.vm_state, VmState::Deleted) {
-            return Ok(Step::Arrived(None));
-        }
-        // Nova would bring it back to life.
-        if server.task_state.as_deref() == Some("deleting") {
-            return Ok(Step::Wait);
-        }
-        let is_here = server.host.as_deref() == Some(self.host);
-        if server.task_state.is_some() && !is_here {
-            return Ok(Step::Wait);
-        }
-        Ok(match last {
-            // Nova writes the record first, and then why, and that it has let go of the server.
-            Some(EvacuationStatus::Failed) if server.task_state.is_some() => Step::Wait,
-            Some(EvacuationStatus::Failed) if is_here => Step::Failed(fault(&server)),
-            Some(EvacuationStatus::Done | EvacuationStatus::Completed) if is_here => Step::Ask,
-            _ if is_here => Step::Ask,
-            Some(EvacuationStatus::Failed) => Step::Failed(fault(&server)),
-            // Nobody has it, and it is not gone.
-            _ if server.host.is_none() && server.vm_state != VmState::ShelvedOffloaded => Step::Wait,
-            // Its owner, or an administrator, may have moved it by other means: what counts is where it is.
-            _ => Step::Arrived(server.host),
-        })
+        Ok(Sight { last, server })
     }
 
     /// Nova would take it from a host that it believes to be alive for no reason but ours.
-    async fn may_ask(&self) -> Result<Option<Done>, BackendError> {
-        let Some(service) = self.service().await? else {
+    async fn may_ask(&self, looks: &Looks) -> Result<Option<Done>, BackendError> {
+        let Some(service) = looks.service(self).await? else {
             return Ok(Some(self.unknown_host()));
         };
         if service.forced_down {
@@ -175,17 +190,12 @@ impl HostOf<'_> {
 
     /// What was being done to a server when its host died will never end, and a guest that was paused or suspended is no more: both are
     /// declared to be what they are, so that the server ends as its owner left it.
-    async fn ask(&self, id: &str) -> Result<Asked, BackendError> {
-        let Some(server) = self.cloud.server(id).await? else {
+    async fn ask(&self, id: &str, server: Option<Server>) -> Result<Asked, BackendError> {
+        let Some(server) = server else {
             return Ok(Asked::Refused("it is no more".to_owned()));
         };
         if let Some(why) = self.must_not(&server) {
             return Ok(Asked::Refused(why));
-        }
-        // Somebody else may have asked a moment ago: theirs is followed.
-        let last = self.last_evacuation(id).await?;
-        if last.is_some_and(|evacuation| evacuation.status.is_under_way()) {
-            return Ok(Asked::Taken(None));
         }
         if let Some(state) = to_be_declared(&server) {
             self.cloud.reset_state(id, state).await?;
@@ -216,6 +226,40 @@ impl HostOf<'_> {
     }
 }
 
+impl Sight {
+    /// What is to be done about a server that was on `host`.
+    fn step(&self, host: &str) -> Step {
+        let last = self.last.as_ref().map(|evacuation| &evacuation.status);
+        if last.is_some_and(EvacuationStatus::is_under_way) {
+            return Step::Wait;
+        }
+        let Some(server) = &self.server else {
+            return Step::Arrived(None);
+        };
+        if matches!(server.vm_state, VmState::Deleted) {
+            return Step::Arrived(None);
+        }
+        // Nova would bring it back to life.
+        if server.task_state.as_deref() == Some("deleting") {
+            return Step::Wait;
+        }
+        let is_here = server.host.as_deref() == Some(host);
+        if server.task_state.is_some() && !is_here {
+            return Step::Wait;
+        }
+        match last {
+            // Nova writes the record first, and then why, and that it has let go of the server.
+            Some(EvacuationStatus::Failed) if server.task_state.is_some() => Step::Wait,
+            Some(EvacuationStatus::Failed) => Step::Failed(fault(server)),
+            _ if is_here => Step::Ask,
+            // Nobody has it, and it is not gone.
+            _ if server.host.is_none() && server.vm_state != VmState::ShelvedOffloaded => Step::Wait,
+            // Its owner, or an administrator, may have moved it by other means: what counts is where it is.
+            _ => Step::Arrived(server.host.clone()),
+        }
+    }
+}
+
 enum Asked {
     Taken(Option<String>),
     Refused(String),
@@ -235,6 +279,11 @@ fn to_be_declared(server: &Server) -> Option<&'static str> {
             _,
         ) => Some("error"),
     }
+}
+
+/// Nova has given it up, and it was not running before: an evacuation that failed has only hidden that its owner had stopped it.
+fn was_off(server: &Server) -> bool {
+    server.vm_state == VmState::Error && server.power_state == SHUT_DOWN
 }
 
 fn fault(server: &Server) -> Option<String> {

@@ -1,0 +1,123 @@
+//! What Nova says of a host that is being emptied, read once for all who move its servers.
+//!
+//! Everybody who moves a server waits for its record, and Nova has to answer each question beside the evacuations themselves.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ringfence_backends::BackendError;
+use ringfence_backends::openstack::{ComputeService, Evacuation};
+use tokio::time::Instant;
+
+use crate::openstack::HostOf;
+
+/// What was seen last of each host that somebody empties, by cloud and host.
+#[derive(Default)]
+pub(super) struct Looks(Mutex<HashMap<(String, String), Arc<Desk>>>);
+
+#[derive(Default)]
+struct Desk {
+    newest: Seen<Arc<Newest>>,
+    service: Seen<Option<ComputeService>>,
+}
+
+struct Newest {
+    /// The oldest first.
+    evacuations: Vec<Evacuation>,
+    are_all: bool,
+}
+
+/// What was seen, and when the look began. Whoever has the lock looks; the others wait for what comes of it.
+struct Seen<T>(tokio::sync::Mutex<Option<(Instant, T)>>);
+
+impl<T> Default for Seen<T> {
+    fn default() -> Self {
+        Self(tokio::sync::Mutex::new(None))
+    }
+}
+
+impl Looks {
+    /// The last evacuation of a server from the host as it was at `not_before`, or later.
+    pub async fn last_evacuation(
+        &self,
+        at: &HostOf<'_>,
+        server: &str,
+        not_before: Instant,
+    ) -> Result<Option<Evacuation>, BackendError> {
+        let desk = self.desk(at);
+        let newest = desk.newest.since(not_before, Newest::from(at)).await?;
+        let mut of_server = newest.evacuations.iter().filter(|one| one.server == server);
+        match of_server.next_back() {
+            Some(last) => Ok(Some(last.clone())),
+            None if newest.are_all => Ok(None),
+            None => at.last_evacuation(server).await,
+        }
+    }
+
+    /// The host's `nova-compute` as it is now.
+    pub async fn service(&self, at: &HostOf<'_>) -> Result<Option<ComputeService>, BackendError> {
+        let desk = self.desk(at);
+        desk.service.since(Instant::now(), at.service()).await
+    }
+
+    fn desk(&self, at: &HostOf<'_>) -> Arc<Desk> {
+        let mut desks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        desks.retain(|_, desk| Arc::strong_count(desk) > 1);
+        let place = (at.cloud.name().to_owned(), at.host.to_owned());
+        Arc::clone(desks.entry(place).or_default())
+    }
+}
+
+impl Newest {
+    async fn from(at: &HostOf<'_>) -> Result<Arc<Self>, BackendError> {
+        let (evacuations, are_all) = at.cloud.newest_evacuations_from(at.host).await?;
+        Ok(Arc::new(Self { evacuations, are_all }))
+    }
+}
+
+impl<T: Clone> Seen<T> {
+    /// What a look that began at `not_before` or later has found.
+    async fn since(
+        &self,
+        not_before: Instant,
+        look: impl Future<Output = Result<T, BackendError>>,
+    ) -> Result<T, BackendError> {
+        let mut seen = self.0.lock().await;
+        if let Some((begun, known)) = &*seen
+            && *begun >= not_before
+        {
+            return Ok(known.clone());
+        }
+        let begun = Instant::now();
+        let found = look.await?;
+        *seen = Some((begun, found.clone()));
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn those_who_come_while_somebody_looks_share_the_next_look() {
+        let seen = Seen::default();
+        let looks = AtomicU32::new(0);
+        let look = async || {
+            let number = looks.fetch_add(1, Ordering::SeqCst);
+            tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+            Ok(number)
+        };
+        let ask = async |after_ms: u64| {
+            tokio::time::sleep(std::time::Duration::from_millis(after_ms)).await;
+            seen.since(Instant::now(), look()).await.unwrap()
+        };
+        // The first looks for itself. What it began before the others came is too old for them.
+        let found = tokio::join!(ask(0), ask(50), ask(70), ask(90), ask(1000));
+        assert_eq!(found, (0, 1, 1, 1, 2));
+        let old = Instant::now() - std::time::Duration::from_millis(700);
+        assert_eq!(seen.since(old, look()).await.unwrap(), 2);
+    }
+}
