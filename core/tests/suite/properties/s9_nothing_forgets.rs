@@ -100,7 +100,8 @@ proptest! {
             reason: "again".to_owned(),
             actor: person("anna"),
         };
-        let is_fencing = world.state.operation.as_ref().is_some_and(|o| o.kind == OperationKind::Fence);
+        // One that the brake holds is let go of by such a request.
+        let is_fencing = world.state.operation.as_ref().is_some_and(|o| o.kind == OperationKind::Fence && !o.is_braked);
         // One that was proven and is spent makes way for a new one.
         if is_fencing && !world.state.host.proof_spent {
             let joined = decide(&world.state, edited, world.now).unwrap();
