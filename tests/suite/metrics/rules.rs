@@ -136,6 +136,8 @@ async fn everything_there_is() -> BTreeSet<String> {
             .has("ringfence_outlet_oldest_age_seconds")
     })
     .await;
+    let question = json!({ "cloud": "nowhere", "hosts": ["h1"] });
+    stack.client.post("/nova/filter", question).await.ok(200);
     let mut there = Numbers::of(&stack.client).await.names();
     there.extend(numbers_of(&stack).await.names());
     there.extend(numbers_of_the_program().await.names());

@@ -9,7 +9,7 @@ use ringfence_backends::openstack::{Cloud as Backend, CloudSettings};
 use ringfence_engine::ObserverConfig;
 use ringfence_lab::{Api, Call, Cloud, NovaApi, NovaApiOptions, User};
 use ringfence_tests::clouds_file::{Entry, write};
-use ringfence_tests::{FakeNova, Ground, Site, Stack, StackOptions, eventually};
+use ringfence_tests::{FakeNova, Ground, Site, Stack, StackOptions, eventually, power_plan};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::block_in_place;
@@ -274,4 +274,55 @@ async fn placement_itself_is_asked_whether_a_host_is_kept_away() {
     eventually(async || backend.is_kept_away("kept-a").await.unwrap()).await;
     block_in_place(|| cloud.enable("kept-a").unwrap());
     eventually(async || !backend.is_kept_away("kept-a").await.unwrap()).await;
+}
+
+/// A host of the cloud with simulated power, which Nova calls so, and is FENCED.
+async fn fenced(folder: &tempfile::TempDir, entry: Entry, known_as: &str) -> Stack {
+    let file = folder.path().join("clouds.yaml");
+    write(&file, &[entry]);
+    let options = StackOptions {
+        hosts: 1,
+        observer: ObserverConfig {
+            clouds: vec![backend(&file, 20)],
+            every: Duration::from_secs(3600),
+            ..ObserverConfig::default()
+        },
+        ..StackOptions::default()
+    };
+    let stack = Stack::start_with(Site::new(Ground::Standalone).await, options).await;
+    stack.plan(power_plan()).await;
+    let of_cloud = json!({ "backend": "nova", "cloud": CLOUD, "known_as": known_as });
+    stack.client.patch("/hosts/h1", of_cloud).await.ok(200);
+    stack.hang("h1").await;
+    stack.client.fence("h1").await;
+    stack.client.until_fenced("h1").await;
+    stack
+}
+
+/// What is said of the first task of an evacuation that fails, by any of its attempts.
+async fn until_told(stack: &Stack, words: &str) {
+    let why = json!({ "reason": "they are missed" });
+    let operation = stack.client.post("/hosts/h1/evacuate", why).await.ok(202);
+    let path = format!("/operations/{}", operation["id"].as_str().unwrap());
+    let is_told = |operation: &Value| operation["stages"].to_string().contains(words);
+    stack.client.until_within(&path, PATIENCE, is_told).await;
+    stack
+        .client
+        .post(&format!("{path}/cancel"), json!({ "reason": "enough" }))
+        .await
+        .ok(200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_evacuation_that_nova_refuses_says_why() {
+    let cloud = cloud();
+    let folder = tempfile::tempdir().unwrap();
+    let unknown = fenced(&folder, Entry::new(CLOUD, &cloud), "nosuch").await;
+    until_told(&unknown, "knows no host nosuch").await;
+    unknown.stop().await;
+
+    let reader = Entry::new(CLOUD, &cloud).user(User::FencingReader.name());
+    let powerless = fenced(&folder, reader, "nosuch").await;
+    until_told(&powerless, "refuses the credentials").await;
+    powerless.stop().await;
 }

@@ -9,10 +9,13 @@ use tokio::task::block_in_place;
 
 use super::plant::{Plant, cloud};
 
-/// Waits until so many servers of the host's evacuation have moved.
+/// Waits until so many servers of the host have moved.
 async fn until_moved(plant: &Plant, host: &str, count: usize) {
-    let path = format!("/events?host={host}&type=workload.moved");
-    let are_moved = |list: &Value| list["events"].as_array().is_some_and(|all| all.len() >= count);
+    let path = format!("/events?host={host}&limit=500");
+    let are_moved = |list: &Value| {
+        let events = list["events"].as_array().into_iter().flatten();
+        events.filter(|event| event["type"] == "workload.moved").count() >= count
+    };
     plant
         .stack
         .client

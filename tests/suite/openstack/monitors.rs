@@ -92,7 +92,6 @@ async fn masakaris_host_monitors_drive_ringfence_unchanged() {
     for monitor in [&mut first, &mut second] {
         monitor.sees("h1", "online").await;
     }
-    stack.hang("h1").await;
     first.sees("h1", "offline").await;
     assert!(first.log().contains("Response: "), "{}", first.log());
     let host = client.until_fenced("h1").await;
