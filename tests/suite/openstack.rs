@@ -20,3 +20,4 @@ mod plant;
 mod ports;
 mod refusing;
 mod returning;
+mod twins;
