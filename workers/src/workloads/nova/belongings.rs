@@ -6,7 +6,7 @@ use ringfence_backends::BackendError;
 use ringfence_core::Parameters;
 use tokio::time::Instant;
 
-use super::moving::Step;
+use super::sight::Step;
 use crate::network::give_back_ports_of;
 use crate::openstack::HostOf;
 use crate::storage::release_reserves_of;

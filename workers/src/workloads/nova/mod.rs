@@ -8,6 +8,7 @@ mod looks;
 mod moving;
 mod rejoining;
 mod service;
+mod sight;
 mod starting;
 
 use std::sync::Arc;

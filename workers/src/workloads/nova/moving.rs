@@ -7,13 +7,14 @@
 use std::time::Duration;
 
 use ringfence_backends::BackendError;
-use ringfence_backends::openstack::{Evacuation, EvacuationStatus, Server, VmState};
-use ringfence_core::{Finding, MoveReport, WorkloadState};
+use ringfence_backends::openstack::{Evacuation, Server, VmState};
+use ringfence_core::{Finding, MoveReport, Workload, WorkloadState};
 use tokio::time::{Instant, sleep};
 
 use super::Done;
 use super::belongings::Belongings;
 use super::looks::Looks;
+use super::sight::{Sight, Step};
 use crate::driver::WorkloadJob;
 use crate::openstack::{HostOf, PAUSE};
 
@@ -24,26 +25,30 @@ const MAX_LOOKS_FOR_FAULT: u32 = 10;
 const SHORTEST_PAUSE: Duration = Duration::from_millis(150);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// Nova's number for a guest that is shut down.
-const SHUT_DOWN: i64 = 4;
-
-/// What to do about a server at this moment.
-pub(super) enum Step {
-    /// It runs elsewhere, or is no more.
-    Arrived(Option<String>),
-    /// Nova is at it.
-    Wait,
-    /// It is still on its host, and nobody is at it.
-    Ask,
-    /// The last evacuation has failed, and nobody is at it. Why, once Nova says it: a moment later.
-    Failed(Option<String>),
+/// One server on its way.
+struct Move<'a> {
+    at: &'a HostOf<'a>,
+    looks: &'a Looks,
+    server: &'a str,
+    begun: Instant,
+    /// Its last evacuation.
+    last: Option<Evacuation>,
+    /// Whether `last` was read for this moment.
+    is_fresh: bool,
+    /// The newest that was there before this attempt.
+    known: u64,
+    asked_at: Option<Instant>,
+    /// Whether it is to end stopped.
+    is_off: bool,
+    looks_for_fault: u32,
+    report: MoveReport,
 }
 
-/// A server and its last evacuation from the host.
-struct Sight {
-    last: Option<Evacuation>,
-    /// Not looked at while Nova is at the evacuation: its record says all there is, and costs Nova less than the server.
-    server: Option<Server>,
+/// What comes after a look.
+enum Next {
+    Look,
+    Wait,
+    Over(Done),
 }
 
 impl HostOf<'_> {
@@ -51,82 +56,17 @@ impl HostOf<'_> {
         let Some(workload) = job.workload else {
             return Ok(Done::No("the task names no server".to_owned(), None));
         };
-        let begun = Instant::now();
-        let mut last = looks.last_evacuation(self, &workload.id, begun).await?;
-        let known = last.as_ref().map_or(0, |evacuation| evacuation.id);
-        let mut is_fresh = true;
-        let mut report = MoveReport::default();
-        let mut asked_at: Option<Instant> = None;
-        let mut is_off = workload.state == WorkloadState::Stopped;
-        let mut looks_for_fault = 0;
         let mut belongings = Belongings::of(self, &job.method.parameters);
+        let mut moving = Move::begin(self, looks, workload).await?;
         loop {
-            let sight = self.see(&workload.id, last).await?;
-            let step = sight.step(self.host);
-            let ports_left = belongings.give_back_ports(&workload.id, &step).await?;
-            match step {
-                Step::Arrived(to) => match belongings.left(&workload.id, ports_left).await? {
-                    None => {
-                        let left = if is_off {
-                            self.leave_off(&workload.id).await?
-                        } else {
-                            ""
-                        };
-                        return Ok(arrived(to, left, report));
-                    }
-                    Some(left) if !self.has_time() => {
-                        let why = format!("it has moved, but {left}");
-                        return Ok(Done::NotYet(
-                            why,
-                            Some(Finding::Move(MoveReport { to, ..report })),
-                        ));
-                    }
-                    Some(_) => {}
-                },
-                Step::Failed(None) if asked_at.is_some() && looks_for_fault < MAX_LOOKS_FOR_FAULT => {
-                    looks_for_fault += 1
-                }
-                Step::Failed(why) if asked_at.is_some() => {
-                    let why = why.unwrap_or_else(|| "nova does not say why".to_owned());
-                    report.no_room = is_full(&why);
-                    return Ok(not_moved(why, report));
-                }
-                // One that failed before this attempt is no reason not to try again. Nobody must have tried a moment ago.
-                Step::Ask | Step::Failed(_) if asked_at.is_none() && !is_fresh => {
-                    last = looks.last_evacuation(self, &workload.id, Instant::now()).await?;
-                    is_fresh = true;
-                    continue;
-                }
-                Step::Ask | Step::Failed(_) if asked_at.is_none() => {
-                    if let Some(done) = self.may_ask(looks).await? {
-                        return Ok(done);
-                    }
-                    is_off |= sight.server.as_ref().is_some_and(was_off);
-                    match self.ask(&workload.id, sight.server).await? {
-                        Asked::Taken(request_id) => report.request_id = request_id,
-                        Asked::Refused(why) => return Ok(Done::NotYet(why, Some(Finding::Move(report)))),
-                    }
-                    asked_at = Some(Instant::now());
-                }
-                // Nova has taken it, and its record is not there yet.
-                Step::Ask | Step::Failed(_) | Step::Wait => {}
+            let sight = self.see(&workload.id, moving.last.clone()).await?;
+            let next = moving.act(&sight, &mut belongings).await?;
+            match next {
+                Next::Over(done) => return Ok(done),
+                Next::Look => {}
+                Next::Wait if self.has_time() => moving.wait().await?,
+                Next::Wait => return Ok(moving.out_of_time()),
             }
-            if !self.has_time() {
-                let latest = sight
-                    .last
-                    .filter(|latest| latest.id > known || asked_at.is_none());
-                let how = latest.map_or("no record yet".to_owned(), |latest| latest.status.to_string());
-                return Ok(Done::NotYet(
-                    format!("nova is still at it: {how}"),
-                    Some(Finding::Move(report)),
-                ));
-            }
-            let pause = self.pause_after(begun.elapsed());
-            sleep(pause).await;
-            let not_before = asked_at.max(Instant::now().checked_sub(pause));
-            let not_before = not_before.unwrap_or_else(Instant::now);
-            last = looks.last_evacuation(self, &workload.id, not_before).await?;
-            is_fresh = false;
         }
     }
 
@@ -154,25 +94,6 @@ impl HostOf<'_> {
         pause.min(left.saturating_sub(PAUSE)).max(SHORTEST_PAUSE)
     }
 
-    /// As it is at this moment.
-    pub(super) async fn last_evacuation(&self, server: &str) -> Result<Option<Evacuation>, BackendError> {
-        let mut all = self.cloud.evacuations_of(server).await?;
-        all.retain(|evacuation| evacuation.from.as_deref() == Some(self.host));
-        Ok(all.pop())
-    }
-
-    async fn see(&self, id: &str, last: Option<Evacuation>) -> Result<Sight, BackendError> {
-        let is_under_way = last
-            .as_ref()
-            .is_some_and(|evacuation| evacuation.status.is_under_way());
-        let server = if is_under_way {
-            None
-        } else {
-            self.cloud.server(id).await?
-        };
-        Ok(Sight { last, server })
-    }
-
     /// Nova would take it from a host that it believes to be alive for no reason but ours.
     async fn may_ask(&self, looks: &Looks) -> Result<Option<Done>, BackendError> {
         let Some(service) = looks.service(self).await? else {
@@ -190,14 +111,14 @@ impl HostOf<'_> {
 
     /// What was being done to a server when its host died will never end, and a guest that was paused or suspended is no more: both are
     /// declared to be what they are, so that the server ends as its owner left it.
-    async fn ask(&self, id: &str, server: Option<Server>) -> Result<Asked, BackendError> {
+    async fn ask(&self, id: &str, server: Option<&Server>) -> Result<Asked, BackendError> {
         let Some(server) = server else {
             return Ok(Asked::Refused("it is no more".to_owned()));
         };
-        if let Some(why) = self.must_not(&server) {
+        if let Some(why) = self.must_not(server) {
             return Ok(Asked::Refused(why));
         }
-        if let Some(state) = to_be_declared(&server) {
+        if let Some(state) = to_be_declared(server) {
             self.cloud.reset_state(id, state).await?;
         }
         match self.cloud.evacuate(id).await {
@@ -226,37 +147,129 @@ impl HostOf<'_> {
     }
 }
 
-impl Sight {
-    /// What is to be done about a server that was on `host`.
-    fn step(&self, host: &str) -> Step {
-        let last = self.last.as_ref().map(|evacuation| &evacuation.status);
-        if last.is_some_and(EvacuationStatus::is_under_way) {
-            return Step::Wait;
+impl<'a> Move<'a> {
+    async fn begin(
+        at: &'a HostOf<'a>,
+        looks: &'a Looks,
+        workload: &'a Workload,
+    ) -> Result<Self, BackendError> {
+        let begun = Instant::now();
+        let last = looks.last_evacuation(at, &workload.id, begun).await?;
+        Ok(Self {
+            at,
+            looks,
+            server: &workload.id,
+            begun,
+            known: last.as_ref().map_or(0, |evacuation| evacuation.id),
+            last,
+            is_fresh: true,
+            asked_at: None,
+            is_off: workload.state == WorkloadState::Stopped,
+            looks_for_fault: 0,
+            report: MoveReport::default(),
+        })
+    }
+
+    async fn act(&mut self, sight: &Sight, belongings: &mut Belongings<'_>) -> Result<Next, BackendError> {
+        let step = sight.step(self.at.host);
+        let ports_left = belongings.give_back_ports(self.server, &step).await?;
+        match step {
+            Step::Arrived(to) => match belongings.left(self.server, ports_left).await? {
+                None => self.arrived(to).await,
+                Some(_) if self.at.has_time() => Ok(Next::Wait),
+                Some(left) => {
+                    let report = MoveReport {
+                        to,
+                        ..self.report.clone()
+                    };
+                    let why = format!("it has moved, but {left}");
+                    Ok(Next::Over(Done::NotYet(why, Some(Finding::Move(report)))))
+                }
+            },
+            Step::Failed(why) if self.asked_at.is_some() => Ok(self.failed(why)),
+            // One that failed before this attempt is no reason not to try again.
+            Step::Ask | Step::Failed(_) if self.asked_at.is_none() => self.ask(sight).await,
+            // Nova has taken it, and its record is not there yet.
+            Step::Ask | Step::Failed(_) | Step::Wait => Ok(Next::Wait),
         }
-        let Some(server) = &self.server else {
-            return Step::Arrived(None);
+    }
+
+    async fn ask(&mut self, sight: &Sight) -> Result<Next, BackendError> {
+        if !self.is_fresh {
+            // Somebody may have tried a moment ago.
+            self.look(Instant::now()).await?;
+            self.is_fresh = true;
+            return Ok(Next::Look);
+        }
+        if let Some(done) = self.at.may_ask(self.looks).await? {
+            return Ok(Next::Over(done));
+        }
+        self.is_off |= sight.was_off();
+        match self.at.ask(self.server, sight.server.as_ref()).await? {
+            Asked::Taken(request_id) => self.report.request_id = request_id,
+            Asked::Refused(why) => return Ok(Next::Over(Done::NotYet(why, Some(self.found())))),
+        }
+        self.asked_at = Some(Instant::now());
+        Ok(Next::Wait)
+    }
+
+    async fn wait(&mut self) -> Result<(), BackendError> {
+        let pause = self.at.pause_after(self.begun.elapsed());
+        sleep(pause).await;
+        let not_before = self.asked_at.max(Instant::now().checked_sub(pause));
+        self.look(not_before.unwrap_or_else(Instant::now)).await?;
+        self.is_fresh = false;
+        Ok(())
+    }
+
+    async fn look(&mut self, not_before: Instant) -> Result<(), BackendError> {
+        self.last = self
+            .looks
+            .last_evacuation(self.at, self.server, not_before)
+            .await?;
+        Ok(())
+    }
+
+    async fn arrived(&mut self, to: Option<String>) -> Result<Next, BackendError> {
+        let left = if self.is_off {
+            self.at.leave_off(self.server).await?
+        } else {
+            ""
         };
-        if matches!(server.vm_state, VmState::Deleted) {
-            return Step::Arrived(None);
+        let detail = match &to {
+            Some(to) => format!("it is on {to}{left}"),
+            None => "it is no more".to_owned(),
+        };
+        self.report.to = to;
+        Ok(Next::Over(Done::Found(detail, self.found())))
+    }
+
+    /// The evacuation that this attempt has asked for, or the one before it if its record is not there yet.
+    fn failed(&mut self, why: Option<String>) -> Next {
+        let is_ours = self.last.as_ref().is_some_and(|last| last.id > self.known);
+        if !is_ours || (why.is_none() && self.looks_for_fault < MAX_LOOKS_FOR_FAULT) {
+            self.looks_for_fault += u32::from(is_ours);
+            return Next::Wait;
         }
-        // Nova would bring it back to life.
-        if server.task_state.as_deref() == Some("deleting") {
-            return Step::Wait;
-        }
-        let is_here = server.host.as_deref() == Some(host);
-        if server.task_state.is_some() && !is_here {
-            return Step::Wait;
-        }
-        match last {
-            // Nova writes the record first, and then why, and that it has let go of the server.
-            Some(EvacuationStatus::Failed) if server.task_state.is_some() => Step::Wait,
-            Some(EvacuationStatus::Failed) => Step::Failed(fault(server)),
-            _ if is_here => Step::Ask,
-            // Nobody has it, and it is not gone.
-            _ if server.host.is_none() && server.vm_state != VmState::ShelvedOffloaded => Step::Wait,
-            // Its owner, or an administrator, may have moved it by other means: what counts is where it is.
-            _ => Step::Arrived(server.host.clone()),
-        }
+        let why = why.unwrap_or_else(|| "nova does not say why".to_owned());
+        self.report.no_room = is_full(&why);
+        // A host that is full stays full; anything else may pass.
+        Next::Over(if self.report.no_room {
+            Done::No(why, Some(self.found()))
+        } else {
+            Done::NotYet(why, Some(self.found()))
+        })
+    }
+
+    fn out_of_time(&self) -> Done {
+        let is_told = |last: &&Evacuation| last.id > self.known || self.asked_at.is_none();
+        let how = self.last.as_ref().filter(is_told);
+        let how = how.map_or("no record yet".to_owned(), |last| last.status.to_string());
+        Done::NotYet(format!("nova is still at it: {how}"), Some(self.found()))
+    }
+
+    fn found(&self) -> Finding {
+        Finding::Move(self.report.clone())
     }
 }
 
@@ -281,34 +294,7 @@ fn to_be_declared(server: &Server) -> Option<&'static str> {
     }
 }
 
-/// Nova has given it up, and it was not running before: an evacuation that failed has only hidden that its owner had stopped it.
-fn was_off(server: &Server) -> bool {
-    server.vm_state == VmState::Error && server.power_state == SHUT_DOWN
-}
-
-fn fault(server: &Server) -> Option<String> {
-    let fault = server.fault.as_ref().map(|fault| fault.message.as_str());
-    fault.filter(|message| !message.is_empty()).map(str::to_owned)
-}
-
 /// Nova's words for a server that no host could take.
 fn is_full(why: &str) -> bool {
     why.to_lowercase().contains("no valid host")
-}
-
-fn arrived(to: Option<String>, left: &str, report: MoveReport) -> Done {
-    let detail = match &to {
-        Some(to) => format!("it is on {to}{left}"),
-        None => "it is no more".to_owned(),
-    };
-    Done::Found(detail, Finding::Move(MoveReport { to, ..report }))
-}
-
-fn not_moved(why: String, report: MoveReport) -> Done {
-    // A host that is full stays full; anything else may pass.
-    if report.no_room {
-        Done::No(why, Some(Finding::Move(report)))
-    } else {
-        Done::NotYet(why, Some(Finding::Move(report)))
-    }
 }
