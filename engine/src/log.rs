@@ -123,10 +123,6 @@ impl Told {
     pub fn has_events(&self) -> bool {
         !self.events.is_empty()
     }
-
-    pub fn has(&self, kind: EventKind) -> bool {
-        self.events.iter().any(|event| event.kind == kind)
-    }
 }
 
 /// The span of a worker's question; its trace is the one that came with the task.

@@ -30,13 +30,7 @@ const FORGOTTEN_AT_ONCE: u32 = 500;
 /// Ticks the hosts whose time has come.
 pub(crate) async fn tick(engine: Engine, stop: CancellationToken) {
     let every = engine.0.config.tick_every;
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => return,
-            // What is due a moment later is found with it, and a storm is not looked at host by host.
-            () = engine.0.evacuation_due.notified() => tokio::time::sleep(BREATH).await,
-            () = tokio::time::sleep(every) => {}
-        }
+    while pause(&stop, every).await {
         if let Err(error) = tick_due(&engine).await {
             tracing::warn!(error = %error_chain(&error), "due hosts could not be looked for");
         }

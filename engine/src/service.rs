@@ -91,8 +91,6 @@ pub(crate) struct Shared {
     pub lines: Lines,
     /// Something that has to be numbered was committed.
     pub events_written: Notify,
-    /// A host was FENCED whose workloads are waited for.
-    pub evacuation_due: Notify,
     pub metrics: Metrics,
     pub webhooks: Webhooks,
     pub unserved: Unserved,
@@ -125,7 +123,6 @@ impl Engine {
             relay,
             feed,
             events_written: Notify::new(),
-            evacuation_due: Notify::new(),
             metrics: Metrics::new(),
             webhooks,
             unserved: Unserved::default(),

@@ -103,8 +103,8 @@ impl Peers {
             say(&format!("RabbitMQ is at 127.0.0.1:{}", node.port()));
         }
         let running = match &parts.openstack {
-            Some(parts_of_it) if parts.use_of_openstack == OpenStackUse::Running => {
-                unless_given(OPENSTACK, || start_openstack(parts_of_it))?
+            Some(folder) if parts.use_of_openstack == OpenStackUse::Running => {
+                unless_given(OPENSTACK, || start_openstack(folder))?
             }
             Some(_) | None => None,
         };

@@ -1,9 +1,6 @@
 //! One input's turn: what is decided for it, and what is told of it once that is committed.
 
-use chrono::TimeDelta;
-use ringfence_core::{
-    Answer, AttemptId, Decision, Effect, Event, EventKind, HostState, Input, Timestamp, decide,
-};
+use ringfence_core::{Answer, AttemptId, Decision, Effect, Event, HostState, Input, Timestamp, decide};
 use ringfence_db::{DeviceClaim, EventHost, NewEvent};
 
 use super::Tried;
@@ -14,9 +11,6 @@ use crate::metrics::Moved;
 use crate::relay::Outgoing;
 use crate::taken::{Device, claim_in};
 use crate::{Engine, EngineError, Receipt};
-
-/// A wake-up that is due so soon is not left to the next look.
-const SOON: TimeDelta = TimeDelta::milliseconds(5);
 
 /// How far the events of a commit are.
 #[derive(Clone, Copy, Debug)]
@@ -196,13 +190,6 @@ impl Decided {
         }
         knock.door.committed(&state, &answer, &decided.told, &knock.by);
         engine.0.metrics.count_moved(&decided.moved);
-        let wakes_soon = decided
-            .decision
-            .wake_at
-            .is_some_and(|at| at <= decided.now + SOON);
-        if wakes_soon && decided.told.has(EventKind::HostFenced) {
-            engine.0.evacuation_due.notify_one();
-        }
         if !decided.outgoing.is_empty() {
             engine.0.relay.send(decided.outgoing, &knock.door.span());
         }

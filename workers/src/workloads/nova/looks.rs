@@ -99,25 +99,28 @@ impl<T: Clone> Seen<T> {
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
+    use tokio::sync::Semaphore;
+
     use super::*;
 
     #[tokio::test]
     async fn those_who_come_while_somebody_looks_share_the_next_look() {
         let seen = Seen::default();
         let looks = AtomicU32::new(0);
+        let may_end = Semaphore::new(0);
         let look = async || {
             let number = looks.fetch_add(1, Ordering::SeqCst);
-            tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+            may_end.acquire().await.unwrap().forget();
             Ok(number)
         };
-        let ask = async |after_ms: u64| {
-            tokio::time::sleep(std::time::Duration::from_millis(after_ms)).await;
-            seen.since(Instant::now(), look()).await.unwrap()
-        };
+        let ask = async || seen.since(Instant::now(), look()).await.unwrap();
+        let end = async |looks| may_end.add_permits(looks);
         // The first looks for itself. What it began before the others came is too old for them.
-        let found = tokio::join!(ask(0), ask(50), ask(70), ask(90), ask(1000));
-        assert_eq!(found, (0, 1, 1, 1, 2));
-        let old = Instant::now() - std::time::Duration::from_millis(700);
-        assert_eq!(seen.since(old, look()).await.unwrap(), 2);
+        let found = tokio::join!(biased; ask(), ask(), ask(), ask(), end(2));
+        assert_eq!(found, (0, 1, 1, 1, ()));
+        let before = Instant::now();
+        may_end.add_permits(1);
+        assert_eq!(ask().await, 2);
+        assert_eq!(seen.since(before, look()).await.unwrap(), 2);
     }
 }
