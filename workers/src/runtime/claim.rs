@@ -13,6 +13,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often a claim is asked that gets no answer, and how far apart.
 const ASKED: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(500);
+/// How long a broker that is away is waited for. No attempt is granted for longer.
+const BROKER_WAIT: Duration = Duration::from_secs(660);
 /// The bounds of what an engine may say, so that no message makes a worker hang or spin.
 const BUSY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(10));
 const MIN_RENEWAL: Duration = Duration::from_millis(50);
@@ -25,24 +27,21 @@ pub(super) enum Claimed {
     Busy(Duration),
     /// Do not act.
     Refused(String),
+    /// Do not act. It may have been granted before, in an answer that was lost: the engine then waits for this worker in vain.
+    TooLate(String),
     /// Nobody answered.
     Unanswered(BusError),
 }
 
 /// Asks once, several times if need be. The same claim asked again gets the same answer.
 pub(super) async fn claim(context: &Context, claim: &Claim, trace: &str) -> Claimed {
-    let mut asked = 0;
+    let give_up = Instant::now() + BROKER_WAIT;
+    let (mut asked, mut unheard) = (0, false);
     loop {
         // The time that is granted counts from before the question, since the engine's clock started somewhere after it.
         let before = Instant::now();
-        let error = match ask(
-            context,
-            &ClaimRequest::Claim(claim.clone()),
-            trace,
-            ANSWER_TIMEOUT,
-        )
-        .await
-        {
+        let request = ClaimRequest::Claim(claim.clone());
+        let error = match ask(context, &request, trace, ANSWER_TIMEOUT).await {
             Ok(ClaimReply::Granted { budget_ms, lease_ms }) => {
                 return Claimed::Granted {
                     until: before + Duration::from_millis(budget_ms),
@@ -52,11 +51,16 @@ pub(super) async fn claim(context: &Context, claim: &Claim, trace: &str) -> Clai
             Ok(ClaimReply::Busy { retry_after_ms }) => {
                 return Claimed::Busy(Duration::from_millis(retry_after_ms).clamp(BUSY.0, BUSY.1));
             }
+            Ok(ClaimReply::Refused { why }) if unheard => return Claimed::TooLate(why),
             Ok(ClaimReply::Refused { why }) => return Claimed::Refused(why),
             Err(error) => error,
         };
-        asked += 1;
-        if asked >= ASKED {
+        unheard = true;
+        // While the broker is away nobody else can be asked either, and what was asked last may have been granted.
+        if !matches!(error, BusError::Unavailable { .. }) {
+            asked += 1;
+        }
+        if asked >= ASKED || context.stop.is_cancelled() || Instant::now() >= give_up {
             return Claimed::Unanswered(error);
         }
         sleep(PAUSE).await;

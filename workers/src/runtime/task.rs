@@ -137,6 +137,12 @@ async fn claim_and_act(context: &Arc<Context>, task: &TaskMessage, asked: &Claim
                 tracing::info!(why, "the claim was refused; nothing was done");
                 return End::Drop;
             }
+            Claimed::TooLate(why) => {
+                Metrics::count(&context.metrics.claims_refused);
+                return End::Report(Report::unknown(format!(
+                    "nothing was done: the first answer to the worker's claim was lost, and then {why}"
+                )));
+            }
             Claimed::Unanswered(error) => {
                 Metrics::count(&context.metrics.claims_unanswered);
                 tracing::warn!(%error, "nobody answers the claim; the task goes back");

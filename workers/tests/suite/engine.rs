@@ -165,10 +165,11 @@ impl Engine {
     }
 }
 
-/// A bus whose first publishes fail.
+/// A bus whose first publishes fail, or whose first answers are lost with the connection.
 pub struct Flaky {
     bus: InProcessBus,
     failures: AtomicU32,
+    lost_answers: AtomicU32,
 }
 
 impl Flaky {
@@ -176,22 +177,36 @@ impl Flaky {
         Self {
             bus,
             failures: AtomicU32::new(failures),
+            lost_answers: AtomicU32::new(0),
         }
+    }
+
+    pub fn losing_answers(bus: InProcessBus, lost: u32) -> Self {
+        Self {
+            lost_answers: AtomicU32::new(lost),
+            ..Self::new(bus, 0)
+        }
+    }
+}
+
+/// Whether this is one of the first so many.
+fn is_due(left: &AtomicU32) -> bool {
+    left.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1))
+        .is_ok()
+}
+
+fn away() -> BusError {
+    BusError::Unavailable {
+        address: "here".to_owned(),
+        source: None,
     }
 }
 
 #[async_trait]
 impl Bus for Flaky {
     async fn publish(&self, queue: &Queue, message: &Message) -> Result<(), BusError> {
-        if self
-            .failures
-            .fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1))
-            .is_ok()
-        {
-            return Err(BusError::Unavailable {
-                address: "here".to_owned(),
-                source: None,
-            });
+        if is_due(&self.failures) {
+            return Err(away());
         }
         self.bus.publish(queue, message).await
     }
@@ -206,7 +221,11 @@ impl Bus for Flaky {
         message: &Message,
         timeout: Duration,
     ) -> Result<Message, BusError> {
-        self.bus.request(queue, message, timeout).await
+        let answer = self.bus.request(queue, message, timeout).await;
+        if is_due(&self.lost_answers) {
+            return Err(away());
+        }
+        answer
     }
 
     async fn respond(&self, to: &ReplyTo, request: &Message, answer: &Message) -> Result<(), BusError> {

@@ -362,3 +362,41 @@ async fn a_result_is_published_once_the_engines_are_back() {
     engine.send(&task(1, "a")).await;
     assert_eq!(engine.result().await.outcome, Outcome::Confirmed);
 }
+
+#[tokio::test]
+async fn a_grant_that_was_lost_with_the_broker_is_asked_for_until_it_is_heard() {
+    let mut engine = Engine::start(|_| Some(granted(5000))).await;
+    let driver = Scripted::new(AT_ONCE);
+    // More often than a claim is asked that engines do not answer.
+    let bus = Flaky::losing_answers(engine.bus.clone(), 4);
+    let worker = engine.worker_on(bus, driver.clone(), 1).await;
+    engine.send(&task(1, "a")).await;
+    assert_eq!(engine.result().await.outcome, Outcome::Confirmed);
+    let claims = engine.claims();
+    assert_eq!(claims.len(), 5, "{claims:?}");
+    assert!(claims.iter().all(|claim| *claim == claims[0]), "{claims:?}");
+    assert_eq!(driver.acts().len(), 1);
+    assert_eq!(worker.metrics().claims_unanswered, 0);
+}
+
+#[tokio::test]
+async fn who_heard_of_its_grant_too_late_says_that_nothing_was_done() {
+    let asked = AtomicU32::new(0);
+    let mut engine = Engine::start(move |_| match asked.fetch_add(1, SeqCst) {
+        0 => Some(granted(5000)),
+        _ => Some(refused("it has ended")),
+    })
+    .await;
+    let driver = Scripted::new(AT_ONCE);
+    let bus = Flaky::losing_answers(engine.bus.clone(), 1);
+    let _worker = engine.worker_on(bus, driver.clone(), 1).await;
+    engine.send(&task(1, "a")).await;
+    let result = engine.result().await;
+    assert_eq!(result.outcome, Outcome::Unknown);
+    assert!(result.detail.contains("nothing was done"), "{result:?}");
+    let ClaimRequest::Claim(claim) = &engine.claims()[0] else {
+        panic!("no claim");
+    };
+    assert_eq!(result.claim, *claim);
+    assert!(driver.acts().is_empty());
+}
