@@ -125,6 +125,18 @@ const OPENSTACK_PACKAGES: &[Package] = &[
     },
 ];
 
+/// What is only measured beside. The fencer can be run by nobody but root, who can install it.
+const BENCH_PACKAGES: &[Package] = &[
+    Package {
+        name: "pacemaker",
+        is_there: || Path::new("/usr/lib/pacemaker/pacemaker-fenced").is_file(),
+    },
+    Package {
+        name: "pacemaker-cli-utils",
+        is_there: || find_program("stonith_admin").is_some(),
+    },
+];
+
 /// Where Debian keeps what its own Python imports.
 fn has_library(name: &str) -> bool {
     Path::new("/usr/lib/python3/dist-packages").join(name).is_dir()
@@ -147,6 +159,14 @@ pub fn provide(workspace: &Workspace) -> Result<(), XtaskError> {
 /// The same for what an OpenStack needs.
 pub fn provide_openstack(workspace: &Workspace) -> Result<(), XtaskError> {
     provide_of(OPENSTACK_PACKAGES, workspace)
+}
+
+/// The same for what is measured beside; where this process may not install it, it is not measured.
+pub fn provide_for_bench(workspace: &Workspace) -> Result<(), XtaskError> {
+    if apt::may_install() {
+        provide_of(BENCH_PACKAGES, workspace)?;
+    }
+    Ok(())
 }
 
 fn provide_of(packages: &[Package], workspace: &Workspace) -> Result<(), XtaskError> {
