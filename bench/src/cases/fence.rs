@@ -24,6 +24,12 @@ use crate::statistics::{Summary, differences};
 const NAME: &str = "fence";
 /// The first ones fill caches and open connections.
 const WARM_UP: usize = 3;
+/// The agent's runs differ by tens of milliseconds: the median of so many differences is good to about one.
+const TIMES_SAMPLES: usize = 4;
+/// Durable on the way from POST to the claim, and from the reading to FENCED: the request and the result.
+const COMMITS: f64 = 2.0;
+/// The task, the question for the claim, the result.
+const PUBLISHES: f64 = 3.0;
 /// What a fence may take longer than its agent, at the median.
 const fn most_ms(ground: Ground) -> f64 {
     match ground {
@@ -34,16 +40,17 @@ const fn most_ms(ground: Ground) -> f64 {
 
 /// Measures on one ground.
 pub async fn measure(case: &Case, ground: Ground, report: &mut Report) -> Result<(), BenchError> {
-    let bench = Bench::prepare(ground, case.samples + WARM_UP + 2).await?;
+    let samples = case.samples * TIMES_SAMPLES;
+    let bench = Bench::prepare(ground, samples + WARM_UP + 2).await?;
     let mut ends = Ends::open(&bench.plant).await?;
     let mut taken = Taken::default();
-    for number in 0..case.samples + WARM_UP {
+    for number in 0..samples + WARM_UP {
         if number == WARM_UP {
             taken = Taken::default();
         }
         bench.sample(number, &mut ends, &mut taken).await?;
     }
-    let actions = bench.count_calls(case.samples + WARM_UP, &mut ends).await?;
+    let actions = bench.count_calls(samples + WARM_UP, &mut ends).await?;
     bench.end().await?;
     tell(ground, &taken, &actions, report)
 }
@@ -58,6 +65,7 @@ struct Taken {
     request: Vec<f64>,
     commit: Vec<f64>,
     publish: Vec<f64>,
+    path: Vec<f64>,
     to_claim: Vec<f64>,
     acting: Vec<f64>,
     to_result: Vec<f64>,
@@ -127,16 +135,22 @@ impl Bench {
         taken.one_call.push(calls[1]);
         taken.agent.push(calls.iter().sum());
         self.fence(number, ends, taken).await?;
-        taken.commit.push(self.commits.once(0).await?);
+        let commit = self.commits.once(0).await?;
+        taken.commit.push(commit);
+        let mut path = COMMITS * commit;
         if let Some(publishes) = &self.publishes {
-            taken.publish.push(publishes.once().await?);
+            let publish = publishes.once().await?;
+            taken.publish.push(publish);
+            path += PUBLISHES * publish;
         }
         if let Some(fencer) = &self.pacemaker {
             let took = tokio::task::block_in_place(|| fencer.fence())?;
             taken.pacemaker.push(took.as_secs_f64() * 1000.0);
         }
         // Last: the agents of the next sample come between it and the fence, as they come between the fence and what was before.
-        taken.request.push(request_alone(&self.plant).await);
+        let request = request_alone(&self.plant).await;
+        taken.request.push(request);
+        taken.path.push(path + request);
         Ok(())
     }
 
@@ -208,8 +222,17 @@ fn tell(ground: Ground, taken: &Taken, actions: &[String], report: &mut Report) 
             "ms",
         ))
     })?;
+    let Some(path) = Summary::of(&taken.path) else {
+        return Ok(());
+    };
+    let of_path = match ground {
+        Ground::Standalone => "2 commits, a request",
+        Ground::Distributed => "2 commits, 3 publishes, a request",
+    };
+    report.add(figure(&format!("floor: {of_path}"), path))?;
     report.add_summary(&differences(&taken.fence, &taken.acting), |s| {
-        figure("of which: before the claim and after the reading", s).note(
+        let figure = figure("of which: before the claim and after the reading", s);
+        figure.over(of_path, path.median).note(
             "no agent runs in it, so that it is sharp where the machine is busy; the claim's commit and answer are not in it",
         )
     })?;
