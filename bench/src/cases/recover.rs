@@ -51,8 +51,8 @@ pub async fn measure(case: &Case, grounds: &[Ground], report: &mut Report) -> Re
     rig.with_pair(1, |pair| alone::recover(pair, AT_ONCE))?;
     for servers in SERVERS {
         let mut taken = Taken::new(servers, grounds);
-        for _ in 0..ROUNDS {
-            taken.take(&mut rig).await?;
+        for round in 0..ROUNDS {
+            taken.take(&mut rig, round).await?;
         }
         taken.take_once(&mut rig)?;
         taken.report(report)?;
@@ -85,23 +85,45 @@ impl Taken {
         }
     }
 
-    /// One of everything, each on hosts that nobody has used.
-    async fn take(&mut self, rig: &mut Rig) -> Result<(), BenchError> {
+    /// One of everything, each on hosts that nobody has used. Who comes first changes with each round: what the one before has left behind
+    /// is still being cleaned up.
+    async fn take(&mut self, rig: &mut Rig, round: usize) -> Result<(), BenchError> {
+        let grounds = self.ringfence.iter().map(|(ground, _)| Some(*ground));
+        let mut turns: Vec<Option<Ground>> = grounds.chain([None]).collect();
+        let first = round % turns.len();
+        turns.rotate_left(first);
+        for turn in turns {
+            match turn {
+                Some(ground) => self.take_ringfence(rig, ground).await?,
+                None => self.take_alone(rig)?,
+            }
+        }
+        let masakari = rig.with_pair(self.servers, |pair| {
+            masakari::recover(pair, Told::OnceNovaHasSeenIt)
+        })?;
+        tell(&format!("{} servers, Masakari: {masakari:.2} s", self.servers));
+        self.masakari.push(masakari);
+        Ok(())
+    }
+
+    fn take_alone(&mut self, rig: &mut Rig) -> Result<(), BenchError> {
         let servers = self.servers;
         let alone = rig.with_pair(servers, |pair| alone::recover(pair, AT_ONCE))?;
         tell(&format!("{servers} servers, Nova alone: {:.2} s", alone.total_s));
         self.alone.push(alone);
-        for (ground, taken) in &mut self.ringfence {
-            let pair = block_in_place(|| rig.pair(servers))?;
-            let recovery = Box::pin(ringfence::recover(&pair, *ground)).await?;
-            block_in_place(|| pair.remove());
-            let (name, total_s) = (ground_name(*ground), recovery.total_s);
-            tell(&format!("{servers} servers, Ringfence, {name}: {total_s:.2} s"));
+        Ok(())
+    }
+
+    async fn take_ringfence(&mut self, rig: &mut Rig, ground: Ground) -> Result<(), BenchError> {
+        let servers = self.servers;
+        let pair = block_in_place(|| rig.pair(servers))?;
+        let recovery = Box::pin(ringfence::recover(&pair, ground)).await?;
+        block_in_place(|| pair.remove());
+        let (name, total_s) = (ground_name(ground), recovery.total_s);
+        tell(&format!("{servers} servers, Ringfence, {name}: {total_s:.2} s"));
+        if let Some((_, taken)) = self.ringfence.iter_mut().find(|(one, _)| *one == ground) {
             taken.push(recovery);
         }
-        let masakari = rig.with_pair(servers, |pair| masakari::recover(pair, Told::OnceNovaHasSeenIt))?;
-        tell(&format!("{servers} servers, Masakari: {masakari:.2} s"));
-        self.masakari.push(masakari);
         Ok(())
     }
 

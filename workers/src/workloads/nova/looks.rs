@@ -3,7 +3,7 @@
 //! Everybody who moves a server waits for its record, and Nova has to answer each question beside the evacuations themselves.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use ringfence_backends::BackendError;
 use ringfence_backends::openstack::{ComputeService, Evacuation};
@@ -11,12 +11,13 @@ use tokio::time::Instant;
 
 use crate::openstack::HostOf;
 
-/// What was seen last of each host that somebody empties, by cloud and host.
+/// The desks of the hosts that somebody empties, by cloud and host.
 #[derive(Default)]
-pub(super) struct Looks(Mutex<HashMap<(String, String), Arc<Desk>>>);
+pub(super) struct Looks(Mutex<HashMap<(String, String), Weak<Desk>>>);
 
+/// What was seen last of one host. It lasts for as long as somebody who moves a server of the host keeps it.
 #[derive(Default)]
-struct Desk {
+pub(super) struct Desk {
     newest: Seen<Arc<Newest>>,
     service: Seen<Option<ComputeService>>,
 }
@@ -37,6 +38,24 @@ impl<T> Default for Seen<T> {
 }
 
 impl Looks {
+    /// The desk of this host, the same for all who have it at the same time.
+    pub fn desk(&self, at: &HostOf<'_>) -> Arc<Desk> {
+        self.desk_of(at.cloud.name(), at.host)
+    }
+
+    fn desk_of(&self, cloud: &str, host: &str) -> Arc<Desk> {
+        let mut desks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        desks.retain(|_, desk| desk.strong_count() > 0);
+        let place = desks.entry((cloud.to_owned(), host.to_owned())).or_default();
+        place.upgrade().unwrap_or_else(|| {
+            let desk = Arc::new(Desk::default());
+            *place = Arc::downgrade(&desk);
+            desk
+        })
+    }
+}
+
+impl Desk {
     /// The last evacuation of a server from the host as it was at `not_before`, or later.
     pub async fn last_evacuation(
         &self,
@@ -44,8 +63,7 @@ impl Looks {
         server: &str,
         not_before: Instant,
     ) -> Result<Option<Evacuation>, BackendError> {
-        let desk = self.desk(at);
-        let newest = desk.newest.since(not_before, Newest::from(at)).await?;
+        let newest = self.newest.since(not_before, Newest::from(at)).await?;
         let mut of_server = newest.evacuations.iter().filter(|one| one.server == server);
         match of_server.next_back() {
             Some(last) => Ok(Some(last.clone())),
@@ -56,15 +74,7 @@ impl Looks {
 
     /// The host's `nova-compute` as it is now.
     pub async fn service(&self, at: &HostOf<'_>) -> Result<Option<ComputeService>, BackendError> {
-        let desk = self.desk(at);
-        desk.service.since(Instant::now(), at.service()).await
-    }
-
-    fn desk(&self, at: &HostOf<'_>) -> Arc<Desk> {
-        let mut desks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        desks.retain(|_, desk| Arc::strong_count(desk) > 1);
-        let place = (at.cloud.name().to_owned(), at.host.to_owned());
-        Arc::clone(desks.entry(place).or_default())
+        self.service.since(Instant::now(), at.service()).await
     }
 }
 
@@ -122,5 +132,19 @@ mod tests {
         may_end.add_permits(1);
         assert_eq!(ask().await, 2);
         assert_eq!(seen.since(before, look()).await.unwrap(), 2);
+    }
+
+    #[test]
+    fn a_host_has_one_desk_for_as_long_as_somebody_keeps_it() {
+        let looks = Looks::default();
+        let known = || looks.0.lock().unwrap().len();
+        let first = looks.desk_of("paris", "c1");
+        let of_another_cloud = looks.desk_of("oslo", "c1");
+        assert!(Arc::ptr_eq(&first, &looks.desk_of("paris", "c1")));
+        assert!(!Arc::ptr_eq(&first, &of_another_cloud));
+        assert_eq!(known(), 2);
+        drop((first, of_another_cloud));
+        drop(looks.desk_of("paris", "c2"));
+        assert_eq!(known(), 1);
     }
 }

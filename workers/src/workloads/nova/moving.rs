@@ -4,16 +4,17 @@
 //! a second one is asked for only when the last one has failed. Nova itself would take a second one beside it, and the two would wreck each
 //! other.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ringfence_backends::BackendError;
-use ringfence_backends::openstack::{Evacuation, Server, VmState};
+use ringfence_backends::openstack::{Evacuation, EvacuationStatus, Server, VmState};
 use ringfence_core::{Finding, MoveReport, Workload, WorkloadState};
 use tokio::time::{Instant, sleep};
 
 use super::Done;
 use super::belongings::Belongings;
-use super::looks::Looks;
+use super::looks::{Desk, Looks};
 use super::sight::{Sight, Step};
 use crate::driver::WorkloadJob;
 use crate::openstack::{HostOf, PAUSE};
@@ -28,7 +29,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// One server on its way.
 struct Move<'a> {
     at: &'a HostOf<'a>,
-    looks: &'a Looks,
+    desk: Arc<Desk>,
     server: &'a str,
     begun: Instant,
     /// Its last evacuation.
@@ -59,7 +60,7 @@ impl HostOf<'_> {
         let mut belongings = Belongings::of(self, &job.method.parameters);
         let mut moving = Move::begin(self, looks, workload).await?;
         loop {
-            let sight = self.see(&workload.id, moving.last.clone()).await?;
+            let sight = moving.see().await?;
             let next = moving.act(&sight, &mut belongings).await?;
             match next {
                 Next::Over(done) => return Ok(done),
@@ -95,8 +96,8 @@ impl HostOf<'_> {
     }
 
     /// Nova would take it from a host that it believes to be alive for no reason but ours.
-    async fn may_ask(&self, looks: &Looks) -> Result<Option<Done>, BackendError> {
-        let Some(service) = looks.service(self).await? else {
+    async fn may_ask(&self, desk: &Desk) -> Result<Option<Done>, BackendError> {
+        let Some(service) = desk.service(self).await? else {
             return Ok(Some(self.unknown_host()));
         };
         if service.forced_down {
@@ -154,10 +155,11 @@ impl<'a> Move<'a> {
         workload: &'a Workload,
     ) -> Result<Self, BackendError> {
         let begun = Instant::now();
-        let last = looks.last_evacuation(at, &workload.id, begun).await?;
+        let desk = looks.desk(at);
+        let last = desk.last_evacuation(at, &workload.id, begun).await?;
         Ok(Self {
             at,
-            looks,
+            desk,
             server: &workload.id,
             begun,
             known: last.as_ref().map_or(0, |evacuation| evacuation.id),
@@ -168,6 +170,24 @@ impl<'a> Move<'a> {
             looks_for_fault: 0,
             report: MoveReport::default(),
         })
+    }
+
+    async fn see(&self) -> Result<Sight, BackendError> {
+        if let Some(last) = self.last.as_ref().filter(|last| self.has_brought(last)) {
+            return Ok(Sight::told_by(last));
+        }
+        self.at.see(self.server, self.last.clone()).await
+    }
+
+    /// Whether it is this attempt's evacuation, and has brought the server somewhere: Nova writes that down last.
+    fn has_brought(&self, last: &Evacuation) -> bool {
+        let is_done = matches!(last.status, EvacuationStatus::Done | EvacuationStatus::Completed);
+        self.asked_at.is_some() && self.is_new(last) && is_done && last.to.is_some()
+    }
+
+    /// Whether it was asked for after this attempt began.
+    fn is_new(&self, evacuation: &Evacuation) -> bool {
+        evacuation.id > self.known
     }
 
     async fn act(&mut self, sight: &Sight, belongings: &mut Belongings<'_>) -> Result<Next, BackendError> {
@@ -201,7 +221,7 @@ impl<'a> Move<'a> {
             self.is_fresh = true;
             return Ok(Next::Look);
         }
-        if let Some(done) = self.at.may_ask(self.looks).await? {
+        if let Some(done) = self.at.may_ask(&self.desk).await? {
             return Ok(Next::Over(done));
         }
         self.is_off |= sight.was_off();
@@ -224,7 +244,7 @@ impl<'a> Move<'a> {
 
     async fn look(&mut self, not_before: Instant) -> Result<(), BackendError> {
         self.last = self
-            .looks
+            .desk
             .last_evacuation(self.at, self.server, not_before)
             .await?;
         Ok(())
@@ -246,7 +266,7 @@ impl<'a> Move<'a> {
 
     /// The evacuation that this attempt has asked for, or the one before it if its record is not there yet.
     fn failed(&mut self, why: Option<String>) -> Next {
-        let is_ours = self.last.as_ref().is_some_and(|last| last.id > self.known);
+        let is_ours = self.last.as_ref().is_some_and(|last| self.is_new(last));
         if !is_ours || (why.is_none() && self.looks_for_fault < MAX_LOOKS_FOR_FAULT) {
             self.looks_for_fault += u32::from(is_ours);
             return Next::Wait;
@@ -262,7 +282,7 @@ impl<'a> Move<'a> {
     }
 
     fn out_of_time(&self) -> Done {
-        let is_told = |last: &&Evacuation| last.id > self.known || self.asked_at.is_none();
+        let is_told = |last: &&Evacuation| self.is_new(last) || self.asked_at.is_none();
         let how = self.last.as_ref().filter(is_told);
         let how = how.map_or("no record yet".to_owned(), |last| last.status.to_string());
         Done::NotYet(format!("nova is still at it: {how}"), Some(self.found()))

@@ -23,6 +23,8 @@ pub(super) enum Step {
 /// A server and its last evacuation from the host.
 pub(super) struct Sight {
     last: Option<Evacuation>,
+    /// Where the record alone says that it is.
+    told: Option<String>,
     /// Not looked at while Nova is at the evacuation: its record says all there is, and costs Nova less than the server.
     pub server: Option<Server>,
 }
@@ -44,13 +46,29 @@ impl HostOf<'_> {
         } else {
             self.cloud.server(id).await?
         };
-        Ok(Sight { last, server })
+        Ok(Sight {
+            last,
+            told: None,
+            server,
+        })
     }
 }
 
 impl Sight {
+    /// What the record says of a server that it has brought elsewhere. The server has not to be looked at for it.
+    pub fn told_by(record: &Evacuation) -> Self {
+        Self {
+            told: record.to.clone(),
+            last: Some(record.clone()),
+            server: None,
+        }
+    }
+
     /// What is to be done about a server that was on `host`.
     pub fn step(&self, host: &str) -> Step {
+        if let Some(to) = &self.told {
+            return Step::Arrived(Some(to.clone()));
+        }
         let last = self.last.as_ref().map(|evacuation| &evacuation.status);
         if last.is_some_and(EvacuationStatus::is_under_way) {
             return Step::Wait;
