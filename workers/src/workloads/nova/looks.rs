@@ -11,13 +11,13 @@ use tokio::time::Instant;
 
 use crate::openstack::HostOf;
 
-/// The desks of the hosts that somebody empties, by cloud and host.
+/// The looks at the hosts that somebody empties, by cloud and host.
 #[derive(Default)]
-pub(super) struct Looks(Mutex<HashMap<(String, String), Weak<Desk>>>);
+pub(super) struct Looks(Mutex<HashMap<(String, String), Weak<HostLooks>>>);
 
 /// What was seen last of one host. It lasts for as long as somebody who moves a server of the host keeps it.
 #[derive(Default)]
-pub(super) struct Desk {
+pub(super) struct HostLooks {
     newest: Seen<Arc<Newest>>,
     service: Seen<Option<ComputeService>>,
 }
@@ -38,24 +38,24 @@ impl<T> Default for Seen<T> {
 }
 
 impl Looks {
-    /// The desk of this host, the same for all who have it at the same time.
-    pub fn desk(&self, at: &HostOf<'_>) -> Arc<Desk> {
-        self.desk_of(at.cloud.name(), at.host)
+    /// Those of this host, the same for all who have it at the same time.
+    pub fn of(&self, at: &HostOf<'_>) -> Arc<HostLooks> {
+        self.of_place(at.cloud.name(), at.host)
     }
 
-    fn desk_of(&self, cloud: &str, host: &str) -> Arc<Desk> {
-        let mut desks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        desks.retain(|_, desk| desk.strong_count() > 0);
-        let place = desks.entry((cloud.to_owned(), host.to_owned())).or_default();
+    fn of_place(&self, cloud: &str, host: &str) -> Arc<HostLooks> {
+        let mut hosts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        hosts.retain(|_, host| host.strong_count() > 0);
+        let place = hosts.entry((cloud.to_owned(), host.to_owned())).or_default();
         place.upgrade().unwrap_or_else(|| {
-            let desk = Arc::new(Desk::default());
-            *place = Arc::downgrade(&desk);
-            desk
+            let host = Arc::new(HostLooks::default());
+            *place = Arc::downgrade(&host);
+            host
         })
     }
 }
 
-impl Desk {
+impl HostLooks {
     /// The last evacuation of a server from the host as it was at `not_before`, or later.
     pub async fn last_evacuation(
         &self,
@@ -135,16 +135,16 @@ mod tests {
     }
 
     #[test]
-    fn a_host_has_one_desk_for_as_long_as_somebody_keeps_it() {
+    fn the_looks_at_a_host_are_shared_for_as_long_as_somebody_keeps_them() {
         let looks = Looks::default();
         let known = || looks.0.lock().unwrap().len();
-        let first = looks.desk_of("paris", "c1");
-        let of_another_cloud = looks.desk_of("oslo", "c1");
-        assert!(Arc::ptr_eq(&first, &looks.desk_of("paris", "c1")));
+        let first = looks.of_place("paris", "c1");
+        let of_another_cloud = looks.of_place("oslo", "c1");
+        assert!(Arc::ptr_eq(&first, &looks.of_place("paris", "c1")));
         assert!(!Arc::ptr_eq(&first, &of_another_cloud));
         assert_eq!(known(), 2);
         drop((first, of_another_cloud));
-        drop(looks.desk_of("paris", "c2"));
+        drop(looks.of_place("paris", "c2"));
         assert_eq!(known(), 1);
     }
 }

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 
 use super::Done;
 use super::belongings::Belongings;
-use super::looks::{Desk, Looks};
+use super::looks::{HostLooks, Looks};
 use super::sight::{Sight, Step};
 use crate::driver::WorkloadJob;
 use crate::openstack::{HostOf, PAUSE};
@@ -29,7 +29,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// One server on its way.
 struct Move<'a> {
     at: &'a HostOf<'a>,
-    desk: Arc<Desk>,
+    looks: Arc<HostLooks>,
     server: &'a str,
     begun: Instant,
     /// Its last evacuation.
@@ -96,8 +96,8 @@ impl HostOf<'_> {
     }
 
     /// Nova would take it from a host that it believes to be alive for no reason but ours.
-    async fn may_ask(&self, desk: &Desk) -> Result<Option<Done>, BackendError> {
-        let Some(service) = desk.service(self).await? else {
+    async fn may_ask(&self, looks: &HostLooks) -> Result<Option<Done>, BackendError> {
+        let Some(service) = looks.service(self).await? else {
             return Ok(Some(self.unknown_host()));
         };
         if service.forced_down {
@@ -155,11 +155,11 @@ impl<'a> Move<'a> {
         workload: &'a Workload,
     ) -> Result<Self, BackendError> {
         let begun = Instant::now();
-        let desk = looks.desk(at);
-        let last = desk.last_evacuation(at, &workload.id, begun).await?;
+        let looks = looks.of(at);
+        let last = looks.last_evacuation(at, &workload.id, begun).await?;
         Ok(Self {
             at,
-            desk,
+            looks,
             server: &workload.id,
             begun,
             known: last.as_ref().map_or(0, |evacuation| evacuation.id),
@@ -221,7 +221,7 @@ impl<'a> Move<'a> {
             self.is_fresh = true;
             return Ok(Next::Look);
         }
-        if let Some(done) = self.at.may_ask(&self.desk).await? {
+        if let Some(done) = self.at.may_ask(&self.looks).await? {
             return Ok(Next::Over(done));
         }
         self.is_off |= sight.was_off();
@@ -244,7 +244,7 @@ impl<'a> Move<'a> {
 
     async fn look(&mut self, not_before: Instant) -> Result<(), BackendError> {
         self.last = self
-            .desk
+            .looks
             .last_evacuation(self.at, self.server, not_before)
             .await?;
         Ok(())

@@ -55,7 +55,7 @@ impl HostOf<'_> {
 }
 
 impl Sight {
-    /// What the record says of a server that it has brought elsewhere. The server has not to be looked at for it.
+    /// What the record says of a server that it has brought elsewhere. The server need not be looked at for it.
     pub fn told_by(record: &Evacuation) -> Self {
         Self {
             told: record.to.clone(),
