@@ -1,9 +1,9 @@
 //! Statements that go to the database as one.
 //!
 //! A statement costs a round trip, which costs more than most statements do. Changes that nothing is read between are collected and go
-//! together: to SQLite one after the other in one text, to PostgreSQL as parts of one statement.
+//! together: to SQLite one after the other without coming back in between, to PostgreSQL as parts of one statement.
 
-use sqlx::SqlStr;
+use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
 
 use crate::dialect::Dialect;
 use crate::run::{Values, Write, sealed::Sealed};
@@ -26,8 +26,9 @@ impl Write for Batch {
         self.dialect
     }
 
+    /// As parts of one statement they come in many lengths anyway.
     fn keeps_rows_together(&self) -> bool {
-        true
+        self.dialect == Dialect::Postgres
     }
 
     async fn write(&mut self, sql: SqlStr, values: Values) -> Result<(), DbError> {
@@ -54,27 +55,30 @@ impl Batch {
 
     /// Makes the changes and commits the transaction.
     pub async fn commit(self, tx: Tx) -> Result<(), DbError> {
-        let sql = self.text();
-        if sql.is_empty() {
-            return tx.commit().await;
+        match (self.dialect, self.statements.is_empty()) {
+            (_, true) => tx.commit().await,
+            (Dialect::Sqlite, _) => tx.commit_with(self.statements).await,
+            (Dialect::Postgres, _) => {
+                let sql = AssertSqlSafe(self.text()).into_sql_str();
+                let values = self.statements.into_iter().flat_map(|(_, values)| values);
+                tx.commit_with(vec![(sql, values.collect())]).await
+            }
         }
-        let values = self.statements.into_iter().flat_map(|(_, values)| values);
-        tx.commit_with(sql, values.collect()).await
     }
 
+    /// All of them as one statement of PostgreSQL.
     fn text(&self) -> String {
         let mut text = String::new();
         let mut values = 0;
         for (at, (sql, own)) in self.statements.iter().enumerate() {
             let is_last = at + 1 == self.statements.len();
-            match self.dialect {
-                Dialect::Sqlite if at > 0 => text.push_str(";\n"),
-                Dialect::Postgres if is_last && at > 0 => text.push_str(")\n"),
-                Dialect::Postgres if !is_last => {
+            match is_last {
+                true if at > 0 => text.push_str(")\n"),
+                true => {}
+                false => {
                     let before = if at == 0 { "WITH" } else { ")," };
                     text.push_str(&format!("{before} part_{at} AS (\n"));
                 }
-                Dialect::Sqlite | Dialect::Postgres => {}
             }
             push_shifted(&mut text, sql.as_str(), values);
             values += own.len();
@@ -102,12 +106,10 @@ pub(crate) fn push_shifted(text: &mut String, sql: &str, by: usize) {
 
 #[cfg(test)]
 mod tests {
-    use sqlx::SqlSafeStr;
-
     use super::*;
     use crate::value::args;
 
-    fn batch(dialect: Dialect, count: usize) -> String {
+    fn batch(count: usize) -> String {
         let statements = [
             ("UPDATE a SET b = $2 WHERE c = $1", args![1_u64, 2_u64]),
             ("DELETE FROM d", args![]),
@@ -117,23 +119,17 @@ mod tests {
         let statements = statements
             .map(|(sql, values)| (sql.into_sql_str(), values))
             .collect();
+        let dialect = Dialect::Postgres;
         Batch { dialect, statements }.text()
-    }
-
-    #[test]
-    fn sqlite_takes_one_after_the_other() {
-        let expected = "UPDATE a SET b = $2 WHERE c = $1;\nDELETE FROM d;\nINSERT INTO e VALUES ($3, $12)";
-        assert_eq!(batch(Dialect::Sqlite, 3), expected);
-        assert_eq!(batch(Dialect::Sqlite, 0), "");
     }
 
     #[test]
     fn postgresql_takes_parts_of_one_statement() {
         let expected = "WITH part_0 AS (\nUPDATE a SET b = $2 WHERE c = $1), part_1 AS (\nDELETE FROM d)\n\
                         INSERT INTO e VALUES ($3, $12)";
-        assert_eq!(batch(Dialect::Postgres, 3), expected);
-        assert_eq!(batch(Dialect::Postgres, 1), "UPDATE a SET b = $2 WHERE c = $1");
+        assert_eq!(batch(3), expected);
+        assert_eq!(batch(1), "UPDATE a SET b = $2 WHERE c = $1");
         let two = "WITH part_0 AS (\nUPDATE a SET b = $2 WHERE c = $1)\nDELETE FROM d";
-        assert_eq!(batch(Dialect::Postgres, 2), two);
+        assert_eq!(batch(2), two);
     }
 }

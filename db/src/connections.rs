@@ -1,4 +1,4 @@
-//! Connections that are kept at hand.
+//! Connections to PostgreSQL that are kept at hand.
 //!
 //! A pool hands its connections out in turn, and tests each that comes back with a round trip. Here one that was given back in good
 //! order is taken again at once, the last first: the server's side of it is still warm, and there are as few as are needed. What was
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use sqlx::pool::PoolConnection;
-use sqlx::{Connection, Database, Error, Executor, Pool};
+use sqlx::{Connection, Error, PgConnection, PgPool, Postgres};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
@@ -22,39 +22,39 @@ const IDLE_AT_MOST: Duration = Duration::from_secs(300);
 const KEPT_AT_MOST: Duration = Duration::from_secs(1800);
 
 /// A pool, and those of its connections that are kept at hand.
-pub(crate) struct Connections<DB: Database>(Arc<Shared<DB>>);
+pub(crate) struct Connections(Arc<Shared>);
 
-struct Shared<DB: Database> {
-    pool: Pool<DB>,
+struct Shared {
+    pool: PgPool,
     wait: Duration,
     tested_after_idle: Duration,
     /// As many as may be lent at the same time.
     room: Arc<Semaphore>,
-    hands: Mutex<Hands<DB>>,
+    hands: Mutex<Hands>,
 }
 
 /// What is at hand, and who waits because nothing is.
-struct Hands<DB: Database> {
+struct Hands {
     /// The last is the warmest.
-    idle: VecDeque<Idle<DB>>,
+    idle: VecDeque<Idle>,
     /// Those who wait for the pool. Its connections may all be kept, but for one that it is putting in order: what is given back goes to the
     /// pool until nobody waits any more.
     waiting: usize,
 }
 
-struct Idle<DB: Database> {
-    connection: PoolConnection<DB>,
+struct Idle {
+    connection: PoolConnection<Postgres>,
     taken_at: Instant,
     since: Instant,
 }
 
-impl<DB: Database> Shared<DB> {
-    fn hands(&self) -> MutexGuard<'_, Hands<DB>> {
+impl Shared {
+    fn hands(&self) -> MutexGuard<'_, Hands> {
         self.hands.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The warmest; `None` if the caller has to wait for the pool.
-    fn pop_or_wait(self: &Arc<Self>) -> Result<Idle<DB>, Waiting<DB>> {
+    fn pop_or_wait(self: &Arc<Self>) -> Result<Idle, Waiting> {
         let mut hands = self.hands();
         hands.idle.pop_back().ok_or_else(|| {
             hands.waiting += 1;
@@ -64,18 +64,18 @@ impl<DB: Database> Shared<DB> {
 }
 
 /// Somebody who waits for the pool.
-struct Waiting<DB: Database>(Arc<Shared<DB>>);
+struct Waiting(Arc<Shared>);
 
-impl<DB: Database> Drop for Waiting<DB> {
+impl Drop for Waiting {
     fn drop(&mut self) {
         self.0.hands().waiting -= 1;
     }
 }
 
-impl<DB: Database> Connections<DB> {
+impl Connections {
     /// Of a pool with at least so many connections. Who does not get one within `wait` is told that the database is unavailable; one
     /// that was idle for so long is tested before it is used.
-    pub fn new(pool: Pool<DB>, connections: u32, wait: Duration, tested_after_idle: Duration) -> Self {
+    pub fn new(pool: PgPool, connections: u32, wait: Duration, tested_after_idle: Duration) -> Self {
         let room = usize::try_from(connections).unwrap_or(Semaphore::MAX_PERMITS);
         Self(Arc::new(Shared {
             pool,
@@ -90,12 +90,12 @@ impl<DB: Database> Connections<DB> {
     }
 
     /// The pool itself, for what holds a connection of its own beside those that are lent.
-    pub fn pool(&self) -> &Pool<DB> {
+    pub fn pool(&self) -> &PgPool {
         &self.0.pool
     }
 
     /// A connection that answers, as far as one can know.
-    pub async fn take(&self) -> Result<Lent<DB>, Error> {
+    pub async fn take(&self) -> Result<Lent, Error> {
         let shared = Arc::clone(&self.0);
         let room = timeout(shared.wait, Arc::clone(&shared.room).acquire_owned());
         let room = room.await.map_err(|_| Error::PoolTimedOut)?;
@@ -123,23 +123,12 @@ impl<DB: Database> Connections<DB> {
     }
 
     /// Begins a transaction.
-    pub async fn begin(&self, statement: &'static str) -> Result<Open<DB>, Error>
-    where
-        for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
-    {
-        let mut open = self.open().await?;
-        sqlx::raw_sql(statement).execute(open.connection()?).await?;
-        Ok(open)
-    }
-
-    /// A connection for a transaction that the caller's first statement begins.
-    pub async fn open(&self) -> Result<Open<DB>, Error>
-    where
-        for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
-    {
+    pub async fn begin(&self, statement: &'static str) -> Result<Open, Error> {
         let mut lent = self.take().await?;
         lent.is_in_transaction = true;
-        Ok(Open { lent: Some(lent) })
+        let mut open = Open { lent: Some(lent) };
+        sqlx::raw_sql(statement).execute(open.connection()?).await?;
+        Ok(open)
     }
 
     /// Ends all connections.
@@ -153,36 +142,36 @@ impl<DB: Database> Connections<DB> {
     }
 }
 
-impl<DB: Database> Clone for Connections<DB> {
+impl Clone for Connections {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<DB: Database> fmt::Debug for Connections<DB> {
+impl fmt::Debug for Connections {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.pool.fmt(f)
     }
 }
 
 /// A connection that somebody has. Dropped without [`Lent::give_back`], it goes to the pool.
-pub(crate) struct Lent<DB: Database> {
-    connection: Option<PoolConnection<DB>>,
+pub(crate) struct Lent {
+    connection: Option<PoolConnection<Postgres>>,
     is_in_transaction: bool,
     taken_at: Instant,
-    of: Arc<Shared<DB>>,
+    of: Arc<Shared>,
     _room: OwnedSemaphorePermit,
 }
 
-impl<DB: Database> Lent<DB> {
+impl Lent {
     /// The connection.
-    pub fn connection(&mut self) -> Result<&mut DB::Connection, Error> {
+    pub fn connection(&mut self) -> Result<&mut PgConnection, Error> {
         let connection = self.connection.as_mut().ok_or(Error::PoolClosed)?;
         Ok(&mut **connection)
     }
 
     /// Takes it for something else than statements; it does not come back here.
-    pub fn detach(mut self) -> Result<PoolConnection<DB>, Error> {
+    pub fn detach(mut self) -> Result<PoolConnection<Postgres>, Error> {
         self.connection.take().ok_or(Error::PoolClosed)
     }
 
@@ -198,7 +187,7 @@ impl<DB: Database> Lent<DB> {
         if hands.waiting > 0 {
             return;
         }
-        let is_cold = |idle: &Idle<DB>| idle.since.elapsed() > IDLE_AT_MOST;
+        let is_cold = |idle: &Idle| idle.since.elapsed() > IDLE_AT_MOST;
         while hands.idle.front().is_some_and(is_cold) {
             hands.idle.pop_front();
         }
@@ -210,7 +199,7 @@ impl<DB: Database> Lent<DB> {
     }
 }
 
-impl<DB: Database> Drop for Lent<DB> {
+impl Drop for Lent {
     fn drop(&mut self) {
         if let Some(connection) = self.connection.as_mut().filter(|_| self.is_in_transaction) {
             // The pool would hand it to somebody else with the transaction.
@@ -220,45 +209,28 @@ impl<DB: Database> Drop for Lent<DB> {
 }
 
 /// A transaction. Dropped without [`Open::commit`], it is rolled back.
-pub(crate) struct Open<DB>
-where
-    DB: Database,
-    for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
-{
-    lent: Option<Lent<DB>>,
+pub(crate) struct Open {
+    lent: Option<Lent>,
 }
 
-impl<DB> Open<DB>
-where
-    DB: Database,
-    for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
-{
+impl Open {
     /// Its connection.
-    pub fn connection(&mut self) -> Result<&mut DB::Connection, Error> {
+    pub fn connection(&mut self) -> Result<&mut PgConnection, Error> {
         self.lent.as_mut().ok_or(Error::PoolClosed)?.connection()
     }
 
     /// Makes everything that was done in it last.
     pub async fn commit(mut self) -> Result<(), Error> {
         sqlx::raw_sql("COMMIT").execute(self.connection()?).await?;
-        self.committed();
-        Ok(())
-    }
-
-    /// The caller's last statement has committed it.
-    pub fn committed(&mut self) {
         if let Some(mut lent) = self.lent.take() {
             lent.is_in_transaction = false;
             lent.give_back();
         }
+        Ok(())
     }
 }
 
-impl<DB> Drop for Open<DB>
-where
-    DB: Database,
-    for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
-{
+impl Drop for Open {
     /// Where nothing can run any more, and where it fails, the connection is closed, which has the same effect.
     fn drop(&mut self) {
         let (Some(lent), Ok(runtime)) = (self.lent.take(), Handle::try_current()) else {
@@ -268,11 +240,7 @@ where
     }
 }
 
-async fn roll_back<DB>(mut lent: Lent<DB>)
-where
-    DB: Database,
-    for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
-{
+async fn roll_back(mut lent: Lent) {
     let Ok(connection) = lent.connection() else { return };
     if sqlx::raw_sql("ROLLBACK").execute(connection).await.is_ok() {
         lent.is_in_transaction = false;

@@ -17,15 +17,11 @@ pub async fn copy_sqlite(db: &Database, to: &Path) -> Result<(), DbError> {
     let Pool::Sqlite { read, .. } = &db.pool else {
         return Err(not_sqlite(db));
     };
-    let fault = |e| DbError::from_sqlx(db.address(), e);
-    let mut lent = read.take().await.map_err(fault)?;
-    sqlx::query("VACUUM INTO $1")
-        .bind(to.display().to_string())
-        .execute(lent.connection().map_err(fault)?)
-        .await
-        .map_err(fault)?;
-    lent.give_back();
-    Ok(())
+    let to = args![to.display().to_string()];
+    let copied = read
+        .work(|connection| connection.change("VACUUM INTO $1", to))
+        .await;
+    copied.map(|_| ()).map_err(|e| DbError::sorted(db.address(), e))
 }
 
 /// Reads all of a SQLite database and tells what is damaged.

@@ -4,17 +4,18 @@ use std::path::Path;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use sqlx::SqlStr;
 use sqlx::postgres::PgRow;
-use sqlx::sqlite::SqliteRow;
-use sqlx::{AssertSqlSafe, Postgres, SqlSafeStr, SqlStr, Sqlite};
 
 use crate::DbError;
 use crate::connections::{Connections, Open};
 use crate::dialect::Dialect;
+use crate::error::ClientError;
 use crate::open::{open_postgres, open_sqlite, without_credentials};
 use crate::row::Row;
 use crate::run::{Run, Values, Write, sealed::Sealed};
-use crate::value::{Value, for_postgres, for_sqlite};
+use crate::sqlite::{self, SqliteRow};
+use crate::value::{Value, for_postgres};
 
 /// For statements over much of a table: the planner chooses freely, and they may take longer than those that somebody waits for.
 const BEGIN_POSTGRES_PATIENT: &str =
@@ -32,14 +33,11 @@ pub struct Database {
 #[derive(Clone, Debug)]
 pub(crate) enum Pool {
     /// Transactions have connections of their own, with settings that suit them.
-    Postgres {
-        write: Connections<Postgres>,
-        read: Connections<Postgres>,
-    },
+    Postgres { write: Connections, read: Connections },
     /// One connection writes; several read what is committed.
     Sqlite {
-        write: Connections<Sqlite>,
-        read: Connections<Sqlite>,
+        write: sqlite::Connections,
+        read: sqlite::Connections,
     },
 }
 
@@ -67,7 +65,7 @@ impl Database {
             Some(("sqlite", path)) => {
                 open_sqlite(Path::new(path))
                     .await
-                    .map_err(|e| match DbError::from_sqlx(&address, e) {
+                    .map_err(|e| match DbError::sorted(&address, e) {
                         DbError::Statement(e) => bad(e.to_string()),
                         other => other,
                     })?
@@ -95,11 +93,10 @@ impl Database {
 
     /// Begins a transaction that may write. SQLite's is immediate: it waits for its turn here and never fails half-way.
     pub async fn begin(&self) -> Result<Tx, DbError> {
-        let inner = match &self.pool {
-            Pool::Postgres { write, .. } => write.begin("BEGIN").await.map(TxInner::Postgres),
-            Pool::Sqlite { write, .. } => write.begin("BEGIN IMMEDIATE").await.map(TxInner::Sqlite),
-        };
-        self.tx(inner)
+        match &self.pool {
+            Pool::Postgres { write, .. } => self.tx(write.begin("BEGIN").await.map(TxInner::Postgres)),
+            Pool::Sqlite { write, .. } => self.tx(write.begin().await.map(TxInner::Sqlite)),
+        }
     }
 
     /// The same for work in the background: whatever bound the database was opened with, a statement may take 50 s.
@@ -113,30 +110,12 @@ impl Database {
         }
     }
 
-    fn tx(&self, inner: Result<TxInner, sqlx::Error>) -> Result<Tx, DbError> {
-        let inner = inner.map_err(|e| DbError::from_sqlx(&self.address, e))?;
+    fn tx(&self, inner: Result<TxInner, impl Into<ClientError>>) -> Result<Tx, DbError> {
+        let inner = inner.map_err(|e| DbError::sorted(&self.address, e))?;
         Ok(Tx {
             inner,
             address: self.address.clone(),
         })
-    }
-
-    /// Begins a transaction that may write, and reads its first rows. SQLite does both at once.
-    pub(crate) async fn begin_reading(
-        &self,
-        sql: SqlStr,
-        values: Vec<Value>,
-    ) -> Result<(Tx, Vec<Row>), DbError> {
-        let Pool::Sqlite { write, .. } = &self.pool else {
-            let mut tx = self.begin().await?;
-            let rows = tx.rows(sql, Values(values)).await?;
-            return Ok((tx, rows));
-        };
-        let fault = |e| DbError::from_sqlx(&self.address, e);
-        let mut open = write.open().await.map_err(fault)?;
-        let both = AssertSqlSafe(format!("BEGIN IMMEDIATE;\n{}", sql.as_str())).into_sql_str();
-        let rows = read_sqlite(&mut open, both, values).await.map_err(fault)?;
-        Ok((self.tx(Ok(TxInner::Sqlite(open)))?, rows))
     }
 
     /// Something to read with, outside a transaction.
@@ -218,8 +197,8 @@ pub struct Tx {
 }
 
 enum TxInner {
-    Postgres(Open<Postgres>),
-    Sqlite(Open<Sqlite>),
+    Postgres(Open),
+    Sqlite(sqlite::Open),
 }
 
 /// Runs a statement on a connection.
@@ -239,41 +218,34 @@ macro_rules! run_on_lent {
     }};
 }
 
-async fn read_sqlite(
-    open: &mut Open<Sqlite>,
-    sql: SqlStr,
-    values: Vec<Value>,
-) -> Result<Vec<Row>, sqlx::Error> {
-    Ok(of_sqlite(run!(
-        open.connection()?,
-        fetch_all,
-        sql,
-        for_sqlite(values)
-    )))
-}
-
 impl Tx {
-    /// Makes a last change, and everything that was done in it last. SQLite does both at once.
-    pub(crate) async fn commit_with(mut self, sql: String, values: Vec<Value>) -> Result<(), DbError> {
-        let TxInner::Sqlite(open) = &mut self.inner else {
-            self.change(AssertSqlSafe(sql).into_sql_str(), Values(values))
-                .await?;
-            return self.commit().await;
+    /// Makes last changes, and everything that was done in it last. SQLite does all of it at once.
+    pub(crate) async fn commit_with(mut self, changes: Vec<(SqlStr, Vec<Value>)>) -> Result<(), DbError> {
+        let open = match self.inner {
+            TxInner::Sqlite(open) => open,
+            TxInner::Postgres(_) => {
+                for (sql, values) in changes {
+                    self.change(sql, Values(values)).await?;
+                }
+                return self.commit().await;
+            }
         };
-        let both = AssertSqlSafe(format!("{sql};\nCOMMIT")).into_sql_str();
-        let done = read_sqlite(open, both, values).await;
-        done.map_err(|e| DbError::from_sqlx(&self.address, e))?;
-        open.committed();
-        Ok(())
+        let done = open.commit(|connection| {
+            for (sql, values) in changes {
+                connection.change(sql.as_str(), values)?;
+            }
+            Ok(())
+        });
+        done.await.map_err(|e| DbError::sorted(&self.address, e))
     }
 
     /// Makes everything that was done in it last.
     pub async fn commit(self) -> Result<(), DbError> {
         match self.inner {
-            TxInner::Postgres(tx) => tx.commit().await,
-            TxInner::Sqlite(tx) => tx.commit().await,
+            TxInner::Postgres(tx) => tx.commit().await.map_err(ClientError::from),
+            TxInner::Sqlite(tx) => tx.commit(|_| Ok(())).await,
         }
-        .map_err(|e| DbError::from_sqlx(&self.address, e))
+        .map_err(|e| DbError::sorted(&self.address, e))
     }
 }
 
@@ -293,21 +265,24 @@ impl Write for Tx {
 }
 
 impl TxInner {
-    async fn rows(&mut self, sql: SqlStr, values: Vec<Value>) -> Result<Vec<Row>, sqlx::Error> {
+    async fn rows(&mut self, sql: SqlStr, values: Vec<Value>) -> Result<Vec<Row>, ClientError> {
         Ok(match self {
             Self::Postgres(open) => {
                 of_postgres(run!(open.connection()?, fetch_all, sql, for_postgres(values)))
             }
-            Self::Sqlite(open) => of_sqlite(run!(open.connection()?, fetch_all, sql, for_sqlite(values))),
+            Self::Sqlite(open) => of_sqlite(open.rows(sql, values).await?),
         })
     }
 
-    async fn change(&mut self, sql: SqlStr, values: Vec<Value>) -> Result<u64, sqlx::Error> {
+    async fn change(&mut self, sql: SqlStr, values: Vec<Value>) -> Result<u64, ClientError> {
         Ok(match self {
             Self::Postgres(open) => {
                 run!(open.connection()?, execute, sql, for_postgres(values)).rows_affected()
             }
-            Self::Sqlite(open) => run!(open.connection()?, execute, sql, for_sqlite(values)).rows_affected(),
+            Self::Sqlite(open) => {
+                open.work(move |connection| connection.change(sql.as_str(), values))
+                    .await?
+            }
         })
     }
 }
@@ -323,12 +298,12 @@ fn of_sqlite(rows: Vec<SqliteRow>) -> Vec<Row> {
 impl Run for Tx {
     async fn rows(&mut self, sql: SqlStr, values: Values) -> Result<Vec<Row>, DbError> {
         let rows = self.inner.rows(sql, values.0).await;
-        rows.map_err(|e| DbError::from_sqlx(&self.address, e))
+        rows.map_err(|e| DbError::sorted(&self.address, e))
     }
 
     async fn change(&mut self, sql: SqlStr, values: Values) -> Result<u64, DbError> {
         let changed = self.inner.change(sql, values.0).await;
-        changed.map_err(|e| DbError::from_sqlx(&self.address, e))
+        changed.map_err(|e| DbError::sorted(&self.address, e))
     }
 }
 
@@ -350,18 +325,14 @@ enum Plans {
 }
 
 impl Reader<'_> {
-    fn postgres<'p>(
-        &self,
-        write: &'p Connections<Postgres>,
-        read: &'p Connections<Postgres>,
-    ) -> &'p Connections<Postgres> {
+    fn postgres<'p>(&self, write: &'p Connections, read: &'p Connections) -> &'p Connections {
         match self.plans {
             Plans::ByKeys => write,
             Plans::Kept | Plans::Anew => read,
         }
     }
 
-    async fn read(&self, sql: SqlStr, values: Vec<Value>) -> Result<Vec<Row>, sqlx::Error> {
+    async fn read(&self, sql: SqlStr, values: Vec<Value>) -> Result<Vec<Row>, ClientError> {
         Ok(match &self.db.pool {
             Pool::Postgres { write, read } => {
                 let mut lent = self.postgres(write, read).take().await?;
@@ -371,18 +342,20 @@ impl Reader<'_> {
                 lent.give_back();
                 of_postgres(rows)
             }
-            Pool::Sqlite { read, .. } => of_sqlite(run_on_lent!(read, fetch_all, sql, for_sqlite(values))),
+            Pool::Sqlite { read, .. } => of_sqlite(read.rows(sql, values).await?),
         })
     }
 
-    async fn run(&self, sql: SqlStr, values: Vec<Value>) -> Result<u64, sqlx::Error> {
+    async fn run(&self, sql: SqlStr, values: Vec<Value>) -> Result<u64, ClientError> {
         Ok(match &self.db.pool {
             Pool::Postgres { write, read } => {
                 let kept = self.postgres(write, read);
                 run_on_lent!(kept, execute, sql, for_postgres(values)).rows_affected()
             }
             Pool::Sqlite { write, .. } => {
-                run_on_lent!(write, execute, sql, for_sqlite(values)).rows_affected()
+                write
+                    .work(move |connection| connection.change(sql.as_str(), values))
+                    .await?
             }
         })
     }
@@ -406,11 +379,11 @@ impl Write for Reader<'_> {
 impl Run for Reader<'_> {
     async fn rows(&mut self, sql: SqlStr, values: Values) -> Result<Vec<Row>, DbError> {
         let rows = self.read(sql, values.0).await;
-        rows.map_err(|e| DbError::from_sqlx(&self.db.address, e))
+        rows.map_err(|e| DbError::sorted(&self.db.address, e))
     }
 
     async fn change(&mut self, sql: SqlStr, values: Values) -> Result<u64, DbError> {
         let changed = self.run(sql, values.0).await;
-        changed.map_err(|e| DbError::from_sqlx(&self.db.address, e))
+        changed.map_err(|e| DbError::sorted(&self.db.address, e))
     }
 }

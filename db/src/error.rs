@@ -1,5 +1,11 @@
 //! What can go wrong with the database.
 
+use rusqlite::ffi::{
+    SQLITE_BUSY, SQLITE_CONSTRAINT_CHECK, SQLITE_CONSTRAINT_FOREIGNKEY, SQLITE_CONSTRAINT_PRIMARYKEY,
+    SQLITE_CONSTRAINT_TRIGGER, SQLITE_CONSTRAINT_UNIQUE, SQLITE_LOCKED,
+};
+use sqlx::error::DatabaseError;
+
 /// A fault of the database, or of what was asked of it.
 #[derive(Debug, thiserror::Error)]
 pub enum DbError {
@@ -18,14 +24,14 @@ pub enum DbError {
         address: String,
         /// What the client saw.
         #[source]
-        source: sqlx::Error,
+        source: ClientError,
     },
     /// A change that was upon something as it was read: it is not so any more, and nothing was changed.
     #[error("what the change was decided upon has changed since it was read")]
     Changed,
     /// A statement failed.
     #[error("the database refused a statement")]
-    Statement(#[source] sqlx::Error),
+    Statement(#[source] ClientError),
     /// A constraint said no: a name that is taken, a row that is in use.
     #[error("the database's constraint {constraint} was violated")]
     Constraint {
@@ -35,7 +41,7 @@ pub enum DbError {
         is_duplicate: bool,
         /// What the client saw.
         #[source]
-        source: sqlx::Error,
+        source: ClientError,
     },
     /// A row holds something that cannot be read.
     #[error("column {column} holds something that cannot be read: {why}")]
@@ -78,95 +84,179 @@ impl DbError {
         }
     }
 
-    /// Sorts what the client saw.
-    pub(crate) fn from_sqlx(address: &str, source: sqlx::Error) -> Self {
-        if let sqlx::Error::Database(db) = &source {
-            let lost = db.code().is_some_and(|code| is_passing_code(&code));
-            if db.code().is_some_and(|code| code == CHANGED) {
-                return Self::Changed;
-            }
-            if lost {
-                return Self::Unavailable {
-                    address: address.to_owned(),
-                    source,
-                };
-            }
-            if db.code().is_some_and(|code| is_admission_code(&code)) {
-                return Self::Address {
-                    address: address.to_owned(),
-                    why: db.message().to_owned(),
-                };
-            }
-            let is_duplicate = db.is_unique_violation();
-            let by_trigger = db.code().is_some_and(|code| code == SQLITE_CONSTRAINT_TRIGGER);
-            if is_duplicate || by_trigger || db.is_foreign_key_violation() || db.is_check_violation() {
-                let constraint = db
-                    .constraint()
-                    .map_or_else(|| db.message().to_owned(), ToOwned::to_owned);
-                return Self::Constraint {
-                    constraint,
-                    is_duplicate,
-                    source,
-                };
-            }
-            return Self::Statement(source);
+    /// Sorts what a client saw.
+    pub(crate) fn sorted(address: &str, source: impl Into<ClientError>) -> Self {
+        let source = source.into();
+        match seen(&source) {
+            Seen::Lost => Self::Unavailable {
+                address: address.to_owned(),
+                source,
+            },
+            Seen::Changed => Self::Changed,
+            Seen::NotAdmitted(why) => Self::Address {
+                address: address.to_owned(),
+                why,
+            },
+            Seen::Violated {
+                constraint,
+                is_duplicate,
+            } => Self::Constraint {
+                constraint,
+                is_duplicate,
+                source,
+            },
+            Seen::Refused => Self::Statement(source),
         }
-        match source {
+    }
+}
+
+/// What a client of a database says of a fault.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The one for PostgreSQL.
+    #[error(transparent)]
+    Postgres(#[from] sqlx::Error),
+    /// SQLite.
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+    /// All connections were in use for as long as anybody waits.
+    #[error("no connection became free")]
+    NoneFree,
+    /// The connections were closed, or a transaction was given up.
+    #[error("the connection is closed")]
+    Closed,
+    /// The thread that did the work did not end in order.
+    #[error("the work was cut short")]
+    Thread(#[source] tokio::task::JoinError),
+}
+
+/// What it comes to.
+enum Seen {
+    Lost,
+    Changed,
+    NotAdmitted(String),
+    Violated { constraint: String, is_duplicate: bool },
+    Refused,
+}
+
+fn seen(error: &ClientError) -> Seen {
+    match error {
+        ClientError::Postgres(sqlx::Error::Database(said)) => seen_by_postgres(&**said),
+        ClientError::Sqlite(rusqlite::Error::SqliteFailure(code, said)) => {
+            seen_by_sqlite(code.extended_code, said.as_deref())
+        }
+        ClientError::Postgres(
             sqlx::Error::Io(_)
             | sqlx::Error::Tls(_)
             | sqlx::Error::Protocol(_)
             | sqlx::Error::PoolTimedOut
             | sqlx::Error::PoolClosed
-            | sqlx::Error::WorkerCrashed => Self::Unavailable {
-                address: address.to_owned(),
-                source,
-            },
-            _ => Self::Statement(source),
-        }
+            | sqlx::Error::WorkerCrashed,
+        )
+        | ClientError::NoneFree
+        | ClientError::Closed
+        | ClientError::Thread(_) => Seen::Lost,
+        ClientError::Postgres(_) | ClientError::Sqlite(_) => Seen::Refused,
+    }
+}
+
+fn seen_by_postgres(said: &dyn DatabaseError) -> Seen {
+    let code = said.code().unwrap_or_default();
+    if code == CHANGED {
+        return Seen::Changed;
+    }
+    if is_passing_code(&code) {
+        return Seen::Lost;
+    }
+    if is_admission_code(&code) {
+        return Seen::NotAdmitted(said.message().to_owned());
+    }
+    if said.is_unique_violation() || said.is_foreign_key_violation() || said.is_check_violation() {
+        return Seen::Violated {
+            constraint: said.constraint().unwrap_or(said.message()).to_owned(),
+            is_duplicate: said.is_unique_violation(),
+        };
+    }
+    Seen::Refused
+}
+
+/// It does not name a constraint; what it says of it stands for the name.
+fn seen_by_sqlite(code: i32, said: Option<&str>) -> Seen {
+    let is_duplicate = matches!(code, SQLITE_CONSTRAINT_UNIQUE | SQLITE_CONSTRAINT_PRIMARYKEY);
+    match code {
+        SQLITE_CONSTRAINT_UNIQUE
+        | SQLITE_CONSTRAINT_PRIMARYKEY
+        | SQLITE_CONSTRAINT_FOREIGNKEY
+        | SQLITE_CONSTRAINT_CHECK
+        | SQLITE_CONSTRAINT_TRIGGER => Seen::Violated {
+            constraint: said.unwrap_or("without a name").to_owned(),
+            is_duplicate,
+        },
+        // An extended code has the plain one in its low byte.
+        _ if matches!(code & 0xff, SQLITE_BUSY | SQLITE_LOCKED) => Seen::Lost,
+        _ => Seen::Refused,
     }
 }
 
 /// Raised by the functions of ours that a change alone begins and ends with.
 const CHANGED: &str = "RF001";
-/// A trigger of ours said no; what it said stands for the constraint's name.
-const SQLITE_CONSTRAINT_TRIGGER: &str = "1811";
-/// The length of a code of PostgreSQL; SQLite's are numbers with fewer digits.
-const SQLSTATE_CHARS: usize = 5;
-
 /// PostgreSQL: connection exceptions (08), shutdown and crash (57P), too many connections (53300), serialisation and deadlock (40), a statement,
 /// a lock or a transaction that took too long (57014, 55P03, 25P03).
-/// SQLite: 5 is busy, 6 is locked; an extended code has these in its low byte.
 fn is_passing_code(code: &str) -> bool {
-    if code.len() == SQLSTATE_CHARS {
-        return code.starts_with("08")
-            || code.starts_with("57P")
-            || code.starts_with("40")
-            || matches!(code, "53300" | "57014" | "55P03" | "25P03");
-    }
-    code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 5 | 6))
+    ["08", "57P", "40"].iter().any(|class| code.starts_with(class))
+        || matches!(code, "53300" | "57014" | "55P03" | "25P03")
 }
 
 /// PostgreSQL lets nobody in with this user and password (28), or has no such database (3D000).
 fn is_admission_code(code: &str) -> bool {
-    code.len() == SQLSTATE_CHARS && (code.starts_with("28") || code == "3D000")
+    code.starts_with("28") || code == "3D000"
 }
 
 #[cfg(test)]
 mod tests {
-    use super::is_passing_code;
+    use super::*;
 
     #[test]
     fn what_passes_is_told_from_what_stays() {
         for code in [
-            "08006", "57P01", "57P03", "40001", "40P01", "53300", "57014", "55P03", "25P03", "5", "6", "261",
-            "262", "517", "773",
+            "08006", "57P01", "57P03", "40001", "40P01", "53300", "57014", "55P03", "25P03",
         ] {
             assert!(is_passing_code(code), "{code}");
         }
-        for code in [
-            "23505", "42601", "28P01", "1", "14", "787", "1811", "2067", "00005", "00261",
-        ] {
+        for code in ["23505", "42601", "28P01", "00005", ""] {
             assert!(!is_passing_code(code), "{code}");
+        }
+    }
+
+    /// Busy and locked, each plain and extended; an error, a file that cannot be opened, a column that must not be null.
+    #[test]
+    fn the_same_of_sqlite() {
+        for code in [5, 6, 261, 262, 517, 773] {
+            assert!(matches!(seen_by_sqlite(code, None), Seen::Lost), "{code}");
+        }
+        for code in [1, 14, 1299] {
+            assert!(matches!(seen_by_sqlite(code, None), Seen::Refused), "{code}");
+        }
+        for (code, expected) in [
+            (2067, true),
+            (1555, true),
+            (787, false),
+            (275, false),
+            (1811, false),
+        ] {
+            let seen = seen_by_sqlite(code, Some("a name"));
+            let Seen::Violated {
+                constraint,
+                is_duplicate,
+            } = seen
+            else {
+                panic!("{code} is a violated constraint");
+            };
+            assert_eq!(
+                (constraint.as_str(), is_duplicate),
+                ("a name", expected),
+                "{code}"
+            );
         }
     }
 }

@@ -6,7 +6,7 @@ use ringfence_core::{
     Backend, FailureState, FencingState, Host, HostId, HostState, Listed, Neighbourhood, SegmentId,
     SegmentPolicy, Timestamp,
 };
-use sqlx::{AssertSqlSafe, SqlSafeStr};
+use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use crate::columns::table;
@@ -63,15 +63,16 @@ pub(crate) fn read(row: &Row) -> Result<Host, DbError> {
 /// is not there is left out.
 pub async fn begin_with_hosts(db: &Database, ids: &[HostId]) -> Result<(Tx, Vec<HostState>), DbError> {
     let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
+    let mut tx = db.begin().await?;
     if db.is_sqlite() {
         let condition = Dialect::Sqlite.id_in_first_argument("hosts.id");
         let sql = AssertSqlSafe(states(Dialect::Sqlite, &condition));
-        let (tx, rows) = db.begin_reading(sql.into_sql_str(), args![ids]).await?;
+        let rows = fetch_all(&mut tx, sql, args![ids]).await?;
         let states = rows.iter().map(read_state).collect::<Result<_, _>>()?;
         return Ok((tx, states));
     }
     let sql = AssertSqlSafe(locking(Dialect::Postgres));
-    let (mut tx, rows) = db.begin_reading(sql.into_sql_str(), args![ids.clone()]).await?;
+    let rows = fetch_all(&mut tx, sql, args![ids.clone()]).await?;
     let states = with_operations(&mut tx, &rows, ids).await?;
     Ok((tx, states))
 }

@@ -36,6 +36,7 @@ mod row;
 mod run;
 mod schema;
 mod segments;
+mod sqlite;
 mod subscriptions;
 mod survey;
 mod value;
@@ -53,7 +54,7 @@ pub use deliveries::{
     restart_deliveries, save_deliveries, take_deliveries,
 };
 pub use devices::{DeviceClaim, claim_devices, claim_devices_or_end, release_devices};
-pub use error::DbError;
+pub use error::{ClientError, DbError};
 pub use events::{
     EventHost, EventRow, NUMBERED_AT_ONCE, NewEvent, append_events, event_numbered, events_after,
     last_sequence, number_events,

@@ -5,7 +5,7 @@
 //! if somebody has changed the host in between.
 
 use sqlx::postgres::PgArguments;
-use sqlx::{AssertSqlSafe, Postgres, SqlSafeStr, SqlStr};
+use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
 
 use crate::batch::push_shifted;
 use crate::connections::Connections;
@@ -98,7 +98,7 @@ impl LoneChange {
         let sql = self.text();
         let values = self.upon.into_iter().chain([self.tells.into()]);
         let values = values.chain(self.parts.into_iter().flat_map(|part| part.values));
-        let fault = |e| DbError::from_sqlx(db.address(), e);
+        let fault = |e| DbError::sorted(db.address(), e);
         let arguments = for_postgres(values.collect()).map_err(fault)?;
         let before = one_number(write, sql, arguments).await.map_err(fault)?;
         Ok(Written {
@@ -131,7 +131,7 @@ impl LoneChange {
 }
 
 async fn one_number(
-    connections: &Connections<Postgres>,
+    connections: &Connections,
     sql: String,
     arguments: PgArguments,
 ) -> Result<Option<i64>, sqlx::Error> {

@@ -5,11 +5,12 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{Connection, PgConnection, PgPool};
 
 use crate::connections::Connections;
 use crate::database::Pool;
+use crate::error::ClientError;
+use crate::sqlite;
 
 /// Connections that change things: their statements find their rows by their keys, whatever the values are and however few rows there
 /// were when they were planned. A plan that is made anew for each set of values costs a quarter of the database's time in a storm; one
@@ -24,11 +25,6 @@ const PREPARED_STATEMENTS: usize = 400;
 const ACQUIRE_TIMEOUT_S: u64 = 5;
 /// A connection to PostgreSQL that was idle for so long is tested before it is used.
 const TESTED_AFTER_IDLE: Duration = Duration::from_secs(1);
-/// Seconds that SQLite waits for another process's lock.
-const SQLITE_BUSY_TIMEOUT_S: u64 = 10;
-/// Pages of 4 KiB that SQLite's log takes before they are copied into the file. In a storm the same pages are written again and again, and
-/// copied once each time.
-const SQLITE_CHECKPOINT_PAGES: &str = "8192";
 /// Connections of SQLite that read beside the one that writes.
 const SQLITE_READERS: u32 = 4;
 
@@ -92,33 +88,10 @@ async fn set_bounds(connection: &mut PgConnection, milliseconds: &str) -> Result
     Ok(())
 }
 
-pub(crate) async fn open_sqlite(path: &Path) -> Result<Pool, sqlx::Error> {
-    let options = SqliteConnectOptions::new()
-        .filename(path)
-        .create_if_missing(true)
-        .journal_mode(SqliteJournalMode::Wal)
-        .synchronous(SqliteSynchronous::Full)
-        .pragma("wal_autocheckpoint", SQLITE_CHECKPOINT_PAGES)
-        .foreign_keys(true)
-        .busy_timeout(Duration::from_secs(SQLITE_BUSY_TIMEOUT_S));
-    let pool = |connections| {
-        SqlitePoolOptions::new()
-            .max_connections(connections)
-            .acquire_timeout(Duration::from_secs(SQLITE_BUSY_TIMEOUT_S))
-            .test_before_acquire(false)
-            .idle_timeout(None)
-            .max_lifetime(None)
-    };
-    let kept = |pool, connections| {
-        let wait = Duration::from_secs(SQLITE_BUSY_TIMEOUT_S);
-        // A file does not go away.
-        Connections::new(pool, connections, wait, Duration::MAX)
-    };
-    let write = pool(1).connect_with(options.clone()).await?;
-    let read = pool(SQLITE_READERS).connect_with(options).await?;
+pub(crate) async fn open_sqlite(path: &Path) -> Result<Pool, ClientError> {
     Ok(Pool::Sqlite {
-        write: kept(write, 1),
-        read: kept(read, SQLITE_READERS),
+        write: sqlite::Connections::open(path.to_owned(), 1).await?,
+        read: sqlite::Connections::open(path.to_owned(), SQLITE_READERS).await?,
     })
 }
 

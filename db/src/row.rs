@@ -3,11 +3,11 @@
 use chrono::{DateTime, Utc};
 use serde::de::DeserializeOwned;
 use sqlx::postgres::PgRow;
-use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, types::Json};
 use uuid::Uuid;
 
 use crate::DbError;
+use crate::sqlite::SqliteRow;
 
 /// One row of either database.
 pub enum Row {
@@ -26,13 +26,20 @@ fn unreadable(column: Column, why: impl ToString) -> DbError {
     }
 }
 
+fn text_of(row: &SqliteRow, column: Column) -> Result<Option<&str>, DbError> {
+    row.text(column).map_err(|why| unreadable(column, why))
+}
+
+fn int_of(row: &SqliteRow, column: Column) -> Result<Option<i64>, DbError> {
+    row.int(column).map_err(|why| unreadable(column, why))
+}
+
 impl Row {
     pub(crate) fn opt_text(&self, column: Column) -> Result<Option<String>, DbError> {
         match self {
-            Self::Postgres(row) => row.try_get(column),
-            Self::Sqlite(row) => row.try_get(column),
+            Self::Postgres(row) => row.try_get(column).map_err(|e| unreadable(column, e)),
+            Self::Sqlite(row) => Ok(text_of(row, column)?.map(ToOwned::to_owned)),
         }
-        .map_err(|e| unreadable(column, e))
     }
 
     pub(crate) fn text(&self, column: Column) -> Result<String, DbError> {
@@ -41,10 +48,9 @@ impl Row {
 
     pub(crate) fn opt_int(&self, column: Column) -> Result<Option<i64>, DbError> {
         match self {
-            Self::Postgres(row) => row.try_get(column),
-            Self::Sqlite(row) => row.try_get(column),
+            Self::Postgres(row) => row.try_get(column).map_err(|e| unreadable(column, e)),
+            Self::Sqlite(row) => int_of(row, column),
         }
-        .map_err(|e| unreadable(column, e))
     }
 
     pub(crate) fn int(&self, column: Column) -> Result<i64, DbError> {
@@ -82,10 +88,7 @@ impl Row {
     pub(crate) fn flag(&self, column: Column) -> Result<bool, DbError> {
         match self {
             Self::Postgres(row) => row.try_get(column).map_err(|e| unreadable(column, e)),
-            Self::Sqlite(row) => row
-                .try_get::<i64, _>(column)
-                .map(|n| n != 0)
-                .map_err(|e| unreadable(column, e)),
+            Self::Sqlite(row) => Ok(required(column, int_of(row, column)?)? != 0),
         }
     }
 
@@ -93,8 +96,8 @@ impl Row {
         match self {
             Self::Postgres(row) => row.try_get(column).map_err(|e| unreadable(column, e)),
             Self::Sqlite(row) => {
-                let text: Option<String> = row.try_get(column).map_err(|e| unreadable(column, e))?;
-                text.map(|text| Uuid::parse_str(&text).map_err(|e| unreadable(column, e)))
+                let text = text_of(row, column)?;
+                text.map(|text| Uuid::parse_str(text).map_err(|e| unreadable(column, e)))
                     .transpose()
             }
         }
@@ -107,15 +110,12 @@ impl Row {
     pub(crate) fn opt_time(&self, column: Column) -> Result<Option<DateTime<Utc>>, DbError> {
         match self {
             Self::Postgres(row) => row.try_get(column).map_err(|e| unreadable(column, e)),
-            Self::Sqlite(row) => {
-                let micros: Option<i64> = row.try_get(column).map_err(|e| unreadable(column, e))?;
-                micros
-                    .map(|m| {
-                        DateTime::from_timestamp_micros(m)
-                            .ok_or_else(|| unreadable(column, "no moment has this number"))
-                    })
-                    .transpose()
-            }
+            Self::Sqlite(row) => int_of(row, column)?
+                .map(|m| {
+                    DateTime::from_timestamp_micros(m)
+                        .ok_or_else(|| unreadable(column, "no moment has this number"))
+                })
+                .transpose(),
         }
     }
 
@@ -130,8 +130,8 @@ impl Row {
                 .map(|json| json.map(|json| json.0))
                 .map_err(|e| unreadable(column, e)),
             Self::Sqlite(row) => {
-                let text: Option<String> = row.try_get(column).map_err(|e| unreadable(column, e))?;
-                text.map(|text| serde_json::from_str(&text).map_err(|e| unreadable(column, e)))
+                let text = text_of(row, column)?;
+                text.map(|text| serde_json::from_str(text).map_err(|e| unreadable(column, e)))
                     .transpose()
             }
         }

@@ -1,12 +1,13 @@
 //! The schema and its migrations.
 
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
-use sqlx::{AssertSqlSafe, Connection, Postgres, SqlSafeStr, Sqlite};
+use sqlx::{AssertSqlSafe, SqlSafeStr};
 
 use crate::compatible::{first_break, goes_on, note};
 use crate::connections::Connections;
 use crate::database::{Database, Pool};
 use crate::run::{Write, fetch_all};
+use crate::sqlite::carry_out;
 use crate::value::args;
 use crate::{DbError, dialect::Dialect};
 
@@ -163,15 +164,18 @@ pub async fn migrate(db: &Database) -> Result<(), DbError> {
         return state.require_current(db.address());
     }
     match &db.pool {
-        Pool::Postgres { read, .. } => migrate_postgres(read).await,
-        Pool::Sqlite { write, .. } => migrate_sqlite(write).await,
+        Pool::Postgres { read, .. } => migrate_postgres(read).await.map_err(DbError::Migrate),
+        Pool::Sqlite { write, .. } => {
+            let done = write.work(|connection| Ok(carry_out(connection, &migrator(Dialect::Sqlite))));
+            let done = done.await.map_err(|e| DbError::sorted(db.address(), e))?;
+            done.map_err(DbError::Migrate)
+        }
     }
-    .map_err(DbError::Migrate)
 }
 
 /// On a connection that ends with it: the migrator does not give its lock back when a migration fails, and a connection that went
 /// back to the pool would keep everybody else from migrating.
-async fn migrate_postgres(connections: &Connections<Postgres>) -> Result<(), MigrateError> {
+async fn migrate_postgres(connections: &Connections) -> Result<(), MigrateError> {
     let mut connection = connections.take().await?.detach()?.detach();
     // A migration takes as long as it takes, and waits for the one that another machine has begun.
     sqlx::query("SELECT set_config('statement_timeout', '0', false), set_config('lock_timeout', '0', false)")
@@ -183,17 +187,6 @@ async fn migrate_postgres(connections: &Connections<Postgres>) -> Result<(), Mig
     // The server frees the lock when the socket is gone. Closing it in order would wait over TLS for an answer that never comes.
     drop(connection);
     done
-}
-
-/// The migrator locks PostgreSQL only. Here an immediate transaction around it lets one process at a time look and migrate.
-async fn migrate_sqlite(connections: &Connections<Sqlite>) -> Result<(), MigrateError> {
-    let mut connection = connections.take().await?.detach()?;
-    let mut tx = connection.begin_with("BEGIN IMMEDIATE").await?;
-    // As `run`, which rustc cannot prove to be `Send` for a borrowed connection.
-    migrator(Dialect::Sqlite)
-        .run_direct(None, &mut *tx, false)
-        .await?;
-    Ok(tx.commit().await?)
 }
 
 fn migrator(dialect: Dialect) -> Migrator {
@@ -250,5 +243,51 @@ mod tests {
         assert_eq!(kept, ["FENCED power.off succeeded"]);
         let broken = connection.fetch_all("PRAGMA foreign_key_check").await.unwrap();
         assert!(broken.is_empty());
+    }
+
+    async fn past(url: &str) -> SqliteConnection {
+        SqliteConnection::connect(&format!("{url}?mode=rwc"))
+            .await
+            .unwrap()
+    }
+
+    /// Files of earlier builds were migrated by the library itself.
+    #[tokio::test]
+    async fn a_file_that_the_library_has_migrated_goes_on_and_back_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite://{}", folder.path().join("t.db").display());
+        let all = migrator(Dialect::Sqlite);
+        let some = Migrator::with_migrations(all.iter().take(4).cloned().collect());
+        let mut connection = past(&url).await;
+        some.run_direct(None, &mut connection, false).await.unwrap();
+        connection.close().await.unwrap();
+
+        let db = Database::open(&url, 1).await.unwrap();
+        let needed = newest_schema();
+        assert_eq!(
+            schema_state(&db).await.unwrap(),
+            SchemaState::Older { found: 4, needed }
+        );
+        migrate(&db).await.unwrap();
+        assert_eq!(schema_state(&db).await.unwrap(), SchemaState::Current);
+        db.close().await;
+
+        let mut connection = past(&url).await;
+        all.run_direct(None, &mut connection, false).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_migration_that_was_another_one_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite://{}", folder.path().join("t.db").display());
+        let db = Database::open(&url, 1).await.unwrap();
+        migrate(&db).await.unwrap();
+        let other = "UPDATE _sqlx_migrations SET checksum = x'00' WHERE version = 3";
+        past(&url).await.execute(other).await.unwrap();
+        let error = migrate(&db).await.unwrap_err();
+        assert!(
+            matches!(error, DbError::Migrate(MigrateError::VersionMismatch(3))),
+            "{error:?}"
+        );
     }
 }

@@ -1,11 +1,11 @@
 //! Values as they are bound to a statement. This is where the two databases' types differ.
 
 use chrono::{DateTime, Utc};
+use rusqlite::types::Value as Bound;
 use serde::Serialize;
 use sqlx::encode::IsNull;
 use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArgumentBuffer, PgArguments, PgTypeInfo};
-use sqlx::sqlite::SqliteArguments;
 use sqlx::types::Json;
 use sqlx::{Arguments, Encode, Error, Postgres, Type};
 use uuid::Uuid;
@@ -191,25 +191,21 @@ pub(crate) fn for_postgres(values: Vec<Value>) -> Result<PgArguments, Error> {
 }
 
 /// Ids as text, moments as microseconds, JSON as text, flags as 0 and 1.
-pub(crate) fn for_sqlite(values: Vec<Value>) -> Result<SqliteArguments, Error> {
-    let mut arguments = SqliteArguments::default();
-    for value in values {
-        match value.without_nul() {
-            Value::Uuid(v) => arguments.add(v.map(|id| id.to_string())),
-            Value::Uuids(v) => {
-                let list: Vec<String> = v.iter().map(Uuid::to_string).collect();
-                arguments.add(serde_json::Value::from(list).to_string())
-            }
-            Value::Text(v) => arguments.add(v),
-            Value::Int(v) => arguments.add(v),
-            Value::Bool(v) => arguments.add(i64::from(v)),
-            Value::Time(v) => arguments.add(v.map(|at| at.timestamp_micros())),
-            Value::Json(v) => arguments.add(v),
-            Value::Document(v) => arguments.add(v),
+pub(crate) fn for_sqlite(values: Vec<Value>) -> Vec<Bound> {
+    let bound = |value: Value| match value.without_nul() {
+        Value::Uuid(v) => v.map(|id| id.to_string()).into(),
+        Value::Uuids(v) => {
+            let list: Vec<String> = v.iter().map(Uuid::to_string).collect();
+            serde_json::Value::from(list).to_string().into()
         }
-        .map_err(Error::Encode)?;
-    }
-    Ok(arguments)
+        Value::Text(v) => v.into(),
+        Value::Int(v) => v.into(),
+        Value::Bool(v) => i64::from(v).into(),
+        Value::Time(v) => v.map(|at| at.timestamp_micros()).into(),
+        Value::Json(v) => v.into(),
+        Value::Document(v) => v.into(),
+    };
+    values.into_iter().map(bound).collect()
 }
 
 #[cfg(test)]

@@ -79,6 +79,7 @@ pub const ROOMS: &[Room] = &[
 
 /// Libraries that only some rooms may use, because those rooms are there to hide them.
 pub const KEPT_TO: &[(&str, &[&str])] = &[
+    ("rusqlite", &["db"]),
     ("sqlx", &["db", "tests", "bench"]),
     ("lapin", &["bus", "tests", "bench"]),
 ];

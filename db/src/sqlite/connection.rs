@@ -1,0 +1,157 @@
+//! One connection to a file.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rusqlite::{CachedStatement, Error, ErrorCode, OpenFlags};
+
+use super::row::SqliteRow;
+use crate::value::{Value, for_sqlite};
+
+/// How long it waits for another process's lock.
+pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Pages of 4 KiB that the log takes before they are copied into the file. In a storm the same pages are written again and again, and
+/// copied once each time.
+const CHECKPOINT_PAGES: u32 = 8192;
+/// Statements that it keeps prepared: those for many rows come in several lengths.
+const PREPARED_STATEMENTS: usize = 400;
+
+/// Steps of SQLite's machine between two looks at the time; a step takes some 20 ns.
+const STEPS_PER_LOOK: i32 = 1000;
+
+/// A connection. What it does, it does at once, on the thread that asks for it.
+pub(crate) struct Connection(rusqlite::Connection);
+
+impl Connection {
+    /// Opens a file; one that is not there is made.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = rusqlite::Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
+        connection.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS);
+        // A commit is on the disk before anybody is told of it.
+        connection.execute_batch(&format!(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
+             PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}"
+        ))?;
+        Ok(Self(connection))
+    }
+
+    /// All rows of a statement.
+    pub fn rows(&mut self, sql: &str, values: Vec<Value>) -> Result<Vec<SqliteRow>, Error> {
+        let found = read(&mut self.prepared(sql, values)?, || true)?;
+        Ok(found.unwrap_or_default())
+    }
+
+    /// The same, if they are found within some time and the statement only reads: no more than that is to be done on the thread that
+    /// asks. `None` if not; then nothing was done.
+    pub fn rows_within(
+        &mut self,
+        time: Duration,
+        sql: &str,
+        values: Vec<Value>,
+    ) -> Result<Option<Vec<SqliteRow>>, Error> {
+        let end = Instant::now() + time;
+        let mut statement = self.prepared(sql, values)?;
+        if !statement.readonly() {
+            return Ok(None);
+        }
+        self.0
+            .progress_handler(STEPS_PER_LOOK, Some(move || Instant::now() >= end))?;
+        let found = read(&mut statement, || Instant::now() < end);
+        drop(statement);
+        self.0.progress_handler(0, None::<fn() -> bool>)?;
+        match found {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) => Ok(None),
+            found => found,
+        }
+    }
+
+    /// The number of rows that a statement changed.
+    pub fn change(&mut self, sql: &str, values: Vec<Value>) -> Result<u64, Error> {
+        let mut statement = self.prepared(sql, values)?;
+        let mut rows = statement.raw_query();
+        while rows.next()?.is_some() {}
+        drop(rows);
+        drop(statement);
+        Ok(self.0.changes())
+    }
+
+    /// Runs a text of several statements without values.
+    pub fn script(&mut self, sql: &str) -> Result<(), Error> {
+        self.0.execute_batch(sql)
+    }
+
+    /// Begins a transaction that may write. It waits for its turn here, and never fails half-way for want of it.
+    pub fn begin(&mut self) -> Result<(), Error> {
+        self.change("BEGIN IMMEDIATE", Vec::new()).map(|_| ())
+    }
+
+    /// The same without waiting: whether the turn was this one's at once.
+    pub fn begin_at_once(&mut self) -> Result<bool, Error> {
+        self.0.busy_timeout(Duration::ZERO)?;
+        let begun = self.begin();
+        self.0.busy_timeout(BUSY_TIMEOUT)?;
+        match begun {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(false),
+            begun => begun.map(|()| true),
+        }
+    }
+
+    /// Makes everything that was done in the transaction last.
+    pub fn commit(&mut self) -> Result<(), Error> {
+        self.change("COMMIT", Vec::new()).map(|_| ())
+    }
+
+    /// Undoes what was done in the transaction; without one, nothing.
+    pub fn roll_back(&mut self) -> Result<(), Error> {
+        if self.0.is_autocommit() {
+            return Ok(());
+        }
+        self.change("ROLLBACK", Vec::new()).map(|_| ())
+    }
+
+    fn prepared(&self, sql: &str, values: Vec<Value>) -> Result<CachedStatement<'_>, Error> {
+        let mut statement = self.0.prepare_cached(&with_numbers(sql))?;
+        let needed = statement.parameter_count();
+        if values.len() < needed {
+            return Err(Error::InvalidParameterCount(values.len(), needed));
+        }
+        for (index, value) in (1..=needed).zip(for_sqlite(values)) {
+            statement.raw_bind_parameter(index, value)?;
+        }
+        Ok(statement)
+    }
+}
+
+/// All rows of a statement; `None` if it may not go on so long.
+fn read(
+    statement: &mut CachedStatement<'_>,
+    may_go_on: impl Fn() -> bool,
+) -> Result<Option<Vec<SqliteRow>>, Error> {
+    let columns = SqliteRow::columns(statement);
+    let mut rows = statement.raw_query();
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        if !found.is_empty() && !may_go_on() {
+            return Ok(None);
+        }
+        found.push(SqliteRow::read(&columns, row)?);
+    }
+    Ok(Some(found))
+}
+
+/// To SQLite `$3` is a name, which it looks up; `?3` is a number.
+fn with_numbers(sql: &str) -> String {
+    let mut numbered = sql.to_owned();
+    let starts: Vec<_> = sql.match_indices('$').map(|(at, _)| at).collect();
+    for at in starts {
+        let is_number = sql.as_bytes().get(at + 1).is_some_and(u8::is_ascii_digit);
+        if is_number {
+            numbered.replace_range(at..=at, "?");
+        }
+    }
+    numbered
+}

@@ -1,0 +1,10 @@
+//! SQLite, which standalone keeps everything in: a library in this process that waits for the disk, and so has threads of its own.
+
+mod connection;
+mod connections;
+mod migrations;
+mod row;
+
+pub(crate) use connections::{Connections, Open};
+pub(crate) use migrations::carry_out;
+pub use row::SqliteRow;
