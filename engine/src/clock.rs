@@ -62,6 +62,11 @@ impl Clock {
         Ok(Self(Arc::new(Mutex::new(inner))))
     }
 
+    #[cfg(test)]
+    pub(crate) fn by_hand(base: Timestamp) -> Self {
+        Self(Arc::new(Mutex::new(Inner { base, since: None })))
+    }
+
     /// The time, in whole microseconds, which is what the databases keep.
     #[must_use]
     pub fn now(&self) -> Timestamp {

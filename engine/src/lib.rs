@@ -3,6 +3,7 @@
 //! Lock the host's row, decide in `core`, write state, events and outbox, commit; then publish what was committed. API handlers, timers,
 //! and claims and results from workers all take this way. Any number of engines run side by side.
 
+mod alarm;
 mod auto_fence;
 mod checks;
 mod clock;

@@ -30,16 +30,24 @@ const FORGOTTEN_AT_ONCE: u32 = 500;
 /// Ticks the hosts whose time has come.
 pub(crate) async fn tick(engine: Engine, stop: CancellationToken) {
     let every = engine.0.config.tick_every;
-    while pause(&stop, every).await {
+    while pause_or_alarm(&stop, every, &engine).await {
         if let Err(error) = tick_due(&engine).await {
             tracing::warn!(error = %error_chain(&error), "due hosts could not be looked for");
         }
     }
 }
 
+async fn pause_or_alarm(stop: &CancellationToken, time: Duration, engine: &Engine) -> bool {
+    tokio::select! {
+        goes_on = pause(stop, time) => goes_on,
+        () = engine.0.alarm.ring(&engine.0.clock) => true,
+    }
+}
+
 async fn tick_due(engine: &Engine) -> Result<(), EngineError> {
     loop {
         let now = engine.0.clock.now();
+        engine.0.alarm.forget(now);
         let due = ringfence_db::due_hosts(&mut engine.0.db.reader(), now, DUE_AT_ONCE).await?;
         let is_last = due.len() < DUE_AT_ONCE as usize;
         tick_all(engine, due).await;

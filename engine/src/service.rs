@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::alarm::Alarm;
 use crate::checks::{CheckConfig, Unserved};
 use crate::clock::{Clock, ClockSource};
 use crate::door::Group;
@@ -91,6 +92,8 @@ pub(crate) struct Shared {
     pub lines: Lines,
     /// Something that has to be numbered was committed.
     pub events_written: Notify,
+    /// When this engine knows a host to be due.
+    pub alarm: Alarm,
     pub metrics: Metrics,
     pub webhooks: Webhooks,
     pub unserved: Unserved,
@@ -122,6 +125,7 @@ impl Engine {
             config,
             relay,
             feed,
+            alarm: Alarm::default(),
             events_written: Notify::new(),
             metrics: Metrics::new(),
             webhooks,

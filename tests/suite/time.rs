@@ -1,5 +1,7 @@
 //! Time: the self-fencing timeout, restarts, and a clock that is moved.
 
+use std::time::Duration;
+
 use chrono::TimeDelta;
 use ringfence_core::Resource;
 use ringfence_engine::ClockSource;
@@ -10,12 +12,17 @@ use serde_json::json;
 crate::on_both_grounds!(
     the_self_fencing_timeout_fences_an_unreachable_host,
     the_self_fencing_timeout_does_not_run_while_nobody_knows,
+    what_is_due_before_the_next_look_does_not_wait_for_it,
     a_fence_starts_again_by_itself_where_the_segment_says_so,
     a_clock_that_is_moved_by_a_day_strands_no_operation,
 );
 
 async fn with_policy(ground: Ground, policy: serde_json::Value) -> Stack {
-    let stack = Stack::start(ground).await;
+    with_policy_and(ground, policy, StackOptions::default()).await
+}
+
+async fn with_policy_and(ground: Ground, policy: serde_json::Value, options: StackOptions) -> Stack {
+    let stack = Stack::start_with(Site::new(ground).await, options).await;
     stack.plan(power_plan()).await;
     stack
         .client
@@ -43,6 +50,20 @@ async fn the_self_fencing_timeout_fences_an_unreachable_host(ground: Ground) {
     let seen = chrono::DateTime::parse_from_rfc3339(operation["created_at"].as_str().unwrap()).unwrap();
     let fenced = chrono::DateTime::parse_from_rfc3339(host["fenced_at"].as_str().unwrap()).unwrap();
     assert!(fenced - seen > TimeDelta::milliseconds(1_500), "{operation}");
+    stack.stop().await;
+}
+
+/// The engine that has decided it knows when; the look that would find it comes an hour later.
+async fn what_is_due_before_the_next_look_does_not_wait_for_it(ground: Ground) {
+    let options = StackOptions {
+        tick_every: Duration::from_secs(3600),
+        ..StackOptions::default()
+    };
+    let stack = with_policy_and(ground, json!({ "self_fencing_timeout_s": 2 }), options).await;
+    stack.hang("h1").await;
+    stack.client.fence("h1").await;
+    let host = stack.client.until_fenced("h1").await;
+    assert_eq!(host["proofs"][0]["kind"], "self-fencing");
     stack.stop().await;
 }
 

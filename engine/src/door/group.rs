@@ -220,11 +220,23 @@ pub(super) fn end_all(
 pub(super) fn decide_all(engine: &Engine, knocks: &[Knock], found: Vec<HostState>) -> Vec<Turn> {
     let mut hosts: HashMap<HostId, HostState> =
         found.into_iter().map(|state| (state.host.id, state)).collect();
+    let mut waiting: HashMap<HostId, usize> = HashMap::with_capacity(knocks.len());
+    for knock in knocks {
+        *waiting.entry(knock.host_id).or_default() += 1;
+    }
     let mut turns = Vec::with_capacity(knocks.len());
     for knock in knocks {
-        let state = hosts.get(&knock.host_id).cloned();
+        // Most are alone with their host, and a host is a large thing to copy.
+        let waiting = waiting.entry(knock.host_id).or_default();
+        *waiting = waiting.saturating_sub(1);
+        let state = match *waiting {
+            0 => hosts.remove(&knock.host_id),
+            _ => hosts.get(&knock.host_id).cloned(),
+        };
         let turn = knock.door.span().in_scope(|| Turn::decide(engine, knock, state));
-        if let Some(state) = turn.leaves() {
+        if *waiting > 0
+            && let Some(state) = turn.leaves()
+        {
             hosts.insert(knock.host_id, state);
         }
         turns.push(turn);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ringfence_api::{KeystoneConfig, RateLimits};
-use ringfence_engine::{ClockSource, ObserverConfig, RetentionConfig};
+use ringfence_engine::{ClockSource, EngineConfig, ObserverConfig, RetentionConfig};
 use ringfence_scheduler_hook::HookConfig;
 
 /// What to start.
@@ -14,6 +14,8 @@ pub struct StackOptions {
     pub dies: Option<(usize, bool)>,
     pub workers: usize,
     pub clock: ClockSource,
+    /// Between two looks of an engine for hosts that are due.
+    pub tick_every: Duration,
     /// Hosts `h1` to `hN`, simulated, each with a device of its own name.
     pub hosts: usize,
     /// Power devices `h1-a`, `h1-b`, ... of the first host, beside its other devices; 0: one device for everything.
@@ -44,6 +46,7 @@ impl Default for StackOptions {
             dies: None,
             workers: 1,
             clock: ClockSource::Database,
+            tick_every: EngineConfig::default().tick_every,
             hosts: 1,
             supplies: 0,
             attempt_timeout_s: 15,

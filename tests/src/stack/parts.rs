@@ -47,6 +47,7 @@ pub(super) async fn engine(site: &Site, options: &StackOptions, name: &str, bus:
     };
     let config = EngineConfig {
         name: name.to_owned(),
+        tick_every: options.tick_every,
         webhooks: webhooks(options.may_call_loopback),
         checks: CheckConfig {
             every: options.checks_every,

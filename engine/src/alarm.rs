@@ -1,0 +1,107 @@
+//! Looking at a host before the next regular look at those that are due.
+//!
+//! A decision says when its host wants to be looked at again, and the database is asked for such hosts several times a second. What is
+//! due before that, the engine that has decided it knows by itself; should it die, the regular look of any other finds it.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use ringfence_core::Timestamp;
+use tokio::sync::Notify;
+
+use crate::clock::Clock;
+
+/// Several that are due at almost the same time are looked at together.
+const BREATH: Duration = Duration::from_millis(5);
+
+/// The soonest of the moments that it was set for; the others wait for the regular look.
+#[derive(Default)]
+pub(crate) struct Alarm {
+    soonest: Mutex<Option<Timestamp>>,
+    changed: Notify,
+}
+
+impl Alarm {
+    /// Something is due then.
+    pub fn set(&self, at: Timestamp) {
+        let mut soonest = self.soonest();
+        if soonest.is_none_or(|known| at < known) {
+            *soonest = Some(at);
+            self.changed.notify_one();
+        }
+    }
+
+    /// Whoever looks now finds what was due until now.
+    pub fn forget(&self, until: Timestamp) {
+        self.soonest().take_if(|at| *at <= until);
+    }
+
+    /// Waits until something is due. Dropped half-way, it forgets nothing.
+    pub async fn ring(&self, clock: &Clock) {
+        loop {
+            let soonest = *self.soonest();
+            let wait = soonest.map(|at| (at - clock.now()).to_std().unwrap_or_default());
+            match wait {
+                None => self.changed.notified().await,
+                Some(Duration::ZERO) => return tokio::time::sleep(BREATH).await,
+                // One that is sooner cuts the wait short. Not less than a breath: a clock that is moved by hand may stand still.
+                Some(wait) => {
+                    let _ = tokio::time::timeout(wait.max(BREATH), self.changed.notified()).await;
+                }
+            }
+        }
+    }
+
+    fn soonest(&self) -> MutexGuard<'_, Option<Timestamp>> {
+        self.soonest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+
+    use super::*;
+
+    async fn rings(alarm: &Alarm, clock: &Clock) -> bool {
+        let ring = tokio::time::timeout(Duration::from_millis(100), alarm.ring(clock));
+        ring.await.is_ok()
+    }
+
+    #[tokio::test]
+    async fn it_rings_for_the_soonest_until_somebody_has_looked() {
+        let begun = Timestamp::UNIX_EPOCH;
+        let (alarm, clock) = (Alarm::default(), Clock::by_hand(begun));
+        assert!(!rings(&alarm, &clock).await, "nothing is due");
+        let second = |n| begun + TimeDelta::seconds(n);
+        alarm.set(second(9));
+        alarm.set(second(5));
+        alarm.set(second(7));
+        clock.advance(TimeDelta::milliseconds(4_999));
+        assert!(!rings(&alarm, &clock).await);
+        clock.advance(TimeDelta::milliseconds(1));
+        assert!(rings(&alarm, &clock).await);
+        alarm.forget(second(4));
+        assert!(
+            rings(&alarm, &clock).await,
+            "who looked before it was due has not found it"
+        );
+        alarm.forget(clock.now());
+        clock.advance(TimeDelta::seconds(60));
+        assert!(!rings(&alarm, &clock).await);
+    }
+
+    #[tokio::test]
+    async fn what_is_sooner_cuts_the_wait_short() {
+        let begun = Timestamp::UNIX_EPOCH;
+        let (alarm, clock) = (Alarm::default(), Clock::by_hand(begun));
+        alarm.set(begun + TimeDelta::days(1));
+        let set = async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            alarm.set(begun);
+        };
+        let ring = tokio::time::timeout(Duration::from_secs(30), alarm.ring(&clock));
+        let (rung, ()) = tokio::join!(ring, set);
+        assert!(rung.is_ok());
+    }
+}
