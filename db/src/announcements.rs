@@ -17,7 +17,7 @@ impl Database {
         let Pool::Postgres { read, .. } = &self.pool else {
             return Ok(None);
         };
-        let fault = |e| DbError::sorted(self.address(), e);
+        let fault = |e| DbError::from_client(self.address(), e);
         let mut listener = PgListener::connect_with(read.pool()).await.map_err(fault)?;
         listener.listen("ringfence_events").await.map_err(fault)?;
         Ok(Some(Announcements {
@@ -34,6 +34,6 @@ impl Announcements {
             .recv()
             .await
             .map(|_| ())
-            .map_err(|e| DbError::sorted(&self.address, e))
+            .map_err(|e| DbError::from_client(&self.address, e))
     }
 }

@@ -21,7 +21,9 @@ pub async fn copy_sqlite(db: &Database, to: &Path) -> Result<(), DbError> {
     let copied = read
         .work(|connection| connection.change("VACUUM INTO $1", to))
         .await;
-    copied.map(|_| ()).map_err(|e| DbError::sorted(db.address(), e))
+    copied
+        .map(|_| ())
+        .map_err(|e| DbError::from_client(db.address(), e))
 }
 
 /// Reads all of a SQLite database and tells what is damaged.

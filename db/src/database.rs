@@ -8,10 +8,10 @@ use sqlx::SqlStr;
 use sqlx::postgres::PgRow;
 
 use crate::DbError;
-use crate::connections::{Connections, Open};
 use crate::dialect::Dialect;
 use crate::error::ClientError;
 use crate::open::{open_postgres, open_sqlite, without_credentials};
+use crate::postgres::{Connections, Open};
 use crate::row::Row;
 use crate::run::{Run, Values, Write, sealed::Sealed};
 use crate::sqlite::{self, SqliteRow};
@@ -58,24 +58,23 @@ impl Database {
             address: address.clone(),
             why,
         };
-        let pool = match url.split_once("://") {
-            Some(("postgres" | "postgresql", _)) => {
-                open_postgres(url, connections, statement).map_err(bad)?
-            }
-            Some(("sqlite", path)) => {
-                open_sqlite(Path::new(path))
-                    .await
-                    .map_err(|e| match DbError::sorted(&address, e) {
+        let pool =
+            match url.split_once("://") {
+                Some(("postgres" | "postgresql", _)) => {
+                    open_postgres(url, connections, statement).map_err(bad)?
+                }
+                Some(("sqlite", path)) => open_sqlite(Path::new(path)).await.map_err(|e| {
+                    match DbError::from_client(&address, e) {
                         DbError::Statement(e) => bad(e.to_string()),
                         other => other,
-                    })?
-            }
-            Some(_) | None => {
-                return Err(bad(
-                    "write postgres://user@host:port/name or sqlite:///absolute/path".to_owned(),
-                ));
-            }
-        };
+                    }
+                })?,
+                Some(_) | None => {
+                    return Err(bad(
+                        "write postgres://user@host:port/name or sqlite:///absolute/path".to_owned(),
+                    ));
+                }
+            };
         Ok(Self { pool, address })
     }
 
@@ -111,7 +110,7 @@ impl Database {
     }
 
     fn tx(&self, inner: Result<TxInner, impl Into<ClientError>>) -> Result<Tx, DbError> {
-        let inner = inner.map_err(|e| DbError::sorted(&self.address, e))?;
+        let inner = inner.map_err(|e| DbError::from_client(&self.address, e))?;
         Ok(Tx {
             inner,
             address: self.address.clone(),
@@ -236,7 +235,7 @@ impl Tx {
             }
             Ok(())
         });
-        done.await.map_err(|e| DbError::sorted(&self.address, e))
+        done.await.map_err(|e| DbError::from_client(&self.address, e))
     }
 
     /// Makes everything that was done in it last.
@@ -245,7 +244,7 @@ impl Tx {
             TxInner::Postgres(tx) => tx.commit().await.map_err(ClientError::from),
             TxInner::Sqlite(tx) => tx.commit(|_| Ok(())).await,
         }
-        .map_err(|e| DbError::sorted(&self.address, e))
+        .map_err(|e| DbError::from_client(&self.address, e))
     }
 }
 
@@ -298,12 +297,12 @@ fn of_sqlite(rows: Vec<SqliteRow>) -> Vec<Row> {
 impl Run for Tx {
     async fn rows(&mut self, sql: SqlStr, values: Values) -> Result<Vec<Row>, DbError> {
         let rows = self.inner.rows(sql, values.0).await;
-        rows.map_err(|e| DbError::sorted(&self.address, e))
+        rows.map_err(|e| DbError::from_client(&self.address, e))
     }
 
     async fn change(&mut self, sql: SqlStr, values: Values) -> Result<u64, DbError> {
         let changed = self.inner.change(sql, values.0).await;
-        changed.map_err(|e| DbError::sorted(&self.address, e))
+        changed.map_err(|e| DbError::from_client(&self.address, e))
     }
 }
 
@@ -379,11 +378,11 @@ impl Write for Reader<'_> {
 impl Run for Reader<'_> {
     async fn rows(&mut self, sql: SqlStr, values: Values) -> Result<Vec<Row>, DbError> {
         let rows = self.read(sql, values.0).await;
-        rows.map_err(|e| DbError::sorted(&self.db.address, e))
+        rows.map_err(|e| DbError::from_client(&self.db.address, e))
     }
 
     async fn change(&mut self, sql: SqlStr, values: Values) -> Result<u64, DbError> {
         let changed = self.run(sql, values.0).await;
-        changed.map_err(|e| DbError::sorted(&self.db.address, e))
+        changed.map_err(|e| DbError::from_client(&self.db.address, e))
     }
 }

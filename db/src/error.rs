@@ -85,7 +85,7 @@ impl DbError {
     }
 
     /// Sorts what a client saw.
-    pub(crate) fn sorted(address: &str, source: impl Into<ClientError>) -> Self {
+    pub(crate) fn from_client(address: &str, source: impl Into<ClientError>) -> Self {
         let source = source.into();
         match seen(&source) {
             Seen::Lost => Self::Unavailable {

@@ -8,9 +8,9 @@ use sqlx::postgres::PgArguments;
 use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
 
 use crate::batch::push_shifted;
-use crate::connections::Connections;
 use crate::database::Pool;
 use crate::dialect::Dialect;
+use crate::postgres::Connections;
 use crate::run::{Values, Write, sealed::Sealed};
 use crate::value::{Value, args, for_postgres};
 use crate::{Database, DbError, SeenHost};
@@ -98,7 +98,7 @@ impl LoneChange {
         let sql = self.text();
         let values = self.upon.into_iter().chain([self.tells.into()]);
         let values = values.chain(self.parts.into_iter().flat_map(|part| part.values));
-        let fault = |e| DbError::sorted(db.address(), e);
+        let fault = |e| DbError::from_client(db.address(), e);
         let arguments = for_postgres(values.collect()).map_err(fault)?;
         let before = one_number(write, sql, arguments).await.map_err(fault)?;
         Ok(Written {

@@ -7,9 +7,9 @@ use std::time::Duration;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgConnection, PgPool};
 
-use crate::connections::Connections;
 use crate::database::Pool;
 use crate::error::ClientError;
+use crate::postgres::Connections;
 use crate::sqlite;
 
 /// Connections that change things: their statements find their rows by their keys, whatever the values are and however few rows there

@@ -4,8 +4,8 @@ use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::{AssertSqlSafe, SqlSafeStr};
 
 use crate::compatible::{first_break, goes_on, note};
-use crate::connections::Connections;
 use crate::database::{Database, Pool};
+use crate::postgres::Connections;
 use crate::run::{Write, fetch_all};
 use crate::sqlite::carry_out;
 use crate::value::args;
@@ -167,7 +167,7 @@ pub async fn migrate(db: &Database) -> Result<(), DbError> {
         Pool::Postgres { read, .. } => migrate_postgres(read).await.map_err(DbError::Migrate),
         Pool::Sqlite { write, .. } => {
             let done = write.work(|connection| Ok(carry_out(connection, &migrator(Dialect::Sqlite))));
-            let done = done.await.map_err(|e| DbError::sorted(db.address(), e))?;
+            let done = done.await.map_err(|e| DbError::from_client(db.address(), e))?;
             done.map_err(DbError::Migrate)
         }
     }

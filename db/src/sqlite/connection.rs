@@ -48,29 +48,28 @@ impl Connection {
     /// The same, if they are found within some time and the statement only reads: no more than that is to be done on the thread that
     /// asks. `None` if not; then nothing was done.
     pub fn rows_within(
-        &mut self,
+        &self,
         time: Duration,
         sql: &str,
         values: Vec<Value>,
     ) -> Result<Option<Vec<SqliteRow>>, Error> {
         let end = Instant::now() + time;
-        let mut statement = self.prepared(sql, values)?;
-        if !statement.readonly() {
-            return Ok(None);
-        }
-        self.0
-            .progress_handler(STEPS_PER_LOOK, Some(move || Instant::now() >= end))?;
-        let found = read(&mut statement, || Instant::now() < end);
-        drop(statement);
-        self.0.progress_handler(0, None::<fn() -> bool>)?;
-        match found {
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) => Ok(None),
-            found => found,
-        }
+        self.without_waiting(|| {
+            let mut statement = self.prepared(sql, values)?;
+            if !statement.readonly() {
+                return Ok(None);
+            }
+            self.0
+                .progress_handler(STEPS_PER_LOOK, Some(move || Instant::now() >= end))?;
+            let found = read(&mut statement, || Instant::now() < end);
+            drop(statement);
+            self.0.progress_handler(0, None::<fn() -> bool>)?;
+            found
+        })
     }
 
     /// The number of rows that a statement changed.
-    pub fn change(&mut self, sql: &str, values: Vec<Value>) -> Result<u64, Error> {
+    pub fn change(&self, sql: &str, values: Vec<Value>) -> Result<u64, Error> {
         let mut statement = self.prepared(sql, values)?;
         let mut rows = statement.raw_query();
         while rows.next()?.is_some() {}
@@ -85,19 +84,14 @@ impl Connection {
     }
 
     /// Begins a transaction that may write. It waits for its turn here, and never fails half-way for want of it.
-    pub fn begin(&mut self) -> Result<(), Error> {
+    pub fn begin(&self) -> Result<(), Error> {
         self.change("BEGIN IMMEDIATE", Vec::new()).map(|_| ())
     }
 
     /// The same without waiting: whether the turn was this one's at once.
-    pub fn begin_at_once(&mut self) -> Result<bool, Error> {
-        self.0.busy_timeout(Duration::ZERO)?;
-        let begun = self.begin();
-        self.0.busy_timeout(BUSY_TIMEOUT)?;
-        match begun {
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(false),
-            begun => begun.map(|()| true),
-        }
+    pub fn begin_at_once(&self) -> Result<bool, Error> {
+        let begun = self.without_waiting(|| self.begin().map(Some))?;
+        Ok(begun.is_some())
     }
 
     /// Makes everything that was done in the transaction last.
@@ -111,6 +105,20 @@ impl Connection {
             return Ok(());
         }
         self.change("ROLLBACK", Vec::new()).map(|_| ())
+    }
+
+    /// Does something as far as it need not wait for another process's lock; `None` if it would have to, or was interrupted.
+    fn without_waiting<T>(
+        &self,
+        work: impl FnOnce() -> Result<Option<T>, Error>,
+    ) -> Result<Option<T>, Error> {
+        self.0.busy_timeout(Duration::ZERO)?;
+        let done = work();
+        self.0.busy_timeout(BUSY_TIMEOUT)?;
+        match done {
+            Err(error) if error.sqlite_error_code().is_some_and(ends_a_try) => Ok(None),
+            done => done,
+        }
     }
 
     fn prepared(&self, sql: &str, values: Vec<Value>) -> Result<CachedStatement<'_>, Error> {
@@ -143,6 +151,10 @@ fn read(
     Ok(Some(found))
 }
 
+fn ends_a_try(code: ErrorCode) -> bool {
+    matches!(code, ErrorCode::DatabaseBusy | ErrorCode::OperationInterrupted)
+}
+
 /// To SQLite `$3` is a name, which it looks up; `?3` is a number.
 fn with_numbers(sql: &str) -> String {
     let mut numbered = sql.to_owned();
@@ -154,4 +166,18 @@ fn with_numbers(sql: &str) -> String {
         }
     }
     numbered
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_numbers;
+
+    #[test]
+    fn what_is_no_number_stays() {
+        assert_eq!(
+            with_numbers("a = $12 OR b -> '$.c' OR d = $1"),
+            "a = ?12 OR b -> '$.c' OR d = ?1"
+        );
+        assert_eq!(with_numbers("$"), "$");
+    }
 }

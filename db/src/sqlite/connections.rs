@@ -96,7 +96,7 @@ impl Connections {
         };
         let mut open = Open(Some(lent));
         if !has_begun {
-            open.work(Connection::begin).await?;
+            open.work(|connection| connection.begin()).await?;
         }
         Ok(open)
     }
@@ -318,9 +318,9 @@ mod tests {
             connection.change("INSERT INTO t VALUES (1)", args![])?;
             panic!("on purpose")
         });
-        let error = crate::DbError::sorted("t", failed.await.unwrap_err());
+        let error = crate::DbError::from_client("t", failed.await.unwrap_err());
         assert!(error.is_passing(), "{error:?}");
-        let error = crate::DbError::sorted("t", open.work(|_| Ok(())).await.unwrap_err());
+        let error = crate::DbError::from_client("t", open.work(|_| Ok(())).await.unwrap_err());
         assert!(error.is_passing(), "{error:?}");
         assert_eq!(numbers(&connections).await, 0);
     }

@@ -190,8 +190,9 @@ impl Decided {
         }
         knock.door.committed(&state, &answer, &decided.told, &knock.by);
         engine.0.metrics.count_moved(&decided.moved);
-        let next_look = decided.now + engine.0.config.tick_every;
-        if let Some(at) = decided.decision.wake_at.filter(|at| *at < next_look) {
+        // What is due already and was left undone is not looked at again at once, over and over.
+        let (now, next_look) = (decided.now, decided.now + engine.0.config.tick_every);
+        if let Some(at) = decided.decision.wake_at.filter(|at| *at > now && *at < next_look) {
             engine.0.alarm.set(at);
         }
         if !decided.outgoing.is_empty() {

@@ -1,16 +1,30 @@
 //! Ports on loopback.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::ops::Range;
 use std::time::Duration;
 
 use crate::error::{During, LabError};
 
+/// Ports below this are those of well-known services.
+const FIRST: u16 = 15_000;
+
+/// Of fewer ports none is chosen: two who look at once would too often find the same.
+const ENOUGH: u16 = 5_000;
+
+/// How many ports are looked at before it is given up.
+const TRIES: u32 = 200;
+
+/// Where the kernel says from which port on it gives ports to those who connect.
+const EPHEMERAL: &str = "/proc/sys/net/ipv4/ip_local_port_range";
+
+/// Where it begins if the kernel does not say.
+const EPHEMERAL_FROM: u16 = 32_768;
+
 /// A TCP port that was free a moment ago.
 pub(crate) fn free_tcp_port() -> Result<u16, LabError> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-        .and_then(|listener| listener.local_addr())
-        .map(|address| address.port())
-        .during(|| "looking for a free port".to_owned())
+    free_tcp_ports().map(|[port]| port)
 }
 
 /// As many TCP ports, all different.
@@ -18,12 +32,9 @@ pub(crate) fn free_tcp_ports<const N: usize>() -> Result<[u16; N], LabError> {
     let mut held = Vec::new();
     let mut ports = [0; N];
     for port in &mut ports {
-        let listener =
-            TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).during(|| "looking for a free port".to_owned())?;
-        *port = listener
-            .local_addr()
-            .during(|| "looking for a free port".to_owned())?
-            .port();
+        let listener = free(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)))?;
+        let address = listener.local_addr();
+        *port = address.during(|| "looking for a free port".to_owned())?.port();
         held.push(listener);
     }
     Ok(ports)
@@ -31,14 +42,64 @@ pub(crate) fn free_tcp_ports<const N: usize>() -> Result<[u16; N], LabError> {
 
 /// A UDP port that was free a moment ago.
 pub(crate) fn free_udp_port() -> Result<u16, LabError> {
-    UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))
-        .and_then(|socket| socket.local_addr())
+    free(|port| UdpSocket::bind((Ipv4Addr::LOCALHOST, port)))?
+        .local_addr()
         .map(|address| address.port())
         .during(|| "looking for a free port".to_owned())
+}
+
+/// A socket on a port that nobody is given by connecting somewhere. A server starts seconds after its port was chosen, and some end
+/// and start again on it: until then no connection of anybody else's must have it. Nor must `is_open` connect to itself, as it does
+/// when the kernel gives it the very port that it asks for.
+fn free<S>(bind: impl Fn(u16) -> std::io::Result<S>) -> Result<S, LabError> {
+    let range = quiet_ports();
+    let mut tried = 1;
+    loop {
+        match bind(one_of(&range)) {
+            Err(_) if tried < TRIES => tried += 1,
+            done => return done.during(|| format!("looking for a free port of {range:?}")),
+        }
+    }
+}
+
+fn quiet_ports() -> Range<u16> {
+    let said = std::fs::read_to_string(EPHEMERAL).unwrap_or_default();
+    let first = said
+        .split_whitespace()
+        .next()
+        .and_then(|port| port.parse::<u16>().ok());
+    // Where next to all ports are for those who connect, there is nothing better than a port that was free.
+    let end = first.filter(|first| *first >= FIRST + ENOUGH);
+    FIRST..end.unwrap_or(EPHEMERAL_FROM)
+}
+
+fn one_of(range: &Range<u16>) -> u16 {
+    // Every state has keys of its own, which come from the system's random numbers.
+    let random = RandomState::new().build_hasher().finish();
+    let count = u64::from(range.end - range.start);
+    range.start + u16::try_from(random % count).unwrap_or_default()
 }
 
 /// Whether somebody listens.
 pub(crate) fn is_open(port: u16) -> bool {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_free_and_different_and_given_to_nobody_who_connects() {
+        let ports = free_tcp_ports::<50>().unwrap();
+        let range = quiet_ports();
+        assert!(
+            ports.iter().all(|port| range.contains(port)),
+            "{ports:?} of {range:?}"
+        );
+        let different = ports.iter().collect::<std::collections::BTreeSet<_>>();
+        assert_eq!(different.len(), ports.len());
+        assert!(ports.into_iter().all(|port| !is_open(port)));
+    }
 }

@@ -250,7 +250,7 @@ async fn a_token_that_is_revoked_is_replaced_and_nobody_notices() {
         .password("secret")
         .nova_at(&api.url());
     write(&file, &[entry]);
-    let backend = backend(&file, 20);
+    let backend = backend(&file, 60);
     assert!(!backend.services().await.unwrap().is_empty());
     // A user that is disabled and enabled again has no tokens left.
     for enabled in [false, true] {
@@ -268,7 +268,7 @@ async fn placement_itself_is_asked_whether_a_host_is_kept_away() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("clouds.yaml");
     write(&file, &[Entry::new(CLOUD, &cloud)]);
-    let backend = backend(&file, 20);
+    let backend = backend(&file, 60);
     assert!(!backend.is_kept_away("kept-a").await.unwrap());
     block_in_place(|| cloud.disable("kept-a", "for a story").unwrap());
     eventually(async || backend.is_kept_away("kept-a").await.unwrap()).await;
@@ -283,7 +283,7 @@ async fn fenced(folder: &tempfile::TempDir, entry: Entry, known_as: &str) -> Sta
     let options = StackOptions {
         hosts: 1,
         observer: ObserverConfig {
-            clouds: vec![backend(&file, 20)],
+            clouds: vec![backend(&file, 60)],
             every: Duration::from_secs(3600),
             ..ObserverConfig::default()
         },
