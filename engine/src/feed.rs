@@ -70,6 +70,15 @@ pub struct Listener {
 }
 
 impl Engine {
+    /// Events were committed and are to be read: at once where they have their numbers, else by way of whoever numbers them.
+    pub(crate) fn events_written(&self) {
+        if self.0.db.is_sqlite() {
+            self.0.feed.nudge();
+        } else {
+            self.0.events_written.notify_one();
+        }
+    }
+
     /// Listens to everything with a number above `after`, of one host or of all.
     #[must_use]
     pub fn listen(&self, after: u64, host_id: Option<HostId>) -> Listener {

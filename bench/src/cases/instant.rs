@@ -14,7 +14,7 @@ use sqlx::{Connection, PgConnection};
 
 use super::{Case, ms, request_alone};
 use crate::devices::Devices;
-use crate::end::{Ends, from_post_to_end};
+use crate::end::{End, Ends, from_post_to_end};
 use crate::error::BenchError;
 use crate::floor::{Commits, Kind, Publishes};
 use crate::plant::{Plant, Settings};
@@ -35,7 +35,7 @@ const MOST: f64 = 2.0;
 /// Measures on one ground.
 pub async fn measure(case: &Case, ground: Ground, report: &mut Report) -> Result<(), BenchError> {
     let samples = case.samples * TIMES_SAMPLES;
-    let mut bench = Bench::prepare(ground, samples + WARM_UP).await?;
+    let mut bench = Bench::prepare(ground, 2 * samples + WARM_UP).await?;
     let mut ends = Ends::open(&bench.plant).await?;
     let mut taken = Taken::default();
     for number in 0..samples + WARM_UP {
@@ -44,6 +44,9 @@ pub async fn measure(case: &Case, ground: Ground, report: &mut Report) -> Result
         }
         bench.sample(number, &mut ends, &mut taken).await?;
     }
+    for number in (samples + WARM_UP..).take(samples) {
+        taken.in_a_row.push(bench.fence(number, &mut ends).await?.1);
+    }
     bench.end().await?;
     tell(ground, &taken, report)
 }
@@ -51,6 +54,8 @@ pub async fn measure(case: &Case, ground: Ground, report: &mut Report) -> Result
 #[derive(Default)]
 struct Taken {
     fence: Vec<f64>,
+    /// One right after the other, with nothing in between.
+    in_a_row: Vec<f64>,
     floor: Vec<f64>,
     commit: Vec<f64>,
     publish: Vec<f64>,
@@ -103,14 +108,9 @@ impl Bench {
     async fn sample(&mut self, number: usize, ends: &mut Ends, taken: &mut Taken) -> Result<(), BenchError> {
         let floor = self.floor(taken).await?;
         taken.floor.push(floor);
-        let host = host(number);
         let before = self.transactions().await?;
-        let begun = Instant::now();
-        self.plant.client.fence(&host).await;
-        let end = ends.of(&host, begun).await?;
-        taken
-            .fence
-            .push(end.committed.duration_since(begun).as_secs_f64() * 1000.0);
+        let (end, took) = self.fence(number, ends).await?;
+        taken.fence.push(took);
         if let (Some(before), Some(after)) = (before, self.transactions().await?) {
             // Asking takes a number itself.
             taken.transactions.push(after - before - 1.0);
@@ -121,6 +121,16 @@ impl Bench {
             .push(ends.added_by_the_stream(&end, &self.plant, number).await?);
         taken.request.push(request_alone(&self.plant).await);
         Ok(())
+    }
+
+    /// The end of one, and how long it took in milliseconds.
+    async fn fence(&self, number: usize, ends: &mut Ends) -> Result<(End, f64), BenchError> {
+        let host = host(number);
+        let begun = Instant::now();
+        self.plant.client.fence(&host).await;
+        let end = ends.of(&host, begun).await?;
+        let took = end.committed.duration_since(begun).as_secs_f64() * 1000.0;
+        Ok((end, took))
     }
 
     async fn floor(&self, taken: &mut Taken) -> Result<f64, BenchError> {
@@ -213,6 +223,11 @@ fn tell(ground: Ground, taken: &Taken, report: &mut Report) -> Result<(), BenchE
                 MOST,
                 "times",
             ))
+    })?;
+    report.add_summary(&taken.in_a_row, |s| {
+        figure("beside: the same, one right after the other", s)
+            .over("commits and publishes", floor.median)
+            .note("nothing is done in between, so that code and data are in the processor's caches")
     })?;
     report.add_summary(&taken.device, |s| figure("the device alone: read, off, read", s))?;
     report.add_summary(&taken.request, |s| {

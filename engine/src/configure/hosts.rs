@@ -112,7 +112,7 @@ impl Engine {
             .await?;
         leave_receipt(&mut tx, by, Receipt::Host(host.id)).await?;
         tx.commit().await?;
-        self.0.events_written.notify_one();
+        self.events_written();
         Ok(host)
     }
 
@@ -179,7 +179,7 @@ impl Engine {
         self.record_host(&mut tx, &host, EventKind::HostUpdated, changed, by)
             .await?;
         tx.commit().await?;
-        self.0.events_written.notify_one();
+        self.events_written();
         Ok(host)
     }
 
@@ -213,7 +213,7 @@ impl Engine {
         .await?;
         ringfence_db::delete_host(&mut tx, host.id).await?;
         tx.commit().await?;
-        self.0.events_written.notify_one();
+        self.events_written();
         Ok(())
     }
 

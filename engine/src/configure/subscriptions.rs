@@ -186,7 +186,7 @@ impl Engine {
             reason = why,
             "a subscription was disabled"
         );
-        self.0.events_written.notify_one();
+        self.events_written();
         Ok(())
     }
 

@@ -202,7 +202,7 @@ impl Decided {
             match events {
                 // Its statement has announced them, to this process as well.
                 EventsAre::Numbered => {}
-                EventsAre::Written => engine.0.events_written.notify_one(),
+                EventsAre::Written => engine.events_written(),
             }
         }
         Tried::applied(state, answer)

@@ -93,6 +93,14 @@ pub(crate) fn wait_ready(
     })
 }
 
+/// Says in the log of a program that did not become ready that it is started once more.
+pub(crate) fn note_second_start(log: &Path) {
+    let noted = std::fs::OpenOptions::new().append(true).open(log);
+    // It helps whoever reads the log, and nothing else needs it.
+    let _ =
+        noted.and_then(|mut log| writeln!(log, "*** not ready in time: it is ended, and started once more"));
+}
+
 /// The end of a text.
 pub(crate) fn tail(text: &[u8]) -> String {
     let from = text.len().saturating_sub(TAIL_BYTES);

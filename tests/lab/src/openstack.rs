@@ -78,7 +78,7 @@ impl OpenStack {
         };
         cloud.start_services()?;
         let seen_by_users = Cloud::new(cloud.description());
-        ready::wait(&cloud.daemons, &seen_by_users)?;
+        ready::wait(&mut cloud.daemons, &seen_by_users)?;
         make_flavor(&seen_by_users)?;
         Ok(cloud)
     }

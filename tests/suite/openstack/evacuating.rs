@@ -1,5 +1,8 @@
 //! A host that dies, its servers that go on elsewhere, and its return.
 
+use std::time::Duration;
+
+use chrono::{NaiveDateTime, TimeDelta};
 use ringfence_lab::Server;
 use ringfence_tests::Ground;
 use serde_json::{Value, json};
@@ -9,6 +12,27 @@ use super::plant::Plant;
 
 fn statuses(moves: &[Value]) -> Vec<&str> {
     moves.iter().map(|one| one["status"].as_str().unwrap()).collect()
+}
+
+/// When Nova's API began and ended to answer what was wanted done to these servers, by its log.
+fn requests(log: &str, servers: &[String]) -> Vec<(NaiveDateTime, NaiveDateTime)> {
+    let actions: Vec<String> = servers
+        .iter()
+        .map(|id| format!("\"POST /v2.1/servers/{id}/action"))
+        .collect();
+    let wanted = |line: &&str| actions.iter().any(|action| line.contains(action));
+    let mut requests: Vec<_> = log.lines().filter(wanted).map(times).collect();
+    requests.sort();
+    requests
+}
+
+/// Such a line begins with the time of its end, and tells how many seconds it took.
+fn times(line: &str) -> (NaiveDateTime, NaiveDateTime) {
+    let ended = NaiveDateTime::parse_from_str(&line[..23], "%Y-%m-%d %H:%M:%S%.f").unwrap();
+    let (_, took) = line.split_once(" time: ").unwrap();
+    let digits = took.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let took: f64 = took[..digits.unwrap_or(took.len())].parse().unwrap();
+    (ended - Duration::from_secs_f64(took), ended)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -57,6 +81,12 @@ async fn a_killed_host_is_seen_fenced_evacuated_and_taken_back() {
     // Its own calls went through the gate before Nova's API, like anybody's.
     let log = plant.cloud.description().folder.join("log/nova-api.log");
     let log = std::fs::read_to_string(log).unwrap();
+    let requests = requests(&log, &servers);
+    assert_eq!(requests.len(), 5, "{requests:?}");
+    let one_after_the_other = requests
+        .windows(2)
+        .all(|two| two[0].1 <= two[1].0 + TimeDelta::milliseconds(20));
+    assert!(one_after_the_other, "{requests:?}");
     for allowed in ["from host story-a", "un-forcing host story-a"] {
         let is_it = |line: &str| line.contains("Ringfence allows") && line.contains(allowed);
         assert!(log.lines().any(is_it), "the gate was not asked: {allowed}");

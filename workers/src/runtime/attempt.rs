@@ -147,6 +147,9 @@ impl Attempt {
 pub(super) async fn resolve(
     references: &std::collections::BTreeMap<String, ringfence_core::SecretReference>,
 ) -> Result<Secrets, WorkerError> {
+    if references.is_empty() {
+        return Secrets::resolve(references);
+    }
     let references = references.clone();
     tokio::task::spawn_blocking(move || Secrets::resolve(&references))
         .await

@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use crate::cloud::Cloud;
 use crate::error::{During, LabError};
-use crate::home::{Home, wait_ready};
+use crate::home::{Home, note_second_start, wait_ready};
 use crate::leash::Leash;
 use crate::net::{free_tcp_port, is_open};
 use crate::openstack::gate;
 use crate::openstack::program::Program;
 
 const READY_LIMIT: Duration = Duration::from_secs(120);
+/// After so long it is started once more: every now and then it stops for ever on its way up.
+const HANGS_AFTER: Duration = Duration::from_secs(60);
 /// The end of the pipeline: who asks is known there, and nothing has been done yet.
 const APPLICATION: &str = " keystonecontext ringfence osapi_compute_app_v21";
 
@@ -104,8 +106,16 @@ impl NovaApi {
             program = program.with("PYTHONPATH", path);
         }
         let log = self.log_file();
-        let leash = program.with_nothing_to_keep().start(&log, self.home.path())?;
-        wait_ready("nova-api", &leash, &log, READY_LIMIT, || is_open(self.port))?;
+        let program = program.with_nothing_to_keep();
+        let start = || program.clone().start(&log, self.home.path());
+        let wait = |leash: &Leash, limit| wait_ready("nova-api", leash, &log, limit, || is_open(self.port));
+        let mut leash = start()?;
+        if wait(&leash, HANGS_AFTER).is_err() {
+            note_second_start(&log);
+            leash.crash();
+            leash = start()?;
+            wait(&leash, READY_LIMIT)?;
+        }
         self.leash = Some(leash);
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::error::LabError;
-use crate::home::wait_ready;
+use crate::home::{note_second_start, wait_ready};
 use crate::leash::Leash;
 use crate::net::is_open;
 use crate::openstack::program::Program;
@@ -12,6 +12,8 @@ use crate::openstack::site::Site;
 
 /// Two cores may have a dozen services to start, and tests to build.
 const READY_LIMIT: Duration = Duration::from_secs(180);
+/// After so long it is started once more: every now and then one of Nova's stops for ever on its way up, before its first word.
+const HANGS_AFTER: Duration = Duration::from_secs(90);
 
 /// A service under its name.
 #[derive(Debug)]
@@ -20,17 +22,22 @@ pub(crate) struct Daemon {
     port: Option<u16>,
     leash: Leash,
     log: PathBuf,
+    home: PathBuf,
+    program: Program,
 }
 
 impl Daemon {
     pub(crate) fn start(site: &Site, name: &'static str, program: Program) -> Result<Self, LabError> {
         let log = site.log(name);
-        let leash = program.with_nothing_to_keep().start(&log, site.folder())?;
+        let program = program.with_nothing_to_keep();
+        let home = site.folder().to_owned();
         Ok(Self {
             name,
             port: None,
-            leash,
+            leash: program.clone().start(&log, &home)?,
             log,
+            home,
+            program,
         })
     }
 
@@ -45,12 +52,22 @@ impl Daemon {
     }
 
     /// Waits until it listens, if it does so at all.
-    pub(crate) fn wait_open(&self) -> Result<(), LabError> {
-        self.wait(|| self.port.is_none_or(is_open))
+    pub(crate) fn wait_open(&mut self) -> Result<(), LabError> {
+        let port = self.port;
+        self.wait(|| port.is_none_or(is_open))
     }
 
-    pub(crate) fn wait(&self, is_ready: impl FnMut() -> bool) -> Result<(), LabError> {
-        wait_ready(self.name, &self.leash, &self.log, READY_LIMIT, is_ready)
+    pub(crate) fn wait(&mut self, mut is_ready: impl FnMut() -> bool) -> Result<(), LabError> {
+        let once = |daemon: &Self, limit, is_ready: &mut dyn FnMut() -> bool| {
+            wait_ready(daemon.name, &daemon.leash, &daemon.log, limit, is_ready)
+        };
+        if once(self, HANGS_AFTER, &mut is_ready).is_ok() {
+            return Ok(());
+        }
+        note_second_start(&self.log);
+        self.leash.crash();
+        self.leash = self.program.clone().start(&self.log, &self.home)?;
+        once(self, READY_LIMIT, &mut is_ready)
     }
 
     pub(crate) fn crash(&mut self) {

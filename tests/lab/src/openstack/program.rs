@@ -36,6 +36,7 @@ pub(crate) const SCRIPTS: [(&str, &str); 7] = [
 ];
 
 /// A program of a service, not yet started.
+#[derive(Clone, Debug)]
 pub(crate) struct Program {
     path: PathBuf,
     arguments: Vec<String>,

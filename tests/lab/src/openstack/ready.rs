@@ -8,13 +8,14 @@ use crate::error::LabError;
 use crate::openstack::daemon::Daemon;
 
 /// Waits until all answer, and those that only the others talk to have shown a heartbeat.
-pub(crate) fn wait(daemons: &[Daemon], cloud: &Cloud) -> Result<(), LabError> {
-    for daemon in daemons {
+pub(crate) fn wait(daemons: &mut [Daemon], cloud: &Cloud) -> Result<(), LabError> {
+    for daemon in daemons.iter_mut() {
         daemon.wait_open()?;
     }
     for daemon in daemons {
+        let name = daemon.name();
         daemon.wait(|| {
-            let has = has_shown_itself(daemon.name(), cloud);
+            let has = has_shown_itself(name, cloud);
             if !has {
                 std::thread::sleep(POLL);
             }

@@ -1,25 +1,57 @@
 //! What Nova says of a host that is being emptied, read once for all who move its servers.
 //!
-//! Everybody who moves a server waits for its record, and Nova has to answer each question beside the evacuations themselves.
+//! Everybody who moves a server waits for its record, and Nova has to answer each question beside the evacuations themselves. Those who
+//! begin at the same time would otherwise each ask what the others have just been told, before the first server is on its way.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use ringfence_backends::BackendError;
-use ringfence_backends::openstack::{ComputeService, Evacuation};
+use ringfence_backends::openstack::{ComputeService, Evacuation, Server};
 use tokio::time::Instant;
 
 use crate::openstack::HostOf;
 
+/// Who begins takes a look that is no older for one of its own: between a look of its own and what Nova makes of the request that follows,
+/// as much time passes. Nothing that another worker has asked for in an attempt before can be missed, for a second passes between two
+/// attempts at least.
+const SAME_MOMENT: Duration = Duration::from_millis(250);
+/// A server is taken for what the listing said of it for so long. In less, nobody can have moved it to another host, and that one have
+/// died and count as down: Nova would take the server from there, too. One that is no more, or runs elsewhere, Nova refuses.
+pub(super) const LISTED_FOR: Duration = Duration::from_secs(1);
+/// What was seen of a host that nobody is busy with is kept for so long.
+const KEPT_FOR: Duration = Duration::from_secs(5);
+
 /// The looks at the hosts that somebody empties, by cloud and host.
 #[derive(Default)]
-pub(super) struct Looks(Mutex<HashMap<(String, String), Weak<HostLooks>>>);
+pub(super) struct Looks(Mutex<HashMap<(String, String), Kept>>);
 
-/// What was seen last of one host. It lasts for as long as somebody who moves a server of the host keeps it.
+struct Kept {
+    host: Arc<HostLooks>,
+    used_at: Instant,
+}
+
+/// What was seen last of one host. It lasts for as long as somebody who moves a server of the host keeps it, and a little longer: those
+/// who move its servers come after the one who lists them.
 #[derive(Default)]
 pub(super) struct HostLooks {
     newest: Seen<Arc<Newest>>,
     service: Seen<Option<ComputeService>>,
+    listing: Mutex<Listing>,
+    /// When Nova was last asked for an evacuation: looks before it say nothing of that one.
+    asked_at: Mutex<Option<Instant>>,
+    turn: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// As long as it is kept, nobody else of this process asks for an evacuation from the host.
+pub(super) type AskingTurn = tokio::sync::OwnedMutexGuard<()>;
+
+/// Servers that nobody has begun to move since they were listed.
+#[derive(Default)]
+struct Listing {
+    begun: Option<Instant>,
+    servers: HashMap<String, Server>,
 }
 
 struct Newest {
@@ -40,22 +72,69 @@ impl<T> Default for Seen<T> {
 impl Looks {
     /// Those of this host, the same for all who have it at the same time.
     pub fn of(&self, at: &HostOf<'_>) -> Arc<HostLooks> {
-        self.of_place(at.cloud.name(), at.host)
+        self.of_place(at.cloud.name(), at.host, Instant::now())
     }
 
-    fn of_place(&self, cloud: &str, host: &str) -> Arc<HostLooks> {
-        let mut hosts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        hosts.retain(|_, host| host.strong_count() > 0);
-        let place = hosts.entry((cloud.to_owned(), host.to_owned())).or_default();
-        place.upgrade().unwrap_or_else(|| {
-            let host = Arc::new(HostLooks::default());
-            *place = Arc::downgrade(&host);
-            host
-        })
+    fn of_place(&self, cloud: &str, host: &str, now: Instant) -> Arc<HostLooks> {
+        let mut hosts = lock(&self.0);
+        hosts.retain(|_, kept| Arc::strong_count(&kept.host) > 1 || now < kept.used_at + KEPT_FOR);
+        let place = (cloud.to_owned(), host.to_owned());
+        let kept = hosts.entry(place).or_insert_with(|| Kept {
+            host: Arc::default(),
+            used_at: now,
+        });
+        kept.used_at = now;
+        Arc::clone(&kept.host)
     }
 }
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl HostLooks {
+    /// All servers of the host, which a look that began then has found.
+    pub fn listed(&self, begun: Instant, servers: Vec<Server>) {
+        let servers = servers.into_iter().map(|server| (server.id.clone(), server));
+        *lock(&self.listing) = Listing {
+            begun: Some(begun),
+            servers: servers.collect(),
+        };
+    }
+
+    /// A server as it was listed a moment ago, and when that look began. It is given away once: whoever comes for it again has done
+    /// something to it.
+    pub fn take_listed(&self, id: &str, now: Instant) -> Option<(Instant, Server)> {
+        let mut listing = lock(&self.listing);
+        let begun = listing.begun?;
+        if now > begun + LISTED_FOR {
+            *listing = Listing::default();
+        }
+        Some((begun, listing.servers.remove(id)?))
+    }
+
+    /// Waits for the turn to ask. Requests that Nova gets at the same moment reach Placement at the same moment, where those for one
+    /// destination lock each other out; whoever loses tries again after a second, and after two more.
+    pub async fn turn(&self) -> AskingTurn {
+        Arc::clone(&self.turn).lock_owned().await
+    }
+
+    /// Nova is being asked for an evacuation.
+    pub fn asked(&self) {
+        *lock(&self.asked_at) = Some(Instant::now());
+    }
+
+    /// The last evacuation of a server from the host as whoever begins now may take it to be.
+    pub async fn last_evacuation_now(
+        &self,
+        at: &HostOf<'_>,
+        server: &str,
+    ) -> Result<Option<Evacuation>, BackendError> {
+        let not_before = lock(&self.asked_at).max(Instant::now().checked_sub(SAME_MOMENT));
+        let not_before = not_before.unwrap_or_else(Instant::now);
+        self.last_evacuation(at, server, not_before).await
+    }
+
     /// The last evacuation of a server from the host as it was at `not_before`, or later.
     pub async fn last_evacuation(
         &self,
@@ -72,9 +151,11 @@ impl HostLooks {
         }
     }
 
-    /// The host's `nova-compute` as it is now.
+    /// The host's `nova-compute` as it is at this moment.
     pub async fn service(&self, at: &HostOf<'_>) -> Result<Option<ComputeService>, BackendError> {
-        self.service.since(Instant::now(), at.service()).await
+        let not_before = Instant::now().checked_sub(SAME_MOMENT);
+        let not_before = not_before.unwrap_or_else(Instant::now);
+        self.service.since(not_before, at.service()).await
     }
 }
 
@@ -109,6 +190,7 @@ impl<T: Clone> Seen<T> {
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
+    use serde_json::json;
     use tokio::sync::Semaphore;
 
     use super::*;
@@ -134,17 +216,50 @@ mod tests {
         assert_eq!(seen.since(before, look()).await.unwrap(), 2);
     }
 
+    #[tokio::test]
+    async fn one_at_a_time_has_the_turn_to_ask() {
+        let looks = HostLooks::default();
+        let first = looks.turn().await;
+        let second = looks.turn();
+        tokio::pin!(second);
+        assert!(futures_util::poll!(&mut second).is_pending());
+        drop(first);
+        assert!(futures_util::poll!(&mut second).is_ready());
+    }
+
     #[test]
-    fn the_looks_at_a_host_are_shared_for_as_long_as_somebody_keeps_them() {
-        let looks = Looks::default();
+    fn the_looks_at_a_host_are_shared_for_as_long_as_somebody_keeps_them_and_a_little_longer() {
+        let (looks, begun) = (Looks::default(), Instant::now());
         let known = || looks.0.lock().unwrap().len();
-        let first = looks.of_place("paris", "c1");
-        let of_another_cloud = looks.of_place("oslo", "c1");
-        assert!(Arc::ptr_eq(&first, &looks.of_place("paris", "c1")));
+        let first = looks.of_place("paris", "c1", begun);
+        let of_another_cloud = looks.of_place("oslo", "c1", begun);
+        assert!(Arc::ptr_eq(&first, &looks.of_place("paris", "c1", begun)));
         assert!(!Arc::ptr_eq(&first, &of_another_cloud));
-        assert_eq!(known(), 2);
+        let later = begun + KEPT_FOR;
+        drop(looks.of_place("paris", "c2", later));
+        assert_eq!(known(), 3, "somebody is busy with the first two");
         drop((first, of_another_cloud));
-        drop(looks.of_place("paris", "c2"));
+        drop(looks.of_place("paris", "c3", later + KEPT_FOR));
         assert_eq!(known(), 1);
+    }
+
+    #[test]
+    fn a_listed_server_is_given_away_once_and_only_for_a_moment() {
+        let (looks, begun) = (HostLooks::default(), Instant::now());
+        let server = |id: &str| -> Server {
+            let told = json!({
+                "id": id, "status": "ACTIVE", "OS-EXT-STS:vm_state": "active", "OS-EXT-STS:task_state": null,
+                "OS-EXT-STS:power_state": 1, "OS-EXT-SRV-ATTR:host": "c1",
+            });
+            serde_json::from_value(told).unwrap()
+        };
+        let taken = |id: &str, now| looks.take_listed(id, now).map(|(_, server)| server.id);
+        assert_eq!(taken("a", begun), None, "nobody has listed anything");
+        looks.listed(begun, vec![server("a"), server("b"), server("c")]);
+        let end = begun + LISTED_FOR;
+        assert_eq!(taken("a", end).as_deref(), Some("a"));
+        assert_eq!(taken("a", end), None);
+        assert_eq!(taken("b", end).as_deref(), Some("b"));
+        assert_eq!(taken("c", end + Duration::from_millis(1)), None);
     }
 }

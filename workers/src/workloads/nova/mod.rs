@@ -18,7 +18,7 @@ use async_trait::async_trait;
 use ringfence_backends::BackendError;
 use ringfence_backends::openstack::{Cloud, Server, VmState};
 use ringfence_core::{Finding, MAX_LISTED, ObservedState, Outcome, TaskKind, Workload, WorkloadState};
-use tokio::time::timeout_at;
+use tokio::time::{Instant, timeout_at};
 
 use self::looks::Looks;
 use crate::driver::{Clock, Report, WorkloadDriver, WorkloadJob};
@@ -128,7 +128,7 @@ impl HostOf<'_> {
         match job.kind {
             TaskKind::WorkloadsForceDown => self.force_down().await,
             TaskKind::WorkloadsForceUp => self.force_up().await,
-            TaskKind::WorkloadsList => self.list(job).await,
+            TaskKind::WorkloadsList => self.list(job, looks).await,
             TaskKind::WorkloadsMove => self.move_away(job, looks).await,
             TaskKind::WorkloadsAddSpare => self.add_spare().await,
             TaskKind::WorkloadsCleanUp => self.clean_up().await,
@@ -142,15 +142,17 @@ impl HostOf<'_> {
         }
     }
 
-    async fn list(&self, job: WorkloadJob<'_>) -> Result<Done, BackendError> {
+    async fn list(&self, job: WorkloadJob<'_>, looks: &Looks) -> Result<Done, BackendError> {
         let parameters = &job.method.parameters;
         let keys = ["metadata_key", "priority_key"].map(|name| parameters.get(name).map(String::as_str));
+        let begun = Instant::now();
         let servers = self.cloud.servers_on(self.host).await?;
         let workloads: Vec<Workload> = servers
             .iter()
             .filter_map(|server| workload(server, &keys))
             .take(MAX_LISTED)
             .collect();
+        looks.of(self).listed(begun, servers);
         let detail = format!("{} servers belong to {}", workloads.len(), self.host);
         Ok(Done::Found(detail, Finding::Workloads(workloads)))
     }

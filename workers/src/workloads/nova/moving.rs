@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 
 use super::Done;
 use super::belongings::Belongings;
-use super::looks::{HostLooks, Looks};
+use super::looks::{AskingTurn, HostLooks, Looks};
 use super::sight::{Sight, Step};
 use crate::driver::WorkloadJob;
 use crate::openstack::{HostOf, PAUSE};
@@ -30,6 +30,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 struct Move<'a> {
     at: &'a HostOf<'a>,
     looks: Arc<HostLooks>,
+    /// Until its evacuation is asked for, or it is seen that it need not be.
+    turn: Option<AskingTurn>,
     server: &'a str,
     begun: Instant,
     /// Its last evacuation.
@@ -62,6 +64,9 @@ impl HostOf<'_> {
         loop {
             let sight = moving.see().await?;
             let next = moving.act(&sight, &mut belongings).await?;
+            if !matches!(next, Next::Look) {
+                moving.turn = None;
+            }
             match next {
                 Next::Over(done) => return Ok(done),
                 Next::Look => {}
@@ -156,10 +161,12 @@ impl<'a> Move<'a> {
     ) -> Result<Self, BackendError> {
         let begun = Instant::now();
         let looks = looks.of(at);
-        let last = looks.last_evacuation(at, &workload.id, begun).await?;
+        let turn = looks.turn().await;
+        let last = looks.last_evacuation_now(at, &workload.id).await?;
         Ok(Self {
             at,
             looks,
+            turn: Some(turn),
             server: &workload.id,
             begun,
             known: last.as_ref().map_or(0, |evacuation| evacuation.id),
@@ -175,6 +182,9 @@ impl<'a> Move<'a> {
     async fn see(&self) -> Result<Sight, BackendError> {
         if let Some(last) = self.last.as_ref().filter(|last| self.has_brought(last)) {
             return Ok(Sight::told_by(last));
+        }
+        if let Some((listed_at, server)) = self.looks.take_listed(self.server, Instant::now()) {
+            return Ok(Sight::listed(self.last.clone(), server, listed_at));
         }
         self.at.see(self.server, self.last.clone()).await
     }
@@ -224,7 +234,11 @@ impl<'a> Move<'a> {
         if let Some(done) = self.at.may_ask(&self.looks).await? {
             return Ok(Next::Over(done));
         }
+        if sight.is_out_of_date(Instant::now()) {
+            return Ok(Next::Look);
+        }
         self.is_off |= sight.was_off();
+        self.looks.asked();
         match self.at.ask(self.server, sight.server.as_ref()).await? {
             Asked::Taken(request_id) => self.report.request_id = request_id,
             Asked::Refused(why) => return Ok(Next::Over(Done::NotYet(why, Some(self.found())))),

@@ -24,23 +24,26 @@ impl HostOf<'_> {
         let Some(service) = self.service().await? else {
             return Ok(self.unknown_host());
         };
-        if !service.forced_down || service.is_enabled() {
-            if service.is_enabled() {
-                self.cloud.force_down(&service.id, REASON).await?;
-            } else {
-                self.cloud.force_down_only(&service.id).await?;
-            }
+        if is_out_of_use(&service) {
+            return Ok(self.out_of_use());
+        }
+        if service.is_enabled() {
+            self.cloud.force_down(&service.id, REASON).await?;
+        } else {
+            self.cloud.force_down_only(&service.id).await?;
         }
         Ok(match self.service().await? {
-            Some(service) if service.forced_down && !service.is_enabled() => {
-                Done::So(format!("{} is forced down and disabled", self.host))
-            }
+            Some(service) if is_out_of_use(&service) => self.out_of_use(),
             Some(service) => Done::NotYet(
                 format!("{} reads as {}, {}", self.host, service.state, service.status),
                 None,
             ),
             None => self.unknown_host(),
         })
+    }
+
+    fn out_of_use(&self) -> Done {
+        Done::So(format!("{} is forced down and disabled", self.host))
     }
 
     /// A spare host is opened only while it is alive.
@@ -80,4 +83,8 @@ impl HostOf<'_> {
             sleep(PAUSE).await;
         }
     }
+}
+
+fn is_out_of_use(service: &ComputeService) -> bool {
+    service.forced_down && !service.is_enabled()
 }

@@ -2,7 +2,9 @@
 
 use ringfence_backends::BackendError;
 use ringfence_backends::openstack::{Evacuation, EvacuationStatus, Server, VmState};
+use tokio::time::Instant;
 
+use super::looks::LISTED_FOR;
 use crate::openstack::HostOf;
 
 /// Nova's number for a guest that is shut down.
@@ -27,6 +29,8 @@ pub(super) struct Sight {
     told: Option<String>,
     /// Not looked at while Nova is at the evacuation: its record says all there is, and costs Nova less than the server.
     pub server: Option<Server>,
+    /// When the look at the whole host began which has found it.
+    listed_at: Option<Instant>,
 }
 
 impl HostOf<'_> {
@@ -50,17 +54,35 @@ impl HostOf<'_> {
             last,
             told: None,
             server,
+            listed_at: None,
         })
     }
 }
 
 impl Sight {
+    /// A server as it was listed a moment ago.
+    pub fn listed(last: Option<Evacuation>, server: Server, listed_at: Instant) -> Self {
+        Self {
+            last,
+            told: None,
+            server: Some(server),
+            listed_at: Some(listed_at),
+        }
+    }
+
+    /// Whether the server was listed, and not looked at by itself, and that so long ago that it may be elsewhere by now.
+    pub fn is_out_of_date(&self, now: Instant) -> bool {
+        self.listed_at
+            .is_some_and(|listed_at| now > listed_at + LISTED_FOR)
+    }
+
     /// What the record says of a server that it has brought elsewhere. The server need not be looked at for it.
     pub fn told_by(record: &Evacuation) -> Self {
         Self {
             told: record.to.clone(),
             last: Some(record.clone()),
             server: None,
+            listed_at: None,
         }
     }
 
