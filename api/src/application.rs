@@ -14,13 +14,13 @@ use ringfence_scheduler_hook::Hook;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::identity::Vouchers;
 use crate::keystone::{Keystone, KeystoneConfig};
 use crate::limits::{Limits, RateLimits};
 use crate::metrics::RequestMetrics;
 use crate::state::{Front, State};
 use crate::tls::ServerTls;
 use crate::tokens::Tokens;
+use crate::vouchers::Vouchers;
 use crate::{ApiError, StartError, hook_feed, idempotency, request, routes};
 
 /// How the API serves.

@@ -25,6 +25,7 @@ mod state;
 mod tls;
 mod tokens;
 mod view;
+mod vouchers;
 mod watch;
 
 pub use application::{ApiConfig, Application, Reload};

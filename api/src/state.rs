@@ -6,8 +6,8 @@ use actix_web::web;
 use ringfence_engine::{Clock, Engine, Exposition};
 use tokio_util::sync::CancellationToken;
 
-use crate::identity::Vouchers;
 use crate::metrics::RequestMetrics;
+use crate::vouchers::Vouchers;
 
 /// What every request goes by, whichever service it is for.
 pub(crate) struct Front {

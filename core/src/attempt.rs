@@ -94,6 +94,16 @@ pub struct Attempt {
 }
 
 impl Attempt {
+    /// What it has to say for itself, for a person.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let outcome = self.outcome().map_or("open", Outcome::as_str);
+        match &self.detail {
+            Some(detail) => format!("{}: {outcome}, {detail}", self.method),
+            None => format!("{}: {outcome}", self.method),
+        }
+    }
+
     /// The outcome, once it is over.
     #[must_use]
     pub fn outcome(&self) -> Option<Outcome> {

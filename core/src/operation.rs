@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::words;
 use crate::{
-    Attempt, AttemptId, EvacuationPolicy, Generation, HostId, OperationId, Proof, ProofKind, SufficientSet,
-    Task, Timestamp,
+    Attempt, AttemptId, EvacuationPolicy, FrozenMethod, Generation, HostId, OperationId, Proof, ProofKind,
+    SufficientSet, Task, TaskKind, TaskStatus, Timestamp,
 };
 
 /// What an operation is for.
@@ -181,6 +181,14 @@ impl Operation {
     /// All its tasks, in order, to change.
     pub fn tasks_mut(&mut self) -> impl Iterator<Item = &mut Task> {
         self.stages.iter_mut().flat_map(|stage| &mut stage.tasks)
+    }
+
+    /// The devices that a fence has seen off, if it has.
+    #[must_use]
+    pub fn seen_off(&self) -> Option<&[FrozenMethod]> {
+        let is_it = |task: &&Task| task.kind == TaskKind::PowerOff && task.status == TaskStatus::Confirmed;
+        let task = self.tasks().find(is_it)?;
+        task.levels.get(task.level).map(Vec::as_slice)
     }
 
     /// What became of every workload at last, in the order in which they were taken up.

@@ -2,32 +2,18 @@
 
 use actix_web::{HttpResponse, web};
 use ringfence_engine::Operated;
-use serde::Deserialize;
-use utoipa::ToSchema;
 
 use crate::ApiError;
 use crate::auth::Caller;
 use crate::body::Body;
 use crate::error::ErrorList;
 use crate::request_log::note_operation;
+use crate::routes::reason::ReasonBody;
 use crate::routes::{hosts, operations};
 use crate::state::State;
 use crate::tokens::Role;
 use crate::view::host::HostView;
 use crate::view::operation::OperationView;
-
-/// Why.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ReasonBody {
-    /// 1 to 255 characters of plain text; goes into the audit trail.
-    #[schema(
-        min_length = 1,
-        max_length = 255,
-        pattern = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$"
-    )]
-    pub reason: String,
-}
 
 /// Fences a host.
 ///

@@ -21,6 +21,7 @@ pub(crate) mod metrics;
 pub(crate) mod nova;
 pub(crate) mod operations;
 pub(crate) mod plans;
+pub(crate) mod reason;
 pub(crate) mod rejoin;
 pub(crate) mod root;
 pub(crate) mod segments;

@@ -14,7 +14,7 @@ use crate::error::ErrorList;
 use crate::filter::{Operators, Parameters, name, number, time, word};
 use crate::paging::{Link, next_link, page};
 use crate::request_log::{note_operation, note_read_operation};
-use crate::routes::fence::ReasonBody;
+use crate::routes::reason::ReasonBody;
 use crate::state::State;
 use crate::tokens::Role;
 use crate::view::operation::OperationView;

@@ -4,21 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::field::{FIELDS, Field};
-use super::nearest::nearest;
 use crate::error::{CliError, Complaints};
-
-/// Variables that say how to reach a service and are no configuration of one.
-const CLIENT_VARIABLES: &[&str] = &[
-    "RINGFENCE_CONFIG",
-    "RINGFENCE_URL",
-    "RINGFENCE_TOKEN",
-    "RINGFENCE_TOKEN_FILE",
-    "RINGFENCE_CA_FILE",
-];
-
-/// Variables with these beginnings belong to the site: secrets that methods refer to (`env:RINGFENCE_SECRET_...`), and tests.
-const FREE_PREFIXES: &[&str] = &["RINGFENCE_SECRET_", "RINGFENCE_TEST_"];
 
 /// The environment variables of the process.
 #[derive(Clone, Debug, Default)]
@@ -55,7 +41,7 @@ impl Environment {
             .map(PathBuf::from)
     }
 
-    fn names(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 }
@@ -69,28 +55,6 @@ impl<const N: usize> From<[(&str, &str); N]> for Environment {
                 .collect(),
         )
     }
-}
-
-/// Complains about every `RINGFENCE_*` variable that means nothing.
-pub fn check_names(environment: &Environment) -> Complaints {
-    let variables: Vec<String> = FIELDS.iter().map(Field::variable).collect();
-    let known = || {
-        CLIENT_VARIABLES
-            .iter()
-            .copied()
-            .chain(variables.iter().map(String::as_str))
-    };
-    let mut complaints = Complaints::default();
-    for name in environment.names().filter(|name| name.starts_with("RINGFENCE_")) {
-        let is_free = FREE_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
-        if !is_free && !known().any(|other| other == name) {
-            let nearest = nearest(name, known());
-            complaints.add(format!(
-                "environment variable {name} is not known; did you mean {nearest}?"
-            ));
-        }
-    }
-    complaints
 }
 
 /// Where standalone keeps its files, and the operator's commands look for them: `$RINGFENCE_DATA_DIR`, else
@@ -123,26 +87,6 @@ pub fn host_name() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_misspelt_variable_is_refused_with_the_nearest_known_one() {
-        let environment = Environment::from([
-            ("RINGFENCE_DATABSE_URL", "x"),
-            ("RINGFENCE_LOG_LEVEL", "info"),
-            ("PATH", "/"),
-        ]);
-        let complaints = check_names(&environment).to_string();
-        assert_eq!(
-            complaints,
-            "environment variable RINGFENCE_DATABSE_URL is not known; did you mean RINGFENCE_DATABASE_URL?"
-        );
-    }
-
-    #[test]
-    fn secrets_of_methods_may_have_any_name_behind_their_prefix() {
-        let environment = Environment::from([("RINGFENCE_SECRET_BMC_7", "x"), ("RINGFENCE_TOKEN", "y")]);
-        assert_eq!(check_names(&environment), Complaints::default());
-    }
 
     #[test]
     fn the_data_directory_follows_the_environment() {

@@ -7,9 +7,10 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
-use super::environment::{Environment, check_names};
+use super::environment::Environment;
 use super::field::{FIELDS, Field, Kind, find};
 use super::file;
+use super::names::check_names;
 use super::secret_url::SecretUrl;
 use super::settings::Settings;
 use super::value::{Raw, check};

@@ -8,15 +8,17 @@ mod field;
 mod file;
 mod keys;
 mod layers;
+mod names;
 mod nearest;
 mod secret_url;
 mod sections;
 mod settings;
 mod value;
 
-pub use environment::{Environment, check_names, data_dir};
+pub use environment::{Environment, data_dir};
 pub use keys::{read_keys, read_webhook_keys};
 pub use layers::{Flag, Sources, load};
+pub use names::check_names;
 pub use secret_url::SecretUrl;
 pub use sections::{ApiSettings, KeystoneSettings, LogFormat, LogSettings, TraceSettings, UnknownHostsWord};
 pub use settings::Settings;

@@ -13,7 +13,6 @@ use crate::{
     Task, TaskKind, TaskStatus, Timestamp, Workload, gates,
 };
 
-use super::progress::confirmed_off;
 use super::step::{after_ms, after_s};
 use super::{EVACUATION_HELD_S, MAX_LISTINGS, Step, TAKE_OVER_MS};
 use crate::workload_method::{times_of_a_move, workload_method};
@@ -151,7 +150,7 @@ fn left_by_the_fence(fence: Option<&Operation>) -> Vec<Task> {
             level: task.level,
             ..Task::pending(task.kind, task.levels.clone())
         }),
-        TaskKind::PowerOn => Some(Task::pending(task.kind, vec![confirmed_off(fence)?])),
+        TaskKind::PowerOn => Some(Task::pending(task.kind, vec![fence.seen_off()?.to_vec()])),
         TaskKind::StorageUnfence
         | TaskKind::NetworkUnfence
         | TaskKind::WorkloadsForceDown

@@ -7,7 +7,6 @@ use crate::{
     TaskKind, TaskStatus, Timestamp,
 };
 
-use super::result::describe;
 use super::step::{after_ms, after_s};
 use super::{CLAIM_WINDOW_S, Step, evacuation, proof};
 
@@ -179,8 +178,8 @@ pub(super) fn power_back(operation: &Operation, host: &Host) -> PowerBack {
     match operation.kind {
         OperationKind::Rejoin | OperationKind::Evacuation => PowerBack::AsPlanned,
         OperationKind::Fence if !host.is_fence_current() => PowerBack::No("the host was not FENCED by then"),
-        OperationKind::Fence => match confirmed_off(operation) {
-            Some(methods) => PowerBack::To(methods),
+        OperationKind::Fence => match operation.seen_off() {
+            Some(methods) => PowerBack::To(methods.to_vec()),
             None => PowerBack::No("power.off was not confirmed"),
         },
     }
@@ -354,15 +353,7 @@ fn fail(task: &mut Task) {
         .rev()
         .find(|attempt| attempt.outcome().is_some());
     task.detail = Some(match last {
-        Some(attempt) => format!("every level failed; last {}", describe(attempt)),
+        Some(attempt) => format!("every level failed; last {}", attempt.in_words()),
         None => "every level failed".to_owned(),
     });
-}
-
-/// The devices that a fence has seen off.
-pub(super) fn confirmed_off(operation: &Operation) -> Option<Vec<FrozenMethod>> {
-    let task = operation
-        .tasks()
-        .find(|t| t.kind == TaskKind::PowerOff && t.status == TaskStatus::Confirmed)?;
-    task.levels.get(task.level).cloned()
 }

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::{
-    Answer, Attempt, AttemptStatus, Claim, Finding, FrozenMethod, InFlight, MoveReport, ObservedState,
-    Outcome, Standing, Task, TaskKind, TaskResult,
+    Answer, AttemptStatus, Claim, Finding, FrozenMethod, InFlight, MoveReport, ObservedState, Outcome,
+    Standing, Task, TaskKind, TaskResult,
 };
 
 use super::{Step, evacuation, progress};
@@ -160,13 +160,4 @@ fn detail(result: &TaskResult, outcome: Outcome, wanted: ObservedState) -> Optio
         ));
     }
     (!result.detail.is_empty()).then(|| result.detail.clone())
-}
-
-/// What an attempt has to say for itself, for a person.
-pub(super) fn describe(attempt: &Attempt) -> String {
-    let outcome = attempt.outcome().map_or("open", Outcome::as_str);
-    match &attempt.detail {
-        Some(detail) => format!("{}: {outcome}, {detail}", attempt.method),
-        None => format!("{}: {outcome}", attempt.method),
-    }
 }

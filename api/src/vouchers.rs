@@ -1,0 +1,85 @@
+//! Who may say whom a token belongs to: the list of static tokens, and Keystone.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use ringfence_core::Timestamp;
+
+use crate::ApiError;
+use crate::identity::{Credentials, Identity};
+use crate::keystone::Keystone;
+use crate::limits::Limits;
+use crate::tokens::{TOKEN_PREFIX, Tokens};
+
+/// No token is longer, in bytes; Keystone's have some 200.
+const MAX_TOKEN_BYTES: usize = 4096;
+
+/// Everybody who may vouch for a token.
+pub(crate) struct Vouchers {
+    pub tokens: Arc<Tokens>,
+    pub keystone: Option<Keystone>,
+    pub limits: Limits,
+}
+
+impl Vouchers {
+    /// Whom the credentials belong to. One address cannot try tokens without end; those that are known are not held up by that.
+    pub async fn identify(
+        &self,
+        credentials: &Credentials,
+        address: Option<IpAddr>,
+        now: Timestamp,
+    ) -> Result<Identity, ApiError> {
+        let found = self.confirm(credentials, address, now).await;
+        if matches!(found, Err(ApiError::Unauthorized { .. })) {
+            self.limits.failed(address);
+        }
+        found
+    }
+
+    /// The same for somebody who is known already: counts as no failure.
+    pub async fn confirm(
+        &self,
+        credentials: &Credentials,
+        address: Option<IpAddr>,
+        now: Timestamp,
+    ) -> Result<Identity, ApiError> {
+        if let Some((name, role)) = self.tokens.find(&credentials.token, now) {
+            return Ok(Identity {
+                actor: name.into(),
+                role: Ok(role),
+                expires_at: None,
+            });
+        }
+        let Some(keystone) = self.keystone.as_ref().filter(|_| is_foreign(&credentials.token)) else {
+            self.limits.may_fail(address)?;
+            return Err(self.unauthorized("the token is unknown, revoked or expired"));
+        };
+        if !keystone.knows(&credentials.token).await {
+            self.limits.may_fail(address)?;
+        }
+        let user = keystone.validate(&credentials.token, now).await?;
+        let user = user.ok_or_else(|| self.unauthorized("the token is unknown, revoked or expired"))?;
+        let Some(token) = &credentials.service_token else {
+            return Ok(keystone.identity(&user, None));
+        };
+        let service = keystone.validate(token, now).await?;
+        let service = service.filter(|service| keystone.is_service(service));
+        let service = service.ok_or_else(|| {
+            self.unauthorized("the token in X-Service-Token is unknown, revoked, expired or no service's")
+        })?;
+        Ok(keystone.identity(&user, Some(&service)))
+    }
+
+    /// A refusal that says where tokens come from.
+    pub fn unauthorized(&self, why: &'static str) -> ApiError {
+        ApiError::Unauthorized {
+            why,
+            keystone: self.keystone.as_ref().map(|keystone| keystone.url().to_owned()),
+        }
+    }
+}
+
+/// A static token that is none any more is no business of Keystone's.
+fn is_foreign(token: &str) -> bool {
+    !token.starts_with(TOKEN_PREFIX) && token.len() <= MAX_TOKEN_BYTES
+}
