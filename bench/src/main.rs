@@ -15,6 +15,7 @@ mod floor;
 mod listener;
 mod machine;
 mod meter;
+mod page;
 mod plant;
 mod process;
 mod report;
@@ -44,7 +45,7 @@ struct Arguments {
     /// Takes the long figures too: a storm of 10,000 hosts, and Masakari at its defaults
     #[arg(long)]
     full: bool,
-    /// Writes the results to bench/RESULTS.md, those of `recover` to bench/RECOVERY.md
+    /// Writes the results to bench/RESULTS.md, those of `recover` as a part of their own; what was not measured stays as it is
     #[arg(long)]
     write: bool,
 }
@@ -104,11 +105,7 @@ async fn main() -> ExitCode {
     let mut done = measure(&arguments, &mut report).await;
     tell(&format!("\n{}", report.text()));
     if arguments.write && done.is_ok() {
-        let [recoveries, rest] = report.split();
-        done = write("RECOVERY.md", &recoveries).await;
-        if done.is_ok() {
-            done = write("RESULTS.md", &rest).await;
-        }
+        done = write(report).await;
     }
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -148,19 +145,15 @@ async fn measure(arguments: &Arguments, report: &mut Report) -> Result<(), Bench
     Ok(())
 }
 
-/// A page of which nothing was measured stays as it is.
-async fn write(name: &str, report: &Report) -> Result<(), BenchError> {
-    if report.is_empty() {
-        return Ok(());
-    }
+async fn write(report: Report) -> Result<(), BenchError> {
+    let [recoveries, rest] = report.split();
     let words: Vec<_> = std::env::args().skip(1).collect();
     let machine = machine::describe(&words).await?;
-    let path = format!("{}/{name}", env!("CARGO_MANIFEST_DIR"));
-    let page = format!(
-        "# Results\n\nWritten by `cargo xtask bench --write`; [README.md](README.md) says what is measured and how.\n\n{machine}\n{}",
-        report.markdown()
-    );
-    std::fs::write(&path, page).map_err(BenchError::system(format!("write {path}")))
+    let part = |report: &Report| (!report.is_empty()).then(|| format!("{machine}\n{}", report.markdown()));
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/RESULTS.md");
+    let before = std::fs::read_to_string(path).unwrap_or_default();
+    let page = page::renewed(&before, part(&rest), part(&recoveries));
+    std::fs::write(path, page).map_err(BenchError::system(format!("write {path}")))
 }
 
 /// An error with everything that caused it.
