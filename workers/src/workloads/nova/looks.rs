@@ -13,9 +13,8 @@ use tokio::time::Instant;
 
 use crate::openstack::HostOf;
 
-/// Who begins takes a look that is no older for one of its own: between a look of its own and what Nova makes of the request that follows,
-/// as much time passes. Nothing that another worker has asked for in an attempt before can be missed, for a second passes between two
-/// attempts at least.
+/// Who has the turn takes a look that is no older for one of its own, if it began after its attempt did: between a look of its own and what
+/// Nova makes of the request that follows, as much time passes.
 const SAME_MOMENT: Duration = Duration::from_millis(250);
 /// A server is taken for what the listing said of it for so long. In less, nobody can have moved it to another host, and that one have
 /// died and count as down: Nova would take the server from there, too. One that is no more, or runs elsewhere, Nova refuses.
@@ -39,8 +38,6 @@ pub(super) struct HostLooks {
     newest: Seen<Arc<Newest>>,
     service: Seen<Option<ComputeService>>,
     listing: Mutex<Listing>,
-    /// When Nova was last asked for an evacuation: looks before it say nothing of that one.
-    asked_at: Mutex<Option<Instant>>,
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -88,6 +85,13 @@ impl Looks {
     }
 }
 
+/// From when on a look counts, for an attempt that began then. One that began before the attempt may have missed what the attempt before
+/// asked for: that one ended a moment ago perhaps, and in another worker.
+pub(super) fn recent(begun: Instant) -> Instant {
+    let moment_ago = Instant::now().checked_sub(SAME_MOMENT);
+    moment_ago.map_or(begun, |moment_ago| moment_ago.max(begun))
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -119,22 +123,6 @@ impl HostLooks {
         Arc::clone(&self.turn).lock_owned().await
     }
 
-    /// Nova is being asked for an evacuation.
-    pub fn asked(&self) {
-        *lock(&self.asked_at) = Some(Instant::now());
-    }
-
-    /// The last evacuation of a server from the host as whoever begins now may take it to be.
-    pub async fn last_evacuation_now(
-        &self,
-        at: &HostOf<'_>,
-        server: &str,
-    ) -> Result<Option<Evacuation>, BackendError> {
-        let not_before = lock(&self.asked_at).max(Instant::now().checked_sub(SAME_MOMENT));
-        let not_before = not_before.unwrap_or_else(Instant::now);
-        self.last_evacuation(at, server, not_before).await
-    }
-
     /// The last evacuation of a server from the host as it was at `not_before`, or later.
     pub async fn last_evacuation(
         &self,
@@ -151,10 +139,12 @@ impl HostLooks {
         }
     }
 
-    /// The host's `nova-compute` as it is at this moment.
-    pub async fn service(&self, at: &HostOf<'_>) -> Result<Option<ComputeService>, BackendError> {
-        let not_before = Instant::now().checked_sub(SAME_MOMENT);
-        let not_before = not_before.unwrap_or_else(Instant::now);
+    /// The host's `nova-compute` as it was at `not_before`, or later.
+    pub async fn service(
+        &self,
+        at: &HostOf<'_>,
+        not_before: Instant,
+    ) -> Result<Option<ComputeService>, BackendError> {
         self.service.since(not_before, at.service()).await
     }
 }
@@ -241,6 +231,15 @@ mod tests {
         drop((first, of_another_cloud));
         drop(looks.of_place("paris", "c3", later + KEPT_FOR));
         assert_eq!(known(), 1);
+    }
+
+    #[test]
+    fn what_was_seen_before_an_attempt_began_does_not_count_for_it() {
+        let now = Instant::now();
+        assert_eq!(recent(now), now, "however recent it is");
+        let long_ago = now.checked_sub(SAME_MOMENT * 2).unwrap();
+        let counts = recent(long_ago);
+        assert!(counts > long_ago && counts >= now - SAME_MOMENT && counts <= Instant::now());
     }
 
     #[test]

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 
 use super::Done;
 use super::belongings::Belongings;
-use super::looks::{AskingTurn, HostLooks, Looks};
+use super::looks::{AskingTurn, HostLooks, Looks, recent};
 use super::sight::{Sight, Step};
 use crate::driver::WorkloadJob;
 use crate::openstack::{HostOf, PAUSE};
@@ -101,8 +101,8 @@ impl HostOf<'_> {
     }
 
     /// Nova would take it from a host that it believes to be alive for no reason but ours.
-    async fn may_ask(&self, looks: &HostLooks) -> Result<Option<Done>, BackendError> {
-        let Some(service) = looks.service(self).await? else {
+    async fn may_ask(&self, looks: &HostLooks, not_before: Instant) -> Result<Option<Done>, BackendError> {
+        let Some(service) = looks.service(self, not_before).await? else {
             return Ok(Some(self.unknown_host()));
         };
         if service.forced_down {
@@ -162,7 +162,7 @@ impl<'a> Move<'a> {
         let begun = Instant::now();
         let looks = looks.of(at);
         let turn = looks.turn().await;
-        let last = looks.last_evacuation_now(at, &workload.id).await?;
+        let last = looks.last_evacuation(at, &workload.id, recent(begun)).await?;
         Ok(Self {
             at,
             looks,
@@ -183,7 +183,10 @@ impl<'a> Move<'a> {
         if let Some(last) = self.last.as_ref().filter(|last| self.has_brought(last)) {
             return Ok(Sight::told_by(last));
         }
-        if let Some((listed_at, server)) = self.looks.take_listed(self.server, Instant::now()) {
+        // What was evacuated before may be elsewhere since it was listed.
+        if self.last.is_none()
+            && let Some((listed_at, server)) = self.looks.take_listed(self.server, Instant::now())
+        {
             return Ok(Sight::listed(self.last.clone(), server, listed_at));
         }
         self.at.see(self.server, self.last.clone()).await
@@ -231,14 +234,13 @@ impl<'a> Move<'a> {
             self.is_fresh = true;
             return Ok(Next::Look);
         }
-        if let Some(done) = self.at.may_ask(&self.looks).await? {
+        if let Some(done) = self.at.may_ask(&self.looks, recent(self.begun)).await? {
             return Ok(Next::Over(done));
         }
         if sight.is_out_of_date(Instant::now()) {
             return Ok(Next::Look);
         }
         self.is_off |= sight.was_off();
-        self.looks.asked();
         match self.at.ask(self.server, sight.server.as_ref()).await? {
             Asked::Taken(request_id) => self.report.request_id = request_id,
             Asked::Refused(why) => return Ok(Next::Over(Done::NotYet(why, Some(self.found())))),
