@@ -113,6 +113,7 @@ pub fn fence_due(state: &HostState) -> Option<Timestamp> {
         host,
         operation,
         policy,
+        clock_set_at: _,
     } = state;
     let is_free = operation.as_ref().is_none_or(|known| {
         // One that waits for a person does not hold a host that has come back and died since.

@@ -296,4 +296,6 @@ pub struct HostState {
     pub operation: Option<Operation>,
     /// What its segment says.
     pub policy: SegmentPolicy,
+    /// When the clock of whoever decides was set to another time, if it was: how long anything has lasted is known from there on only.
+    pub clock_set_at: Option<Timestamp>,
 }

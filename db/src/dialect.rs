@@ -37,6 +37,14 @@ impl Dialect {
         }
     }
 
+    /// The time at which a row is read. SQLite has that of this machine, and no other writer.
+    pub(crate) fn read_at(self) -> &'static str {
+        match self {
+            Self::Postgres => "clock_timestamp() AS read_at",
+            Self::Sqlite => "NULL AS read_at",
+        }
+    }
+
     /// A condition: the column is one of the ids bound as `$1`.
     pub(crate) fn id_in_first_argument(self, column: &'static str) -> String {
         match self {

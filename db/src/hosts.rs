@@ -59,9 +59,19 @@ pub(crate) fn read(row: &Row) -> Result<Host, DbError> {
     })
 }
 
+/// A transaction with some hosts locked.
+pub struct Locked {
+    /// The transaction.
+    pub tx: Tx,
+    /// The hosts that are there.
+    pub states: Vec<HostState>,
+    /// When that was, by the database's clock. `None` on SQLite, whose clock is this machine's, and where there is no host.
+    pub read_at: Option<Timestamp>,
+}
+
 /// Begins a transaction with these hosts locked until it ends, in one order for everybody, and reads all that decisions need. One that
 /// is not there is left out.
-pub async fn begin_with_hosts(db: &Database, ids: &[HostId]) -> Result<(Tx, Vec<HostState>), DbError> {
+pub async fn begin_with_hosts(db: &Database, ids: &[HostId]) -> Result<Locked, DbError> {
     let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
     let mut tx = db.begin().await?;
     if db.is_sqlite() {
@@ -69,19 +79,21 @@ pub async fn begin_with_hosts(db: &Database, ids: &[HostId]) -> Result<(Tx, Vec<
         let sql = AssertSqlSafe(states(Dialect::Sqlite, &condition));
         let rows = fetch_all(&mut tx, sql, args![ids]).await?;
         let states = rows.iter().map(read_state).collect::<Result<_, _>>()?;
-        return Ok((tx, states));
+        let read_at = None;
+        return Ok(Locked { tx, states, read_at });
     }
     let sql = AssertSqlSafe(locking(Dialect::Postgres));
     let rows = fetch_all(&mut tx, sql, args![ids.clone()]).await?;
-    let states = with_operations(&mut tx, &rows, ids).await?;
-    Ok((tx, states))
+    let (states, read_at) = with_operations(&mut tx, &rows, ids).await?;
+    Ok(Locked { tx, states, read_at })
 }
 
 /// A host with its policy and its live operation, in one statement.
 fn states(dialect: Dialect, condition: &str) -> String {
     let (columns, operation, version) = (columns!(), operations::columns!(), dialect.version("hosts"));
+    let read_at = dialect.read_at();
     format!(
-        "SELECT {version} AS version, (SELECT revision FROM configuration WHERE one = 1) AS configuration, {columns}, segments.policy AS policy, {operation} FROM hosts
+        "SELECT {version} AS version, {read_at}, (SELECT revision FROM configuration WHERE one = 1) AS configuration, {columns}, segments.policy AS policy, {operation} FROM hosts
          JOIN segments ON segments.id = hosts.segment_id
          LEFT JOIN operations ON operations.host_id = hosts.id AND operations.finished_at IS NULL
          WHERE {condition}"
@@ -93,6 +105,7 @@ fn read_state(row: &Row) -> Result<HostState, DbError> {
         host: read(row)?,
         operation: read_operation(row)?,
         policy: row.json("policy")?,
+        clock_set_at: None,
     })
 }
 
@@ -111,22 +124,24 @@ async fn with_operations(
     run: &mut impl Run,
     hosts: &[Row],
     ids: Vec<Uuid>,
-) -> Result<Vec<HostState>, DbError> {
+) -> Result<(Vec<HostState>, Option<Timestamp>), DbError> {
     let hosts = hosts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     if hosts.is_empty() {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), None));
     }
     let columns = operations::columns!();
     let sql = format!(
-        "SELECT hosts.id AS id, segments.policy AS policy, {columns} FROM hosts
+        "SELECT {}, hosts.id AS id, segments.policy AS policy, {columns} FROM hosts
          JOIN segments ON segments.id = hosts.segment_id
          LEFT JOIN operations
              ON operations.host_id = hosts.id AND operations.finished_at IS NULL
          WHERE {}",
+        run.dialect().read_at(),
         run.dialect().id_in_first_argument("hosts.id")
     );
-    let mut rest = HashMap::new();
+    let (mut rest, mut read_at) = (HashMap::new(), None);
     for row in fetch_all(run, AssertSqlSafe(sql), args![ids]).await? {
+        read_at = row.opt_time("read_at")?;
         let operation = read_operation(&row)?;
         let policy: SegmentPolicy = row.json("policy")?;
         rest.insert(row.id("id")?, (operation, policy));
@@ -140,22 +155,26 @@ async fn with_operations(
             host,
             operation,
             policy,
+            clock_set_at: None,
         })
     };
-    hosts.into_iter().map(complete).collect()
+    let states = hosts.into_iter().map(complete).collect::<Result<_, _>>()?;
+    Ok((states, read_at))
 }
 
 /// Locks a host until the transaction ends, and reads all that decisions need.
 pub async fn lock_host(run: &mut impl Run, id: HostId) -> Result<Option<HostState>, DbError> {
     let sql = AssertSqlSafe(locking(run.dialect()));
     let rows = fetch_all(run, sql, args![vec![id.0]]).await?;
-    Ok(with_operations(run, &rows, vec![id.0]).await?.pop())
+    Ok(with_operations(run, &rows, vec![id.0]).await?.0.pop())
 }
 /// A host as it was read without a lock, and what shows whether anybody has changed it since.
 #[derive(Clone, Debug)]
 pub struct SeenHost {
     /// The host.
     pub state: HostState,
+    /// When that was, by the database's clock; none on SQLite, whose clock is this machine's.
+    pub read_at: Option<Timestamp>,
     /// How often plans and methods had been changed by then.
     pub configuration: u64,
     /// The transaction that wrote its row; none on SQLite.
@@ -194,6 +213,7 @@ pub async fn see_host(run: &mut impl Run, id_or_name: &str) -> Result<Option<See
     };
     row.map(|row| {
         Ok(SeenHost {
+            read_at: row.opt_time("read_at")?,
             configuration: row.count("configuration")?,
             version: row.opt_text("version")?,
             state: read_state(&row)?,

@@ -62,7 +62,7 @@ pub use events::{
 pub use host_list::{HostFilter, HostRow, count_hosts, host_row, hosts_page};
 pub use host_write::{HostWrite, update_hosts};
 pub use hosts::{
-    CloudHost, ListedHost, SeenHost, begin_with_hosts, cloud_has_hosts, delete_host, due_hosts,
+    CloudHost, ListedHost, Locked, SeenHost, begin_with_hosts, cloud_has_hosts, delete_host, due_hosts,
     has_several_clouds, hosts_called, hosts_of_cloud, insert_host, listed_hosts, load_state,
     load_state_in_cloud, lock_host, neighbourhood, see_host, segment_has_hosts, stranded_hosts, wake_segment,
 };

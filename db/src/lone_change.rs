@@ -4,6 +4,7 @@
 //! the host is read without a lock, and what was decided upon it is written and committed by one statement, which ends with an error
 //! if somebody has changed the host in between.
 
+use ringfence_core::Timestamp;
 use sqlx::postgres::PgArguments;
 use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
 
@@ -84,6 +85,11 @@ impl LoneChange {
             values,
             must: Some(rows),
         });
+    }
+
+    /// Nothing is changed if it is later than that by the database's clock.
+    pub fn not_after(&mut self, at: Timestamp) {
+        self.must(1, "SELECT 1 WHERE clock_timestamp() <= $1".to_owned(), args![at]);
     }
 
     /// Makes the changes and commits them.

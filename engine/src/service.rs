@@ -158,7 +158,7 @@ impl Engine {
         Ok(self.0.bus.health().await?)
     }
 
-    /// Starts the loops that every process with a write door needs: publishing, and following the events.
+    /// Starts the loops that every process with a write door needs: the time, publishing, and following the events.
     #[must_use]
     pub fn start_door(&self) -> Running {
         let mut running = Running::new();
@@ -188,9 +188,6 @@ impl Engine {
         running
             .tasks
             .spawn(webhooks::answer_asked(self.clone(), stop.clone()));
-        running
-            .tasks
-            .spawn(reconcile::follow_clock(self.clone(), stop.clone()));
         running.tasks.spawn(checks::run(self.clone(), stop.clone()));
         running.tasks.spawn(retention::run(self.clone(), stop.clone()));
         for cloud in &self.0.config.observer.clouds {
@@ -204,6 +201,9 @@ impl Engine {
 
     fn spawn_door(&self, running: &mut Running) {
         let stop = &running.stop;
+        running
+            .tasks
+            .spawn(reconcile::follow_clock(self.clone(), stop.clone()));
         running
             .tasks
             .spawn(reconcile::sweep_outbox(self.clone(), stop.clone()));

@@ -67,6 +67,25 @@ async fn what_is_due_before_the_next_look_does_not_wait_for_it(ground: Ground) {
     stack.stop().await;
 }
 
+/// Its count of the time stood still meanwhile.
+#[tokio::test]
+async fn a_process_that_was_halted_decides_by_no_time_that_is_over() {
+    let before = chrono::Utc::now();
+    let options = StackOptions {
+        clock: ClockSource::Counting(before - TimeDelta::seconds(200)),
+        ..StackOptions::default()
+    };
+    let stack = Stack::start_with(Site::new(Ground::Distributed).await, options).await;
+    stack.client.seen("h1", "UNREACHABLE").await.ok(200);
+    let host = stack.client.host("h1").await;
+    let updated_at = chrono::DateTime::parse_from_rfc3339(host["updated_at"].as_str().unwrap()).unwrap();
+    assert!(
+        (updated_at.to_utc() - before).abs() < TimeDelta::seconds(60),
+        "{host}"
+    );
+    stack.stop().await;
+}
+
 async fn the_self_fencing_timeout_does_not_run_while_nobody_knows(ground: Ground) {
     let stack = with_policy(ground, json!({ "self_fencing_timeout_s": 1 })).await;
     let operation = stack.client.fence("h1").await;

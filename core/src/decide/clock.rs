@@ -1,5 +1,5 @@
-//! The clock may be moved back. What then lies in the future is pulled back, so that nothing waits for a day and nothing
-//! that lies ahead is taken for evidence.
+//! The clock may be set. If it goes back, what then lies in the future is pulled back, so that nothing waits for a day and nothing
+//! that lies ahead is taken for evidence. If it goes forward, what was under way is not taken to be over because of that.
 
 use crate::AttemptStatus;
 
@@ -18,7 +18,13 @@ pub(super) fn pull_back(step: &mut Step) {
     if let Some(boot) = &mut host.boot {
         boot.observed_at = boot.observed_at.min(now);
     }
+    let last_decided = host.updated_at;
+    // Whether it was over when the clock was set, nobody knows.
+    let set_at = step.state.clock_set_at.filter(|at| *at > last_decided);
     for f in &mut host.in_flight {
+        if let Some(at) = set_at.filter(|_| f.until > last_decided) {
+            f.until = f.until.max(after_ms(at, MAX_BUDGET_MS + DEADLINE_GRACE_MS));
+        }
         f.until = f.until.min(last_deadline);
     }
     let Some(operation) = step.state.operation.as_mut().filter(|o| o.status.is_live()) else {

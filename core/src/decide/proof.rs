@@ -206,7 +206,8 @@ pub(super) fn self_fencing_due(step: &Step) -> Option<Timestamp> {
 }
 
 /// The end of the timeout, counted from when contact was lost, or from when something may last have been given back to the
-/// host: what that has started knows nothing of the time before.
+/// host: what that has started knows nothing of the time before. Nor does a clock that
+/// was set.
 fn timeout_runs_out(step: &Step, operation: &Operation) -> Option<Timestamp> {
     let host = &step.state.host;
     let timeout_s = operation.self_fencing_timeout_s?;
@@ -214,7 +215,8 @@ fn timeout_runs_out(step: &Step, operation: &Operation) -> Option<Timestamp> {
         .failure_since
         .filter(|_| host.failure_state == FailureState::Unreachable)?;
     let undone = host.undoing_in_flight(step.now).map(|f| f.until);
-    Some(after_s(undone.map_or(since, |until| since.max(until)), timeout_s))
+    let from = [undone, step.state.clock_set_at].into_iter().flatten();
+    Some(after_s(from.fold(since, Timestamp::max), timeout_s))
 }
 
 fn by_self_fencing(step: &mut Step) -> Option<Proof> {

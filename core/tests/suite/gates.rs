@@ -19,6 +19,7 @@ fn state(failure: FailureState, fencing: FencingState) -> HostState {
         host,
         operation: None,
         policy: SegmentPolicy::default(),
+        clock_set_at: None,
     }
 }
 

@@ -66,6 +66,7 @@ impl World {
                 host: plans::host(),
                 operation: None,
                 policy,
+                clock_set_at: None,
             },
             plan,
             now: start(),

@@ -202,9 +202,10 @@ async fn deliveries_and_checks(db: &Database, site: &Site) {
 async fn all_that_is_taken(db: &Database, site: &Site, seconds: i64) {
     let (now, until) = (at(seconds), at(seconds + 10));
     let hosts = [site.fenced.id, site.live.host_id];
-    let (tx, locked) = begin_with_hosts(db, &hosts).await.unwrap();
-    assert_eq!(locked.len(), 2);
-    drop(tx);
+    let locked = begin_with_hosts(db, &hosts).await.unwrap();
+    assert_eq!(locked.states.len(), 2);
+    assert_eq!(locked.read_at.is_some(), !db.is_sqlite());
+    drop(locked);
     read("the outbox", take_outbox(db, now, until, 9).await);
     read("due deliveries", take_deliveries(db, now, until, 9).await);
     read("due questions", take_checks(db, now, until, 9).await);

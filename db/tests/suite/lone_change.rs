@@ -131,6 +131,26 @@ async fn it_does_not_come_about_if_the_host_was_changed_since_it_was_seen() {
 }
 
 #[tokio::test]
+async fn it_does_not_come_about_after_the_time_that_it_was_decided_for() {
+    let rig = Rig::postgresql().await;
+    let (_, host) = one_host(&rig.db).await;
+    let read_at = seen(&rig.db, &host).await.read_at.unwrap();
+    let lag = rig.db.now().await.unwrap() - read_at;
+    assert!(
+        lag >= chrono::TimeDelta::zero() && lag < chrono::TimeDelta::seconds(60),
+        "{lag}"
+    );
+    for (after_s, is_refused) in [(-1, true), (60, false)] {
+        let mut change = alone(&rig.db, &host).await;
+        change.not_after(read_at + chrono::TimeDelta::seconds(after_s));
+        tell(&mut change, &host, 1..=1).await;
+        assert_eq!(is_changed(change.commit(&rig.db).await), is_refused, "{after_s}");
+    }
+    assert_eq!(numbers(&rig.db).await, [(1, 1)]);
+    rig.end().await;
+}
+
+#[tokio::test]
 async fn it_waits_for_whoever_has_locked_the_host_and_heeds_what_that_one_has_changed() {
     let rig = Rig::postgresql().await;
     let (_, host) = one_host(&rig.db).await;

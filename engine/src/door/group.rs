@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::join_all;
 use ringfence_core::{HostId, HostState, Input};
-use ringfence_db::{DeviceClaim, SeenHost, Tx};
+use ringfence_db::{DeviceClaim, Locked, SeenHost, Tx};
 use tokio::sync::oneshot;
 
 use super::lone_change;
@@ -191,8 +191,13 @@ async fn together(engine: &Engine, knocks: &[Knock]) -> Result<Vec<Answered>, En
     }
     let ids: HashSet<_> = knocks.iter().map(|knock| knock.host_id).collect();
     let ids: Vec<_> = ids.into_iter().collect();
-    let (mut tx, found) = ringfence_db::begin_with_hosts(&engine.0.db, &ids).await?;
-    let mut turns = decide_all(engine, knocks, found);
+    let Locked {
+        mut tx,
+        states,
+        read_at,
+    } = ringfence_db::begin_with_hosts(&engine.0.db, &ids).await?;
+    engine.0.clock.catch_up(read_at);
+    let mut turns = decide_all(engine, knocks, states);
     take_devices(engine, &mut tx, knocks, &mut turns).await?;
     leave_receipts(&mut tx, knocks, &mut turns).await?;
     if turns.iter().any(Turn::writes) {

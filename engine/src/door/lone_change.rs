@@ -28,9 +28,14 @@ pub(super) async fn carry_out(
     let Some(mut change) = LoneChange::upon(&seen) else {
         return Ok(None);
     };
+    engine.0.clock.catch_up(seen.read_at);
     let mut turns = decide_all(engine, knocks, vec![seen.state]);
     if !turns.iter().any(Turn::writes) {
         return Ok(Some(end_all(engine, knocks, turns, EventsAre::Written)));
+    }
+    // Who was halted since the host was read has decided by a time that is over.
+    if let Some(latest) = engine.0.clock.latest() {
+        change.not_after(latest);
     }
     if !take_devices(engine, &mut change, &turns) {
         return Ok(None);

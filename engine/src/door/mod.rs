@@ -17,6 +17,7 @@ use serde_json::json;
 use tokio::time::Instant;
 use tracing::Instrument;
 
+use crate::clock::MAX_DIFFERENCE;
 use crate::error::error_chain;
 use crate::log::{Door, input_name};
 use crate::taken;
@@ -26,8 +27,6 @@ pub(crate) use group::Group;
 
 /// How often a change is tried again when the database goes away under it. Every input may be decided twice.
 const TRIES: u32 = 5;
-/// What the clocks of two engines may differ by: each follows the database's.
-const MAX_DIFFERENCE: chrono::TimeDelta = chrono::TimeDelta::seconds(5);
 /// The first pause between two tries; it doubles.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 

@@ -51,13 +51,14 @@ pub(super) struct Decided {
 impl Turn {
     /// Decides an input for the host that was locked for it, as earlier turns have left it.
     pub fn decide(engine: &Engine, knock: &Knock, before: Option<HostState>) -> Self {
-        let Some(before) = before else {
+        let Some(mut before) = before else {
             return Self::Over(Err(EngineError::NotFound {
                 kind: "host",
                 id: knock.host_id.to_string(),
             }));
         };
         let now = engine.time_for(before.host.updated_at);
+        before.clock_set_at = engine.0.clock.set_at();
         let device = claim_in(&knock.input).and_then(|claim| Device::of(&before, claim));
         let releases = if let Input::Result(result) = &knock.input {
             Some(result.claim.attempt)
@@ -97,11 +98,13 @@ impl Turn {
             host,
             operation,
             policy,
+            clock_set_at,
         } = &decided.decision.state;
         Some(HostState {
             host: host.clone(),
             operation: operation.clone().filter(|operation| operation.status.is_live()),
             policy: policy.clone(),
+            clock_set_at: *clock_set_at,
         })
     }
 

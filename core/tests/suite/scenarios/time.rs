@@ -6,6 +6,7 @@ use ringfence_core::*;
 use super::{expect, lost, lost_under};
 use crate::plans::*;
 use crate::site::Manner;
+use crate::world::World;
 
 const DAY_S: i64 = 86_400;
 
@@ -48,6 +49,41 @@ fn a_host_that_was_heard_meanwhile_has_all_its_time_again() {
     assert!(!world.is_fenced());
     world.pass(1);
     assert!(world.is_fenced());
+}
+
+#[test]
+fn a_clock_that_was_set_says_nothing_of_the_time_before() {
+    let mut world = lost_under(plan(Vec::new()), with_watchdog(90));
+    world.fence().unwrap();
+    world.pass(10_000);
+    // Whoever decides was halted, or the database's clock was moved: nobody can tell.
+    world.move_clock(60);
+    world.state.clock_set_at = Some(world.now);
+    world.pass(89_999);
+    assert!(!world.is_fenced());
+    world.pass(1);
+    assert!(world.is_fenced());
+}
+
+#[test]
+fn what_was_under_way_is_not_over_because_the_clock_was_set_forward() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    let first = world.sent[0].attempt;
+    world.deliver(0, "w1").unwrap();
+    world.move_clock(DAY_S);
+    world.state.clock_set_at = Some(world.now);
+    world.tick();
+    let of_first = |world: &World| {
+        let mut in_flight = world.state.host.in_flight.iter();
+        in_flight.find(|f| f.attempt == first).map(|f| f.until)
+    };
+    let until = of_first(&world).expect("its worker may still be acting");
+    assert_eq!(until - world.now, TimeDelta::seconds(302));
+    // And not for longer than that.
+    world.pass(302_001);
+    world.tick();
+    assert_eq!(of_first(&world), None);
 }
 
 #[test]
