@@ -38,8 +38,10 @@ pub struct Poll {
 pub struct Sighting {
     /// How it is.
     pub state: FailureState,
-    /// When that showed, by our clock: for a host that is UP, when its last sign of life came.
+    /// When that showed, by our clock: for a host that is UP, a moment that its last sign of life came after.
     pub observed_at: Timestamp,
+    /// Whether a sign of life came, and one is not enough to call it UP.
+    pub stirs: bool,
 }
 
 /// What is on record of a host.
@@ -61,19 +63,31 @@ const MOVES_WHEN_FORCED_DOWN: u32 = 2;
 #[derive(Clone, Debug)]
 struct Seen {
     sign: Timestamp,
+    /// When it was first seen.
     at: Timestamp,
+    /// When it was not there yet.
+    after: Timestamp,
     /// How often one was seen to come since we began, or since somebody has set something.
     moves: u32,
     settings: String,
 }
 
 impl Seen {
-    fn again(known: Option<&Self>, sign: Timestamp, settings: &str, now: Timestamp) -> Self {
+    /// `before` is when it was looked at the last time; one that was not says no more than that it is not older than that.
+    fn again(
+        known: Option<&Self>,
+        sign: Timestamp,
+        settings: &str,
+        before: Timestamp,
+        now: Timestamp,
+    ) -> Self {
+        let after = before.min(now);
         match known {
             Some(known) if known.sign == sign && known.settings == settings => known.clone(),
             Some(known) => Self {
                 sign,
                 at: now,
+                after,
                 moves: if known.settings == settings {
                     known.moves.saturating_add(1)
                 } else {
@@ -84,6 +98,7 @@ impl Seen {
             None => Self {
                 sign,
                 at: now,
+                after,
                 moves: 0,
                 settings: settings.to_owned(),
             },
@@ -131,6 +146,7 @@ impl Watch {
         let unknown = Sighting {
             state: FailureState::Unknown,
             observed_at: now,
+            stirs: false,
         };
         let Some(poll) = answer else {
             let is_lost = now - self.answered_at.unwrap_or(since) >= self.patience();
@@ -148,14 +164,18 @@ impl Watch {
     }
 
     fn take(&mut self, poll: &Poll, now: Timestamp) -> BTreeMap<String, Sighting> {
-        self.answered_at = Some(now);
+        // Of a host that is looked at for the first time, the backend says no more than that its sign is not older than that.
+        let oldest = now - self.down_after;
+        let before = self.answered_at.replace(now).unwrap_or(oldest);
         if let Some(sign) = poll.own {
-            self.own = Some(Seen::again(self.own.as_ref(), sign, "", now));
+            self.own = Some(Seen::again(self.own.as_ref(), sign, "", before, now));
         }
         let known = std::mem::take(&mut self.hosts);
         for sign in &poll.hosts {
             if let Some(last) = sign.last {
-                let seen = Seen::again(known.get(&sign.host), last, &sign.settings, now);
+                let known = known.get(&sign.host);
+                let before = known.map_or(oldest, |_| before);
+                let seen = Seen::again(known, last, &sign.settings, before, now);
                 self.hosts.insert(sign.host.clone(), seen);
             }
         }
@@ -202,9 +222,25 @@ impl Watch {
         } else {
             1
         };
-        let sighting = |state, observed_at| Some(Sighting { state, observed_at });
-        if let Some(seen) = seen.filter(|seen| seen.moves >= enough && now - seen.at < self.patience()) {
-            return sighting(FailureState::Up, seen.at);
+        let sighting = |state, observed_at| {
+            let stirs = false;
+            Some(Sighting {
+                state,
+                observed_at,
+                stirs,
+            })
+        };
+        if let Some(seen) = seen.filter(|seen| seen.moves > 0 && now - seen.at < self.patience()) {
+            let is_up = seen.moves >= enough;
+            return Some(Sighting {
+                state: if is_up {
+                    FailureState::Up
+                } else {
+                    FailureState::Unknown
+                },
+                observed_at: seen.after,
+                stirs: !is_up,
+            });
         }
         if !is_well {
             return sighting(FailureState::Unknown, now);
@@ -220,7 +256,7 @@ impl Watch {
             // Not seen to move yet: the backend's word for it, of the time of the sign at best.
             (Some(_), false) => seen
                 .filter(|seen| seen.moves == 0)
-                .and_then(|seen| sighting(FailureState::Up, seen.at)),
+                .and_then(|seen| sighting(FailureState::Up, seen.after)),
             (Some(_) | None, true) | (None, false) => None,
         }
     }
@@ -228,7 +264,8 @@ impl Watch {
 
 /// Whether a sighting says something new, or something that must not be old.
 ///
-/// A host that nobody can see is only called UNKNOWN by an observer who was the last to see it: another one may see it better.
+/// A host that nobody can see is only called UNKNOWN by an observer who was the last to see it: another one may see it better. One that
+/// stirs is, whoever has called it UNREACHABLE.
 #[must_use]
 pub fn is_news(sighting: Sighting, known: OnRecord<'_>, source: &str, refresh: TimeDelta) -> bool {
     if known
@@ -242,6 +279,7 @@ pub fn is_news(sighting: Sighting, known: OnRecord<'_>, source: &str, refresh: T
         .observed_at
         .is_none_or(|at| sighting.observed_at - at >= refresh);
     match sighting.state {
+        FailureState::Unknown if sighting.stirs => known.state == FailureState::Unreachable,
         FailureState::Unknown => is_ours && known.state != FailureState::Unknown,
         FailureState::Up | FailureState::Unreachable => known.state != sighting.state || is_old,
     }

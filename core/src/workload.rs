@@ -50,6 +50,9 @@ pub struct MoveReport {
     /// Whether no other host could take it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub no_room: bool,
+    /// Whether the backend was asked, has not answered, and shows nothing of it: it may yet carry the request out.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unanswered: bool,
 }
 
 /// What a task on workloads has found out beside the state.

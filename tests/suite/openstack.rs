@@ -12,6 +12,7 @@ mod hand;
 mod hook;
 mod importing;
 mod ironic;
+mod late;
 mod losing;
 mod monitors;
 mod notifications;

@@ -70,7 +70,7 @@ async fn what_is_due_before_the_next_look_does_not_wait_for_it(ground: Ground) {
 /// Its count of the time stood still meanwhile.
 #[tokio::test]
 async fn a_process_that_was_halted_decides_by_no_time_that_is_over() {
-    let before = chrono::Utc::now();
+    let before = ringfence_tests::now();
     let options = StackOptions {
         clock: ClockSource::Counting(before - TimeDelta::seconds(200)),
         ..StackOptions::default()

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -106,6 +107,31 @@ pub struct WorkloadJob<'a> {
     pub method: &'a FrozenMethod,
     /// Which workload, where it is about one.
     pub workload: Option<&'a Workload>,
+    /// Whether the backend may yet do something that it was asked for.
+    pub open: &'a Open,
+}
+
+/// Whether a backend was asked to start a workload elsewhere, has not answered, and shows nothing of it. Known to whoever stops the driver,
+/// too.
+#[derive(Debug, Default)]
+pub struct Open(AtomicBool);
+
+impl Open {
+    /// It is being asked.
+    pub fn begin(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    /// It has answered, or what it was asked for is to be seen.
+    pub fn end(&self) {
+        self.0.store(false, Ordering::SeqCst);
+    }
+
+    /// Whether it may yet be carried out.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
 }
 
 /// Speaks to the backends of hosts.

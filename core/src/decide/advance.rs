@@ -246,7 +246,7 @@ fn advance_evacuation(step: &mut Step) {
             Stages::Moved => {}
             Stages::Busy => return proof::collect(step),
             Stages::Stuck(why) => return needs_operator(step, why),
-            Stages::Over if !is_alone => return,
+            Stages::Over if !is_alone && !step.live().is_some_and(evacuation::is_power_held) => return,
             Stages::Over => {
                 if !finish_evacuation(step) {
                     return;
@@ -267,6 +267,7 @@ fn finish_evacuation(step: &mut Step) -> bool {
     let (failed, told) = (evacuation::failed(operation), evacuation::told(operation));
     match failed {
         Some(why) => needs_operator(step, why),
+        None if evacuation::give_power_back(operation) => return true,
         None => step.end(OperationStatus::Succeeded, told),
     }
     false
@@ -347,6 +348,7 @@ fn why_failed(task: &Task) -> String {
 
 fn begin_stage(step: &Step, operation: &mut Operation, index: usize) {
     let power = progress::power_back(operation, &step.state.host);
+    let kind = operation.kind;
     let stage: &mut Stage = &mut operation.stages[index];
     stage.started_at = Some(step.now);
     operation.updated_at = step.now;
@@ -354,7 +356,8 @@ fn begin_stage(step: &Step, operation: &mut Operation, index: usize) {
         // Their turn comes one by one.
         return;
     }
-    for task in &mut stage.tasks {
+    let is_held = |task: &Task| index == evacuation::BESIDE && evacuation::holds_power(kind, task);
+    for task in stage.tasks.iter_mut().filter(|task| !is_held(task)) {
         progress::start_task(task, &power);
     }
 }
@@ -362,6 +365,11 @@ fn begin_stage(step: &Step, operation: &mut Operation, index: usize) {
 fn may_begin(step: &mut Step, operation: &mut Operation, index: usize) -> Wait {
     let now = step.now;
     let stage = &mut operation.stages[index];
+    let is_power_wanted = stage.tasks.iter().any(|task| task.kind == TaskKind::PowerOn);
+    if operation.kind == OperationKind::Fence && is_power_wanted && evacuation::is_wanted(step) {
+        // A host that starts may start again what is to be started elsewhere: that comes first.
+        return Wait::Not;
+    }
     let entered_at = *stage.entered_at.get_or_insert(now);
     let begins_at = after_s(entered_at, stage.delay_s);
     if begins_at > now {

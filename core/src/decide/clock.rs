@@ -30,6 +30,9 @@ pub(super) fn pull_back(step: &mut Step) {
     let Some(operation) = step.state.operation.as_mut().filter(|o| o.status.is_live()) else {
         return;
     };
+    for proof in &mut operation.proofs {
+        proof.observed_at = proof.observed_at.min(now);
+    }
     let last_restart = after_s(now, operation.restart_delay_s);
     operation.restart_at = operation.restart_at.map(|at| at.min(last_restart));
     if let Some(evacuation) = &mut operation.evacuation {

@@ -56,7 +56,15 @@ pub(super) fn by_itself(step: &mut Step) -> bool {
     let Some(fenced_at) = step.state.host.fenced_at else {
         return false;
     };
-    let patience_ms = if step.live().is_some() { TAKE_OVER_MS } else { 1 };
+    let is_busy = |live: &Operation| {
+        let mut tasks = live.tasks();
+        tasks.any(|task| !task.status.is_over() && task.kind != TaskKind::PowerOn)
+    };
+    let patience_ms = if step.live().is_some_and(is_busy) {
+        TAKE_OVER_MS
+    } else {
+        1
+    };
     let due = after_ms(fenced_at, patience_ms);
     if due > step.now {
         step.wake(due);
@@ -73,12 +81,13 @@ pub(super) fn by_itself(step: &mut Step) -> bool {
 }
 
 /// Once for each fence: one that a person has cancelled stays cancelled.
-fn is_wanted(step: &Step) -> bool {
+pub(super) fn is_wanted(step: &Step) -> bool {
     let host = &step.state.host;
     let is_free = step.live().is_none_or(|live| live.kind == OperationKind::Fence);
     step.state.policy.evacuation.automatic
         && is_free
         && host.evacuation_begun != Some(host.generation)
+        && workload_method(&step.state, TaskKind::WorkloadsList).is_some()
         && gate(step).allowed
 }
 
@@ -138,8 +147,8 @@ fn task(step: &Step, kind: TaskKind) -> Option<Task> {
     Some(Task::pending(kind, vec![vec![method]]))
 }
 
-/// What is not over of a fence that is proven, to be done by attempts of its own. Power comes back only to devices that were seen off;
-/// if that is still being tried, it stays for the rejoin.
+/// What is not over of a fence that is proven, to be done by attempts of its own. Power comes back only to devices that were seen off,
+/// and when everything else is over; if that is still being tried, it stays for the rejoin.
 fn left_by_the_fence(fence: Option<&Operation>) -> Vec<Task> {
     let Some(fence) = fence.filter(|live| live.kind == OperationKind::Fence) else {
         return Vec::new();
@@ -162,6 +171,32 @@ fn left_by_the_fence(fence: Option<&Operation>) -> Vec<Task> {
         | TaskKind::WorkloadsStart => None,
     })
     .collect()
+}
+
+/// Whether a task of an evacuation waits until the workloads are elsewhere: a host that has power starts, and may start them again.
+pub(super) fn holds_power(kind: OperationKind, task: &Task) -> bool {
+    kind == OperationKind::Evacuation && task.kind == TaskKind::PowerOn
+}
+
+/// Whether nothing but power is left of what the fence had to do.
+pub(super) fn is_power_held(operation: &Operation) -> bool {
+    let beside = operation.stages.get(BESIDE);
+    let mut open = beside.into_iter().flat_map(|stage| &stage.tasks);
+    open.all(|task| task.status.is_over() || holds_power(operation.kind, task))
+}
+
+/// Every workload is elsewhere, or stays by somebody's wish: the host may start. `false` if its fence did not want that.
+pub(super) fn give_power_back(operation: &mut Operation) -> bool {
+    let Some(beside) = operation.stages.get_mut(BESIDE) else {
+        return false;
+    };
+    let is_held = |task: &mut Task| task.kind == TaskKind::PowerOn && !task.status.is_over();
+    let held: Vec<Task> = beside.tasks.extract_if(.., is_held).collect();
+    if held.is_empty() {
+        return false;
+    }
+    operation.stages.push(stage(held));
+    true
 }
 
 /// The backend has said what is on the host: what nobody has dealt with yet becomes tasks, and a look after them.

@@ -44,6 +44,8 @@ pub(crate) const EVACUATION_HELD_S: u32 = 3_600;
 pub(crate) const AUTO_FENCE_AGAIN_MS: u64 = 5_000;
 /// How often a backend may come up with new workloads of a host that is being evacuated.
 pub(crate) const MAX_LISTINGS: u32 = 16;
+/// Seconds that a backend is given to carry out a request which it has not answered, before it is asked anew.
+pub(crate) const UNANSWERED_S: u32 = 120;
 /// Milliseconds between the moment at which a worker has stopped for certain and the moment from which others rely on it.
 pub(crate) const DEADLINE_GRACE_MS: u64 = 2_000;
 

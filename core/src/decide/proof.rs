@@ -91,16 +91,14 @@ pub(super) fn collect(step: &mut Step) {
 
 /// Whether the silence that proved the self-fencing was broken before the proof could suffice, so that it counts anew.
 fn is_counted_anew(step: &Step) -> bool {
-    let proof = step.live().and_then(|operation| {
-        operation
-            .proofs
-            .iter()
-            .find(|proof| proof.kind == ProofKind::SelfFencing)
-    });
-    match (proof, step.state.host.failure_since) {
-        (Some(proof), Some(since)) => since > proof.observed_at,
-        (Some(_), None) | (None, _) => false,
-    }
+    let Some(operation) = step.live() else {
+        return false;
+    };
+    let mut proofs = operation.proofs.iter();
+    let proof = proofs.find(|proof| proof.kind == ProofKind::SelfFencing);
+    // When it was won, the time had run out.
+    let due = timeout_runs_out(step, operation);
+    proof.zip(due).is_some_and(|(proof, due)| due > proof.observed_at)
 }
 
 /// The second silence is watched as the first one was, and renews the proof at its end.

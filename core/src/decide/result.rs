@@ -7,12 +7,12 @@ use crate::{
     Standing, Task, TaskKind, TaskResult,
 };
 
-use super::{Step, evacuation, progress};
+use super::{Step, UNANSWERED_S, after_s, evacuation, progress};
 
 /// Counts only if it matches host, generation, task and attempt; any other goes on record and changes nothing (but that its
 /// worker is known to have stopped).
 pub(super) fn result(step: &mut Step, result: TaskResult) -> Answer {
-    forget_stopped(step, &result.claim);
+    forget_stopped(step, &result);
     match accept(step, &result) {
         Ok(()) => Answer::Done,
         Err(why) => {
@@ -108,12 +108,13 @@ fn note_move(task: &mut Task, report: &MoveReport) {
         to: report.to.clone().or(known.to),
         request_id: report.request_id.clone().or(known.request_id),
         no_room: report.no_room,
+        unanswered: report.unanswered,
     }));
 }
 
-/// Only the result of the very claim says that its worker has stopped.
-fn forget_stopped(step: &mut Step, claim: &Claim) {
-    let now = step.now;
+/// Only the result of the very claim says that its worker has stopped. What it has asked for without an answer may still come.
+fn forget_stopped(step: &mut Step, result: &TaskResult) {
+    let (now, claim) = (step.now, &result.claim);
     let host = &mut step.state.host;
     let is_it = |f: &InFlight| {
         claim.host_id == host.id
@@ -125,6 +126,10 @@ fn forget_stopped(step: &mut Step, claim: &Claim) {
     let Some(index) = host.in_flight.iter().position(is_it) else {
         return;
     };
+    if matches!(&result.finding, Some(Finding::Move(report)) if report.unanswered) {
+        host.in_flight[index].until = after_s(now, UNANSWERED_S);
+        return;
+    }
     let stopped = host.in_flight.remove(index);
     if stopped.kind.is_undoing() {
         host.given_back(now);

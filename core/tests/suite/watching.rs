@@ -42,19 +42,25 @@ fn state(watch: &mut Watch, poll: &Poll, now: i64) -> Option<(FailureState, i64)
 }
 
 #[test]
-fn a_host_whose_signs_come_is_up_since_the_last_one() {
+fn a_host_whose_signs_come_is_up_since_it_was_looked_at_before_the_last_one_came() {
     let mut watch = watch();
+    // Whether it is a second old or nearly a minute, nobody knows.
     assert_eq!(
         state(&mut watch, &poll(0, vec![sign("c1", 0)]), 0),
-        Some((FailureState::Up, 0))
+        Some((FailureState::Up, -60))
     );
     assert_eq!(
         state(&mut watch, &poll(5, vec![sign("c1", 0)]), 5),
-        Some((FailureState::Up, 0))
+        Some((FailureState::Up, -60))
+    );
+    // It came after the look before. What somebody has seen since may be newer.
+    assert_eq!(
+        state(&mut watch, &poll(10, vec![sign("c1", 6)]), 10),
+        Some((FailureState::Up, 5))
     );
     assert_eq!(
-        state(&mut watch, &poll(10, vec![sign("c1", 10)]), 10),
-        Some((FailureState::Up, 10))
+        state(&mut watch, &poll(15, vec![sign("c1", 6)]), 15),
+        Some((FailureState::Up, 5))
     );
 }
 
@@ -122,11 +128,17 @@ fn a_host_that_was_forced_down_is_up_when_its_signs_are_seen_to_come() {
         state(&mut watch, &poll(60, vec![forced(0)]), 60),
         Some((FailureState::Unreachable, 60))
     );
-    // One could come from elsewhere.
-    assert_eq!(state(&mut watch, &poll(90, vec![forced(88)]), 90), None);
+    // One could come from elsewhere: it is not enough to call the host UP, and enough to call it UNREACHABLE no more.
+    let found = watch.look(Some(&poll(90, vec![forced(88)])), &["c1"], at(90));
+    let stirs = Sighting {
+        state: FailureState::Unknown,
+        observed_at: at(60),
+        stirs: true,
+    };
+    assert_eq!(found.get("c1"), Some(&stirs));
     assert_eq!(
         state(&mut watch, &poll(95, vec![forced(93)]), 95),
-        Some((FailureState::Up, 95))
+        Some((FailureState::Up, 90))
     );
 }
 
@@ -215,6 +227,7 @@ fn what_is_on_record_already_is_no_news_until_it_is_old() {
     let sighting = |state, seconds| Sighting {
         state,
         observed_at: at(seconds),
+        stirs: false,
     };
     let is = |sighting, known| is_news(sighting, known, "nova:east", refresh);
     assert!(!is(sighting(FailureState::Up, 110), known));
@@ -239,4 +252,10 @@ fn what_is_on_record_already_is_no_news_until_it_is_old() {
         "a sign from before the other one's word"
     );
     assert!(is(sighting(FailureState::Up, 101), by_another));
+    let stirring = Sighting {
+        stirs: true,
+        ..sighting(FailureState::Unknown, 101)
+    };
+    assert!(is(stirring, by_another), "what it has seen is a sign of life");
+    assert!(!is(stirring, known));
 }

@@ -99,8 +99,9 @@ impl Observer {
             self.watch = Watch::new(engine.0.config.observer.down_after);
             return Ok(());
         }
-        let answer = self.cloud.services().await;
+        // An answer may speak of the moment at which it was asked for.
         let now = engine.0.clock.now();
+        let answer = self.cloud.services().await;
         self.tell_answer(&answer);
         let hosts = ringfence_db::hosts_of_cloud(&mut engine.0.db.reader(), self.cloud.name()).await?;
         let known_as: Vec<&str> = hosts.iter().map(|host| host.known_as.as_str()).collect();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringfence_bus::TaskMessage;
-use ringfence_core::{Outcome, Resource};
+use ringfence_core::{Finding, MoveReport, Outcome, Resource};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinError;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
@@ -15,7 +15,7 @@ use super::context::Context;
 use super::locks::Held;
 use super::metrics::Metrics;
 use super::task::End;
-use crate::driver::{Report, WorkloadJob};
+use crate::driver::{Open, Report, WorkloadJob};
 use crate::secrets::Secrets;
 use crate::{WorkerError, act};
 
@@ -45,11 +45,21 @@ pub(super) struct Attempt {
     pub task: TaskMessage,
     /// When everything must have stopped.
     pub until: Instant,
+    /// What its backend may yet do.
+    pub open: Arc<Open>,
 }
 
 impl Attempt {
     /// Lets the driver act until it ends, the time is up, or `taken_back` says why it must stop.
     pub(super) async fn carry_out(self, turn: Option<Turn>, taken_back: impl Future<Output = String>) -> End {
+        let open = Arc::clone(&self.open);
+        match self.watch(turn, taken_back).await {
+            End::Report(report) if open.is_open() => End::Report(unanswered(report)),
+            end => end,
+        }
+    }
+
+    async fn watch(self, turn: Option<Turn>, taken_back: impl Future<Output = String>) -> End {
         let (context, until) = (Arc::clone(&self.context), self.until);
         let work = tokio::spawn(self.drive(turn).in_current_span());
         let mut work = AbortOnDropHandle::new(work);
@@ -124,6 +134,7 @@ impl Attempt {
             kind: self.task.kind,
             method: &self.task.method,
             workload: self.task.workload.as_deref(),
+            open: &self.open,
         }
     }
 
@@ -140,6 +151,21 @@ impl Attempt {
             };
         }
         report
+    }
+}
+
+/// However the driver ended: what it asked for may come yet.
+fn unanswered(report: Report) -> Report {
+    let found = match &report.finding {
+        Some(Finding::Move(found)) => found.clone(),
+        Some(Finding::Workloads(_)) | None => MoveReport::default(),
+    };
+    Report {
+        finding: Some(Finding::Move(MoveReport {
+            unanswered: true,
+            ..found
+        })),
+        ..report
     }
 }
 

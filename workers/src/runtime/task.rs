@@ -127,6 +127,7 @@ async fn claim_and_act(context: &Arc<Context>, task: &TaskMessage, asked: &Claim
                     context: Arc::clone(context),
                     task: task.clone(),
                     until,
+                    open: Arc::default(),
                 };
                 return attempt
                     .carry_out(turn, renew_until_refused(context, asked, trace, lease))

@@ -77,6 +77,15 @@ pub struct Server {
     pub fault: Option<Fault>,
 }
 
+impl Server {
+    /// Whether Nova says that it is being built anew: an evacuation is, too.
+    #[must_use]
+    pub fn is_rebuilding(&self) -> bool {
+        let task = self.task_state.as_deref();
+        task.is_some_and(|task| task.starts_with("rebuild"))
+    }
+}
+
 /// What a server's disks were made from.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct OwnDisks {

@@ -301,6 +301,104 @@ fn an_evacuation_begins_by_itself_when_the_fence_is_over() {
     assert_eq!(world.take_log(), Vec::<String>::new(), "once for each fence");
 }
 
+/// It would start what it had before.
+#[test]
+fn a_host_has_power_again_when_its_workloads_are_elsewhere_and_not_before() {
+    let mut world = on_nova(reboot_plan(), 1, automatic());
+    world.fence().unwrap();
+    world.work_off();
+    world.pass(1);
+    world.work_off();
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 power.off bmc",
+            "0.0 operation.proof power.off",
+            "0.0 host.fenced 1",
+            "0.0 send 2 workloads.force-down nova:east",
+            "0.0 operation.succeeded: FENCED, proven by power.off",
+            "0.0 operation.started evacuation 1",
+            "0.0 send 1 workloads.force-down nova:east",
+            "0.0 send 2 workloads.list nova:east",
+            "0.0 send 3 workloads.move nova:east",
+            "0.0 workload.moving web-1",
+            "0.0 workload.moved web-1 to compute2",
+            "0.0 send 4 workloads.list nova:east",
+            "0.0 send 5 power.on bmc",
+            "0.0 operation.succeeded: 1 of 1 workloads moved",
+        ],
+    );
+    assert!(world.cloud.started.iter().all(|start| start.was_safe));
+    assert!(world.site.is_powered());
+}
+
+#[test]
+fn a_host_whose_workloads_cannot_be_moved_stays_off_until_a_person_has_looked() {
+    let policy = EvacuationPolicy {
+        retries: 0,
+        ..automatic()
+    };
+    let mut world = on_nova(reboot_plan(), 1, policy);
+    world.cloud.server("web-1").fails = 1;
+    world.fence().unwrap();
+    world.work_off();
+    world.pass(1);
+    world.work_off();
+    let log = world.take_log();
+    assert!(
+        log.last()
+            .unwrap()
+            .contains("operation.needs_operator: 0 of 1 workloads moved"),
+        "{log:?}"
+    );
+    assert!(!world.site.is_powered());
+    world.retry().unwrap();
+    world.work_off();
+    let log = world.take_log();
+    assert_eq!(
+        log.last().unwrap(),
+        "0.0 operation.succeeded: 1 of 1 workloads moved"
+    );
+    assert!(world.site.is_powered());
+    assert!(world.cloud.started.iter().all(|start| start.was_safe));
+}
+
+#[test]
+fn a_host_whose_workloads_nobody_moves_has_power_again_with_its_fence() {
+    let mut world = on_nova(reboot_plan(), 1, manual());
+    world.fence().unwrap();
+    world.work_off();
+    assert!(world.site.is_powered());
+}
+
+#[test]
+fn what_a_backend_has_not_answered_is_waited_for_before_it_is_asked_again() {
+    let mut world = fenced(1, manual());
+    world.evacuate().unwrap();
+    world.work(2);
+    world.work(3);
+    let job = world.deliver(4, "worker-1").unwrap();
+    let result = world.finish(job).unwrap();
+    let result = &mut world.results[result];
+    (result.outcome, result.observation) = (Outcome::Unknown, None);
+    result.finding = Some(Finding::Move(MoveReport {
+        unanswered: true,
+        ..MoveReport::default()
+    }));
+    world.deliver_result(world.results.len() - 1);
+    world.pass(119_999);
+    assert_eq!(world.sent.len(), 5, "a second request would wreck the first");
+    world.pass(1);
+    assert_eq!(world.sent.len(), 6);
+    world.work_off();
+    let log = world.take_log();
+    assert_eq!(
+        log.last().unwrap(),
+        "120.0 operation.succeeded: 1 of 1 workloads moved"
+    );
+}
+
 #[test]
 fn an_evacuation_does_not_wait_for_a_device_that_hangs_and_goes_on_with_it() {
     let both = plan(vec![vec![

@@ -11,6 +11,7 @@ use ringfence_backends::BackendError;
 use ringfence_backends::openstack::{ComputeService, Evacuation, Server};
 use tokio::time::Instant;
 
+use super::sign::Sign;
 use crate::openstack::HostOf;
 
 /// Who has the turn takes a look that is no older for one of its own, if it began after its attempt did: between a look of its own and what
@@ -38,6 +39,7 @@ pub(super) struct HostLooks {
     newest: Seen<Arc<Newest>>,
     service: Seen<Option<ComputeService>>,
     listing: Mutex<Listing>,
+    sign: Mutex<Option<Sign>>,
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -97,6 +99,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl HostLooks {
+    /// Whether the host's `nova-compute` has given a sign of life since it was looked at before. One is enough to wait for what the
+    /// observers say. A change by an administrator is none.
+    pub fn stirs(&self, service: &ComputeService) -> bool {
+        let sign = Sign::of(service);
+        let known = lock(&self.sign).replace(sign.clone());
+        known.is_some_and(|known| sign.came_after(&known))
+    }
+
     /// All servers of the host, which a look that began then has found.
     pub fn listed(&self, begun: Instant, servers: Vec<Server>) {
         let servers = servers.into_iter().map(|server| (server.id.clone(), server));

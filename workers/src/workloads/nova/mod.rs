@@ -9,6 +9,7 @@ mod moving;
 mod rejoining;
 mod service;
 mod sight;
+mod sign;
 mod starting;
 
 use std::sync::Arc;

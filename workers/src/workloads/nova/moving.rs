@@ -15,12 +15,14 @@ use tokio::time::{Instant, sleep};
 use super::Done;
 use super::belongings::Belongings;
 use super::looks::{AskingTurn, HostLooks, Looks, recent};
-use super::sight::{Sight, Step};
-use crate::driver::WorkloadJob;
+use super::sight::{SEEN_FOR, Sight, Step};
+use crate::driver::{Open, WorkloadJob};
 use crate::openstack::{HostOf, PAUSE};
 
 /// How often a server is looked at for why its evacuation has failed.
 const MAX_LOOKS_FOR_FAULT: u32 = 10;
+/// Nova first says that it is rebuilding a server, and then writes the record of it.
+const RECORD_COMES_WITHIN: Duration = Duration::from_secs(10);
 
 /// Between two looks at an evacuation.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(150);
@@ -36,11 +38,18 @@ struct Move<'a> {
     begun: Instant,
     /// Its last evacuation.
     last: Option<Evacuation>,
-    /// Whether `last` was read for this moment.
-    is_fresh: bool,
     /// The newest that was there before this attempt.
     known: u64,
     asked_at: Option<Instant>,
+    /// Whether Nova may yet carry out what it has not answered.
+    open: &'a Open,
+    /// Since when somebody seems to be at it of whom there is no record.
+    rebuilding_since: Option<Instant>,
+    /// Whether its records have to be looked at first, as they are since then.
+    must_look: bool,
+    waited_since: Instant,
+    /// Whether its state was declared.
+    is_declared: bool,
     /// Whether it is to end stopped.
     is_off: bool,
     looks_for_fault: u32,
@@ -60,18 +69,20 @@ impl HostOf<'_> {
             return Ok(Done::No("the task names no server".to_owned(), None));
         };
         let mut belongings = Belongings::of(self, &job.method.parameters);
-        let mut moving = Move::begin(self, looks, workload).await?;
+        let mut moving = Move::begin(self, looks, workload, job.open).await?;
         loop {
-            let sight = moving.see().await?;
-            let next = moving.act(&sight, &mut belongings).await?;
+            let next = match moving.step(&mut belongings).await {
+                Err(error) if moving.goes_on_after(&error) => Next::Wait,
+                next => next?,
+            };
             if !matches!(next, Next::Look) {
                 moving.turn = None;
             }
             match next {
                 Next::Over(done) => return Ok(done),
+                _ if !self.has_time() => return Ok(moving.out_of_time()),
                 Next::Look => {}
-                Next::Wait if self.has_time() => moving.wait().await?,
-                Next::Wait => return Ok(moving.out_of_time()),
+                Next::Wait => moving.wait().await,
             }
         }
     }
@@ -105,6 +116,13 @@ impl HostOf<'_> {
         let Some(service) = looks.service(self, not_before).await? else {
             return Ok(Some(self.unknown_host()));
         };
+        if looks.stirs(&service) {
+            let why = format!(
+                "nova-compute on {} has given a sign of life: it may be starting",
+                self.host
+            );
+            return Ok(Some(Done::NotYet(why, None)));
+        }
         if service.forced_down {
             return Ok(None);
         }
@@ -113,27 +131,6 @@ impl HostOf<'_> {
             self.host
         );
         Ok(Some(Done::NotYet(why, None)))
-    }
-
-    /// What was being done to a server when its host died will never end, and a guest that was paused or suspended is no more: both are
-    /// declared to be what they are, so that the server ends as its owner left it.
-    async fn ask(&self, id: &str, server: Option<&Server>) -> Result<Asked, BackendError> {
-        let Some(server) = server else {
-            return Ok(Asked::Refused("it is no more".to_owned()));
-        };
-        if let Some(why) = self.must_not(server) {
-            return Ok(Asked::Refused(why));
-        }
-        if let Some(state) = to_be_declared(server) {
-            self.cloud.reset_state(id, state).await?;
-        }
-        match self.cloud.evacuate(id).await {
-            Ok(request_id) => Ok(Asked::Taken(request_id)),
-            Err(BackendError::Refused { why, .. }) => Ok(Asked::Refused(why)),
-            // It may have been taken all the same: its record may come yet, and a second request would wreck the first.
-            Err(error) if error.is_passing() => Ok(Asked::Taken(None)),
-            Err(error) => Err(error),
-        }
     }
 
     /// Why a server is not to be started elsewhere, as it is at this moment.
@@ -158,6 +155,7 @@ impl<'a> Move<'a> {
         at: &'a HostOf<'a>,
         looks: &'a Looks,
         workload: &'a Workload,
+        open: &'a Open,
     ) -> Result<Self, BackendError> {
         let begun = Instant::now();
         let looks = looks.of(at);
@@ -171,12 +169,31 @@ impl<'a> Move<'a> {
             begun,
             known: last.as_ref().map_or(0, |evacuation| evacuation.id),
             last,
-            is_fresh: true,
             asked_at: None,
+            open,
+            rebuilding_since: None,
+            must_look: false,
+            waited_since: begun,
+            is_declared: false,
             is_off: workload.state == WorkloadState::Stopped,
             looks_for_fault: 0,
             report: MoveReport::default(),
         })
+    }
+
+    async fn step(&mut self, belongings: &mut Belongings<'_>) -> Result<Next, BackendError> {
+        if self.must_look {
+            let not_before = self.asked_at.max(Some(self.waited_since));
+            self.look(not_before.unwrap_or(self.begun)).await?;
+            self.must_look = false;
+        }
+        let sight = self.see().await?;
+        self.act(&sight, belongings).await
+    }
+
+    /// Once Nova is at it, a look that fails is made again: the attempt after this one would know less.
+    fn goes_on_after(&self, error: &BackendError) -> bool {
+        self.asked_at.is_some() && (error.is_passing() || self.open.is_open())
     }
 
     async fn see(&self) -> Result<Sight, BackendError> {
@@ -227,35 +244,86 @@ impl<'a> Move<'a> {
         }
     }
 
+    /// The record is read after the server was: whatever Nova has begun between the two looks, and this attempt knows nothing of, it shows.
     async fn ask(&mut self, sight: &Sight) -> Result<Next, BackendError> {
-        if !self.is_fresh {
-            // Somebody may have tried a moment ago.
-            self.look(Instant::now()).await?;
-            self.is_fresh = true;
+        if self.turn.is_none() {
+            self.turn = Some(self.looks.turn().await);
             return Ok(Next::Look);
         }
         if let Some(done) = self.at.may_ask(&self.looks, recent(self.begun)).await? {
             return Ok(Next::Over(done));
         }
-        if sight.is_out_of_date(Instant::now()) {
+        let (known, began) = (self.last.clone(), Instant::now());
+        self.look(sight.seen_at.max(recent(self.begun))).await?;
+        let has_changed = self.last != known;
+        if has_changed || sight.is_out_of_date(Instant::now()) || began.elapsed() > SEEN_FOR {
             return Ok(Next::Look);
         }
-        self.is_off |= sight.was_off();
-        match self.at.ask(self.server, sight.server.as_ref()).await? {
-            Asked::Taken(request_id) => self.report.request_id = request_id,
-            Asked::Refused(why) => return Ok(Next::Over(Done::NotYet(why, Some(self.found())))),
+        let Some(server) = &sight.server else {
+            return Ok(self.refused("it is no more".to_owned()));
+        };
+        if let Some(why) = self.at.must_not(server) {
+            return Ok(self.refused(why));
         }
+        if self.may_be_rebuilding(server) {
+            return Ok(Next::Wait);
+        }
+        self.is_off |= !self.is_declared && sight.was_off();
+        match to_be_declared(server).filter(|_| !self.is_declared) {
+            Some(state) => self.declare(state).await,
+            None => self.request().await,
+        }
+    }
+
+    /// What was being done to a server when its host died will never end, and a guest that was paused or suspended is no more: both are
+    /// declared to be what they are, so that the server ends as its owner left it.
+    async fn declare(&mut self, state: &str) -> Result<Next, BackendError> {
+        self.at.cloud.reset_state(self.server, state).await?;
+        self.is_declared = true;
+        Ok(Next::Look)
+    }
+
+    async fn request(&mut self) -> Result<Next, BackendError> {
+        self.open.begin();
+        match self.at.cloud.evacuate(self.server).await {
+            Ok(request_id) => self.report.request_id = request_id,
+            // It may have been taken all the same: its record may come yet, and a second request would wreck the first.
+            Err(error) if error.is_passing() => {
+                tracing::warn!(server = self.server, %error, "nova may have taken an evacuation that it has not answered");
+                self.asked_at = Some(Instant::now());
+                return Ok(Next::Wait);
+            }
+            Err(error) => {
+                self.open.end();
+                return match error {
+                    BackendError::Refused { why, .. } => Ok(self.refused(why)),
+                    error => Err(error),
+                };
+            }
+        }
+        self.open.end();
         self.asked_at = Some(Instant::now());
         Ok(Next::Wait)
     }
 
-    async fn wait(&mut self) -> Result<(), BackendError> {
+    /// For as long as its record may come, if somebody has just asked for it.
+    fn may_be_rebuilding(&mut self, server: &Server) -> bool {
+        if !server.is_rebuilding() {
+            self.rebuilding_since = None;
+            return false;
+        }
+        self.rebuilding_since.get_or_insert_with(Instant::now).elapsed() < RECORD_COMES_WITHIN
+    }
+
+    fn refused(&self, why: String) -> Next {
+        Next::Over(Done::NotYet(why, Some(self.found())))
+    }
+
+    async fn wait(&mut self) {
         let pause = self.at.pause_after(self.begun.elapsed());
+        self.waited_since = Instant::now();
         sleep(pause).await;
-        let not_before = self.asked_at.max(Instant::now().checked_sub(pause));
-        self.look(not_before.unwrap_or_else(Instant::now)).await?;
-        self.is_fresh = false;
-        Ok(())
+        self.must_look = true;
     }
 
     async fn look(&mut self, not_before: Instant) -> Result<(), BackendError> {
@@ -263,6 +331,9 @@ impl<'a> Move<'a> {
             .looks
             .last_evacuation(self.at, self.server, not_before)
             .await?;
+        if self.last.as_ref().is_some_and(|last| self.is_new(last)) {
+            self.open.end();
+        }
         Ok(())
     }
 
@@ -307,11 +378,6 @@ impl<'a> Move<'a> {
     fn found(&self) -> Finding {
         Finding::Move(self.report.clone())
     }
-}
-
-enum Asked {
-    Taken(Option<String>),
-    Refused(String),
 }
 
 /// The state that a server has to be declared to be in before Nova takes it; none if it takes it as it is.

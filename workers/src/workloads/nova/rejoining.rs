@@ -1,7 +1,7 @@
 //! Taking a host back, by Nova's own rules.
 
 use ringfence_backends::BackendError;
-use ringfence_backends::openstack::{ComputeService, with_remains};
+use ringfence_backends::openstack::{ComputeService, EvacuationStatus, Server, with_remains};
 use tokio::time::sleep;
 
 use super::Done;
@@ -11,8 +11,7 @@ impl HostOf<'_> {
     /// `nova-compute` destroys what is left of evacuated servers when it starts, and says so in Nova's records.
     pub(super) async fn clean_up(&self) -> Result<Done, BackendError> {
         loop {
-            let evacuations = self.cloud.evacuations_from(self.host).await?;
-            let left = with_remains(&evacuations);
+            let left = self.not_over().await?;
             if left == 0 {
                 return Ok(Done::So(format!(
                     "nothing of evacuated servers is left on {}",
@@ -75,10 +74,26 @@ impl HostOf<'_> {
         }
     }
 
-    /// Nova itself looks only at those that are done.
-    async fn unless_remains(&self) -> Result<Option<Done>, BackendError> {
+    /// Evacuations of which the host still has something, or Nova still something to do. A `nova-compute` that starts in the middle of one
+    /// calls it completed, although its server is not elsewhere yet.
+    async fn not_over(&self) -> Result<usize, BackendError> {
         let evacuations = self.cloud.evacuations_from(self.host).await?;
         let left = with_remains(&evacuations);
+        if left > 0 || evacuations.is_empty() {
+            return Ok(left);
+        }
+        let servers = self.cloud.servers_on(self.host).await?;
+        let is_on_its_way = |server: &&Server| {
+            let mut of_server = evacuations.iter().filter(|one| one.server == server.id);
+            let last = of_server.next_back();
+            server.is_rebuilding() && last.is_some_and(|last| last.status != EvacuationStatus::Failed)
+        };
+        Ok(servers.iter().filter(is_on_its_way).count())
+    }
+
+    /// Nova itself looks only at those that are done.
+    async fn unless_remains(&self) -> Result<Option<Done>, BackendError> {
+        let left = self.not_over().await?;
         let why = format!("{left} evacuations from {} are not over", self.host);
         Ok((left > 0).then_some(Done::NotYet(why, None)))
     }

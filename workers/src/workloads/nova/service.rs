@@ -54,6 +54,13 @@ impl HostOf<'_> {
         if !service.is_up() || service.forced_down {
             return Ok(Done::No(format!("the spare host {} is down", self.host), None));
         }
+        if service.disabled_reason.as_deref() == Some(REASON) {
+            let why = format!(
+                "the spare host {} is fenced itself, or on its way back",
+                self.host
+            );
+            return Ok(Done::No(why, None));
+        }
         if !service.is_enabled() {
             self.cloud.enable(&service.id).await?;
         }

@@ -1,11 +1,16 @@
 //! What there is to be seen of a server that is being moved, and what follows from it.
 
+use std::time::Duration;
+
 use ringfence_backends::BackendError;
 use ringfence_backends::openstack::{Evacuation, EvacuationStatus, Server, VmState};
 use tokio::time::Instant;
 
 use super::looks::LISTED_FOR;
 use crate::openstack::HostOf;
+
+/// What was looked at for its own sake is good for so long: no request waits longer for what has to be seen beside it, if all is well.
+pub(super) const SEEN_FOR: Duration = Duration::from_secs(5);
 
 /// Nova's number for a guest that is shut down.
 const SHUT_DOWN: i64 = 4;
@@ -29,8 +34,9 @@ pub(super) struct Sight {
     told: Option<String>,
     /// Not looked at while Nova is at the evacuation: its record says all there is, and costs Nova less than the server.
     pub server: Option<Server>,
-    /// When the look at the whole host began which has found it.
-    listed_at: Option<Instant>,
+    /// When it was looked at; for one that was listed, when that look began.
+    pub seen_at: Instant,
+    is_listed: bool,
 }
 
 impl HostOf<'_> {
@@ -54,7 +60,8 @@ impl HostOf<'_> {
             last,
             told: None,
             server,
-            listed_at: None,
+            seen_at: Instant::now(),
+            is_listed: false,
         })
     }
 }
@@ -66,14 +73,15 @@ impl Sight {
             last,
             told: None,
             server: Some(server),
-            listed_at: Some(listed_at),
+            seen_at: listed_at,
+            is_listed: true,
         }
     }
 
-    /// Whether the server was listed, and not looked at by itself, and that so long ago that it may be elsewhere by now.
+    /// Whether it was so long ago that the server may be elsewhere by now.
     pub fn is_out_of_date(&self, now: Instant) -> bool {
-        self.listed_at
-            .is_some_and(|listed_at| now > listed_at + LISTED_FOR)
+        let good_for = if self.is_listed { LISTED_FOR } else { SEEN_FOR };
+        now > self.seen_at + good_for
     }
 
     /// What the record says of a server that it has brought elsewhere. The server need not be looked at for it.
@@ -82,7 +90,8 @@ impl Sight {
             told: record.to.clone(),
             last: Some(record.clone()),
             server: None,
-            listed_at: None,
+            seen_at: Instant::now(),
+            is_listed: false,
         }
     }
 
@@ -112,7 +121,7 @@ impl Sight {
         match last {
             // Nova writes the record first, and then why, and that it has let go of the server.
             Some(EvacuationStatus::Failed) if server.task_state.is_some() => Step::Wait,
-            Some(EvacuationStatus::Failed) => Step::Failed(fault(server)),
+            Some(EvacuationStatus::Failed) if is_here || !is_well(server) => Step::Failed(fault(server)),
             _ if is_here => Step::Ask,
             // Nobody has it, and it is not gone.
             _ if server.host.is_none() && server.vm_state != VmState::ShelvedOffloaded => Step::Wait,
@@ -126,6 +135,12 @@ impl Sight {
         let was_off = |server: &Server| server.vm_state == VmState::Error && server.power_state == SHUT_DOWN;
         self.server.as_ref().is_some_and(was_off)
     }
+}
+
+/// Whether it is as its owner may want it.
+fn is_well(server: &Server) -> bool {
+    let is_somewhere = server.host.is_some() && matches!(server.vm_state, VmState::Active | VmState::Stopped);
+    is_somewhere || server.vm_state == VmState::ShelvedOffloaded
 }
 
 fn fault(server: &Server) -> Option<String> {

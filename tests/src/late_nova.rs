@@ -1,0 +1,129 @@
+//! Stands before a Nova API and carries out one request late, long after whoever made it has gone: as one of several API processes that
+//! hangs for a while, with a balancer before them. No process that is stopped from outside does so at the right moment.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use actix_web::http::{Method, StatusCode};
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+use tokio::time::sleep;
+
+/// How the first request for an evacuation fares.
+#[derive(Clone, Copy, Debug)]
+pub struct Lateness {
+    /// When it is carried out, counted from when it came.
+    pub carried_out_after: Duration,
+    /// While nobody is told of evacuations, counted from the same moment.
+    pub silent: (Duration, Duration),
+}
+
+struct Shared {
+    api: String,
+    lateness: Lateness,
+    came_at: Mutex<Option<Instant>>,
+    client: reqwest::Client,
+}
+
+/// Lives as long as it is kept.
+pub struct LateNova {
+    address: SocketAddr,
+    handle: actix_web::dev::ServerHandle,
+}
+
+impl LateNova {
+    /// Before the API at this address.
+    pub fn before(api: &str, lateness: Lateness) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let url = url::Url::parse(api).unwrap();
+        let data = web::Data::new(Shared {
+            api: url.origin().ascii_serialization(),
+            lateness,
+            came_at: Mutex::default(),
+            client: reqwest::Client::new(),
+        });
+        let (sender, handle) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            actix_web::rt::System::new().block_on(async move {
+                let app = move || App::new().app_data(data.clone()).default_service(web::to(answer));
+                let server = HttpServer::new(app).workers(1).disable_signals();
+                let server = server.listen(listener).unwrap().run();
+                sender.send(server.handle()).unwrap();
+                server.await.unwrap();
+            });
+        });
+        Self {
+            address,
+            handle: handle.recv().unwrap(),
+        }
+    }
+
+    /// Its address, with the path of the API.
+    pub fn url(&self) -> String {
+        format!("http://{}/v2.1", self.address)
+    }
+}
+
+impl Drop for LateNova {
+    fn drop(&mut self) {
+        drop(self.handle.stop(false));
+    }
+}
+
+async fn answer(shared: web::Data<Shared>, request: HttpRequest, body: web::Bytes) -> HttpResponse {
+    if shared.is_silent_about(request.path()) {
+        return HttpResponse::ServiceUnavailable().finish();
+    }
+    let forwarded = shared.forwarded(&request, body.clone());
+    if !shared.is_first_evacuation(&request, &body) {
+        return told(forwarded.send().await).await;
+    }
+    // Whoever asked may be gone by then; it is carried out all the same.
+    let after = shared.lateness.carried_out_after;
+    let late = actix_web::rt::spawn(async move {
+        sleep(after).await;
+        told(forwarded.send().await).await
+    });
+    late.await.unwrap()
+}
+
+impl Shared {
+    fn is_first_evacuation(&self, request: &HttpRequest, body: &[u8]) -> bool {
+        let is_evacuation =
+            request.method() == Method::POST && body.windows(10).any(|part| part == b"\"evacuate\"");
+        let mut came_at = self.came_at.lock().unwrap();
+        is_evacuation && came_at.is_none() && came_at.replace(Instant::now()).is_none()
+    }
+
+    fn is_silent_about(&self, path: &str) -> bool {
+        let passed = self.came_at.lock().unwrap().map(|at| at.elapsed());
+        let (from, until) = self.lateness.silent;
+        path.contains("os-migrations") && passed.is_some_and(|passed| passed >= from && passed < until)
+    }
+
+    fn forwarded(&self, request: &HttpRequest, body: web::Bytes) -> reqwest::RequestBuilder {
+        let url = format!("{}{}", self.api, request.uri());
+        let method = reqwest::Method::from_bytes(request.method().as_str().as_bytes()).unwrap();
+        let mut forwarded = self.client.request(method, url).body(body.to_vec());
+        for (name, value) in request.headers() {
+            if !["host", "content-length", "connection"].contains(&name.as_str()) {
+                forwarded = forwarded.header(name.as_str(), value.as_bytes());
+            }
+        }
+        forwarded
+    }
+}
+
+async fn told(answered: Result<reqwest::Response, reqwest::Error>) -> HttpResponse {
+    let Ok(answered) = answered else {
+        return HttpResponse::BadGateway().finish();
+    };
+    let mut told = HttpResponse::build(StatusCode::from_u16(answered.status().as_u16()).unwrap());
+    for (name, value) in answered.headers() {
+        if !["content-length", "connection", "transfer-encoding"].contains(&name.as_str()) {
+            told.append_header((name.as_str(), value.as_bytes()));
+        }
+    }
+    told.body(answered.bytes().await.unwrap_or_default())
+}
