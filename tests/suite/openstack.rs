@@ -12,6 +12,7 @@ mod hand;
 mod hook;
 mod importing;
 mod ironic;
+mod judge;
 mod late;
 mod losing;
 mod monitors;

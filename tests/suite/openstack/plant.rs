@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tokio::task::block_in_place;
 
 use super::hook::Asked;
+use super::judge::has_run_twice;
 
 /// The cloud's name in every configuration here.
 pub const CLOUD: &str = HOOK_CLOUD;
@@ -214,8 +215,14 @@ impl Plant {
         servers.iter().map(host).collect()
     }
 
-    /// The judge: no guest runs on two hosts.
+    /// The judge: no guest runs on two hosts, and none ever has.
     pub fn judge(&self) {
+        let history = |machine: &Hypervisor| {
+            let changes = machine.with(|compute| compute.history().unwrap());
+            (machine.name.clone(), changes)
+        };
+        let histories: Vec<_> = self.machines.iter().map(history).collect();
+        assert_eq!(has_run_twice(&histories), None);
         let mut running: Vec<String> = self.machines.iter().flat_map(Hypervisor::running).collect();
         running.sort();
         let count = running.len();
@@ -223,8 +230,9 @@ impl Plant {
         assert_eq!(running.len(), count, "a guest runs on two hosts");
     }
 
-    /// Leaves nothing behind.
+    /// Judges all that has happened, and leaves nothing behind.
     pub async fn stop(self) {
+        self.judge();
         drop(self.asked);
         self.stack.stop().await;
         for machine in self.machines {

@@ -106,3 +106,44 @@ async fn what_nobody_has_room_for_asks_a_person_and_goes_on_when_there_is_room()
     plant.judge();
     plant.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_nobody_could_take_runs_again_when_its_host_is_back() {
+    let policy = json!({
+        "fencing": { "automatic": true, "after_s": 1, "at_most_percent": 100 },
+        "evacuation": { "automatic": true, "retries": 0 },
+    });
+    let plant = Plant::start(Ground::Standalone, ["kept-a", "kept-b"], policy).await;
+    let client = &plant.stack.client;
+    let servers = plant.boot(0, &["k1", "k2"]);
+    block_in_place(|| {
+        plant.cloud.disable("kept-b", "being repaired").unwrap();
+        plant.cloud.act(&servers[1], json!({ "os-stop": null })).unwrap();
+        let is_stopped = |server: &ringfence_lab::Server| server.status == "SHUTOFF";
+        plant
+            .cloud
+            .wait_server(&servers[1], "to be stopped", is_stopped)
+            .unwrap();
+    });
+    plant.machines[0].kill();
+    let stuck = plant.until_ended("kept-a", "evacuation").await;
+    assert_eq!(stuck["status"], "needs_operator", "{stuck}");
+    let cancel = format!("/operations/{}/cancel", stuck["id"].as_str().unwrap());
+    let why = json!({ "reason": "the host can be switched on again" });
+    client.post(&cancel, why.clone()).await.ok(200);
+
+    plant.machines[0].bmc.set_powered(true).unwrap();
+    plant.until_seen("kept-a", "UP").await;
+    client.post("/hosts/kept-a/rejoin", why).await.ok(202);
+    let rejoin = plant.until_ended("kept-a", "rejoin").await;
+    assert_eq!(rejoin["status"], "succeeded", "{rejoin}");
+    assert_eq!(plant.hosts_of(&servers), ["kept-a"; 2]);
+    let [runs, stopped] = [0, 1].map(|at| block_in_place(|| plant.cloud.server(&servers[at]).unwrap()));
+    assert_eq!(runs.status, "ACTIVE");
+    assert_eq!(plant.machines[0].running(), [servers[0].clone()]);
+    assert_eq!(
+        stopped.status, "ERROR",
+        "its owner had stopped it, and does with it what he likes"
+    );
+    plant.stop().await;
+}

@@ -29,16 +29,22 @@ struct Actions {
 impl Cloud {
     /// The last thing that was done to a server; `None` if nothing was, or the server is gone.
     pub async fn last_action(&self, server: &str) -> Result<Option<ServerAction>, BackendError> {
+        Ok(self.last_actions(server, 1).await?.into_iter().next())
+    }
+
+    /// What was done to a server last, the newest first; nothing if it is gone.
+    pub async fn last_actions(&self, server: &str, limit: u32) -> Result<Vec<ServerAction>, BackendError> {
+        let limit = &limit.to_string();
         let call = |session: Session| async move {
             get(&session, &["servers", server, "os-instance-actions"])
                 .await?
-                .query(&[("limit", "1")])
+                .query(&[("limit", limit)])
                 .fetch::<Actions>()
                 .await
         };
         match self.again(NOVA, call).await {
-            Ok(listed) => Ok(listed.actions.into_iter().next()),
-            Err(BackendError::NotFound { .. }) => Ok(None),
+            Ok(listed) => Ok(listed.actions),
+            Err(BackendError::NotFound { .. }) => Ok(Vec::new()),
             Err(error) => Err(error),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 use ringfence_backends::BackendError;
-use ringfence_backends::openstack::{Server, VmState};
+use ringfence_backends::openstack::{Evacuation, EvacuationStatus, Server, ServerAction, VmState};
 use tokio::time::sleep;
 
 use super::{Done, REASON};
@@ -13,6 +13,8 @@ use crate::openstack::{HostOf, PAUSE};
 
 /// Nova's word for a guest that runs.
 const RUNNING: i64 = 1;
+/// So many things that were done to a server are looked through for what its owner wanted last.
+const ACTIONS: u32 = 50;
 /// The parameter that says since when the host was FENCED.
 const SINCE: &str = "since";
 
@@ -81,7 +83,8 @@ impl HostOf<'_> {
         }
     }
 
-    /// For Nova it is active and its guest is not; or Nova itself has called it stopped, when it found the guest shut off after the boot.
+    /// For Nova it is active and its guest is not; or Nova itself has called it stopped, when it found the guest shut off after the boot; or
+    /// its evacuation has failed, which leaves it in ERROR.
     async fn should_run_and_does_not(
         &self,
         server: &Server,
@@ -100,12 +103,37 @@ impl HostOf<'_> {
                 }
                 Ok(is_novas)
             }
-            VmState::Error
-            | VmState::Building
-            | VmState::Deleted
-            | VmState::ShelvedOffloaded
-            | VmState::Other(_) => Ok(false),
+            VmState::Error => {
+                if let Some(known) = waking.failed.get(&server.id) {
+                    return Ok(*known);
+                }
+                let is_to_run = self.ran_before_its_evacuation(server, waking.since).await?;
+                waking.failed.insert(server.id.clone(), is_to_run);
+                Ok(is_to_run)
+            }
+            VmState::Building | VmState::Deleted | VmState::ShelvedOffloaded | VmState::Other(_) => Ok(false),
         }
+    }
+
+    /// It is in ERROR because no host could take it, and nobody had stopped it before.
+    async fn ran_before_its_evacuation(
+        &self,
+        server: &Server,
+        since: Option<DateTime<Utc>>,
+    ) -> Result<bool, BackendError> {
+        let is_later = |at: Option<DateTime<Utc>>| at.zip(since).is_some_and(|(at, since)| at > since);
+        let last = self.last_evacuation(&server.id).await?;
+        let failed = |last: &Evacuation| last.status == EvacuationStatus::Failed && is_later(last.created_at);
+        if !last.as_ref().is_some_and(failed) {
+            return Ok(false);
+        }
+        let actions = self.cloud.last_actions(&server.id, ACTIONS).await?;
+        let is_owners = |action: &&ServerAction| {
+            let is_novas = action.action == "stop" && action.user_id.is_none() && is_later(action.start_time);
+            action.action != "evacuate" && !is_novas
+        };
+        let last = actions.iter().find(is_owners);
+        Ok(last.is_none_or(|action| action.action != "stop"))
     }
 
     /// Nobody has asked for it, and it was after the host was FENCED: before, its owner may have shut the guest down from within.
@@ -128,6 +156,8 @@ struct Waking {
     asked: BTreeSet<String>,
     /// Those that are stopped, and whether they should not be.
     stopped: BTreeMap<String, bool>,
+    /// Those in ERROR, and whether they should run.
+    failed: BTreeMap<String, bool>,
 }
 
 impl Waking {
@@ -136,6 +166,7 @@ impl Waking {
             since,
             asked: BTreeSet::new(),
             stopped: BTreeMap::new(),
+            failed: BTreeMap::new(),
         }
     }
 }
