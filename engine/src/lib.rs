@@ -30,7 +30,7 @@ mod service;
 mod taken;
 mod webhooks;
 
-pub use checks::CheckConfig;
+pub use checks::{CheckConfig, DeviceQuestion};
 pub use clock::{Clock, ClockSource};
 pub use configure::{
     HostChange, HostDraft, MethodDraft, PlanDraft, SegmentDraft, SubscriptionDraft, origin_of,

@@ -5,16 +5,23 @@ use serde_json::json;
 
 use crate::args::{ConfigArgs, Format};
 use crate::config::Environment;
-use crate::doctor::{self, Finding, Report, Verdict};
+use crate::doctor::{self, Finding, Report, Verdict, Which};
 use crate::error::CliError;
+use crate::output::progress::Progress;
 use crate::output::{Cell, Screen, Table};
 
 /// `ringfence doctor`
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
-    /// Also asks the device of every method for its state, through a worker; nothing is changed
+    /// Also asks the device of every method and host for its state, through a worker; nothing is changed
     #[arg(long)]
     devices: bool,
+    /// Asks only the devices of this method
+    #[arg(long, requires = "devices", value_name = "METHOD")]
+    method: Option<String>,
+    /// Asks only the devices that fence this host
+    #[arg(long, requires = "devices", value_name = "HOST")]
+    host: Option<String>,
     /// The services' configuration.
     #[command(flatten)]
     config: ConfigArgs,
@@ -26,8 +33,12 @@ pub struct DoctorArgs {
 /// Prints every finding; fails if one has to be mended.
 pub async fn run(args: DoctorArgs, environment: &Environment) -> Result<(), CliError> {
     let settings = args.config.settings(environment, Vec::new())?;
-    let report = doctor::examine(&settings, args.devices).await;
     let mut screen = Screen::new(args.output);
+    let (method, host) = (args.method, args.host);
+    let which = args.devices.then_some(Which { method, host });
+    let progress = Progress::new(screen.is_json());
+    let tell = |asked: usize, all: usize| progress.note(&format!("{asked} of {all} devices have been asked"));
+    let report = doctor::examine(&settings, which.as_ref(), &tell).await;
     if screen.is_json() {
         screen.json(&json(&report))?;
     } else {

@@ -3,8 +3,8 @@
 use chrono::TimeDelta;
 use ringfence_db::{CheckSummary, Database, DbError, MethodCheckRow, check_summaries, method_checks_page};
 
-use super::Report;
 use super::hosts::Site;
+use super::{Report, Which};
 use crate::config::Settings;
 use crate::error::error_chain;
 
@@ -13,23 +13,45 @@ const PART: &str = "devices";
 const NAMED: u32 = 5;
 /// Answers older than so many intervals say that nobody asks any more.
 const STALE_AFTER: i32 = 8;
+const ASK_ONE: &str = "ask one now: ringfence method check METHOD --host HOST";
 
 /// How to know at once. A standalone service's bus is in its process: from outside, only its API can ask.
 fn ask_now(settings: &Settings) -> &'static str {
     match settings.bus.url {
         Some(_) => "ask them now: ringfence doctor --devices",
-        None => "ask one now: ringfence method check METHOD --host HOST",
+        None => ASK_ONE,
     }
 }
 
-pub(super) async fn look(settings: &Settings, db: &Database, site: &Site, report: &mut Report) {
+/// What the devices last said counts for nothing where all of them are asked anew.
+fn are_asked_anew(settings: &Settings, which: Option<&Which>) -> bool {
+    settings.bus.url.is_some() && which.is_some_and(Which::is_all)
+}
+
+pub(super) async fn look(
+    settings: &Settings,
+    db: &Database,
+    site: &Site,
+    which: Option<&Which>,
+    report: &mut Report,
+) {
     if site.methods.is_empty() {
         return;
+    }
+    if which.is_some() && settings.bus.url.is_none() {
+        report.warning(
+            PART,
+            "a standalone service's devices can only be asked by itself",
+            ASK_ONE,
+        );
     }
     let every = TimeDelta::seconds(i64::try_from(settings.checks.interval_s).unwrap_or(i64::MAX / 1000));
     if every.is_zero() {
         let found = "checks.interval_s is 0: whether they answer shows only when they are needed";
         report.warning(PART, found, ask_now(settings));
+        return;
+    }
+    if are_asked_anew(settings, which) {
         return;
     }
     if let Err(error) = judge(db, site, every, ask_now(settings), report).await {

@@ -1,24 +1,63 @@
-//! Whether the devices answer: each method is asked for its state, through a worker.
+//! Whether the devices answer: each is asked for its state, through a worker, as the engines' health checks ask it.
 
+use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream;
 use ringfence_bus::AmqpBus;
 use ringfence_core::ObservedState;
 use ringfence_db::Database;
+use ringfence_engine::{DeviceQuestion, Engine, EngineError, MethodCheck};
+use tokio::time::{Instant, interval_at};
 
 use super::Report;
-use super::hosts::Site;
+use super::hosts::{Site, some_of};
 use crate::config::Settings;
 use crate::error::error_chain;
 use crate::services::parts;
 
 const PART: &str = "devices";
-/// Devices that are asked at the same time.
+/// Devices that are asked at the same time: half of what one worker takes, so that engines can ask too.
 const AT_ONCE: usize = 8;
+/// More are not asked; with devices that answer it takes some minutes.
+const MOST: usize = 10_000;
+/// Devices of one method that are named one by one.
+const NAMED: usize = 20;
+/// Between two words on how far it is.
+const TOLD_EVERY: Duration = Duration::from_secs(5);
 
-pub(super) async fn look(settings: &Settings, db: &Database, bus: AmqpBus, site: &Site, report: &mut Report) {
+/// Which devices are asked; all of them if nothing is said.
+#[derive(Clone, Debug, Default)]
+pub struct Which {
+    /// Those of this method.
+    pub method: Option<String>,
+    /// Those that fence this host.
+    pub host: Option<String>,
+}
+
+impl Which {
+    /// Whether it is all of them.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        self.method.is_none() && self.host.is_none()
+    }
+}
+
+/// Hears how many of how many have been asked.
+pub type Tell<'a> = &'a (dyn Fn(usize, usize) + Sync);
+
+pub(super) async fn look(
+    settings: &Settings,
+    db: &Database,
+    bus: AmqpBus,
+    site: &Site,
+    asked: (&Which, Tell<'_>),
+    report: &mut Report,
+) {
+    let (which, tell) = asked;
     let keys = match parts::keys(settings) {
         Ok(keys) => keys,
         Err(error) => return report.failure(PART, error_chain(&error), "mend bus.keys_file"),
@@ -27,33 +66,145 @@ pub(super) async fn look(settings: &Settings, db: &Database, bus: AmqpBus, site:
         Ok(engine) => engine,
         Err(error) => return report.failure(PART, error_chain(&error), "mend what is above first"),
     };
-    let answers = stream::iter(site.methods.keys())
-        .map(|method| {
-            let (engine, host) = (engine.clone(), site.host_with(method));
-            async move { (method, engine.check_method(method, host).await) }
-        })
-        .buffered(AT_ONCE);
-    let mut answers = std::pin::pin!(answers);
-    while let Some((method, answer)) = answers.next().await {
-        match answer {
-            Ok(check) if check.observation.state == ObservedState::Unknown => report.failure(
-                PART,
-                format!("{method}: its state cannot be told: {}", check.observation.detail),
-                "look at the device",
+    let mut questions = match engine.device_questions(which.host.as_deref()).await {
+        Ok(questions) => questions,
+        Err(error) => return report.failure(PART, error_chain(&error), "name another host"),
+    };
+    if which.is_all() {
+        tell_of_unused(&questions, site, report);
+    }
+    questions.retain(|question| which.method.as_ref().is_none_or(|only| *only == question.method));
+    if questions.is_empty() && !which.is_all() {
+        report.failure(
+            PART,
+            "no device is to be asked for that method and host",
+            "name others",
+        );
+    }
+    let left_out = questions.len().saturating_sub(MOST);
+    questions.truncate(MOST);
+    for (method, heard) in ask(&engine, questions, tell).await {
+        heard.judge(&method, report);
+    }
+    if left_out > 0 {
+        report.warning(
+            PART,
+            format!("{left_out} more were not asked"),
+            "ask for one at a time: ringfence doctor --devices --method METHOD, or --host HOST",
+        );
+    }
+}
+
+/// Methods that nobody can ask, since they take something from a host and no host uses them.
+fn tell_of_unused(questions: &[DeviceQuestion], site: &Site, report: &mut Report) {
+    let is_asked = |name: &&String| questions.iter().any(|question| question.method == **name);
+    let unused: Vec<String> = site
+        .methods
+        .keys()
+        .filter(|name| !is_asked(name))
+        .cloned()
+        .collect();
+    if !unused.is_empty() {
+        report.warning(
+            PART,
+            format!(
+                "no host's plan uses {}, and without a host its device is unknown",
+                some_of(&unused)
             ),
-            Ok(check) => report.good(
+            "name it in a plan, or delete it",
+        );
+    }
+}
+
+/// Asks some at a time, and gives what was heard by method.
+async fn ask(engine: &Engine, questions: Vec<DeviceQuestion>, tell: Tell<'_>) -> BTreeMap<String, Heard> {
+    let (mut asked, all) = (0, questions.len());
+    let answers = stream::iter(questions)
+        .map(|question| async move {
+            let answer = engine.put_question(&question).await;
+            (question, answer)
+        })
+        .buffer_unordered(AT_ONCE);
+    let mut answers = pin!(answers);
+    let mut clock = interval_at(Instant::now() + TOLD_EVERY, TOLD_EVERY);
+    let mut by_method: BTreeMap<String, Heard> = BTreeMap::new();
+    loop {
+        tokio::select! {
+            answer = answers.next() => {
+                let Some((question, answer)) = answer else { return by_method };
+                asked += 1;
+                by_method.entry(question.method).or_default().note(question.host, answer);
+            }
+            _ = clock.tick() => tell(asked, all),
+        }
+    }
+}
+
+/// What the devices of one method have said.
+#[derive(Default)]
+struct Heard {
+    /// How many show which state.
+    states: BTreeMap<&'static str, usize>,
+    /// Those that do not tell theirs: the host, and why.
+    silent: BTreeMap<String, String>,
+    /// Those that an attempt is at.
+    busy: Vec<String>,
+}
+
+impl Heard {
+    fn note(&mut self, host: Option<String>, answer: Result<MethodCheck, EngineError>) {
+        let host = host.unwrap_or_else(|| "every host".to_owned());
+        match answer {
+            Ok(check) if check.observation.state == ObservedState::Unknown => {
+                let why = format!("its state cannot be told: {}", check.observation.detail);
+                self.silent.insert(host, why);
+            }
+            Ok(check) => *self.states.entry(check.observation.state.as_str()).or_default() += 1,
+            Err(EngineError::DeviceNeeded { .. }) => self.busy.push(host),
+            Err(error) => drop(self.silent.insert(host, error_chain(&error))),
+        }
+    }
+
+    fn judge(mut self, method: &str, report: &mut Report) {
+        let told: usize = self.states.values().sum();
+        let all = told + self.silent.len() + self.busy.len();
+        if told > 0 {
+            let states: Vec<_> = self
+                .states
+                .iter()
+                .map(|(state, n)| format!("{n} {state}"))
+                .collect();
+            let states = states.join(", ");
+            report.good(
+                PART,
+                format!("{method}: asked now, {told} of {all} tell their state: {states}"),
+            );
+        }
+        if !self.busy.is_empty() {
+            self.busy.sort();
+            report.warning(
                 PART,
                 format!(
-                    "{method}: {} after {} ms",
-                    check.observation.state.as_str(),
-                    check.took_ms
+                    "{method}: not asked for {}, as an attempt is at it",
+                    some_of(&self.busy)
                 ),
-            ),
-            Err(error) => report.failure(
+                "ask again when its operation is over",
+            );
+        }
+        for (host, why) in self.silent.iter().take(NAMED) {
+            report.failure(
                 PART,
-                format!("{method}: {}", error_chain(&error)),
+                format!("{method} for {host}: {why}"),
                 "look at the device, its address and its credentials",
-            ),
+            );
+        }
+        let more = self.silent.len().saturating_sub(NAMED);
+        if more > 0 {
+            report.failure(
+                PART,
+                format!("{method}: {more} more do not tell their state"),
+                "mend the first ones and look again",
+            );
         }
     }
 }

@@ -174,17 +174,6 @@ impl Site {
             .collect()
     }
 
-    /// The first host whose plan uses a method.
-    pub fn host_with(&self, method: &str) -> Option<&str> {
-        let uses = |planned: &&Planned| {
-            let levels = planned.plan.stages.iter().flat_map(|stage| &stage.tasks);
-            levels
-                .flat_map(|task| task.levels.iter().flatten())
-                .any(|frozen| frozen.name == method)
-        };
-        self.hosts.iter().find(uses).map(|planned| planned.host.as_str())
-    }
-
     /// Which hosts could not be fenced now without a person.
     pub fn judge(&self, served: &Served, report: &mut Report) {
         let is_served = |resource: Resource, zone: &str| served.contains(&(resource, zone.to_owned()));
@@ -198,7 +187,7 @@ impl Site {
             report.failure(
                 "plans",
                 format!("only a person could prove a fence now for {}", some_of(&helpless)),
-                "start workers for the zones above, or give the plan tasks that complete a sufficient set",
+                "have the zones above served, or give the plan tasks that complete a sufficient set",
             );
         } else if !self.hosts.is_empty() {
             report.good("plans", "each can prove a fence with the workers that are there");

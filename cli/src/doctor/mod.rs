@@ -9,9 +9,12 @@ mod database;
 mod devices;
 mod files;
 mod hosts;
+mod inside;
 mod keystone;
 
 use ringfence_bus::Bus;
+
+pub use devices::{Tell, Which};
 
 use crate::config::Settings;
 
@@ -76,8 +79,8 @@ impl Report {
     }
 }
 
-/// Looks at everything that the settings name.
-pub async fn examine(settings: &Settings, with_devices: bool) -> Report {
+/// Looks at everything that the settings name, and asks the devices if some are named.
+pub async fn examine(settings: &Settings, which: Option<&Which>, tell: Tell<'_>) -> Report {
     let mut report = Report::default();
     files::look(settings, &mut report);
     keystone::look(settings, &mut report).await;
@@ -87,15 +90,18 @@ pub async fn examine(settings: &Settings, with_devices: bool) -> Report {
     };
     let site = hosts::look(&db, &mut report).await;
     clouds::compare(settings, &db, &clouds, &mut report).await;
-    answers::look(settings, &db, &site, &mut report).await;
+    answers::look(settings, &db, &site, which, &mut report).await;
     if let Some(bus) = broker::connect(settings, &mut report).await {
         let served = broker::look(&bus, &site, &mut report).await;
         site.judge(&served, &mut report);
-        if with_devices {
-            devices::look(settings, &db, bus, &site, &mut report).await;
+        if let Some(which) = which {
+            devices::look(settings, &db, bus, &site, (which, tell), &mut report).await;
         } else {
             bus.close().await;
         }
+    } else if settings.bus.url.is_none() {
+        let served = inside::look(settings, &site, &mut report);
+        site.judge(&served, &mut report);
     }
     db.close().await;
     report

@@ -110,7 +110,7 @@ async fn frozen(
     Ok((method.driver, filled_in.map_err(EngineError::from)))
 }
 
-async fn ask_worker(engine: &Engine, frozen: FrozenMethod) -> Result<MethodCheck, EngineError> {
+pub(super) async fn ask_worker(engine: &Engine, frozen: FrozenMethod) -> Result<MethodCheck, EngineError> {
     let unserved = &engine.0.unserved;
     let place = (frozen.resource, frozen.zone.clone());
     if unserved.contains(&place) {

@@ -4,9 +4,11 @@
 //! What is asked is in the table of checks, one row per question. Any number of engines share the work by taking rows that are due.
 
 mod ask;
+mod questions;
 mod targets;
 
 pub(crate) use ask::Unserved;
+pub use questions::DeviceQuestion;
 
 use std::time::Duration;
 

@@ -56,7 +56,10 @@ async fn what_keeps_a_host_from_being_fenced_is_found_before_it_has_to_be() {
             .collect::<Vec<_>>()
             .join("\n")
     };
-    assert!(text("devices").contains("power: on after"), "{findings:#?}");
+    assert!(
+        text("devices").contains("power: asked now, 2 of 2 tell their state: 2 on"),
+        "{findings:#?}"
+    );
     assert!(
         text("queues").contains("ringfence.tasks.power.default"),
         "{findings:#?}"
@@ -80,6 +83,54 @@ async fn what_keeps_a_host_from_being_fenced_is_found_before_it_has_to_be() {
         "{found}"
     );
     drop((api, engine));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_device_of_every_host_is_asked_and_not_only_that_of_the_first() {
+    let site = Site::new(Ground::Distributed).await;
+    let (machine, token) = set_up(&site).await;
+    let mut api = start_api(&machine);
+    let _running = (
+        start_engine(&machine, "engine-1"),
+        start_worker(&machine, "worker-1"),
+    );
+    let url = api.until_it_listens("the API listens").await;
+    let client = Client::new(&url, Some(&token));
+    let dir = configure(&machine, &client, &["h1", "h2", "h3"], json!({})).await;
+    let unused =
+        json!({ "name": "spare", "driver": "simulated", "parameters": { "device": "${host.name}" } });
+    client.post("/methods", unused).await.ok(201);
+    std::fs::write(dir.join("h2"), "on fire").unwrap();
+
+    let (findings, code) = examine(&machine, &["--devices"]).await;
+    assert_eq!(code, Some(1), "{findings:#?}");
+    let found = failed(&findings);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert!(found[0].starts_with("devices: power for h2: "), "{found:#?}");
+    let found = |findings: &[Value], state: &str| {
+        let of = findings
+            .iter()
+            .filter(|f| f["part"] == "devices" && f["state"] == state);
+        let found: Vec<String> = of.map(|f| f["found"].as_str().unwrap().to_owned()).collect();
+        found
+    };
+    assert_eq!(
+        found(&findings, "ok"),
+        ["power: asked now, 2 of 3 tell their state: 2 on"]
+    );
+    let warned = found(&findings, "warning");
+    assert!(warned[0].contains("no host's plan uses spare"), "{warned:?}");
+
+    // Only what is named: the others are not even mentioned.
+    let (findings, code) = examine(&machine, &["--devices", "--method", "power", "--host", "h3"]).await;
+    assert_eq!(code, Some(0), "{findings:#?}");
+    let one = "power: asked now, 1 of 1 tell their state: 1 on";
+    assert!(found(&findings, "ok").contains(&one.to_owned()), "{findings:#?}");
+    for words in [["--devices", "--host", "h9"], ["--devices", "--method", "gone"]] {
+        let (findings, code) = examine(&machine, &words).await;
+        assert_eq!(code, Some(1), "{findings:#?}");
+    }
+    drop(api);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -112,6 +163,63 @@ async fn a_standalone_service_is_examined_where_it_has_its_data() {
     let asked = machine.run(&["doctor"]).await;
     assert_eq!(asked.code, Some(0), "{asked:?}");
     assert!(asked.out.contains("has the schema of this build"), "{asked:?}");
+    drop(service);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_standalone_service_that_could_prove_nothing_is_told_so() {
+    let machine = Machine::new();
+    let words = [
+        "standalone",
+        "--demo",
+        "--listen",
+        "127.0.0.1:0",
+        "--data-dir",
+        "data",
+    ];
+    let mut service = machine.start("standalone", &words);
+    let url = service.until_it_listens("ready").await;
+    let token = std::fs::read_to_string(machine.file("data/admin.token")).unwrap();
+    let client = Client::new(&url, Some(token.trim()));
+    let machine = machine.set("RINGFENCE_DATA_DIR", "data");
+    let (findings, code) = examine(&machine, &["--devices"]).await;
+    assert_eq!(code, Some(0), "{findings:#?}");
+    let told = Value::from(findings).to_string();
+    assert!(told.contains("each can prove a fence with the workers"), "{told}");
+    assert!(told.contains("can only be asked by itself"), "{told}");
+
+    // A plan for people only, which nobody had in mind for this host.
+    let idle = json!({ "name": "idle", "scope": { "kind": "host", "value": "h1" }, "stages": [] });
+    client.post("/plans", idle).await.ok(201);
+    client.post("/hosts", json!({ "name": "h1" })).await.ok(201);
+    let (findings, code) = examine(&machine, &[]).await;
+    assert_eq!(code, Some(1), "{findings:#?}");
+    let found = failed(&findings);
+    assert_eq!(
+        found,
+        ["plans: only a person could prove a fence now for h1"],
+        "{findings:#?}"
+    );
+
+    client
+        .post(
+            "/hosts",
+            json!({ "name": "h2", "type": "simulated", "zone": "moon" }),
+        )
+        .await
+        .ok(201);
+    let (findings, _) = examine(&machine, &[]).await;
+    let found = failed(&findings).join("\n");
+    assert!(
+        found.contains("own worker does not serve") && found.contains("power in moon"),
+        "{found}"
+    );
+    assert!(found.contains("for h1, h2"), "{found}");
+    // The doctor has the service's configuration.
+    let zones = [("RINGFENCE_WORKER_ZONES", "default,moon")];
+    let asked = machine.run_with(&["doctor"], &zones).await;
+    assert!(!asked.out.contains("does not serve"), "{asked:?}");
+    drop(service);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

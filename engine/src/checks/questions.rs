@@ -1,0 +1,180 @@
+//! What is asked: each method that some host's plan uses, once per host where the question differs by host, and once for all where it
+//! does not.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use ringfence_core::{ByScope, DEFAULT_ZONE, Driver, FrozenMethod, Host, HostId, Method, MethodId, Problems};
+use ringfence_db::{HostFilter, Page, SortKey};
+use uuid::Uuid;
+
+use super::ask::ask_worker;
+use crate::devices::{MethodCheck, without_host};
+use crate::requests::method_names;
+use crate::{Engine, EngineError};
+
+const MOST_PARTS: u32 = 10_000;
+/// Hosts that are looked at between two breaths.
+const PAGE: u32 = 200;
+/// More questions than this are not put.
+const MOST_QUESTIONS: usize = 100_000;
+
+/// A method, and the host if the question differs by host.
+pub(super) type Key = (MethodId, Option<HostId>);
+
+/// What is asked, in short, and the device.
+pub(super) struct Question {
+    pub id: Uuid,
+    pub device: Option<String>,
+    whom: DeviceQuestion,
+}
+
+/// Whom a question is put to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DeviceQuestion {
+    /// The name of the method.
+    pub method: String,
+    /// The name of the host; `None` if all hosts share the answer.
+    pub host: Option<String>,
+}
+
+impl Engine {
+    /// What has to be asked so that each device is heard, in order; for one host, what its own plan uses.
+    pub async fn device_questions(&self, host: Option<&str>) -> Result<Vec<DeviceQuestion>, EngineError> {
+        let questions = match host {
+            Some(host) => self.questions_for(host).await?,
+            None => wanted(self).await?,
+        };
+        let mut whom: Vec<_> = questions.into_values().map(|question| question.whom).collect();
+        whom.sort();
+        Ok(whom)
+    }
+
+    /// Puts one of them. Where nobody has answered a moment ago, nobody is waited for again.
+    pub async fn put_question(&self, question: &DeviceQuestion) -> Result<MethodCheck, EngineError> {
+        let method = self.method_of(&question.method).await?;
+        let frozen = match &question.host {
+            Some(host) => FrozenMethod::new(&method, &self.state_of(host).await?.host)?,
+            None => without_host(&method)?,
+        };
+        ask_worker(self, frozen).await
+    }
+
+    async fn questions_for(&self, host: &str) -> Result<HashMap<Key, Question>, EngineError> {
+        let host = self.state_of(host).await?.host;
+        let configured = Configured::read(self).await?;
+        Ok(configured
+            .used_by(&host)
+            .map(|method| ask_for(method, &host))
+            .collect())
+    }
+}
+
+/// Methods, and which plans use them.
+struct Configured {
+    methods: BTreeMap<String, Method>,
+    used: ByScope<BTreeSet<String>>,
+}
+
+impl Configured {
+    async fn read(engine: &Engine) -> Result<Self, EngineError> {
+        let mut reader = engine.0.db.reader();
+        let methods = ringfence_db::list_methods(&mut reader, MOST_PARTS).await?;
+        let plans = ringfence_db::list_plans(&mut reader, MOST_PARTS).await?;
+        let by_name = methods.into_iter().map(|method| (method.name.clone(), method));
+        let used = plans
+            .into_iter()
+            .map(|plan| (plan.scope.clone(), method_names(&plan)));
+        Ok(Self {
+            methods: by_name.collect(),
+            used: used.collect(),
+        })
+    }
+
+    fn used_by(&self, host: &Host) -> impl Iterator<Item = &Method> {
+        let names = self.used.for_host(host).into_iter().flatten();
+        names.filter_map(|name| self.methods.get(name))
+    }
+}
+
+pub(super) async fn wanted(engine: &Engine) -> Result<HashMap<Key, Question>, EngineError> {
+    let configured = Configured::read(engine).await?;
+    let mut reader = engine.0.db.reader();
+    let mut wanted = HashMap::new();
+    let mut used = BTreeSet::new();
+    let mut marker = None;
+    loop {
+        let page = Page {
+            limit: PAGE,
+            marker,
+            sort: vec![SortKey::Name.ascending()],
+        };
+        let rows = ringfence_db::hosts_page(&mut reader, &HostFilter::default(), &page).await?;
+        marker = rows.last().map(|row| row.host.id.0);
+        for host in rows.iter().map(|row| &row.host) {
+            for method in configured.used_by(host) {
+                used.insert(method.id);
+                if wanted.len() < MOST_QUESTIONS {
+                    let (key, question) = ask_for(method, host);
+                    wanted.entry(key).or_insert(question);
+                }
+            }
+        }
+        if rows.len() < PAGE as usize {
+            break;
+        }
+        // Thousands of hosts must not keep this thread from a fence.
+        tokio::task::yield_now().await;
+    }
+    for method in configured
+        .methods
+        .values()
+        .filter(|method| !used.contains(&method.id))
+    {
+        if let Some(question) = ask_unused(method) {
+            wanted.insert((method.id, None), question);
+        }
+    }
+    Ok(wanted)
+}
+
+/// The question for a host: its own, if anything of it comes from the host.
+fn ask_for(method: &Method, host: &Host) -> (Key, Question) {
+    let differs = names_the_host(method)
+        || host.parameters.contains_key(&method.name)
+        || (method.zone.is_none() && host.zone != DEFAULT_ZONE);
+    if differs {
+        let frozen = FrozenMethod::new(method, host);
+        (
+            (method.id, Some(host.id)),
+            question(method, Some(&host.name), frozen),
+        )
+    } else {
+        ((method.id, None), question(method, None, without_host(method)))
+    }
+}
+
+/// A method that no host's plan uses is asked for if it is whole without a host. What an agent needs beside, nobody knows here.
+fn ask_unused(method: &Method) -> Option<Question> {
+    let is_whole = !names_the_host(method) && method.driver != Driver::FenceAgent;
+    is_whole.then(|| question(method, None, without_host(method)))
+}
+
+fn names_the_host(method: &Method) -> bool {
+    method.parameters.values().any(|value| value.contains("${"))
+}
+
+/// One that cannot be filled in is asked for all the same: its answer says what is wrong.
+fn question(method: &Method, host: Option<&str>, frozen: Result<FrozenMethod, Problems>) -> Question {
+    let (text, device) = match frozen {
+        Ok(frozen) => (serde_json::to_vec(&frozen).unwrap_or_default(), frozen.device),
+        Err(problems) => (problems.to_string().into_bytes(), None),
+    };
+    Question {
+        id: Uuid::new_v5(&Uuid::NAMESPACE_OID, &text),
+        device,
+        whom: DeviceQuestion {
+            method: method.name.clone(),
+            host: host.map(ToOwned::to_owned),
+        },
+    }
+}
