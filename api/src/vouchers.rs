@@ -7,7 +7,7 @@ use ringfence_core::Timestamp;
 
 use crate::ApiError;
 use crate::identity::{Credentials, Identity};
-use crate::keystone::Keystone;
+use crate::keystone::{Keystone, User};
 use crate::limits::Limits;
 use crate::tokens::{TOKEN_PREFIX, Tokens};
 
@@ -50,24 +50,41 @@ impl Vouchers {
                 expires_at: None,
             });
         }
-        let Some(keystone) = self.keystone.as_ref().filter(|_| is_foreign(&credentials.token)) else {
+        let unknown = || self.unauthorized("the token is unknown, revoked or expired");
+        let Some(keystone) = &self.keystone else {
             self.limits.may_fail(address)?;
-            return Err(self.unauthorized("the token is unknown, revoked or expired"));
+            return Err(unknown());
         };
-        if !keystone.knows(&credentials.token).await {
-            self.limits.may_fail(address)?;
-        }
-        let user = keystone.validate(&credentials.token, now).await?;
-        let user = user.ok_or_else(|| self.unauthorized("the token is unknown, revoked or expired"))?;
+        let user = self.user(keystone, &credentials.token, address, now).await?;
+        let user = user.ok_or_else(unknown)?;
         let Some(token) = &credentials.service_token else {
             return Ok(keystone.identity(&user, None));
         };
-        let service = keystone.validate(token, now).await?;
+        let service = self.user(keystone, token, address, now).await?;
         let service = service.filter(|service| keystone.is_service(service));
         let service = service.ok_or_else(|| {
             self.unauthorized("the token in X-Service-Token is unknown, revoked, expired or no service's")
         })?;
         Ok(keystone.identity(&user, Some(&service)))
+    }
+
+    /// Whom Keystone says that a token belongs to. It is asked about a new one only while the address may guess: whoever has one
+    /// token that works must not be able to try others beside it.
+    async fn user(
+        &self,
+        keystone: &Keystone,
+        token: &str,
+        address: Option<IpAddr>,
+        now: Timestamp,
+    ) -> Result<Option<Arc<User>>, ApiError> {
+        if !is_foreign(token) {
+            self.limits.may_fail(address)?;
+            return Ok(None);
+        }
+        if !keystone.knows(token).await {
+            self.limits.may_fail(address)?;
+        }
+        Ok(keystone.validate(token, now).await?)
     }
 
     /// A refusal that says where tokens come from.

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
-use ringfence_api::Role;
-use ringfence_tests::{Answer, Client, Cloud, Ground, Site, Stack, StackOptions, power_plan};
+use ringfence_api::{RateLimits, Role};
+use ringfence_tests::{Answer, Client, Cloud, Ground, Numbers, Site, Stack, StackOptions, power_plan};
 use serde_json::json;
 
 use super::refused;
@@ -143,6 +143,47 @@ async fn a_service_may_ask_for_a_user(cloud: &Cloud, stack: &Stack) {
             &["X-Service-Token"],
         );
     }
+}
+
+/// How many tokens Keystone was asked about.
+async fn questions(stack: &Stack) -> f64 {
+    Numbers::of(&stack.client)
+        .await
+        .sum("ringfence_keystone_validations_total", &[])
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_has_a_token_that_works_cannot_try_tokens_of_services_without_end() {
+    let cloud = Cloud::start(3600).await;
+    cloud.user("reader", "service", &["reader"]).await;
+    let options = StackOptions {
+        keystone: Some(cloud.config()),
+        limits: RateLimits {
+            failed_authentications_per_minute: 3,
+            ..RateLimits::OFF
+        },
+        ..StackOptions::default()
+    };
+    let stack = Stack::start_with(Site::new(Ground::Standalone).await, options).await;
+    let user = with(&stack, &cloud.token("reader", "service").await);
+    let through = async |service: &str| {
+        let asked = user.request(Method::GET, "/hosts");
+        user.send(asked.header("X-Service-Token", service)).await
+    };
+    // A static token is no business of Keystone's, here as little as anywhere.
+    user.get("/hosts").await.ok(200);
+    let before = questions(&stack).await;
+    assert_eq!(through("rf_a-token-of-nobody").await.status, 401);
+    assert_eq!(questions(&stack).await, before);
+    for guess in ["gAAAAABone", "gAAAAABtwo"] {
+        assert_eq!(through(guess).await.status, 401);
+    }
+    let before = questions(&stack).await;
+    let limited = through("gAAAAABthree").await;
+    refused(&limited, 429, "fencing.authentication.limited", &["this address"]);
+    assert_eq!(questions(&stack).await, before);
+    user.get("/hosts").await.ok(200);
+    stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
