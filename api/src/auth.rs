@@ -25,7 +25,7 @@ pub(crate) struct Caller {
     identity: Identity,
     credentials: Credentials,
     address: Option<IpAddr>,
-    request_id: Option<String>,
+    request_id: Option<RequestId>,
     key: Option<HeldKey>,
 }
 
@@ -44,7 +44,8 @@ impl Caller {
             actor: self.identity.actor.to_string(),
             is_admin: *has == Role::Admin,
             origin: self.address.map(|address| address.to_string()),
-            request_id: self.request_id.clone(),
+            request_id: self.request_id.as_ref().map(|id| id.own.clone()),
+            global_request_id: self.request_id.as_ref().and_then(|id| id.global.clone()),
             key: self.key.clone(),
         })
     }
@@ -106,7 +107,7 @@ pub(crate) async fn identify(request: &HttpRequest) -> Result<Caller, ApiError> 
         identity,
         credentials,
         address,
-        request_id: request.extensions().get::<RequestId>().map(|id| id.0.clone()),
+        request_id: request.extensions().get::<RequestId>().cloned(),
         key: None,
     })
 }

@@ -30,9 +30,14 @@ pub(crate) fn current_id() -> String {
     REQUEST_ID.try_with(Clone::clone).unwrap_or_default()
 }
 
-/// The id of a request, for handlers.
+/// The ids of a request, for handlers.
 #[derive(Clone, Debug)]
-pub(crate) struct RequestId(pub String);
+pub(crate) struct RequestId {
+    /// Ours.
+    pub own: String,
+    /// The caller's, where it sent one.
+    pub global: Option<String>,
+}
 
 /// Gives the request its id and span, checks the version, and puts both into the answer.
 pub(crate) async fn frame(
@@ -46,7 +51,10 @@ pub(crate) async fn frame(
         .app_data::<web::Data<Front>>()
         .map(|front| front.requests.begin(&request));
     let span = log.span.clone();
-    request.extensions_mut().insert(RequestId(id.clone()));
+    request.extensions_mut().insert(RequestId {
+        own: id.clone(),
+        global: global_id,
+    });
     let served = scoped(id.clone(), async move {
         match negotiate(&request) {
             Ok(version) => {

@@ -32,6 +32,11 @@ pub struct AuditEntry {
     pub detail: Json,
 }
 
+impl AuditEntry {
+    /// The particular that holds what the caller calls the course of things that its request was a part of.
+    pub const GLOBAL_REQUEST_ID: &str = "global_request_id";
+}
+
 /// A line as it was written down.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AuditRow {
@@ -52,6 +57,8 @@ pub struct AuditFilter {
     pub action_prefix: Option<String>,
     /// Only of this API request.
     pub request_id: Option<String>,
+    /// Only of requests that came with this id. No index helps: give times as well where the trail is long.
+    pub global_request_id: Option<String>,
     /// Only at this time or later.
     pub since: Option<Timestamp>,
     /// Only before this time.
@@ -152,6 +159,12 @@ fn wanted(filter: &AuditFilter, after: Option<&AuditRow>) -> Wanted {
     wanted.add_some("host_id = ?", filter.host_id.map(|id| id.0));
     wanted.add_some("actor = ?", filter.actor.as_deref());
     wanted.add_some("request_id = ?", filter.request_id.as_deref());
+    // Both databases read a field of an object so. What no request caused has none.
+    let global_id = format!(
+        "request_id IS NOT NULL AND detail ->> '{}' = ?",
+        AuditEntry::GLOBAL_REQUEST_ID
+    );
+    wanted.add_some(&global_id, filter.global_request_id.as_deref());
     wanted.add_some("at >= ?", filter.since);
     wanted.add_some("at < ?", filter.until);
     if let Some(prefix) = &filter.action_prefix {

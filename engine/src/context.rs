@@ -1,6 +1,8 @@
 //! Who asks for a change, and from where.
 
-use ringfence_core::Actor;
+use ringfence_core::{Actor, HostId, Timestamp};
+use ringfence_db::AuditEntry;
+use serde_json::{Map, Value};
 
 use crate::HeldKey;
 
@@ -15,6 +17,8 @@ pub struct Context {
     pub origin: Option<String>,
     /// The API request.
     pub request_id: Option<String>,
+    /// What the caller calls the course of things that the request is a part of: OpenStack's global request id.
+    pub global_request_id: Option<String>,
     /// The key that the request came with, if it is to be carried out once only.
     pub key: Option<HeldKey>,
 }
@@ -28,6 +32,7 @@ impl Context {
             is_admin: false,
             origin: None,
             request_id: None,
+            global_request_id: None,
             key: None,
         }
     }
@@ -39,5 +44,40 @@ impl Context {
             name: self.actor.clone(),
             is_admin: self.is_admin,
         }
+    }
+
+    /// A line of the audit trail about something that it does.
+    pub(crate) fn line(
+        &self,
+        at: Timestamp,
+        action: &str,
+        target: Option<&str>,
+        host_id: Option<HostId>,
+        detail: Value,
+    ) -> AuditEntry {
+        AuditEntry {
+            at,
+            actor: self.actor.clone(),
+            origin: self.origin.clone(),
+            request_id: self.request_id.clone(),
+            action: action.to_owned(),
+            target: target.map(ToOwned::to_owned),
+            host_id,
+            detail: self.with_global_id(detail),
+        }
+    }
+
+    /// Among the particulars, where a filter of the trail finds it.
+    fn with_global_id(&self, detail: Value) -> Value {
+        let Some(id) = &self.global_request_id else {
+            return detail;
+        };
+        let mut fields = match detail {
+            Value::Object(fields) => fields,
+            Value::Null => Map::new(),
+            other => return other,
+        };
+        fields.insert(AuditEntry::GLOBAL_REQUEST_ID.to_owned(), Value::from(id.as_str()));
+        Value::Object(fields)
     }
 }

@@ -42,6 +42,9 @@ pub(crate) struct AuditQuery {
     /// Only of the request with this id.
     #[param(min_length = 1, max_length = 255, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")]
     request_id: Option<String>,
+    /// Only of requests that came with this id in their own `X-OpenStack-Request-ID`: the caller's global request id.
+    #[param(min_length = 1, max_length = 255, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")]
+    global_request_id: Option<String>,
     /// Only at this time or later; RFC 3339.
     #[param(value_type = Option<DateTime<chrono::Utc>>)]
     since: Option<String>,
@@ -73,6 +76,7 @@ pub(crate) async fn list(
         actor: text("actor", query.actor.as_deref())?,
         action_prefix: text("action", query.action.as_deref())?,
         request_id: text("request_id", query.request_id.as_deref())?,
+        global_request_id: text("global_request_id", query.global_request_id.as_deref())?,
         since: time("since", query.since.as_deref())?,
         until: time("until", query.until.as_deref())?,
     };

@@ -38,6 +38,9 @@ pub struct AuditListArgs {
     /// Only what came of this API request
     #[arg(long, value_name = "ID")]
     request_id: Option<String>,
+    /// Only what came of requests that were sent with this id: the caller's global request id, as Nova's
+    #[arg(long, value_name = "ID")]
+    global_request_id: Option<String>,
     /// Only at this time or later: 2026-01-31T12:00:00Z, or how long ago, as in 30m, 2h or 7d
     #[arg(long, value_name = "TIME", value_parser = parse)]
     since: Option<Timestamp>,
@@ -62,6 +65,7 @@ pub async fn run(command: AuditCommand, session: &mut Session) -> Result<(), Cli
         ("actor", args.actor),
         ("action", args.action),
         ("request_id", args.request_id),
+        ("global_request_id", args.global_request_id),
         ("since", args.since.map(rfc3339)),
         ("until", args.until.map(rfc3339)),
         ("limit", Some(args.limit.min(PAGE).to_string())),

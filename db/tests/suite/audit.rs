@@ -236,6 +236,7 @@ async fn filters_go_together(rig: &Rig) {
         actor: Some("anna".to_owned()),
         action_prefix: Some("operation.".to_owned()),
         request_id: Some("req-1".to_owned()),
+        global_request_id: None,
         since: Some(at(5)),
         until: Some(at(6)),
     };

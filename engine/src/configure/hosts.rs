@@ -6,7 +6,7 @@ use ringfence_core::{
     Backend, EventKind, FailureState, FencingState, Generation, Host, HostDescription, HostId, Parameters,
     may_remove, validate_host,
 };
-use ringfence_db::{AuditEntry, DbError, EventHost, HostWrite, NewEvent, Tx};
+use ringfence_db::{DbError, EventHost, HostWrite, NewEvent, Tx};
 use serde_json::{Value, json};
 
 use super::check_revision;
@@ -239,16 +239,13 @@ impl Engine {
             data: data.clone(),
         };
         ringfence_db::append_events(tx, &[event]).await?;
-        let entry = AuditEntry {
-            at: host.updated_at,
-            actor: by.actor.clone(),
-            origin: by.origin.clone(),
-            request_id: by.request_id.clone(),
-            action: kind.as_str().to_owned(),
-            target: Some(host.name.clone()),
-            host_id: Some(host.id),
-            detail: data,
-        };
+        let entry = by.line(
+            host.updated_at,
+            kind.as_str(),
+            Some(&host.name),
+            Some(host.id),
+            data,
+        );
         Ok(ringfence_db::append_audit(tx, &entry).await?)
     }
 }

@@ -13,7 +13,7 @@ pub use segments::SegmentDraft;
 pub(crate) use subscriptions::MAX_SUBSCRIPTIONS;
 pub use subscriptions::{SubscriptionDraft, origin_of};
 
-use ringfence_db::{AuditEntry, Tx};
+use ringfence_db::Tx;
 use serde_json::Value;
 
 use crate::{Context, Engine, EngineError};
@@ -28,16 +28,7 @@ impl Engine {
         detail: Value,
         by: &Context,
     ) -> Result<(), EngineError> {
-        let entry = AuditEntry {
-            at: self.0.clock.now(),
-            actor: by.actor.clone(),
-            origin: by.origin.clone(),
-            request_id: by.request_id.clone(),
-            action: action.to_owned(),
-            target: Some(target.to_owned()),
-            host_id: None,
-            detail,
-        };
+        let entry = by.line(self.0.clock.now(), action, Some(target), None, detail);
         ringfence_db::append_audit(&mut tx, &entry).await?;
         Ok(tx.commit().await?)
     }

@@ -12,7 +12,7 @@ mod write;
 use std::time::Duration;
 
 use ringfence_core::{Answer, HostId, HostState, Input, Refusal, Timestamp};
-use ringfence_db::{AuditEntry, SeenHost};
+use ringfence_db::SeenHost;
 use serde_json::json;
 use tokio::time::Instant;
 use tracing::Instrument;
@@ -147,16 +147,8 @@ impl Engine {
         what: &'static str,
         refusal: &Refusal,
     ) {
-        let entry = AuditEntry {
-            at: self.0.clock.now(),
-            actor: by.actor.clone(),
-            origin: by.origin.clone(),
-            request_id: by.request_id.clone(),
-            action: what.to_owned(),
-            target: None,
-            host_id: Some(host_id),
-            detail: json!({ "why": refusal.to_string() }),
-        };
+        let detail = json!({ "why": refusal.to_string() });
+        let entry = by.line(self.0.clock.now(), what, None, Some(host_id), detail);
         if let Err(error) = ringfence_db::append_audit(&mut self.0.db.reader(), &entry).await {
             tracing::warn!(%host_id, error = %error_chain(&error), what, "a refusal could not be put on record");
         }

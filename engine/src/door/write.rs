@@ -130,15 +130,15 @@ impl<'a> Operations<'a> {
 
 fn audit_lines(decided: &Decided, by: &Context) -> Vec<AuditEntry> {
     let state = &decided.decision.state;
-    let line = |action: &str, detail: &Value| AuditEntry {
-        at: decided.now,
-        actor: by.actor.clone(),
-        origin: by.origin.clone(),
-        request_id: by.request_id.clone(),
-        action: action.to_owned(),
-        target: Some(state.host.name.clone()),
-        host_id: Some(state.host.id),
-        detail: detail.clone(),
+    let host = &state.host;
+    let line = |action: &str, detail: &Value| {
+        by.line(
+            decided.now,
+            action,
+            Some(&host.name),
+            Some(host.id),
+            detail.clone(),
+        )
     };
     let effects = decided.decision.effects.iter();
     effects

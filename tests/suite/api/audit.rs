@@ -1,5 +1,6 @@
 //! The audit trail, as an admin reads it.
 
+use reqwest::Method;
 use ringfence_api::Role;
 use ringfence_tests::{Client, Ground, Stack, power_plan};
 use serde_json::{Value, json};
@@ -8,6 +9,7 @@ use super::refused;
 
 crate::on_both_grounds!(
     every_reason_that_was_given_is_on_record,
+    what_a_caller_calls_its_request_is_found,
     the_trail_is_filtered_and_read_page_by_page,
     the_trail_of_a_removed_host_is_found_by_its_name,
     only_admins_read_the_trail_and_nobody_changes_it,
@@ -84,6 +86,45 @@ async fn every_reason_that_was_given_is_on_record(ground: Ground) {
     let vouched = json!({ "reason": "saw it boot", "boot_confirmed": true });
     let (request, _) = ask("/hosts/h1/rejoin", vouched, 202).await;
     assert_on_record(client, &request, "rejoin.boot_confirmed", "saw it boot").await;
+    stack.stop().await;
+}
+
+async fn what_a_caller_calls_its_request_is_found(ground: Ground) {
+    let stack = Stack::start(ground).await;
+    stack.plan(power_plan()).await;
+    stack.hang("h1").await;
+    let client = &stack.client;
+    let called = async |path: &str, id: &str, body: Value| {
+        let asked = client.request(Method::POST, path).json(&body);
+        let answer = client.send(asked.header("X-OpenStack-Request-ID", id)).await;
+        let own = answer.header("x-openstack-request-id").to_owned();
+        assert!(answer.status < 300, "{}", answer.body);
+        assert_ne!(own, id);
+        own
+    };
+    // Nova tells others what it calls the recovery that it is at.
+    let novas = "req-0a5c5f6e-4b7c-4ad5-9a55-2b5c2d2f0d11";
+    let adding = called("/hosts", novas, json!({ "name": "h9" })).await;
+    let fencing = called("/hosts/h1/fence", novas, json!({ "reason": "no heartbeat" })).await;
+    // Not in OpenStack's form, and nobody's.
+    called("/segments", "req-of-mine", json!({ "name": "s9" })).await;
+    client.until_fenced("h1").await;
+
+    let found = lines(client, &format!("global_request_id={novas}")).await;
+    assert_eq!(actions(&found), ["host.created", "operation.started"]);
+    assert_eq!(found[0]["request_id"], fencing);
+    assert_eq!(found[1]["request_id"], adding);
+    assert_eq!(found[0]["detail"]["global_request_id"], novas);
+    assert_eq!(found[0]["detail"]["reason"], "no heartbeat");
+    assert_eq!(
+        lines(client, "global_request_id=req-of-mine").await,
+        Vec::<Value>::new()
+    );
+    let with_one = lines(client, "limit=1000").await;
+    let with_one = with_one
+        .iter()
+        .filter(|line| line["detail"].get("global_request_id").is_some());
+    assert_eq!(with_one.count(), 2);
     stack.stop().await;
 }
 
