@@ -101,7 +101,8 @@ class EvacuateGate:
         except inventory.NotThere:
             raise
         except Exception as error:
-            # Ringfence can find the host by the server; without a host it decides what is safe.
+            # Ringfence says no to what names no host, and tells the caller to try again: all that
+            # it could ask is Nova's API, which is behind this gate and reads the same database.
             LOG.warning("The host of server %s cannot be looked up: %s", asked.server_id, error)
         return question
 
