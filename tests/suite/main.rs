@@ -9,6 +9,7 @@ mod devices;
 mod docs;
 mod failures;
 mod falling_silent;
+mod feed;
 mod fencing;
 mod masakari;
 mod messages;

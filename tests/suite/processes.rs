@@ -4,6 +4,7 @@ mod backup;
 mod dead_letters;
 pub(crate) mod distributed;
 mod doctor;
+mod doctor_findings;
 mod keystone;
 mod logs;
 mod lost_answers;

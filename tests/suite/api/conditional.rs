@@ -9,6 +9,7 @@ use super::refused;
 crate::on_both_grounds!(
     changes_are_conditional_on_what_was_read,
     whatever_is_configured_is_changed_only_as_it_was_read,
+    a_subscription_is_deleted_and_its_secret_renewed_only_as_it_was_read,
     what_the_caller_has_already_is_not_sent_again,
 );
 
@@ -98,6 +99,43 @@ async fn whatever_is_configured_is_changed_only_as_it_was_read(ground: Ground) {
     }
     let stale = send(client, Method::DELETE, "/hosts/h1", ("If-Match", "\"99\""), None).await;
     refused(&stale, 412, "fencing.revision.changed", &["99"]);
+    stack.stop().await;
+}
+
+async fn a_subscription_is_deleted_and_its_secret_renewed_only_as_it_was_read(ground: Ground) {
+    let stack = Stack::start(ground).await;
+    let client = &stack.client;
+    let body = json!({ "name": "pager", "url": "http://127.0.0.1:9/" });
+    let secret = client.post("/subscriptions", body).await.ok(201)["secret"].clone();
+    let path = "/subscriptions/pager";
+    let tag = async || client.get(path).await.header("ETag").to_owned();
+    let (renewing, empty) = (format!("{path}/rotate-secret"), json!({}));
+    let renew = |tag| send(client, Method::POST, &renewing, ("If-Match", tag), Some(&empty));
+    let delete = |tag| send(client, Method::DELETE, path, ("If-Match", tag), None);
+    let first = tag().await;
+    let renewed = renew(&first).await;
+    let second = renewed.header("ETag").to_owned();
+    let next = renewed.ok(200)["secret"].clone();
+    assert_ne!(next, secret);
+    assert_ne!(second, first);
+
+    refused(&renew(&first).await, 412, "fencing.revision.changed", &["2", "1"]);
+    refused(
+        &delete(&first).await,
+        412,
+        "fencing.revision.changed",
+        &["2", "1"],
+    );
+    // Whoever was refused has changed nothing: not even the secret.
+    assert_eq!(tag().await, second);
+    refused(
+        &delete("seven").await,
+        400,
+        "fencing.request.invalid",
+        &["If-Match"],
+    );
+    assert_eq!(delete(&second).await.status, 204);
+    assert_eq!(client.get(path).await.status, 404);
     stack.stop().await;
 }
 

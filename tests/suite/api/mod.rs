@@ -6,6 +6,7 @@ mod conditional;
 mod configuration;
 mod description;
 mod filters;
+mod health;
 mod idempotency;
 mod keystone;
 mod keystone_faults;

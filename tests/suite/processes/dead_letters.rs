@@ -27,7 +27,7 @@ fn forged() -> TaskResult {
 }
 
 /// Somebody has the broker's password and no key.
-async fn forge(site: &Site, count: u32) {
+pub(super) async fn forge(site: &Site, count: u32) {
     let stranger = Keys::new(vec![Key::new("k1", &[9; 32]).unwrap()]).unwrap();
     let bus = site.bus("stranger").await;
     for _ in 0..count {

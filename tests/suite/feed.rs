@@ -1,0 +1,76 @@
+//! Events, as those hear them who are slower than they come.
+
+use chrono::{DateTime, Utc};
+use ringfence_core::EventKind;
+use ringfence_db::NewEvent;
+use ringfence_engine::Listener;
+use ringfence_tests::{Ground, Numbers, Stack, eventually};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+crate::on_both_grounds!(who_lags_behind_misses_nothing_and_hears_nothing_twice,);
+
+/// More than are kept for listeners that are a little behind, and more than one look at the table reads.
+const MANY: usize = 6000;
+
+/// Events come about, all with these particulars.
+pub(crate) async fn happen(stack: &Stack, count: usize, at: DateTime<Utc>, data: &Value) {
+    let event = |_| NewEvent {
+        id: Uuid::new_v4(),
+        host: None,
+        kind: EventKind::SubscriptionDisabled,
+        occurred_at: at,
+        data: data.clone(),
+    };
+    let events: Vec<_> = (0..count).map(event).collect();
+    let mut tx = stack.api.db().begin().await.unwrap();
+    ringfence_db::append_events(&mut tx, &events).await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+async fn last(stack: &Stack) -> u64 {
+    ringfence_db::last_sequence(&mut stack.api.db().reader())
+        .await
+        .unwrap()
+}
+
+async fn heard(listener: &mut Listener, up_to: u64) -> Vec<u64> {
+    let mut heard = Vec::new();
+    while heard.last() != Some(&up_to) {
+        heard.push(listener.next().await.unwrap().sequence);
+        assert!(heard.len() < 2 * MANY, "the last one never comes");
+    }
+    heard
+}
+
+async fn who_lags_behind_misses_nothing_and_hears_nothing_twice(ground: Ground) {
+    let stack = Stack::start(ground).await;
+    eventually(async || last(&stack).await > 0).await;
+    let begun = last(&stack).await;
+    let mut listener = stack.api.listen(begun - 1, None);
+    // From here on it listens to what happens, and does not look at the table.
+    assert_eq!(heard(&mut listener, begun).await, [begun]);
+    happen(&stack, 1, stack.api.clock().now(), &json!({})).await;
+    assert_eq!(heard(&mut listener, begun + 1).await, [begun + 1]);
+
+    let end = begun + 1 + MANY as u64;
+    happen(&stack, MANY, stack.api.clock().now(), &json!({})).await;
+    eventually(async || last(&stack).await == end).await;
+    // All were passed on while it was at something else: what is kept for it begins in the middle.
+    eventually(async || {
+        Numbers::of(&stack.client)
+            .await
+            .sum("ringfence_event_feed_lag_events", &[])
+            == 0.0
+    })
+    .await;
+    let expected: Vec<u64> = (begun + 2..=end).collect();
+    assert!(
+        heard(&mut listener, end).await == expected,
+        "there is a gap, or a double"
+    );
+    // And it goes on with what happens.
+    happen(&stack, 1, stack.api.clock().now(), &json!({})).await;
+    assert_eq!(heard(&mut listener, end + 1).await, [end + 1]);
+    stack.stop().await;
+}
