@@ -168,20 +168,12 @@ async fn a_standalone_service_is_examined_where_it_has_its_data() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_standalone_service_that_could_prove_nothing_is_told_so() {
-    let machine = Machine::new();
-    let words = [
-        "standalone",
-        "--demo",
-        "--listen",
-        "127.0.0.1:0",
-        "--data-dir",
-        "data",
-    ];
+    let machine = Machine::new().set("RINGFENCE_DATA_DIR", "data");
+    let words = ["standalone", "--demo", "--listen", "127.0.0.1:0"];
     let mut service = machine.start("standalone", &words);
     let url = service.until_it_listens("ready").await;
     let token = std::fs::read_to_string(machine.file("data/admin.token")).unwrap();
     let client = Client::new(&url, Some(token.trim()));
-    let machine = machine.set("RINGFENCE_DATA_DIR", "data");
     let (findings, code) = examine(&machine, &["--devices"]).await;
     assert_eq!(code, Some(0), "{findings:#?}");
     let told = Value::from(findings).to_string();

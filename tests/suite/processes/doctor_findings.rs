@@ -33,7 +33,7 @@ async fn what_waits_for_somebody_is_found_with_what_to_do() {
     let site = Site::new(Ground::Distributed).await;
     let (machine, token) = set_up(&site).await;
     let machine = machine.set("RINGFENCE_CHECKS_INTERVAL_S", "10");
-    let (mut api, mut engine) = (start_api(&machine), start_engine(&machine, "engine-1"));
+    let (mut api, engine) = (start_api(&machine), start_engine(&machine, "engine-1"));
     let url = api.until_it_listens("the API listens").await;
     let client = Client::new(&url, Some(&token));
     // Nobody serves the zone, so that every question is answered: by nobody.
