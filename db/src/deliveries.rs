@@ -142,7 +142,7 @@ pub async fn save_deliveries(run: &mut impl Run, deliveries: &[DeliveryRow]) -> 
                                      created_at, tried_at, next_at, answer, detail, took_ms)
              VALUES {}
              ON CONFLICT (id) DO UPDATE SET status = excluded.status, tries = excluded.tries,
-                 tried_at = excluded.tried_at, next_at = excluded.next_at, answer = excluded.answer,
+                 created_at = excluded.created_at, tried_at = excluded.tried_at, next_at = excluded.next_at, answer = excluded.answer,
                  detail = excluded.detail, took_ms = excluded.took_ms",
             rows_of(deliveries.len(), COLUMNS)
         );
@@ -170,7 +170,8 @@ pub async fn save_deliveries(run: &mut impl Run, deliveries: &[DeliveryRow]) -> 
     Ok(())
 }
 
-/// Deliveries of events with a number above `after`, by number, at most `limit`: what was begun and may not be done.
+/// Deliveries of events with a number above `after`, by number, at most `limit`: what was begun, and whether it is done. There is no
+/// bound on how many have been delivered behind one that is not.
 pub async fn deliveries_after(
     run: &mut impl Run,
     id: SubscriptionId,

@@ -23,6 +23,7 @@ mod leases;
 mod lone_change;
 mod method_checks;
 mod methods;
+mod moved;
 mod open;
 mod operations;
 mod outbox;
@@ -78,6 +79,7 @@ pub use method_checks::{
     take_checks,
 };
 pub use methods::{delete_method, insert_method, list_methods, method, methods_by_name, update_method};
+pub use moved::{forget_deliveries, give_up_deliveries, lock_subscription};
 pub use operations::{
     OperationFilter, count_running_operations, insert_operations, insert_proofs, operation, operations_page,
     renew_proof, update_operations,

@@ -83,7 +83,8 @@ pub async fn subscription_progress(
 ) -> Result<Option<Progress>, DbError> {
     let sql = "SELECT after_sequence,
                    (SELECT count(*) FROM deliveries
-                    WHERE subscription_id = $1 AND kind = 'event' AND status = 'pending') AS retrying
+                    WHERE deliveries.subscription_id = subscriptions.id AND deliveries.kind = 'event'
+                        AND deliveries.status = 'pending' AND deliveries.sequence > subscriptions.after_sequence) AS retrying
                FROM subscriptions WHERE id = $1";
     let row = fetch_optional(run, sql, args![id.0]).await?;
     row.map(|row| {

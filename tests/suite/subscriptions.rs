@@ -1,6 +1,7 @@
 //! Subscriptions: who is told of what, in which order, and what happens where a receiver does not take it.
 
 mod configuring;
+mod moving;
 mod oslo;
 pub mod outlets;
 mod receivers;

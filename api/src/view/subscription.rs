@@ -26,7 +26,7 @@ pub(crate) struct SubscriptionView {
     pub enabled: bool,
     /// Why Ringfence has disabled it.
     pub disabled_reason: Option<String>,
-    /// Every event with a number up to this one was delivered, or does not pass.
+    /// Every event with a number up to this one was delivered, does not pass, or was left behind.
     pub after: u64,
     /// Events that were tried and not taken yet.
     pub retrying: u64,
@@ -65,7 +65,8 @@ pub(crate) struct SubscriptionBody {
     /// Whether events are delivered; true if absent.
     #[serde(default = "enabled")]
     pub enabled: bool,
-    /// Go on after the event with this number. Absent: a new subscription begins now, a known one goes on where it was.
+    /// Go on after the event with this number. Absent: a new subscription begins now, a known one goes on where it was. With a lower
+    /// number than it has got to, everything after it is sent again; with a higher one, what lies between is not tried any more.
     #[serde(default)]
     pub after: Option<u64>,
 }

@@ -84,7 +84,7 @@ pub struct SubscriptionFields {
     /// Whether events are delivered; one that was disabled goes on where it stopped
     #[arg(long, value_name = "true|false")]
     enabled: Option<bool>,
-    /// Goes on after the event with this number
+    /// Goes on after the event with this number; what was sent after a lower one is sent again
     #[arg(long, value_name = "NUMBER")]
     after: Option<u64>,
 }

@@ -3,10 +3,10 @@
 use ringfence_core::{EventFilter, SecretVersions, Subscription, SubscriptionId};
 use ringfence_db::{
     Database, DeliveryFilter, DeliveryKind, DeliveryRow, DeliveryStatus, Kept, append_events,
-    delete_subscription, deliveries_after, deliveries_page, event_numbered, free_subscription,
-    free_subscriptions, hold_subscription, insert_subscription, keep_subscription, number_events, old_rows,
-    remove_rows, restart_deliveries, save_deliveries, subscription, subscription_progress, take_deliveries,
-    update_subscription,
+    delete_subscription, deliveries_after, deliveries_page, event_numbered, forget_deliveries,
+    free_subscription, free_subscriptions, give_up_deliveries, hold_subscription, insert_subscription,
+    keep_subscription, lock_subscription, number_events, old_rows, remove_rows, restart_deliveries,
+    save_deliveries, subscription, subscription_progress, take_deliveries, update_subscription,
 };
 use uuid::Uuid;
 
@@ -18,6 +18,7 @@ crate::stories!(subscriptions:
     one_at_a_time_holds_a_subscription,
     a_change_takes_a_subscription_from_whoever_holds_it,
     what_became_of_deliveries_is_kept_once_per_event,
+    what_is_gone_past_is_given_up_and_what_is_gone_back_to_is_forgotten,
     what_somebody_asked_for_is_taken_once,
     old_deliveries_go_and_those_that_still_matter_stay,
     an_event_is_of_a_host_or_of_a_subscription,
@@ -257,6 +258,62 @@ async fn what_became_of_deliveries_is_kept_once_per_event(rig: &Rig) {
             .unwrap()
             .is_empty()
     );
+}
+
+async fn what_is_gone_past_is_given_up_and_what_is_gone_back_to_is_forgotten(rig: &Rig) {
+    let it = added(&rig.db, "pager").await;
+    let other = added(&rig.db, "other").await;
+    let mut reader = rig.db.reader();
+    let mut rows: Vec<_> = (5..=9)
+        .map(|number| delivery(&it, DeliveryKind::Event, Some(number), 10))
+        .collect();
+    rows[4] = done(&rows[4], DeliveryStatus::Delivered);
+    rows.push(delivery(&it, DeliveryKind::Redelivery, Some(6), 10));
+    rows.push(delivery(&other, DeliveryKind::Event, Some(6), 10));
+    save_deliveries(&mut reader, &rows).await.unwrap();
+    let retrying = async || {
+        let progress = subscription_progress(&mut rig.db.reader(), it.id).await.unwrap();
+        progress.unwrap().retrying
+    };
+    // It has got to 7.
+    assert_eq!(retrying().await, 1);
+    give_up_deliveries(&mut reader, it.id, 7).await.unwrap();
+    assert_eq!(retrying().await, 1);
+    let numbers = async |of: &Subscription| {
+        let rows = deliveries_after(&mut rig.db.reader(), of.id, 0, 10)
+            .await
+            .unwrap();
+        let numbers = rows
+            .iter()
+            .map(|row| (row.sequence.unwrap(), row.status.as_str()));
+        numbers.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        numbers(&it).await,
+        [
+            (5, "failed"),
+            (6, "failed"),
+            (7, "failed"),
+            (8, "pending"),
+            (9, "delivered")
+        ]
+    );
+    assert_eq!(numbers(&other).await, [(6, "pending")]);
+    let mut tx = rig.db.begin().await.unwrap();
+    assert_eq!(lock_subscription(&mut tx, it.id).await.unwrap(), Some(7));
+    assert_eq!(
+        forget_deliveries(&mut tx, it.id, 5, 2).await.unwrap(),
+        Some(7),
+        "there are more"
+    );
+    assert_eq!(forget_deliveries(&mut tx, it.id, 7, 3).await.unwrap(), None);
+    tx.commit().await.unwrap();
+    assert_eq!(numbers(&it).await, [(5, "failed")]);
+    assert_eq!(numbers(&other).await, [(6, "pending")]);
+    let all = deliveries_page(&mut reader, it.id, &DeliveryFilter::default(), None, 10)
+        .await
+        .unwrap();
+    assert_eq!(all.len(), 2, "what somebody asked for stays");
 }
 
 async fn what_somebody_asked_for_is_taken_once(rig: &Rig) {

@@ -2,6 +2,7 @@
 
 mod hosts;
 mod methods;
+mod moving;
 mod plans;
 mod segments;
 mod subscriptions;

@@ -9,6 +9,7 @@ use ringfence_db::{DbError, DeliveryKind, DeliveryRow, DeliveryStatus, NewEvent,
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::moving::Move;
 use super::{check_revision, require_written};
 use crate::idempotency::leave_receipt;
 use crate::ids::new_id;
@@ -81,7 +82,8 @@ impl Engine {
         Ok((subscription, secret))
     }
 
-    /// Puts a subscription in the place of one. Its secret and, unless said otherwise, its place among the events stay.
+    /// Puts a subscription in the place of one. Its secret and, unless said otherwise, its place among the events stay. Moved back,
+    /// it is told again of everything after its new place; moved on, it is not told of what it has been told of already.
     pub async fn update_subscription(
         &self,
         id: &str,
@@ -94,7 +96,10 @@ impl Engine {
         self.check_subscription(&draft).await?;
         check_revision(revision, known.revision)?;
         let is_enabled_again = draft.enabled && !known.enabled;
-        let after = draft.after;
+        let moved = match draft.after {
+            Some(after) => Some(Move::prepare(self, known.id, after).await?),
+            None => None,
+        };
         let subscription = Subscription {
             name: draft.name,
             description: draft.description,
@@ -105,9 +110,13 @@ impl Engine {
             ..known.clone()
         };
         let mut tx = self.0.db.begin().await?;
+        if let Some(moved) = moved {
+            moved.carry_out(&mut tx, known.id).await?;
+        }
         if is_enabled_again {
             ringfence_db::restart_deliveries(&mut tx, known.id, self.0.clock.now()).await?;
         }
+        let after = moved.map(Move::after);
         self.put(tx, &known, subscription, after, "subscription.updated", by)
             .await
     }

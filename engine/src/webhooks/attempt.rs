@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ringfence_core::{NextTry, Subscription, Timestamp, after_try};
-use ringfence_db::{DeliveryRow, DeliveryStatus};
+use ringfence_db::{DeliveryKind, DeliveryRow, DeliveryStatus};
 use url::Url;
 
 use super::call::{Called, Letter};
@@ -66,7 +66,8 @@ fn letter(
 /// Writes into a delivery what came of a try, and says what follows.
 pub(super) fn note(delivery: &mut DeliveryRow, called: &Called, now: Timestamp) -> NextTry {
     delivery.tries = delivery.tries.saturating_add(1);
-    if delivery.tried_at.is_none() {
+    // What somebody has asked for was made then.
+    if delivery.tried_at.is_none() && delivery.kind == DeliveryKind::Event {
         delivery.created_at = now;
     }
     let next = after_try(called.tried, delivery.tries, delivery.created_at, now, jitter());

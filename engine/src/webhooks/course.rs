@@ -39,21 +39,11 @@ pub(super) struct Course {
     lanes: HashMap<Lane, VecDeque<Job>>,
     /// The first of each lane that nothing is under way of, by when it is due.
     ready: BTreeMap<(Timestamp, u64), Lane>,
-    /// What an engine before this one has begun, by number.
-    begun: HashMap<u64, DeliveryRow>,
 }
 
 impl Course {
-    /// Goes on after the number `after`, up to which everything is done, with what was begun beyond it.
-    pub fn new(
-        subscription_id: SubscriptionId,
-        filter: EventFilter,
-        after: u64,
-        begun: Vec<DeliveryRow>,
-    ) -> Self {
-        let begun = begun
-            .into_iter()
-            .filter_map(|row| row.sequence.map(|number| (number, row)));
+    /// Goes on after the number `after`, up to which everything is done.
+    pub fn new(subscription_id: SubscriptionId, filter: EventFilter, after: u64) -> Self {
         Self {
             subscription_id,
             filter,
@@ -61,7 +51,6 @@ impl Course {
             open: BTreeSet::new(),
             lanes: HashMap::new(),
             ready: BTreeMap::new(),
-            begun: begun.collect(),
         }
     }
 
@@ -75,21 +64,38 @@ impl Course {
         self.open.first().map_or(self.seen, |first| first - 1)
     }
 
-    /// Takes in the next event.
-    pub fn take_in(&mut self, item: FeedItem, now: Timestamp) {
+    /// Takes in the next event, with its row in the log if an engine before this one has begun it. Returns the row if that ends here:
+    /// the event is not wanted any more.
+    pub fn take_in(
+        &mut self,
+        item: FeedItem,
+        begun: Option<DeliveryRow>,
+        now: Timestamp,
+    ) -> Option<DeliveryRow> {
         self.seen = item.sequence;
-        let begun = self.begun.remove(&item.sequence);
-        let is_done = begun
-            .as_ref()
-            .is_some_and(|row| row.status != DeliveryStatus::Pending);
-        let event = &item.event;
-        let host = event.host.as_ref().map(|host| host.name.as_str());
-        if is_done || !self.filter.matches(event.kind, item.segment.as_deref(), host) {
-            return;
+        let host = item.event.host.as_ref().map(|host| host.name.as_str());
+        if !self
+            .filter
+            .matches(item.event.kind, item.segment.as_deref(), host)
+        {
+            return begun.and_then(unwanted);
         }
-        let delivery = begun.unwrap_or_else(|| new_delivery(self.subscription_id, &item, now));
-        self.open.insert(item.sequence);
-        let job = Job { item, delivery };
+        let new = || new_delivery(self.subscription_id, &item, now);
+        let delivery = match begun {
+            None => new(),
+            Some(row) => match row.status {
+                DeliveryStatus::Delivered => return None,
+                DeliveryStatus::Pending => row,
+                // The filter did not let it through for a while.
+                DeliveryStatus::Failed => DeliveryRow { id: row.id, ..new() },
+            },
+        };
+        self.await_turn(Job { item, delivery }, now);
+        None
+    }
+
+    fn await_turn(&mut self, job: Job, now: Timestamp) {
+        self.open.insert(job.item.sequence);
         let lane = job.lane();
         let waiting = self.lanes.entry(lane).or_default();
         if waiting.is_empty() {
@@ -138,6 +144,17 @@ impl Course {
 
 fn key(job: &Job, now: Timestamp) -> (Timestamp, u64) {
     (job.delivery.next_at.unwrap_or(now), job.item.sequence)
+}
+
+/// What was tried, and passes the filter no more.
+fn unwanted(row: DeliveryRow) -> Option<DeliveryRow> {
+    let is_open = row.status == DeliveryStatus::Pending;
+    is_open.then(|| DeliveryRow {
+        status: DeliveryStatus::Failed,
+        next_at: None,
+        detail: Some("is not tried any more: the event does not pass the filter now".to_owned()),
+        ..row
+    })
 }
 
 fn new_delivery(subscription_id: SubscriptionId, item: &FeedItem, now: Timestamp) -> DeliveryRow {
@@ -196,8 +213,15 @@ mod tests {
         })
     }
 
-    fn course(after: u64, begun: Vec<DeliveryRow>) -> Course {
-        Course::new(SubscriptionId(Uuid::nil()), EventFilter::default(), after, begun)
+    fn course(after: u64) -> Course {
+        Course::new(SubscriptionId(Uuid::nil()), EventFilter::default(), after)
+    }
+
+    fn only(host: &str) -> EventFilter {
+        EventFilter {
+            hosts: vec![host.to_owned()],
+            ..EventFilter::default()
+        }
     }
 
     fn delivered(mut job: Job) -> Job {
@@ -214,9 +238,9 @@ mod tests {
 
     #[test]
     fn a_hosts_events_follow_each_other_and_hosts_do_not_wait_for_each_other() {
-        let mut course = course(0, Vec::new());
+        let mut course = course(0);
         for (number, host) in [(1, 1), (2, 1), (3, 2)] {
-            course.take_in(item(number, host), at(0));
+            course.take_in(item(number, host), None, at(0));
         }
         let first = course.start(at(0)).unwrap();
         let third = course.start(at(0)).unwrap();
@@ -239,14 +263,14 @@ mod tests {
 
     #[test]
     fn what_another_engine_has_delivered_is_not_delivered_again_and_what_it_tried_waits_on() {
-        let mut first = course(0, Vec::new());
-        first.take_in(item(1, 1), at(0));
-        first.take_in(item(2, 2), at(0));
+        let mut first = course(0);
+        first.take_in(item(1, 1), None, at(0));
+        first.take_in(item(2, 2), None, at(0));
         let one = again_at(first.start(at(0)).unwrap(), 60).delivery;
         let two = delivered(first.start(at(0)).unwrap()).delivery;
-        let mut second = course(0, vec![one.clone(), two]);
-        for (number, host) in [(1, 1), (2, 2), (3, 3)] {
-            second.take_in(item(number, host), at(1));
+        let mut second = course(0);
+        for (number, host, begun) in [(1, 1, Some(one.clone())), (2, 2, Some(two)), (3, 3, None)] {
+            assert_eq!(second.take_in(item(number, host), begun, at(1)), None);
         }
         assert_eq!(second.start(at(1)).unwrap().item.sequence, 3);
         assert!(second.start(at(59)).is_none());
@@ -255,20 +279,34 @@ mod tests {
 
     #[test]
     fn what_does_not_pass_is_done_at_once_and_there_is_a_bound() {
-        let filter = EventFilter {
-            hosts: vec!["h2".to_owned()],
-            ..EventFilter::default()
-        };
-        let mut course = Course::new(SubscriptionId(Uuid::nil()), filter, 0, Vec::new());
-        course.take_in(item(1, 1), at(0));
+        let mut course = Course::new(SubscriptionId(Uuid::nil()), only("h2"), 0);
+        course.take_in(item(1, 1), None, at(0));
         assert_eq!((course.done_up_to(), course.due_at()), (1, None));
         for number in 2.. {
             if !course.has_room() {
                 assert_eq!(number, 2 + MAX_OPEN as u64);
                 break;
             }
-            course.take_in(item(number, 2), at(0));
+            course.take_in(item(number, 2), None, at(0));
         }
         assert_eq!(course.done_up_to(), 1);
+    }
+    #[test]
+    fn what_was_tried_and_passes_no_more_is_over_and_begins_anew_once_it_passes_again() {
+        let mut wide = course(0);
+        wide.take_in(item(1, 1), None, at(0));
+        let tried = again_at(wide.start(at(0)).unwrap(), 60).delivery;
+        let mut narrow = Course::new(SubscriptionId(Uuid::nil()), only("h2"), 0);
+        let over = narrow.take_in(item(1, 1), Some(tried.clone()), at(1)).unwrap();
+        assert_eq!((over.id, over.status), (tried.id, DeliveryStatus::Failed));
+        assert!(over.detail.as_ref().unwrap().contains("filter"), "{over:?}");
+        assert_eq!(
+            (over.tries, over.next_at, narrow.done_up_to()),
+            (tried.tries, None, 1)
+        );
+        let mut wide_again = course(0);
+        assert_eq!(wide_again.take_in(item(1, 1), Some(over), at(2)), None);
+        let anew = wide_again.start(at(2)).unwrap().delivery;
+        assert_eq!((anew.id, anew.tries, anew.created_at), (tried.id, 0, at(2)));
     }
 }

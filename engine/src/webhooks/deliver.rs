@@ -11,11 +11,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::attempt::{call, note};
 use super::call::Called;
+use super::coming::{Come, Coming};
 use super::course::{Course, Job};
 use super::document::cloud_event;
 use super::work::HELD_FOR;
 use crate::error::error_chain;
-use crate::feed::Listener;
 use crate::{Engine, EngineError};
 
 /// Events under way at a time.
@@ -28,8 +28,6 @@ const SAVE_EVERY: Duration = Duration::from_millis(200);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// What this engine holds it says again so often, if nothing else is to be written.
 const KEEP_EVERY: Duration = Duration::from_secs(10);
-/// Deliveries that were begun before, read at once; no more can be open.
-const MAX_BEGUN: u32 = 2000;
 /// The pause before a database that failed is asked again.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -52,12 +50,13 @@ pub(super) async fn deliver(
 ) {
     let id = subscription.id;
     let name = subscription.name.clone();
-    match Delivering::start(&engine, subscription, after, holder.clone()).await {
-        Ok(mut delivering) => delivering.run(&stop).await,
-        Err(error) => {
-            tracing::warn!(subscription = name, error = %error_chain(&error), "events cannot be delivered")
-        }
+    // An engine of an earlier build may have left some.
+    let passed = ringfence_db::give_up_deliveries(&mut engine.0.db.reader(), id, after).await;
+    if let Err(error) = passed {
+        tracing::debug!(subscription = name, error = %error_chain(&error), "what was gone past still looks as if it were tried");
     }
+    let mut delivering = Delivering::new(&engine, subscription, after, holder.clone());
+    delivering.run(&stop).await;
     if let Err(error) = ringfence_db::free_subscription(&mut engine.0.db.reader(), id, &holder).await {
         tracing::debug!(subscription = name, error = %error_chain(&error), "a subscription stays held until its time is over");
     }
@@ -69,7 +68,7 @@ struct Delivering {
     /// This hold's own name.
     holder: String,
     course: Course,
-    listener: Listener,
+    coming: Coming,
     under_way: JoinSet<(Job, Called)>,
     failures: u32,
     /// What became of deliveries and is not written down yet.
@@ -79,17 +78,10 @@ struct Delivering {
 }
 
 impl Delivering {
-    async fn start(
-        engine: &Engine,
-        subscription: Subscription,
-        after: u64,
-        holder: String,
-    ) -> Result<Self, EngineError> {
-        let mut reader = engine.0.db.reader();
-        let begun = ringfence_db::deliveries_after(&mut reader, subscription.id, after, MAX_BEGUN).await?;
-        Ok(Self {
-            course: Course::new(subscription.id, subscription.filter.clone(), after, begun),
-            listener: engine.listen(after, None),
+    fn new(engine: &Engine, subscription: Subscription, after: u64, holder: String) -> Self {
+        Self {
+            course: Course::new(subscription.id, subscription.filter.clone(), after),
+            coming: Coming::after(engine, subscription.id, after),
             engine: engine.clone(),
             subscription,
             holder,
@@ -98,7 +90,7 @@ impl Delivering {
             unsaved: Vec::new(),
             saved_up_to: after,
             kept_at: Instant::now(),
-        })
+        }
     }
 
     async fn run(&mut self, stop: &CancellationToken) {
@@ -134,10 +126,11 @@ impl Delivering {
                         return End::Disable(why);
                     }
                 }
-                item = self.listener.next(), if self.course.has_room() => match item {
-                    Ok(item) => self.course.take_in(item, self.engine.0.clock.now()),
-                    Err(error @ EngineError::EventsGone { .. }) => return End::Disable(error.to_string()),
-                    Err(error) => self.rest("the events cannot be read", &error).await,
+                come = self.coming.next(), if self.course.has_room() => match come {
+                    Some(Ok(come)) => self.take_in(come),
+                    Some(Err(error @ EngineError::EventsGone { .. })) => return End::Disable(error.to_string()),
+                    Some(Err(error)) => self.warn("the events cannot be read", &error),
+                    None => return End::Lost,
                 },
                 () = tokio::time::sleep(due_in) => {}
                 _ = save.tick() => match self.save(false).await {
@@ -154,9 +147,18 @@ impl Delivering {
         }
     }
 
-    async fn rest(&self, what: &'static str, error: &EngineError) {
+    fn warn(&self, what: &'static str, error: &EngineError) {
         tracing::warn!(subscription = self.subscription.name, error = %error_chain(error), "{what}");
+    }
+
+    async fn rest(&self, what: &'static str, error: &EngineError) {
+        self.warn(what, error);
         tokio::time::sleep(PAUSE).await;
+    }
+
+    fn take_in(&mut self, (item, begun): Come) {
+        let ended = self.course.take_in(item, begun, self.engine.0.clock.now());
+        self.unsaved.extend(ended);
     }
 
     /// Until something is due, if there is room for it.

@@ -6,6 +6,7 @@
 mod address;
 mod attempt;
 mod call;
+mod coming;
 mod course;
 mod deliver;
 mod document;
