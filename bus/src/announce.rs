@@ -24,6 +24,6 @@ pub struct Announcement {
 #[async_trait]
 pub trait Announcer: Send + Sync + 'static {
     /// Says them in this order. `Ok` once the broker has all of them for good; after an error some of them may have been said,
-    /// and all have to be said again.
+    /// and all have to be said again. If [`BusError::is_of_the_message`] says so, one of them can never be said.
     async fn announce(&self, announcements: &[Announcement]) -> Result<(), BusError>;
 }

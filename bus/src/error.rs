@@ -29,6 +29,15 @@ pub enum BusError {
         #[source]
         source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
+    /// This message can never be sent, whatever is done about the broker.
+    #[error("a message cannot be sent: {what}")]
+    Unsendable {
+        /// What of it is wrong.
+        what: String,
+        /// What the client saw.
+        #[source]
+        source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    },
     /// Nobody answered a request in time.
     #[error("no answer from queue {queue} within {} ms", .waited.as_millis())]
     NoAnswer {
@@ -77,6 +86,12 @@ pub enum BusError {
 }
 
 impl BusError {
+    /// Whether it is the message itself, so that it is no use to send it again, and others can be sent.
+    #[must_use]
+    pub fn is_of_the_message(&self) -> bool {
+        matches!(self, Self::Unsendable { .. } | Self::TooLarge { .. })
+    }
+
     /// The same for another message that met with it; what the client saw becomes words.
     pub(crate) fn again(&self) -> Self {
         match self {
@@ -90,6 +105,10 @@ impl BusError {
                 source: words(source),
             },
             Self::Refused { what, source } => Self::Refused {
+                what: what.clone(),
+                source: words(source),
+            },
+            Self::Unsendable { what, source } => Self::Unsendable {
                 what: what.clone(),
                 source: words(source),
             },

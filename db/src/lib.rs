@@ -85,7 +85,10 @@ pub use operations::{
     renew_proof, update_operations,
 };
 pub use outbox::{OutboxRow, append_outbox, delete_outbox, postpone_outbox, prolong_outbox, take_outbox};
-pub use outlets::{free_outlet, has_outlet, hold_outlet, insert_outlet, keep_outlet, list_outlets};
+pub use outlets::{
+    SilentOutlet, forget_outlet, free_outlet, has_outlet, hold_outlet, insert_outlet, keep_outlet,
+    list_outlets, silent_outlets,
+};
 pub use page::{Order, Page, SortKey};
 pub use placing::{PlacingRow, hosts_to_place};
 pub use plans::{configuration_revision, delete_plan, insert_plan, list_plans, plan, plan_for, update_plan};

@@ -45,10 +45,54 @@ pub async fn keep_outlet(
     Ok(execute(run, sql, args![name, holder, told_up_to, until]).await? == 1)
 }
 
-/// Lets others have an outlet.
-pub async fn free_outlet(run: &mut impl Run, name: &str, holder: &str) -> Result<(), DbError> {
-    let sql = "UPDATE outlets SET held_by = NULL, held_until = NULL WHERE name = $1 AND held_by = $2";
-    execute(run, sql, args![name, holder]).await.map(|_| ())
+/// Lets others have an outlet. Until when it was held stays on record.
+pub async fn free_outlet(
+    run: &mut impl Run,
+    name: &str,
+    holder: &str,
+    now: Timestamp,
+) -> Result<(), DbError> {
+    let sql = "UPDATE outlets SET held_until = $3 WHERE name = $1 AND held_by = $2 AND held_until > $3";
+    execute(run, sql, args![name, holder, now]).await.map(|_| ())
+}
+
+/// An outlet that nobody tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SilentOutlet {
+    /// Its name.
+    pub name: String,
+    /// The number that it has got to.
+    pub told_up_to: u64,
+    /// Until when somebody held it.
+    pub since: Timestamp,
+}
+
+/// The outlets that nobody has held since `since`, by name. One of which nobody knows when it was held last counts as held until `now`.
+pub async fn silent_outlets(
+    run: &mut impl Run,
+    now: Timestamp,
+    since: Timestamp,
+) -> Result<Vec<SilentOutlet>, DbError> {
+    // An earlier build forgets it when it lets an outlet go.
+    let begin = "UPDATE outlets SET held_by = '', held_until = $1 WHERE held_until IS NULL";
+    execute(run, begin, args![now]).await?;
+    let sql = "SELECT name, after_sequence, held_until FROM outlets WHERE held_until <= $1 ORDER BY name";
+    let rows = fetch_all(run, sql, args![since]).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(SilentOutlet {
+                name: row.text("name")?,
+                told_up_to: row.count("after_sequence")?,
+                since: row.time("held_until")?,
+            })
+        })
+        .collect()
+}
+
+/// Forgets an outlet unless somebody has held it since `since`; tells whether it did.
+pub async fn forget_outlet(run: &mut impl Run, name: &str, since: Timestamp) -> Result<bool, DbError> {
+    let sql = "DELETE FROM outlets WHERE name = $1 AND held_until <= $2";
+    Ok(execute(run, sql, args![name, since]).await? == 1)
 }
 
 /// All outlets with the number that each has got to.

@@ -57,7 +57,8 @@ enum Key {
 /// Events may go, from the lowest number on, if they are older than the bound, but not
 /// - before they have a number, or before an event with a lower number may go: below the mark everything may be missing, above it
 ///   nothing is;
-/// - before every subscription and every outlet was told of them, also one that is disabled and will go on where it stopped;
+/// - before every subscription and every outlet was told of them, also a subscription that is disabled and will go on where it stopped;
+///   outlets that nobody tells any more are forgotten one day ([`crate::forget_outlet`]);
 /// - the newest one of a host: the next one's number is checked against it;
 /// - the one with the highest number of all: the next number is counted from it.
 const EVENTS: &str = "events.sequence IS NOT NULL AND events.occurred_at < $BOUND

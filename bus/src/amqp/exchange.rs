@@ -7,8 +7,9 @@ use futures_util::future::try_join_all;
 use lapin::options::{
     BasicPublishOptions, ConfirmSelectOptions, ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions,
 };
-use lapin::types::FieldTable;
-use lapin::{BasicProperties, Channel, Confirmation, ExchangeKind, PublisherConfirm};
+use lapin::protocol::{AMQPErrorKind, AMQPSoftError};
+use lapin::types::{FieldTable, ShortString};
+use lapin::{BasicProperties, Channel, Confirmation, ErrorKind, ExchangeKind, PublisherConfirm};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -133,17 +134,37 @@ impl AmqpExchange {
             .with_content_type(one.content_type.into())
             .with_content_encoding("utf-8".into())
             .with_delivery_mode(PERSISTENT)
-            .with_type(short(&one.kind)?)
-            .with_message_id(short(&one.id.to_string())?);
+            .with_type(of_message(&one.kind)?)
+            .with_message_id(of_message(&one.id.to_string())?);
         let sent = channel.basic_publish(
             short(&self.config.name)?,
-            short(&one.routing_key)?,
+            of_message(&one.routing_key)?,
             // Nobody listening is no error.
             BasicPublishOptions::default(),
             &one.body,
             properties,
         );
-        sent.await.map_err(|error| self.fault(error))
+        sent.await.map_err(|error| self.publish_fault(error))
+    }
+
+    /// The broker closes a channel with these where it does not take a message for what the message is. It may say so of any that was
+    /// sent on the channel.
+    fn publish_fault(&self, error: lapin::Error) -> BusError {
+        let is_of_message = match error.kind() {
+            ErrorKind::ProtocolError(fault) => matches!(
+                fault.kind(),
+                AMQPErrorKind::Soft(AMQPSoftError::PRECONDITIONFAILED | AMQPSoftError::CONTENTTOOLARGE)
+            ),
+            _ => false,
+        };
+        if is_of_message {
+            BusError::Unsendable {
+                what: format!("the broker does not take it for exchange {}", self.config.name),
+                source: Some(Box::new(error)),
+            }
+        } else {
+            self.fault(error)
+        }
     }
 
     async fn say(&self, announcements: &[Announcement]) -> Result<(), BusError> {
@@ -161,7 +182,8 @@ impl AmqpExchange {
         for one in announcements {
             confirms.push(self.send(&channel, one).await?);
         }
-        let confirmations = try_join_all(confirms).await.map_err(|error| self.fault(error))?;
+        let confirmations = try_join_all(confirms).await;
+        let confirmations = confirmations.map_err(|error| self.publish_fault(error))?;
         let is_taken = |confirmation: &Confirmation| matches!(confirmation, Confirmation::Ack(_));
         if !confirmations.iter().all(is_taken) {
             return Err(BusError::Full {
@@ -171,6 +193,14 @@ impl AmqpExchange {
         *slot = Some((channel, live.epoch));
         Ok(())
     }
+}
+
+/// A short string that comes with the message.
+fn of_message(text: &str) -> Result<ShortString, BusError> {
+    ShortString::try_new(text).map_err(|error| BusError::Unsendable {
+        what: format!("{text:.40}... is too long: {error}"),
+        source: None,
+    })
 }
 
 #[async_trait]

@@ -19,6 +19,8 @@ pub struct Field {
 pub enum Kind {
     /// A name as hosts and zones have it.
     Name,
+    /// The same with so many characters at most.
+    NameUpTo(usize),
     /// Several of them.
     Names,
     /// Several times two of them, with a colon between.
@@ -202,6 +204,11 @@ pub const FIELDS: &[Field] = &[
         Kind::OffOr(1, 36_500),
         Default::Fixed("7"),
     ),
+    field(
+        "retention.outlets_days",
+        Kind::OffOr(1, 36_500),
+        Default::Fixed("7"),
+    ),
     field("retention.archive_dir", Kind::Path, Default::None),
     field("webhooks.keys_file", Kind::Path, Default::None),
     field("webhooks.allowed_networks", Kind::Networks, Default::None),
@@ -213,7 +220,8 @@ pub const FIELDS: &[Field] = &[
     field("oslo.exchange", Kind::Name, Default::Fixed("openstack")),
     field(
         "oslo.topic",
-        Kind::Name,
+        // The priority follows, and AMQP has 255 bytes for both.
+        Kind::NameUpTo(200),
         Default::Fixed("versioned_notifications"),
     ),
     field("oslo.durable", Kind::Flag, Default::Fixed("false")),

@@ -36,6 +36,7 @@ pub fn check(kind: Kind, raw: &Raw) -> Result<Json, String> {
         Kind::Networks => list(raw, "a list of networks", check_network),
         Kind::Words(words) => list(raw, "a list of words", |word| check_word(word, words)),
         Kind::Name => text(raw, check_name),
+        Kind::NameUpTo(most) => text(raw, |name| check_name_up_to(name, most)),
         Kind::Word(words) => text(raw, |word| check_word(word, words)),
         Kind::Url(schemes) => text(raw, |url| check_url(url, schemes)),
         Kind::Path => text(raw, check_path),
@@ -131,6 +132,13 @@ fn name_of(raw: &Raw) -> &'static str {
 
 fn check_name(name: &str) -> Result<(), String> {
     ringfence_core::validate_name("", name).map_err(|problem| problem.detail)
+}
+
+fn check_name_up_to(name: &str, most: usize) -> Result<(), String> {
+    if name.len() > most {
+        return Err(format!("has {} characters; up to {most} are allowed", name.len()));
+    }
+    check_name(name)
 }
 
 fn check_pair(pair: &str) -> Result<(), String> {
@@ -250,6 +258,14 @@ mod tests {
                 .unwrap_err()
                 .starts_with("is a string;")
         );
+    }
+
+    #[test]
+    fn a_name_that_something_is_added_to_has_a_bound_of_its_own() {
+        let kind = Kind::NameUpTo(200);
+        assert!(word(kind, &"t".repeat(200)).is_ok());
+        assert!(word(kind, &"t".repeat(201)).unwrap_err().contains("up to 200"));
+        assert!(word(kind, "a b").is_err());
     }
 
     #[test]

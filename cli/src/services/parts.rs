@@ -165,6 +165,7 @@ fn retention(settings: &Settings) -> RetentionConfig {
         operations: days(own.operations_days),
         audit: days(own.audit_days),
         deliveries: days(own.deliveries_days),
+        outlets: days(own.outlets_days),
         archive_dir: own.archive_dir.clone(),
         ..RetentionConfig::default()
     }

@@ -2,10 +2,10 @@
 
 use ringfence_core::{Host, Operation, ProofKind, Timestamp};
 use ringfence_db::{
-    AuditEntry, AuditFilter, Kept, NewEvent, OperationFilter, Page, SortKey, append_audit, append_events,
-    audit_page, delete_host, events_after, events_removed_up_to, hold_subscription, insert_host,
-    insert_subscription, keep_subscription, last_sequence, number_events, old_rows, operations_page,
-    remove_rows,
+    AuditEntry, AuditFilter, Kept, NewEvent, OperationFilter, Page, SilentOutlet, SortKey, append_audit,
+    append_events, audit_page, delete_host, events_after, events_removed_up_to, forget_outlet, free_outlet,
+    hold_outlet, hold_subscription, insert_host, insert_outlet, insert_subscription, keep_outlet,
+    keep_subscription, last_sequence, number_events, old_rows, operations_page, remove_rows, silent_outlets,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -20,6 +20,7 @@ crate::stories!(retention:
     old_events_go_and_the_next_one_follows_without_a_gap,
     nothing_above_the_mark_is_missing,
     events_stay_until_every_subscription_was_told,
+    events_stay_until_every_outlet_was_told_or_is_forgotten,
     numbers_go_on_when_all_hosts_are_gone,
     operations_stay_while_a_state_rests_on_them,
     the_audit_trail_loses_what_is_old_and_nothing_else,
@@ -116,6 +117,59 @@ async fn events_stay_until_every_subscription_was_told(rig: &Rig) {
     );
     assert_eq!(remove(rig, Kept::Events, at(50)).await, 2);
     assert_eq!((numbers(rig).await, mark(rig).await), (vec![5], 4));
+}
+
+async fn events_stay_until_every_outlet_was_told_or_is_forgotten(rig: &Rig) {
+    let (_, host) = one_host(&rig.db).await;
+    append(rig, &(1..=5).map(|n| on(&host, n, at(10))).collect::<Vec<_>>()).await;
+    let mut reader = rig.db.reader();
+    for (name, holder) in [("told", "a"), ("off", "b")] {
+        insert_outlet(&mut reader, name, 1).await.unwrap();
+        let held = hold_outlet(&mut reader, name, holder, at(20), at(50))
+            .await
+            .unwrap();
+        assert_eq!(held, Some(1));
+    }
+    assert!(
+        keep_outlet(&mut reader, "told", "a", Some(5), at(60))
+            .await
+            .unwrap()
+    );
+    assert_eq!(
+        remove(rig, Kept::Events, at(50)).await,
+        1,
+        "one of them was told of one only"
+    );
+    free_outlet(&mut reader, "off", "b", at(30)).await.unwrap();
+    free_outlet(&mut reader, "told", "somebody else", at(0))
+        .await
+        .unwrap();
+    let silent = async |now, since| {
+        silent_outlets(&mut rig.db.reader(), at(now), at(since))
+            .await
+            .unwrap()
+    };
+    assert!(silent(40, 29).await.is_empty());
+    let off = SilentOutlet {
+        name: "off".to_owned(),
+        told_up_to: 1,
+        since: at(30),
+    };
+    assert_eq!(silent(40, 30).await, [off]);
+    // Somebody tells it after all.
+    let held = hold_outlet(&mut reader, "off", "c", at(30), at(70))
+        .await
+        .unwrap();
+    assert_eq!(held, Some(1));
+    assert!(!forget_outlet(&mut reader, "off", at(69)).await.unwrap());
+    assert!(forget_outlet(&mut reader, "off", at(70)).await.unwrap());
+    assert_eq!(remove(rig, Kept::Events, at(50)).await, 3);
+    // Of one whose time is not known it begins now.
+    insert_outlet(&mut reader, "new", 5).await.unwrap();
+    assert!(silent(90, 80).await.iter().all(|outlet| outlet.name != "new"));
+    let silent = silent(95, 90).await;
+    assert_eq!(silent[0].name, "new");
+    assert_eq!(silent[0].since, at(90));
 }
 
 async fn numbers_go_on_when_all_hosts_are_gone(rig: &Rig) {

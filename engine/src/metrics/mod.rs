@@ -63,6 +63,7 @@ pub(crate) struct Metrics {
     operation_seconds: Histograms<2>,
     told: Counters<1>,
     outlet_failures: Counters<1>,
+    left_out: Counters<1>,
     deliveries: Counters<2>,
     delivery_seconds: Histograms<1>,
     checks: Counters<2>,
@@ -87,6 +88,7 @@ impl Metrics {
             operation_seconds: Family::new_with_constructor(long),
             told: Family::default(),
             outlet_failures: Family::default(),
+            left_out: Family::default(),
             deliveries: Family::default(),
             delivery_seconds: Family::new_with_constructor(short),
             checks: Family::default(),
@@ -167,6 +169,11 @@ impl Metrics {
             "outlet_failures",
             "Tries to tell an outlet of events that failed, by outlet; they are made again",
             self.outlet_failures.clone(),
+        );
+        registry.register(
+            "outlet_left_out_events",
+            "Events that can never be told to an outlet, by outlet: the log says why",
+            self.left_out.clone(),
         );
         registry.register(
             "deliveries",
@@ -252,7 +259,7 @@ impl Metrics {
 
     /// This process tells the outlet from now on.
     pub fn begin_outlet(&self, outlet: &'static str) {
-        for counters in [&self.told, &self.outlet_failures] {
+        for counters in [&self.told, &self.outlet_failures, &self.left_out] {
             let _ = counters.get_or_create(&[("outlet", outlet)]);
         }
         self.gauges.behind.tells(outlet);
@@ -260,6 +267,10 @@ impl Metrics {
 
     pub fn count_outlet_failure(&self, outlet: &'static str) {
         self.outlet_failures.get_or_create(&[("outlet", outlet)]).inc();
+    }
+
+    pub fn count_left_out(&self, outlet: &'static str) {
+        self.left_out.get_or_create(&[("outlet", outlet)]).inc();
     }
 
     pub fn count_told(&self, outlet: &'static str, events: usize) {

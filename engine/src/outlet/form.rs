@@ -4,6 +4,7 @@ use ringfence_bus::Announcement;
 use ringfence_core::EventKind;
 use ringfence_db::EventRow;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use super::OutletForm;
 use crate::webhooks::cloud_event;
@@ -31,9 +32,24 @@ pub(super) fn announcement(form: &OutletForm, row: &EventRow, source: &str) -> A
     }
 }
 
-/// A word of a routing key: a dot would begin another one.
+/// The longest word that a name makes, in bytes. With what stands around it no key has more than the 255 that AMQP allows.
+const MAX_WORD: usize = 200;
+/// Characters of the digest that a shortened name ends with.
+const DIGEST: usize = 32;
+
+/// A word of a routing key: a dot would begin another one. A name that is too long keeps its beginning and ends with `~`, which no name
+/// has, and with a digest of all of it.
 fn word(name: &str) -> String {
-    name.replace('.', "_")
+    let word = name.replace('.', "_");
+    if word.len() <= MAX_WORD {
+        return word;
+    }
+    let digest: String = Sha256::digest(name.as_bytes())
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let kept: String = word.chars().take(MAX_WORD - DIGEST - 1).collect();
+    format!("{kept}~{}", digest.get(..DIGEST).unwrap_or(&digest))
 }
 
 fn routing_key(row: &EventRow) -> String {
@@ -89,4 +105,68 @@ fn envelope(message: &Value) -> Vec<u8> {
     json!({ "oslo.version": "2.0", "oslo.message": message.to_string() })
         .to_string()
         .into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use ringfence_core::{Generation, HostId, SegmentId, Timestamp};
+    use ringfence_db::{EventHost, NewEvent};
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn row(kind: EventKind, segment: Option<&str>, data: Value) -> EventRow {
+        let host = EventHost {
+            id: HostId(Uuid::nil()),
+            name: "h1".to_owned(),
+            segment_id: SegmentId(Uuid::nil()),
+            sequence: 1,
+            generation: Generation(1),
+        };
+        EventRow {
+            sequence: 1,
+            event: NewEvent {
+                id: Uuid::nil(),
+                host: (kind != EventKind::SubscriptionDisabled).then_some(host),
+                kind,
+                occurred_at: Timestamp::UNIX_EPOCH,
+                data,
+            },
+            segment: segment.map(ToOwned::to_owned),
+        }
+    }
+
+    #[test]
+    fn the_key_of_every_event_fits_however_long_the_name_is() {
+        let name = "s".repeat(ringfence_core::MAX_NAME_CHARS);
+        for kind in EventKind::ALL {
+            let key = routing_key(&row(*kind, Some(&name), json!({ "subscription": name })));
+            assert!(
+                key.len() <= 255 && key.ends_with(kind.as_str()),
+                "{} {key}",
+                key.len()
+            );
+        }
+    }
+
+    #[test]
+    fn a_shortened_name_is_always_the_same_and_never_anothers() {
+        assert_eq!(word("rack.2"), "rack_2");
+        assert_eq!(word(&"s".repeat(200)), "s".repeat(200));
+        // The digest is what `printf %s NAME | sha256sum` begins with.
+        let long = "s".repeat(201);
+        let expected = format!("{}~{DIGEST_OF_201}", "s".repeat(167));
+        assert_eq!(word(&long), expected);
+        let others = [
+            "s".repeat(202),
+            format!("{}t", "s".repeat(200)),
+            format!("{}.s", "s".repeat(199)),
+        ];
+        for other in &others {
+            assert_ne!(word(other), word(&long));
+            assert!(ringfence_core::validate_name("name", &word(other)).is_err());
+        }
+    }
+
+    const DIGEST_OF_201: &str = "74b5c10a8aca9ec209ac84937fefc96d";
 }

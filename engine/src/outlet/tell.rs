@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use futures_util::FutureExt;
-use ringfence_bus::Announcement;
+use ringfence_bus::{Announcement, BusError};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -68,9 +68,23 @@ async fn take(engine: &Engine, name: &str, holder: &str) -> Result<Option<u64>, 
         number_all_events(engine).await?;
         let last = ringfence_db::last_sequence(&mut reader).await?;
         ringfence_db::insert_outlet(&mut reader, name, last).await?;
+        tracing::info!(
+            outlet = name,
+            after = last,
+            "an outlet is new: it is told of what happens from now on"
+        );
     }
     let now = engine.0.clock.now();
     Ok(ringfence_db::hold_outlet(&mut reader, name, holder, now, now + HELD_FOR).await?)
+}
+
+/// What came of saying some events.
+enum Said {
+    All,
+    /// It is time to stop, or somebody else holds the outlet.
+    Stopped,
+    /// One of them can never be said.
+    Never(BusError),
 }
 
 struct Telling<'a> {
@@ -101,6 +115,7 @@ impl Telling<'_> {
                         break;
                     }
                 }
+                Some(Err(EngineError::EventsGone { after, up_to })) => self.skip(after, up_to),
                 Some(Err(error)) => {
                     tracing::warn!(outlet = self.outlet.name, error = %error_chain(&error), "the events cannot be read");
                     tokio::time::sleep(FIRST_PAUSE).await;
@@ -111,11 +126,24 @@ impl Telling<'_> {
             }
         }
         self.keep_on().await;
-        let freed =
-            ringfence_db::free_outlet(&mut self.engine.0.db.reader(), self.outlet.name, &self.holder).await;
+        let now = self.engine.0.clock.now();
+        let mut reader = self.engine.0.db.reader();
+        let freed = ringfence_db::free_outlet(&mut reader, self.outlet.name, &self.holder, now).await;
         if let Err(error) = freed {
             tracing::debug!(outlet = self.outlet.name, error = %error_chain(&error), "an outlet stays held until its time is over");
         }
+    }
+
+    /// Goes on behind what was removed although this outlet was not told of it. Nothing but a hand in the database brings that about.
+    fn skip(&mut self, after: u64, up_to: u64) {
+        tracing::error!(
+            outlet = self.outlet.name,
+            after,
+            up_to,
+            "events have been removed that an outlet was not told of; it goes on behind them"
+        );
+        self.listener = self.engine.listen(up_to, None);
+        self.told_up_to = up_to;
     }
 
     /// When the hold is prolonged, with how far it has got.
@@ -152,6 +180,29 @@ impl Telling<'_> {
 
     /// Says them until the broker has them; `false` if it is time to stop, or somebody else holds the outlet.
     async fn say(&mut self, batch: &[FeedItem], stop: &CancellationToken) -> bool {
+        match self.say_together(batch, stop).await {
+            Said::All => true,
+            Said::Stopped => false,
+            Said::Never(_) if batch.len() > 1 => {
+                for item in batch {
+                    let is_late = Instant::now() >= self.keep_at();
+                    if is_late && !self.keep_on().await {
+                        return false;
+                    }
+                    if !Box::pin(self.say(std::slice::from_ref(item), stop)).await {
+                        return false;
+                    }
+                }
+                true
+            }
+            Said::Never(error) => {
+                self.leave_out(batch, &error);
+                true
+            }
+        }
+    }
+
+    async fn say_together(&mut self, batch: &[FeedItem], stop: &CancellationToken) -> Said {
         let source = &self.engine.0.webhooks.source;
         let announced = batch
             .iter()
@@ -161,20 +212,41 @@ impl Telling<'_> {
         loop {
             match self.outlet.announcer.announce(&announced).await {
                 Ok(()) => {
-                    self.told_up_to = batch.last().map_or(self.told_up_to, |item| item.sequence);
+                    self.goes_on_after(batch);
                     self.engine.0.metrics.count_told(self.outlet.name, batch.len());
-                    return true;
+                    return Said::All;
                 }
+                Err(error) if error.is_of_the_message() => return Said::Never(error),
                 Err(error) => {
                     self.engine.0.metrics.count_outlet_failure(self.outlet.name);
                     tracing::warn!(outlet = self.outlet.name, events = batch.len(), error = %error_chain(&error), "events could not be told; they will be");
                 }
             }
             if !pause(stop, wait).await || !self.still_holds().await {
-                return false;
+                return Said::Stopped;
             }
             wait = (wait * 2).min(LONGEST_PAUSE);
         }
+    }
+
+    /// Goes on without what can never be told: all that comes after it would wait for ever.
+    fn leave_out(&mut self, batch: &[FeedItem], error: &BusError) {
+        for item in batch {
+            tracing::error!(
+                outlet = self.outlet.name,
+                sequence = item.sequence,
+                event = %item.event.id,
+                kind = item.event.kind.as_str(),
+                error = %error_chain(error),
+                "an event can never be told and is left out; whoever listens has to read it from the API"
+            );
+            self.engine.0.metrics.count_left_out(self.outlet.name);
+        }
+        self.goes_on_after(batch);
+    }
+
+    fn goes_on_after(&mut self, batch: &[FeedItem]) {
+        self.told_up_to = batch.last().map_or(self.told_up_to, |item| item.sequence);
     }
 
     /// Keeps the outlet while the broker is away, without saying that anything was told.

@@ -1,11 +1,11 @@
 //! Subscriptions that change hands, begin at another event, or want less than before.
 
-use ringfence_db::{DeliveryKind, DeliveryRow, DeliveryStatus, EventHost, NewEvent};
+use ringfence_db::{DeliveryKind, DeliveryRow, DeliveryStatus};
 use ringfence_tests::{Behaviour, Ground, Receiver, Site, Stack, StackOptions, eventually};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{all_numbers, numbers, subscribe};
+use super::{all_numbers, happen, numbers, subscribe};
 
 crate::on_both_grounds!(
     thousands_delivered_behind_one_event_are_not_delivered_again_by_the_next_holder,
@@ -21,39 +21,6 @@ async fn stack_of(ground: Ground, hosts: usize) -> Stack {
         ..StackOptions::default()
     };
     Stack::start_with(Site::new(ground).await, options).await
-}
-
-/// So many events of a host at once, as a storm leaves them.
-async fn happen(stack: &Stack, host: &str, count: u64) {
-    let db = stack.api.db();
-    let shown = stack.client.host(host).await;
-    let events = stack.client.get("/events?limit=1000").await.ok(200);
-    let mut newest_first = events["events"].as_array().unwrap().iter().rev();
-    let last = newest_first.find(|event| event["host"] == host).unwrap();
-    let last = last["host_sequence"].as_u64().unwrap();
-    let segments = ringfence_db::list_segments(&mut db.reader(), 100).await.unwrap();
-    let segment = segments
-        .iter()
-        .find(|segment| shown["segment"] == segment.name)
-        .unwrap();
-    let event = |number| NewEvent {
-        id: Uuid::new_v4(),
-        host: Some(EventHost {
-            id: ringfence_core::HostId(shown["id"].as_str().unwrap().parse().unwrap()),
-            name: host.to_owned(),
-            segment_id: segment.id,
-            sequence: last + number,
-            generation: ringfence_core::Generation(1),
-        }),
-        kind: ringfence_core::EventKind::HostUpdated,
-        occurred_at: stack.api.clock().now(),
-        data: json!({}),
-    };
-    let events: Vec<_> = (1..=count).map(event).collect();
-    ringfence_db::append_events(&mut db.reader(), &events)
-        .await
-        .unwrap();
-    while ringfence_db::number_events(db).await.unwrap() > 0 {}
 }
 
 async fn put(stack: &Stack, receiver: &Receiver, more: Value) {
@@ -104,7 +71,7 @@ async fn thousands_delivered_behind_one_event_are_not_delivered_again_by_the_nex
     let made = subscribe(&stack, "pager", &receiver, json!({})).await;
     stack.client.seen("h1", "UP").await.ok(200);
     for host in ["h2", "h3", "h4", "h5"] {
-        happen(&stack, host, 600).await;
+        happen(&stack, host, vec![json!({}); 600]).await;
     }
     until_written(&stack, &made, 2401).await;
     // It changes hands. Whoever has it now finds all of them delivered, and goes on behind them.

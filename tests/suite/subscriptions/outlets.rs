@@ -40,7 +40,7 @@ fn name(stack: &Stack) -> String {
     format!("{}.events", stack.site.prefix)
 }
 
-fn tell(stack: &mut Stack) {
+pub fn tell(stack: &mut Stack) {
     let outlet = exchange(stack);
     for (engine, running) in &mut stack.engines {
         running.as_mut().unwrap().tell(engine, outlet.clone());
@@ -48,7 +48,7 @@ fn tell(stack: &mut Stack) {
 }
 
 /// Listens to what matches `pattern`.
-async fn listen(stack: &Stack, connection: &Connection, pattern: &str) -> Consumer {
+pub async fn listen(stack: &Stack, connection: &Connection, pattern: &str) -> Consumer {
     let channel = connection.create_channel().await.unwrap();
     let queue = channel
         .queue_declare(
@@ -87,7 +87,7 @@ async fn listen(stack: &Stack, connection: &Connection, pattern: &str) -> Consum
 }
 
 /// What comes until nothing has come for a second, with the routing keys.
-async fn heard(consumer: &mut Consumer) -> Vec<(String, Value)> {
+pub async fn heard(consumer: &mut Consumer) -> Vec<(String, Value)> {
     let mut heard = Vec::new();
     while let Ok(Some(delivery)) = tokio::time::timeout(Duration::from_secs(1), consumer.next()).await {
         let delivery = delivery.unwrap();
@@ -104,7 +104,7 @@ async fn heard(consumer: &mut Consumer) -> Vec<(String, Value)> {
     heard
 }
 
-async fn broker(stack: &Stack) -> Connection {
+pub async fn broker(stack: &Stack) -> Connection {
     let url = stack.site.amqp_url.as_deref().unwrap();
     Connection::connect(url, ConnectionProperties::default())
         .await
@@ -112,7 +112,7 @@ async fn broker(stack: &Stack) -> Connection {
 }
 
 /// How far the exchange has been told.
-async fn told_up_to(stack: &Stack) -> u64 {
+pub async fn told_up_to(stack: &Stack) -> u64 {
     let outlets = ringfence_db::list_outlets(&mut stack.api.db().reader())
         .await
         .unwrap();
