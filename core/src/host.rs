@@ -272,6 +272,12 @@ impl Host {
             .max_by_key(|f| f.until)
     }
 
+    /// Whether nothing that was started on it can still be there: it was proven to have stopped, and was not seen since.
+    #[must_use]
+    pub fn is_dead(&self) -> bool {
+        self.failure_state == FailureState::Unreachable && self.is_fence_good() && !self.needs_boot
+    }
+
     /// Whether storage or network fencing still stands.
     #[must_use]
     pub fn is_cut_off(&self) -> bool {

@@ -72,4 +72,4 @@ pub use subscription::{
 };
 pub use task::{Resource, Task, TaskKind, TaskStatus};
 pub use watch::{OnRecord, Poll, Sighting, Sign, Watch, is_news};
-pub use workload::{Finding, MAX_LISTED, MoveReport, Workload, WorkloadState};
+pub use workload::{Finding, MAX_LISTED, MoveReport, Stuck, Workload, WorkloadState};

@@ -53,6 +53,22 @@ pub struct MoveReport {
     /// Whether the backend was asked, has not answered, and shows nothing of it: it may yet carry the request out.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unanswered: bool,
+    /// The move that the backend is still at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stuck: Option<Stuck>,
+    /// The backend's number of a move that nothing will come of any more, since the host that it goes to is dead. An engine's word: what a
+    /// worker says of it counts for nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub given_up: Option<u64>,
+}
+
+/// A move that has not come to an end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stuck {
+    /// The backend's number of it; later ones have greater numbers.
+    pub record: u64,
+    /// The host that it goes to, as the backend calls it.
+    pub to: String,
 }
 
 /// What a task on workloads has found out beside the state.

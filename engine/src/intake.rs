@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 use uuid::Uuid;
 
+use crate::destinations;
 use crate::door::Tried;
 use crate::error::error_chain;
 use crate::{Applied, Context, Engine, EngineError, log};
@@ -203,7 +204,11 @@ async fn take_result(engine: &Engine, delivery: Delivery) {
 async fn take_read(engine: &Engine, result: TaskResult, settle: Box<dyn Settle>) {
     let by = Context::own(&result.claim.worker);
     let host_id = result.claim.host_id;
-    match apply_patiently(engine, host_id, result, &by).await {
+    let taken = match destinations::looked_up(engine, result).await {
+        Ok(result) => apply_patiently(engine, host_id, result, &by).await,
+        Err(error) => Err(error),
+    };
+    match taken {
         Ok(applied) => {
             if let Answer::Ignored(why) = applied.answer {
                 tracing::info!(host = applied.state.host.name, why, "a result changes nothing");

@@ -9,6 +9,7 @@ mod checks;
 mod clock;
 mod configure;
 mod context;
+mod destinations;
 mod devices;
 mod door;
 mod error;

@@ -22,4 +22,5 @@ mod plant;
 mod ports;
 mod refusing;
 mod returning;
+mod stuck;
 mod twins;

@@ -10,6 +10,9 @@ use crate::{
 use super::step::{after_ms, after_s};
 use super::{CLAIM_WINDOW_S, Step, evacuation, proof};
 
+/// The parameter that names a move which is not to be waited for.
+const GIVEN_UP: &str = "given_up";
+
 /// Where one method of the level in use stands.
 enum Method {
     Confirmed,
@@ -319,6 +322,10 @@ fn dispatch(step: &mut Step, operation: &mut Operation, task: &mut Task, method:
         observation: None,
         detail: None,
     });
+    let mut method = method.clone();
+    let given_up = task.moved.as_ref().and_then(|moved| moved.given_up);
+    let given_up = given_up.map(|record| (GIVEN_UP.to_owned(), record.to_string()));
+    method.parameters.extend(given_up);
     let host: &Host = &step.state.host;
     let dispatch = Dispatch {
         host_id: host.id,
@@ -330,7 +337,7 @@ fn dispatch(step: &mut Step, operation: &mut Operation, task: &mut Task, method:
         generation: operation.generation,
         kind: task.kind,
         workload: task.workload.clone(),
-        method: method.clone(),
+        method,
         claim_by,
     };
     step.dispatch(dispatch);

@@ -109,6 +109,8 @@ fn note_move(task: &mut Task, report: &MoveReport) {
         request_id: report.request_id.clone().or(known.request_id),
         no_room: report.no_room,
         unanswered: report.unanswered,
+        stuck: report.stuck.clone(),
+        given_up: report.given_up.max(known.given_up),
     }));
 }
 

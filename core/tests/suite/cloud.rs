@@ -145,7 +145,7 @@ impl Cloud {
                 .map(|server| server.on.clone()),
             request_id: Some("req-1".to_owned()),
             no_room: self.open.is_empty(),
-            unanswered: false,
+            ..MoveReport::default()
         }
     }
 }

@@ -400,6 +400,27 @@ fn what_a_backend_has_not_answered_is_waited_for_before_it_is_asked_again() {
 }
 
 #[test]
+fn a_move_to_a_host_that_is_dead_is_not_waited_for_by_the_next_try() {
+    let mut world = fenced(1, manual());
+    world.evacuate().unwrap();
+    world.work(2);
+    world.work(3);
+    assert_eq!(world.sent[4].method.parameters.get("given_up"), None);
+    let job = world.deliver(4, "worker-1").unwrap();
+    let result = world.finish(job).unwrap();
+    let result = &mut world.results[result];
+    (result.outcome, result.observation) = (Outcome::Unknown, None);
+    result.finding = Some(Finding::Move(MoveReport {
+        given_up: Some(7),
+        ..MoveReport::default()
+    }));
+    world.deliver_result(world.results.len() - 1);
+    world.pass(1_000);
+    let given_up = world.sent[5].method.parameters.get("given_up");
+    assert_eq!(given_up.map(String::as_str), Some("7"));
+}
+
+#[test]
 fn an_evacuation_does_not_wait_for_a_device_that_hangs_and_goes_on_with_it() {
     let both = plan(vec![vec![
         task(TaskKind::PowerOff, &[&["bmc"]]),

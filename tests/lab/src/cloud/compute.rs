@@ -147,6 +147,15 @@ impl Compute {
         self.signal(Signal::SIGCONT)
     }
 
+    /// From now on the driver does not come back from starting a guest, for five minutes or until the host is removed.
+    ///
+    /// # Errors
+    /// The file that says so cannot be written.
+    pub fn hold_spawns(&self) -> Result<(), LabError> {
+        let file = self.state().join("hold");
+        std::fs::write(&file, "").during(|| format!("writing {}", file.display()))
+    }
+
     /// Cuts the host's power: nova-compute, the network agent and every guest are off at once, and stay so.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ringfence_backends::BackendError;
 use ringfence_backends::openstack::{Evacuation, EvacuationStatus, Server, VmState};
-use ringfence_core::{Finding, MoveReport, Workload, WorkloadState};
+use ringfence_core::{Finding, MoveReport, Stuck, Workload, WorkloadState};
 use tokio::time::{Instant, sleep};
 
 use super::Done;
@@ -24,6 +24,10 @@ const MAX_LOOKS_FOR_FAULT: u32 = 10;
 /// Nova first says that it is rebuilding a server, and then writes the record of it.
 const RECORD_COMES_WITHIN: Duration = Duration::from_secs(10);
 
+/// Between two looks whether the host that a server goes to is there.
+const DESTINATION_EVERY: Duration = Duration::from_secs(10);
+/// The parameter that names an evacuation which is not to be waited for.
+const GIVEN_UP: &str = "given_up";
 /// Between two looks at an evacuation.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(150);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
@@ -50,6 +54,10 @@ struct Move<'a> {
     waited_since: Instant,
     /// Whether its state was declared.
     is_declared: bool,
+    /// The number of one that is not waited for: the host that it goes to is dead.
+    given_up: Option<u64>,
+    /// When it was looked last whether the host that it goes to is there.
+    destination_seen_at: Instant,
     /// Whether it is to end stopped.
     is_off: bool,
     looks_for_fault: u32,
@@ -69,7 +77,7 @@ impl HostOf<'_> {
             return Ok(Done::No("the task names no server".to_owned(), None));
         };
         let mut belongings = Belongings::of(self, &job.method.parameters);
-        let mut moving = Move::begin(self, looks, workload, job.open).await?;
+        let mut moving = Move::begin(self, looks, workload, job).await?;
         loop {
             let next = match moving.step(&mut belongings).await {
                 Err(error) if moving.goes_on_after(&error) => Next::Wait,
@@ -155,12 +163,15 @@ impl<'a> Move<'a> {
         at: &'a HostOf<'a>,
         looks: &'a Looks,
         workload: &'a Workload,
-        open: &'a Open,
+        job: WorkloadJob<'a>,
     ) -> Result<Self, BackendError> {
         let begun = Instant::now();
         let looks = looks.of(at);
         let turn = looks.turn().await;
+        let given_up = job.method.parameters.get(GIVEN_UP);
+        let given_up = given_up.and_then(|record| record.parse().ok());
         let last = looks.last_evacuation(at, &workload.id, recent(begun)).await?;
+        let last = last.map(|last| unless_given_up(last, given_up));
         Ok(Self {
             at,
             looks,
@@ -170,7 +181,9 @@ impl<'a> Move<'a> {
             known: last.as_ref().map_or(0, |evacuation| evacuation.id),
             last,
             asked_at: None,
-            open,
+            open: job.open,
+            given_up,
+            destination_seen_at: begun,
             rebuilding_since: None,
             must_look: false,
             waited_since: begun,
@@ -187,8 +200,40 @@ impl<'a> Move<'a> {
             self.look(not_before.unwrap_or(self.begun)).await?;
             self.must_look = false;
         }
+        if let Some(done) = self.unless_in_vain().await? {
+            return Ok(Next::Over(done));
+        }
         let sight = self.see().await?;
         self.act(&sight, belongings).await
+    }
+
+    /// The evacuation that its destination has begun. Of one that is only accepted the order may still wait for that host, which would carry
+    /// it out when it is back.
+    fn under_way(&self) -> Option<Stuck> {
+        let has_begun = |last: &&Evacuation| last.status == EvacuationStatus::PreMigrating;
+        let last = self.last.as_ref().filter(has_begun)?;
+        let to = last.to.clone()?;
+        Some(Stuck { record: last.id, to })
+    }
+
+    /// Nova goes on waiting for a destination that was forced down, for ever. An engine knows whether that one is dead.
+    async fn unless_in_vain(&mut self) -> Result<Option<Done>, BackendError> {
+        let Some(stuck) = self.under_way() else {
+            return Ok(None);
+        };
+        if self.destination_seen_at.elapsed() < DESTINATION_EVERY {
+            return Ok(None);
+        }
+        self.destination_seen_at = Instant::now();
+        let service = self.at.cloud.compute_service(&stuck.to).await?;
+        if !service.is_some_and(|service| service.forced_down) {
+            return Ok(None);
+        }
+        let why = format!(
+            "nova is still at it, and its destination {} is forced down",
+            stuck.to
+        );
+        Ok(Some(Done::NotYet(why, Some(self.found()))))
     }
 
     /// Once Nova is at it, a look that fails is made again: the attempt after this one would know less.
@@ -327,10 +372,11 @@ impl<'a> Move<'a> {
     }
 
     async fn look(&mut self, not_before: Instant) -> Result<(), BackendError> {
-        self.last = self
+        let last = self
             .looks
             .last_evacuation(self.at, self.server, not_before)
             .await?;
+        self.last = last.map(|last| unless_given_up(last, self.given_up));
         if self.last.as_ref().is_some_and(|last| self.is_new(last)) {
             self.open.end();
         }
@@ -371,13 +417,31 @@ impl<'a> Move<'a> {
     fn out_of_time(&self) -> Done {
         let is_told = |last: &&Evacuation| self.is_new(last) || self.asked_at.is_none();
         let how = self.last.as_ref().filter(is_told);
-        let how = how.map_or("no record yet".to_owned(), |last| last.status.to_string());
-        Done::NotYet(format!("nova is still at it: {how}"), Some(self.found()))
+        let why = match (how, self.asked_at) {
+            (Some(last), _) => match &last.to {
+                Some(to) => format!("nova is still at it: {} to {to}", last.status),
+                None => format!("nova is still at it: {}", last.status),
+            },
+            (None, Some(_)) => "nova is still at it: no record yet".to_owned(),
+            (None, None) => "the time ran out before nova could be asked".to_owned(),
+        };
+        Done::NotYet(why, Some(self.found()))
     }
 
     fn found(&self) -> Finding {
-        Finding::Move(self.report.clone())
+        Finding::Move(MoveReport {
+            stuck: self.under_way(),
+            ..self.report.clone()
+        })
     }
+}
+
+/// Nothing will come of it any more: whatever Nova says, nobody is at it.
+fn unless_given_up(mut last: Evacuation, given_up: Option<u64>) -> Evacuation {
+    if last.status == EvacuationStatus::PreMigrating && given_up.is_some_and(|record| last.id <= record) {
+        last.status = EvacuationStatus::Other("given up".to_owned());
+    }
+    last
 }
 
 /// The state that a server has to be declared to be in before Nova takes it; none if it takes it as it is.

@@ -14,6 +14,9 @@ from nova.compute import power_state
 from nova.virt import fake
 
 
+MOST_HELD_S = 300
+
+
 def _file(name):
     return os.path.join(cfg.CONF.state_path, name)
 
@@ -52,6 +55,10 @@ class GuestsOnDisk(fake.FakeDriver):
         flavor = instance.flavor
         self._sizes[instance.uuid] = [flavor.vcpus, flavor.memory_mb, flavor.root_gb]
         self._record("spawn", instance.uuid)
+        # The guest runs, and the driver has not said so yet.
+        until = time.time() + MOST_HELD_S
+        while os.path.exists(_file("hold")) and time.time() < until:
+            time.sleep(0.1)
 
     def destroy(self, context, instance, *arguments, **options):
         was_there = instance.uuid in self.instances

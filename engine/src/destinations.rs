@@ -1,0 +1,32 @@
+//! Hosts that workloads are on their way to, and that have died.
+
+use ringfence_core::{Finding, HostId, Stuck, TaskResult};
+
+use crate::{Engine, EngineError};
+
+/// The result of a worker, with what it cannot know: whether the host that a move goes to is dead, so that nothing will come of the move.
+/// Whatever the worker has said of that is forgotten.
+pub(crate) async fn looked_up(engine: &Engine, mut result: TaskResult) -> Result<TaskResult, EngineError> {
+    let host_id = result.claim.host_id;
+    let Some(Finding::Move(report)) = &mut result.finding else {
+        return Ok(result);
+    };
+    report.given_up = None;
+    if let Some(stuck) = &report.stuck
+        && is_dead(engine, host_id, stuck).await?
+    {
+        report.given_up = Some(stuck.record);
+    }
+    Ok(result)
+}
+
+/// One that is cut off by storage and network alone may have it running: nobody would end it there when the host comes back.
+async fn is_dead(engine: &Engine, from: HostId, stuck: &Stuck) -> Result<bool, EngineError> {
+    let mut reader = engine.0.db.reader();
+    let from = ringfence_db::load_state(&mut reader, &from.to_string()).await?;
+    let Some(cloud) = from.and_then(|state| state.host.cloud) else {
+        return Ok(false);
+    };
+    let to = ringfence_db::load_state_in_cloud(&mut reader, &cloud, &stuck.to).await?;
+    Ok(to.is_some_and(|state| state.host.is_dead()))
+}
