@@ -3,6 +3,7 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use actix_web::http::{Method, StatusCode};
@@ -22,12 +23,14 @@ struct Shared {
     api: String,
     lateness: Lateness,
     came_at: Mutex<Option<Instant>>,
+    was_late: AtomicBool,
     client: reqwest::Client,
 }
 
 /// Lives as long as it is kept.
 pub struct LateNova {
     address: SocketAddr,
+    shared: web::Data<Shared>,
     handle: actix_web::dev::ServerHandle,
 }
 
@@ -37,12 +40,16 @@ impl LateNova {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let url = url::Url::parse(api).unwrap();
-        let data = web::Data::new(Shared {
+        // Where one is there already it is the same.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let shared = web::Data::new(Shared {
             api: url.origin().ascii_serialization(),
             lateness,
             came_at: Mutex::default(),
+            was_late: AtomicBool::new(false),
             client: reqwest::Client::new(),
         });
+        let data = shared.clone();
         let (sender, handle) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             actix_web::rt::System::new().block_on(async move {
@@ -55,8 +62,14 @@ impl LateNova {
         });
         Self {
             address,
+            shared,
             handle: handle.recv().unwrap(),
         }
+    }
+
+    /// Whether it has carried out its request.
+    pub fn was_late(&self) -> bool {
+        self.shared.was_late.load(Ordering::SeqCst)
     }
 
     /// Its address, with the path of the API.
@@ -83,7 +96,11 @@ async fn answer(shared: web::Data<Shared>, request: HttpRequest, body: web::Byte
     let after = shared.lateness.carried_out_after;
     let late = actix_web::rt::spawn(async move {
         sleep(after).await;
-        told(forwarded.send().await).await
+        let answer = told(forwarded.send().await).await;
+        shared
+            .was_late
+            .store(answer.status().is_success(), Ordering::SeqCst);
+        answer
     });
     late.await.unwrap()
 }
@@ -107,7 +124,8 @@ impl Shared {
         let method = reqwest::Method::from_bytes(request.method().as_str().as_bytes()).unwrap();
         let mut forwarded = self.client.request(method, url).body(body.to_vec());
         for (name, value) in request.headers() {
-            if !["host", "content-length", "connection"].contains(&name.as_str()) {
+            // With its host: Nova names its own addresses by it.
+            if !["content-length", "connection"].contains(&name.as_str()) {
                 forwarded = forwarded.header(name.as_str(), value.as_bytes());
             }
         }

@@ -31,6 +31,7 @@ async fn a_request_that_nova_carries_out_late_is_not_made_twice() {
     assert_eq!(evacuation["status"], "succeeded", "{evacuation}");
     let moves = plant.moves(&evacuation).await;
     assert_eq!(moves[0]["to"], "late-b", "{moves:?}");
+    assert!(late.was_late(), "nova took it when ringfence had given it up");
     let records = block_in_place(|| plant.cloud.evacuations("late-a").unwrap());
     assert_eq!(records.len(), 1, "{records:?}");
     assert_eq!(plant.hosts_of(&servers), ["late-b"]);

@@ -197,9 +197,10 @@ async fn one_id_finds_every_line_about_a_fence_in_all_services() {
     assert_eq!((again.code, again.err.as_str()), (Some(0), ""), "{again:?}");
     let machine = with_json(machine);
     let mut api = machine.start("api", &["api", "--listen", "127.0.0.1:0"]);
-    let engine = machine.start("engine", &["engine", "--name", "engine-1"]);
+    let mut engine = machine.start("engine", &["engine", "--name", "engine-1"]);
     let worker = machine.start("worker", &["worker", "--name", "worker-1"]);
     let client = Client::new(&until_it_listens(&mut api).await, Some(&token));
+    engine.until_says(&["an outlet is new"]).await;
     configure(&machine, &client, &["h1"], json!({})).await;
     assert_quiet(&[&api, &engine, &worker]).await;
     let (operation, trace, request) = fence(&client, "h1").await;
