@@ -8,6 +8,17 @@ use tokio::task::block_in_place;
 
 use super::plant::Plant;
 
+fn until(is_so: impl Fn() -> bool) {
+    let look = |_| {
+        let is_so = is_so();
+        if !is_so {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        is_so
+    };
+    assert!(block_in_place(|| (0..600).any(look)), "not within a minute");
+}
+
 /// Nova leaves such a server as it is for ever, and would take a second request although the guest may run where the first has brought it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_whose_destination_dies_goes_on_once_that_one_is_fenced_too() {
@@ -22,16 +33,8 @@ async fn a_server_whose_destination_dies_goes_on_once_that_one_is_fenced_too() {
     plant.machines[0].kill();
     plant.until_seen("stuck-a", "UNREACHABLE").await;
     client.fence("stuck-a").await;
-    let begun = block_in_place(|| {
-        let begun = || plant.machines[1].running() == servers;
-        (0..600).any(|_| {
-            begun() || {
-                std::thread::sleep(Duration::from_millis(100));
-                false
-            }
-        })
-    });
-    assert!(begun, "its guest runs there, and nova has not heard so");
+    // Its guest runs there, and Nova has not heard so.
+    until(|| plant.machines[1].running() == servers);
     plant.machines[1].kill();
     plant.until_seen("stuck-b", "UNREACHABLE").await;
     block_in_place(|| plant.cloud.enable("stuck-c").unwrap());
@@ -59,5 +62,6 @@ async fn a_server_whose_destination_dies_goes_on_once_that_one_is_fenced_too() {
     plant.judge();
     // Nova lets no host go of which a record is left behind, and forgets that with the server.
     block_in_place(|| plant.cloud.delete_server(&servers[0]).unwrap());
+    until(|| plant.cloud.server(&servers[0]).is_err());
     plant.stop().await;
 }
