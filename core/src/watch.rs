@@ -59,6 +59,27 @@ pub struct OnRecord<'a> {
 /// it back between two looks.
 const MOVES_WHEN_FORCED_DOWN: u32 = 2;
 
+/// What is known of the backend's clock counts for so long: then it is learnt anew.
+const LEARNT_FOR: TimeDelta = TimeDelta::minutes(10);
+
+/// How far the backend's clock is ahead of ours at most, and when that showed.
+#[derive(Clone, Copy, Debug)]
+struct Ahead {
+    by: TimeDelta,
+    at: Timestamp,
+}
+
+impl Ahead {
+    /// Of what is known and what has just been seen the least, unless the former is old.
+    fn least(known: Option<Self>, seen: Option<TimeDelta>, now: Timestamp) -> Option<Self> {
+        let is_good = |known: &Self| now - known.at < LEARNT_FOR && seen.is_none_or(|by| known.by < by);
+        known
+            .filter(is_good)
+            .or(seen.map(|by| Self { by, at: now }))
+            .or(known)
+    }
+}
+
 /// A sign of life, and when it came by our clock.
 #[derive(Clone, Debug)]
 struct Seen {
@@ -73,15 +94,14 @@ struct Seen {
 }
 
 impl Seen {
-    /// `before` is when it was looked at the last time; one that was not says no more than that it is not older than that.
+    /// `after` is a moment that it came after if it is a new one.
     fn again(
         known: Option<&Self>,
         sign: Timestamp,
         settings: &str,
-        before: Timestamp,
+        after: Timestamp,
         now: Timestamp,
     ) -> Self {
-        let after = before.min(now);
         match known {
             Some(known) if known.sign == sign && known.settings == settings => known.clone(),
             Some(known) => Self {
@@ -116,6 +136,7 @@ pub struct Watch {
     unnamed: BTreeMap<String, Timestamp>,
     answered_at: Option<Timestamp>,
     since: Option<Timestamp>,
+    ahead: Option<Ahead>,
 }
 
 impl Watch {
@@ -129,6 +150,7 @@ impl Watch {
             unnamed: BTreeMap::new(),
             answered_at: None,
             since: None,
+            ahead: None,
         }
     }
 
@@ -164,24 +186,48 @@ impl Watch {
     }
 
     fn take(&mut self, poll: &Poll, now: Timestamp) -> BTreeMap<String, Sighting> {
-        // Of a host that is looked at for the first time, the backend says no more than that its sign is not older than that.
-        let oldest = now - self.down_after;
-        let before = self.answered_at.replace(now).unwrap_or(oldest);
+        let before = self.answered_at.replace(now);
+        self.learn(poll, before, now);
         if let Some(sign) = poll.own {
-            self.own = Some(Seen::again(self.own.as_ref(), sign, "", before, now));
+            let after = self.after(self.own.is_some(), sign, before, now);
+            self.own = Some(Seen::again(self.own.as_ref(), sign, "", after, now));
         }
         let known = std::mem::take(&mut self.hosts);
         for sign in &poll.hosts {
             if let Some(last) = sign.last {
                 let known = known.get(&sign.host);
-                let before = known.map_or(oldest, |_| before);
-                let seen = Seen::again(known, last, &sign.settings, before, now);
+                let after = self.after(known.is_some(), last, before, now);
+                let seen = Seen::again(known, last, &sign.settings, after, now);
                 self.hosts.insert(sign.host.clone(), seen);
             }
         }
         let is_well = self.is_well(now);
         let conclude = |sign: &Sign| Some((sign.host.clone(), self.conclude(sign, is_well, now)?));
         poll.hosts.iter().filter_map(conclude).collect()
+    }
+
+    /// A sign that was not there at the look before came after that look: by so much at most is the backend's clock ahead of ours.
+    fn learn(&mut self, poll: &Poll, before: Option<Timestamp>, now: Timestamp) {
+        let own = self.own.as_ref().zip(poll.own);
+        let hosts = poll.hosts.iter().filter_map(|sign| {
+            let known = self.hosts.get(&sign.host)?;
+            Some((known, sign.last?)).filter(|_| known.settings == sign.settings)
+        });
+        let new = own
+            .into_iter()
+            .chain(hosts)
+            .filter(|(known, sign)| known.sign < *sign);
+        let seen = before.and_then(|before| new.map(|(_, sign)| sign - before).min());
+        self.ahead = Ahead::least(self.ahead, seen, now);
+    }
+
+    /// A moment by our clock that a sign came after: the look before, if that knew of an older one; by the backend's clock, as far as that
+    /// is known; and it is not older than what counts as silence, or something else would be concluded.
+    fn after(&self, is_known: bool, sign: Timestamp, before: Option<Timestamp>, now: Timestamp) -> Timestamp {
+        let by_look = before.filter(|_| is_known);
+        let by_clock = self.ahead.map(|ahead| sign - ahead.by);
+        let known = by_look.max(by_clock).unwrap_or(now - self.down_after);
+        known.min(now)
     }
 
     /// A part of the backend may be away for a moment, and its hosts with it.

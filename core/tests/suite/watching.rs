@@ -65,6 +65,25 @@ fn a_host_whose_signs_come_is_up_since_it_was_looked_at_before_the_last_one_came
 }
 
 #[test]
+fn what_a_sign_says_after_a_long_silence_of_the_backend_is_told_by_the_backends_clock() {
+    let mut watch = watch();
+    for now in [0, 5] {
+        state(&mut watch, &poll(now, vec![sign("c1", now)]), now);
+    }
+    // No answer for a minute. The clock is ahead by an hour and five seconds at most.
+    assert_eq!(silence(&mut watch, 60), Some(FailureState::Unknown));
+    assert_eq!(
+        state(&mut watch, &poll(63, vec![sign("c1", 62)]), 65),
+        Some((FailureState::Up, 57))
+    );
+    // Set back, it tells nothing that the look before does not.
+    assert_eq!(
+        state(&mut watch, &poll(-40, vec![sign("c1", -38)]), 70),
+        Some((FailureState::Up, 65))
+    );
+}
+
+#[test]
 fn a_silent_host_among_signs_of_the_backend_is_unreachable() {
     let mut watch = watch();
     let mut last = None;
@@ -132,7 +151,8 @@ fn a_host_that_was_forced_down_is_up_when_its_signs_are_seen_to_come() {
     let found = watch.look(Some(&poll(90, vec![forced(88)])), &["c1"], at(90));
     let stirs = Sighting {
         state: FailureState::Unknown,
-        observed_at: at(60),
+        // The backend's clock is ahead by an hour and twenty seconds at most.
+        observed_at: at(68),
         stirs: true,
     };
     assert_eq!(found.get("c1"), Some(&stirs));

@@ -6,6 +6,14 @@ use tokio::task::block_in_place;
 
 use super::plant::Plant;
 
+/// Its owner stops a server.
+fn stop(plant: &Plant, server: &str) {
+    plant.cloud.act(server, json!({ "os-stop": null })).unwrap();
+    let is_stopped = |server: &ringfence_lab::Server| server.status == "SHUTOFF";
+    let stopped = plant.cloud.wait_server(server, "to be stopped", is_stopped);
+    stopped.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_has_no_room_waits_for_a_spare_host_and_what_is_to_stay_stays() {
     let policy = json!({
@@ -60,13 +68,7 @@ async fn what_nobody_has_room_for_asks_a_person_and_goes_on_when_there_is_room()
     let servers = plant.boot(0, &["f1", "f2"]);
     block_in_place(|| {
         plant.cloud.disable("full-b", "being repaired").unwrap();
-        let stop = json!({ "os-stop": null });
-        plant.cloud.act(&servers[1], stop).unwrap();
-        let is_stopped = |server: &ringfence_lab::Server| server.status == "SHUTOFF";
-        plant
-            .cloud
-            .wait_server(&servers[1], "to be stopped", is_stopped)
-            .unwrap();
+        stop(&plant, &servers[1]);
     });
     plant.machines[0].kill();
     let stuck = plant.until_ended("full-a", "evacuation").await;
@@ -118,12 +120,7 @@ async fn what_nobody_could_take_runs_again_when_its_host_is_back() {
     let servers = plant.boot(0, &["k1", "k2"]);
     block_in_place(|| {
         plant.cloud.disable("kept-b", "being repaired").unwrap();
-        plant.cloud.act(&servers[1], json!({ "os-stop": null })).unwrap();
-        let is_stopped = |server: &ringfence_lab::Server| server.status == "SHUTOFF";
-        plant
-            .cloud
-            .wait_server(&servers[1], "to be stopped", is_stopped)
-            .unwrap();
+        stop(&plant, &servers[1]);
     });
     plant.machines[0].kill();
     let stuck = plant.until_ended("kept-a", "evacuation").await;

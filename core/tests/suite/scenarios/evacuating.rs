@@ -372,21 +372,27 @@ fn a_host_whose_workloads_nobody_moves_has_power_again_with_its_fence() {
     assert!(world.site.is_powered());
 }
 
-#[test]
-fn what_a_backend_has_not_answered_is_waited_for_before_it_is_asked_again() {
+/// Nobody knows what has become of the only workload but what the worker says.
+fn with_a_move_that_ends(report: MoveReport) -> World {
     let mut world = fenced(1, manual());
     world.evacuate().unwrap();
     world.work(2);
     world.work(3);
     let job = world.deliver(4, "worker-1").unwrap();
-    let result = world.finish(job).unwrap();
-    let result = &mut world.results[result];
+    let at = world.finish(job).unwrap();
+    let result = &mut world.results[at];
     (result.outcome, result.observation) = (Outcome::Unknown, None);
-    result.finding = Some(Finding::Move(MoveReport {
+    result.finding = Some(Finding::Move(report));
+    world.deliver_result(at);
+    world
+}
+
+#[test]
+fn what_a_backend_has_not_answered_is_waited_for_before_it_is_asked_again() {
+    let mut world = with_a_move_that_ends(MoveReport {
         unanswered: true,
         ..MoveReport::default()
-    }));
-    world.deliver_result(world.results.len() - 1);
+    });
     world.pass(119_999);
     assert_eq!(world.sent.len(), 5, "a second request would wreck the first");
     world.pass(1);
@@ -401,20 +407,11 @@ fn what_a_backend_has_not_answered_is_waited_for_before_it_is_asked_again() {
 
 #[test]
 fn a_move_to_a_host_that_is_dead_is_not_waited_for_by_the_next_try() {
-    let mut world = fenced(1, manual());
-    world.evacuate().unwrap();
-    world.work(2);
-    world.work(3);
-    assert_eq!(world.sent[4].method.parameters.get("given_up"), None);
-    let job = world.deliver(4, "worker-1").unwrap();
-    let result = world.finish(job).unwrap();
-    let result = &mut world.results[result];
-    (result.outcome, result.observation) = (Outcome::Unknown, None);
-    result.finding = Some(Finding::Move(MoveReport {
+    let mut world = with_a_move_that_ends(MoveReport {
         given_up: Some(7),
         ..MoveReport::default()
-    }));
-    world.deliver_result(world.results.len() - 1);
+    });
+    assert_eq!(world.sent[4].method.parameters.get("given_up"), None);
     world.pass(1_000);
     let given_up = world.sent[5].method.parameters.get("given_up");
     assert_eq!(given_up.map(String::as_str), Some("7"));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 use ringfence_backends::BackendError;
-use ringfence_backends::openstack::{Evacuation, EvacuationStatus, Server, ServerAction, VmState};
+use ringfence_backends::openstack::{EvacuationStatus, Server, ServerAction, VmState};
 use tokio::time::sleep;
 
 use super::{Done, REASON};
@@ -115,25 +115,18 @@ impl HostOf<'_> {
         }
     }
 
-    /// It is in ERROR because no host could take it, and nobody had stopped it before.
+    /// It is in ERROR because no host could take it, which was done to it last, and nobody had stopped it before.
     async fn ran_before_its_evacuation(
         &self,
         server: &Server,
         since: Option<DateTime<Utc>>,
     ) -> Result<bool, BackendError> {
-        let is_later = |at: Option<DateTime<Utc>>| at.zip(since).is_some_and(|(at, since)| at > since);
         let last = self.last_evacuation(&server.id).await?;
-        let failed = |last: &Evacuation| last.status == EvacuationStatus::Failed && is_later(last.created_at);
-        if !last.as_ref().is_some_and(failed) {
+        if last.is_none_or(|last| last.status != EvacuationStatus::Failed) {
             return Ok(false);
         }
         let actions = self.cloud.last_actions(&server.id, ACTIONS).await?;
-        let is_owners = |action: &&ServerAction| {
-            let is_novas = action.action == "stop" && action.user_id.is_none() && is_later(action.start_time);
-            action.action != "evacuate" && !is_novas
-        };
-        let last = actions.iter().find(is_owners);
-        Ok(last.is_none_or(|action| action.action != "stop"))
+        Ok(was_running(&actions, since))
     }
 
     /// Nobody has asked for it, and it was after the host was FENCED: before, its owner may have shut the guest down from within.
@@ -145,9 +138,26 @@ impl HostOf<'_> {
         let Some(last) = self.cloud.last_action(&server.id).await? else {
             return Ok(false);
         };
-        let is_later = last.start_time.zip(since).is_some_and(|(at, since)| at > since);
-        Ok(last.action == "stop" && last.user_id.is_none() && is_later)
+        Ok(is_novas_stop(&last, since))
     }
+}
+
+/// Of a guest that it has found shut off after the boot.
+fn is_novas_stop(action: &ServerAction, since: Option<DateTime<Utc>>) -> bool {
+    let is_later = action.start_time.zip(since).is_some_and(|(at, since)| at > since);
+    action.action == "stop" && action.user_id.is_none() && is_later
+}
+
+/// Whether a server was to run before its evacuation, if that was done to it last; the newest comes first.
+fn was_running(actions: &[ServerAction], since: Option<DateTime<Utc>>) -> bool {
+    let mut done = actions
+        .iter()
+        .filter(|action| !is_novas_stop(action, since))
+        .map(|action| action.action.as_str());
+    if done.next() != Some("evacuate") {
+        return false;
+    }
+    done.find(|action| *action != "evacuate") != Some("stop")
 }
 
 /// What is known of the servers while they are being started.
@@ -167,6 +177,57 @@ impl Waking {
             asked: BTreeSet::new(),
             stopped: BTreeMap::new(),
             failed: BTreeMap::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn actions(newest_first: &[(&str, Option<&str>, u32)]) -> Vec<ServerAction> {
+        let action = |(action, user, minute): &(&str, Option<&str>, u32)| {
+            let start_time = format!("2026-01-01T12:{minute:02}:00.000000");
+            serde_json::from_value(json!({ "action": action, "user_id": user, "start_time": start_time }))
+                .unwrap()
+        };
+        newest_first.iter().map(action).collect()
+    }
+
+    #[test]
+    fn what_ran_until_nobody_could_take_it_was_to_run() {
+        let fenced = DateTime::parse_from_rfc3339("2026-01-01T12:30:00Z")
+            .unwrap()
+            .to_utc();
+        let us = Some("us");
+        for (done, was) in [
+            (vec![("evacuate", us, 30), ("create", us, 1)], true),
+            (
+                vec![("evacuate", us, 31), ("evacuate", us, 30), ("start", us, 2)],
+                true,
+            ),
+            (
+                vec![("stop", None, 40), ("evacuate", us, 30), ("create", us, 1)],
+                true,
+            ),
+            (
+                vec![("evacuate", us, 30), ("stop", us, 2), ("create", us, 1)],
+                false,
+            ),
+            // Its owner had shut it down from within.
+            (
+                vec![("evacuate", us, 30), ("stop", None, 2), ("create", us, 1)],
+                false,
+            ),
+            (
+                vec![("reboot", us, 40), ("evacuate", us, 30), ("create", us, 1)],
+                false,
+            ),
+            (vec![], false),
+        ] {
+            assert_eq!(was_running(&actions(&done), Some(fenced)), was, "{done:?}");
         }
     }
 }
