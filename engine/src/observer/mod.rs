@@ -9,7 +9,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use ringfence_backends::BackendError;
 use ringfence_backends::openstack::{Cloud, ComputeService};
-use ringfence_core::{OnRecord, Poll, Sighting, Sign, Watch, is_news};
+use ringfence_core::{FailureState, OnRecord, Poll, Sighting, Sign, Watch, is_news};
 use ringfence_db::CloudHost;
 use tokio_util::sync::CancellationToken;
 
@@ -107,12 +107,15 @@ impl Observer {
         let known_as: Vec<&str> = hosts.iter().map(|host| host.known_as.as_str()).collect();
         let polled = answer.as_deref().ok().map(poll);
         let sightings = self.watch.look(polled.as_ref(), &known_as, now);
-        for host in &hosts {
-            if let Some(sighting) = sightings.get(&host.known_as).copied()
-                && is_news(sighting, on_record(host), &self.source, REFRESH)
-            {
-                self.report(engine, host, sighting).await;
-            }
+        let news = hosts.iter().filter_map(|host| {
+            let sighting = sightings.get(&host.known_as).copied()?;
+            is_news(sighting, on_record(host), &self.source, REFRESH).then_some((host, sighting))
+        });
+        // Those that are UP first: what the others have is moved as soon as they are called UNREACHABLE, and has to find room.
+        let (up, others): (Vec<_>, Vec<_>) =
+            news.partition(|(_, sighting)| sighting.state == FailureState::Up);
+        for (host, sighting) in up.into_iter().chain(others) {
+            self.report(engine, host, sighting).await;
         }
         match (&mut self.adopter, answer) {
             (Some(adopter), Ok(services)) => adopter.take_in(engine, &services, &known_as).await,
