@@ -2,22 +2,26 @@
 
 use ringfence_core::{Finding, HostId, Stuck, TaskResult};
 
+use crate::error::error_chain;
 use crate::{Engine, EngineError};
 
 /// The result of a worker, with what it cannot know: whether the host that a move goes to is dead, so that nothing will come of the move.
-/// Whatever the worker has said of that is forgotten.
-pub(crate) async fn looked_up(engine: &Engine, mut result: TaskResult) -> Result<TaskResult, EngineError> {
+/// Whatever the worker has said of that is forgotten. What cannot be looked up now is when the next try of the move ends.
+pub(crate) async fn looked_up(engine: &Engine, mut result: TaskResult) -> TaskResult {
     let host_id = result.claim.host_id;
     let Some(Finding::Move(report)) = &mut result.finding else {
-        return Ok(result);
+        return result;
     };
     report.given_up = None;
-    if let Some(stuck) = &report.stuck
-        && is_dead(engine, host_id, stuck).await?
-    {
-        report.given_up = Some(stuck.record);
+    if let Some(stuck) = &report.stuck {
+        match is_dead(engine, host_id, stuck).await {
+            Ok(is_dead) => report.given_up = is_dead.then_some(stuck.record),
+            Err(error) => {
+                tracing::warn!(to = stuck.to, error = %error_chain(&error), "whether the destination of a move is dead cannot be looked up");
+            }
+        }
     }
-    Ok(result)
+    result
 }
 
 /// One that is cut off by storage and network alone may have it running: nobody would end it there when the host comes back.

@@ -204,11 +204,8 @@ async fn take_result(engine: &Engine, delivery: Delivery) {
 async fn take_read(engine: &Engine, result: TaskResult, settle: Box<dyn Settle>) {
     let by = Context::own(&result.claim.worker);
     let host_id = result.claim.host_id;
-    let taken = match destinations::looked_up(engine, result).await {
-        Ok(result) => apply_patiently(engine, host_id, result, &by).await,
-        Err(error) => Err(error),
-    };
-    match taken {
+    let result = destinations::looked_up(engine, result).await;
+    match apply_patiently(engine, host_id, result, &by).await {
         Ok(applied) => {
             if let Answer::Ignored(why) = applied.answer {
                 tracing::info!(host = applied.state.host.name, why, "a result changes nothing");

@@ -10,7 +10,7 @@ use crate::{
 };
 
 use super::step::{after_ms, after_s};
-use super::{Step, auto_fence, evacuation, progress, proof, rejoin, retry};
+use super::{Step, auto_fence, evacuation, power_last, progress, proof, rejoin, retry};
 
 /// How the stages of an operation stand.
 enum Stages {
@@ -246,7 +246,7 @@ fn advance_evacuation(step: &mut Step) {
             Stages::Moved => {}
             Stages::Busy => return proof::collect(step),
             Stages::Stuck(why) => return needs_operator(step, why),
-            Stages::Over if !is_alone && !step.live().is_some_and(evacuation::is_power_held) => return,
+            Stages::Over if !is_alone && !step.live().is_some_and(power_last::is_all_that_is_left) => return,
             Stages::Over => {
                 if !finish_evacuation(step) {
                     return;
@@ -267,7 +267,7 @@ fn finish_evacuation(step: &mut Step) -> bool {
     let (failed, told) = (evacuation::failed(operation), evacuation::told(operation));
     match failed {
         Some(why) => needs_operator(step, why),
-        None if evacuation::give_power_back(operation) => return true,
+        None if power_last::give_back(operation) => return true,
         None => step.end(OperationStatus::Succeeded, told),
     }
     false
@@ -356,7 +356,7 @@ fn begin_stage(step: &Step, operation: &mut Operation, index: usize) {
         // Their turn comes one by one.
         return;
     }
-    let is_held = |task: &Task| index == evacuation::BESIDE && evacuation::holds_power(kind, task);
+    let is_held = |task: &Task| index == evacuation::BESIDE && power_last::waits(kind, task);
     for task in stage.tasks.iter_mut().filter(|task| !is_held(task)) {
         progress::start_task(task, &power);
     }

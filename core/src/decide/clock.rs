@@ -8,7 +8,7 @@ use super::{CLAIM_WINDOW_S, DEADLINE_GRACE_MS, LEASE_MS, MAX_BUDGET_MS, Step};
 
 /// No moment of the past lies after now, and no deadline further ahead than it can have been set. Changes nothing while the
 /// clock runs forwards.
-pub(super) fn pull_back(step: &mut Step) {
+pub(super) fn adjust(step: &mut Step) {
     let now = step.now;
     let last_deadline = after_ms(now, MAX_BUDGET_MS + DEADLINE_GRACE_MS);
     let host = &mut step.state.host;

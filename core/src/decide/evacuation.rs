@@ -131,7 +131,7 @@ fn new_operation(step: &Step, id: OperationId, reason: String, requested_by: &st
     })
 }
 
-fn stage(tasks: Vec<Task>) -> Stage {
+pub(super) fn stage(tasks: Vec<Task>) -> Stage {
     Stage {
         delay_s: 0,
         at_once: None,
@@ -171,32 +171,6 @@ fn left_by_the_fence(fence: Option<&Operation>) -> Vec<Task> {
         | TaskKind::WorkloadsStart => None,
     })
     .collect()
-}
-
-/// Whether a task of an evacuation waits until the workloads are elsewhere: a host that has power starts, and may start them again.
-pub(super) fn holds_power(kind: OperationKind, task: &Task) -> bool {
-    kind == OperationKind::Evacuation && task.kind == TaskKind::PowerOn
-}
-
-/// Whether nothing but power is left of what the fence had to do.
-pub(super) fn is_power_held(operation: &Operation) -> bool {
-    let beside = operation.stages.get(BESIDE);
-    let mut open = beside.into_iter().flat_map(|stage| &stage.tasks);
-    open.all(|task| task.status.is_over() || holds_power(operation.kind, task))
-}
-
-/// Every workload is elsewhere, or stays by somebody's wish: the host may start. `false` if its fence did not want that.
-pub(super) fn give_power_back(operation: &mut Operation) -> bool {
-    let Some(beside) = operation.stages.get_mut(BESIDE) else {
-        return false;
-    };
-    let is_held = |task: &mut Task| task.kind == TaskKind::PowerOn && !task.status.is_over();
-    let held: Vec<Task> = beside.tasks.extract_if(.., is_held).collect();
-    if held.is_empty() {
-        return false;
-    }
-    operation.stages.push(stage(held));
-    true
 }
 
 /// The backend has said what is on the host: what nobody has dealt with yet becomes tasks, and a look after them.

@@ -13,6 +13,7 @@ mod failure_state;
 mod fence;
 mod given_back;
 mod line;
+mod power_last;
 mod progress;
 mod proof;
 mod rejoin;
@@ -55,7 +56,7 @@ pub(crate) const DEADLINE_GRACE_MS: u64 = 2_000;
 /// whole or not at all. The same arguments give the same answer.
 pub fn decide(state: &HostState, input: Input, now: Timestamp) -> Result<Decision, Refusal> {
     let mut step = Step::new(state, now);
-    clock::pull_back(&mut step);
+    clock::adjust(&mut step);
     let answer = match input {
         Input::Fence {
             operation_id,

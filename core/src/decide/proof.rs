@@ -204,8 +204,7 @@ pub(super) fn self_fencing_due(step: &Step) -> Option<Timestamp> {
 }
 
 /// The end of the timeout, counted from when contact was lost, or from when something may last have been given back to the
-/// host: what that has started knows nothing of the time before. Nor does a clock that
-/// was set.
+/// host: what that has started knows nothing of the time before. Nor does a clock that was set.
 fn timeout_runs_out(step: &Step, operation: &Operation) -> Option<Timestamp> {
     let host = &step.state.host;
     let timeout_s = operation.self_fencing_timeout_s?;

@@ -128,7 +128,8 @@ fn forget_stopped(step: &mut Step, result: &TaskResult) {
     let Some(index) = host.in_flight.iter().position(is_it) else {
         return;
     };
-    if matches!(&result.finding, Some(Finding::Move(report)) if report.unanswered) {
+    let is_open = matches!(&result.finding, Some(Finding::Move(report)) if report.unanswered);
+    if is_open && claim.kind == TaskKind::WorkloadsMove {
         host.in_flight[index].until = after_s(now, UNANSWERED_S);
         return;
     }

@@ -291,6 +291,7 @@ mod tests {
         }
         assert_eq!(course.done_up_to(), 1);
     }
+
     #[test]
     fn what_was_tried_and_passes_no_more_is_over_and_begins_anew_once_it_passes_again() {
         let mut wide = course(0);
