@@ -44,11 +44,14 @@ impl FrozenPlan {
     /// All that has to be served for all of it: resource and zone.
     #[must_use]
     pub fn needs(&self) -> BTreeSet<(Resource, String)> {
-        self.stages
-            .iter()
-            .flat_map(|stage| &stage.tasks)
-            .flat_map(|task| task.levels.iter().flatten())
+        self.methods()
             .map(|method| (method.resource, method.zone.clone()))
             .collect()
+    }
+
+    /// The methods of all its tasks; one that several tasks have comes several times.
+    pub fn methods(&self) -> impl Iterator<Item = &FrozenMethod> {
+        let tasks = self.stages.iter().flat_map(|stage| &stage.tasks);
+        tasks.flat_map(|task| task.levels.iter().flatten())
     }
 }

@@ -3,10 +3,13 @@
 
 mod cancelling;
 mod evacuating;
+mod evacuating_meanwhile;
 mod falling_silent;
 mod fencing;
+mod on_nova;
 mod people;
 mod rejoining;
+mod returning;
 mod rising;
 mod time;
 mod waiting;

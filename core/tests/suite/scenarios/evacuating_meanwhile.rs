@@ -1,0 +1,266 @@
+//! What befalls a host while its workloads are on their way: power, silence, devices that hang, and its return.
+
+use ringfence_core::*;
+
+use super::expect;
+use super::on_nova::{automatic, fenced, manual, on_nova};
+use crate::plans::*;
+use crate::world::World;
+
+/// It would start what it had before.
+#[test]
+fn a_host_has_power_again_when_its_workloads_are_elsewhere_and_not_before() {
+    let mut world = on_nova(reboot_plan(), 1, automatic());
+    world.fence().unwrap();
+    world.work_off();
+    world.pass(1);
+    world.work_off();
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 power.off bmc",
+            "0.0 operation.proof power.off",
+            "0.0 host.fenced 1",
+            "0.0 send 2 workloads.force-down nova:east",
+            "0.0 operation.succeeded: FENCED, proven by power.off",
+            "0.0 operation.started evacuation 1",
+            "0.0 send 1 workloads.force-down nova:east",
+            "0.0 send 2 workloads.list nova:east",
+            "0.0 send 3 workloads.move nova:east",
+            "0.0 workload.moving web-1",
+            "0.0 workload.moved web-1 to compute2",
+            "0.0 send 4 workloads.list nova:east",
+            "0.0 send 5 power.on bmc",
+            "0.0 operation.succeeded: 1 of 1 workloads moved",
+        ],
+    );
+    assert!(world.cloud.started.iter().all(|start| start.was_safe));
+    assert!(world.site.is_powered());
+}
+
+#[test]
+fn a_host_whose_workloads_cannot_be_moved_stays_off_until_a_person_has_looked() {
+    let policy = EvacuationPolicy {
+        retries: 0,
+        ..automatic()
+    };
+    let mut world = on_nova(reboot_plan(), 1, policy);
+    world.cloud.server("web-1").fails = 1;
+    world.fence().unwrap();
+    world.work_off();
+    world.pass(1);
+    world.work_off();
+    let log = world.take_log();
+    assert!(
+        log.last()
+            .unwrap()
+            .contains("operation.needs_operator: 0 of 1 workloads moved"),
+        "{log:?}"
+    );
+    assert!(!world.site.is_powered());
+    world.retry().unwrap();
+    world.work_off();
+    let log = world.take_log();
+    assert_eq!(
+        log.last().unwrap(),
+        "0.0 operation.succeeded: 1 of 1 workloads moved"
+    );
+    assert!(world.site.is_powered());
+    assert!(world.cloud.started.iter().all(|start| start.was_safe));
+}
+
+#[test]
+fn a_host_whose_workloads_nobody_moves_has_power_again_with_its_fence() {
+    let mut world = on_nova(reboot_plan(), 1, manual());
+    world.fence().unwrap();
+    world.work_off();
+    assert!(world.site.is_powered());
+}
+
+/// Nobody knows what has become of the only workload but what the worker says.
+fn with_a_move_that_ends(report: MoveReport) -> World {
+    let mut world = fenced(1, manual());
+    world.evacuate().unwrap();
+    world.work(2);
+    world.work(3);
+    let job = world.deliver(4, "worker-1").unwrap();
+    let at = world.finish(job).unwrap();
+    let result = &mut world.results[at];
+    (result.outcome, result.observation) = (Outcome::Unknown, None);
+    result.finding = Some(Finding::Move(report));
+    world.deliver_result(at);
+    world
+}
+
+#[test]
+fn what_a_backend_has_not_answered_is_waited_for_before_it_is_asked_again() {
+    let mut world = with_a_move_that_ends(MoveReport {
+        unanswered: true,
+        ..MoveReport::default()
+    });
+    world.pass(119_999);
+    assert_eq!(world.sent.len(), 5, "a second request would wreck the first");
+    world.pass(1);
+    assert_eq!(world.sent.len(), 6);
+    world.work_off();
+    let log = world.take_log();
+    assert_eq!(
+        log.last().unwrap(),
+        "120.0 operation.succeeded: 1 of 1 workloads moved"
+    );
+}
+
+#[test]
+fn a_move_to_a_host_that_is_dead_is_not_waited_for_by_the_next_try() {
+    let mut world = with_a_move_that_ends(MoveReport {
+        given_up: Some(7),
+        ..MoveReport::default()
+    });
+    assert_eq!(world.sent[4].method.parameters.get("given_up"), None);
+    world.pass(1_000);
+    let given_up = world.sent[5].method.parameters.get("given_up");
+    assert_eq!(given_up.map(String::as_str), Some("7"));
+}
+
+#[test]
+fn an_evacuation_does_not_wait_for_a_device_that_hangs_and_goes_on_with_it() {
+    let both = plan(vec![vec![
+        task(TaskKind::PowerOff, &[&["bmc"]]),
+        task(TaskKind::StorageFence, &[&["ceph"]]),
+        task(TaskKind::NetworkFence, &[&["switch"]]),
+    ]]);
+    let mut world = on_nova(both, 1, automatic());
+    world.fence().unwrap();
+    let hung = world.deliver(0, "worker-1").unwrap();
+    world.work(1);
+    world.work(2);
+    world.work_off();
+    world.take_log();
+    assert!(world.state.host.needs_boot);
+    world.pass(3_000);
+    world.work_off();
+    expect(
+        &mut world,
+        &[
+            "3.0 operation.succeeded: FENCED, proven by storage.fence, network.fence",
+            "3.0 operation.started evacuation 1",
+            "3.0 send 1 power.off bmc",
+            "3.0 send 2 workloads.force-down nova:east",
+            "3.0 operation.proof power.off",
+            "3.0 send 3 workloads.list nova:east",
+            "3.0 send 4 workloads.move nova:east",
+            "3.0 workload.moving web-1",
+            "3.0 workload.moved web-1 to compute2",
+            "3.0 send 5 workloads.list nova:east",
+            "3.0 operation.succeeded: 1 of 1 workloads moved",
+        ],
+    );
+    assert!(!world.state.host.needs_boot, "it was seen off after all");
+    assert!(world.command(hung), "the first attempt is at it still");
+}
+
+#[test]
+fn a_host_that_comes_back_ends_its_evacuation_and_what_is_on_its_way_arrives() {
+    let policy = EvacuationPolicy {
+        at_once: 1,
+        ..manual()
+    };
+    let mut world = fenced(3, policy);
+    world.evacuate().unwrap();
+    world.work(2);
+    world.work(3);
+    world.work(4);
+    let job = world.deliver(5, "worker-1").unwrap();
+    world.take_log();
+    world.see(FailureState::Up).unwrap();
+    assert!(world.command(job));
+    let result = world.finish(job).unwrap();
+    world.deliver_result(result);
+    expect(
+        &mut world,
+        &[
+            "0.0 host.failure_state UP",
+            "0.0 note fence.proof_spent: the host was seen UP, so that it runs again",
+            "0.0 workload.moved web-2 to compute2",
+            "0.0 operation.cancelled: the host is back; 2 of 3 workloads moved",
+        ],
+    );
+    assert_eq!(world.cloud.on("compute1"), ["web-3"]);
+}
+
+#[test]
+fn nothing_begins_while_nobody_can_tell_whether_the_host_is_silent() {
+    let policy = EvacuationPolicy {
+        at_once: 1,
+        ..manual()
+    };
+    let mut world = fenced(2, policy);
+    world.evacuate().unwrap();
+    world.work(2);
+    world.work(3);
+    world.see(FailureState::Unknown).unwrap();
+    world.take_log();
+    let refused = world.deliver(4, "worker-1").unwrap_err();
+    assert_eq!(
+        refused.to_string().split(": ").last(),
+        Some("the evacuate gate is closed")
+    );
+    world.pass(100_000);
+    assert_eq!(world.cloud.started.len(), 0);
+    world.see(FailureState::Unreachable).unwrap();
+    world.work_off();
+    let log = world.take_log();
+    assert_eq!(
+        log.last().unwrap(),
+        "100.0 operation.succeeded: 2 of 2 workloads moved"
+    );
+}
+
+#[test]
+fn a_gate_that_stays_closed_needs_an_operator_at_last() {
+    let mut world = fenced(1, manual());
+    world.evacuate().unwrap();
+    world.work(2);
+    world.work(3);
+    world.see(FailureState::Unknown).unwrap();
+    world.pass(3_700_000);
+    let log = world.take_log();
+    assert_eq!(
+        log.last().unwrap(),
+        "3600.0 operation.needs_operator: the gate has been closed for 3600 s: the host is UNKNOWN, not UNREACHABLE"
+    );
+}
+
+#[test]
+fn nobody_takes_a_workload_up_while_a_silent_worker_may_still_be_at_it() {
+    let mut world = fenced(1, manual());
+    world.evacuate().unwrap();
+    world.work(2);
+    world.work(3);
+    world.deliver(4, "worker-1").unwrap();
+    world.take_log();
+    world.pass(60_000);
+    assert_eq!(world.sent.len(), 5, "its lease has run out, and its time has not");
+    world.pass(243_000);
+    assert_eq!(world.sent.len(), 6);
+    world.work(5);
+    assert_eq!(world.cloud.started.len(), 1);
+}
+
+#[test]
+fn a_second_evacuation_waits_for_the_workers_of_the_first() {
+    let mut world = fenced(1, manual());
+    world.evacuate().unwrap();
+    world.work(2);
+    world.work(3);
+    let job = world.deliver(4, "worker-1").unwrap();
+    world.cancel().unwrap();
+    world.evacuate().unwrap();
+    world.work(5);
+    world.work(6);
+    assert_eq!(world.sent.len(), 7, "nothing is moved yet");
+    let result = world.finish(job).unwrap();
+    world.deliver_result(result);
+    assert_eq!(world.sent.len(), 8);
+}

@@ -1,0 +1,41 @@
+//! A host whose workloads are in a cloud.
+
+use ringfence_core::*;
+
+use crate::cloud::Cloud;
+use crate::plans::*;
+use crate::world::World;
+
+pub fn on_nova(plan: FrozenPlan, servers: usize, policy: EvacuationPolicy) -> World {
+    let policy = SegmentPolicy {
+        evacuation: policy,
+        ..SegmentPolicy::default()
+    };
+    let mut world = World::new(plan, policy);
+    world.state.host.backend = Backend::Nova;
+    world.state.host.cloud = Some("east".to_owned());
+    world.cloud = Cloud::with(servers);
+    world.see(FailureState::Unreachable).unwrap();
+    world.take_log();
+    world
+}
+
+/// Power is off, and the backend was told.
+pub fn fenced(servers: usize, policy: EvacuationPolicy) -> World {
+    let mut world = on_nova(power_plan(), servers, policy);
+    world.fence().unwrap();
+    world.work_off();
+    world.take_log();
+    world
+}
+
+pub fn manual() -> EvacuationPolicy {
+    EvacuationPolicy::default()
+}
+
+pub fn automatic() -> EvacuationPolicy {
+    EvacuationPolicy {
+        automatic: true,
+        ..EvacuationPolicy::default()
+    }
+}

@@ -1,0 +1,147 @@
+//! The way back of a host whose workloads are in a cloud.
+
+use ringfence_core::*;
+
+use super::expect;
+use super::on_nova::{fenced, manual, on_nova};
+use crate::plans::*;
+
+#[test]
+fn the_way_back_waits_for_a_worker_that_may_still_be_starting_a_workload_elsewhere() {
+    let mut world = fenced(1, manual());
+    world.evacuate().unwrap();
+    world.work(2);
+    world.work(3);
+    let job = world.deliver(4, "worker-1").unwrap();
+    world.cancel().unwrap();
+    world.take_log();
+    world.rejoin(false).unwrap();
+    expect(&mut world, &["0.0 operation.started rejoin 2"]);
+    assert!(world.command(job));
+    let result = world.finish(job).unwrap();
+    world.deliver_result(result);
+    let log = world.take_log();
+    assert_eq!(log.last().unwrap(), "0.0 send 1 power.on bmc");
+}
+
+#[test]
+fn a_host_is_taken_back_in_its_backends_order() {
+    let mut world = fenced(1, manual());
+    world.evacuate().unwrap();
+    world.work_off();
+    world.take_log();
+    world.rejoin(false).unwrap();
+    world.work_off();
+    world.pass(5_000);
+    world.see_boot(FailureState::Up, Some("new")).unwrap();
+    world.work_off();
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started rejoin 2",
+            "0.0 send 1 power.on bmc",
+            "5.0 host.failure_state UP",
+            "5.0 send 2 workloads.clean-up nova:east",
+            "5.0 send 3 workloads.force-up nova:east",
+            "5.0 host.unfenced 2",
+            "5.0 send 4 workloads.start nova:east",
+            "5.0 operation.succeeded: the host was taken back",
+        ],
+    );
+    assert!(!world.cloud.forced_down);
+}
+
+#[test]
+fn a_host_whose_workloads_cannot_be_started_is_taken_back_and_asks_a_person() {
+    let mut world = fenced(1, manual());
+    world.rejoin(false).unwrap();
+    world.work_off();
+    world.see_boot(FailureState::Up, Some("new")).unwrap();
+    let before = world.sent.len();
+    world.work(before - 1);
+    world.work(before);
+    assert!(!world.is_fenced());
+    world.cloud.is_away = true;
+    world.pass(1_200_000);
+    for _ in 0..40 {
+        let last = world.sent.len() - 1;
+        if world.deliver(last, "worker-1").is_ok() {
+            let result = world.finish(world.jobs.len() - 1).unwrap();
+            world.deliver_result(result);
+        }
+        world.pass(2_000);
+    }
+    let rejoin = world.state.operation.clone().unwrap();
+    assert_eq!(rejoin.status, OperationStatus::NeedsOperator);
+    assert!(
+        rejoin
+            .detail
+            .starts_with("the host was taken back, but workloads.start failed: "),
+        "{}",
+        rejoin.detail
+    );
+    assert!(world.gates().schedule.allowed, "it is UNFENCED and UP");
+    world.cloud.is_away = false;
+    world.retry().unwrap();
+    world.work_off();
+    assert!(world.state.operation.is_none());
+}
+
+#[test]
+fn a_workload_takes_along_what_its_own_cloud_has_taken_from_it() {
+    let by = |kind: TaskKind, driver: Driver, cloud: &str, host: &str| {
+        let mut task = task(kind, &[&[driver.as_str()]]);
+        task.levels[0][0].driver = driver;
+        let place = [("cloud", cloud), ("host", host)];
+        let place = place.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        task.levels[0][0].parameters.extend(place);
+        task
+    };
+    let cut_off = plan(vec![vec![
+        by(TaskKind::StorageFence, Driver::Cinder, "west", "compute1"),
+        by(TaskKind::NetworkFence, Driver::Neutron, "east", "compute1.rack"),
+        task(TaskKind::PowerOff, &[&["bmc"]]),
+    ]]);
+    let mut world = on_nova(cut_off, 1, manual());
+    world.fence().unwrap();
+    world.work_off();
+    world.evacuate().unwrap();
+    world.work_off();
+    let sent = world
+        .sent
+        .iter()
+        .find(|sent| sent.kind == TaskKind::WorkloadsMove);
+    let parameters = &sent.unwrap().method.parameters;
+    assert_eq!(parameters["host"], "compute1");
+    assert_eq!(parameters["ports_of"], "compute1.rack", "as neutron calls it");
+    assert!(
+        !parameters.contains_key("volumes_of"),
+        "those are another cloud's"
+    );
+}
+
+#[test]
+fn the_backend_believes_a_host_again_before_it_is_asked_to_connect_anything_there() {
+    let both = plan(vec![vec![
+        task(TaskKind::PowerOff, &[&["bmc"]]),
+        task(TaskKind::StorageFence, &[&["ceph"]]),
+    ]]);
+    let mut world = on_nova(both, 0, manual());
+    world.fence().unwrap();
+    world.work_off();
+    world.rejoin(false).unwrap();
+    world.work_off();
+    world.pass(5_000);
+    world.see_boot(FailureState::Up, Some("new")).unwrap();
+    world.work_off();
+    let sent: Vec<TaskKind> = world.sent.iter().map(|sent| sent.kind).collect();
+    let at = |kind| sent.iter().position(|sent| *sent == kind).unwrap();
+    assert!(
+        at(TaskKind::WorkloadsForceUp) < at(TaskKind::StorageUnfence),
+        "{sent:?}"
+    );
+    assert!(
+        at(TaskKind::StorageUnfence) < at(TaskKind::WorkloadsStart),
+        "{sent:?}"
+    );
+}
