@@ -39,6 +39,18 @@ pub fn cloud() -> Cloud {
     cloud
 }
 
+/// Waits, within a minute.
+pub fn until(is_so: impl Fn() -> bool) {
+    let look = |_| {
+        let is_so = is_so();
+        if !is_so {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        is_so
+    };
+    assert!(block_in_place(|| (0..600).any(look)), "not within a minute");
+}
+
 /// An entry of a `clouds.yaml`.
 pub fn entry(cloud: &Cloud, user: User, password: &str, more: &str) -> String {
     let description = cloud.description();

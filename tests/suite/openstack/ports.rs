@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use ringfence_core::{Driver, ObservedState, Outcome, TaskKind};
-use ringfence_lab::{Api, Cloud, Compute, NewServer, Port, User};
+use ringfence_lab::{Cloud, Compute, NewServer, Port, User};
 use tokio::task::block_in_place;
 
 use super::hand::{Hand, method, seen};
-use super::plant::cloud;
+use super::plant::{cloud, until};
 
 /// A host with a server that has ports, the last of which its owner has set down.
 struct Wired {
@@ -44,10 +44,9 @@ impl Wired {
     fn ports(&self) -> (Vec<bool>, usize) {
         block_in_place(|| {
             let up = |port: &Port| self.cloud.port(&port.id).unwrap().admin_state_up;
-            let path = format!("/v2.0/ports?tags=ringfence:{}", self.host.name());
-            let tagged = self.cloud.get(Api::Network, &path).unwrap();
-            let tagged = tagged["ports"].as_array().unwrap().len();
-            (self.ports.iter().map(up).collect(), tagged)
+            let tagged = format!("tags=ringfence:{}", self.host.name());
+            let tagged = self.cloud.ports(&tagged).unwrap();
+            (self.ports.iter().map(up).collect(), tagged.len())
         })
     }
 
@@ -99,6 +98,41 @@ async fn workers_that_die_in_the_middle_lose_no_port() {
     tokio::time::sleep(Duration::from_secs(10)).await;
     hand.act_dying(TaskKind::NetworkUnfence, &method).await;
     assert_eq!(wired.ports(), (vec![true, true, true, false], 0));
+    wired.remove();
+}
+
+/// Its server went from one host that was fenced to another, which was fenced too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_port_that_two_fences_hold_is_given_back_by_the_second_only() {
+    let mut wired = Wired::new("ports-d");
+    let cloud = wired.cloud.clone();
+    let other = block_in_place(|| {
+        let [other] = cloud.computes(["ports-e"]).unwrap();
+        other
+    });
+    let hand = Hand::of(&cloud, User::Fencing);
+    let [here, there] = ["ports-d", "ports-e"].map(|host| method(Driver::Neutron, host, &[]));
+    let tagged =
+        |host: &str| block_in_place(|| cloud.ports(&format!("tags=ringfence:{host}")).unwrap().len());
+    seen(&hand.act(TaskKind::NetworkFence, &here).await);
+    block_in_place(|| {
+        wired.host.kill();
+        cloud.force_down("ports-d", "for a story").unwrap();
+        let server = cloud.servers_on("ports-d").unwrap().remove(0).id;
+        cloud.evacuate(&server, Some(&other)).unwrap();
+    });
+    // They go before the server, which waits until one of them carries something.
+    until(|| cloud.ports_on("ports-e").unwrap().len() == 4);
+
+    seen(&hand.act(TaskKind::NetworkFence, &there).await);
+    assert_eq!((tagged("ports-d"), tagged("ports-e")), (3, 3));
+    seen(&hand.act(TaskKind::NetworkUnfence, &here).await);
+    assert_eq!(wired.ports().0, [false; 4], "the other fence still holds them");
+    assert_eq!((tagged("ports-d"), tagged("ports-e")), (0, 3));
+    seen(&hand.act(TaskKind::NetworkUnfence, &there).await);
+    assert_eq!(wired.ports().0, [true, true, true, false]);
+    assert_eq!(tagged("ports-e"), 0);
+    block_in_place(|| cloud.remove(other).unwrap());
     wired.remove();
 }
 

@@ -6,18 +6,7 @@ use ringfence_tests::Ground;
 use serde_json::json;
 use tokio::task::block_in_place;
 
-use super::plant::Plant;
-
-fn until(is_so: impl Fn() -> bool) {
-    let look = |_| {
-        let is_so = is_so();
-        if !is_so {
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        is_so
-    };
-    assert!(block_in_place(|| (0..600).any(look)), "not within a minute");
-}
+use super::plant::{Plant, until};
 
 /// Nova leaves such a server as it is for ever, and would take a second request although the guest may run where the first has brought it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -9,11 +9,12 @@ use serde_json::json;
 use super::{CINDER, delete, get, post};
 use crate::BackendError;
 use crate::openstack::Cloud;
+use crate::openstack::listing::{Link, Page};
 
-/// Volumes of one page.
-const PAGE: usize = 200;
-/// The most pages of one listing.
-const MAX_PAGES: usize = 50;
+/// Volumes of one page, if Cinder is allowed so many.
+const PAGE: &str = "200";
+/// The most volumes with one note.
+const MOST: usize = 10_000;
 
 /// A volume.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -49,6 +50,8 @@ struct One {
 #[derive(Deserialize)]
 struct Volumes {
     volumes: Vec<Volume>,
+    #[serde(default, rename = "volumes_links")]
+    links: Vec<Link>,
 }
 
 impl Cloud {
@@ -66,31 +69,30 @@ impl Cloud {
     pub async fn volumes_noted(&self, name: &str, value: &str) -> Result<Vec<Volume>, BackendError> {
         // As Cinder reads it: a dictionary of Python's.
         let filter = &json!({ name: value }).to_string();
-        let mut all: Vec<Volume> = Vec::new();
-        for _ in 0..MAX_PAGES {
-            let limit = &PAGE.to_string();
-            let marker = &all.last().map(|volume| volume.id.clone());
-            let call = |session: Session| async move {
-                let mut query = vec![("all_tenants", "1"), ("metadata", filter), ("limit", limit)];
-                query.extend(marker.as_deref().map(|marker| ("marker", marker)));
-                get(&session, &["volumes", "detail"])
-                    .query(&query)
-                    .fetch::<Volumes>()
-                    .await
-            };
-            let page = self.again(CINDER, call).await?.volumes;
-            let is_last = page.len() < PAGE;
-            all.extend(page);
-            if is_last {
-                all.retain(|volume| volume.metadata.get(name).map(String::as_str) == Some(value));
-                return Ok(all);
-            }
-        }
-        Err(BackendError::Unreadable {
-            cloud: self.name().to_owned(),
-            service: CINDER,
-            why: format!("more than {} volumes have the note {name}", PAGE * MAX_PAGES),
-        })
+        let page = |marker| self.page_of_volumes(filter, marker);
+        let mut all = self
+            .all_pages(CINDER, MOST, |volume: &Volume| volume.id.clone(), page)
+            .await?;
+        all.retain(|volume| volume.metadata.get(name).map(String::as_str) == Some(value));
+        Ok(all)
+    }
+
+    async fn page_of_volumes(
+        &self,
+        filter: &str,
+        marker: Option<String>,
+    ) -> Result<Page<Volume>, BackendError> {
+        let mut query = vec![("all_tenants", "1"), ("metadata", filter), ("limit", PAGE)];
+        query.extend(marker.as_deref().map(|marker| ("marker", marker)));
+        let query = &query;
+        let call = |session: Session| async move {
+            get(&session, &["volumes", "detail"])
+                .query(query)
+                .fetch::<Volumes>()
+                .await
+        };
+        let found = self.again(CINDER, call).await?;
+        Ok(Page::new(found.volumes, &found.links))
     }
 
     /// Writes notes on a volume, where its owner can see them.

@@ -8,11 +8,12 @@ use serde_json::json;
 use super::NEUTRON;
 use crate::BackendError;
 use crate::openstack::Cloud;
+use crate::openstack::listing::{Link, Page};
 
-/// Ports of one page.
-const PAGE: usize = 500;
-/// The most pages of one listing.
-const MAX_PAGES: usize = 40;
+/// Ports of one page, if Neutron is allowed so many.
+const PAGE: &str = "500";
+/// The most ports of one listing.
+const MOST: usize = 20_000;
 /// All that is needed of a port; the rest of it takes Neutron longer than to find it.
 const FIELDS: [&str; 7] = [
     "id",
@@ -60,6 +61,8 @@ pub enum PortChange {
 #[derive(Deserialize)]
 struct Ports {
     ports: Vec<Port>,
+    #[serde(default, rename = "ports_links")]
+    links: Vec<Link>,
 }
 
 impl Cloud {
@@ -83,31 +86,27 @@ impl Cloud {
     }
 
     async fn ports(&self, filters: &[(&str, &str)]) -> Result<Vec<Port>, BackendError> {
-        let mut all: Vec<Port> = Vec::new();
-        for _ in 0..MAX_PAGES {
-            let limit = PAGE.to_string();
-            let marker = all.last().map(|port| port.id.clone());
-            let mut query = filters.to_vec();
-            query.extend(FIELDS.map(|field| ("fields", field)));
-            query.extend([("sort_key", "id"), ("sort_dir", "asc"), ("limit", &limit)]);
-            query.extend(marker.as_deref().map(|marker| ("marker", marker)));
-            let query = &query;
-            let call = |session: Session| async move {
-                let request = session.get(NETWORK, &["ports"]).query(query);
-                request.fetch::<Ports>().await
-            };
-            let page = self.again(NEUTRON, call).await?.ports;
-            let is_last = page.len() < PAGE;
-            all.extend(page);
-            if is_last {
-                return Ok(all);
-            }
-        }
-        Err(BackendError::Unreadable {
-            cloud: self.name().to_owned(),
-            service: NEUTRON,
-            why: format!("there are more than {} such ports", PAGE * MAX_PAGES),
-        })
+        let page = |marker| self.page_of_ports(filters, marker);
+        self.all_pages(NEUTRON, MOST, |port: &Port| port.id.clone(), page)
+            .await
+    }
+
+    async fn page_of_ports(
+        &self,
+        filters: &[(&str, &str)],
+        marker: Option<String>,
+    ) -> Result<Page<Port>, BackendError> {
+        let mut query = filters.to_vec();
+        query.extend(FIELDS.map(|field| ("fields", field)));
+        query.extend([("sort_key", "id"), ("sort_dir", "asc"), ("limit", PAGE)]);
+        query.extend(marker.as_deref().map(|marker| ("marker", marker)));
+        let query = &query;
+        let call = |session: Session| async move {
+            let request = session.get(NETWORK, &["ports"]).query(query);
+            request.fetch::<Ports>().await
+        };
+        let found = self.again(NEUTRON, call).await?;
+        Ok(Page::new(found.ports, &found.links))
     }
 
     /// Says whether a port is to carry anything, unless it has changed since it was read.

@@ -9,14 +9,15 @@ use serde::Deserialize;
 
 use super::{NOVA, get};
 use crate::BackendError;
+use crate::openstack::listing::{Link, Page};
 use crate::openstack::{Cloud, time};
 
-/// Records of one page.
-const PAGE: usize = 500;
+/// Records of one page, if Nova is allowed so many.
+const PAGE: &str = "500";
 /// The evacuations of a host that are read again and again.
-const NEWEST: usize = 100;
-/// The most pages of one listing.
-const MAX_PAGES: usize = 20;
+const NEWEST: &str = "100";
+/// The most records of one host or server, of all its time.
+const MOST: usize = 50_000;
 
 /// How far an evacuation is.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -90,6 +91,8 @@ pub struct Evacuation {
 #[derive(Deserialize)]
 struct Migrations {
     migrations: Vec<Record>,
+    #[serde(default, rename = "migrations_links")]
+    links: Vec<Link>,
 }
 
 #[derive(Deserialize)]
@@ -123,14 +126,12 @@ impl Cloud {
 
     /// The newest evacuations from a host that Nova has on record, the oldest of them first, and whether these are all.
     pub async fn newest_evacuations_from(&self, host: &str) -> Result<(Vec<Evacuation>, bool), BackendError> {
-        let limit = NEWEST.to_string();
         let query = [
             ("source_compute", host),
             ("migration_type", "evacuation"),
-            ("limit", &limit),
+            ("limit", NEWEST),
         ];
-        let page = self.page_of_migrations(&query).await?;
-        let is_all = page.len() < NEWEST;
+        let (page, is_all) = self.page_of_migrations(&query, None).await?.into_parts();
         let evacuations = page.into_iter().map(|record| record.evacuation);
         let mut found: Vec<Evacuation> = evacuations
             .filter(|evacuation| evacuation.from.as_deref() == Some(host))
@@ -148,27 +149,25 @@ impl Cloud {
     }
 
     async fn evacuations(&self, query: &[(&str, &str)]) -> Result<Vec<Evacuation>, BackendError> {
-        let mut all = Vec::new();
-        let mut marker: Option<String> = None;
-        for _ in 0..MAX_PAGES {
-            let limit = PAGE.to_string();
-            let mut query = query.to_vec();
-            query.push(("limit", &limit));
-            query.extend(marker.as_deref().map(|marker| ("marker", marker)));
-            let page = self.page_of_migrations(&query).await?;
-            let is_last = page.len() < PAGE;
-            marker = page.last().map(|record| record.uuid.clone());
-            all.extend(page.into_iter().map(|record| record.evacuation));
-            if is_last {
-                break;
-            }
-        }
+        let query = [query, &[("limit", PAGE)]].concat();
+        let page = |marker| self.page_of_migrations(&query, marker);
+        let found = self
+            .all_pages(NOVA, MOST, |record: &Record| record.uuid.clone(), page)
+            .await?;
+        let mut all: Vec<Evacuation> = found.into_iter().map(|record| record.evacuation).collect();
         all.sort_by_key(|evacuation| evacuation.id);
         Ok(all)
     }
 
     /// Nova gives the newest first.
-    async fn page_of_migrations(&self, query: &[(&str, &str)]) -> Result<Vec<Record>, BackendError> {
+    async fn page_of_migrations(
+        &self,
+        query: &[(&str, &str)],
+        marker: Option<String>,
+    ) -> Result<Page<Record>, BackendError> {
+        let mut query = query.to_vec();
+        query.extend(marker.as_deref().map(|marker| ("marker", marker)));
+        let query = &query;
         let call = |session: Session| async move {
             get(&session, &["os-migrations"])
                 .await?
@@ -176,6 +175,7 @@ impl Cloud {
                 .fetch::<Migrations>()
                 .await
         };
-        Ok(self.again(NOVA, call).await?.migrations)
+        let found = self.again(NOVA, call).await?;
+        Ok(Page::new(found.migrations, &found.links))
     }
 }

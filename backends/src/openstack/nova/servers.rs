@@ -9,11 +9,12 @@ use serde_json::{Value, json};
 use super::{NOVA, get, post};
 use crate::BackendError;
 use crate::openstack::Cloud;
+use crate::openstack::listing::{Link, Page};
 
-/// Servers of one page.
-const PAGE: usize = 200;
-/// The most pages of one listing.
-const MAX_PAGES: usize = 50;
+/// Servers of one page, if Nova is allowed so many.
+const PAGE: &str = "200";
+/// The most servers of one host.
+const MOST: usize = 10_000;
 
 /// How Nova calls the state of a server's guest.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -123,6 +124,8 @@ pub struct Fault {
 #[derive(Deserialize)]
 struct Servers {
     servers: Vec<Server>,
+    #[serde(default, rename = "servers_links")]
+    links: Vec<Link>,
 }
 
 #[derive(Deserialize)]
@@ -133,27 +136,22 @@ struct One {
 impl Cloud {
     /// All servers that belong to a host, of all projects.
     pub async fn servers_on(&self, host: &str) -> Result<Vec<Server>, BackendError> {
-        let mut all: Vec<Server> = Vec::new();
-        for _ in 0..MAX_PAGES {
-            let marker = all.last().map(|server| server.id.clone());
-            let mut page = self.page_of_servers(host, marker.as_deref()).await?;
-            let is_last = page.len() < PAGE;
-            all.append(&mut page);
-            if is_last {
-                return Ok(all);
-            }
-        }
-        Err(BackendError::Unreadable {
-            cloud: self.name().to_owned(),
-            service: NOVA,
-            why: format!("host {host} has more than {} servers", PAGE * MAX_PAGES),
-        })
+        let page = |marker| self.page_of_servers(host, marker);
+        let mut all = self
+            .all_pages(NOVA, MOST, |server: &Server| server.id.clone(), page)
+            .await?;
+        // A filter that Nova does not know is left out by it without a word.
+        all.retain(|server| server.host.as_deref() == Some(host));
+        Ok(all)
     }
 
-    async fn page_of_servers(&self, host: &str, marker: Option<&str>) -> Result<Vec<Server>, BackendError> {
-        let limit = PAGE.to_string();
-        let mut query = vec![("all_tenants", "1"), ("host", host), ("limit", &limit)];
-        query.extend(marker.map(|marker| ("marker", marker)));
+    async fn page_of_servers(
+        &self,
+        host: &str,
+        marker: Option<String>,
+    ) -> Result<Page<Server>, BackendError> {
+        let mut query = vec![("all_tenants", "1"), ("host", host), ("limit", PAGE)];
+        query.extend(marker.as_deref().map(|marker| ("marker", marker)));
         let query = &query;
         let call = |session: Session| async move {
             get(&session, &["servers", "detail"])
@@ -162,10 +160,8 @@ impl Cloud {
                 .fetch::<Servers>()
                 .await
         };
-        let mut page = self.again(NOVA, call).await?.servers;
-        // A filter that Nova does not know is left out by it without a word.
-        page.retain(|server| server.host.as_deref() == Some(host));
-        Ok(page)
+        let found = self.again(NOVA, call).await?;
+        Ok(Page::new(found.servers, &found.links))
     }
 
     /// A server; `None` if there is none.

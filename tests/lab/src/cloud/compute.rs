@@ -147,13 +147,22 @@ impl Compute {
         self.signal(Signal::SIGCONT)
     }
 
-    /// From now on the driver does not come back from starting a guest, for five minutes or until the host is removed.
+    /// From now on the driver does not come back from starting a guest, for five minutes or until it is released.
     ///
     /// # Errors
     /// The file that says so cannot be written.
     pub fn hold_spawns(&self) -> Result<(), LabError> {
         let file = self.state().join("hold");
         std::fs::write(&file, "").during(|| format!("writing {}", file.display()))
+    }
+
+    /// Lets the driver come back from what it has started.
+    ///
+    /// # Errors
+    /// The file that holds it cannot be removed.
+    pub fn release_spawns(&self) -> Result<(), LabError> {
+        let file = self.state().join("hold");
+        std::fs::remove_file(&file).during(|| format!("removing {}", file.display()))
     }
 
     /// Cuts the host's power: nova-compute, the network agent and every guest are off at once, and stay so.

@@ -64,11 +64,27 @@ impl Cloud {
     /// # Errors
     /// Neutron cannot be reached.
     pub fn ports_on(&self, host: &str) -> Result<Vec<Port>, LabError> {
-        self.find(
-            Api::Network,
-            &format!("/v2.0/ports?binding:host_id={host}"),
-            "ports",
-        )
+        self.ports(&format!("binding:host_id={host}"))
+    }
+
+    /// The ports that are such, as `tags=NAME` or `network_id=ID`. This Neutron gives two at a time, whatever it is asked for.
+    ///
+    /// # Errors
+    /// Neutron cannot be reached.
+    pub fn ports(&self, such: &str) -> Result<Vec<Port>, LabError> {
+        let mut all: Vec<Port> = Vec::new();
+        loop {
+            let marker = all.last().map(|port| format!("&marker={}", port.id));
+            let path = format!(
+                "/v2.0/ports?{such}&sort_key=id&sort_dir=asc{}",
+                marker.unwrap_or_default()
+            );
+            let page: Vec<Port> = self.find(Api::Network, &path, "ports")?;
+            if page.is_empty() {
+                return Ok(all);
+            }
+            all.extend(page);
+        }
     }
 
     /// Says whether a port is meant to carry anything.
@@ -94,8 +110,7 @@ impl Cloud {
     /// # Errors
     /// Neutron cannot be reached or refuses.
     pub fn delete_network(&self, id: &str) -> Result<(), LabError> {
-        let ports: Vec<Port> = self.find(Api::Network, &format!("/v2.0/ports?network_id={id}"), "ports")?;
-        for port in ports {
+        for port in self.ports(&format!("network_id={id}"))? {
             self.delete(Api::Network, &format!("/v2.0/ports/{}", port.id))?;
         }
         self.delete(Api::Network, &format!("/v2.0/networks/{id}"))

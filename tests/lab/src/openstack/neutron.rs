@@ -24,6 +24,7 @@ api_workers = 1
 rpc_workers = 1
 rpc_state_report_workers = 0
 agent_down_time = 12
+pagination_max_limit = 2
 state_path = {state}
 api_paste_config = {paste}
 notify_nova_on_port_status_changes = false
