@@ -37,6 +37,11 @@ impl Entry {
         Self { user, ..self }
     }
 
+    pub fn project(self, project: &str) -> Self {
+        let project = project.to_owned();
+        Self { project, ..self }
+    }
+
     pub fn password(self, password: &str) -> Self {
         let password = password.to_owned();
         Self { password, ..self }

@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 
 use ringfence_tests::pages::{Shell, dead_links, walk};
 
+/// The page that needs an OpenStack is walked among the stories that have one.
+pub const WITH_A_CLOUD: &str = "docs/first-evacuation.md";
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
@@ -27,7 +30,7 @@ fn all_pages() -> Vec<String> {
 #[test]
 fn a_page_that_nobody_walks_has_no_code() {
     for page in all_pages() {
-        if PAGES.contains(&page.as_str()) {
+        if PAGES.contains(&page.as_str()) || page == WITH_A_CLOUD {
             continue;
         }
         let text = std::fs::read_to_string(root().join(&page)).unwrap();

@@ -3,8 +3,10 @@
 mod cinder;
 mod cloud;
 mod ironic;
+mod listing;
 mod neutron;
 mod nova;
+mod rights;
 mod settings;
 mod time;
 mod token;
@@ -18,4 +20,5 @@ pub use nova::{
     ComputeService, Evacuation, EvacuationStatus, NovaVersions, Server, ServerAction, ServerVolume, VmState,
     with_remains,
 };
+pub use rights::FailedCall;
 pub use settings::CloudSettings;

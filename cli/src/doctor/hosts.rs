@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringfence_core::{Backend, FrozenPlan, Host, Method, Plan, PlanScope, Resource, Segment, resolve};
+use ringfence_core::{
+    Backend, Driver, FrozenPlan, Host, Method, Plan, PlanScope, Resource, Segment, resolve,
+};
 use ringfence_db::{
     Database, DbError, HostFilter, Page, SortKey, hosts_page, list_methods, list_plans, list_segments,
 };
@@ -171,6 +173,17 @@ impl Site {
             .iter()
             .flat_map(|planned| planned.plan.needs())
             .chain(self.workloads.iter().cloned())
+            .collect()
+    }
+
+    /// The services of clouds by which some plan fences: the cloud, and the driver.
+    pub fn cloud_drivers(&self) -> BTreeSet<(String, Driver)> {
+        let methods = self.hosts.iter().flat_map(|planned| planned.plan.methods());
+        methods
+            .filter_map(|method| {
+                let [cloud, _] = method.driver.place()?;
+                Some((method.parameters.get(cloud)?.clone(), method.driver))
+            })
             .collect()
     }
 

@@ -90,6 +90,7 @@ pub async fn examine(settings: &Settings, which: Option<&Which>, tell: Tell<'_>)
     };
     let site = hosts::look(&db, &mut report).await;
     clouds::compare(settings, &db, &clouds, &mut report).await;
+    clouds::try_drivers(&clouds, &site, &mut report).await;
     answers::look(settings, &db, &site, which, &mut report).await;
     if let Some(bus) = broker::connect(settings, &mut report).await {
         let served = broker::look(&bus, &site, &mut report).await;

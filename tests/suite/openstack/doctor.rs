@@ -194,3 +194,68 @@ async fn hosts_that_only_one_side_has_and_that_nobody_watches_are_named() {
         "name it here if",
     );
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn services_of_a_cloud_by_which_plans_fence_are_tried_as_well() {
+    let cloud = cloud();
+    // Neutron has agents where there are hosts.
+    let _computes = block_in_place(|| cloud.computes(["doc-c"]).unwrap());
+    let site = Site::new(Ground::Distributed).await;
+    let (machine, token) = set_up(&site).await;
+    let file = machine.file("clouds.yaml");
+    let of_admin = Entry::new("halfway", &cloud)
+        .user(User::Admin.name())
+        .project(User::Admin.project());
+    write(&file, &[Entry::new("good", &cloud), of_admin]);
+    let set = [
+        ("RINGFENCE_OPENSTACK_CLOUDS", "good,halfway"),
+        ("RINGFENCE_OPENSTACK_CLOUDS_FILE", file.to_str().unwrap()),
+    ];
+    let mut api = start_api(&machine);
+    let client = Client::new(&api.until_it_listens("the API listens").await, Some(&token));
+    for (name, resource, driver) in [("disks", "storage", "cinder"), ("ports", "network", "neutron")] {
+        let method = json!({ "name": name, "resource": resource, "driver": driver });
+        client.post("/methods", method).await.ok(201);
+    }
+    let task =
+        |kind: &str, method: &str| json!({ "kind": kind, "levels": [{ "level": 1, "methods": [method] }] });
+    let stages = json!([{ "tasks": [task("storage.fence", "disks"), task("network.fence", "ports")] }]);
+    let plan = json!({ "name": "default", "stages": stages, "sufficient_sets": [["operator"]] });
+    client.post("/plans", plan).await.ok(201);
+    let report = examine(&machine, &set).await;
+    assert!(
+        !report.contains("the driver"),
+        "nothing is fenced by them: {report}"
+    );
+
+    for name in ["good", "halfway"] {
+        let host = json!({ "name": format!("in-{name}"), "backend": "nova", "cloud": name });
+        client.post("/hosts", host).await.ok(201);
+    }
+    let report = examine(&machine, &set).await;
+    says(
+        &report,
+        "ok",
+        "good: the driver cinder is allowed what it needs",
+        "",
+    );
+    says(
+        &report,
+        "ok",
+        "good: the driver neutron is allowed what it needs",
+        "",
+    );
+    says(
+        &report,
+        "ok",
+        "halfway: the driver neutron is allowed what it needs",
+        "",
+    );
+    says(
+        &report,
+        "failed",
+        "the driver cinder could not disconnect a host (DELETE attachments): cinder of cloud halfway refuses the credentials: \
+         the role service is needed beside admin, and the entry's user has ",
+        "with the roles admin and service",
+    );
+}

@@ -1,6 +1,7 @@
 //! Cinder: who is connected to which volume.
 
 mod attachments;
+mod rights;
 mod volumes;
 
 pub use attachments::{Attachment, AttachmentStatus};

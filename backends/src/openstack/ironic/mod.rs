@@ -1,5 +1,7 @@
 //! Ironic: the power of nodes.
 
+mod rights;
+
 use osauth::services::{BAREMETAL, BareMetalService};
 use osauth::{ServiceRequestBuilder, Session};
 use serde::Deserialize;

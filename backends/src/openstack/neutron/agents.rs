@@ -32,4 +32,17 @@ impl Cloud {
         let agents = self.again(NEUTRON, call).await?.agents;
         Ok(agents.iter().filter(|agent| agent.host == host).count())
     }
+
+    /// Whether Neutron shows an agent of any host.
+    pub(super) async fn has_network_agents(&self) -> Result<bool, BackendError> {
+        let call = |session: Session| async move {
+            let query = [("limit", "1"), ("fields", "host")];
+            session
+                .get(NETWORK, &["agents"])
+                .query(&query)
+                .fetch::<Agents>()
+                .await
+        };
+        Ok(!self.again(NEUTRON, call).await?.agents.is_empty())
+    }
 }

@@ -2,6 +2,7 @@
 
 mod agents;
 mod ports;
+mod rights;
 
 pub use ports::{Port, PortChange};
 

@@ -8,10 +8,8 @@ use serde_json::{Value, json};
 use super::{NOVA, VERSIONS, WITHOUT_UPTIME, get, put, versioned};
 use crate::BackendError;
 use crate::openstack::Cloud;
+use crate::openstack::rights::{FailedCall, NOBODY, failed, none_is_fine};
 use crate::openstack::versions::pick;
-
-/// The id of no service.
-const NOBODY: &str = "00000000-0000-0000-0000-000000000000";
 
 /// Versions of Nova's API.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,8 +61,8 @@ impl Cloud {
 
     /// Makes the calls that a fence, an evacuation and a return need, as far as they can be made without changing anything, and gives
     /// those that failed. Whether a server may be evacuated shows only when one is.
-    pub async fn failing_calls(&self) -> Vec<(&'static str, BackendError)> {
-        let calls = [
+    pub async fn failing_calls(&self) -> Vec<FailedCall> {
+        failed([
             (
                 "list the services (GET os-services)",
                 self.services().await.map(drop),
@@ -87,11 +85,7 @@ impl Cloud {
                 "read the traits of a host (GET resource_providers of Placement)",
                 none_is_fine(self.traits(NOBODY).await.map(drop)),
             ),
-        ];
-        let failed = calls
-            .into_iter()
-            .filter_map(|(what, done)| done.err().map(|why| (what, why)));
-        failed.collect()
+        ])
     }
 
     async fn try_list(&self, path: &'static str, query: &[(&str, &str)]) -> Result<(), BackendError> {
@@ -103,7 +97,6 @@ impl Cloud {
         self.again(NOVA, call).await
     }
 
-    /// Who may not change services is told so before anybody looks whether there is such a service.
     async fn try_change(&self) -> Result<(), BackendError> {
         let call = |session: Session| async move {
             let request = put(&session, &["os-services", NOBODY]).await?;
@@ -114,13 +107,5 @@ impl Cloud {
                 .map(drop)
         };
         none_is_fine(self.again(NOVA, call).await)
-    }
-}
-
-/// Nothing has this id, and who is told so may ask.
-fn none_is_fine(done: Result<(), BackendError>) -> Result<(), BackendError> {
-    match done {
-        Err(BackendError::NotFound { .. }) => Ok(()),
-        done => done,
     }
 }

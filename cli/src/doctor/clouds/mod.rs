@@ -1,5 +1,6 @@
 //! Clouds: whether each can be asked and lets us do our work, and whether it and we have the same hosts.
 
+mod drivers;
 mod records;
 
 use std::os::unix::fs::PermissionsExt;
@@ -14,6 +15,7 @@ use crate::config::Settings;
 use crate::error::error_chain;
 use crate::services::parts;
 
+pub(super) use drivers::try_drivers;
 pub(super) use records::compare;
 
 const PART: &str = "clouds";
@@ -22,7 +24,7 @@ const SKEW: TimeDelta = TimeDelta::seconds(10);
 
 /// A cloud that has answered, and the hosts that it names.
 pub(super) struct Seen {
-    name: String,
+    cloud: Cloud,
     hosts: Vec<String>,
 }
 
@@ -30,16 +32,12 @@ pub(super) struct Seen {
 pub(super) async fn look(settings: &Settings, report: &mut Report) -> Vec<Seen> {
     let mut seen = Vec::new();
     for cloud in parts::cloud_settings(settings) {
-        let hosts = look_at(&cloud, report).await;
-        seen.extend(hosts.map(|hosts| Seen {
-            name: cloud.name.clone(),
-            hosts,
-        }));
+        seen.extend(look_at(&cloud, report).await);
     }
     seen
 }
 
-async fn look_at(settings: &CloudSettings, report: &mut Report) -> Option<Vec<String>> {
+async fn look_at(settings: &CloudSettings, report: &mut Report) -> Option<Seen> {
     judge_file(settings, report);
     if let Err(error) = settings.check() {
         fail(&error, "keystone", report);
@@ -68,7 +66,8 @@ async fn look_at(settings: &CloudSettings, report: &mut Report) -> Option<Vec<St
     let services = cloud.services().await.ok()?;
     judge_services(&settings.name, &services, report);
     let computes = services.into_iter().filter(is_compute);
-    Some(computes.map(|service| service.host).collect())
+    let hosts = computes.map(|service| service.host).collect();
+    Some(Seen { cloud, hosts })
 }
 
 fn is_compute(service: &ComputeService) -> bool {

@@ -31,8 +31,8 @@ async fn look(settings: &Settings, db: &Database, seen: &[Seen], report: &mut Re
     let listed: Vec<Listed<'_>> = hosts.iter().map(Listed::from).collect();
     for cloud in seen {
         let named: Vec<&str> = cloud.hosts.iter().map(String::as_str).collect();
-        let census = census(&cloud.name, "", &named, &listed);
-        tell(&cloud.name, &census, settings, report);
+        let census = census(cloud.cloud.name(), "", &named, &listed);
+        tell(cloud.cloud.name(), &census, settings, report);
     }
     judge_watchers(settings, db, &hosts, report).await
 }
