@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::method::check_parameters;
-use crate::{Backend, FencingState, HostState, Parameters, Problems, Refusal, validate_name};
+use crate::{Backend, FencingState, HostState, Parameters, Problems, Refusal, validate_name, validate_zone};
 
 /// The most methods that a host may give parameters for: as many as one task can have (8 in each of 9 levels).
 const MAX_METHODS: usize = 72;
@@ -36,11 +36,13 @@ pub fn validate_host(host: &HostDescription<'_>) -> Result<(), Problems> {
     let mut problems = Problems::default();
     let named = [
         ("name", Some(host.name)),
-        ("zone", Some(host.zone)),
         ("type", host.host_type),
         ("cloud", host.cloud),
         ("known_as", host.known_as),
     ];
+    if let Err(problem) = validate_zone("zone", host.zone) {
+        problems.0.push(problem);
+    }
     for (field, value) in named {
         if let Some(Err(problem)) = value.map(|value| validate_name(field, value)) {
             problems.0.push(problem);

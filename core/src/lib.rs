@@ -56,7 +56,9 @@ pub use ids::{
 };
 pub use input::{Actor, Claim, Input, Line, Queues, TaskResult};
 pub use method::{Driver, Method, MethodTimes, Parameters, SecretReference, validate_method};
-pub use name::{MAX_NAME_CHARS, MAX_REASON_CHARS, validate_name, validate_reason};
+pub use name::{
+    MAX_NAME_CHARS, MAX_REASON_CHARS, MAX_ZONE_CHARS, validate_name, validate_reason, validate_zone,
+};
 pub use observation::{Observation, ObservedState};
 pub use operation::{Awaits, Evacuation, Operation, OperationKind, OperationStatus, Stage};
 pub use plan::{

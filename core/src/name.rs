@@ -5,6 +5,9 @@ use crate::{Problem, Problems};
 /// The longest name of a host, segment, method or plan, in characters (a host name in DNS has at most 255).
 pub const MAX_NAME_CHARS: usize = 255;
 
+/// The longest name of a zone, in characters: with what stands before it, it names queues of the broker, which have at most 255.
+pub const MAX_ZONE_CHARS: usize = 128;
+
 /// The longest reason, in characters (Nova takes 255 for its own).
 pub const MAX_REASON_CHARS: usize = 255;
 
@@ -31,6 +34,17 @@ pub fn validate_name(field: &str, name: &str) -> Result<(), Problem> {
         ));
     }
     Ok(())
+}
+
+/// A zone has a name of at most 128 characters.
+pub fn validate_zone(field: &str, zone: &str) -> Result<(), Problem> {
+    if zone.len() > MAX_ZONE_CHARS {
+        return Err(Problem::new(
+            field,
+            format!("has {} characters; 1 to {MAX_ZONE_CHARS} are allowed", zone.len()),
+        ));
+    }
+    validate_name(field, zone)
 }
 
 /// A reason is 1 to 255 characters without control characters.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{EvacuationPolicy, FencingPolicy, Problems, SegmentId, Timestamp, validate_name};
+use crate::{EvacuationPolicy, FencingPolicy, Problems, SegmentId, Timestamp, validate_zone};
 
 /// What holds for every host of a segment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,7 +79,7 @@ pub fn validate_policy(policy: &SegmentPolicy) -> Result<(), Problems> {
     range("restart_delay_s", policy.restart_delay_s, 1, 86_400);
     range("rejoin_wait_s", policy.rejoin_wait_s, 1, 86_400);
     let zone = policy.workloads_zone.as_deref();
-    if let Some(Err(problem)) = zone.map(|zone| validate_name("policy.workloads_zone", zone)) {
+    if let Some(Err(problem)) = zone.map(|zone| validate_zone("policy.workloads_zone", zone)) {
         problems.0.push(problem);
     }
     policy.fencing.check(&mut problems);

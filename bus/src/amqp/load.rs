@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lapin::options::QueueDeclareOptions;
 use lapin::protocol::{AMQPErrorKind, AMQPSoftError};
-use lapin::types::FieldTable;
+use lapin::types::{FieldTable, ShortString};
 use lapin::{Connection, ErrorKind};
 use tokio::time::timeout;
 
@@ -54,12 +54,13 @@ impl AmqpBus {
 
 /// On a channel of its own: a queue that is not there ends it.
 async fn look(connection: &Connection, name: String) -> lapin::Result<Option<QueueLoad>> {
+    // No queue has such a name.
+    let Ok(name) = ShortString::try_new(name) else {
+        return Ok(None);
+    };
     let channel = connection.create_channel().await?;
     let passive = QueueDeclareOptions::durable().passive();
-    let load = match channel
-        .queue_declare(name.into(), passive, FieldTable::default())
-        .await
-    {
+    let load = match channel.queue_declare(name, passive, FieldTable::default()).await {
         Ok(queue) => Some(QueueLoad {
             messages: queue.message_count(),
             consumers: queue.consumer_count(),

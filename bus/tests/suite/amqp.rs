@@ -229,3 +229,18 @@ async fn an_expired_question_leaves_nothing_among_the_dead_letters() {
     let letters = rig.bus.dead_letters(100).await.unwrap();
     assert!(letters.iter().all(|letter| letter.queue != queue.to_string()));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_queue_whose_name_no_broker_takes_is_not_there_and_gets_nothing() {
+    let rabbit = Rabbit::start().expect("rabbitmq-server");
+    let bus = AmqpBus::connect(config(&rabbit)).await.unwrap();
+    let long = Queue::Tasks {
+        resource: Resource::Power,
+        zone: "z".repeat(255),
+    };
+    assert_eq!(bus.queue_load(&long).await.unwrap(), None);
+    let error = bus.publish(&long, &message(1)).await.unwrap_err();
+    assert!(error.to_string().contains("cannot be sent"), "{error}");
+    assert!(bus.consume(&long, 1).await.is_err());
+    bus.close().await;
+}

@@ -124,7 +124,7 @@ pub const FIELDS: &[Field] = &[
     field("bus.url", Kind::Url(BROKERS), Default::None),
     field("bus.keys_file", Kind::Path, Default::None),
     field("bus.ca_file", Kind::Path, Default::None),
-    field("bus.prefix", Kind::Name, Default::Fixed("ringfence")),
+    field("bus.prefix", Kind::NameUpTo(64), Default::Fixed("ringfence")),
     field("api.listen", Kind::Listen, Default::Fixed("127.0.0.1:8790")),
     field("api.tokens_file", Kind::Path, Default::None),
     field(

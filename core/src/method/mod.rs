@@ -13,7 +13,7 @@ pub use self::parameters::Parameters;
 pub(crate) use self::parameters::check_parameters;
 pub use self::secrets::SecretReference;
 pub use self::times::MethodTimes;
-use crate::{MethodId, Problems, Resource, Timestamp, validate_name};
+use crate::{MethodId, Problems, Resource, Timestamp, validate_name, validate_zone};
 
 /// A configured way to do the tasks of one resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub fn validate_method(method: &Method) -> Result<(), Problems> {
     if let Err(problem) = validate_name("name", &method.name) {
         problems.0.push(problem);
     }
-    if let Some(Err(problem)) = method.zone.as_ref().map(|zone| validate_name("zone", zone)) {
+    if let Some(Err(problem)) = method.zone.as_ref().map(|zone| validate_zone("zone", zone)) {
         problems.0.push(problem);
     }
     if !method.driver.resources().contains(&method.resource) {

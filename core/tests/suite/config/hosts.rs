@@ -46,6 +46,8 @@ fn each_name_is_checked_and_said_to_be_wrong_by_its_own_name() {
     };
     expect_fault(check("", "here", None), "name", &["1 to 255"]);
     expect_fault(check("a", "over there", None), "zone", &["over there"]);
+    let long = "z".repeat(129);
+    expect_fault(check("a", &long, None), "zone", &["129", "1 to 128"]);
     expect_fault(check("a", "here", Some("")), "type", &["1 to 255"]);
 }
 
