@@ -24,7 +24,7 @@ fn agent() -> PathBuf {
 /// A Ringfence with a plan for hosts that have a BMC, and a token of Pacemaker's.
 struct Place {
     // Services end before what they write to.
-    _services: [Service; 3],
+    services: [Service; 3],
     client: Client,
     machine: Machine,
     _site: Site,
@@ -42,10 +42,8 @@ impl Place {
             write(&machine, &format!("{name}.token"), &made.out);
         }
         let mut api = start_api(&machine);
-        let services = [
-            start_engine(&machine, "engine-1"),
-            start_worker(&machine, "worker-1"),
-        ];
+        let engine = start_engine(&machine, "engine-1");
+        let worker = start_worker(&machine, "worker-1");
         let client = Client::new(&api.until_it_listens("the API listens").await, Some(&token));
         let password = write(&machine, "bmc-password", IpmiBmc::PASSWORD);
         let method = json!({
@@ -57,9 +55,8 @@ impl Place {
         post_until_taken(&client, "/methods", method).await;
         let plan = json!({ "name": "default", "stages": power_plan() });
         client.post("/plans", plan).await.ok(201);
-        let [engine, worker] = services;
         Self {
-            _services: [api, engine, worker],
+            services: [api, engine, worker],
             client,
             machine,
             _site: site,
@@ -131,6 +128,15 @@ impl Place {
         let path = write(&self.machine, name, &format!("#!/bin/sh\n{text}"));
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o700)).unwrap();
         path
+    }
+
+    /// Whether the API has refused a confirmation.
+    fn has_refused_a_confirmation(&self) -> bool {
+        let [api, ..] = &self.services;
+        let printed = api.printed();
+        printed
+            .lines()
+            .any(|line| line.contains("/confirm-fenced") && line.contains("status=409"))
     }
 
     async fn is_fenced(&self, host: &str) -> bool {

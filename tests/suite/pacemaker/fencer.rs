@@ -56,6 +56,8 @@ impl Pacemaker {
             ("password", IpmiBmc::PASSWORD),
             ("lanplus", "1"),
             ("cipher", "3"),
+            // Called by Pacemaker, it would else wait for as long as that does.
+            ("disable_timeout", "false"),
             ("power_timeout", "5"),
             ("pcmk_host_list", node),
             ("pcmk_reboot_action", "off"),
@@ -102,8 +104,8 @@ async fn what_pacemaker_has_switched_off_is_fenced_by_its_word_and_nothing_else_
     let metadata = pacemaker.fencer.admin(&["-M", "-a", &pacemaker.agent]).unwrap();
     assert!(metadata.contains("<parameter name=\"mode\""), "{metadata}");
 
-    // The device refuses: the host has power, and nothing is confirmed.
-    bmc.set_fault(IpmiFault::Fails).unwrap();
+    // The device says that it was done, and does not do it: the host has power, and nothing is confirmed.
+    bmc.set_fault(IpmiFault::Lies).unwrap();
     pacemaker.fence("c1").await.unwrap_err();
     assert!(bmc.is_powered().unwrap());
     assert!(!place.is_fenced("c1").await);
@@ -163,8 +165,8 @@ async fn the_confirmation_waits_until_nobody_sees_the_host_up_any_more() {
         .unwrap();
     let fencer = Arc::clone(&pacemaker.fencer);
     let fencing = tokio::task::spawn_blocking(move || fencer.admin(&["--fence", "c1", "-t", "90"]));
-    eventually(async || !bmc.is_powered().unwrap()).await;
-    assert!(!place.is_fenced("c1").await);
+    eventually(async || place.has_refused_a_confirmation()).await;
+    assert!(!bmc.is_powered().unwrap() && !place.is_fenced("c1").await);
     place.client.seen("c1", "UNREACHABLE").await.ok(200);
     fencing.await.unwrap().unwrap();
     assert!(place.is_fenced("c1").await);
@@ -247,7 +249,7 @@ async fn a_host_without_a_power_device_before_the_confirmation_is_not_confirmed(
 
     // The second level is tried when the first has failed: one that is right does not excuse the other.
     pacemaker.power("power-c1", "c1", &bmc);
-    bmc.set_fault(IpmiFault::Fails).unwrap();
+    bmc.set_fault(IpmiFault::Lies).unwrap();
     pacemaker
         .fencer
         .level("c1", 2, &["power-c1", "ringfence-c1"])

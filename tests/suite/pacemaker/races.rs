@@ -84,7 +84,7 @@ async fn an_agent_that_is_ended_ends_its_command_and_one_whose_time_is_up_fails(
     failed(&late, &["the time was up", "pcmk_off_timeout"]);
 
     std::fs::remove_file(&pid_file).unwrap();
-    let child = place.begin(&off);
+    let child = place.begin(&[&off[..], &[("timeout", "3600")]].concat());
     eventually(async || std::fs::read_to_string(&pid_file).is_ok_and(|text| text.ends_with('\n'))).await;
     let command: i32 = std::fs::read_to_string(&pid_file)
         .unwrap()
