@@ -196,6 +196,8 @@ async fn pacemaker_hears_of_a_fence_by_ringfence_once_it_is_proven_and_takes_the
         .unwrap();
     let targets = pacemaker.fencer.admin(&["--list-targets", "ringfence"]).unwrap();
     assert!(targets.contains("f1"), "{targets}");
+    // This is how a cluster monitors it.
+    pacemaker.fencer.admin(&["--query", "ringfence"]).unwrap();
 
     // Its BMC is silent, and nothing is proven.
     bmc.silence().unwrap();
