@@ -15,6 +15,7 @@ mod masakari;
 mod messages;
 mod metrics;
 mod openstack;
+mod pacemaker;
 mod processes;
 mod rejoining;
 mod retention;

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::process::{Command, ExitCode, Stdio};
 
 use crate::error::XtaskError;
-use crate::packages;
 use crate::peers::{OpenStackUse, Parts, Peers};
 use crate::supervise::{Supervisor, exit_code};
 use crate::test::BINARY;
@@ -32,7 +31,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
     } else {
         OpenStackUse::None
     };
-    packages::provide_for_bench(&workspace)?;
     let parts = Parts::provide(&workspace, openstack)?;
     // What was just built and installed must not be on its way to the disk while commits are timed.
     nix::unistd::sync();

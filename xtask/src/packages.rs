@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ringfence_lab::{find_postgresql, find_program, rabbitmq_folder};
+use ringfence_lab::{Fencer, find_postgresql, find_program, rabbitmq_folder};
 
 use crate::apt;
 use crate::error::XtaskError;
@@ -62,6 +62,15 @@ const PACKAGES: &[Package] = &[
         // Checks the compose file; no daemon of Docker's is needed.
         name: "docker-compose",
         is_there: || find_program("docker-compose").is_some(),
+    },
+    Package {
+        // Its fencer calls our agent. Nobody but root can run it, and others do without.
+        name: "pacemaker",
+        is_there: || Fencer::is_installed() || !Fencer::is_allowed(),
+    },
+    Package {
+        name: "pacemaker-cli-utils",
+        is_there: || Fencer::is_installed() || !Fencer::is_allowed(),
     },
     Package {
         name: "python3-venv",
@@ -125,18 +134,6 @@ const OPENSTACK_PACKAGES: &[Package] = &[
     },
 ];
 
-/// What is only measured beside. The fencer can be run by nobody but root, who can install it.
-const BENCH_PACKAGES: &[Package] = &[
-    Package {
-        name: "pacemaker",
-        is_there: || Path::new("/usr/lib/pacemaker/pacemaker-fenced").is_file(),
-    },
-    Package {
-        name: "pacemaker-cli-utils",
-        is_there: || find_program("stonith_admin").is_some(),
-    },
-];
-
 /// Where Debian keeps what its own Python imports.
 fn has_library(name: &str) -> bool {
     Path::new("/usr/lib/python3/dist-packages").join(name).is_dir()
@@ -159,14 +156,6 @@ pub fn provide(workspace: &Workspace) -> Result<(), XtaskError> {
 /// The same for what an OpenStack needs.
 pub fn provide_openstack(workspace: &Workspace) -> Result<(), XtaskError> {
     provide_of(OPENSTACK_PACKAGES, workspace)
-}
-
-/// The same for what is measured beside; where this process may not install it, it is not measured.
-pub fn provide_for_bench(workspace: &Workspace) -> Result<(), XtaskError> {
-    if apt::may_install() {
-        provide_of(BENCH_PACKAGES, workspace)?;
-    }
-    Ok(())
 }
 
 fn provide_of(packages: &[Package], workspace: &Workspace) -> Result<(), XtaskError> {

@@ -261,7 +261,7 @@ fn tell(ground: Ground, taken: &Taken, actions: &[String], report: &mut Report) 
 
 fn start_pacemaker() -> Result<Option<Fencer>, BenchError> {
     if Fencer::is_installed() {
-        return Ok(Some(Fencer::start()?));
+        return Ok(Some(Fencer::alone()?));
     }
     Ok(None)
 }

@@ -176,13 +176,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().join("home");
         std::fs::create_dir(&home).unwrap();
+        let elsewhere = folder.path().join("elsewhere");
+        std::fs::write(&elsewhere, "").unwrap();
+        std::fs::write(home.join("outside"), format!("{}\n", elsewhere.display())).unwrap();
         let mut leash = sleeping(&home);
 
         drop(leash.rope.take());
         leash.shell.wait().unwrap();
 
         assert!(kill(leash.pid, None).is_err());
-        assert!(!home.exists());
+        assert!(!home.exists() && !elsewhere.exists());
     }
 
     #[test]

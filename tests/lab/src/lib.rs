@@ -1,4 +1,5 @@
-//! Real peers on loopback for tests: PostgreSQL, RabbitMQ, an IPMI BMC, a Redfish service, a Keystone and a whole OpenStack.
+//! Real peers on loopback for tests: PostgreSQL, RabbitMQ, an IPMI BMC, a Redfish service, Pacemaker's fencer, a Keystone and a whole
+//! OpenStack.
 //!
 //! Each peer runs with files, ports and credentials of its own, so that it never meets one that the machine runs anyway,
 //! and each can be stopped, crashed and started again. A peer lives as long as its value: dropping it stops the program

@@ -1,6 +1,8 @@
-//! Pacemaker's fencer alone, with one agent that needs no device: something to measure beside.
+//! Pacemaker's fencer, which calls fence agents: in a cluster of one node, level by level, or all alone.
 
-use std::path::PathBuf;
+mod cluster;
+
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -11,54 +13,87 @@ use crate::error::{During, LabError};
 use crate::home::{Home, tail, wait_ready};
 use crate::leash::{Leash, Start};
 use crate::programs::find_program;
+use cluster::Cluster;
 
 const PACKAGE: &str = "pacemaker pacemaker-cli-utils";
 const DAEMON: &str = "/usr/lib/pacemaker/pacemaker-fenced";
 /// Where the fencer has its sockets; the package's own service makes this folder when it starts.
 const RUN: &str = "/run/crm";
+/// Where the fencer looks for agents, and nowhere else.
+const AGENTS: &str = "/usr/sbin";
+/// Names what the leash removes beside the home.
+const OUTSIDE: &str = "outside";
 const READY_LIMIT: Duration = Duration::from_secs(20);
 
-/// A stand-alone fencer with the agent `fence_dummy` for the node `node1`. There can be one per machine, and only root can run it.
+/// A fencer. There can be one per machine, and only root can run it.
 #[derive(Debug)]
 pub struct Fencer {
-    _leash: Leash,
+    // They end in this order.
+    leash: Leash,
+    cluster: Option<Cluster>,
     admin: PathBuf,
     home: Home,
+    /// Links to agents of the test's own.
+    links: Vec<PathBuf>,
 }
 
 impl Fencer {
+    /// Whether this process may run it.
+    #[must_use]
+    pub fn is_allowed() -> bool {
+        nix::unistd::geteuid().is_root()
+    }
+
     /// Whether it is there, and this process may run it.
     #[must_use]
     pub fn is_installed() -> bool {
-        std::path::Path::new(DAEMON).is_file()
-            && find_program("stonith_admin").is_some()
-            && nix::unistd::geteuid().is_root()
+        Path::new(DAEMON).is_file() && find_program("stonith_admin").is_some() && Self::is_allowed()
     }
 
-    /// Starts it.
+    /// Starts one in a cluster of its own, without any device.
     ///
     /// # Errors
     /// Pacemaker is not installed, or does not become ready within 20 s.
     pub fn start() -> Result<Self, LabError> {
+        let home = Home::new("pcmk")?;
+        let cluster = Cluster::start(&home)?;
+        Self::start_in(home, Some(cluster))
+    }
+
+    /// Starts one without a cluster, which takes any device that can do it: with the agent `fence_dummy` for the node `node1`, something
+    /// to measure beside.
+    ///
+    /// # Errors
+    /// As [`Fencer::start`].
+    pub fn alone() -> Result<Self, LabError> {
+        let fencer = Self::start_in(Home::new("pcmk")?, None)?;
+        let file = fencer.dummy("power")?;
+        let options = [("status_file", file.as_str()), ("pcmk_host_list", "node1")];
+        fencer.register("d1", "fence_dummy", &options)?;
+        Ok(fencer)
+    }
+
+    fn start_in(home: Home, cluster: Option<Cluster>) -> Result<Self, LabError> {
         let missing = |program| LabError::Missing {
             program,
             package: PACKAGE,
         };
         let admin = find_program("stonith_admin").ok_or_else(|| missing("stonith_admin"))?;
         make_run_folder()?;
-        let home = Home::new("pcmk")?;
         let log = home.join("fencer.log");
+        let mut arguments = vec!["-l".to_owned(), home.text("fenced.log")];
+        let mut environment = vec![
+            ("PCMK_logfile", "none".to_owned()),
+            ("PCMK_node_name", "lab".to_owned()),
+        ];
+        match cluster {
+            Some(_) => environment.push(Cluster::environment(&home)),
+            None => arguments.push("--stand-alone".to_owned()),
+        }
         let leash = Leash::start(Start {
             program: DAEMON.as_ref(),
-            arguments: vec![
-                "--stand-alone".to_owned(),
-                "-l".to_owned(),
-                home.text("fenced.log"),
-            ],
-            environment: vec![
-                ("PCMK_logfile", "none".to_owned()),
-                ("PCMK_node_name", "lab".to_owned()),
-            ],
+            arguments,
+            environment,
             without: &[],
             stop_signal: Signal::SIGTERM,
             log: &log,
@@ -66,60 +101,123 @@ impl Fencer {
             user: None,
         })?;
         let fencer = Self {
-            _leash: leash,
+            leash,
+            cluster,
             admin,
             home,
+            links: Vec::new(),
         };
-        fencer.switch_on()?;
-        wait_ready("Pacemaker's fencer", &fencer._leash, &log, READY_LIMIT, || {
-            fencer.register().is_ok()
+        wait_ready("Pacemaker's fencer", &fencer.leash, &log, READY_LIMIT, || {
+            fencer.admin(&["--list-registered"]).is_ok()
         })?;
         Ok(fencer)
     }
 
-    /// Fences `node1`, which is switched on first.
+    /// Fences `node1`, whose dummy is switched on first.
     ///
     /// # Errors
     /// The fencer refuses.
     pub fn fence(&self) -> Result<Duration, LabError> {
-        self.switch_on()?;
+        self.dummy("power")?;
         let begun = std::time::Instant::now();
         self.admin(&["--fence", "node1", "-t", "20"])?;
         Ok(begun.elapsed())
     }
 
-    fn switch_on(&self) -> Result<(), LabError> {
-        self.home.write("power", "on").map(|_| ())
+    /// Writes the file of a `fence_dummy`, which reads as on; its path.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn dummy(&self, name: &str) -> Result<String, LabError> {
+        self.home.write(name, "on").map(|path| path.display().to_string())
     }
 
-    fn register(&self) -> Result<(), LabError> {
-        let file = format!("status_file={}", self.home.text("power"));
-        let words = [
-            "-R",
-            "d1",
-            "-a",
-            "fence_dummy",
-            "-o",
-            &file,
-            "-o",
-            "pcmk_host_list=node1",
-        ];
-        self.admin(&words)
+    /// Makes an agent that is not installed one of those that the fencer finds, until the fencer ends; its name there, which no other
+    /// fencer's has.
+    ///
+    /// # Errors
+    /// The link to it cannot be made.
+    pub fn add_agent(&mut self, agent: &Path) -> Result<String, LabError> {
+        let name = |path: &Path| {
+            path.file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned()
+        };
+        let run = name(self.home.path()).replace('-', "_");
+        let linked = format!("{}_{run}", name(agent));
+        let link = Path::new(AGENTS).join(&linked);
+        self.links.push(link.clone());
+        // It is told before it is made, so that there is no moment at which nobody would remove it.
+        let all = self.links.iter().map(|link| format!("{}\n", link.display()));
+        self.home.write(OUTSIDE, &all.collect::<String>())?;
+        std::os::unix::fs::symlink(agent, &link).during(|| format!("making {}", link.display()))?;
+        Ok(linked)
     }
 
-    fn admin(&self, words: &[&str]) -> Result<(), LabError> {
+    /// Registers a device: an agent with its parameters and Pacemaker's.
+    ///
+    /// # Errors
+    /// The fencer refuses.
+    pub fn register(&self, device: &str, agent: &str, options: &[(&str, &str)]) -> Result<(), LabError> {
+        if let Some(cluster) = &self.cluster {
+            cluster.add_device(&self.home, device, agent, options)?;
+        }
+        let options: Vec<_> = options
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        let mut words = vec!["-R", device, "-a", agent];
+        words.extend(options.iter().flat_map(|option| ["-o", option]));
+        self.admin(&words).map(|_| ())
+    }
+
+    /// A level of a node's topology: its devices, one after the other.
+    ///
+    /// # Errors
+    /// The fencer refuses.
+    pub fn level(&self, node: &str, level: u32, devices: &[&str]) -> Result<(), LabError> {
+        if let Some(cluster) = &self.cluster {
+            cluster.add_level(&self.home, node, level, devices)?;
+        }
+        let level = level.to_string();
+        let mut words = vec!["-r", node, "-i", &level];
+        words.extend(devices.iter().flat_map(|device| ["-v", device]));
+        self.admin(&words).map(|_| ())
+    }
+
+    /// Runs `stonith_admin`; what it printed.
+    ///
+    /// # Errors
+    /// It ends with an error, as it does where a fence fails.
+    pub fn admin(&self, words: &[&str]) -> Result<String, LabError> {
         let done = Command::new(&self.admin)
             .args(words)
             .stdin(Stdio::null())
             .output()
             .during(|| format!("running {}", self.admin.display()))?;
         if done.status.success() {
-            return Ok(());
+            return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
         }
         Err(LabError::Failed {
             program: self.admin.display().to_string(),
             output: tail(&[done.stdout, done.stderr].concat()),
         })
+    }
+
+    /// What the fencer has logged, the agents' standard error in it.
+    #[must_use]
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.home.join("fenced.log")).unwrap_or_default()
+    }
+}
+
+impl Drop for Fencer {
+    fn drop(&mut self) {
+        for link in &self.links {
+            // What could not be made is not there.
+            let _ = std::fs::remove_file(link);
+        }
     }
 }
 

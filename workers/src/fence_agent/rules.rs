@@ -6,7 +6,7 @@ use super::metadata::Metadata;
 use crate::WorkerError;
 
 /// Agents whose "off" is not the host's.
-const NO_PROOF: [(&str, &str); 7] = [
+const NO_PROOF: [(&str, &str); 8] = [
     (
         "fence_kdump",
         "says that the host is in its crash kernel, not that it is off",
@@ -34,6 +34,10 @@ const NO_PROOF: [(&str, &str); 7] = [
     (
         "fence_compute",
         "says that the host's compute service is down, not that the host is off",
+    ),
+    (
+        "fence_ringfence",
+        "asks Ringfence itself, or confirms to it what nobody has done; it is for Pacemaker",
     ),
 ];
 

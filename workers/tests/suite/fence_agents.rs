@@ -139,6 +139,7 @@ async fn agents_that_prove_nothing_are_refused_before_they_run() {
         ("fence_sbd", TaskKind::PowerOff, "message was left"),
         ("fence_crosslink", TaskKind::PowerOff, "link is silent"),
         ("fence_evacuate", TaskKind::PowerOff, "compute service"),
+        ("fence_ringfence", TaskKind::PowerOff, "asks Ringfence itself"),
         ("fence_scsi", TaskKind::PowerOff, "does not act on its power"),
         ("fence_brocade", TaskKind::PowerOff, "does not act on its power"),
         ("fence_heuristics_ping", TaskKind::NetworkFence, "answers a ping"),
