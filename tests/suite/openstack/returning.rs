@@ -92,6 +92,47 @@ async fn a_host_that_comes_back_after_half_of_its_servers_were_moved_keeps_the_o
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_that_comes_back_in_the_middle_of_its_fence_is_fenced_and_emptied_all_the_same() {
+    let policy = json!({ "evacuation": { "automatic": true } });
+    let plant = Plant::start(Ground::Distributed, ["again-a", "again-b"], policy).await;
+    let client = &plant.stack.client;
+    let servers = plant.boot(0, &["g1", "g2"]);
+    let machine = &plant.machines[0];
+    machine.bmc.silence().unwrap();
+    machine.kill();
+    plant.until_seen("again-a", "UNREACHABLE").await;
+    client.fence("again-a").await;
+    // A worker is at its BMC: what has begun goes on, since nobody knows how far it is.
+    let is_claimed = |list: &Value| list.to_string().contains("\"claimed_at\":\"");
+    client
+        .until("/operations?host=again-a&kind=fence", is_claimed)
+        .await;
+    machine.with(|compute| compute.start_again().unwrap());
+    plant.until_seen("again-a", "UP").await;
+    let gates = client.gates("again-a").await;
+    assert_eq!(gates["evacuate"]["allowed"], false, "{gates}");
+    assert_eq!(gates["schedule"]["allowed"], false, "{gates}");
+    assert_eq!(machine.running().len(), 2);
+
+    machine.bmc.wake().unwrap();
+    let fence = plant.until_ended("again-a", "fence").await;
+    assert_eq!(fence["status"], "succeeded", "{fence}");
+    assert!(machine.running().is_empty());
+    // Its last sign of life was before that, and is still believed for a while: nothing leaves until then.
+    let evacuation = plant.until_ended("again-a", "evacuation").await;
+    assert_eq!(evacuation["status"], "succeeded", "{evacuation}");
+    assert_eq!(plant.hosts_of(&servers), ["again-b"; 2]);
+
+    machine.bmc.set_powered(true).unwrap();
+    let why = json!({ "reason": "repaired" });
+    client.post("/hosts/again-a/rejoin", why).await.ok(202);
+    let rejoin = plant.until_ended("again-a", "rejoin").await;
+    assert_eq!(rejoin["status"], "succeeded", "{rejoin}");
+    assert!(machine.running().is_empty());
+    plant.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hung_host_that_was_only_cut_off_and_goes_on_needs_a_boot_before_it_is_taken_back() {
     let plant = Plant::start(
         Ground::Standalone,
