@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use lapin::{Connection, ConnectionProperties, Event};
+use lapin::protocol::AMQPErrorKind;
+use lapin::{Connection, ConnectionProperties, ErrorKind, Event};
 use tokio::sync::watch;
 use tokio::time::{interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -242,6 +243,10 @@ impl Link {
         loop {
             tokio::select! {
                 event = events.next() => match event {
+                    Some(Event::Error(error)) if is_of_a_channel(&error) && live.connection.status().connected() => {
+                        // Whoever had the channel hears of it, and the others go on.
+                        tracing::debug!(broker = self.address(), role = self.0.role, error = &error as &dyn std::error::Error, "the broker has closed a channel");
+                    }
                     Some(Event::Error(error)) => return Some(error),
                     Some(Event::ConnectionBlocked(reason)) => {
                         tracing::warn!(broker = self.address(), role = self.0.role, reason, "the broker takes no messages");
@@ -267,6 +272,14 @@ impl Link {
             let _ = timeout(CLOSE_TIMEOUT, live.connection.close(200, "closed".into())).await;
         }
         self.0.state.send_replace(State::Down(None));
+    }
+}
+
+/// What the broker closes a channel for, and no connection: what was asked on it was refused.
+fn is_of_a_channel(error: &lapin::Error) -> bool {
+    match error.kind() {
+        ErrorKind::ProtocolError(fault) => matches!(fault.kind(), AMQPErrorKind::Soft(_)),
+        _ => false,
     }
 }
 

@@ -39,7 +39,7 @@ impl AmqpBus {
 }
 
 impl AmqpBus {
-    /// The question before, for a queue that is not there, may have cost the connection.
+    /// A connection that has just been lost is back within moments, as a rule.
     async fn live_again(&self) -> Result<Live, BusError> {
         match self.outgoing.live() {
             Err(BusError::Closed) => Err(BusError::Closed),

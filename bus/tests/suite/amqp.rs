@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use lapin::options::BasicPublishOptions;
+use lapin::options::{BasicPublishOptions, QueueDeclareOptions};
+use lapin::types::FieldTable;
 use lapin::{BasicProperties, Connection, ConnectionProperties};
 use ringfence_bus::{
     AmqpBus, AmqpConfig, Audience, Bus, BusError, Deliveries, MAX_BODY_BYTES, Message, Queue,
@@ -242,5 +243,52 @@ async fn a_queue_whose_name_no_broker_takes_is_not_there_and_gets_nothing() {
     let error = bus.publish(&long, &message(1)).await.unwrap_err();
     assert!(error.to_string().contains("cannot be sent"), "{error}");
     assert!(bus.consume(&long, 1).await.is_err());
+    bus.close().await;
+}
+
+/// Somebody has made it in another way, as an administrator or another build may have done.
+async fn make_otherwise(url: &str, queue: &Queue) {
+    let connection = Connection::connect(url, ConnectionProperties::default())
+        .await
+        .unwrap();
+    let channel = connection.create_channel().await.unwrap();
+    let options = QueueDeclareOptions::durable();
+    channel
+        .queue_declare(queue.to_string().into(), options, FieldTable::default())
+        .await
+        .unwrap();
+    connection.close(200, "made".into()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_queue_that_cannot_be_served_disturbs_none_of_the_others() {
+    let rabbit = Rabbit::start().expect("rabbitmq-server");
+    let bus = AmqpBus::connect(config(&rabbit)).await.unwrap();
+    let odd = Queue::Tasks {
+        resource: Resource::Power,
+        zone: "odd".to_owned(),
+    };
+    make_otherwise(&rabbit.url(), &odd).await;
+    let mut deliveries = bus.consume(&queue(), 1).await.unwrap();
+    publish(&bus, 1).await;
+    let held = next(&mut deliveries).await;
+
+    for _ in 0..3 {
+        let error = bus.consume(&odd, 1).await.err();
+        assert!(matches!(error, Some(BusError::Refused { .. })), "{error:?}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        bus.health().await.unwrap();
+        assert_eq!(
+            bus.queue_load(&queue()).await.unwrap().map(|load| load.consumers),
+            Some(1)
+        );
+    }
+    held.settle.ack().await.unwrap();
+    publish(&bus, 2).await;
+    assert_eq!(
+        number(&next(&mut deliveries).await),
+        2,
+        "the first is not delivered again"
+    );
     bus.close().await;
 }

@@ -1,5 +1,6 @@
 //! A RabbitMQ node of the test's own: on loopback, with its own port mapper, cookie and folders, gone with the test.
 
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -10,6 +11,8 @@ use nix::unistd::Pid;
 use tempfile::TempDir;
 
 const SERVER: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
+/// With what a frame of AMQP begins that calls a method, as a broker's first one does.
+const METHOD_FRAME: u8 = 1;
 const START_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// The shell outlives neither the test (its input ends) nor the node, and takes the whole process group with it.
@@ -81,7 +84,7 @@ impl Rabbit {
         assert!(self.group.is_none(), "it runs already");
         self.group = Some(self.spawn());
         let deadline = Instant::now() + START_TIMEOUT;
-        while TcpStream::connect(("127.0.0.1", self.ports[0])).is_err() {
+        while !self.speaks() {
             assert!(
                 Instant::now() < deadline,
                 "no broker after {START_TIMEOUT:?}: {}",
@@ -89,6 +92,19 @@ impl Rabbit {
             );
             std::thread::sleep(Duration::from_millis(100));
         }
+    }
+
+    /// Whether it greets whoever greets it: the port is open before that, and at a port that nobody has, one may reach oneself.
+    fn speaks(&self) -> bool {
+        let greeted = || {
+            let mut stream = TcpStream::connect(("127.0.0.1", self.ports[0]))?;
+            stream.set_read_timeout(Some(Duration::from_secs(2)))?;
+            stream.write_all(b"AMQP\x00\x00\x09\x01")?;
+            let mut frame = [0];
+            stream.read_exact(&mut frame)?;
+            Ok::<_, std::io::Error>(frame == [METHOD_FRAME])
+        };
+        greeted().unwrap_or(false)
     }
 
     /// Waits until it has written down which queues it has: it does so up to half a second later than it says, and one
