@@ -80,7 +80,7 @@ impl AmqpExchange {
 
     /// What is there stays as it is, whoever has made it: a failed try closes only its own channel.
     ///
-    /// `true` if something of somebody else's was missing: the look for it may cost the connection, and what is said on it would be said again.
+    /// `true` if something of somebody else's was missing, and has been made.
     async fn declare(&self, live: &Live) -> lapin::Result<bool> {
         let declare = async |passive| {
             let options = ExchangeDeclareOptions {
