@@ -47,6 +47,7 @@ impl Caller {
             request_id: self.request_id.as_ref().map(|id| id.own.clone()),
             global_request_id: self.request_id.as_ref().and_then(|id| id.global.clone()),
             key: self.key.clone(),
+            if_revision: None,
         })
     }
 

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 
 use crate::ApiError;
 use crate::state::Front;
+use crate::whole_numbers::as_integers;
 
 /// A body that was read as `T`.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ impl<T: DeserializeOwned + 'static> FromRequest for Body<T> {
             .app_data::<web::Data<Front>>()
             .map_or(0, |front| front.max_body_bytes);
         let bytes = read(request, payload, allowed);
-        Box::pin(async move { parse(&bytes.await?).map(Self) })
+        Box::pin(async move { parse_owned(&bytes.await?).map(Self) })
     }
 }
 
@@ -80,6 +81,14 @@ pub(crate) fn payload_error(error: &actix_web::Error, allowed: usize) -> ApiErro
         _ if error.as_response_error().status_code() == 413 => ApiError::TooLarge { allowed },
         _ => ApiError::bad("body", format!("cannot be read: {error}")),
     }
+}
+
+/// As [`parse`]; a whole number may be written as `3.0`.
+fn parse_owned<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    parse(bytes).or_else(|error| {
+        let read = as_integers(bytes).and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        read.ok_or(error)
+    })
 }
 
 /// To know where something is wrong costs more than to read it: only who has erred waits for that.

@@ -27,6 +27,7 @@ mod tokens;
 mod view;
 mod vouchers;
 mod watch;
+mod whole_numbers;
 
 pub use application::{ApiConfig, Application, Reload};
 pub use error::{ApiError, StartError};

@@ -164,6 +164,9 @@ pub struct Operation {
     pub boot_confirmed: bool,
     /// The number of its last attempt.
     pub last_attempt: u32,
+    /// Counts the changes that were committed.
+    #[serde(default)]
+    pub revision: u64,
     /// When it was asked for.
     pub created_at: Timestamp,
     /// When it last changed.

@@ -21,6 +21,8 @@ pub struct Context {
     pub global_request_id: Option<String>,
     /// The key that the request came with, if it is to be carried out once only.
     pub key: Option<HeldKey>,
+    /// The revision that what is changed has to be at, as the caller has read it: a host, or the operation that is stopped or tried again.
+    pub if_revision: Option<u64>,
 }
 
 impl Context {
@@ -34,6 +36,16 @@ impl Context {
             request_id: None,
             global_request_id: None,
             key: None,
+            if_revision: None,
+        }
+    }
+
+    /// The same, who wants a change made only to what is at this revision.
+    #[must_use]
+    pub fn only_at(self, revision: Option<u64>) -> Self {
+        Self {
+            if_revision: revision,
+            ..self
         }
     }
 

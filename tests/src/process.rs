@@ -13,6 +13,8 @@ use serde_json::Value;
 pub struct Machine {
     home: tempfile::TempDir,
     variables: Vec<(String, String)>,
+    /// Another build than the one that is tested.
+    other_build: Option<PathBuf>,
 }
 
 /// How a command ended.
@@ -40,6 +42,16 @@ impl Machine {
         Self {
             home: tempfile::tempdir().unwrap(),
             variables: Vec::new(),
+            other_build: None,
+        }
+    }
+
+    /// One that is set up as another, with another build of the program. It uses the other's files.
+    pub fn with_build(other: &Self, build: impl Into<PathBuf>) -> Self {
+        Self {
+            variables: other.variables.clone(),
+            other_build: Some(build.into()),
+            ..Self::new()
         }
     }
 
@@ -112,7 +124,7 @@ impl Machine {
     }
 
     fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(program());
+        let mut command = Command::new(self.other_build.clone().unwrap_or_else(program));
         command
             .args(words)
             .env_clear()

@@ -2,6 +2,7 @@
 
 mod chart;
 mod compose;
+mod package;
 mod rights;
 mod units;
 

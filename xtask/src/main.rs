@@ -2,6 +2,7 @@
 
 mod apt;
 mod bench;
+mod cargo_deb;
 mod deploy;
 mod error;
 mod keystone;

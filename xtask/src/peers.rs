@@ -8,7 +8,7 @@ use ringfence_lab::{OPENSTACK, OpenStack, OpenStackOptions, PostgreSql, RabbitMq
 use crate::error::XtaskError;
 use crate::say::say;
 use crate::workspace::Workspace;
-use crate::{deploy, keystone, openstack, packages, schemathesis, sushy};
+use crate::{cargo_deb, deploy, keystone, openstack, packages, schemathesis, sushy};
 
 /// An administrator's address of a PostgreSQL; tests make databases of their own there.
 const DATABASE_URL: &str = "RINGFENCE_TEST_DATABASE_URL";
@@ -20,7 +20,8 @@ const SUSHY: &str = "RINGFENCE_TEST_SUSHY";
 const KEYSTONE: &str = "RINGFENCE_TEST_KEYSTONE";
 /// The path of a Python; beside it is what checks the files in `deploy/`.
 const DEPLOY_TOOLS: &str = "RINGFENCE_TEST_DEPLOY_TOOLS";
-
+/// The path of `cargo-deb`.
+const CARGO_DEB: &str = "RINGFENCE_TEST_CARGO_DEB";
 /// The path of `schemathesis`.
 const SCHEMATHESIS: &str = "RINGFENCE_TEST_SCHEMATHESIS";
 
@@ -53,11 +54,13 @@ impl Parts {
         let keystone = keystone::provide(workspace)?;
         let schemathesis = schemathesis::provide(workspace)?;
         let deploy_tools = deploy::provide(workspace)?;
+        let cargo_deb = cargo_deb::provide(workspace)?;
         let mut environment = vec![
             (SCHEMATHESIS, schemathesis.into_os_string()),
             (SUSHY, emulator.into_os_string()),
             (KEYSTONE, keystone.into_os_string()),
             (DEPLOY_TOOLS, deploy_tools.into_os_string()),
+            (CARGO_DEB, cargo_deb.into_os_string()),
         ];
         let mut openstack = None;
         if use_of_openstack != OpenStackUse::None {

@@ -1,6 +1,6 @@
 //! `POST /hosts/{id}/confirm-fenced`: a person says that the host was fenced by hand.
 
-use actix_web::{HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use ringfence_core::Generation;
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 use crate::ApiError;
 use crate::auth::Caller;
 use crate::body::Body;
+use crate::conditional::if_match;
 use crate::error::ErrorList;
 use crate::request_log::note_operation;
 use crate::routes::hosts;
@@ -40,14 +41,15 @@ pub(crate) struct ConfirmBody {
     params(("id" = String, Path, description = "id or name")),
     responses((status = 200, body = HostView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 409, body = ErrorList),
-        (status = 413, body = ErrorList), (status = 415, body = ErrorList)))]
+        (status = 412, body = ErrorList), (status = 413, body = ErrorList), (status = 415, body = ErrorList)))]
 pub(crate) async fn confirm(
     state: web::Data<State>,
     caller: Caller,
+    request: HttpRequest,
     id: web::Path<String>,
     body: Body<ConfirmBody>,
 ) -> Result<HttpResponse, ApiError> {
-    let by = caller.require(Role::Service)?;
+    let by = caller.require(Role::Service)?.only_at(if_match(&request)?);
     let body = body.0;
     let confirmed = state
         .engine

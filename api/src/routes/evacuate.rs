@@ -1,12 +1,13 @@
 //! `POST /hosts/{id}/evacuate`, and what became of each workload.
 
-use actix_web::{HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::ApiError;
 use crate::auth::Caller;
 use crate::body::Body;
+use crate::conditional::if_match;
 use crate::error::ErrorList;
 use crate::routes::fence;
 use crate::routes::operations::known_operation;
@@ -31,15 +32,16 @@ pub(crate) struct MoveList {
     params(("id" = String, Path, description = "id or name")),
     responses((status = 202, description = "An evacuation is running; see Location", body = OperationView),
         (status = 400, body = ErrorList), (status = 401, body = ErrorList), (status = 403, body = ErrorList),
-        (status = 404, body = ErrorList), (status = 409, body = ErrorList), (status = 413, body = ErrorList),
+        (status = 404, body = ErrorList), (status = 409, body = ErrorList), (status = 412, body = ErrorList), (status = 413, body = ErrorList),
         (status = 415, body = ErrorList)))]
 pub(crate) async fn evacuate(
     state: web::Data<State>,
     caller: Caller,
+    request: HttpRequest,
     id: web::Path<String>,
     body: Body<ReasonBody>,
 ) -> Result<HttpResponse, ApiError> {
-    let by = caller.require(Role::Service)?;
+    let by = caller.require(Role::Service)?.only_at(if_match(&request)?);
     let operated = state.engine.evacuate(&id, &body.0.reason, &by).await?;
     fence::answer(&state, operated).await
 }

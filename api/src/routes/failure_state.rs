@@ -1,6 +1,6 @@
 //! `PUT /hosts/{id}/failure-state`: what an outside monitor saw.
 
-use actix_web::{HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use chrono::{DateTime, Utc};
 use ringfence_core::FailureState;
 use ringfence_engine::FailureReport;
@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 use crate::ApiError;
 use crate::auth::Caller;
 use crate::body::Body;
+use crate::conditional::if_match;
 use crate::error::ErrorList;
 use crate::routes::hosts;
 use crate::state::State;
@@ -44,14 +45,15 @@ pub(crate) struct FailureStateBody {
     params(("id" = String, Path, description = "id or name")),
     responses((status = 200, body = HostView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 409, body = ErrorList),
-        (status = 413, body = ErrorList), (status = 415, body = ErrorList)))]
+        (status = 412, body = ErrorList), (status = 413, body = ErrorList), (status = 415, body = ErrorList)))]
 pub(crate) async fn report(
     state: web::Data<State>,
     caller: Caller,
+    request: HttpRequest,
     id: web::Path<String>,
     body: Body<FailureStateBody>,
 ) -> Result<HttpResponse, ApiError> {
-    let by = caller.require(Role::Service)?;
+    let by = caller.require(Role::Service)?.only_at(if_match(&request)?);
     let body = body.0;
     let report = FailureReport {
         state: body.failure_state,

@@ -1,11 +1,12 @@
 //! `POST /hosts/{id}/fence`.
 
-use actix_web::{HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use ringfence_engine::Operated;
 
 use crate::ApiError;
 use crate::auth::Caller;
 use crate::body::Body;
+use crate::conditional::if_match;
 use crate::error::ErrorList;
 use crate::request_log::note_operation;
 use crate::routes::reason::ReasonBody;
@@ -24,15 +25,16 @@ use crate::view::operation::OperationView;
     responses((status = 200, description = "It is FENCED already", body = HostView),
         (status = 202, description = "A fence is running; see Location", body = OperationView),
         (status = 400, body = ErrorList), (status = 401, body = ErrorList), (status = 403, body = ErrorList),
-        (status = 404, body = ErrorList), (status = 409, body = ErrorList), (status = 413, body = ErrorList),
+        (status = 404, body = ErrorList), (status = 409, body = ErrorList), (status = 412, body = ErrorList), (status = 413, body = ErrorList),
         (status = 415, body = ErrorList)))]
 pub(crate) async fn fence(
     state: web::Data<State>,
     caller: Caller,
+    request: HttpRequest,
     id: web::Path<String>,
     body: Body<ReasonBody>,
 ) -> Result<HttpResponse, ApiError> {
-    let by = caller.require(Role::Service)?;
+    let by = caller.require(Role::Service)?.only_at(if_match(&request)?);
     answer(&state, state.engine.fence(&id, &body.0.reason, &by).await?).await
 }
 
@@ -45,7 +47,7 @@ pub(crate) async fn answer(state: &State, operated: Operated) -> Result<HttpResp
             let mut accepted = HttpResponse::Accepted();
             accepted.insert_header(("Location", format!("/operations/{id}")));
             match now.operation.filter(|operation| operation.id == id) {
-                Some(operation) => Ok(accepted.json(OperationView::new(&operation, Some(now.host.name)))),
+                Some(operation) => Ok(operations::shown(accepted, &operation, Some(now.host.name))),
                 None => operations::answer(state, id.0, accepted).await,
             }
         }

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use crate::ApiError;
 use crate::auth::Caller;
 use crate::body::Body;
+use crate::conditional::{if_match, tag};
 use crate::error::ErrorList;
 use crate::filter::{Operators, Parameters, name, number, time, word};
 use crate::paging::{Link, next_link, page};
@@ -184,14 +185,23 @@ async fn read(state: &State, id: Uuid) -> Result<(Operation, Option<HostRow>), A
     Ok((operation, host))
 }
 
-/// An operation as an answer.
+/// An operation as an answer, with its entity tag.
 pub(crate) async fn answer(
     state: &State,
     id: Uuid,
-    mut answer: HttpResponseBuilder,
+    answer: HttpResponseBuilder,
 ) -> Result<HttpResponse, ApiError> {
     let (operation, host) = read(state, id).await?;
-    Ok(answer.json(OperationView::new(&operation, host.map(|row| row.host.name))))
+    Ok(shown(answer, &operation, host.map(|row| row.host.name)))
+}
+
+/// The same for one that is at hand, with the name of its host.
+pub(crate) fn shown(
+    mut answer: HttpResponseBuilder,
+    operation: &Operation,
+    host: Option<String>,
+) -> HttpResponse {
+    tag(&mut answer, operation.revision).json(OperationView::new(operation, host))
 }
 
 /// Lists operations, the oldest first.
@@ -254,14 +264,15 @@ pub(crate) async fn show(
     params(("id" = Uuid, Path)),
     responses((status = 200, body = OperationView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 409, body = ErrorList),
-        (status = 413, body = ErrorList), (status = 415, body = ErrorList)))]
+        (status = 412, body = ErrorList), (status = 413, body = ErrorList), (status = 415, body = ErrorList)))]
 pub(crate) async fn cancel(
     state: web::Data<State>,
     caller: Caller,
+    request: HttpRequest,
     id: web::Path<String>,
     body: Body<ReasonBody>,
 ) -> Result<HttpResponse, ApiError> {
-    let by = caller.require(Role::Service)?;
+    let by = caller.require(Role::Service)?.only_at(if_match(&request)?);
     let operation = state
         .engine
         .cancel(changed_operation(&id)?, &body.0.reason, &by)
@@ -274,14 +285,15 @@ pub(crate) async fn cancel(
     params(("id" = Uuid, Path)),
     responses((status = 200, body = OperationView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 409, body = ErrorList),
-        (status = 413, body = ErrorList), (status = 415, body = ErrorList)))]
+        (status = 412, body = ErrorList), (status = 413, body = ErrorList), (status = 415, body = ErrorList)))]
 pub(crate) async fn retry(
     state: web::Data<State>,
     caller: Caller,
+    request: HttpRequest,
     id: web::Path<String>,
     body: Body<ReasonBody>,
 ) -> Result<HttpResponse, ApiError> {
-    let by = caller.require(Role::Service)?;
+    let by = caller.require(Role::Service)?.only_at(if_match(&request)?);
     let operation = state
         .engine
         .retry(changed_operation(&id)?, &body.0.reason, &by)

@@ -1,12 +1,13 @@
 //! `POST /hosts/{id}/rejoin`.
 
-use actix_web::{HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::ApiError;
 use crate::auth::Caller;
 use crate::body::Body;
+use crate::conditional::if_match;
 use crate::error::ErrorList;
 use crate::routes::fence;
 use crate::state::State;
@@ -38,15 +39,16 @@ pub(crate) struct RejoinBody {
     responses((status = 200, description = "It is UNFENCED already", body = HostView),
         (status = 202, description = "A rejoin is running; see Location", body = OperationView),
         (status = 400, body = ErrorList), (status = 401, body = ErrorList), (status = 403, body = ErrorList),
-        (status = 404, body = ErrorList), (status = 409, body = ErrorList), (status = 413, body = ErrorList),
+        (status = 404, body = ErrorList), (status = 409, body = ErrorList), (status = 412, body = ErrorList), (status = 413, body = ErrorList),
         (status = 415, body = ErrorList)))]
 pub(crate) async fn rejoin(
     state: web::Data<State>,
     caller: Caller,
+    request: HttpRequest,
     id: web::Path<String>,
     body: Body<RejoinBody>,
 ) -> Result<HttpResponse, ApiError> {
-    let by = caller.require(Role::Service)?;
+    let by = caller.require(Role::Service)?.only_at(if_match(&request)?);
     let body = body.0;
     fence::answer(
         &state,

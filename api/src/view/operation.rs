@@ -36,6 +36,8 @@ pub(crate) struct OperationView {
     pub restart_at: Option<DateTime<Utc>>,
     pub proofs: Vec<ProofView>,
     pub stages: Vec<StageView>,
+    /// Counts the changes, as in its entity tag.
+    pub revision: u64,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
     pub finished_at: Option<DateTime<Utc>>,
@@ -176,6 +178,7 @@ impl OperationView {
             restart_at: operation.restart_at,
             proofs: operation.proofs.iter().map(ProofView::from).collect(),
             stages: stages.collect(),
+            revision: operation.revision,
             created_at: operation.created_at,
             updated_at: operation.updated_at,
             finished_at: operation.finished_at,

@@ -76,6 +76,20 @@ impl ApiFault {
         matches!(self.status.as_u16(), 502..=504)
     }
 
+    /// Whether the same may be asked again a little later: the caller has asked too often.
+    #[must_use]
+    pub fn is_of_haste(&self) -> bool {
+        self.status == StatusCode::TOO_MANY_REQUESTS
+    }
+
+    /// Whether a device carries out something else just now.
+    #[must_use]
+    pub fn is_device_busy(&self) -> bool {
+        self.errors
+            .first()
+            .is_some_and(|first| first.code == "fencing.device.busy")
+    }
+
     /// Whether it is about what was asked for: not about who asks, or about a service that is not well.
     #[must_use]
     pub fn is_of_this_request(&self) -> bool {

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use reqwest::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// A device may be slow, and its answer comes by way of a worker.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(330);
 
 /// What to ask.
 pub struct Request<'a> {
@@ -77,17 +79,20 @@ impl<'a> Request<'a> {
         self
     }
 
+    /// Asks a method's device for its state, for one host or for all.
+    #[must_use]
+    pub fn check(method: &'a str, host: Option<&str>) -> Self {
+        let body = host.map_or_else(|| json!({}), |host| json!({ "host": host }));
+        Self {
+            timeout: CHECK_TIMEOUT,
+            ..Self::post(&["methods", method, "check"], body)
+        }
+    }
+
     /// Only if the thing is still what was read.
     #[must_use]
     pub fn if_match(mut self, etag: Option<String>) -> Self {
         self.etag = etag;
-        self
-    }
-
-    /// With another time for the answer.
-    #[must_use]
-    pub fn within(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
         self
     }
 }

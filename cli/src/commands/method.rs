@@ -3,7 +3,6 @@
 mod checks;
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{ArgGroup, Args, Subcommand};
 use ringfence_core::SecretReference;
@@ -27,9 +26,6 @@ const KEYS: [&str; 7] = [
     "zone",
     "times",
 ];
-
-/// A device may be slow, and its answer comes by way of a worker.
-const CHECK_TIMEOUT: Duration = Duration::from_secs(330);
 
 /// `ringfence method ...`
 #[derive(Debug, Subcommand)]
@@ -227,9 +223,7 @@ impl MethodFields {
 }
 
 async fn check(method: &str, host: Option<String>, session: &mut Session) -> Result<(), CliError> {
-    let mut body = Map::new();
-    put(&mut body, "host", host);
-    let request = Request::post(&["methods", method, "check"], body.into()).within(CHECK_TIMEOUT);
+    let request = Request::check(method, host.as_deref());
     session
         .show::<Check>(request, |screen, check| {
             let seen = &check.observation;

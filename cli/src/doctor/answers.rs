@@ -13,20 +13,8 @@ const PART: &str = "devices";
 const NAMED: u32 = 5;
 /// Answers older than so many intervals say that nobody asks any more.
 const STALE_AFTER: i32 = 8;
-const ASK_ONE: &str = "ask one now: ringfence method check METHOD --host HOST";
-
-/// How to know at once. A standalone service's bus is in its process: from outside, only its API can ask.
-fn ask_now(settings: &Settings) -> &'static str {
-    match settings.bus.url {
-        Some(_) => "ask them now: ringfence doctor --devices",
-        None => ASK_ONE,
-    }
-}
-
-/// What the devices last said counts for nothing where all of them are asked anew.
-fn are_asked_anew(settings: &Settings, which: Option<&Which>) -> bool {
-    settings.bus.url.is_some() && which.is_some_and(Which::is_all)
-}
+/// How to know at once.
+const ASK_NOW: &str = "ask them now: ringfence doctor --devices";
 
 pub(super) async fn look(
     settings: &Settings,
@@ -38,34 +26,22 @@ pub(super) async fn look(
     if site.methods.is_empty() {
         return;
     }
-    if which.is_some() && settings.bus.url.is_none() {
-        report.warning(
-            PART,
-            "a standalone service's devices can only be asked by itself",
-            ASK_ONE,
-        );
-    }
     let every = TimeDelta::seconds(i64::try_from(settings.checks.interval_s).unwrap_or(i64::MAX / 1000));
     if every.is_zero() {
         let found = "checks.interval_s is 0: whether they answer shows only when they are needed";
-        report.warning(PART, found, ask_now(settings));
+        report.warning(PART, found, ASK_NOW);
         return;
     }
-    if are_asked_anew(settings, which) {
+    // What the devices last said counts for nothing where all of them are asked anew.
+    if which.is_some_and(Which::is_all) {
         return;
     }
-    if let Err(error) = judge(db, site, every, ask_now(settings), report).await {
+    if let Err(error) = judge(db, site, every, report).await {
         report.failure(PART, error_chain(&error), "see the database's own log");
     }
 }
 
-async fn judge(
-    db: &Database,
-    site: &Site,
-    every: TimeDelta,
-    ask_now: &str,
-    report: &mut Report,
-) -> Result<(), DbError> {
+async fn judge(db: &Database, site: &Site, every: TimeDelta, report: &mut Report) -> Result<(), DbError> {
     let mut reader = db.reader();
     let now = db.now().await?;
     let summaries = check_summaries(&mut reader, None).await?;
@@ -89,7 +65,7 @@ async fn judge(
         }
     }
     if summaries.iter().all(|summary| summary.answered == 0) {
-        report.warning(PART, "none has been asked for its state yet", ask_now);
+        report.warning(PART, "none has been asked for its state yet", ASK_NOW);
     }
     Ok(())
 }

@@ -1,23 +1,23 @@
 //! Whether the devices answer: each is asked for its state, through a worker, as the engines' health checks ask it.
 
+mod way;
+
 use std::collections::BTreeMap;
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream;
 use ringfence_bus::AmqpBus;
-use ringfence_core::ObservedState;
 use ringfence_db::Database;
-use ringfence_engine::{DeviceQuestion, Engine, EngineError, MethodCheck};
+use ringfence_engine::DeviceQuestion;
 use tokio::time::{Instant, interval_at};
 
+use self::way::{Said, Way};
 use super::Report;
 use super::hosts::{Site, some_of};
 use crate::config::Settings;
-use crate::error::error_chain;
-use crate::services::parts;
+use crate::error::{CliError, error_chain};
 
 const PART: &str = "devices";
 /// Devices that are asked at the same time: half of what one worker takes, so that engines can ask too.
@@ -49,24 +49,32 @@ impl Which {
 /// Hears how many of how many have been asked.
 pub type Tell<'a> = &'a (dyn Fn(usize, usize) + Sync);
 
+/// Asks through the workers of the broker; without one, through the standalone service.
 pub(super) async fn look(
     settings: &Settings,
     db: &Database,
-    bus: AmqpBus,
+    bus: Option<AmqpBus>,
     site: &Site,
     asked: (&Which, Tell<'_>),
     report: &mut Report,
 ) {
     let (which, tell) = asked;
-    let keys = match parts::keys(settings) {
-        Ok(keys) => keys,
-        Err(error) => return report.failure(PART, error_chain(&error), "mend bus.keys_file"),
+    let opened = match bus {
+        Some(bus) => Way::by_workers(settings, db, bus).await,
+        None => Way::by_service(settings, db).await,
     };
-    let engine = match parts::engine("doctor", settings, db.clone(), Arc::new(bus), keys).await {
-        Ok(engine) => engine,
-        Err(error) => return report.failure(PART, error_chain(&error), "mend what is above first"),
+    let way = match opened {
+        Ok(way) => way,
+        Err(CliError::Nowhere { .. } | CliError::Unreachable { .. }) => {
+            return report.failure(
+                PART,
+                "the standalone service does not run, and nobody else can ask its devices",
+                "start it, and look again",
+            );
+        }
+        Err(error) => return report.failure(PART, error_chain(&error), "mend that, and look again"),
     };
-    let mut questions = match engine.device_questions(which.host.as_deref()).await {
+    let mut questions = match way.questions(which.host.as_deref()).await {
         Ok(questions) => questions,
         Err(error) => return report.failure(PART, error_chain(&error), "name another host"),
     };
@@ -83,7 +91,7 @@ pub(super) async fn look(
     }
     let left_out = questions.len().saturating_sub(MOST);
     questions.truncate(MOST);
-    for (method, heard) in ask(&engine, questions, tell).await {
+    for (method, heard) in ask(&way, questions, tell).await {
         heard.judge(&method, report);
     }
     if left_out > 0 {
@@ -117,11 +125,11 @@ fn tell_of_unused(questions: &[DeviceQuestion], site: &Site, report: &mut Report
 }
 
 /// Asks some at a time, and gives what was heard by method.
-async fn ask(engine: &Engine, questions: Vec<DeviceQuestion>, tell: Tell<'_>) -> BTreeMap<String, Heard> {
+async fn ask(way: &Way, questions: Vec<DeviceQuestion>, tell: Tell<'_>) -> BTreeMap<String, Heard> {
     let (mut asked, all) = (0, questions.len());
     let answers = stream::iter(questions)
         .map(|question| async move {
-            let answer = engine.put_question(&question).await;
+            let answer = way.put(&question).await;
             (question, answer)
         })
         .buffer_unordered(AT_ONCE);
@@ -144,7 +152,7 @@ async fn ask(engine: &Engine, questions: Vec<DeviceQuestion>, tell: Tell<'_>) ->
 #[derive(Default)]
 struct Heard {
     /// How many show which state.
-    states: BTreeMap<&'static str, usize>,
+    states: BTreeMap<String, usize>,
     /// Those that do not tell theirs: the host, and why.
     silent: BTreeMap<String, String>,
     /// Those that an attempt is at.
@@ -152,16 +160,12 @@ struct Heard {
 }
 
 impl Heard {
-    fn note(&mut self, host: Option<String>, answer: Result<MethodCheck, EngineError>) {
+    fn note(&mut self, host: Option<String>, said: Said) {
         let host = host.unwrap_or_else(|| "every host".to_owned());
-        match answer {
-            Ok(check) if check.observation.state == ObservedState::Unknown => {
-                let why = format!("its state cannot be told: {}", check.observation.detail);
-                self.silent.insert(host, why);
-            }
-            Ok(check) => *self.states.entry(check.observation.state.as_str()).or_default() += 1,
-            Err(EngineError::DeviceNeeded { .. }) => self.busy.push(host),
-            Err(error) => drop(self.silent.insert(host, error_chain(&error))),
+        match said {
+            Said::State(state) => *self.states.entry(state).or_default() += 1,
+            Said::Busy => self.busy.push(host),
+            Said::Nothing(why) => drop(self.silent.insert(host, why)),
         }
     }
 

@@ -96,13 +96,16 @@ pub async fn examine(settings: &Settings, which: Option<&Which>, tell: Tell<'_>)
         let served = broker::look(&bus, &site, &mut report).await;
         site.judge(&served, &mut report);
         if let Some(which) = which {
-            devices::look(settings, &db, bus, &site, (which, tell), &mut report).await;
+            devices::look(settings, &db, Some(bus), &site, (which, tell), &mut report).await;
         } else {
             bus.close().await;
         }
     } else if settings.bus.url.is_none() {
         let served = inside::look(settings, &site, &mut report);
         site.judge(&served, &mut report);
+        if let Some(which) = which {
+            devices::look(settings, &db, None, &site, (which, tell), &mut report).await;
+        }
     }
     db.close().await;
     report

@@ -112,7 +112,7 @@ async fn open_database(home: &Home) -> Result<Database, CliError> {
 }
 
 /// The messages of one process need a key that lives as long as it.
-fn fresh_keys() -> Result<Keys, CliError> {
+pub fn fresh_keys() -> Result<Keys, CliError> {
     let fault = |e| CliError::service("standalone", "cannot make a signing key", e);
     let mut secret = vec![0; 32];
     random(&mut secret);

@@ -111,6 +111,7 @@ impl Step {
             rejoin_wait_s: policy.rejoin_wait_s,
             boot_confirmed: false,
             last_attempt: 0,
+            revision: 0,
             created_at: self.now,
             updated_at: self.now,
             finished_at: None,

@@ -87,6 +87,7 @@ pub fn fence(host: &Host, generation: u32) -> Operation {
         rejoin_wait_s: 600,
         boot_confirmed: false,
         last_attempt: 0,
+        revision: 0,
         created_at: at(1),
         updated_at: at(1),
         finished_at: None,

@@ -36,7 +36,7 @@ impl Engine {
 }
 
 /// Comes after everything else that can be wrong with a request (RFC 9110, 13.2.1).
-fn check_revision(given: Option<u64>, current: u64) -> Result<(), EngineError> {
+pub(crate) fn check_revision(given: Option<u64>, current: u64) -> Result<(), EngineError> {
     match given {
         Some(given) if given != current => Err(EngineError::Changed { given, current }),
         Some(_) | None => Ok(()),

@@ -5,6 +5,7 @@ use ringfence_db::{DeviceClaim, EventHost, NewEvent};
 
 use super::Tried;
 use super::group::Knock;
+use crate::configure::check_revision;
 use crate::ids::new_id;
 use crate::log::Told;
 use crate::metrics::Moved;
@@ -72,11 +73,16 @@ impl Turn {
                 return Self::Over(Err(refusal.into()));
             }
         };
+        // After everything else that can be wrong with a request (RFC 9110, 13.2.1).
+        if let Err(changed) = check_revision(knock.by.if_revision, revision_of_changed(&before, &knock.input))
+        {
+            return Self::Over(Err(changed));
+        }
         let changed = decision.state != before || !decision.effects.is_empty();
         let is_tick = matches!(knock.input, Input::Tick { .. });
         let moved = Moved::of(&before, &decision, releases, now);
         let events = number_events(&mut decision, now);
-        count_revision(&before, &mut decision, now);
+        count_revisions(&before, &mut decision, now);
         Self::Decided(Box::new(Decided {
             device: device.and_then(|device| device.claimed(&decision.answer, now)),
             told: Told::of(&decision),
@@ -238,10 +244,28 @@ fn number_events(decision: &mut Decision, now: Timestamp) -> Vec<NewEvent> {
     events.map(&mut number).collect()
 }
 
-fn count_revision(before: &HostState, decision: &mut Decision, now: Timestamp) {
+fn count_revisions(before: &HostState, decision: &mut Decision, now: Timestamp) {
     let host = &mut decision.state.host;
     if *host != before.host {
         host.revision += 1;
         host.updated_at = now;
+    }
+    let operations = decision
+        .superseded
+        .iter_mut()
+        .chain(&mut decision.state.operation);
+    for operation in operations {
+        let known = before.operation.as_ref().filter(|known| known.id == operation.id);
+        if known != Some(operation) {
+            operation.revision += 1;
+        }
+    }
+}
+
+/// The revision of what an input is about: the operation that it names, else the host.
+fn revision_of_changed(before: &HostState, input: &Input) -> u64 {
+    match (input, &before.operation) {
+        (Input::Cancel { .. } | Input::Retry { .. }, Some(operation)) => operation.revision,
+        _ => before.host.revision,
     }
 }

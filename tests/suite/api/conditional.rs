@@ -1,7 +1,7 @@
 //! Entity tags.
 
 use reqwest::Method;
-use ringfence_tests::{Answer, Client, Ground, Stack, power_plan};
+use ringfence_tests::{Answer, Client, Ground, Site, Stack, StackOptions, power_plan};
 use serde_json::{Value, json};
 
 use super::refused;
@@ -11,6 +11,8 @@ crate::on_both_grounds!(
     whatever_is_configured_is_changed_only_as_it_was_read,
     a_subscription_is_deleted_and_its_secret_renewed_only_as_it_was_read,
     what_the_caller_has_already_is_not_sent_again,
+    a_host_is_acted_on_only_as_it_was_read,
+    an_operation_is_stopped_or_tried_again_only_as_it_was_read,
 );
 
 async fn changes_are_conditional_on_what_was_read(ground: Ground) {
@@ -158,5 +160,115 @@ async fn what_the_caller_has_already_is_not_sent_again(ground: Ground) {
         let other = send(client, Method::GET, path, ("If-None-Match", "\"77\""), None).await;
         assert_eq!(other.ok(200), answer.body, "{path}");
     }
+    stack.stop().await;
+}
+
+/// What a test does of its own is done while nobody else changes anything: no worker takes the task.
+async fn without_workers(ground: Ground) -> Stack {
+    let options = StackOptions {
+        workers: 0,
+        ..StackOptions::default()
+    };
+    let stack = Stack::start_with(Site::new(ground).await, options).await;
+    stack.plan(power_plan()).await;
+    stack.hang("h1").await;
+    stack
+}
+
+async fn a_host_is_acted_on_only_as_it_was_read(ground: Ground) {
+    let stack = without_workers(ground).await;
+    let client = &stack.client;
+    let tag = client.get("/hosts/h1").await.header("ETag").to_owned();
+    let report = json!({ "failure_state": "UNREACHABLE", "source": "t", "observed_at": chrono::Utc::now() });
+    let reason = json!({ "reason": "a test" });
+    let word = json!({ "reason": "a test", "generation": 0 });
+    for (method, action, body) in [
+        (Method::POST, "fence", &reason),
+        (Method::POST, "confirm-fenced", &word),
+        (Method::PUT, "failure-state", &report),
+        // It is UNFENCED: there would be nothing to do.
+        (Method::POST, "rejoin", &reason),
+    ] {
+        let path = format!("/hosts/h1/{action}");
+        let given = |tag| send(client, method.clone(), &path, ("If-Match", tag), Some(body));
+        refused(&given("\"99\"").await, 412, "fencing.revision.changed", &["99"]);
+        refused(
+            &given("seven").await,
+            400,
+            "fencing.request.invalid",
+            &["If-Match", "seven"],
+        );
+        // Nothing of it was done.
+        assert_eq!(client.get("/hosts/h1").await.header("ETag"), tag, "{action}");
+    }
+    // What is wrong with a request is told first: the gate is closed, whatever was read.
+    let path = "/hosts/h1/evacuate";
+    let early = send(client, Method::POST, path, ("If-Match", "\"99\""), Some(&reason)).await;
+    assert_eq!(early.status, 409, "{}", early.body);
+
+    let path = "/hosts/h1/fence";
+    let begun = send(client, Method::POST, path, ("If-Match", &tag), Some(&reason)).await;
+    assert_eq!(begun.status, 202, "{}", begun.body);
+    // It is another host now: who has read it before would join a fence that it does not know of.
+    let late = send(client, Method::POST, path, ("If-Match", &tag), Some(&reason)).await;
+    refused(&late, 412, "fencing.revision.changed", &[]);
+    let any = send(client, Method::POST, path, ("If-Match", "*"), Some(&reason)).await;
+    assert_eq!(any.ok(202)["id"], begun.body["id"]);
+    stack.stop().await;
+}
+
+async fn an_operation_is_stopped_or_tried_again_only_as_it_was_read(ground: Ground) {
+    let mut stack = without_workers(ground).await;
+    let reason = json!({ "reason": "a test" });
+    let asked = send(
+        &stack.client,
+        Method::POST,
+        "/hosts/h1/fence",
+        ("X-A", "b"),
+        Some(&reason),
+    )
+    .await;
+    let first = asked.header("ETag").to_owned();
+    let begun = asked.ok(202);
+    assert_eq!(first, format!("\"{}\"", begun["revision"]));
+    let path = format!("/operations/{}", begun["id"].as_str().unwrap());
+    assert_eq!(stack.client.get(&path).await.header("ETag"), first);
+
+    // A device that refuses: the operation waits for a person, and is not what was read.
+    let refusing =
+        ringfence_simulators::Fault::new(ringfence_simulators::FaultKind::Refuse, None, None).unwrap();
+    let power = ringfence_core::Resource::Power;
+    stack.simulators.set_fault("h1", power, Some(refusing)).unwrap();
+    stack.add_worker().await;
+    let client = &stack.client;
+    let waiting = client.until(&path, |o| o["status"] == "needs_operator").await;
+    let tag = format!("\"{}\"", waiting["revision"]);
+    assert_ne!(tag, first);
+    let act = async |what: &str, tag: &str| {
+        let path = format!("{path}/{what}");
+        send(client, Method::POST, &path, ("If-Match", tag), Some(&reason)).await
+    };
+    for action in ["retry", "cancel"] {
+        refused(
+            &act(action, &first).await,
+            412,
+            "fencing.revision.changed",
+            &[first.trim_matches('"'), tag.trim_matches('"')],
+        );
+        refused(
+            &act(action, "seven").await,
+            400,
+            "fencing.request.invalid",
+            &["If-Match"],
+        );
+    }
+    assert_eq!(client.get(&path).await.body, waiting);
+    stack.simulators.set_fault("h1", power, None).unwrap();
+    act("retry", &tag).await.ok(200);
+    client.until_fenced("h1").await;
+    let over = client.get(&path).await;
+    assert!(over.header("ETag") != tag);
+    // That it is over is told first.
+    assert_eq!(act("cancel", &tag).await.status, 409);
     stack.stop().await;
 }

@@ -174,11 +174,15 @@ async fn a_standalone_service_that_could_prove_nothing_is_told_so() {
     let url = service.until_it_listens("ready").await;
     let token = std::fs::read_to_string(machine.file("data/admin.token")).unwrap();
     let client = Client::new(&url, Some(token.trim()));
-    let (findings, code) = examine(&machine, &["--devices"]).await;
+    // Its devices are asked by the service.
+    let (findings, code) = examine(&machine, &["--devices", "--host", "sim-1"]).await;
     assert_eq!(code, Some(0), "{findings:#?}");
     let told = Value::from(findings).to_string();
     assert!(told.contains("each can prove a fence with the workers"), "{told}");
-    assert!(told.contains("can only be asked by itself"), "{told}");
+    for method in ["demo-power", "demo-storage", "demo-network"] {
+        let said = format!("{method}: asked now, 1 of 1 tell their state");
+        assert!(told.contains(&said), "{told}");
+    }
 
     // A plan for people only, which nobody had in mind for this host.
     let idle = json!({ "name": "idle", "scope": { "kind": "host", "value": "h1" }, "stages": [] });
@@ -211,7 +215,23 @@ async fn a_standalone_service_that_could_prove_nothing_is_told_so() {
     let zones = [("RINGFENCE_WORKER_ZONES", "default,moon")];
     let asked = machine.run_with(&["doctor"], &zones).await;
     assert!(!asked.out.contains("does not serve"), "{asked:?}");
-    drop(service);
+    // Who asks its devices is the service itself, and it has nobody in that zone.
+    let (findings, code) = examine(&machine, &["--devices", "--host", "h2"]).await;
+    assert_eq!(code, Some(1), "{findings:#?}");
+    let found = failed(&findings);
+    let is_it =
+        |found: &String| found.starts_with("devices: ") && found.contains("for h2") && found.contains("moon");
+    assert!(found.iter().any(is_it), "{found:#?}");
+    service.stop().await;
+    let (findings, code) = examine(&machine, &["--devices"]).await;
+    assert_eq!(code, Some(1), "{findings:#?}");
+    let found = failed(&findings);
+    assert!(
+        found
+            .iter()
+            .any(|found| found.contains("the standalone service does not run")),
+        "{found:#?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,6 +1,8 @@
 //! Services of two builds side by side, for as long as an upgrade takes.
 
-use ringfence_tests::{Client, Ground, Site, set_up, start_api, start_engine, start_worker};
+use ringfence_tests::{
+    Client, Ground, Machine, Service, Site, set_up, start_api, start_engine, start_worker, tell,
+};
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
@@ -107,4 +109,70 @@ async fn a_migration_that_would_end_running_services_waits_for_a_word() {
         "{run:?}"
     );
     connection.close().await.unwrap();
+}
+
+async fn client_of(api: &mut Service, token: &str) -> Client {
+    Client::new(&api.until_it_listens("the API listens").await, Some(token))
+}
+
+/// The order in which an upgrade goes, with a build of another day: each step leaves services of two builds side by side, and each fences.
+#[tokio::test]
+async fn services_of_an_older_build_and_of_this_one_fence_together() {
+    let Some(build) = std::env::var_os("RINGFENCE_TEST_OLDER_BINARY") else {
+        return tell("SKIPPED: RINGFENCE_TEST_OLDER_BINARY names no older build to go beside this one");
+    };
+    let site = Site::new(Ground::Distributed).await;
+    let (new, token) = set_up(&site).await;
+    let old = Machine::with_build(&new, build);
+    let versions = (old.run(&["--version"]).await, new.run(&["--version"]).await);
+    tell(&format!(
+        "beside each other: {} and {}",
+        versions.0.out.trim(),
+        versions.1.out.trim()
+    ));
+
+    let mut old_api = start_api(&old);
+    let by_old = client_of(&mut old_api, &token).await;
+    let old_engine = start_engine(&old, "engine-1");
+    let old_worker = start_worker(&old, "worker-1");
+    let hosts = ["h1", "h2", "h3", "h4", "h5"];
+    configure(&new, &by_old, &hosts, json!({})).await;
+    fence(&by_old, "h1").await;
+
+    // Both engines serve claims and results: which of them has which is not said.
+    let new_engine = start_engine(&new, "engine-2");
+    fence(&by_old, "h2").await;
+    old_engine.stop().await;
+    let mut new_api = start_api(&new);
+    let by_new = client_of(&mut new_api, &token).await;
+    fence(&by_new, "h3").await;
+    old_worker.stop().await;
+    let new_worker = start_worker(&new, "worker-2");
+    fence(&by_old, "h4").await;
+    old_api.stop().await;
+
+    // And back: what one build has written, the other reads and goes on with.
+    let mut old_api = start_api(&old);
+    let by_old = client_of(&mut old_api, &token).await;
+    new_engine.stop().await;
+    let _old_engine = start_engine(&old, "engine-1");
+    fence(&by_old, "h5").await;
+    new_worker.stop().await;
+    let _old_worker = start_worker(&old, "worker-1");
+    for client in [&by_old, &by_new] {
+        for host in hosts {
+            assert_eq!(client.host(host).await["fencing_state"], "FENCED", "{host}");
+        }
+    }
+    for host in hosts {
+        by_old.seen(host, "UP").await.ok(200);
+        let path = format!("/hosts/{host}/rejoin");
+        let body = json!({ "reason": "upgrade", "boot_confirmed": true });
+        by_new.post(&path, body).await.ok(202);
+        by_old
+            .until(&format!("/hosts/{host}"), |host| {
+                host["fencing_state"] == "UNFENCED"
+            })
+            .await;
+    }
 }

@@ -1,0 +1,123 @@
+//! The way to the devices: the workers on the broker, or the service that has its worker inside.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringfence_bus::{AmqpBus, Bus, InProcessBus, Keys};
+use ringfence_core::ObservedState;
+use ringfence_db::Database;
+use ringfence_engine::{DeviceQuestion, Engine, EngineError, MethodCheck};
+
+use crate::args::RemoteArgs;
+use crate::client::view::Check;
+use crate::client::{Client, Place, Request};
+use crate::config::{Environment, Settings};
+use crate::error::{CliError, error_chain};
+use crate::services::{parts, standalone};
+
+/// A service that is asked too often is asked again after a pause, so many times.
+const TRIES: u32 = 30;
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// How devices are asked.
+pub(super) struct Way {
+    /// Knows which there are.
+    engine: Engine,
+    /// The service that asks them, where no broker leads to its worker.
+    service: Option<Client>,
+}
+
+/// What was heard of a device.
+pub(super) enum Said {
+    /// It tells its state.
+    State(String),
+    /// An attempt is at it.
+    Busy,
+    /// It does not tell it, or cannot be asked: why.
+    Nothing(String),
+}
+
+impl Way {
+    /// Through the broker's workers, as an engine asks them.
+    pub async fn by_workers(settings: &Settings, db: &Database, bus: AmqpBus) -> Result<Self, CliError> {
+        let keys = parts::keys(settings)?;
+        Ok(Self {
+            engine: engine(settings, db, Arc::new(bus), keys).await?,
+            service: None,
+        })
+    }
+
+    /// Through a standalone service that runs on this machine.
+    pub async fn by_service(settings: &Settings, db: &Database) -> Result<Self, CliError> {
+        let remote = RemoteArgs {
+            data_dir: settings.standalone.data_dir.clone(),
+            ..RemoteArgs::default()
+        };
+        let client = Client::new(Place::find(&remote, &Environment::default())?)?;
+        let keys = standalone::fresh_keys()?;
+        Ok(Self {
+            engine: engine(settings, db, Arc::new(InProcessBus::new()), keys).await?,
+            service: Some(client),
+        })
+    }
+
+    /// What has to be asked so that each device is heard.
+    pub async fn questions(&self, host: Option<&str>) -> Result<Vec<DeviceQuestion>, EngineError> {
+        self.engine.device_questions(host).await
+    }
+
+    /// Asks for one device's state.
+    pub async fn put(&self, question: &DeviceQuestion) -> Said {
+        match &self.service {
+            Some(service) => by_api(service, question).await,
+            None => heard(self.engine.put_question(question).await),
+        }
+    }
+}
+
+async fn engine(
+    settings: &Settings,
+    db: &Database,
+    bus: Arc<dyn Bus>,
+    keys: Keys,
+) -> Result<Engine, CliError> {
+    parts::engine("doctor", settings, db.clone(), bus, keys).await
+}
+
+fn heard(answer: Result<MethodCheck, EngineError>) -> Said {
+    match answer {
+        Ok(check) => told(check.observation.state.as_str(), &check.observation.detail),
+        Err(EngineError::DeviceNeeded { .. }) => Said::Busy,
+        Err(error) => Said::Nothing(error_chain(&error)),
+    }
+}
+
+fn told(state: &str, detail: &str) -> Said {
+    if state == ObservedState::Unknown.as_str() {
+        return Said::Nothing(format!("its state cannot be told: {detail}"));
+    }
+    Said::State(state.to_owned())
+}
+
+async fn by_api(service: &Client, question: &DeviceQuestion) -> Said {
+    for _ in 1..TRIES {
+        match ask(service, question).await {
+            Err(CliError::Api(fault)) if fault.is_of_haste() => tokio::time::sleep(PAUSE).await,
+            answer => return heard_by_api(answer),
+        }
+    }
+    heard_by_api(ask(service, question).await)
+}
+
+async fn ask(service: &Client, question: &DeviceQuestion) -> Result<Check, CliError> {
+    let request = Request::check(&question.method, question.host.as_deref());
+    service.send(request).await?.view()
+}
+
+fn heard_by_api(answer: Result<Check, CliError>) -> Said {
+    match answer {
+        Ok(check) => told(&check.observation.state, &check.observation.detail),
+        Err(CliError::Api(fault)) if fault.is_device_busy() => Said::Busy,
+        Err(error) => Said::Nothing(error_chain(&error)),
+    }
+}

@@ -1,0 +1,34 @@
+//! What makes the Debian package, built once and kept between runs.
+
+use std::path::PathBuf;
+
+use crate::error::XtaskError;
+use crate::python::take_turn;
+use crate::say::say;
+use crate::workspace::{Workspace, cargo, carry_out};
+
+const VERSION: &str = "3.8.0";
+
+/// Builds it unless it is there already, and says where it is.
+pub fn provide(workspace: &Workspace) -> Result<PathBuf, XtaskError> {
+    let folder = workspace.cache("cargo-deb")?;
+    let _turn = take_turn(&folder)?;
+    let installed = folder.join(VERSION);
+    let program = installed.join("bin").join("cargo-deb");
+    if program.is_file() {
+        return Ok(program);
+    }
+    say(&format!("installing cargo-deb into {}", installed.display()));
+    let target = folder.join("build");
+    let mut command = cargo();
+    command
+        .args(["install", "--quiet", "--locked", "--version", VERSION, "--root"])
+        .arg(&installed)
+        .arg("--target-dir")
+        .arg(&target)
+        .arg("cargo-deb");
+    carry_out(&mut command, "cargo install cargo-deb")?;
+    // Hundreds of megabytes that nobody needs any more.
+    std::fs::remove_dir_all(&target).map_err(|source| XtaskError::File { path: target, source })?;
+    Ok(program)
+}
