@@ -128,6 +128,9 @@ pub enum ClientError {
     /// The thread that did the work did not end in order.
     #[error("the work was cut short")]
     Thread(#[source] tokio::task::JoinError),
+    /// The work panicked on the thread that asked for it.
+    #[error("the work panicked")]
+    Panicked,
 }
 
 /// What it comes to.
@@ -155,7 +158,8 @@ fn seen(error: &ClientError) -> Seen {
         )
         | ClientError::NoneFree
         | ClientError::Closed
-        | ClientError::Thread(_) => Seen::Lost,
+        | ClientError::Thread(_)
+        | ClientError::Panicked => Seen::Lost,
         ClientError::Postgres(_) | ClientError::Sqlite(_) => Seen::Refused,
     }
 }

@@ -66,11 +66,8 @@ impl AmqpExchange {
     }
 
     async fn open(&self, live: &Live) -> Result<Channel, BusError> {
-        if self.declare(live).await.map_err(|error| self.fault(error))? {
-            let why = "its exchange or queue was not there and has just been made; it is spoken to anew";
-            return Err(unavailable(self.link.address(), why));
-        }
         let open = async {
+            self.declare(live).await?;
             let channel = live.connection.create_channel().await?;
             channel.confirm_select(ConfirmSelectOptions::default()).await?;
             Ok(channel)
@@ -79,9 +76,7 @@ impl AmqpExchange {
     }
 
     /// What is there stays as it is, whoever has made it: a failed try closes only its own channel.
-    ///
-    /// `true` if something of somebody else's was missing, and has been made.
-    async fn declare(&self, live: &Live) -> lapin::Result<bool> {
+    async fn declare(&self, live: &Live) -> lapin::Result<()> {
         let declare = async |passive| {
             let options = ExchangeDeclareOptions {
                 passive,
@@ -95,18 +90,16 @@ impl AmqpExchange {
                 .await
         };
         let is_passive_first = !self.config.is_ours;
-        let mut is_made = false;
         if declare(is_passive_first).await.is_err() {
             declare(!is_passive_first).await?;
-            is_made = is_passive_first;
         }
         match &self.config.queue {
-            Some(queue) => Ok(self.declare_queue(live, queue).await? || is_made),
-            None => Ok(is_made),
+            Some(queue) => self.declare_queue(live, queue).await,
+            None => Ok(()),
         }
     }
 
-    async fn declare_queue(&self, live: &Live, queue: &str) -> lapin::Result<bool> {
+    async fn declare_queue(&self, live: &Live, queue: &str) -> lapin::Result<()> {
         let declare = async |passive| {
             let options = QueueDeclareOptions {
                 passive,
@@ -118,14 +111,13 @@ impl AmqpExchange {
             declared.await.map(|_| channel)
         };
         let is_passive_first = !self.config.is_ours;
-        let (channel, is_made) = match declare(is_passive_first).await {
-            Ok(channel) => (channel, false),
-            Err(_) => (declare(!is_passive_first).await?, is_passive_first),
+        let channel = match declare(is_passive_first).await {
+            Ok(channel) => channel,
+            Err(_) => declare(!is_passive_first).await?,
         };
         let (queue, key, exchange) = (queue.into(), queue.into(), self.config.name.as_str().into());
         let (options, none) = (QueueBindOptions::default(), FieldTable::default());
-        channel.queue_bind(queue, exchange, key, options, none).await?;
-        Ok(is_made)
+        channel.queue_bind(queue, exchange, key, options, none).await
     }
 
     async fn send(&self, channel: &Channel, one: &Announcement) -> Result<PublisherConfirm, BusError> {

@@ -23,6 +23,8 @@ pub enum Kind {
     NameUpTo(usize),
     /// Several of them.
     Names,
+    /// Several zones, whose names are shorter.
+    Zones,
     /// Several times two of them, with a colon between.
     Pairs,
     /// A URL with one of these schemes; its password is never shown.
@@ -262,7 +264,7 @@ pub const FIELDS: &[Field] = &[
     field("worker.name", Kind::Name, Default::HostName),
     field(
         "worker.zones",
-        Kind::Names,
+        Kind::Zones,
         Default::Fixed(ringfence_core::DEFAULT_ZONE),
     ),
     field(

@@ -32,6 +32,7 @@ pub fn check(kind: Kind, raw: &Raw) -> Result<Json, String> {
         Kind::OffOr(low, high) => off_or_integer(raw, low, high),
         Kind::Flag => flag(raw),
         Kind::Names => list(raw, "a list of names", check_name),
+        Kind::Zones => list(raw, "a list of names of zones", check_zone),
         Kind::Pairs => list(raw, "a list of NAME:NAME", check_pair),
         Kind::Networks => list(raw, "a list of networks", check_network),
         Kind::Words(words) => list(raw, "a list of words", |word| check_word(word, words)),
@@ -132,6 +133,10 @@ fn name_of(raw: &Raw) -> &'static str {
 
 fn check_name(name: &str) -> Result<(), String> {
     ringfence_core::validate_name("", name).map_err(|problem| problem.detail)
+}
+
+fn check_zone(zone: &str) -> Result<(), String> {
+    ringfence_core::validate_zone("", zone).map_err(|problem| problem.detail)
 }
 
 fn check_name_up_to(name: &str, most: usize) -> Result<(), String> {
@@ -303,6 +308,8 @@ mod tests {
         assert_eq!(word(Kind::Names, "a, b").unwrap(), json!(["a", "b"]));
         let given = Raw::List(vec!["a".to_owned(), "b c".to_owned()]);
         assert!(check(Kind::Names, &given).unwrap_err().contains("b c"));
+        let long = word(Kind::Zones, &format!("a,{}", "z".repeat(129))).unwrap_err();
+        assert!(long.contains("129") && long.contains("128"), "{long}");
         assert!(
             word(Kind::Words(&["power"]), "power,steam")
                 .unwrap_err()

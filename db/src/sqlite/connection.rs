@@ -1,8 +1,11 @@
 //! One connection to a file.
 
+use std::cell::Cell;
+use std::ffi::c_int;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rusqlite::hooks::Wal;
 use rusqlite::{CachedStatement, Error, ErrorCode, OpenFlags};
 
 use super::row::SqliteRow;
@@ -12,12 +15,24 @@ use crate::value::{Value, for_sqlite};
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Pages of 4 KiB that the log takes before they are copied into the file. In a storm the same pages are written again and again, and
 /// copied once each time.
-const CHECKPOINT_PAGES: u32 = 8192;
+pub(super) const CHECKPOINT_PAGES: u32 = 8192;
 /// Statements that it keeps prepared: those for many rows come in several lengths.
 const PREPARED_STATEMENTS: usize = 400;
 
 /// Steps of SQLite's machine between two looks at the time; a step takes some 20 ns.
 const STEPS_PER_LOOK: i32 = 1000;
+
+thread_local! {
+    /// How long the log was when a commit on this thread had ended, in pages.
+    static LOG_PAGES: Cell<Option<u32>> = const { Cell::new(None) };
+}
+
+/// What is known of a commit.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Committed {
+    /// How long the log is with it, in pages; `None` if it has written nothing.
+    pub log_pages: Option<u32>,
+}
 
 /// A connection. What it does, it does at once, on the thread that asks for it.
 pub(crate) struct Connection(rusqlite::Connection);
@@ -32,10 +47,10 @@ impl Connection {
         connection.busy_timeout(BUSY_TIMEOUT)?;
         connection.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS);
         // A commit is on the disk before anybody is told of it.
-        connection.execute_batch(&format!(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
-             PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}"
-        ))?;
+        connection.execute_batch(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON",
+        )?;
+        connection.wal_hook(Some(after_commit));
         Ok(Self(connection))
     }
 
@@ -95,8 +110,12 @@ impl Connection {
     }
 
     /// Makes everything that was done in the transaction last.
-    pub fn commit(&mut self) -> Result<(), Error> {
-        self.change("COMMIT", Vec::new()).map(|_| ())
+    pub fn commit(&mut self) -> Result<Committed, Error> {
+        LOG_PAGES.set(None);
+        self.change("COMMIT", Vec::new())?;
+        Ok(Committed {
+            log_pages: LOG_PAGES.get(),
+        })
     }
 
     /// Undoes what was done in the transaction; without one, nothing.
@@ -132,6 +151,17 @@ impl Connection {
         }
         Ok(statement)
     }
+}
+
+/// What SQLite calls after each commit, on its thread. It would copy the log by itself, and tell nobody how long that is.
+fn after_commit(log: &Wal, pages: c_int) -> Result<(), Error> {
+    let pages = u32::try_from(pages).unwrap_or_default();
+    LOG_PAGES.set(Some(pages));
+    if pages >= CHECKPOINT_PAGES {
+        // The commit holds all the same: if somebody else is at the file, a later one copies it.
+        let _ = log.checkpoint();
+    }
+    Ok(())
 }
 
 /// All rows of a statement; `None` if it may not go on so long.

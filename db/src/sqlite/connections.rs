@@ -3,9 +3,10 @@
 //! What waits for the disk, for a lock or for much reading must not hold up a thread on which requests are answered: it is done on threads
 //! for such work. Going there and back costs some 50 µs, however much is done there, and most of what is read is read in less. So
 //! reading begins where it is asked for, and what is not done within [`AT_ONCE`] is begun again on the other thread; changes wait, and
-//! go there together with their commit.
+//! go there together with their commit, unless commits are [quick](Pace) at the moment.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,7 +16,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use super::connection::{BUSY_TIMEOUT, Connection};
+use super::connection::{BUSY_TIMEOUT, Committed, Connection};
+use super::pace::Pace;
 use super::row::SqliteRow;
 use crate::error::ClientError;
 use crate::value::Value;
@@ -36,6 +38,7 @@ struct Shared {
     room: Arc<Semaphore>,
     /// The last is the warmest.
     idle: Mutex<Vec<Connection>>,
+    pace: Pace,
 }
 
 impl Shared {
@@ -61,6 +64,7 @@ impl Connections {
             most,
             room: Arc::new(Semaphore::new(usize::try_from(most).unwrap_or(1))),
             idle: Mutex::new(Vec::new()),
+            pace: Pace::default(),
         }));
         connections.work(|_| Ok(())).await?;
         Ok(connections)
@@ -145,6 +149,15 @@ impl Lent {
             none => Ok(none.insert(Connection::open(&self.of.path)?)),
         }
     }
+
+    fn commit(
+        &mut self,
+        last: impl FnOnce(&mut Connection) -> Result<(), rusqlite::Error>,
+    ) -> Result<Committed, rusqlite::Error> {
+        let connection = self.connection()?;
+        last(connection)?;
+        connection.commit()
+    }
 }
 
 impl Drop for Lent {
@@ -196,28 +209,45 @@ impl Open {
         mut self,
         last: impl FnOnce(&mut Connection) -> Result<(), rusqlite::Error> + Send + 'static,
     ) -> Result<(), ClientError> {
-        self.work(|connection| {
-            last(connection)?;
-            connection.commit()
-        })
-        .await
+        let mut lent = self.0.take().ok_or(ClientError::Closed)?;
+        let is_quick = lent.of.pace.is_quick();
+        let commit = move || {
+            let begun = Instant::now();
+            let committed = lent.commit(last)?;
+            lent.of.pace.note(begun.elapsed(), committed);
+            Ok(())
+        };
+        if is_quick {
+            here(commit)
+        } else {
+            aside(commit).await
+        }
     }
 }
 
-/// Does something on a thread that may wait, and tells if it has waited long: the disk is slow, or another process holds the file.
+/// Does something on the thread that asks. A panic in it is its own, as on another thread.
+fn here<T>(work: impl FnOnce() -> Result<T, rusqlite::Error>) -> Result<T, ClientError> {
+    let done = catch_unwind(AssertUnwindSafe(|| watched(work)));
+    Ok(done.map_err(|_| ClientError::Panicked)??)
+}
+
+/// Does something on a thread that may wait.
 async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, rusqlite::Error> + Send + 'static,
 ) -> Result<T, ClientError> {
-    let done = spawn_blocking(move || {
-        let begun = Instant::now();
-        let done = work();
-        let took = begun.elapsed();
-        if took > SLOW {
-            tracing::warn!(took_ms = took.as_millis(), "the database took long");
-        }
-        done
-    });
+    let done = spawn_blocking(move || watched(work));
     Ok(done.await.map_err(ClientError::Thread)??)
+}
+
+/// Does something, and tells if it has taken long: the disk is slow, or another process holds the file.
+fn watched<T>(work: impl FnOnce() -> T) -> T {
+    let begun = Instant::now();
+    let done = work();
+    let took = begun.elapsed();
+    if took > SLOW {
+        tracing::warn!(took_ms = took.as_millis(), "the database took long");
+    }
+    done
 }
 
 #[cfg(test)]
@@ -229,7 +259,15 @@ mod tests {
     use crate::value::args;
 
     async fn connections(most: u32) -> (TempDir, Connections) {
-        let folder = tempfile::tempdir().unwrap();
+        connections_in(tempfile::tempdir().unwrap(), most).await
+    }
+
+    /// On a disk that is as quick as memory.
+    async fn quick_connections() -> (TempDir, Connections) {
+        connections_in(tempfile::tempdir_in("/dev/shm").unwrap(), 1).await
+    }
+
+    async fn connections_in(folder: TempDir, most: u32) -> (TempDir, Connections) {
         let connections = Connections::open(folder.path().join("t.db"), most).await.unwrap();
         let table = connections.work(|connection| connection.script("CREATE TABLE t (n integer)"));
         table.await.unwrap();
@@ -243,14 +281,16 @@ mod tests {
 
     const MUCH: &str = "WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < $1) SELECT sum(n) AS n FROM c";
 
+    const MANY: &str =
+        "WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < $1) SELECT n FROM c";
+
     #[test]
     fn reading_ends_when_its_time_is_over() {
         let folder = tempfile::tempdir().unwrap();
         let mut connection = Connection::open(&folder.path().join("t.db")).unwrap();
         let much = connection.rows_within(Duration::from_millis(1), MUCH, args![1_000_000_000_i64]);
         assert!(much.unwrap().is_none());
-        let many = "WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT n FROM c";
-        let many = connection.rows_within(Duration::from_millis(1), many, args![]);
+        let many = connection.rows_within(Duration::from_millis(1), MANY, args![1_000_000_000_i64]);
         assert!(many.unwrap().is_none());
         let rows = connection.rows(MUCH, args![3_000_000_i64]).unwrap();
         assert_eq!(rows[0].int("n"), Ok(Some(4_500_001_500_000)));
@@ -308,6 +348,72 @@ mod tests {
         });
         assert!(timeout(Duration::from_millis(5), commit).await.is_err());
         assert_eq!(numbers(&connections).await, 1);
+    }
+
+    /// As many commits as make the next one be made where it is asked for.
+    async fn make_quick_commits(connections: &Connections) {
+        for _ in 0..200 {
+            if connections.0.pace.is_quick() {
+                return;
+            }
+            let open = connections.begin().await.unwrap();
+            let change = |connection: &mut Connection| {
+                connection.change("INSERT INTO t VALUES (1)", args![]).map(|_| ())
+            };
+            open.commit(change).await.unwrap();
+        }
+        panic!("200 commits, and never some quick ones in a row");
+    }
+
+    #[tokio::test]
+    async fn quick_commits_are_made_where_they_are_asked_for_until_one_is_slow() {
+        let (_folder, connections) = quick_connections().await;
+        let asker = std::thread::current().id();
+        let made_by = async |pause: Duration| {
+            let (tell, told) = std::sync::mpsc::channel();
+            let open = connections.begin().await.unwrap();
+            let commit = open.commit(move |connection| {
+                std::thread::sleep(pause);
+                tell.send(std::thread::current().id()).unwrap();
+                connection.change("INSERT INTO t VALUES (1)", args![]).map(|_| ())
+            });
+            commit.await.unwrap();
+            told.recv().unwrap()
+        };
+        assert_ne!(made_by(Duration::ZERO).await, asker, "nothing is known yet");
+        make_quick_commits(&connections).await;
+        assert_eq!(made_by(Duration::from_millis(20)).await, asker);
+        assert_ne!(made_by(Duration::ZERO).await, asker, "the last one was slow");
+    }
+
+    #[tokio::test]
+    async fn a_commit_that_panics_where_it_is_asked_for_is_a_passing_error_and_nothing_of_it_stays() {
+        let (_folder, connections) = quick_connections().await;
+        make_quick_commits(&connections).await;
+        let before = numbers(&connections).await;
+        let open = connections.begin().await.unwrap();
+        let failed = open.commit(|connection| {
+            connection.change("INSERT INTO t VALUES (1)", args![])?;
+            panic!("on purpose")
+        });
+        let error = crate::DbError::from_client("t", failed.await.unwrap_err());
+        assert!(error.is_passing(), "{error:?}");
+        assert_eq!(numbers(&connections).await, before);
+    }
+
+    #[tokio::test]
+    async fn the_log_is_copied_when_it_is_long() {
+        let (folder, connections) = connections(1).await;
+        let longest = u64::from(super::super::connection::CHECKPOINT_PAGES) * 4200;
+        for _ in 0..60 {
+            let open = connections.begin().await.unwrap();
+            let much = "INSERT INTO t VALUES (zeroblob(1000000))";
+            let commit = open.commit(move |connection| connection.change(much, args![]).map(|_| ()));
+            commit.await.unwrap();
+        }
+        let size = |name: &str| std::fs::metadata(folder.path().join(name)).unwrap().len();
+        let (log, file) = (size("t.db-wal"), size("t.db"));
+        assert!(log < longest + longest / 4 && file > longest / 2, "{log} {file}");
     }
 
     #[tokio::test]

@@ -3,6 +3,7 @@
 mod connection;
 mod connections;
 mod migrations;
+mod pace;
 mod row;
 
 pub(crate) use connections::{Connections, Open};

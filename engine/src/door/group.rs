@@ -6,8 +6,10 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::panic::AssertUnwindSafe;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use futures_util::FutureExt;
 use futures_util::future::join_all;
 use ringfence_core::{HostId, HostState, Input};
 use ringfence_db::{DeviceClaim, Locked, SeenHost, Tx};
@@ -138,10 +140,10 @@ pub(super) async fn enter(
 
 async fn lane(engine: Engine) {
     while let Some(knocks) = engine.0.group.next() {
-        // On its own, so that a fault in it does not close the door for good.
-        let done = tokio::spawn(carry_out(engine.clone(), knocks)).await;
-        if let Err(error) = done {
-            tracing::error!(error = %error_chain(&error), "a change was interrupted");
+        // A fault in it must not close the door for good. Whoever asked hears that it was interrupted, and its transaction is undone.
+        let done = AssertUnwindSafe(carry_out(engine.clone(), knocks)).catch_unwind();
+        if done.await.is_err() {
+            tracing::error!("a change was interrupted by a fault of this program");
         }
     }
 }

@@ -179,7 +179,8 @@ async fn a_host_is_acted_on_only_as_it_was_read(ground: Ground) {
     let stack = without_workers(ground).await;
     let client = &stack.client;
     let tag = client.get("/hosts/h1").await.header("ETag").to_owned();
-    let report = json!({ "failure_state": "UNREACHABLE", "source": "t", "observed_at": chrono::Utc::now() });
+    let report =
+        json!({ "failure_state": "UNREACHABLE", "source": "t", "observed_at": ringfence_tests::now() });
     let reason = json!({ "reason": "a test" });
     let word = json!({ "reason": "a test", "generation": 0 });
     for (method, action, body) in [
