@@ -84,19 +84,26 @@ impl Engine {
     ) -> Result<Applied, EngineError> {
         let mut upon = upon.into();
         let host_id = upon.host_id;
-        let mut pause = FIRST_PAUSE;
+        let (mut pause, mut is_again) = (FIRST_PAUSE, false);
         for _ in 1..TRIES {
             match self.apply_once(upon, input.clone(), by).await {
                 Err(EngineError::Db(error)) if error.is_passing() => {
                     tracing::warn!(%host_id, error = %error_chain(&error), "the database went away; trying again");
                     tokio::time::sleep(pause).await;
                     pause *= 2;
+                    is_again = true;
                     upon = host_id.into();
                 }
+                Err(EngineError::Changed { .. }) if is_again => return Err(perhaps_made(by)),
                 done => return done,
             }
         }
-        self.apply_once(upon, input, by).await
+        self.apply_once(upon, input, by)
+            .await
+            .map_err(|error| match error {
+                EngineError::Changed { .. } => perhaps_made(by),
+                other => other,
+            })
     }
 
     async fn apply_once(&self, upon: Upon, input: Input, by: &Context) -> Result<Applied, EngineError> {
@@ -152,5 +159,15 @@ impl Engine {
         if let Err(error) = ringfence_db::append_audit(&mut self.0.db.reader(), &entry).await {
             tracing::warn!(%host_id, error = %error_chain(&error), what, "a refusal could not be put on record");
         }
+    }
+}
+
+/// Something is not as the caller has read it, and an earlier try may have been committed without a word: it may be that change itself.
+/// With a key, what was changed for it is looked up.
+fn perhaps_made(by: &Context) -> EngineError {
+    if by.key.is_some() {
+        EngineError::KeySpent
+    } else {
+        EngineError::Interrupted
     }
 }

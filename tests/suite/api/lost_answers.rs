@@ -22,7 +22,10 @@ async fn lose(stack: &Stack, path: &str, body: Value) -> (Answer, Answer) {
     assert_eq!(again.status, lost.status, "{path}: {} {}", lost.body, again.body);
     assert_eq!(again.header("Idempotent-Replayed"), "true", "{path}");
     assert_eq!(lost.header("Idempotent-Replayed"), "", "{path}");
-    for header in ["Location", "ETag", "Content-Type"] {
+    // An operation goes on meanwhile, and is shown as it is by then.
+    let is_operation = lost.body["stages"].is_array() && lost.body["status"].is_string();
+    let headers = ["Location", "Content-Type", "ETag"];
+    for header in headers.iter().take(if is_operation { 2 } else { 3 }) {
         assert_eq!(again.header(header), lost.header(header), "{path}: {header}");
     }
     (lost, again)
