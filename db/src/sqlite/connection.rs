@@ -34,6 +34,13 @@ pub(crate) struct Committed {
     pub log_pages: Option<u32>,
 }
 
+impl Committed {
+    /// Whether the log was long enough to be copied into the file as a part of the commit.
+    pub fn has_copied_the_log(self) -> bool {
+        self.log_pages.is_some_and(|pages| pages >= CHECKPOINT_PAGES)
+    }
+}
+
 /// A connection. What it does, it does at once, on the thread that asks for it.
 pub(crate) struct Connection(rusqlite::Connection);
 

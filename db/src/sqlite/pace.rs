@@ -11,9 +11,9 @@ use super::connection::{CHECKPOINT_PAGES, Committed};
 /// What a thread that answers requests may be held up by one commit.
 const QUICK: Duration = Duration::from_millis(2);
 /// So many quick ones in a row are believed.
-const BELIEVED: u32 = 8;
-/// A commit that makes the log this long, in pages, may copy it into the file: that takes tens of milliseconds.
-const NEARLY_COPIED: u32 = CHECKPOINT_PAGES - CHECKPOINT_PAGES / 8;
+const BELIEVED: u32 = 4;
+/// The next commit upon a log of this length, in pages, may copy it into the file: that takes tens of milliseconds.
+const NEARLY_COPIED: u32 = CHECKPOINT_PAGES - CHECKPOINT_PAGES / 16;
 
 /// How commits have gone lately.
 #[derive(Debug, Default)]
@@ -34,7 +34,9 @@ impl Pace {
         if let Some(pages) = committed.log_pages {
             self.log_pages.store(pages, Ordering::Relaxed);
         }
-        if took > QUICK {
+        if committed.has_copied_the_log() {
+            // That says nothing of the next one.
+        } else if took > QUICK {
             self.quick_in_a_row.store(0, Ordering::Relaxed);
         } else if self.quick_in_a_row.load(Ordering::Relaxed) < BELIEVED {
             self.quick_in_a_row.fetch_add(1, Ordering::Relaxed);
@@ -77,6 +79,9 @@ mod tests {
         assert!(!pace.is_quick());
         // One that wrote nothing has left the log as it was.
         pace.note(QUICK, Committed::default());
+        assert!(!pace.is_quick());
+        // It was copied, which took its time, and begins anew.
+        pace.note(100 * QUICK, pages(CHECKPOINT_PAGES));
         assert!(!pace.is_quick());
         pace.note(QUICK, pages(40));
         assert!(pace.is_quick());
