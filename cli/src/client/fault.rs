@@ -90,6 +90,13 @@ impl ApiFault {
             .is_some_and(|first| first.code == "fencing.device.busy")
     }
 
+    /// What was wrong, without the codes that an API's answer has for programs.
+    #[must_use]
+    pub fn detail(&self) -> String {
+        let details = self.errors.iter().map(|entry| entry.detail.as_str());
+        details.collect::<Vec<_>>().join("; ")
+    }
+
     /// Whether it is about what was asked for: not about who asks, or about a service that is not well.
     #[must_use]
     pub fn is_of_this_request(&self) -> bool {

@@ -118,6 +118,7 @@ fn heard_by_api(answer: Result<Check, CliError>) -> Said {
     match answer {
         Ok(check) => told(&check.observation.state, &check.observation.detail),
         Err(CliError::Api(fault)) if fault.is_device_busy() => Said::Busy,
+        Err(CliError::Api(fault)) => Said::Nothing(fault.detail()),
         Err(error) => Said::Nothing(error_chain(&error)),
     }
 }
