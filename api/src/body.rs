@@ -85,9 +85,9 @@ pub(crate) fn payload_error(error: &actix_web::Error, allowed: usize) -> ApiErro
 
 /// As [`parse`]; a whole number may be written as `3.0`.
 fn parse_owned<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
-    parse(bytes).or_else(|error| {
-        let read = as_integers(bytes).and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        read.ok_or(error)
+    parse(bytes).or_else(|error| match as_integers(bytes) {
+        Some(bytes) => parse(&bytes),
+        None => Err(error),
     })
 }
 

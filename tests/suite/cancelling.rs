@@ -2,7 +2,7 @@
 
 use ringfence_core::Resource;
 use ringfence_simulators::{Fault, FaultKind};
-use ringfence_tests::{Ground, Site, Stack, StackOptions, power_plan};
+use ringfence_tests::{Ground, Stack, power_plan};
 use serde_json::{Value, json};
 
 crate::on_both_grounds!(
@@ -22,15 +22,7 @@ async fn cancel(stack: &Stack, operation: &Value) -> Value {
 }
 
 async fn cancelled_before_a_worker_claims_nothing_is_done(ground: Ground) {
-    let site = Site::new(ground).await;
-    let mut stack = Stack::start_with(
-        site,
-        StackOptions {
-            workers: 0,
-            ..StackOptions::default()
-        },
-    )
-    .await;
+    let mut stack = Stack::start_without_workers(ground).await;
     stack.plan(power_plan()).await;
     stack.hang("h1").await;
     let operation = stack.client.fence("h1").await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ringfence_bus::{Audience, ClaimReply, ClaimRequest, Key, Keys, Queue, TaskMessage};
 use ringfence_core::{Claim, Generation, Observation, ObservedState, Outcome, Resource, TaskResult};
-use ringfence_tests::{Ground, Site, Stack, StackOptions, keys, power_plan};
+use ringfence_tests::{Ground, Stack, keys, power_plan};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -18,15 +18,7 @@ crate::on_both_grounds!(
 
 /// A stack without workers, whose host is being fenced, and the task as a worker gets it.
 async fn dispatched(ground: Ground) -> (Stack, TaskMessage) {
-    let site = Site::new(ground).await;
-    let stack = Stack::start_with(
-        site,
-        StackOptions {
-            workers: 0,
-            ..StackOptions::default()
-        },
-    )
-    .await;
+    let stack = Stack::start_without_workers(ground).await;
     stack.plan(power_plan()).await;
     let bus = stack.site.bus("worker").await;
     let queue = Queue::Tasks {

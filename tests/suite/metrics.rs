@@ -136,11 +136,7 @@ async fn a_fence_and_a_rejoin_move_the_numbers(ground: Ground) {
 }
 
 async fn a_fence_that_nobody_carries_out_is_seen_to_wait(ground: Ground) {
-    let options = StackOptions {
-        workers: 0,
-        ..StackOptions::default()
-    };
-    let stack = Stack::start_with(Site::new(ground).await, options).await;
+    let stack = Stack::start_without_workers(ground).await;
     stack.plan(power_plan()).await;
     stack.hang("h1").await;
     stack.client.fence("h1").await;

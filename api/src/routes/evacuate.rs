@@ -32,7 +32,8 @@ pub(crate) struct MoveList {
     params(("id" = String, Path, description = "id or name")),
     responses((status = 202, description = "An evacuation is running; see Location", body = OperationView),
         (status = 400, body = ErrorList), (status = 401, body = ErrorList), (status = 403, body = ErrorList),
-        (status = 404, body = ErrorList), (status = 409, body = ErrorList), (status = 412, body = ErrorList), (status = 413, body = ErrorList),
+        (status = 404, body = ErrorList), (status = 409, body = ErrorList),
+        (status = 412, body = ErrorList), (status = 413, body = ErrorList),
         (status = 415, body = ErrorList)))]
 pub(crate) async fn evacuate(
     state: web::Data<State>,

@@ -25,7 +25,8 @@ use crate::view::operation::OperationView;
     responses((status = 200, description = "It is FENCED already", body = HostView),
         (status = 202, description = "A fence is running; see Location", body = OperationView),
         (status = 400, body = ErrorList), (status = 401, body = ErrorList), (status = 403, body = ErrorList),
-        (status = 404, body = ErrorList), (status = 409, body = ErrorList), (status = 412, body = ErrorList), (status = 413, body = ErrorList),
+        (status = 404, body = ErrorList), (status = 409, body = ErrorList),
+        (status = 412, body = ErrorList), (status = 413, body = ErrorList),
         (status = 415, body = ErrorList)))]
 pub(crate) async fn fence(
     state: web::Data<State>,

@@ -39,7 +39,8 @@ pub(crate) struct RejoinBody {
     responses((status = 200, description = "It is UNFENCED already", body = HostView),
         (status = 202, description = "A rejoin is running; see Location", body = OperationView),
         (status = 400, body = ErrorList), (status = 401, body = ErrorList), (status = 403, body = ErrorList),
-        (status = 404, body = ErrorList), (status = 409, body = ErrorList), (status = 412, body = ErrorList), (status = 413, body = ErrorList),
+        (status = 404, body = ErrorList), (status = 409, body = ErrorList),
+        (status = 412, body = ErrorList), (status = 413, body = ErrorList),
         (status = 415, body = ErrorList)))]
 pub(crate) async fn rejoin(
     state: web::Data<State>,

@@ -1,6 +1,6 @@
 //! Whether the devices answer: each is asked for its state, through a worker, as the engines' health checks ask it.
 
-mod way;
+mod asker;
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -13,7 +13,7 @@ use ringfence_db::Database;
 use ringfence_engine::DeviceQuestion;
 use tokio::time::{Instant, interval_at};
 
-use self::way::{Said, Way};
+use self::asker::{Asker, Said};
 use super::Report;
 use super::hosts::{Site, some_of};
 use crate::config::Settings;
@@ -60,11 +60,11 @@ pub(super) async fn look(
 ) {
     let (which, tell) = asked;
     let opened = match bus {
-        Some(bus) => Way::by_workers(settings, db, bus).await,
-        None => Way::by_service(settings, db).await,
+        Some(bus) => Asker::by_workers(settings, db, bus).await,
+        None => Asker::by_service(settings, db).await,
     };
-    let way = match opened {
-        Ok(way) => way,
+    let asker = match opened {
+        Ok(asker) => asker,
         Err(CliError::Nowhere { .. } | CliError::Unreachable { .. }) => {
             return report.failure(
                 PART,
@@ -74,7 +74,7 @@ pub(super) async fn look(
         }
         Err(error) => return report.failure(PART, error_chain(&error), "mend that, and look again"),
     };
-    let mut questions = match way.questions(which.host.as_deref()).await {
+    let mut questions = match asker.questions(which.host.as_deref()).await {
         Ok(questions) => questions,
         Err(error) => return report.failure(PART, error_chain(&error), "name another host"),
     };
@@ -91,7 +91,7 @@ pub(super) async fn look(
     }
     let left_out = questions.len().saturating_sub(MOST);
     questions.truncate(MOST);
-    for (method, heard) in ask(&way, questions, tell).await {
+    for (method, heard) in ask(&asker, questions, tell).await {
         heard.judge(&method, report);
     }
     if left_out > 0 {
@@ -125,11 +125,11 @@ fn tell_of_unused(questions: &[DeviceQuestion], site: &Site, report: &mut Report
 }
 
 /// Asks some at a time, and gives what was heard by method.
-async fn ask(way: &Way, questions: Vec<DeviceQuestion>, tell: Tell<'_>) -> BTreeMap<String, Heard> {
+async fn ask(asker: &Asker, questions: Vec<DeviceQuestion>, tell: Tell<'_>) -> BTreeMap<String, Heard> {
     let (mut asked, all) = (0, questions.len());
     let answers = stream::iter(questions)
         .map(|question| async move {
-            let answer = way.put(&question).await;
+            let answer = asker.put(&question).await;
             (question, answer)
         })
         .buffer_unordered(AT_ONCE);

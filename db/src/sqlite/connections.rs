@@ -213,9 +213,11 @@ impl Open {
         let is_quick = lent.of.pace.is_quick();
         let commit = move || {
             let begun = Instant::now();
-            let committed = lent.commit(last)?;
+            let ended = lent.commit(last);
+            // One that failed may have been slow as well.
+            let committed = ended.as_ref().copied().unwrap_or_default();
             lent.of.pace.note(begun.elapsed(), committed);
-            Ok(())
+            ended.map(|_| ())
         };
         if is_quick {
             here(commit)

@@ -58,6 +58,15 @@ impl Stack {
         .await
     }
 
+    /// One whose tasks nobody takes until [`Stack::add_worker`].
+    pub async fn start_without_workers(ground: Ground) -> Self {
+        let options = StackOptions {
+            workers: 0,
+            ..StackOptions::default()
+        };
+        Self::start_with(Site::new(ground).await, options).await
+    }
+
     pub async fn start_with(site: Site, options: StackOptions) -> Self {
         crate::logs::show();
         let db = Database::open(&site.database_url, 10).await.unwrap();

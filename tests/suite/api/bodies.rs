@@ -66,6 +66,13 @@ async fn bad_bodies_are_refused_with_the_field_the_value_and_what_is_allowed(gro
     )
     .await;
     refused(&answer, 413, "fencing.request.too_large", &["65536"]);
+    // `1.0` is a whole number: what is wrong here is the reason.
+    let word = r#"{"generation":1.0,"reason":7}"#;
+    let answer = raw(client, Method::POST, "/hosts/h1/confirm-fenced", json_type, word).await;
+    refused(&answer, 400, invalid, &["reason", "7", "string"]);
+    let word = r#"{"generation":1.5,"reason":"seen"}"#;
+    let answer = raw(client, Method::POST, "/hosts/h1/confirm-fenced", json_type, word).await;
+    refused(&answer, 400, invalid, &["generation", "1.5"]);
     for reason in ["", "   ", &"r".repeat(256), "two\nlines"] {
         let answer = client.post("/hosts/h1/fence", json!({ "reason": reason })).await;
         refused(&answer, 400, invalid, &["reason"]);

@@ -1,7 +1,7 @@
 //! Entity tags.
 
 use reqwest::Method;
-use ringfence_tests::{Answer, Client, Ground, Site, Stack, StackOptions, power_plan};
+use ringfence_tests::{Answer, Client, Ground, Stack, power_plan};
 use serde_json::{Value, json};
 
 use super::refused;
@@ -165,11 +165,7 @@ async fn what_the_caller_has_already_is_not_sent_again(ground: Ground) {
 
 /// What a test does of its own is done while nobody else changes anything: no worker takes the task.
 async fn without_workers(ground: Ground) -> Stack {
-    let options = StackOptions {
-        workers: 0,
-        ..StackOptions::default()
-    };
-    let stack = Stack::start_with(Site::new(ground).await, options).await;
+    let stack = Stack::start_without_workers(ground).await;
     stack.plan(power_plan()).await;
     stack.hang("h1").await;
     stack

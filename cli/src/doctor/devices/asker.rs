@@ -1,4 +1,4 @@
-//! The way to the devices: the workers on the broker, or the service that has its worker inside.
+//! Who asks the devices: the workers on the broker, or the service that has its worker inside.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,8 +19,8 @@ use crate::services::{parts, standalone};
 const TRIES: u32 = 30;
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How devices are asked.
-pub(super) struct Way {
+/// Asks devices for their state.
+pub(super) struct Asker {
     /// Knows which there are.
     engine: Engine,
     /// The service that asks them, where no broker leads to its worker.
@@ -37,7 +37,7 @@ pub(super) enum Said {
     Nothing(String),
 }
 
-impl Way {
+impl Asker {
     /// Through the broker's workers, as an engine asks them.
     pub async fn by_workers(settings: &Settings, db: &Database, bus: AmqpBus) -> Result<Self, CliError> {
         let keys = parts::keys(settings)?;
