@@ -44,6 +44,12 @@ impl Batch {
         rows <= MOST_ROWS
     }
 
+    /// Whether changes of this transaction are made one by one in their order, so that any may need one before it.
+    #[must_use]
+    pub fn keeps_order(tx: &Tx) -> bool {
+        tx.dialect() == Dialect::Sqlite
+    }
+
     /// An empty one for this transaction.
     #[must_use]
     pub fn of(tx: &Tx) -> Self {

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use ringfence_core::{AttemptId, Timestamp};
 use sqlx::AssertSqlSafe;
 
+use crate::dialect::Dialect;
 use crate::run::{Run, Write, fetch_all, write};
 use crate::value::MOST_ROWS;
 use crate::value::{Value, args, pieces, rows_of};
@@ -51,8 +52,7 @@ pub fn claim_devices_or_end(to: &mut LoneChange, mut claims: Vec<DeviceClaim>, n
 fn claim(claims: &[DeviceClaim], now: Timestamp) -> (String, Vec<Value>) {
     const COLUMNS: usize = 4;
     let sql = format!(
-        "INSERT INTO device_claims (device, operation_id, attempt, until)
-             SELECT new.column1, new.column2, new.column3, new.column4 FROM (VALUES {}) AS new WHERE true
+        "INSERT INTO device_claims (device, operation_id, attempt, until) VALUES {}
              ON CONFLICT (device) DO UPDATE
                  SET operation_id = excluded.operation_id, attempt = excluded.attempt, until = excluded.until
                  WHERE device_claims.until <= ${}
@@ -79,14 +79,19 @@ fn claim(claims: &[DeviceClaim], now: Timestamp) -> (String, Vec<Value>) {
 /// Gives back what attempts have taken, in the order in which everybody takes.
 pub async fn release_devices(to: &mut impl Write, attempts: &[AttemptId]) -> Result<(), DbError> {
     const COLUMNS: usize = 2;
-    let lock = to.dialect().for_update("device_claims");
     for attempts in pieces(attempts) {
-        let sql = format!(
-            "WITH held AS (SELECT device FROM device_claims WHERE (operation_id, attempt) IN (VALUES {})
-                           ORDER BY device{lock})
-             DELETE FROM device_claims WHERE device IN (SELECT device FROM held)",
-            rows_of(attempts.len(), COLUMNS)
-        );
+        let attempts_list = rows_of(attempts.len(), COLUMNS);
+        let sql = match to.dialect() {
+            Dialect::Postgres => format!(
+                "WITH held AS (SELECT device FROM device_claims WHERE (operation_id, attempt) IN (VALUES {attempts_list})
+                               ORDER BY device FOR UPDATE)
+                 DELETE FROM device_claims WHERE device IN (SELECT device FROM held)"
+            ),
+            // It has one writer, who waits for nobody.
+            Dialect::Sqlite => {
+                format!("DELETE FROM device_claims WHERE (operation_id, attempt) IN (VALUES {attempts_list})")
+            }
+        };
         let values = attempts
             .iter()
             .flat_map(|attempt| args![attempt.operation_id.0, attempt.number]);

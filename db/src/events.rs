@@ -97,20 +97,23 @@ pub async fn append_events(to: &mut impl Write, events: &[NewEvent]) -> Result<(
 }
 
 async fn append_piece(to: &mut impl Write, events: &[NewEvent]) -> Result<(), DbError> {
+    const COLUMNS: usize = 9;
     let is_numbered = to.numbers_events();
-    let columns = 9 + usize::from(is_numbered);
-    let (sequence, number) = if is_numbered {
-        (", sequence", ", numbers.before + new.column10 FROM numbers,")
+    let columns = "id, host_id, host, segment_id, host_sequence, kind, generation, occurred_at, data";
+    let sql = if is_numbered {
+        format!(
+            "INSERT INTO events ({columns}, sequence)
+             SELECT new.column1, new.column2, new.column3, new.column4, new.column5, new.column6, new.column7, new.column8,
+                 new.column9, numbers.before + new.column10
+             FROM numbers, (VALUES {}) AS new",
+            rows_of(events.len(), COLUMNS + 1)
+        )
     } else {
-        ("", " FROM")
+        format!(
+            "INSERT INTO events ({columns}) VALUES {}",
+            rows_of(events.len(), COLUMNS)
+        )
     };
-    let sql = format!(
-        "INSERT INTO events
-             (id, host_id, host, segment_id, host_sequence, kind, generation, occurred_at, data{sequence})
-         SELECT new.column1, new.column2, new.column3, new.column4, new.column5, new.column6, new.column7, new.column8,
-             new.column9{number} (VALUES {}) AS new",
-        rows_of(events.len(), columns)
-    );
     let values = events.iter().zip(1_u32..).flat_map(|(event, nth)| {
         let host = event.host.as_ref();
         let mut values = args![

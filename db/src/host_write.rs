@@ -5,7 +5,7 @@ use sqlx::AssertSqlSafe;
 
 use crate::DbError;
 use crate::run::{Write, write};
-use crate::value::{Value, args, pieces, rows_of};
+use crate::value::{NewValues, Value, args, pieces};
 
 /// What a decision writes of a host.
 #[derive(Clone, Copy, Debug)]
@@ -67,11 +67,10 @@ const STEP: [&str; 6] = [
 pub async fn update_hosts(to: &mut impl Write, writes: &[HostWrite<'_>]) -> Result<(), DbError> {
     for writes in pieces(writes) {
         let groups = Groups::of(writes);
-        let (assigned, columns) = groups.assigned();
-        let sql = format!(
-            "UPDATE hosts SET {assigned} FROM (VALUES {}) AS new WHERE hosts.id = new.column1",
-            rows_of(writes.len(), columns)
-        );
+        let new = NewValues::of(writes.len());
+        let (assigned, columns) = groups.assigned(new);
+        let (from, id) = (new.from(writes.len(), columns), new.name(1));
+        let sql = format!("UPDATE hosts SET {assigned}{from} WHERE hosts.id = {id}");
         let values = writes.iter().flat_map(|write| groups.values(write)).collect();
         write(to, AssertSqlSafe(sql), values).await?;
     }
@@ -111,20 +110,21 @@ impl Groups {
     }
 
     /// The assignments, and how many values each host has; the first one is its id.
-    fn assigned(self) -> (String, usize) {
+    fn assigned(self, new: NewValues) -> (String, usize) {
         let columns = self.columns();
-        let mut state = 0;
+        let mut state = String::new();
         let mut assigned = Vec::with_capacity(columns.len());
         for (column, at) in columns.iter().copied().zip(2..) {
+            let value = new.name(at);
             assigned.push(match column {
                 "fenced_proof" => format!(
-                    "fenced_proof = CASE WHEN new.column{state} = '{}' THEN coalesce(new.column{at}, hosts.fenced_proof) END",
+                    "fenced_proof = CASE WHEN {state} = '{}' THEN coalesce({value}, hosts.fenced_proof) END",
                     FencingState::Fenced.as_str()
                 ),
-                _ => format!("{column} = new.column{at}"),
+                _ => format!("{column} = {value}"),
             });
             if column == "fencing_state" {
-                state = at;
+                state = value;
             }
         }
         (assigned.join(", "), columns.len() + 1)
@@ -242,10 +242,10 @@ mod tests {
 
     #[test]
     fn what_is_assigned_is_what_has_changed() {
-        let (assigned, values) = groups(0).assigned();
+        let (assigned, values) = groups(0).assigned(NewValues::Columns);
         assert!(assigned.starts_with("standing = new.column2, in_flight = new.column3"));
         assert_eq!(values, 7);
-        let (assigned, values) = groups(5).assigned();
+        let (assigned, values) = groups(5).assigned(NewValues::Columns);
         assert!(assigned.starts_with("name = new.column2, "));
         assert!(assigned.contains("fencing_state = new.column10, "));
         assert!(assigned.contains(
@@ -253,5 +253,9 @@ mod tests {
         ));
         assert!(!assigned.contains("failure_state"));
         assert_eq!(values, 25);
+        let (assigned, values) = groups(4).assigned(NewValues::Arguments);
+        assert!(assigned.starts_with("fencing_state = $2, generation = $3"));
+        assert!(assigned.contains("WHEN $2 = 'FENCED' THEN coalesce($5, hosts.fenced_proof) END"));
+        assert_eq!(values, 17);
     }
 }

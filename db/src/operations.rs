@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::columns::table;
 use crate::row::Row;
 use crate::run::{Run, Write, cut, fetch_all, fetch_optional, write};
-use crate::value::{Value, args, pieces, rows_of};
+use crate::value::{NewValues, Value, args, pieces, rows_of};
 use crate::wanted::Wanted;
 use crate::{DbError, Order, Page, SortKey, Test};
 
@@ -102,16 +102,19 @@ pub async fn update_operations(
         let has_other_status = operations.iter().any(|(operation, known)| {
             operation.status != known.status || operation.finished_at != known.finished_at
         });
+        let new = NewValues::of(operations.len());
+        let [id, body, updated_at, methods, status, finished_at] =
+            [1, 2, 3, 4, 5, 6].map(|number| new.name(number));
         let (status, columns) = if has_other_status {
-            (", status = new.column5, finished_at = new.column6", COLUMNS + 2)
+            let assigned = format!(", status = {status}, finished_at = {finished_at}");
+            (assigned, COLUMNS + 2)
         } else {
-            ("", COLUMNS)
+            (String::new(), COLUMNS)
         };
         let sql = format!(
-            "UPDATE operations SET body = new.column2, updated_at = new.column3,
-                 methods = coalesce(new.column4, operations.methods){status}
-             FROM (VALUES {}) AS new WHERE operations.id = new.column1",
-            rows_of(operations.len(), columns)
+            "UPDATE operations SET body = {body}, updated_at = {updated_at},
+                 methods = coalesce({methods}, operations.methods){status}{} WHERE operations.id = {id}",
+            new.from(operations.len(), columns)
         );
         let values = operations.iter().flat_map(|(operation, known)| {
             let (body, methods) = apart(operation);

@@ -140,13 +140,50 @@ pub(crate) fn pieces<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
 
 /// What stands after VALUES for so many rows of so many columns: `($1, $2), ($3, $4)`. The arguments follow each other row by row.
 pub(crate) fn rows_of(rows: usize, columns: usize) -> String {
-    let row = |row: usize| {
-        let arguments: Vec<_> = (1..=columns)
-            .map(|column| format!("${}", row * columns + column))
-            .collect();
-        format!("({})", arguments.join(", "))
-    };
-    (0..rows).map(row).collect::<Vec<_>>().join(", ")
+    let mut text = String::with_capacity(rows * (columns * 5 + 4));
+    for argument in 1..=rows * columns {
+        let before = match (argument, argument % columns) {
+            (1, _) => "($",
+            (_, 1) => "), ($",
+            _ if columns == 1 => "), ($",
+            _ => ", $",
+        };
+        text.push_str(before);
+        text.push_str(&argument.to_string());
+    }
+    text.push(')');
+    text
+}
+
+/// Where the new values of a row stand in an `UPDATE`, the row's key being the first of them.
+#[derive(Clone, Copy)]
+pub(crate) enum NewValues {
+    /// There is one row: they are the statement's arguments. SQLite would put a list of rows into a table of its own first.
+    Arguments,
+    /// There are several: they are the columns of a list that is called `new`.
+    Columns,
+}
+
+impl NewValues {
+    pub fn of(rows: usize) -> Self {
+        if rows == 1 { Self::Arguments } else { Self::Columns }
+    }
+
+    /// The value with this number, from 1.
+    pub fn name(self, number: usize) -> String {
+        match self {
+            Self::Arguments => format!("${number}"),
+            Self::Columns => format!("new.column{number}"),
+        }
+    }
+
+    /// What stands between the assignments and `WHERE`.
+    pub fn from(self, rows: usize, columns: usize) -> String {
+        match self {
+            Self::Arguments => String::new(),
+            Self::Columns => format!(" FROM (VALUES {}) AS new", rows_of(rows, columns)),
+        }
+    }
 }
 
 impl From<Value> for Result<Value, Error> {
@@ -229,5 +266,14 @@ mod tests {
     fn every_row_has_arguments_of_its_own() {
         assert_eq!(rows_of(1, 2), "($1, $2)");
         assert_eq!(rows_of(3, 2), "($1, $2), ($3, $4), ($5, $6)");
+        assert_eq!(rows_of(2, 1), "($1), ($2)");
+    }
+
+    #[test]
+    fn one_row_needs_no_list() {
+        let (one, two) = (NewValues::of(1), NewValues::of(2));
+        assert_eq!((one.name(2), one.from(1, 2)), ("$2".to_owned(), String::new()));
+        assert_eq!(two.name(2), "new.column2");
+        assert_eq!(two.from(2, 2), " FROM (VALUES ($1, $2), ($3, $4)) AS new");
     }
 }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ringfence_core::HostId;
-use ringfence_db::EventRow;
-use tokio::sync::{Notify, broadcast};
+use ringfence_db::{DbError, EventRow};
+use tokio::sync::{Mutex, Notify, broadcast};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::error_chain;
@@ -26,6 +26,8 @@ pub type FeedItem = Arc<EventRow>;
 pub struct Feed {
     sender: broadcast::Sender<FeedItem>,
     wake: Notify,
+    /// Whoever reads the table has it; none before the first look.
+    place: Mutex<Option<u64>>,
     read_up_to: AtomicU64,
     /// Those of the listeners that are this process itself.
     own: AtomicUsize,
@@ -36,6 +38,7 @@ impl Feed {
         Self {
             sender: broadcast::channel(KEPT).0,
             wake: Notify::new(),
+            place: Mutex::new(None),
             read_up_to: AtomicU64::new(0),
             own: AtomicUsize::new(0),
         }
@@ -55,6 +58,25 @@ impl Feed {
     pub(crate) fn nudge(&self) {
         self.wake.notify_one();
     }
+
+    /// Reads what is new and passes it on; whether there may be more.
+    async fn pass_on(&self, engine: &Engine, place: &mut Option<u64>) -> Result<bool, DbError> {
+        let mut reader = engine.0.db.reader_by_keys();
+        let mut after = match *place {
+            Some(after) => after,
+            None => ringfence_db::last_sequence(&mut reader).await?,
+        };
+        let rows = ringfence_db::events_after(&mut reader, after, None, READ_AT_ONCE).await?;
+        let more = rows.len() == READ_AT_ONCE as usize;
+        for row in rows {
+            after = row.sequence;
+            // Nobody listening is no error.
+            let _ = self.sender.send(Arc::new(row));
+        }
+        *place = Some(after);
+        self.read_up_to.store(after, Ordering::Relaxed);
+        Ok(more)
+    }
 }
 
 /// Hears every event after a number, in order, without gap or double.
@@ -70,6 +92,20 @@ pub struct Listener {
 }
 
 impl Engine {
+    /// Events of one decision were committed. Where they have their numbers and nobody reads at the moment, they are passed on before
+    /// anything else is done: to wait for another task takes as long as to read them.
+    pub(crate) async fn pass_on_events(&self) {
+        let feed = &self.0.feed;
+        if self.0.db.is_sqlite()
+            && let Ok(mut place) = feed.place.try_lock()
+            && place.is_some()
+            && let Ok(false) = feed.pass_on(self, &mut place).await
+        {
+            return;
+        }
+        self.events_written();
+    }
+
     /// Events were committed and are to be read: at once where they have their numbers, else by way of whoever numbers them.
     pub(crate) fn events_written(&self) {
         if self.0.db.is_sqlite() {
@@ -164,33 +200,11 @@ impl Listener {
 /// Reads new events and passes them on.
 pub(crate) async fn follow(engine: Engine, stop: CancellationToken) {
     let feed = &engine.0.feed;
-    let mut after = loop {
-        match ringfence_db::last_sequence(&mut engine.0.db.reader()).await {
-            Ok(last) => {
-                feed.read_up_to.store(last, Ordering::Relaxed);
-                break last;
-            }
-            Err(error) => tracing::warn!(error = %error_chain(&error), "the events cannot be read yet"),
-        }
-        if !crate::reconcile::pause(&stop, LISTEN_AGAIN_AFTER).await {
-            return;
-        }
-    };
     loop {
-        let mut reader = engine.0.db.reader_by_keys();
-        match ringfence_db::events_after(&mut reader, after, None, READ_AT_ONCE).await {
-            Ok(rows) => {
-                let more = rows.len() == READ_AT_ONCE as usize;
-                for row in rows {
-                    after = row.sequence;
-                    // Nobody listening is no error.
-                    let _ = feed.sender.send(Arc::new(row));
-                }
-                feed.read_up_to.store(after, Ordering::Relaxed);
-                if more {
-                    continue;
-                }
-            }
+        let passed_on = feed.pass_on(&engine, &mut *feed.place.lock().await).await;
+        match passed_on {
+            Ok(true) => continue,
+            Ok(false) => {}
             Err(error) => tracing::warn!(error = %error_chain(&error), "the events could not be read"),
         }
         tokio::select! {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use futures_util::poll;
 use ringfence_bus::{Audience, Bus, BusError, Keys, Queue, TaskMessage, Trace};
 use ringfence_core::{Dispatch, Resource, Timestamp};
 use ringfence_db::{Database, OutboxRow};
@@ -134,8 +135,9 @@ impl Relay {
         }
     }
 
-    /// Publishes in the background, on behalf of the decision whose span is given; a failure leaves the row for the sweep.
-    pub fn send(&self, outgoing: Vec<Outgoing>, decided: &Span) {
+    /// Publishes on behalf of the decision whose span is given, in the background; a failure leaves the row for the sweep. A decision
+    /// that was alone has all its messages on their way when this returns: for many, that would hold up those who wait behind them.
+    pub async fn send(&self, outgoing: Vec<Outgoing>, decided: &Span, is_alone: bool) {
         for message in outgoing {
             let relay = self.clone();
             let span = message.first(decided);
@@ -149,7 +151,10 @@ impl Relay {
                     );
                 }
             };
-            tokio::spawn(publishing.instrument(span));
+            let mut publishing = Box::pin(publishing.instrument(span));
+            if !is_alone || poll!(&mut publishing).is_pending() {
+                tokio::spawn(publishing);
+            }
         }
     }
 

@@ -4,11 +4,14 @@ use chrono::{DateTime, Utc};
 use ringfence_core::EventKind;
 use ringfence_db::NewEvent;
 use ringfence_engine::Listener;
-use ringfence_tests::{Ground, Numbers, Stack, eventually};
+use ringfence_tests::{Ground, Numbers, Stack, eventually, power_plan};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-crate::on_both_grounds!(who_lags_behind_misses_nothing_and_hears_nothing_twice,);
+crate::on_both_grounds!(
+    who_lags_behind_misses_nothing_and_hears_nothing_twice,
+    what_decisions_pass_on_themselves_and_what_is_found_by_looking_is_heard_once_and_in_order,
+);
 
 /// More than are kept for listeners that are a little behind, and more than one look at the table reads. The last look is not full, so
 /// that what was kept meanwhile is heard next.
@@ -73,5 +76,38 @@ async fn who_lags_behind_misses_nothing_and_hears_nothing_twice(ground: Ground) 
     // And it goes on with what happens.
     happen(&stack, 1, stack.api.clock().now(), &json!({})).await;
     assert_eq!(heard(&mut listener, end + 1).await, [end + 1]);
+    stack.stop().await;
+}
+
+/// A decision that is alone passes its events on by itself, while the feed's own reader looks for those of others.
+async fn what_decisions_pass_on_themselves_and_what_is_found_by_looking_is_heard_once_and_in_order(
+    ground: Ground,
+) {
+    const TURNS: u64 = 40;
+    let stack = Stack::start_without_workers(ground).await;
+    stack.plan(power_plan()).await;
+    eventually(async || last(&stack).await > 0).await;
+    let begun = last(&stack).await;
+    let mut listener = stack.api.listen(begun - 1, None);
+    assert_eq!(heard(&mut listener, begun).await, [begun]);
+    let deciding = async {
+        for turn in 0..TURNS {
+            let state = if turn % 2 == 0 { "UP" } else { "UNKNOWN" };
+            stack.client.seen("h1", state).await.ok(200);
+        }
+    };
+    let others = async {
+        for _ in 0..TURNS {
+            happen(&stack, 1, stack.api.clock().now(), &json!({})).await;
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::join!(deciding, others);
+    let end = begun + 2 * TURNS;
+    eventually(async || last(&stack).await == end).await;
+    assert_eq!(
+        heard(&mut listener, end).await,
+        (begun + 1..=end).collect::<Vec<_>>()
+    );
     stack.stop().await;
 }

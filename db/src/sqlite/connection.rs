@@ -41,6 +41,13 @@ impl Committed {
     }
 }
 
+/// Whether a statement that is asked for its rows may change something as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MayChange {
+    Yes,
+    No,
+}
+
 /// A connection. What it does, it does at once, on the thread that asks for it.
 pub(crate) struct Connection(rusqlite::Connection);
 
@@ -67,19 +74,24 @@ impl Connection {
         Ok(found.unwrap_or_default())
     }
 
-    /// The same, if they are found within some time and the statement only reads: no more than that is to be done on the thread that
-    /// asks. `None` if not; then nothing was done.
+    /// The same, if they are found within some time: no more than that is to be done on the thread that asks. A statement that changes
+    /// something as well cannot be ended half-way, and is carried out only where it may take as long as it takes. `None` if not; then
+    /// nothing was done.
     pub fn rows_within(
         &self,
         time: Duration,
         sql: &str,
         values: Vec<Value>,
+        may_change: MayChange,
     ) -> Result<Option<Vec<SqliteRow>>, Error> {
         let end = Instant::now() + time;
         self.without_waiting(|| {
             let mut statement = self.prepared(sql, values)?;
             if !statement.readonly() {
-                return Ok(None);
+                return match may_change {
+                    MayChange::Yes => read(&mut statement, || true),
+                    MayChange::No => Ok(None),
+                };
             }
             self.0
                 .progress_handler(STEPS_PER_LOOK, Some(move || Instant::now() >= end))?;

@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use super::connection::{BUSY_TIMEOUT, Committed, Connection};
+use super::connection::{BUSY_TIMEOUT, Committed, Connection, MayChange};
 use super::pace::Pace;
 use super::row::SqliteRow;
 use crate::error::ClientError;
@@ -74,7 +74,8 @@ impl Connections {
     pub async fn rows(&self, sql: SqlStr, values: Vec<Value>) -> Result<Vec<SqliteRow>, ClientError> {
         let mut lent = self.lend().await?;
         if let Some(connection) = &mut lent.connection
-            && let Some(rows) = connection.rows_within(AT_ONCE, sql.as_str(), values.clone())?
+            && let Some(rows) =
+                connection.rows_within(AT_ONCE, sql.as_str(), values.clone(), MayChange::No)?
         {
             return Ok(rows);
         }
@@ -180,10 +181,18 @@ impl Open {
     /// All rows of a statement.
     pub async fn rows(&mut self, sql: SqlStr, values: Vec<Value>) -> Result<Vec<SqliteRow>, ClientError> {
         let lent = self.0.as_mut().ok_or(ClientError::Closed)?;
-        if let Some(connection) = &mut lent.connection
-            && let Some(rows) = connection.rows_within(AT_ONCE, sql.as_str(), values.clone())?
-        {
-            return Ok(rows);
+        if let Some(connection) = &mut lent.connection {
+            let may_change = if lent.of.pace.is_quick() {
+                MayChange::Yes
+            } else {
+                MayChange::No
+            };
+            let begun = Instant::now();
+            let rows = connection.rows_within(AT_ONCE, sql.as_str(), values.clone(), may_change)?;
+            lent.of.pace.note_work(begun.elapsed());
+            if let Some(rows) = rows {
+                return Ok(rows);
+            }
         }
         self.work(move |connection| connection.rows(sql.as_str(), values))
             .await
@@ -290,9 +299,19 @@ mod tests {
     fn reading_ends_when_its_time_is_over() {
         let folder = tempfile::tempdir().unwrap();
         let mut connection = Connection::open(&folder.path().join("t.db")).unwrap();
-        let much = connection.rows_within(Duration::from_millis(1), MUCH, args![1_000_000_000_i64]);
+        let much = connection.rows_within(
+            Duration::from_millis(1),
+            MUCH,
+            args![1_000_000_000_i64],
+            MayChange::No,
+        );
         assert!(much.unwrap().is_none());
-        let many = connection.rows_within(Duration::from_millis(1), MANY, args![1_000_000_000_i64]);
+        let many = connection.rows_within(
+            Duration::from_millis(1),
+            MANY,
+            args![1_000_000_000_i64],
+            MayChange::No,
+        );
         assert!(many.unwrap().is_none());
         let rows = connection.rows(MUCH, args![3_000_000_i64]).unwrap();
         assert_eq!(rows[0].int("n"), Ok(Some(4_500_001_500_000)));
@@ -386,6 +405,27 @@ mod tests {
         make_quick_commits(&connections).await;
         assert_eq!(made_by(Duration::from_millis(20)).await, asker);
         assert_ne!(made_by(Duration::ZERO).await, asker, "the last one was slow");
+    }
+
+    #[tokio::test]
+    async fn in_a_transaction_what_changes_and_reads_is_done_where_it_is_asked_for_until_it_is_slow() {
+        const SLOW: &str = "INSERT INTO t WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < $1) \
+            SELECT sum(n) FROM c RETURNING n";
+        let (_folder, connections) = quick_connections().await;
+        make_quick_commits(&connections).await;
+        let before = numbers(&connections).await;
+        let mut open = connections.begin().await.unwrap();
+        let rows = open.rows(SLOW.into_sql_str(), args![3_i64]).await.unwrap();
+        assert_eq!(rows[0].int("n"), Ok(Some(6)));
+        drop(open);
+        assert_eq!(numbers(&connections).await, before, "it is a part of the transaction");
+        let mut open = connections.begin().await.unwrap();
+        let rows = open.rows(SLOW.into_sql_str(), args![1_000_000_i64]).await.unwrap();
+        assert_eq!(rows[0].int("n"), Ok(Some(500_000_500_000)));
+        // What was done on another thread tells nothing of this one.
+        assert!(!connections.0.pace.is_quick());
+        open.commit(|_| Ok(())).await.unwrap();
+        assert_eq!(numbers(&connections).await, before + 1);
     }
 
     #[tokio::test]

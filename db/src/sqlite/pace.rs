@@ -29,6 +29,13 @@ impl Pace {
             && self.log_pages.load(Ordering::Relaxed) < NEARLY_COPIED
     }
 
+    /// Something in a transaction took so long. Where that is slow, so is the commit.
+    pub fn note_work(&self, took: Duration) {
+        if took > QUICK {
+            self.quick_in_a_row.store(0, Ordering::Relaxed);
+        }
+    }
+
     /// A commit took so long, with all that was done in it together with it.
     pub fn note(&self, took: Duration, committed: Committed) {
         if let Some(pages) = committed.log_pages {

@@ -205,20 +205,35 @@ async fn together(engine: &Engine, knocks: &[Knock]) -> Result<Vec<Answered>, En
     if turns.iter().any(Turn::writes) {
         write(tx, knocks, &mut turns).await?;
     }
-    Ok(end_all(engine, knocks, turns, EventsAre::Written))
+    Ok(end_all(engine, knocks, turns, EventsAre::Written).await)
 }
 
-/// The answers, once what was decided is committed.
-pub(super) fn end_all(
+/// The answers, once what was decided is committed. Workers, and whoever listens, come first: nobody is waiting for a line in the log.
+pub(super) async fn end_all(
     engine: &Engine,
     knocks: &[Knock],
-    turns: Vec<Turn>,
+    mut turns: Vec<Turn>,
     events: EventsAre,
 ) -> Vec<Answered> {
+    let is_alone = knocks.len() == 1;
+    for (turn, knock) in turns.iter_mut().zip(knocks) {
+        engine
+            .0
+            .relay
+            .send(turn.take_outgoing(), &knock.door.span(), is_alone)
+            .await;
+    }
+    match events {
+        // Their statement has announced them, to this process as well.
+        EventsAre::Numbered => {}
+        EventsAre::Written if !turns.iter().any(Turn::has_events) => {}
+        EventsAre::Written if is_alone => engine.pass_on_events().await,
+        EventsAre::Written => engine.events_written(),
+    }
     let ended = turns.into_iter().zip(knocks);
     let end = |(turn, knock): (Turn, &Knock)| {
         let span = knock.door.span();
-        span.in_scope(|| turn.end(engine, knock, events))
+        span.in_scope(|| turn.end(engine, knock))
     };
     ended.map(end).collect()
 }

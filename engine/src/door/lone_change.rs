@@ -31,7 +31,7 @@ pub(super) async fn carry_out(
     engine.0.clock.catch_up(seen.read_at);
     let mut turns = decide_all(engine, knocks, vec![seen.state]);
     if !turns.iter().any(Turn::writes) {
-        return Ok(Some(end_all(engine, knocks, turns, EventsAre::Written)));
+        return Ok(Some(end_all(engine, knocks, turns, EventsAre::Written).await));
     }
     // Who was halted since the host was read has decided by a time that is over.
     if let Some(latest) = engine.0.clock.latest() {
@@ -57,7 +57,7 @@ pub(super) async fn carry_out(
             } else {
                 EventsAre::Written
             };
-            Ok(Some(end_all(engine, knocks, turns, events)))
+            Ok(Some(end_all(engine, knocks, turns, events).await))
         }
         Err(DbError::Changed) => {
             tracing::debug!(%host_id, "the host was changed by somebody else meanwhile");

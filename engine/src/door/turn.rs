@@ -174,23 +174,29 @@ impl Turn {
         }
     }
 
-    /// It is committed, or there was nothing to commit: publishes, counts, and says so. `None` if it has to be decided anew.
-    pub fn end(
-        self,
-        engine: &Engine,
-        knock: &Knock,
-        events: EventsAre,
-    ) -> Option<Result<Tried, EngineError>> {
+    /// Takes the messages that it has to publish.
+    pub fn take_outgoing(&mut self) -> Vec<Outgoing> {
+        self.change()
+            .map_or_else(Vec::new, |decided| std::mem::take(&mut decided.outgoing))
+    }
+
+    /// Whether it has written events.
+    pub fn has_events(&self) -> bool {
+        matches!(self, Self::Decided(decided) if decided.changes && decided.told.has_events())
+    }
+
+    /// It is committed, or there was nothing to commit: counts, and says so. `None` if it has to be decided anew.
+    pub fn end(self, engine: &Engine, knock: &Knock) -> Option<Result<Tried, EngineError>> {
         match self {
             Self::Over(answer) => Some(answer),
             Self::Anew => None,
-            Self::Decided(decided) => Some(Ok(decided.end(engine, knock, events))),
+            Self::Decided(decided) => Some(Ok(decided.end(engine, knock))),
         }
     }
 }
 
 impl Decided {
-    fn end(self, engine: &Engine, knock: &Knock, events: EventsAre) -> Tried {
+    fn end(self, engine: &Engine, knock: &Knock) -> Tried {
         let decided = self;
         let (state, answer) = (decided.decision.state, decided.decision.answer);
         if !decided.changes {
@@ -203,16 +209,6 @@ impl Decided {
         let (now, next_look) = (decided.now, decided.now + engine.0.config.tick_every);
         if let Some(at) = decided.decision.wake_at.filter(|at| *at > now && *at < next_look) {
             engine.0.alarm.set(at);
-        }
-        if !decided.outgoing.is_empty() {
-            engine.0.relay.send(decided.outgoing, &knock.door.span());
-        }
-        if decided.told.has_events() {
-            match events {
-                // Its statement has announced them, to this process as well.
-                EventsAre::Numbered => {}
-                EventsAre::Written => engine.events_written(),
-            }
         }
         Tried::applied(state, answer)
     }

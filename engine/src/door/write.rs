@@ -17,7 +17,7 @@ use crate::relay::{self, Outgoing};
 /// Writes everything that was decided, and commits it.
 pub(super) async fn write(mut tx: Tx, knocks: &[Knock], turns: &mut [Turn]) -> Result<(), DbError> {
     let rows = Rows::of(knocks, turns);
-    if rows.go_together() {
+    if rows.go_together() || Batch::keeps_order(&tx) {
         let mut batch = Batch::of(&tx);
         rows.write(&mut batch).await?;
         batch.commit(tx).await

@@ -9,7 +9,7 @@ use ringfence_tests::{Ground, Stack, power_plan};
 use serde_json::json;
 
 /// A run, which makes the same requests every time, is ended after so many seconds and has failed.
-const AT_MOST_S: u64 = 90;
+const AT_MOST_S: u64 = 140;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_api_does_what_its_description_says() {
