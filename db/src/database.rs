@@ -23,6 +23,10 @@ const BEGIN_POSTGRES_PATIENT: &str =
 /// What one statement may take, unless somebody says otherwise. Locks and idle transactions are bounded by the same.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Values that are written to SQLite on the thread that asks, while commits are quick. A decision for one host has a hundred; those for as many
+/// hosts as go together have thousands, and take some milliseconds.
+const LITTLE: usize = 400;
+
 /// An open database.
 #[derive(Clone, Debug)]
 pub struct Database {
@@ -229,13 +233,19 @@ impl Tx {
                 return self.commit().await;
             }
         };
-        let done = open.commit(|connection| {
+        let is_much = changes.iter().map(|(_, values)| values.len()).sum::<usize>() > LITTLE;
+        let change_all = |connection: &mut sqlite::Connection| {
             for (sql, values) in changes {
                 connection.change(sql.as_str(), values)?;
             }
             Ok(())
-        });
-        done.await.map_err(|e| DbError::from_client(&self.address, e))
+        };
+        let done = if is_much {
+            open.commit_aside(change_all).await
+        } else {
+            open.commit(change_all).await
+        };
+        done.map_err(|e| DbError::from_client(&self.address, e))
     }
 
     /// Makes everything that was done in it last.

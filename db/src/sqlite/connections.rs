@@ -213,26 +213,40 @@ impl Open {
         Ok(done?)
     }
 
-    /// Does the last thing in it, and makes everything that was done in it last.
+    /// Does the last thing in it, which is little, and makes everything that was done in it last.
     pub async fn commit(
-        mut self,
+        self,
         last: impl FnOnce(&mut Connection) -> Result<(), rusqlite::Error> + Send + 'static,
     ) -> Result<(), ClientError> {
+        let is_quick = self.0.as_ref().is_some_and(|lent| lent.of.pace.is_quick());
+        if is_quick {
+            here(self.committing(last)?)
+        } else {
+            self.commit_aside(last).await
+        }
+    }
+
+    /// The same where the last thing is much: never on the thread that asks.
+    pub async fn commit_aside(
+        self,
+        last: impl FnOnce(&mut Connection) -> Result<(), rusqlite::Error> + Send + 'static,
+    ) -> Result<(), ClientError> {
+        aside(self.committing(last)?).await
+    }
+
+    fn committing(
+        mut self,
+        last: impl FnOnce(&mut Connection) -> Result<(), rusqlite::Error> + Send + 'static,
+    ) -> Result<impl FnOnce() -> Result<(), rusqlite::Error> + Send + 'static, ClientError> {
         let mut lent = self.0.take().ok_or(ClientError::Closed)?;
-        let is_quick = lent.of.pace.is_quick();
-        let commit = move || {
+        Ok(move || {
             let begun = Instant::now();
             let ended = lent.commit(last);
             // One that failed may have been slow as well.
             let committed = ended.as_ref().copied().unwrap_or_default();
             lent.of.pace.note(begun.elapsed(), committed);
             ended.map(|_| ())
-        };
-        if is_quick {
-            here(commit)
-        } else {
-            aside(commit).await
-        }
+        })
     }
 }
 
@@ -403,6 +417,13 @@ mod tests {
         };
         assert_ne!(made_by(Duration::ZERO).await, asker, "nothing is known yet");
         make_quick_commits(&connections).await;
+        let open = connections.begin().await.unwrap();
+        open.commit_aside(move |_| {
+            assert_ne!(std::thread::current().id(), asker, "much is never made here");
+            Ok(())
+        })
+        .await
+        .unwrap();
         assert_eq!(made_by(Duration::from_millis(20)).await, asker);
         assert_ne!(made_by(Duration::ZERO).await, asker, "the last one was slow");
     }
@@ -418,9 +439,16 @@ mod tests {
         let rows = open.rows(SLOW.into_sql_str(), args![3_i64]).await.unwrap();
         assert_eq!(rows[0].int("n"), Ok(Some(6)));
         drop(open);
-        assert_eq!(numbers(&connections).await, before, "it is a part of the transaction");
+        assert_eq!(
+            numbers(&connections).await,
+            before,
+            "it is a part of the transaction"
+        );
         let mut open = connections.begin().await.unwrap();
-        let rows = open.rows(SLOW.into_sql_str(), args![1_000_000_i64]).await.unwrap();
+        let rows = open
+            .rows(SLOW.into_sql_str(), args![1_000_000_i64])
+            .await
+            .unwrap();
         assert_eq!(rows[0].int("n"), Ok(Some(500_000_500_000)));
         // What was done on another thread tells nothing of this one.
         assert!(!connections.0.pace.is_quick());

@@ -6,6 +6,7 @@ mod migrations;
 mod pace;
 mod row;
 
+pub(crate) use connection::Connection;
 pub(crate) use connections::{Connections, Open};
 pub(crate) use migrations::carry_out;
 pub use row::SqliteRow;
