@@ -230,6 +230,17 @@ fn tell(ground: Ground, taken: &Taken, report: &mut Report) -> Result<(), BenchE
             .note("nothing is done in between, so that code and data are in the processor's caches")
     })?;
     report.add_summary(&taken.device, |s| figure("the device alone: read, off, read", s))?;
+    let without: Vec<f64> = taken
+        .fence
+        .iter()
+        .zip(&taken.device)
+        .map(|(fence, device)| fence - device)
+        .collect();
+    report.add_summary(&without, |s| {
+        figure("beside: the same, less the device alone", s)
+            .over("commits and publishes", floor.median)
+            .note("the device is asked over HTTP: it answers at once, but not in no time")
+    })?;
     report.add_summary(&taken.request, |s| {
         figure("beside: a request that reads and writes nothing", s)
     })?;
