@@ -7,6 +7,7 @@ use std::time::Duration;
 use ringfence_core::HostId;
 use ringfence_db::{DbError, EventRow};
 use tokio::sync::{Mutex, Notify, broadcast};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::error_chain;
@@ -16,6 +17,8 @@ use crate::{Engine, EngineError};
 const KEPT: usize = 4096;
 /// Events that one look at the table reads.
 const READ_AT_ONCE: u32 = 500;
+/// How long a decision may be held up by passing its events on; beyond that it is left to the feed's own reader.
+const PASSED_ON_WITHIN: Duration = Duration::from_millis(2);
 /// How long to wait before listening for announcements is tried again.
 const LISTEN_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
@@ -93,13 +96,14 @@ pub struct Listener {
 
 impl Engine {
     /// Events of one decision were committed. Where they have their numbers and nobody reads at the moment, they are passed on before
-    /// anything else is done: to wait for another task takes as long as to read them.
+    /// anything else is done: to wait for another task takes as long as to read them. Decisions that come after do not wait for it.
     pub(crate) async fn pass_on_events(&self) {
         let feed = &self.0.feed;
         if self.0.db.is_sqlite()
             && let Ok(mut place) = feed.place.try_lock()
             && place.is_some()
-            && let Ok(false) = feed.pass_on(self, &mut place).await
+            // All connections that read may be lent. What is dropped half-way has passed nothing on.
+            && let Ok(Ok(false)) = timeout(PASSED_ON_WITHIN, feed.pass_on(self, &mut place)).await
         {
             return;
         }
