@@ -14,34 +14,64 @@ pub(crate) fn wait(daemons: &mut [Daemon], cloud: &Cloud) -> Result<(), LabError
     }
     for daemon in daemons {
         let name = daemon.name();
-        daemon.wait(|| {
-            let has = has_shown_itself(name, cloud);
-            if !has {
+        let mut seen = String::new();
+        let waited = daemon.wait(|| match has_shown_itself(name, cloud) {
+            Ok(()) => true,
+            Err(instead) => {
+                seen = instead;
                 std::thread::sleep(POLL);
+                false
             }
-            has
-        })?;
+        });
+        waited.map_err(|error| with_what_was_seen(error, &seen))?;
     }
     Ok(())
 }
 
-fn has_shown_itself(name: &str, cloud: &Cloud) -> bool {
+/// Its own log may be that of a program in good health: then somebody else is not.
+fn with_what_was_seen(error: LabError, seen: &str) -> LabError {
+    match error {
+        LabError::NotReady {
+            peer,
+            seconds,
+            log,
+            tail,
+        } => LabError::NotReady {
+            peer,
+            seconds,
+            log,
+            tail: format!("{tail}\nwhat was heard of it last: {seen}"),
+        },
+        other => other,
+    }
+}
+
+/// If not, what is heard of it instead.
+fn has_shown_itself(name: &str, cloud: &Cloud) -> Result<(), String> {
     match name {
         "nova-conductor" | "nova-scheduler" => reports(cloud, Api::Compute, name),
         "cinder-scheduler" | "cinder-volume" => reports(cloud, Api::Volume, name),
         "ironic" => has_drivers(cloud),
-        _ => true,
+        _ => Ok(()),
     }
 }
 
-fn reports(cloud: &Cloud, api: Api, binary: &str) -> bool {
+fn reports(cloud: &Cloud, api: Api, binary: &str) -> Result<(), String> {
     let services = cloud.get(api, &format!("/os-services?binary={binary}"));
-    services.is_ok_and(|answer| some(&answer["services"], |service| service["state"] == "up"))
+    shows(services, "services", |service| service["state"] == "up")
 }
 
-fn has_drivers(cloud: &Cloud) -> bool {
-    let drivers = cloud.get(Api::Baremetal, "/v1/drivers");
-    drivers.is_ok_and(|answer| some(&answer["drivers"], |_| true))
+fn has_drivers(cloud: &Cloud) -> Result<(), String> {
+    shows(cloud.get(Api::Baremetal, "/v1/drivers"), "drivers", |_| true)
+}
+
+fn shows(answer: Result<Value, LabError>, list: &str, is_it: impl Fn(&Value) -> bool) -> Result<(), String> {
+    let answer = answer.map_err(|error| error.to_string())?;
+    if some(&answer[list], is_it) {
+        Ok(())
+    } else {
+        Err(answer.to_string())
+    }
 }
 
 fn some(list: &Value, is_it: impl Fn(&Value) -> bool) -> bool {
