@@ -215,10 +215,14 @@ impl Keyed {
         answer: ServiceResponse<BoxBody>,
     ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
         let (http, answer) = answer.into_parts();
-        if is_spent(&answer) {
-            let answer = self.overtaken(&http).await;
-            let answer = answer.unwrap_or_else(|error| error.error_response());
-            return Ok(ServiceResponse::new(http, answer));
+        match self.is_overtaken(&answer).await {
+            Ok(false) => {}
+            Ok(true) => {
+                let answer = self.overtaken(&http).await;
+                let answer = answer.unwrap_or_else(|error| error.error_response());
+                return Ok(ServiceResponse::new(http, answer));
+            }
+            Err(error) => return Ok(ServiceResponse::new(http, error.error_response())),
         }
         if !is_kept(answer.status()) {
             self.release().await;
@@ -255,8 +259,19 @@ impl Keyed {
         ))
     }
 
-    /// What another try has come to.
+    /// Whether another try has made the change, or makes it. A refusal may be a refusal to do it twice: where a commit of which nobody
+    /// heard is tried again, what it has changed is what stands in the way.
+    async fn is_overtaken(&self, answer: &HttpResponse) -> Result<bool, ApiError> {
+        if is_spent(answer) {
+            return Ok(true);
+        }
+        let is_refused = answer.status().is_client_error();
+        Ok(is_refused && self.state.engine.has_receipt(&self.held).await?)
+    }
+
+    /// What another try has come to. One that is unheard of and has changed nothing leaves the key to this one, which gives it back.
     async fn overtaken(&self, http: &HttpRequest) -> Result<HttpResponse, ApiError> {
+        self.state.engine.release_key(&self.held).await?;
         let key = self.state.engine.hold_key(&self.request).await?;
         if let KeyState::Held(held) = &key {
             // That one has changed nothing and is gone: whoever asks again is served.

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-/// Beyond it, numbers that are read as floating point are not exact (2^53).
+/// From here on, numbers that are read as floating point are not exact (2^53): this one may have been the next.
 const MOST: f64 = 9_007_199_254_740_992.0;
 
 /// The same text with every whole number written as one; `None` where that changes nothing. What is no JSON stays as wrong as it is.
@@ -52,7 +52,7 @@ fn as_integer(token: &[u8]) -> Cow<'_, [u8]> {
         token.first() != Some(&b'"') && token.iter().any(|byte| matches!(byte, b'.' | b'e' | b'E'));
     let number: Option<f64> = is_floating.then(|| serde_json::from_slice(token).ok()).flatten();
     match number {
-        Some(number) if number.fract() == 0.0 && number.abs() <= MOST => {
+        Some(number) if number.fract() == 0.0 && number.abs() < MOST => {
             format!("{number:.0}").into_bytes().into()
         }
         _ => token.into(),
@@ -82,6 +82,7 @@ mod tests {
             r#"{"a":1.5,"b":12,"c":"1.0"}"#,
             "1e300",
             "9007199254740993.5",
+            "9007199254740993.0",
             "true",
             r#""1.0"#,
             "1.0.0",

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ringfence_core::HostId;
 use ringfence_db::{DbError, EventRow};
-use tokio::sync::{Mutex, Notify, broadcast};
+use tokio::sync::{Mutex, Notify, broadcast, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -31,6 +31,8 @@ pub struct Feed {
     wake: Notify,
     /// Whoever reads the table has it; none before the first look.
     place: Mutex<Option<u64>>,
+    /// Whether there is a place: what comes after it is passed on.
+    has_begun: watch::Sender<bool>,
     read_up_to: AtomicU64,
     /// Those of the listeners that are this process itself.
     own: AtomicUsize,
@@ -42,6 +44,7 @@ impl Feed {
             sender: broadcast::channel(KEPT).0,
             wake: Notify::new(),
             place: Mutex::new(None),
+            has_begun: watch::Sender::new(false),
             read_up_to: AtomicU64::new(0),
             own: AtomicUsize::new(0),
         }
@@ -62,12 +65,19 @@ impl Feed {
         self.wake.notify_one();
     }
 
+    /// From here on events are passed on, whether or not they can be read at the moment.
+    fn begin(&self, place: &mut Option<u64>, after: u64) -> u64 {
+        *place = Some(after);
+        self.has_begun.send_replace(true);
+        after
+    }
+
     /// Reads what is new and passes it on; whether there may be more.
     async fn pass_on(&self, engine: &Engine, place: &mut Option<u64>) -> Result<bool, DbError> {
         let mut reader = engine.0.db.reader_by_keys();
         let mut after = match *place {
             Some(after) => after,
-            None => ringfence_db::last_sequence(&mut reader).await?,
+            None => self.begin(place, ringfence_db::last_sequence(&mut reader).await?),
         };
         let rows = ringfence_db::events_after(&mut reader, after, None, READ_AT_ONCE).await?;
         let more = rows.len() == READ_AT_ONCE as usize;
@@ -187,6 +197,9 @@ impl Listener {
     }
 
     async fn read_backlog(&mut self) -> Result<(), EngineError> {
+        let mut feed = self.engine.0.feed.has_begun.subscribe();
+        // What is committed between this look and the beginning of the feed is heard by no other way than another look.
+        let has_begun = *feed.borrow();
         let mut reader = self.engine.0.db.reader_of_what_grows();
         let rows = ringfence_db::events_after(&mut reader, self.after, self.host_id, READ_AT_ONCE).await?;
         // Read afterwards: what was removed before the rows were read shows here.
@@ -195,7 +208,11 @@ impl Listener {
             let after = self.after;
             return Err(EngineError::EventsGone { after, up_to });
         }
-        self.is_behind = rows.len() == READ_AT_ONCE as usize;
+        self.is_behind = !has_begun || rows.len() == READ_AT_ONCE as usize;
+        if !has_begun && rows.is_empty() {
+            // It lives as long as the engine, which this holds.
+            let _ = feed.wait_for(|has_begun| *has_begun).await;
+        }
         self.backlog.extend(rows.into_iter().map(Arc::new));
         Ok(())
     }

@@ -146,6 +146,12 @@ impl Engine {
         Ok(())
     }
 
+    /// Whether something was changed for the request of this key, by this try or by another.
+    pub async fn has_receipt(&self, held: &HeldKey) -> Result<bool, EngineError> {
+        let row = ringfence_db::key_row(&mut self.0.db.reader(), held.name()).await?;
+        Ok(row.is_some_and(|row| row.receipt.is_some()))
+    }
+
     /// Lets go of a key whose request has changed nothing, so that a repeat is carried out.
     pub async fn release_key(&self, held: &HeldKey) -> Result<(), EngineError> {
         ringfence_db::release_key(&mut self.0.db.reader(), held.name(), held.holder).await?;

@@ -26,6 +26,7 @@ mod python;
 mod receiver;
 mod services;
 mod stack;
+mod unheard_database;
 
 pub use client::{Answer, Client, now};
 pub use fake_nova::FakeNova;
@@ -42,3 +43,4 @@ pub use python::package_tests;
 pub use receiver::{Behaviour, Received, Receiver};
 pub use services::{set_up, start_api, start_engine, start_worker};
 pub use stack::{Stack, StackOptions, keys, power_plan};
+pub use unheard_database::UnheardDatabase;

@@ -1,5 +1,7 @@
 //! Events, as those hear them who are slower than they come.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use ringfence_core::EventKind;
 use ringfence_db::NewEvent;
@@ -11,6 +13,7 @@ use uuid::Uuid;
 crate::on_both_grounds!(
     who_lags_behind_misses_nothing_and_hears_nothing_twice,
     what_decisions_pass_on_themselves_and_what_is_found_by_looking_is_heard_once_and_in_order,
+    who_listens_before_anything_is_passed_on_misses_nothing,
 );
 
 /// More than are kept for listeners that are a little behind, and more than one look at the table reads. The last look is not full, so
@@ -109,5 +112,29 @@ async fn what_decisions_pass_on_themselves_and_what_is_found_by_looking_is_heard
         heard(&mut listener, end).await,
         (begun + 1..=end).collect::<Vec<_>>()
     );
+    stack.stop().await;
+}
+
+/// The table is read before the process has its own place in it, which is behind what has been committed meanwhile.
+async fn who_listens_before_anything_is_passed_on_misses_nothing(ground: Ground) {
+    let stack = Stack::start_without_workers(ground).await;
+    eventually(async || last(&stack).await > 0).await;
+    let begun = last(&stack).await;
+    let engine = stack.still_engine().await;
+    let mut listener = engine.listen(begun - 1, None);
+    assert_eq!(heard(&mut listener, begun).await, [begun]);
+    let more = tokio::time::timeout(Duration::from_millis(100), listener.next()).await;
+    assert!(more.is_err(), "nothing else has happened");
+
+    happen(&stack, 3, stack.api.clock().now(), &json!({})).await;
+    eventually(async || last(&stack).await == begun + 3).await;
+    let running = engine.start_door();
+    let all = [begun + 1, begun + 2, begun + 3];
+    let hearing = heard(&mut listener, begun + 3);
+    let after = tokio::time::timeout(Duration::from_secs(20), hearing).await;
+    assert_eq!(after.unwrap(), all);
+    happen(&stack, 1, stack.api.clock().now(), &json!({})).await;
+    assert_eq!(heard(&mut listener, begun + 4).await, [begun + 4]);
+    running.stop().await;
     stack.stop().await;
 }

@@ -48,6 +48,14 @@ pub(crate) enum MayChange {
     No,
 }
 
+/// Does something, and tells what is known of the last commit that it has made.
+pub(super) fn noting_commits<T>(work: impl FnOnce() -> T) -> (T, Committed) {
+    LOG_PAGES.set(None);
+    let done = work();
+    let log_pages = LOG_PAGES.get();
+    (done, Committed { log_pages })
+}
+
 /// A connection. What it does, it does at once, on the thread that asks for it.
 pub(crate) struct Connection(rusqlite::Connection);
 
@@ -130,11 +138,8 @@ impl Connection {
 
     /// Makes everything that was done in the transaction last.
     pub fn commit(&mut self) -> Result<Committed, Error> {
-        LOG_PAGES.set(None);
-        self.change("COMMIT", Vec::new())?;
-        Ok(Committed {
-            log_pages: LOG_PAGES.get(),
-        })
+        let (done, committed) = noting_commits(|| self.change("COMMIT", Vec::new()));
+        done.map(|_| committed)
     }
 
     /// Undoes what was done in the transaction; without one, nothing.

@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use super::connection::{BUSY_TIMEOUT, Committed, Connection, MayChange};
+use super::connection::{BUSY_TIMEOUT, Committed, Connection, MayChange, noting_commits};
 use super::pace::Pace;
 use super::row::SqliteRow;
 use crate::error::ClientError;
@@ -89,7 +89,12 @@ impl Connections {
     ) -> Result<T, ClientError> {
         let mut lent = self.lend().await?;
         // Given back by that thread, whoever may have gone away meanwhile.
-        aside(move || work(lent.connection()?)).await
+        aside(move || {
+            let (done, committed) = noting_commits(|| lent.connection().and_then(work));
+            lent.of.pace.note_log(committed);
+            done
+        })
+        .await
     }
 
     /// Begins a transaction that may write.
@@ -99,9 +104,14 @@ impl Connections {
             Some(connection) => connection.begin_at_once()?,
             None => false,
         };
-        let mut open = Open(Some(lent));
+        let mut open = Open {
+            lent: Some(lent),
+            worked: Duration::ZERO,
+        };
         if !has_begun {
             open.work(|connection| connection.begin()).await?;
+            // It has waited, and changed nothing.
+            open.worked = Duration::ZERO;
         }
         Ok(open)
     }
@@ -175,12 +185,16 @@ impl Drop for Lent {
 
 /// A transaction. Dropped without [`Open::commit`], it is rolled back. It is gone for good if something that was done in it was not
 /// waited for.
-pub(crate) struct Open(Option<Lent>);
+pub(crate) struct Open {
+    lent: Option<Lent>,
+    /// How long others have worked in it for whoever asks.
+    worked: Duration,
+}
 
 impl Open {
     /// All rows of a statement.
     pub async fn rows(&mut self, sql: SqlStr, values: Vec<Value>) -> Result<Vec<SqliteRow>, ClientError> {
-        let lent = self.0.as_mut().ok_or(ClientError::Closed)?;
+        let lent = self.lent.as_mut().ok_or(ClientError::Closed)?;
         if let Some(connection) = &mut lent.connection {
             let may_change = if lent.of.pace.is_quick() && adds_rows(sql.as_str()) {
                 MayChange::Yes
@@ -203,13 +217,15 @@ impl Open {
         &mut self,
         work: impl FnOnce(&mut Connection) -> Result<T, rusqlite::Error> + Send + 'static,
     ) -> Result<T, ClientError> {
-        let mut lent = self.0.take().ok_or(ClientError::Closed)?;
-        let (lent, done) = aside(move || {
+        let mut lent = self.lent.take().ok_or(ClientError::Closed)?;
+        let (lent, done, took) = aside(move || {
+            let begun = Instant::now();
             let done = lent.connection().and_then(work);
-            Ok((lent, done))
+            Ok((lent, done, begun.elapsed()))
         })
         .await?;
-        self.0 = Some(lent);
+        self.lent = Some(lent);
+        self.worked += took;
         Ok(done?)
     }
 
@@ -218,8 +234,9 @@ impl Open {
         self,
         last: impl FnOnce(&mut Connection) -> Result<(), rusqlite::Error> + Send + 'static,
     ) -> Result<(), ClientError> {
-        let is_quick = self.0.as_ref().is_some_and(|lent| lent.of.pace.is_quick());
-        if is_quick {
+        let worked = self.worked;
+        let is_quick = |lent: &Lent| lent.of.pace.is_quick_after(worked);
+        if self.lent.as_ref().is_some_and(is_quick) {
             here(self.committing(last)?)
         } else {
             self.commit_aside(last).await
@@ -238,7 +255,7 @@ impl Open {
         mut self,
         last: impl FnOnce(&mut Connection) -> Result<(), rusqlite::Error> + Send + 'static,
     ) -> Result<impl FnOnce() -> Result<(), rusqlite::Error> + Send + 'static, ClientError> {
-        let mut lent = self.0.take().ok_or(ClientError::Closed)?;
+        let mut lent = self.lent.take().ok_or(ClientError::Closed)?;
         Ok(move || {
             let begun = Instant::now();
             let ended = lent.commit(last);
@@ -431,6 +448,40 @@ mod tests {
         .unwrap();
         assert_eq!(made_by(Duration::from_millis(20)).await, asker);
         assert_ne!(made_by(Duration::ZERO).await, asker, "the last one was slow");
+    }
+
+    #[tokio::test]
+    async fn what_took_long_elsewhere_is_made_to_last_elsewhere() {
+        let (_folder, connections) = quick_connections().await;
+        let asker = std::thread::current().id();
+        for (pause, is_here) in [(Duration::ZERO, true), (Duration::from_millis(20), false)] {
+            make_quick_commits(&connections).await;
+            let mut open = connections.begin().await.unwrap();
+            let work = move |_: &mut Connection| {
+                std::thread::sleep(pause);
+                Ok(())
+            };
+            open.work(work).await.unwrap();
+            // A busy machine may have taken its time for the first.
+            let is_here = is_here && open.worked < Duration::from_millis(2);
+            open.commit(move |_| {
+                assert_eq!(std::thread::current().id() == asker, is_here);
+                Ok(())
+            })
+            .await
+            .unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_committed_by_the_way_lengthens_the_log_as_well() {
+        let (_folder, connections) = quick_connections().await;
+        make_quick_commits(&connections).await;
+        assert!(connections.0.pace.is_quick());
+        let much = "INSERT INTO t VALUES (zeroblob(31600000))";
+        let change = |connection: &mut Connection| connection.change(much, args![]);
+        connections.work(change).await.unwrap();
+        assert!(!connections.0.pace.is_quick(), "the next one may copy the log");
     }
 
     #[tokio::test]

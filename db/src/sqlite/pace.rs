@@ -29,6 +29,11 @@ impl Pace {
             && self.log_pages.load(Ordering::Relaxed) < NEARLY_COPIED
     }
 
+    /// Whether that of a transaction can in which others have worked for so long. What took long has changed much, which has to reach the disk.
+    pub fn is_quick_after(&self, worked: Duration) -> bool {
+        worked <= QUICK && self.is_quick()
+    }
+
     /// Something in a transaction took so long. Where that is slow, so is the commit.
     pub fn note_work(&self, took: Duration) {
         if took > QUICK {
@@ -36,15 +41,22 @@ impl Pace {
         }
     }
 
-    /// A commit took so long, with all that was done in it together with it.
-    pub fn note(&self, took: Duration, committed: Committed) {
+    /// Something was committed by the way, on a thread that may wait.
+    pub fn note_log(&self, committed: Committed) {
         if let Some(pages) = committed.log_pages {
             self.log_pages.store(pages, Ordering::Relaxed);
         }
+    }
+
+    /// A commit took so long, with all that was done in it together with it.
+    pub fn note(&self, took: Duration, committed: Committed) {
+        self.note_log(committed);
         if committed.has_copied_the_log() {
             // That says nothing of the next one.
         } else if took > QUICK {
             self.quick_in_a_row.store(0, Ordering::Relaxed);
+        } else if committed.log_pages.is_none() {
+            // Nor does one that had nothing to write, and so did not wait for the disk.
         } else if self.quick_in_a_row.load(Ordering::Relaxed) < BELIEVED {
             self.quick_in_a_row.fetch_add(1, Ordering::Relaxed);
         }
@@ -72,9 +84,25 @@ mod tests {
         pace.note(QUICK + Duration::from_micros(1), pages(1));
         for _ in 0..BELIEVED {
             assert!(!pace.is_quick());
-            pace.note(QUICK, Committed::default());
+            pace.note(QUICK, pages(1));
         }
         assert!(pace.is_quick());
+        assert!(pace.is_quick_after(QUICK));
+        assert!(!pace.is_quick_after(QUICK + Duration::from_micros(1)));
+    }
+
+    #[test]
+    fn what_writes_nothing_tells_nothing_of_the_disk_unless_it_is_slow() {
+        let pace = Pace::default();
+        for _ in 0..2 * BELIEVED {
+            pace.note(Duration::ZERO, Committed::default());
+        }
+        assert!(!pace.is_quick());
+        for _ in 0..BELIEVED {
+            pace.note(QUICK, pages(1));
+        }
+        pace.note(2 * QUICK, Committed::default());
+        assert!(!pace.is_quick());
     }
 
     #[test]
@@ -92,5 +120,7 @@ mod tests {
         assert!(!pace.is_quick());
         pace.note(QUICK, pages(40));
         assert!(pace.is_quick());
+        pace.note_log(pages(NEARLY_COPIED));
+        assert!(!pace.is_quick());
     }
 }

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use super::lone_change;
 use super::turn::{EventsAre, Turn};
 use super::write::write;
-use super::{Tried, Upon};
+use super::{Tried, Upon, perhaps_made};
 use crate::error::error_chain;
 use crate::idempotency::leave_receipt;
 use crate::log::Door;
@@ -86,6 +86,20 @@ impl Group {
         }
         Some(together)
     }
+
+    fn is_waited_for(&self) -> bool {
+        !self.lock().waiting.is_empty()
+    }
+
+    /// A lane is gone without having been closed. Without another one, those who wait are interrupted when they are dropped.
+    fn abandon(&self) -> VecDeque<Knock> {
+        let mut state = self.lock();
+        state.lanes -= 1;
+        if state.lanes > 0 {
+            return VecDeque::new();
+        }
+        std::mem::take(&mut state.waiting)
+    }
 }
 
 /// Takes devices, gives them back, or neither. Only those of one kind go together: each then takes its locks in one order.
@@ -138,19 +152,44 @@ pub(super) async fn enter(
     answered.await.unwrap_or(Err(EngineError::Interrupted))
 }
 
-async fn lane(engine: Engine) {
-    while let Some(knocks) = engine.0.group.next() {
-        // A fault in it must not close the door for good. Whoever asked hears that it was interrupted, and its transaction is undone.
-        let done = AssertUnwindSafe(carry_out(engine.clone(), knocks)).catch_unwind();
-        if done.await.is_err() {
-            tracing::error!("a change was interrupted by a fault of this program");
+/// A lane that is at work.
+struct Lane {
+    engine: Engine,
+    is_closed: bool,
+}
+
+impl Drop for Lane {
+    /// One that did not come to its end went down with the runtime of whoever knocked first, in the middle of its work.
+    fn drop(&mut self) {
+        if !self.is_closed {
+            drop(self.engine.0.group.abandon());
         }
     }
 }
 
+async fn lane(engine: Engine) {
+    let mut lane = Lane {
+        engine,
+        is_closed: false,
+    };
+    while let Some(knocks) = lane.engine.0.group.next() {
+        // A fault in it must not close the door for good. Whoever asked hears that it was interrupted, and its transaction is undone.
+        let done = AssertUnwindSafe(carry_out(lane.engine.clone(), knocks)).catch_unwind();
+        if done.await.is_err() {
+            tracing::error!("a change was interrupted by a fault of this program");
+        }
+        // On SQLite all of it may have been done without waiting for anything: those who were answered come first, and whoever else
+        // is on this thread.
+        if lane.engine.0.group.is_waited_for() {
+            tokio::task::yield_now().await;
+        }
+    }
+    lane.is_closed = true;
+}
+
 async fn carry_out(engine: Engine, knocks: Vec<Knock>) {
     if knocks.len() == 1 {
-        return one_by_one(&engine, knocks).await;
+        return one_by_one(&engine, knocks, Outcome::Known).await;
     }
     match together(&engine, &knocks).await {
         Ok(answers) => {
@@ -162,21 +201,43 @@ async fn carry_out(engine: Engine, knocks: Vec<Knock>) {
                     None => anew.push(knock),
                 }
             }
-            one_by_one(&engine, anew).await;
+            one_by_one(&engine, anew, Outcome::Known).await;
         }
         // Whose fault it is shows when each goes alone.
         Err(error) => {
             tracing::debug!(inputs = knocks.len(), error = %error_chain(&error), "inputs did not go together");
-            one_by_one(&engine, knocks).await;
+            one_by_one(&engine, knocks, Outcome::of(&error)).await;
         }
     }
 }
 
-async fn one_by_one(engine: &Engine, knocks: Vec<Knock>) {
+/// What is known of an earlier try of the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// It has changed nothing.
+    Known,
+    /// It may have been committed without a word.
+    Unheard,
+}
+
+impl Outcome {
+    fn of(error: &EngineError) -> Self {
+        match error {
+            EngineError::Db(error) if error.is_passing() => Self::Unheard,
+            _ => Self::Known,
+        }
+    }
+}
+
+async fn one_by_one(engine: &Engine, knocks: Vec<Knock>, before: Outcome) {
     let alone = knocks.into_iter().map(|knock| async move {
         let answer = match together(engine, std::slice::from_ref(&knock)).await {
             Ok(mut answers) => answers.pop().flatten().unwrap_or(Err(EngineError::Interrupted)),
             Err(error) => Err(error),
+        };
+        let answer = match answer {
+            Err(EngineError::Changed { .. }) if before == Outcome::Unheard => Err(perhaps_made(&knock.by)),
+            answer => answer,
         };
         let _ = knock.answer.send(answer);
     });
@@ -403,5 +464,16 @@ mod tests {
         assert_eq!(group.next().map(|together| together.len()), Some(1));
         assert!(group.next().is_none());
         assert!(group.push(knock(4, Input::tick())));
+    }
+
+    #[test]
+    fn a_lane_that_is_gone_keeps_nobody_waiting_and_makes_room_for_another() {
+        let group = Group::new(false);
+        assert!(group.push(knock(1, Input::tick())));
+        assert!(group.push(knock(2, Input::tick())));
+        assert!(group.abandon().is_empty(), "there is another lane");
+        assert_eq!(hosts(Vec::from(group.abandon()).as_slice()), [1, 2]);
+        assert!(group.push(knock(3, Input::tick())));
+        assert_eq!(group.next().map(|together| together.len()), Some(1));
     }
 }

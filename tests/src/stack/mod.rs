@@ -136,6 +136,12 @@ impl Stack {
         self.engines.push((engine, Some(running)));
     }
 
+    /// A process on the same site whose loops have not been started.
+    pub async fn still_engine(&self) -> Engine {
+        let bus = self.site.bus("still").await;
+        engine(&self.site, &StackOptions::default(), "still", bus).await
+    }
+
     /// The process of the first engine dies with whatever it was at, and another takes over.
     pub async fn replace_engine(&mut self, options: &StackOptions) {
         drop(self.engines.remove(0));

@@ -1,7 +1,10 @@
 //! A request that was carried out, and whose answer nobody has: the database refuses to keep it, as if the process had died just
 //! before.
 
-use ringfence_tests::{Answer, Behaviour, Ground, Receiver, Stack};
+use reqwest::Method;
+use ringfence_tests::{
+    Answer, Behaviour, Ground, Receiver, Site, Stack, StackOptions, UnheardDatabase, power_plan,
+};
 use serde_json::{Value, json};
 
 crate::on_both_grounds!(a_request_whose_answer_was_lost_is_answered_by_what_it_has_changed,);
@@ -97,5 +100,72 @@ async fn a_request_whose_answer_was_lost_is_answered_by_what_it_has_changed(grou
         let found = audit.iter().filter(|line| line["action"] == action).count();
         assert_eq!(found, times, "{action}");
     }
+    stack.stop().await;
+}
+
+/// Sends a request whose change is committed without a word: the database's answer does not arrive, and it is decided anew.
+async fn unheard(
+    stack: &Stack,
+    database: &UnheardDatabase,
+    action: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+) -> Answer {
+    database.hide(action);
+    let mut request = stack.client.request(Method::POST, path);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let answer = stack.client.send(request.json(&json!({ "reason": "x" }))).await;
+    assert!(database.has_hidden(), "{path}: it was not sent as one statement");
+    let audit = stack.client.get(&format!("/audit?action={action}")).await.ok(200);
+    let lines = audit["audit"].as_array().unwrap();
+    let made = lines.iter().filter(|line| line["action"] == action).count();
+    assert_eq!(made, 1, "{path}: {}", answer.body);
+    answer
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_committed_without_a_word_does_not_stand_in_its_own_way() {
+    let mut site = Site::new(Ground::Distributed).await;
+    let database = UnheardDatabase::before(&site.database_url).await;
+    site.database_url = database.url().to_owned();
+    let options = StackOptions {
+        workers: 0,
+        ..StackOptions::default()
+    };
+    let stack = Stack::start_with(site, options).await;
+    let client = &stack.client;
+    stack.plan(power_plan()).await;
+    client.seen("h1", "UNREACHABLE").await.ok(200);
+
+    // The fence of the first try is what its condition would fail by.
+    let tag = client.get("/hosts/h1").await.header("ETag").to_owned();
+    let headers = [("If-Match", tag.as_str()), ("Idempotency-Key", "fence")];
+    let fence = unheard(
+        &stack,
+        &database,
+        "operation.started",
+        "/hosts/h1/fence",
+        &headers,
+    )
+    .await;
+    assert_eq!(fence.status, 202, "{}", fence.body);
+    let operation = format!("/operations/{}", fence.body["id"].as_str().unwrap());
+
+    // It is cancelled, and so cannot be cancelled again.
+    let path = format!("{operation}/cancel");
+    let headers = [("Idempotency-Key", "cancel")];
+    let cancel = unheard(&stack, &database, "operation.cancel", &path, &headers).await;
+    assert_eq!(cancel.status, 200, "{}", cancel.body);
+    assert_eq!(cancel.body["status"], "cancelled");
+    let again = client.post_once(&path, "cancel", json!({ "reason": "x" })).await;
+    assert_eq!(
+        (again.status, &again.body["status"]),
+        (200, &cancel.body["status"])
+    );
+    // Without a key it is not known who has done it.
+    let refused = client.post(&path, json!({ "reason": "x" })).await;
+    assert_eq!(refused.status, 409, "{}", refused.body);
     stack.stop().await;
 }
