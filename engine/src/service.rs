@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::alarm::Alarm;
 use crate::checks::{CheckConfig, Unserved};
 use crate::clock::{Clock, ClockSource};
-use crate::door::Group;
+use crate::door::Queue;
 use crate::feed::Feed;
 use crate::known_plans::KnownPlans;
 use crate::lines::{self, Lines};
@@ -88,7 +88,8 @@ pub(crate) struct Shared {
     pub config: EngineConfig,
     pub relay: Relay,
     pub feed: Feed,
-    pub group: Group,
+    /// Who waits at the door.
+    pub queue: Queue,
     pub lines: Lines,
     /// Something that has to be numbered was committed.
     pub events_written: Notify,
@@ -116,7 +117,7 @@ impl Engine {
         let webhooks = Webhooks::new(&config.webhooks)?;
         let id = format!("{} {}", config.name, Uuid::new_v4());
         Ok(Self(Arc::new(Shared {
-            group: Group::new(parts.db.is_sqlite()),
+            queue: Queue::new(parts.db.is_sqlite()),
             lines: Lines::default(),
             db: parts.db,
             bus: parts.bus,

@@ -8,7 +8,8 @@ use std::collections::HashSet;
 use ringfence_core::HostId;
 use ringfence_db::{DbError, DeviceClaim, LoneChange, SeenHost, claim_devices_or_end};
 
-use super::group::{Answered, Knock, decide_all, end_all};
+use super::group::{Answered, decide_all, end_all};
+use super::queue::Knock;
 use super::turn::{EventsAre, Turn};
 use super::write::Rows;
 use crate::idempotency::leave_receipt_or_end;

@@ -6,6 +6,7 @@
 mod chain;
 mod group;
 mod lone_change;
+mod queue;
 mod turn;
 mod write;
 
@@ -23,7 +24,7 @@ use crate::log::{Door, input_name};
 use crate::taken;
 use crate::{Context, Engine, EngineError};
 
-pub(crate) use group::Group;
+pub(crate) use queue::Queue;
 
 /// How often a change is tried again when the database goes away under it. Every input may be decided twice.
 const TRIES: u32 = 5;

@@ -4,7 +4,7 @@ use ringfence_core::{Answer, AttemptId, Decision, Effect, Event, HostState, Inpu
 use ringfence_db::{DeviceClaim, EventHost, NewEvent};
 
 use super::Tried;
-use super::group::Knock;
+use super::queue::Knock;
 use crate::configure::check_revision;
 use crate::ids::new_id;
 use crate::log::Told;

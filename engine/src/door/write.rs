@@ -9,7 +9,7 @@ use ringfence_db::{
 use serde_json::Value;
 
 use super::chain::Chain;
-use super::group::Knock;
+use super::queue::Knock;
 use super::turn::{Decided, Turn};
 use crate::Context;
 use crate::relay::{self, Outgoing};
