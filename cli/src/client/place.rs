@@ -106,9 +106,13 @@ fn data_dir_flag(remote: &RemoteArgs) -> String {
 
 fn parse(text: &str) -> Result<Url, CliError> {
     let usage = |why: String| CliError::Usage(format!("the URL of the service {why}"));
-    let mut url = Url::parse(text).map_err(|error| usage(format!("cannot be read: {error}")))?;
+    let allowed = "http://HOST:PORT or https://HOST:PORT is allowed";
+    // What stands before an @ may be a password.
+    let given = if text.contains('@') { "(not shown)" } else { text };
+    let mut url = Url::parse(text)
+        .map_err(|error| usage(format!("is {given:?}, which cannot be read ({error}); {allowed}")))?;
     if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
-        return Err(usage("has to begin with http:// or https://".to_owned()));
+        return Err(usage(format!("is {given:?}; {allowed}")));
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err(usage(

@@ -9,7 +9,7 @@ use ringfence_db::{
     Database, DbError, HostFilter, Page, SortKey, hosts_page, list_methods, list_plans, list_segments,
 };
 
-use super::Report;
+use super::{Report, one_device};
 use crate::error::error_chain;
 
 const PAGE: u32 = 1000;
@@ -74,6 +74,11 @@ async fn read(db: &Database, report: &mut Report) -> Result<Site, DbError> {
         }
     }
     faults.tell(site.hosts.len(), report);
+    let plans = site
+        .hosts
+        .iter()
+        .map(|planned| (planned.host.as_str(), &planned.plan));
+    one_device::look(plans, report);
     Ok(site)
 }
 

@@ -11,6 +11,7 @@ mod files;
 mod hosts;
 mod inside;
 mod keystone;
+mod one_device;
 
 use ringfence_bus::Bus;
 

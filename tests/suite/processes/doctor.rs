@@ -184,6 +184,34 @@ async fn a_standalone_service_that_could_prove_nothing_is_told_so() {
         assert!(told.contains(&said), "{told}");
     }
 
+    // A device that is said to be every host's.
+    let fixed = json!({
+        "name": "fixed", "resource": "power", "driver": "simulated", "parameters": { "device": "sim-1" }
+    });
+    client.post("/methods", fixed).await.ok(201);
+    let stages =
+        json!([{ "tasks": [{ "kind": "power.off", "levels": [{ "level": 1, "methods": ["fixed"] }] }] }]);
+    for name in ["x1", "x2"] {
+        let scope = json!({ "kind": "host", "value": name });
+        let plan = json!({ "name": name, "scope": scope, "stages": stages });
+        client.post("/plans", plan).await.ok(201);
+        client.post("/hosts", json!({ "name": name })).await.ok(201);
+    }
+    let (findings, code) = examine(&machine, &[]).await;
+    assert_eq!(code, Some(1), "{findings:#?}");
+    assert_eq!(
+        failed(&findings),
+        [
+            "plans: fixed is the same device for x1, x2: what it proves of one would be taken for a proof of each"
+        ]
+    );
+    // What the host says itself is put over it.
+    client.delete("/hosts/x2").await.ok(204);
+    let own = json!({ "name": "x2", "parameters": { "fixed": { "device": "sim-2" } } });
+    client.post("/hosts", own).await.ok(201);
+    let (findings, code) = examine(&machine, &[]).await;
+    assert_eq!(code, Some(0), "{findings:#?}");
+
     // A plan for people only, which nobody had in mind for this host.
     let idle = json!({ "name": "idle", "scope": { "kind": "host", "value": "h1" }, "stages": [] });
     client.post("/plans", idle).await.ok(201);

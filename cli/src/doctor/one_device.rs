@@ -1,0 +1,74 @@
+//! Hosts that are fenced by one and the same device: what it proves of one of them would be taken for a proof of each.
+
+use std::collections::BTreeMap;
+
+use ringfence_core::{Driver, FrozenMethod, FrozenPlan, Parameters, Resource};
+
+use super::Report;
+use super::hosts::some_of;
+
+/// Such devices that are told one by one.
+const TOLD: usize = 5;
+
+/// A device, and what of it: an outlet, a port, a key.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Target<'a> {
+    resource: Resource,
+    driver: Driver,
+    parameters: &'a Parameters,
+}
+
+/// Who has the same.
+#[derive(Default)]
+struct Sharing<'a> {
+    method: &'a str,
+    hosts: Vec<String>,
+}
+
+/// Tells of everything that is filled in alike for several hosts.
+pub(super) fn look<'a>(plans: impl Iterator<Item = (&'a str, &'a FrozenPlan)>, report: &mut Report) {
+    let mut targets: BTreeMap<Target<'a>, Sharing<'a>> = BTreeMap::new();
+    for (host, plan) in plans {
+        for method in methods_of(plan) {
+            let target = Target {
+                resource: method.resource,
+                driver: method.driver,
+                parameters: &method.parameters,
+            };
+            let sharing = targets.entry(target).or_default();
+            sharing.method = &method.name;
+            if sharing.hosts.last().is_none_or(|last| last != host) {
+                sharing.hosts.push(host.to_owned());
+            }
+        }
+    }
+    let shared: Vec<_> = targets
+        .values()
+        .filter(|sharing| sharing.hosts.len() > 1)
+        .collect();
+    for Sharing { method, hosts } in shared.iter().take(TOLD) {
+        report.failure(
+            "plans",
+            format!(
+                "{method} is the same device for {}: what it proves of one would be taken for a proof of each",
+                some_of(hosts)
+            ),
+            "say what is each host's own, with ${host.name} in the method or METHOD.KEY with the host; or plan for one host",
+        );
+    }
+    if shared.len() > TOLD {
+        report.failure(
+            "plans",
+            format!(
+                "{} more devices are the same for several hosts",
+                shared.len() - TOLD
+            ),
+            "mend the first ones and look again",
+        );
+    }
+}
+
+fn methods_of(plan: &FrozenPlan) -> impl Iterator<Item = &FrozenMethod> {
+    let tasks = plan.stages.iter().flat_map(|stage| &stage.tasks);
+    tasks.flat_map(|task| task.levels.iter().flatten())
+}
