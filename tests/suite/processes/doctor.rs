@@ -186,7 +186,7 @@ async fn a_standalone_service_that_could_prove_nothing_is_told_so() {
 
     // A device that is said to be every host's.
     let fixed = json!({
-        "name": "fixed", "resource": "power", "driver": "simulated", "parameters": { "device": "sim-1" }
+        "name": "fixed", "resource": "power", "driver": "simulated", "parameters": { "device": "psu-1" }
     });
     client.post("/methods", fixed).await.ok(201);
     let stages =
@@ -207,7 +207,7 @@ async fn a_standalone_service_that_could_prove_nothing_is_told_so() {
     );
     // What the host says itself is put over it.
     client.delete("/hosts/x2").await.ok(204);
-    let own = json!({ "name": "x2", "parameters": { "fixed": { "device": "sim-2" } } });
+    let own = json!({ "name": "x2", "parameters": { "fixed": { "device": "psu-2" } } });
     client.post("/hosts", own).await.ok(201);
     let (findings, code) = examine(&machine, &[]).await;
     assert_eq!(code, Some(0), "{findings:#?}");
