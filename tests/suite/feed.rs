@@ -120,7 +120,7 @@ async fn who_listens_before_anything_is_passed_on_misses_nothing(ground: Ground)
     let stack = Stack::start_without_workers(ground).await;
     eventually(async || last(&stack).await > 0).await;
     let begun = last(&stack).await;
-    let engine = stack.still_engine().await;
+    let engine = stack.unstarted_engine().await;
     let mut listener = engine.listen(begun - 1, None);
     assert_eq!(heard(&mut listener, begun).await, [begun]);
     let more = tokio::time::timeout(Duration::from_millis(100), listener.next()).await;

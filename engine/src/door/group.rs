@@ -43,44 +43,51 @@ pub(super) async fn enter(
         answer,
     };
     if engine.0.queue.push(knock) {
-        tokio::spawn(lane(engine.clone()));
+        tokio::spawn(Lane::of(engine).work());
     }
     answered.await.unwrap_or(Err(EngineError::Interrupted))
 }
 
-/// A lane that is at work.
+/// A lane that is open.
 struct Lane {
     engine: Engine,
     is_closed: bool,
 }
 
+impl Lane {
+    fn of(engine: &Engine) -> Self {
+        Self {
+            engine: engine.clone(),
+            is_closed: false,
+        }
+    }
+
+    /// Carries out what waits, until nothing does.
+    async fn work(mut self) {
+        let queue = &self.engine.0.queue;
+        while let Some(knocks) = queue.next() {
+            // A fault in it must not close the door for good. Whoever asked hears that it was interrupted, and its transaction is undone.
+            let done = AssertUnwindSafe(carry_out(self.engine.clone(), knocks)).catch_unwind();
+            if done.await.is_err() {
+                tracing::error!("a change was interrupted by a fault of this program");
+            }
+            // On SQLite all of it may have been done without waiting for anything: those who were answered come first, and whoever else
+            // is on this thread.
+            if queue.is_waited_for() {
+                tokio::task::yield_now().await;
+            }
+        }
+        self.is_closed = true;
+    }
+}
+
 impl Drop for Lane {
-    /// One that did not come to its end went down with the runtime of whoever knocked first, in the middle of its work.
+    /// One that did not come to its end went down with the runtime of whoever knocked first, in the middle of its work or before it.
     fn drop(&mut self) {
         if !self.is_closed {
             drop(self.engine.0.queue.abandon());
         }
     }
-}
-
-async fn lane(engine: Engine) {
-    let mut lane = Lane {
-        engine,
-        is_closed: false,
-    };
-    while let Some(knocks) = lane.engine.0.queue.next() {
-        // A fault in it must not close the door for good. Whoever asked hears that it was interrupted, and its transaction is undone.
-        let done = AssertUnwindSafe(carry_out(lane.engine.clone(), knocks)).catch_unwind();
-        if done.await.is_err() {
-            tracing::error!("a change was interrupted by a fault of this program");
-        }
-        // On SQLite all of it may have been done without waiting for anything: those who were answered come first, and whoever else
-        // is on this thread.
-        if lane.engine.0.queue.is_waited_for() {
-            tokio::task::yield_now().await;
-        }
-    }
-    lane.is_closed = true;
 }
 
 async fn carry_out(engine: Engine, knocks: Vec<Knock>) {

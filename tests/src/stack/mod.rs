@@ -137,9 +137,9 @@ impl Stack {
     }
 
     /// A process on the same site whose loops have not been started.
-    pub async fn still_engine(&self) -> Engine {
-        let bus = self.site.bus("still").await;
-        engine(&self.site, &StackOptions::default(), "still", bus).await
+    pub async fn unstarted_engine(&self) -> Engine {
+        let bus = self.site.bus("unstarted").await;
+        engine(&self.site, &StackOptions::default(), "unstarted", bus).await
     }
 
     /// The process of the first engine dies with whatever it was at, and another takes over.
