@@ -7,6 +7,7 @@ use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest, error::PayloadError, web};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::error::Category;
 
 use crate::ApiError;
 use crate::state::Front;
@@ -100,10 +101,28 @@ fn parse_with_paths<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ApiErr
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
-        let field = if path == "." { "body" } else { path.as_str() };
-        ApiError::bad(field, error.inner().to_string())
+        match error.inner().classify() {
+            Category::Data if !matches!(path.as_str(), "." | "?") => {
+                ApiError::bad(&path, without_place(error.inner()))
+            }
+            Category::Data => ApiError::bad("body", without_place(error.inner())),
+            Category::Eof if bytes.trim_ascii().is_empty() => {
+                ApiError::bad("body", "is empty; a JSON object is allowed")
+            }
+            Category::Eof | Category::Syntax | Category::Io => not_json(error.inner()),
+        }
     })?;
-    json.end()
-        .map_err(|error| ApiError::bad("body", error.to_string()))?;
+    json.end().map_err(|error| not_json(&error))?;
     Ok(value)
+}
+
+fn not_json(error: &serde_json::Error) -> ApiError {
+    ApiError::bad("body", format!("is not JSON: {error}"))
+}
+
+/// The field says where it is. Who has written TOML, or a client that writes JSON itself, would look for the line in vain.
+fn without_place(error: &serde_json::Error) -> String {
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let text = error.to_string();
+    text.strip_suffix(&place).map_or(text.clone(), ToOwned::to_owned)
 }

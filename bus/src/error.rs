@@ -21,7 +21,7 @@ pub enum BusError {
         source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
     /// The broker said no.
-    #[error("the broker refused: {what}")]
+    #[error("the broker refused {what}")]
     Refused {
         /// What was asked.
         what: String,

@@ -53,8 +53,10 @@ pub enum CliError {
         source: Option<Box<dyn Error + Send + Sync>>,
     },
     /// There is none that could be asked.
-    #[error("no service is named, and none has been started here\n  {hint}")]
+    #[error("no service is named, and {why}\n  {hint}")]
     Nowhere {
+        /// Why none was found here.
+        why: String,
         /// What to do about it.
         hint: &'static str,
     },

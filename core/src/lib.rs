@@ -23,6 +23,7 @@ mod method;
 mod name;
 mod observation;
 mod operation;
+mod own_device;
 mod plan;
 mod problem;
 mod proof;
@@ -61,6 +62,7 @@ pub use name::{
 };
 pub use observation::{Observation, ObservedState};
 pub use operation::{Awaits, Evacuation, Operation, OperationKind, OperationStatus, Stage};
+pub use own_device::target_key;
 pub use plan::{
     Level, Plan, PlanScope, PlanStage, SufficientSet, TaskSpec, default_sufficient_sets, validate_plan,
 };

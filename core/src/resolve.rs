@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::method::check_use;
+use crate::own_device::check_own_device;
 use crate::{
-    Driver, Host, Method, MethodId, MethodTimes, Parameters, Plan, Problems, Resource, SecretReference,
-    SufficientSet, TaskKind, device_key,
+    Driver, Host, Method, MethodId, MethodTimes, Parameters, Plan, PlanScope, Problems, Resource,
+    SecretReference, SufficientSet, TaskKind, device_key,
 };
 
 /// A method with everything filled in for one host.
@@ -63,7 +64,10 @@ pub struct FrozenPlan {
     pub sufficient_sets: Vec<SufficientSet>,
 }
 
-/// Freezes `plan` for `host`. `methods` are by name; a method that is missing is a problem of the plan.
+/// Freezes `plan` for `host`. `methods` are by name.
+///
+/// # Errors
+/// A method is missing, cannot be filled in for the host, or is filled in alike for all hosts that the plan is for.
 pub fn resolve(plan: &Plan, methods: &BTreeMap<String, Method>, host: &Host) -> Result<FrozenPlan, Problems> {
     let mut problems = Problems::default();
     let mut stages = Vec::with_capacity(plan.stages.len());
@@ -79,7 +83,9 @@ pub fn resolve(plan: &Plan, methods: &BTreeMap<String, Method>, host: &Host) -> 
                     level
                         .methods
                         .iter()
-                        .filter_map(|name| freeze_named(&at, name, methods, host, &mut problems))
+                        .filter_map(|name| {
+                            freeze_named(&at, name, (&plan.scope, methods), host, &mut problems)
+                        })
                         .collect()
                 })
                 .collect();
@@ -102,7 +108,19 @@ pub fn resolve(plan: &Plan, methods: &BTreeMap<String, Method>, host: &Host) -> 
 }
 
 impl FrozenMethod {
-    /// Fills a method in for one host.
+    /// Fills a method in for one host, as a plan for `scope` uses it.
+    ///
+    /// # Errors
+    /// It cannot be filled in, or names the same device for every host that the plan is for.
+    pub fn in_plan(scope: &PlanScope, method: &Method, host: &Host) -> Result<Self, Problems> {
+        let frozen = Self::new(method, host)?;
+        let mut problems = Problems::default();
+        check_own_device(scope, method, host, &mut problems);
+        problems.into_result()?;
+        Ok(frozen)
+    }
+
+    /// Fills a method in for one host, to ask its device and no more: whether the device is the host's alone is not looked at.
     pub fn new(method: &Method, host: &Host) -> Result<Self, Problems> {
         let own = host.parameters.get(&method.name);
         let merged = method.parameters.iter().chain(own.into_iter().flatten());
@@ -167,7 +185,7 @@ fn add_place(driver: Driver, host: &Host, parameters: &mut Parameters, problems:
 fn freeze_named(
     at: &str,
     name: &str,
-    methods: &BTreeMap<String, Method>,
+    (scope, methods): (&PlanScope, &BTreeMap<String, Method>),
     host: &Host,
     problems: &mut Problems,
 ) -> Option<FrozenMethod> {
@@ -175,7 +193,7 @@ fn freeze_named(
         problems.add(at, format!("names the method {name:?}, and there is none"));
         return None;
     };
-    match FrozenMethod::new(method, host) {
+    match FrozenMethod::in_plan(scope, method, host) {
         Ok(frozen) => Some(frozen),
         Err(found) => {
             problems.0.extend(

@@ -18,6 +18,8 @@ const COMPATIBLE_FROM: &[(i64, i64)] = &[
     (3, 2),
     // Tables of their own: answers to health checks, leases of engines, and the number up to which old events are gone.
     (4, 2),
+    // A table of its own, which is looked over before it counts.
+    (7, 6),
 ];
 
 /// What the migration itself writes down of this, in its own transaction: a build that is older than this one cannot know it.

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use sqlx::SqlStr;
 use sqlx::postgres::PgRow;
+use sqlx::{Connection, PgConnection, SqlStr};
+use tokio::time::timeout;
 
 use crate::DbError;
 use crate::dialect::Dialect;
@@ -22,6 +23,9 @@ const BEGIN_POSTGRES_PATIENT: &str =
     "BEGIN; SET LOCAL statement_timeout = '50s'; SET LOCAL lock_timeout = '50s'";
 /// What one statement may take, unless somebody says otherwise. Locks and idle transactions are bounded by the same.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A server that does not answer for so long is not there.
+const REACHED_WITHIN: Duration = Duration::from_secs(5);
 
 /// Values that are written to SQLite on the thread that asks, while commits are quick. A decision for one host has a hundred; those for as many
 /// hosts as go together have thousands, and take some milliseconds.
@@ -80,6 +84,22 @@ impl Database {
                 }
             };
         Ok(Self { pool, address })
+    }
+
+    /// Connects once, beside the connections that are kept: what keeps them from being made is told as it is.
+    pub(crate) async fn reach(&self) -> Result<(), DbError> {
+        let Pool::Postgres { read, .. } = &self.pool else {
+            return Ok(());
+        };
+        let connecting = async { PgConnection::connect_with(&read.options()).await };
+        let late = |_| sqlx::Error::Io(std::io::ErrorKind::TimedOut.into());
+        let connected = timeout(REACHED_WITHIN, connecting).await.map_err(late);
+        match connected.and_then(|connected| connected) {
+            // Whether it was told goodbye makes no difference to the server.
+            Ok(connection) => drop(connection.close().await),
+            Err(error) => return Err(DbError::from_client(&self.address, error)),
+        }
+        Ok(())
     }
 
     /// Its address, without credentials.

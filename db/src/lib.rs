@@ -37,6 +37,7 @@ mod row;
 mod run;
 mod schema;
 mod segments;
+mod shared_devices;
 mod sqlite;
 mod subscriptions;
 mod survey;
@@ -96,6 +97,9 @@ pub use retention::{Kept, OldRow, events_removed_up_to, old_rows, remove_rows};
 pub use run::{Run, Write};
 pub use schema::{SchemaState, breaking_migration, migrate, newest_schema, schema_state};
 pub use segments::{delete_segment, insert_segment, list_segments, segment, update_segment};
+pub use shared_devices::{
+    SharedDevice, add_shared_devices, remove_shared_devices, shared_devices, shared_devices_of,
+};
 pub use subscriptions::{
     Progress, count_subscriptions, delete_subscription, free_subscription, free_subscriptions,
     hold_subscription, insert_subscription, keep_subscription, list_subscriptions, subscription,

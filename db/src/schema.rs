@@ -56,6 +56,12 @@ const SCRIPTS: &[Script] = &[
         postgres: include_str!("../migrations/postgres/0006_silence.sql"),
         sqlite: include_str!("../migrations/sqlite/0006_silence.sql"),
     },
+    Script {
+        version: 7,
+        name: "shared devices",
+        postgres: include_str!("../migrations/postgres/0007_shared_devices.sql"),
+        sqlite: include_str!("../migrations/sqlite/0007_shared_devices.sql"),
+    },
 ];
 
 /// How the schema of a database stands to this build.
@@ -110,7 +116,12 @@ impl SchemaState {
 /// How the schema stands.
 pub async fn schema_state(db: &Database) -> Result<SchemaState, DbError> {
     let needed = newest_schema();
-    Ok(match version(db).await? {
+    let found = match version(db).await {
+        // Who waits for a free connection in vain is not told why there is none.
+        Err(error) if error.is_passing() => return Err(db.reach().await.err().unwrap_or(error)),
+        found => found?,
+    };
+    Ok(match found {
         None => SchemaState::Missing,
         Some(found) if found < needed => SchemaState::Older { found, needed },
         Some(found) if found > needed && goes_on(&mut db.reader(), needed, needed + 1..=found).await? => {

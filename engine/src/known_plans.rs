@@ -1,15 +1,15 @@
 //! The plans and methods that fences begin with, remembered for as long as nobody changes one.
 //!
-//! The database counts their changes, and tells the count with each host that is read to be fenced: what is remembered is used only if
+//! With them goes what is known of hosts that share a device. The database counts the changes of all three, and tells the count with each host that is read to be fenced: what is remembered is used only if
 //! it is of that very count. It saves a lone fence two looks at the database.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ringfence_core::{ByScope, Method, Plan};
-use ringfence_db::{Database, DbError};
+use ringfence_core::{ByScope, HostId, Method, Plan};
+use ringfence_db::{Database, DbError, SharedDevice};
 
-/// More plans, or more methods, are not remembered: they are looked up for each fence.
+/// More plans, more methods or more shared devices are not remembered: they are looked up for each fence.
 const MOST: u32 = 500;
 
 /// What is remembered.
@@ -19,11 +19,13 @@ pub(crate) struct KnownPlans(Mutex<Option<Known>>);
 /// After so many changes there were these; none if they are too many.
 type Known = (u64, Option<Arc<All>>);
 
-/// All plans and methods.
+/// All plans and methods, and what is shared.
 pub(crate) struct All {
     pub plans: ByScope<Plan>,
     /// By their names.
     pub methods: BTreeMap<String, Method>,
+    /// By the host that is to be fenced.
+    pub shared: HashMap<HostId, Vec<SharedDevice>>,
 }
 
 impl KnownPlans {
@@ -48,14 +50,20 @@ impl All {
         let mut reader = db.reader();
         let plans = ringfence_db::list_plans(&mut reader, MOST + 1).await?;
         let methods = ringfence_db::list_methods(&mut reader, MOST + 1).await?;
-        if plans.len().max(methods.len()) > MOST as usize {
+        let rows = ringfence_db::shared_devices(&mut reader, MOST + 1).await?;
+        if plans.len().max(methods.len()).max(rows.len()) > MOST as usize {
             return Ok(None);
+        }
+        let mut shared: HashMap<_, Vec<_>> = HashMap::new();
+        for row in rows {
+            shared.entry(row.host_id).or_default().push(row);
         }
         let plans = plans.into_iter().map(|plan| (plan.scope.clone(), plan));
         let methods = methods.into_iter().map(|method| (method.name.clone(), method));
         Ok(Some(Self {
             plans: plans.collect(),
             methods: methods.collect(),
+            shared,
         }))
     }
 }

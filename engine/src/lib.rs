@@ -28,6 +28,7 @@ mod relay;
 mod requests;
 mod retention;
 mod service;
+mod shared_devices;
 mod taken;
 mod webhooks;
 

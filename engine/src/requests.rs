@@ -277,14 +277,18 @@ impl Engine {
         };
         if let Some(all) = known {
             let plan = all.plans.for_host(host).ok_or_else(missing)?;
-            return resolve(plan, &all.methods, host).map_err(|problems| broken(plan, problems));
+            let frozen = resolve(plan, &all.methods, host).map_err(|problems| broken(plan, problems))?;
+            let unshared = self.unshared(host, frozen, Some(&all)).await?;
+            return unshared.map_err(|problems| broken(plan, problems));
         }
         let mut reader = self.0.db.reader();
         let plan = ringfence_db::plan_for(&mut reader, &host.name, host.host_type.as_deref())
             .await?
             .ok_or_else(missing)?;
         let methods = ringfence_db::methods_by_name(&mut reader, method_names(&plan)).await?;
-        resolve(&plan, &methods, host).map_err(|problems| broken(&plan, problems))
+        let frozen = resolve(&plan, &methods, host).map_err(|problems| broken(&plan, problems))?;
+        let unshared = self.unshared(host, frozen, None).await?;
+        unshared.map_err(|problems| broken(&plan, problems))
     }
 
     pub(crate) async fn sufficient_sets_of(&self, host: &Host) -> Result<Vec<SufficientSet>, EngineError> {

@@ -13,6 +13,8 @@ crate::on_both_grounds!(
     a_host_with_a_live_operation_is_left_alone,
     a_storm_is_not_disturbed,
     what_is_asked_follows_the_configuration,
+    two_hosts_of_one_device_are_refused_until_one_is_mended,
+    two_plans_of_one_method_are_refused,
     a_method_that_cannot_be_filled_in_is_told,
     engines_share_the_checks,
 );
@@ -236,7 +238,7 @@ async fn what_is_asked_follows_the_configuration(ground: Ground) {
         checks["targets"] == 1 && checks["failing"] == 0
     })
     .await;
-    // The same device for every host is asked once.
+    // A device that is every host's proves nothing of any, and is not even asked.
     let mut method = stack.client.get("/methods/power").await.ok(200);
     let kept = ["name", "resource", "driver", "parameters", "times"];
     method
@@ -247,9 +249,117 @@ async fn what_is_asked_follows_the_configuration(ground: Ground) {
     stack.client.put("/methods/power", method).await.ok(200);
     eventually(async || {
         let checks = checks(&stack, "power").await;
+        let detail = checks[0]["detail"].as_str().unwrap_or_default();
+        checks.len() == 1
+            && (&checks[0]["host"], &checks[0]["outcome"]) == (&json!("h1"), &json!("refused"))
+            && detail.contains("would be taken for a proof of each")
+    })
+    .await;
+    // The plan goes: it is asked without a host, as it is whole.
+    stack.client.delete("/plans/default").await.ok(204);
+    eventually(async || {
+        let checks = checks(&stack, "power").await;
         checks.len() == 1 && checks[0]["host"] == Value::Null && checks[0]["outcome"] == "confirmed"
     })
     .await;
+    stack.stop().await;
+}
+
+/// What a fence of the host is answered, which is refused.
+async fn refused(stack: &Stack, host: &str) -> String {
+    let answer = stack
+        .client
+        .post(&format!("/hosts/{host}/fence"), json!({ "reason": "test" }))
+        .await;
+    assert_eq!(
+        (answer.status, answer.code()),
+        (409, "fencing.plan.broken"),
+        "{}",
+        answer.body
+    );
+    answer.body["errors"][0]["detail"].as_str().unwrap().to_owned()
+}
+
+/// Until the device of the method is known to be that of both hosts.
+async fn until_shared(stack: &Stack, method: &str) -> Vec<String> {
+    let failing = |checks: &Value| checks["failing"] == 2 && checks["outcome"] == "refused";
+    until_checks(stack, method, failing).await;
+    let checks = checks(stack, method).await;
+    checks
+        .iter()
+        .map(|check| check["detail"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+async fn two_hosts_of_one_device_are_refused_until_one_is_mended(ground: Ground) {
+    let options = StackOptions {
+        hosts: 3,
+        ..StackOptions::default()
+    };
+    let stack = stack(ground, options).await;
+    stack.plan(power_plan()).await;
+    until_checks(&stack, "power", |checks| checks["answered"] == 3).await;
+    // A slip of the pen: h2 has the power supply of h1.
+    let slip = json!({ "parameters": { "power": { "device": "h1" } } });
+    stack.client.patch("/hosts/h2", slip).await.ok(200);
+    let said = until_shared(&stack, "power").await;
+    assert!(
+        said.iter().any(|detail| detail.contains("for host h1"))
+            && said.iter().any(|detail| detail.contains("for host h2")),
+        "{said:?}"
+    );
+    stack.hang("h2").await;
+    let detail = refused(&stack, "h2").await;
+    assert!(
+        detail.contains("method power")
+            && detail.contains("for host h1")
+            && detail.contains("taken for a proof of the other"),
+        "{detail}"
+    );
+    assert!(refused(&stack, "h1").await.contains("for host h2"));
+    // Nobody else is kept from being fenced.
+    stack.hang("h3").await;
+    let operation = stack.client.fence("h3").await;
+    stack.client.until_settled(&operation).await;
+    assert_eq!(stack.client.host("h3").await["fencing_state"], "FENCED");
+    // What is mended is fenced at once, whatever is still written down.
+    stack
+        .client
+        .patch("/hosts/h2", json!({ "parameters": {} }))
+        .await
+        .ok(200);
+    let operation = stack.client.fence("h2").await;
+    stack.client.until_settled(&operation).await;
+    assert_eq!(stack.client.host("h2").await["fencing_state"], "FENCED");
+    stack.judge("h2").await;
+    until_checks(&stack, "power", |checks| checks["failing"] == 0).await;
+    stack.stop().await;
+}
+
+async fn two_plans_of_one_method_are_refused(ground: Ground) {
+    let options = StackOptions {
+        hosts: 2,
+        ..StackOptions::default()
+    };
+    let stack = stack(ground, options).await;
+    stack.method_on("psu", Resource::Power, "h1").await;
+    let levels = json!([{ "level": 1, "methods": ["psu"] }]);
+    let stages = json!([{ "tasks": [{ "kind": "power.off", "levels": levels }] }]);
+    for host in ["h1", "h2"] {
+        let scope = json!({ "kind": "host", "value": host });
+        let plan = json!({ "name": host, "scope": scope, "stages": stages });
+        stack.client.post("/plans", plan).await.ok(201);
+    }
+    until_shared(&stack, "psu").await;
+    stack.hang("h2").await;
+    assert!(refused(&stack, "h2").await.contains("for host h1"));
+    // The plan that had it by mistake goes.
+    stack.client.delete("/plans/h2").await.ok(204);
+    stack.hang("h1").await;
+    let operation = stack.client.fence("h1").await;
+    stack.client.until_settled(&operation).await;
+    assert_eq!(stack.client.host("h1").await["fencing_state"], "FENCED");
+    stack.judge("h1").await;
     stack.stop().await;
 }
 

@@ -50,7 +50,10 @@ async fn add_method(stack: &Stack, mut method: Value, attempt_timeout_s: u64) {
 async fn add_plan(stack: &Stack, stages: Value) {
     stack
         .client
-        .post("/plans", json!({ "name": "default", "stages": stages }))
+        .post(
+            "/plans",
+            json!({ "name": "own", "scope": { "kind": "host", "value": "h1" }, "stages": stages }),
+        )
         .await
         .ok(201);
 }

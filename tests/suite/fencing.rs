@@ -155,7 +155,9 @@ async fn storage_alone_is_not_enough(ground: Ground) {
 /// A host with two power devices beside its own: `first` and `second`, each a level of its own.
 async fn two_levels(ground: Ground) -> Stack {
     let stack = Stack::start(ground).await;
-    stack.method_on("silent", Resource::Power, "nobody").await;
+    stack
+        .method_on("silent", Resource::Power, "nobody-of-${host.name}")
+        .await;
     stack.simulated_method("works", Resource::Power).await;
     let levels = json!([{ "level": 3, "methods": ["works"] }, { "level": 1, "methods": ["silent"] }]);
     let stages = json!([{ "tasks": [{ "kind": "power.off", "levels": levels }] }]);
@@ -174,7 +176,7 @@ async fn a_level_fails_and_the_next_is_used(ground: Ground) {
     stack.client.until_fenced("h1").await;
     let operation = stack.client.until_settled(&operation).await;
     let attempts = operation["stages"][0]["tasks"][0]["attempts"].as_array().unwrap();
-    // The simulator knows no device "nobody": a definite no, which is not tried twice.
+    // The simulator knows no such device: a definite no, which is not tried twice.
     assert_eq!(attempts[0]["method"], "silent");
     assert_eq!(attempts[0]["outcome"], "refused", "{operation}");
     assert_eq!(attempts[1]["method"], "works");
@@ -344,8 +346,8 @@ async fn two_power_supplies_go_off_before_either_comes_on(ground: Ground) {
         },
     )
     .await;
-    stack.method_on("pdu-a", Resource::Power, "h1-a").await;
-    stack.method_on("pdu-b", Resource::Power, "h1-b").await;
+    stack.method_on("pdu-a", Resource::Power, "${host.name}-a").await;
+    stack.method_on("pdu-b", Resource::Power, "${host.name}-b").await;
     let levels = json!([{ "level": 1, "methods": ["pdu-a", "pdu-b"] }]);
     let stages = json!([
         { "tasks": [{ "kind": "power.off", "levels": levels }] },

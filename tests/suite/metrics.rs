@@ -155,7 +155,7 @@ async fn a_fence_that_nobody_carries_out_is_seen_to_wait(ground: Ground) {
 async fn an_operation_that_needs_an_operator_is_counted(ground: Ground) {
     let stack = Stack::start(ground).await;
     stack
-        .method_on("power", Resource::Power, "a-device-that-is-not-there")
+        .method_on("power", Resource::Power, "not-there-${host.name}")
         .await;
     let plan = json!({ "name": "default", "stages": power_plan() });
     stack.client.post("/plans", plan).await.ok(201);

@@ -65,7 +65,11 @@ impl Place {
 
     /// A host that is seen so, and whose BMC is nowhere.
     async fn host(&self, name: &str, seen: &str) {
-        self.client.post("/hosts", json!({ "name": name })).await.ok(201);
+        // Nobody listens there, and nowhere is another place for each host.
+        let port = 1 + name.bytes().map(u16::from).sum::<u16>() % 500;
+        let parameters = json!({ "power": { "port": port.to_string() } });
+        let host = json!({ "name": name, "parameters": parameters });
+        self.client.post("/hosts", host).await.ok(201);
         self.client.seen(name, seen).await.ok(200);
     }
 

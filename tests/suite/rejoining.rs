@@ -203,7 +203,11 @@ async fn a_method_that_was_refused_leaves_nothing_to_give_back(ground: Ground) {
         .simulated_method("power", ringfence_core::Resource::Power)
         .await;
     stack
-        .method_on("storage", ringfence_core::Resource::Storage, "nowhere")
+        .method_on(
+            "storage",
+            ringfence_core::Resource::Storage,
+            "nowhere-${host.name}",
+        )
         .await;
     let stages = json!([{ "tasks": [
         { "kind": "storage.fence", "levels": [{ "level": 1, "methods": ["storage"] }] },

@@ -19,6 +19,11 @@ impl Backoff {
         self.0 = FIRST;
     }
 
+    /// From here on as long as it ever waits: it does not pass by itself.
+    pub fn exhaust(&mut self) {
+        self.0 = LONGEST;
+    }
+
     pub fn next(&mut self) -> Duration {
         let wait = self.0;
         self.0 = (wait * 2).min(LONGEST);

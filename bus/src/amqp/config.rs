@@ -20,6 +20,7 @@ pub struct AmqpConfig {
     name: String,
     ca_pem: Option<String>,
     prefix: String,
+    setting: &'static str,
 }
 
 impl AmqpConfig {
@@ -31,6 +32,7 @@ impl AmqpConfig {
             name: name.into(),
             ca_pem: None,
             prefix: DEFAULT_PREFIX.to_owned(),
+            setting: "bus.url",
         })
     }
 
@@ -46,6 +48,17 @@ impl AmqpConfig {
     pub fn with_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self
+    }
+
+    /// The key of the configuration that holds the address, in place of `bus.url`: named where the broker lets nobody in.
+    #[must_use]
+    pub fn with_setting(mut self, key: &'static str) -> Self {
+        self.setting = key;
+        self
+    }
+
+    pub(super) fn setting(&self) -> &'static str {
+        self.setting
     }
 
     pub(super) fn names(&self) -> Names {

@@ -17,6 +17,16 @@ fn is_refusal(error: &lapin::Error) -> bool {
     }
 }
 
+/// What of the address to look at, where the broker does not let us in.
+pub(super) fn what_is_refused(error: &lapin::Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::ProtocolError(fault) if matches!(fault.kind(), AMQPErrorKind::Hard(_)) => {
+            "the virtual host, and what the user may do there"
+        }
+        _ => "the user and the password",
+    }
+}
+
 pub(super) fn fault(address: &str, what: impl FnOnce() -> String, error: lapin::Error) -> BusError {
     if is_refusal(&error) {
         BusError::Refused {

@@ -7,12 +7,12 @@ use futures_util::StreamExt;
 use lapin::protocol::AMQPErrorKind;
 use lapin::{Connection, ConnectionProperties, ErrorKind, Event};
 use tokio::sync::watch;
-use tokio::time::{interval, sleep, timeout};
+use tokio::time::{Instant, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::backoff::Backoff;
 use super::config::AmqpConfig;
-use super::fault::{fault, unavailable};
+use super::fault::{fault, unavailable, what_is_refused};
 use super::names::Names;
 use crate::BusError;
 
@@ -23,6 +23,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// So long after another connection was let in this one is tried. A broker that lets in and ends at once must not keep us busy.
 const AFTER_ANOTHER: Duration = Duration::from_millis(50);
+
+/// What keeps us out is told again after so long.
+const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(60);
 
 /// A connection that stands. Later ones have greater epochs.
 #[derive(Clone)]
@@ -174,11 +177,15 @@ impl Link {
     }
 
     fn fault(&self, error: lapin::Error) -> BusError {
-        fault(
-            self.address(),
-            || format!("to let {} in at {}", self.0.config.name(), self.address()),
-            error,
-        )
+        let (config, look_at) = (&self.0.config, what_is_refused(&error));
+        let what = || {
+            let (name, key) = (config.name(), config.setting());
+            format!(
+                "to let {name} in at {}: look at {look_at} in {key}",
+                self.address()
+            )
+        };
+        fault(self.address(), what, error)
     }
 
     /// Keeps the connection up until the bus is closed.
@@ -187,6 +194,7 @@ impl Link {
         let mut backoff = Backoff::new();
         let mut let_in = self.0.let_in.subscribe();
         let mut epoch = 1;
+        let mut told = None;
         while !closed.is_cancelled() {
             if let Ok(live) = self.up() {
                 tokio::select! {
@@ -194,6 +202,7 @@ impl Link {
                     error = self.lost(&live) => self.gone(error),
                 }
                 backoff.reset();
+                told = None;
                 let_in.mark_unchanged();
             }
             tokio::select! {
@@ -208,15 +217,41 @@ impl Link {
                     role = self.0.role,
                     "connected to the broker"
                 ),
-                Err(error) => tracing::warn!(
-                    broker = self.address(),
-                    role = self.0.role,
-                    error = &error as &dyn std::error::Error,
-                    "no connection to the broker; trying again"
-                ),
+                Err(error) => {
+                    if matches!(error, BusError::Refused { .. }) {
+                        backoff.exhaust();
+                    }
+                    self.tell(&error, &mut told);
+                }
             }
         }
         self.shut().await;
+    }
+
+    /// Warns of what keeps us out, and of the same only once in a while.
+    fn tell(&self, error: &BusError, told: &mut Option<(String, Instant)>) {
+        let (address, role) = (self.address(), self.0.role);
+        let shown = error as &dyn std::error::Error;
+        let why = error_chain(error);
+        let is_known = told
+            .as_ref()
+            .is_some_and(|(before, at)| *before == why && at.elapsed() < TOLD_AGAIN_AFTER);
+        if is_known {
+            tracing::debug!(
+                broker = address,
+                role,
+                error = shown,
+                "no connection to the broker; trying again"
+            );
+        } else {
+            tracing::warn!(
+                broker = address,
+                role,
+                error = shown,
+                "no connection to the broker; trying again"
+            );
+            *told = Some((why, Instant::now()));
+        }
     }
 
     fn up(&self) -> Result<Live, ()> {
@@ -288,4 +323,10 @@ async fn soon_after(let_in: &mut watch::Receiver<u64>) {
     // The sender is ours.
     let _ = let_in.changed().await;
     sleep(AFTER_ANOTHER).await;
+}
+
+/// An error and what lies below it, in one line.
+fn error_chain(error: &dyn std::error::Error) -> String {
+    let below = std::iter::successors(error.source(), |error| error.source());
+    below.fold(error.to_string(), |line, error| format!("{line}: {error}"))
 }

@@ -16,6 +16,9 @@ use super::{FILES, MANIFEST};
 use crate::error::CliError;
 use crate::services::home;
 
+/// The longest reason that is shown, in characters.
+const MAX_WHY_CHARS: usize = 200;
+
 /// What a restore has done.
 pub struct Restored {
     /// What was restored.
@@ -53,13 +56,17 @@ fn damaged(file: &Path, why: impl Into<String>) -> CliError {
 }
 
 fn unpack(file: &Path, content: File, into: &Path) -> Result<Manifest, CliError> {
-    let unreadable = |e: std::io::Error| damaged(file, format!("is no backup, or is damaged: {e}"));
+    // What is told of a damaged archive quotes its bytes.
+    let unreadable = |e: std::io::Error| {
+        let why: String = e.to_string().chars().take(MAX_WHY_CHARS).collect();
+        damaged(file, format!("it is damaged: {}", why.escape_debug()))
+    };
     let mut tar = tar::Archive::new(content);
     let mut entries = tar.entries().map_err(unreadable)?;
     let first = entries
         .next()
         .ok_or_else(|| damaged(file, "is empty"))?
-        .map_err(unreadable)?;
+        .map_err(|_| no_backup(file))?;
     let manifest = read_manifest(file, first)?;
     let mut missing: BTreeSet<&str> = manifest.files.iter().map(|part| part.name.as_str()).collect();
     for entry in entries {
@@ -99,15 +106,16 @@ fn name_of(entry: &tar::Entry<'_, File>) -> std::io::Result<String> {
         .ok_or_else(|| std::io::Error::other("it holds something that is no file"))
 }
 
+fn no_backup(file: &Path) -> CliError {
+    damaged(
+        file,
+        format!("it is no backup of Ringfence: it does not begin with {MANIFEST}"),
+    )
+}
+
 fn read_manifest(file: &Path, entry: tar::Entry<'_, File>) -> Result<Manifest, CliError> {
-    let no_backup = || {
-        damaged(
-            file,
-            format!("is no backup of Ringfence: it does not begin with {MANIFEST}"),
-        )
-    };
     if name_of(&entry).ok().as_deref() != Some(MANIFEST) {
-        return Err(no_backup());
+        return Err(no_backup(file));
     }
     let mut text = Vec::new();
     entry

@@ -107,6 +107,7 @@ impl ApiFault {
     #[must_use]
     pub fn exit_code(&self) -> Exit {
         match self.status.as_u16() {
+            400 | 413 | 422 => Exit::Usage,
             401 | 403 => Exit::NotAllowed,
             404 => Exit::NotFound,
             409 => Exit::Refused,
@@ -178,7 +179,7 @@ mod tests {
                 Exit::NotAllowed,
                 Exit::NotFound,
                 Exit::Refused,
-                Exit::Failure,
+                Exit::Usage,
                 Exit::Failure,
             ]
         );

@@ -10,6 +10,6 @@ pub mod view;
 
 pub use fault::ApiFault;
 pub use http::{Answer, Client};
-pub use place::{API_FILE, LOCK_FILE, Place};
+pub use place::{API_FILE, DATABASE, LOCK_FILE, Place};
 pub use request::Request;
 pub use sse::{Frame, Parser};

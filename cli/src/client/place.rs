@@ -16,6 +16,8 @@ const MAX_BYTES: u64 = 64 * 1024;
 
 /// Says where a standalone service listens, in its data directory.
 pub const API_FILE: &str = "api.json";
+/// Its database there.
+pub const DATABASE: &str = "ringfence.db";
 /// Is locked there for as long as the service runs.
 pub const LOCK_FILE: &str = "lock";
 
@@ -60,8 +62,8 @@ impl Place {
                 hint,
             });
         }
-        let (Some(local), Some(directory)) = (local, directory) else {
-            return Err(nowhere());
+        let (Some(local), Some(directory)) = (local, directory.clone()) else {
+            return Err(nowhere(directory.as_deref()));
         };
         let hint = format!("start it with: ringfence standalone{}", data_dir_flag(remote));
         if local.is_stale {
@@ -77,8 +79,17 @@ impl Place {
     }
 }
 
-fn nowhere() -> CliError {
+/// None runs on the data directory, if one is known.
+fn nowhere(directory: Option<&Path>) -> CliError {
+    let why = match directory {
+        Some(path) if path.join(DATABASE).exists() => {
+            format!("the standalone service of {} does not run", path.display())
+        }
+        Some(path) => format!("none has been started on the data directory {}", path.display()),
+        None => "none has been started here".to_owned(),
+    };
     CliError::Nowhere {
+        why,
         hint: "name one with --url or RINGFENCE_URL, name the data directory of one that runs here with --data-dir or \
                RINGFENCE_DATA_DIR, or start one with: ringfence standalone --demo",
     }

@@ -1,9 +1,11 @@
 //! `ringfence config check`.
 
+use std::fs::File;
+
 use serde_json::{Value, json};
 
 use crate::args::{ConfigArgs, Format};
-use crate::config::{Environment, load};
+use crate::config::{Effective, Environment, load};
 use crate::error::CliError;
 use crate::output::{Screen, Table};
 
@@ -11,8 +13,9 @@ use crate::output::{Screen, Table};
 pub fn check(args: &ConfigArgs, output: Format, environment: &Environment) -> Result<(), CliError> {
     let (_, effective) = load(&args.sources(environment, Vec::new()))?;
     let mut screen = Screen::new(output);
+    let notes: Vec<_> = effective.iter().filter_map(unreadable).collect();
     if screen.is_json() {
-        return screen.json(&json!({"settings": effective}));
+        return screen.json(&json!({"settings": effective, "notes": notes}));
     }
     let mut table = Table::new(&["KEY", "VALUE", "FROM"]);
     for setting in effective {
@@ -22,7 +25,24 @@ pub fn check(args: &ConfigArgs, output: Format, environment: &Environment) -> Re
             setting.from.into(),
         ]);
     }
-    screen.table(table)
+    screen.table(table)?;
+    for note in notes {
+        screen.note(format!("note: {note}"));
+    }
+    Ok(())
+}
+
+/// What is to be said of a file that a setting names. It is no fault of the configuration: the service may run as somebody else.
+fn unreadable(setting: &Effective) -> Option<String> {
+    let path = setting
+        .value
+        .as_str()
+        .filter(|_| setting.key.ends_with("_file"))?;
+    let error = File::open(path).err()?;
+    Some(format!(
+        "{} names {path}, which cannot be read here: {error}",
+        setting.key
+    ))
 }
 
 fn shown(value: &Value) -> String {

@@ -20,12 +20,23 @@ pub fn read(path: &Path) -> Result<Map<String, Value>, CliError> {
     let value: Value = if text.trim_start().starts_with('{') {
         serde_json::from_str(&text).map_err(|error| content(format!("is not JSON: {error}")))?
     } else {
-        toml::from_str(&text).map_err(|error| content(format!("is not TOML: {}", error.message())))?
+        toml::from_str(&text).map_err(|error| content(not_toml(&text, &error)))?
     };
     match value {
         Value::Object(object) => Ok(object),
         _ => Err(content("holds no object".to_owned())),
     }
+}
+
+/// What is wrong, and where.
+fn not_toml(text: &str, error: &toml::de::Error) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start));
+    let place = before.map_or(String::new(), |before| {
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().map_or(0, |rest| rest.chars().count()) + 1;
+        format!(" (line {line}, column {column})")
+    });
+    format!("is not TOML: {}{place}", error.message())
 }
 
 fn text(path: &Path) -> Result<String, CliError> {
@@ -71,6 +82,7 @@ mod tests {
             json!({"name": "p", "stages": [{"delay_s": 3}]})
         );
         assert!(read_as("{\"name\"").is_err());
-        assert!(read_as("name =").is_err());
+        let error = read_as("name = \"p\"\nscope = \n").unwrap_err().to_string();
+        assert!(error.contains("(line 2, column 9)"), "{error}");
     }
 }

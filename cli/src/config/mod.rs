@@ -17,7 +17,7 @@ mod value;
 
 pub use environment::{Environment, data_dir};
 pub use keys::{read_keys, read_webhook_keys};
-pub use layers::{Flag, Sources, load};
+pub use layers::{Effective, Flag, Sources, load};
 pub use names::check_names;
 pub use secret_url::SecretUrl;
 pub use sections::{ApiSettings, KeystoneSettings, LogFormat, LogSettings, TraceSettings, UnknownHostsWord};

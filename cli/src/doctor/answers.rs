@@ -51,7 +51,7 @@ async fn judge(db: &Database, site: &Site, every: TimeDelta, report: &mut Report
             continue;
         };
         let failing = method_checks_page(&mut reader, method.id, Some(true), None, NAMED).await?;
-        judge_method(name, summary, &failing, report);
+        judge_method(name, summary, &failing, site.uses(name), report);
         let stale = summary.oldest_at.filter(|at| now - *at > every * STALE_AFTER);
         if let Some(at) = stale {
             report.warning(
@@ -70,7 +70,13 @@ async fn judge(db: &Database, site: &Site, every: TimeDelta, report: &mut Report
     Ok(())
 }
 
-fn judge_method(name: &str, summary: &CheckSummary, failing: &[MethodCheckRow], report: &mut Report) {
+fn judge_method(
+    name: &str,
+    summary: &CheckSummary,
+    failing: &[MethodCheckRow],
+    is_used: bool,
+    report: &mut Report,
+) {
     if summary.failing == 0 {
         if summary.answered > 0 {
             let (answered, targets) = (summary.answered, summary.targets);
@@ -82,7 +88,8 @@ fn judge_method(name: &str, summary: &CheckSummary, failing: &[MethodCheckRow], 
         return;
     }
     for row in failing {
-        let host = row.host.as_ref().map_or("every host", |(_, host)| host.as_str());
+        let host = row.host.as_ref().map(|(_, host)| format!(" for {host}"));
+        let host = host.unwrap_or_default();
         let (outcome, detail) = row.last.as_ref().map_or(("unknown", ""), |(_, answer)| {
             (
                 answer.outcome.as_str(),
@@ -93,11 +100,17 @@ fn judge_method(name: &str, summary: &CheckSummary, failing: &[MethodCheckRow], 
             .failing_since
             .map(|at| format!(" since {}", at.format("%FT%TZ")))
             .unwrap_or_default();
-        report.failure(
-            PART,
-            format!("{name} for {host}: {outcome}{since}: {detail}"),
-            "look at the device, its address and its credentials; then: ringfence method check",
-        );
+        let found = format!("{name}{host}: {outcome}{since}: {detail}");
+        if is_used {
+            let todo = "look at the device, its address and its credentials; then: ringfence method check";
+            report.failure(PART, found, todo);
+        } else {
+            report.warning(
+                PART,
+                found,
+                "no plan uses it; mend it, or: ringfence method delete",
+            );
+        }
     }
     let more = summary.failing.saturating_sub(failing.len() as u64);
     if more > 0 {

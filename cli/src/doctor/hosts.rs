@@ -172,6 +172,12 @@ impl Faults {
 }
 
 impl Site {
+    /// Whether some host's plan uses the method of this name.
+    pub fn uses(&self, method: &str) -> bool {
+        let mut plans = self.hosts.iter().map(|planned| &planned.plan);
+        plans.any(|plan| plan.methods().any(|one| one.name == method))
+    }
+
     /// Everything that some plan needs a worker for.
     pub fn needs(&self) -> Served {
         self.hosts

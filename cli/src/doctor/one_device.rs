@@ -2,21 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use ringfence_core::{Driver, FrozenMethod, FrozenPlan, Parameters, Resource};
+use ringfence_core::{FrozenPlan, target_key};
 
 use super::Report;
 use super::hosts::some_of;
 
 /// Such devices that are told one by one.
 const TOLD: usize = 5;
-
-/// A device, and what of it: an outlet, a port, a key.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Target<'a> {
-    resource: Resource,
-    driver: Driver,
-    parameters: &'a Parameters,
-}
 
 /// Who has the same.
 #[derive(Default)]
@@ -27,15 +19,10 @@ struct Sharing<'a> {
 
 /// Tells of everything that is filled in alike for several hosts.
 pub(super) fn look<'a>(plans: impl Iterator<Item = (&'a str, &'a FrozenPlan)>, report: &mut Report) {
-    let mut targets: BTreeMap<Target<'a>, Sharing<'a>> = BTreeMap::new();
+    let mut targets: BTreeMap<String, Sharing<'a>> = BTreeMap::new();
     for (host, plan) in plans {
-        for method in methods_of(plan) {
-            let target = Target {
-                resource: method.resource,
-                driver: method.driver,
-                parameters: &method.parameters,
-            };
-            let sharing = targets.entry(target).or_default();
+        for method in plan.methods() {
+            let sharing = targets.entry(target_key(method)).or_default();
             sharing.method = &method.name;
             if sharing.hosts.last().is_none_or(|last| last != host) {
                 sharing.hosts.push(host.to_owned());
@@ -66,9 +53,4 @@ pub(super) fn look<'a>(plans: impl Iterator<Item = (&'a str, &'a FrozenPlan)>, r
             "mend the first ones and look again",
         );
     }
-}
-
-fn methods_of(plan: &FrozenPlan) -> impl Iterator<Item = &FrozenMethod> {
-    let tasks = plan.stages.iter().flat_map(|stage| &stage.tasks);
-    tasks.flat_map(|task| task.levels.iter().flatten())
 }

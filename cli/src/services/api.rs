@@ -6,7 +6,7 @@ use ringfence_api::{ApiConfig, Application, ServerTls};
 use ringfence_engine::Engine;
 use tokio_util::sync::CancellationToken;
 
-use super::{hangup, identity, parts, stop};
+use super::{hangup, identity, listen, parts, stop};
 use crate::clock::now;
 use crate::config::Settings;
 use crate::error::CliError;
@@ -21,6 +21,7 @@ pub const RECHECK_EVERY: Duration = Duration::from_secs(30);
 /// Runs until it is told to stop.
 pub async fn run(settings: Settings) -> Result<(), CliError> {
     let stop = stop::on_signal()?;
+    listen::check("api.listen", settings.api.listen)?;
     let tokens = identity::tokens(&settings)?;
     let keystone = identity::keystone(&settings.keystone)?;
     let tls = settings.api_tls()?;

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use ringfence_db::{Database, breaking_migration};
+use ringfence_db::{Database, SchemaState, breaking_migration, newest_schema, schema_state};
 
 use crate::config::Settings;
 use crate::error::CliError;
@@ -15,6 +15,7 @@ pub async fn migrate(settings: Settings, are_services_stopped: bool) -> Result<(
     let db = Database::open(url.expose(), settings.database.connections)
         .await
         .map_err(fault("cannot open it"))?;
+    let before = schema_state(&db).await.map_err(fault("cannot read the schema"))?;
     let breaking = breaking_migration(&db)
         .await
         .map_err(fault("cannot read the schema"))?;
@@ -26,6 +27,19 @@ pub async fn migrate(settings: Settings, are_services_stopped: bool) -> Result<(
     ringfence_db::migrate(&db)
         .await
         .map_err(fault("cannot bring the schema up to date"))?;
-    writeln!(std::io::stdout(), "the schema of {} is up to date", db.address())?;
+    writeln!(std::io::stdout(), "{}", told(before, db.address()))?;
     Ok(())
+}
+
+/// What has been done to a schema that stood so.
+fn told(before: SchemaState, address: &str) -> String {
+    let newest = newest_schema();
+    match before {
+        SchemaState::Missing => format!("{address}: schema {newest} was made"),
+        SchemaState::Older { found, .. } => format!("{address}: schema {found} was brought to {newest}"),
+        SchemaState::Current => format!("{address}: schema {newest} was there, and nothing was changed"),
+        SchemaState::Ahead { found, .. } | SchemaState::Newer { found, .. } => {
+            format!("{address}: schema {found} is newer than this build's {newest}, and nothing was changed")
+        }
+    }
 }

@@ -10,6 +10,7 @@ use crate::traces;
 /// Runs until it is told to stop.
 pub async fn run(settings: Settings) -> Result<(), CliError> {
     let stop = stop::on_signal()?;
+    metrics::check(&settings)?;
     let keys = parts::keys(&settings)?;
     let bus = parts::broker("engine", &settings.engine.name, &settings)?;
     let Some(db) = parts::database("engine", &settings, &stop).await? else {

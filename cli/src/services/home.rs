@@ -5,11 +5,10 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
+pub use crate::client::DATABASE;
 use crate::client::LOCK_FILE;
 use crate::error::CliError;
 
-/// The database.
-pub const DATABASE: &str = "ringfence.db";
 /// Hashes of the tokens.
 pub const TOKENS: &str = "tokens.toml";
 /// The token that the commands find by themselves.

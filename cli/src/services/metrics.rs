@@ -5,8 +5,15 @@ use ringfence_engine::Exposition;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::listen;
 use crate::config::Settings;
 use crate::error::CliError;
+
+/// Refuses an address that cannot be listened on.
+pub fn check(settings: &Settings) -> Result<(), CliError> {
+    let listen = settings.metrics.listen;
+    listen.map_or(Ok(()), |listen| listen::check("metrics.listen", listen))
+}
 
 /// Begins to serve, if an address is configured; wait for what it gives after `stop`.
 pub fn serve(

@@ -7,6 +7,7 @@ pub mod engine;
 mod hangup;
 pub mod home;
 pub mod identity;
+mod listen;
 mod metrics;
 pub mod parts;
 pub mod scheduler_hook;

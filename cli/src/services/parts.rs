@@ -118,7 +118,8 @@ pub fn oslo(service: &'static str, settings: &Settings) -> Result<Option<Outlet>
     let Some(url) = &own.url else { return Ok(None) };
     let client = format!("ringfence {service} {} notifications", settings.engine.name);
     let broker = AmqpConfig::new(url.expose(), client)
-        .map_err(|e| CliError::service(service, "cannot use the address in oslo.url", e))?;
+        .map_err(|e| CliError::service(service, "cannot use the address in oslo.url", e))?
+        .with_setting("oslo.url");
     let broker = trusting(broker, own.ca_file.as_deref())?;
     let config = ExchangeConfig {
         name: own.exchange.clone(),

@@ -4,7 +4,7 @@ use ringfence_api::{ApiConfig, Application, RateLimits, ServerTls};
 use ringfence_engine::{Clock, ClockSource};
 
 use super::api::RECHECK_EVERY;
-use super::{hangup, identity, parts, stop};
+use super::{hangup, identity, listen, parts, stop};
 use crate::clock::now;
 use crate::config::Settings;
 use crate::error::CliError;
@@ -17,6 +17,7 @@ const THREADS: usize = 2;
 /// Runs until it is told to stop. It reads the database and writes nothing; it needs no broker.
 pub async fn run(settings: Settings) -> Result<(), CliError> {
     let stop = stop::on_signal()?;
+    listen::check("scheduler_hook.listen", settings.scheduler_hook.listen)?;
     let tokens = identity::tokens(&settings)?;
     let keystone = identity::keystone(&settings.keystone)?;
     let tls = settings.api_tls()?;

@@ -15,7 +15,7 @@ use ringfence_db::Database;
 use serde_json::json;
 
 use super::api::RECHECK_EVERY;
-use super::{demo, home, identity, parts, stop};
+use super::{demo, home, identity, listen, parts, stop};
 use crate::client::API_FILE;
 use crate::config::Settings;
 use crate::error::CliError;
@@ -30,7 +30,14 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Runs until it is told to stop; `demo` adds the simulated hosts.
 pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
     let stop = stop::on_signal()?;
-    let home = Home::open(settings.data_dir()?)?;
+    let (data_dir, address) = (settings.data_dir()?, settings.standalone.listen);
+    check_loopback(address)?;
+    if !data_dir.exists() {
+        // None is left behind by a service that cannot start.
+        listen::check("standalone.listen", address)?;
+    }
+    let home = Home::open(data_dir)?;
+    listen::check("standalone.listen", address)?;
     let db = open_database(&home).await?;
     let bus: Arc<dyn Bus> = Arc::new(InProcessBus::new());
     let keys = fresh_keys()?;
@@ -75,6 +82,15 @@ pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
     served
 }
 
+fn check_loopback(listen: SocketAddr) -> Result<(), CliError> {
+    if !listen.ip().is_loopback() {
+        return Err(CliError::Usage(format!(
+            "standalone listens on this machine only, and {listen} is not a loopback address; 127.0.0.1:PORT is allowed"
+        )));
+    }
+    Ok(())
+}
+
 fn listen(
     home: &Home,
     settings: &Settings,
@@ -82,11 +98,6 @@ fn listen(
 ) -> Result<Application, CliError> {
     let fault = |e| CliError::service("standalone", "cannot serve", e);
     let listen = settings.standalone.listen;
-    if !listen.ip().is_loopback() {
-        return Err(CliError::Usage(format!(
-            "standalone listens on this machine only, and {listen} is not a loopback address; 127.0.0.1:PORT is allowed"
-        )));
-    }
     let tokens = Tokens::open(&home.admin_token()?).map_err(fault)?;
     let config = ApiConfig {
         listen,

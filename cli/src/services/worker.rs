@@ -1,8 +1,11 @@
 //! `ringfence worker`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use ringfence_bus::Bus;
 use ringfence_engine::Exposition;
+use tokio_util::sync::CancellationToken;
 
 use super::{metrics, parts, stop};
 use crate::config::Settings;
@@ -12,25 +15,47 @@ use crate::traces;
 /// How long attempts that were claimed may go on when the worker is told to stop.
 const GRACE: Duration = Duration::from_secs(30);
 
+/// Between two looks whether the broker is there.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
 /// Runs until it is told to stop.
 pub async fn run(settings: Settings) -> Result<(), CliError> {
     let stop = stop::on_signal()?;
+    metrics::check(&settings)?;
     let keys = parts::keys(&settings)?;
     let bus = parts::broker("worker", &settings.worker.name, &settings)?;
-    let worker = parts::worker(&settings, bus, keys, settings.worker.simulator_url.clone())?;
+    let worker = parts::worker(
+        &settings,
+        Arc::clone(&bus),
+        keys,
+        settings.worker.simulator_url.clone(),
+    )?;
     let metrics = metrics::serve("worker", &settings, &stop, || {
         let mut exposition = Exposition::new(None);
         worker.register_metrics(exposition.registry());
         traces::register_metrics(exposition.registry());
         exposition
     })?;
-    tracing::info!(
-        worker = settings.worker.name,
-        zones = settings.worker.zones.join(","),
-        "the worker serves"
-    );
+    if is_there(&*bus, &stop).await {
+        tracing::info!(
+            worker = settings.worker.name,
+            zones = settings.worker.zones.join(","),
+            "the worker serves"
+        );
+    }
     stop.cancelled().await;
     worker.shutdown(GRACE).await;
     metrics.wait().await;
     Ok(())
+}
+
+/// Waits for the broker: nothing is served before. `false` if that is not to be any more.
+async fn is_there(bus: &dyn Bus, stop: &CancellationToken) -> bool {
+    while bus.health().await.is_err() {
+        tokio::select! {
+            () = stop.cancelled() => return false,
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+        }
+    }
+    !stop.is_cancelled()
 }

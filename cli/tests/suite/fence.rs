@@ -68,6 +68,10 @@ fn a_host_that_is_fenced_already_needs_no_waiting() {
     assert_eq!(run.code, 0);
     assert_eq!(run.json()["fencing_state"], "FENCED");
     assert_eq!(run.err, "");
+    let run = Machine::with(&service).run(&waiting(&[]));
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.out.starts_with("compute1: FENCED"), "{run:?}");
+    assert_eq!(run.err, "it was so before: nothing was begun\n");
 }
 
 #[test]
@@ -152,7 +156,7 @@ fn refusals_end_with_their_own_exit_codes_and_say_what_the_service_said() {
         (404, "fencing.host.not_found", 4),
         (401, "fencing.unauthorized", 7),
         (403, "fencing.forbidden", 7),
-        (400, "fencing.request.invalid", 1),
+        (400, "fencing.request.invalid", 2),
     ];
     for (status, code, exit) in cases {
         let service = Service::start(move |_, _| Reply::error(status, code, "because of this"));

@@ -3,6 +3,7 @@
 mod hosts;
 mod methods;
 mod names;
+mod own_devices;
 mod plans;
 mod resolving;
 

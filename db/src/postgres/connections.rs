@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use sqlx::pool::PoolConnection;
+use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, Error, PgConnection, PgPool, Postgres};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -73,6 +74,11 @@ impl Drop for Waiting {
 }
 
 impl Connections {
+    /// How its connections are made.
+    pub fn options(&self) -> Arc<PgConnectOptions> {
+        self.0.pool.connect_options()
+    }
+
     /// Of a pool with at least so many connections. Who does not get one within `wait` is told that the database is unavailable; one
     /// that was idle for so long is tested before it is used.
     pub fn new(pool: PgPool, connections: u32, wait: Duration, tested_after_idle: Duration) -> Self {

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use ringfence_core::PlanScope;
 use ringfence_db::{
     AuditEntry, AuditFilter, CheckOutcome, Database, DeliveryFilter, DeliveryKind, DeliveryStatus,
-    HostFilter, Kept, KeyName, OperationFilter, Page, SortKey, add_check_targets, append_audit,
-    append_events, append_outbox, audit_page, audit_row, begin_with_hosts, check_targets, deliveries_after,
-    deliveries_page, delivery, event_numbered, events_after, hold_subscription, host_row, hosts_page,
-    insert_host, insert_key, insert_method, insert_plan, insert_subscription, key_row, list_methods,
-    list_plans, list_segments, list_subscriptions, load_state, method, method_checks_page, methods_by_name,
-    number_events, old_rows, operation, operations_page, plan, plan_for, save_check, save_deliveries,
-    segment, subscription, take_checks, take_deliveries, take_outbox,
+    HostFilter, Kept, KeyName, OperationFilter, Page, SharedDevice, SortKey, add_check_targets,
+    add_shared_devices, append_audit, append_events, append_outbox, audit_page, audit_row, begin_with_hosts,
+    check_targets, deliveries_after, deliveries_page, delivery, event_numbered, events_after,
+    hold_subscription, host_row, hosts_page, insert_host, insert_key, insert_method, insert_plan,
+    insert_subscription, key_row, list_methods, list_plans, list_segments, list_subscriptions, load_state,
+    method, method_checks_page, methods_by_name, number_events, old_rows, operation, operations_page, plan,
+    plan_for, save_check, save_deliveries, segment, shared_devices, shared_devices_of, subscription,
+    take_checks, take_deliveries, take_outbox,
 };
 use uuid::Uuid;
 
@@ -23,7 +24,7 @@ use crate::{checks, configuration, outbox, subscriptions};
 crate::stories!(columns: statements_stay_prepared_when_columns_are_added);
 
 /// What rows are read from.
-const TABLES: [&str; 13] = [
+const TABLES: [&str; 14] = [
     "audit",
     "deliveries",
     "events",
@@ -36,6 +37,7 @@ const TABLES: [&str; 13] = [
     "plans",
     "proofs",
     "segments",
+    "shared_devices",
     "subscriptions",
 ];
 
@@ -75,6 +77,14 @@ async fn site(db: &Database) -> Site {
     insert_method(&mut run, &method).await.unwrap();
     let plan = configuration::plan_named("all", PlanScope::Default);
     insert_plan(&mut run, &plan).await.unwrap();
+    let shared = SharedDevice {
+        id: Uuid::new_v4(),
+        host_id: other.id,
+        method_id: method.id,
+        with_host_id: fenced.id,
+        with_method_id: method.id,
+    };
+    add_shared_devices(db, &[shared]).await.unwrap();
     let target = checks::target(&method, at(0));
     add_check_targets(db, std::slice::from_ref(&target))
         .await
@@ -184,6 +194,8 @@ async fn all_that_stays(db: &Database, site: &Site) -> Vec<String> {
     ));
     all.push(read("the audit trail", lines));
     all.push(read("a key", key_row(run, NAME).await));
+    all.push(read("shared devices", shared_devices(run, 9).await));
+    all.push(read("a host's", shared_devices_of(run, site.live.host_id).await));
     all
 }
 

@@ -26,6 +26,7 @@ mod placing;
 mod promises;
 mod retention;
 mod rig;
+mod shared_devices;
 mod site;
 mod subscriptions;
 mod values;

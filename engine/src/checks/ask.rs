@@ -104,7 +104,7 @@ async fn frozen(
 ) -> Result<(Driver, Result<FrozenMethod, EngineError>), EngineError> {
     let method = engine.method_of(&target.method_id.to_string()).await?;
     let filled_in = match target.host_id {
-        Some(id) => FrozenMethod::new(&method, &engine.state_of(&id.to_string()).await?.host),
+        Some(id) => engine.filled_in(&method, &id.to_string()).await?,
         None => without_host(&method),
     };
     Ok((method.driver, filled_in.map_err(EngineError::from)))

@@ -1,15 +1,15 @@
-//! What is asked: each method that some host's plan uses, once per host where the question differs by host, and once for all where it
-//! does not.
+//! What is asked: each method that some host's plan uses, once per host; and each other one that is whole without a host.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use ringfence_core::{ByScope, DEFAULT_ZONE, Driver, FrozenMethod, Host, HostId, Method, MethodId, Problems};
+use ringfence_core::{ByScope, Driver, FrozenMethod, Host, HostId, Method, MethodId, PlanScope, Problems};
 use ringfence_db::{HostFilter, Page, SortKey};
 use uuid::Uuid;
 
 use super::ask::ask_worker;
 use crate::devices::{MethodCheck, without_host};
 use crate::requests::method_names;
+use crate::shared_devices::Sharing;
 use crate::{Engine, EngineError};
 
 const MOST_PARTS: u32 = 10_000;
@@ -33,7 +33,7 @@ pub(super) struct Question {
 pub struct DeviceQuestion {
     /// The name of the method.
     pub method: String,
-    /// The name of the host; `None` if all hosts share the answer.
+    /// The name of the host; `None` if no host's plan uses the method.
     pub host: Option<String>,
 }
 
@@ -42,7 +42,7 @@ impl Engine {
     pub async fn device_questions(&self, host: Option<&str>) -> Result<Vec<DeviceQuestion>, EngineError> {
         let questions = match host {
             Some(host) => self.questions_for(host).await?,
-            None => wanted(self).await?,
+            None => wanted(self).await?.0,
         };
         let mut whom: Vec<_> = questions.into_values().map(|question| question.whom).collect();
         whom.sort();
@@ -53,7 +53,7 @@ impl Engine {
     pub async fn put_question(&self, question: &DeviceQuestion) -> Result<MethodCheck, EngineError> {
         let method = self.method_of(&question.method).await?;
         let frozen = match &question.host {
-            Some(host) => FrozenMethod::new(&method, &self.state_of(host).await?.host)?,
+            Some(host) => self.filled_in(&method, host).await??,
             None => without_host(&method)?,
         };
         ask_worker(self, frozen).await
@@ -64,7 +64,7 @@ impl Engine {
         let configured = Configured::read(self).await?;
         Ok(configured
             .used_by(&host)
-            .map(|method| ask_for(method, &host))
+            .map(|(scope, method)| ask_for(scope, method, &host).0)
             .collect())
     }
 }
@@ -72,7 +72,7 @@ impl Engine {
 /// Methods, and which plans use them.
 struct Configured {
     methods: BTreeMap<String, Method>,
-    used: ByScope<BTreeSet<String>>,
+    used: ByScope<(PlanScope, BTreeSet<String>)>,
 }
 
 impl Configured {
@@ -83,24 +83,27 @@ impl Configured {
         let by_name = methods.into_iter().map(|method| (method.name.clone(), method));
         let used = plans
             .into_iter()
-            .map(|plan| (plan.scope.clone(), method_names(&plan)));
+            .map(|plan| (plan.scope.clone(), (plan.scope.clone(), method_names(&plan))));
         Ok(Self {
             methods: by_name.collect(),
             used: used.collect(),
         })
     }
 
-    fn used_by(&self, host: &Host) -> impl Iterator<Item = &Method> {
-        let names = self.used.for_host(host).into_iter().flatten();
-        names.filter_map(|name| self.methods.get(name))
+    fn used_by(&self, host: &Host) -> impl Iterator<Item = (&PlanScope, &Method)> {
+        let used = self.used.for_host(host).into_iter();
+        let named = used.flat_map(|(scope, names)| names.iter().map(move |name| (scope, name)));
+        named.filter_map(|(scope, name)| Some((scope, self.methods.get(name)?)))
     }
 }
 
-pub(super) async fn wanted(engine: &Engine) -> Result<HashMap<Key, Question>, EngineError> {
+/// The questions, and which devices several hosts share.
+pub(super) async fn wanted(engine: &Engine) -> Result<(HashMap<Key, Question>, Sharing), EngineError> {
     let configured = Configured::read(engine).await?;
     let mut reader = engine.0.db.reader();
     let mut wanted = HashMap::new();
     let mut used = BTreeSet::new();
+    let mut sharing = Sharing::default();
     let mut marker = None;
     loop {
         let page = Page {
@@ -111,11 +114,14 @@ pub(super) async fn wanted(engine: &Engine) -> Result<HashMap<Key, Question>, En
         let rows = ringfence_db::hosts_page(&mut reader, &HostFilter::default(), &page).await?;
         marker = rows.last().map(|row| row.host.id.0);
         for host in rows.iter().map(|row| &row.host) {
-            for method in configured.used_by(host) {
+            for (scope, method) in configured.used_by(host) {
                 used.insert(method.id);
                 if wanted.len() < MOST_QUESTIONS {
-                    let (key, question) = ask_for(method, host);
-                    wanted.entry(key).or_insert(question);
+                    let ((key, question), frozen) = ask_for(scope, method, host);
+                    wanted.insert(key, question);
+                    if let Some(frozen) = frozen {
+                        sharing.note(host.id, &frozen);
+                    }
                 }
             }
         }
@@ -134,29 +140,20 @@ pub(super) async fn wanted(engine: &Engine) -> Result<HashMap<Key, Question>, En
             wanted.insert((method.id, None), question);
         }
     }
-    Ok(wanted)
+    Ok((wanted, sharing))
 }
 
-/// The question for a host: its own, if anything of it comes from the host.
-fn ask_for(method: &Method, host: &Host) -> (Key, Question) {
-    let differs = names_the_host(method)
-        || host.parameters.contains_key(&method.name)
-        || (method.zone.is_none() && host.zone != DEFAULT_ZONE);
-    if differs {
-        let frozen = FrozenMethod::new(method, host);
-        (
-            (method.id, Some(host.id)),
-            question(method, Some(&host.name), frozen),
-        )
-    } else {
-        ((method.id, None), question(method, None, without_host(method)))
-    }
+/// The question for a host, and the method as it was filled in, if it could be.
+fn ask_for(scope: &PlanScope, method: &Method, host: &Host) -> ((Key, Question), Option<FrozenMethod>) {
+    let frozen = FrozenMethod::in_plan(scope, method, host);
+    let question = question(method, Some(&host.name), frozen.as_ref());
+    (((method.id, Some(host.id)), question), frozen.ok())
 }
 
 /// A method that no host's plan uses is asked for if it is whole without a host. What an agent needs beside, nobody knows here.
 fn ask_unused(method: &Method) -> Option<Question> {
     let is_whole = !names_the_host(method) && method.driver != Driver::FenceAgent;
-    is_whole.then(|| question(method, None, without_host(method)))
+    is_whole.then(|| question(method, None, without_host(method).as_ref()))
 }
 
 fn names_the_host(method: &Method) -> bool {
@@ -164,9 +161,12 @@ fn names_the_host(method: &Method) -> bool {
 }
 
 /// One that cannot be filled in is asked for all the same: its answer says what is wrong.
-fn question(method: &Method, host: Option<&str>, frozen: Result<FrozenMethod, Problems>) -> Question {
+fn question(method: &Method, host: Option<&str>, frozen: Result<&FrozenMethod, &Problems>) -> Question {
     let (text, device) = match frozen {
-        Ok(frozen) => (serde_json::to_vec(&frozen).unwrap_or_default(), frozen.device),
+        Ok(frozen) => (
+            serde_json::to_vec(frozen).unwrap_or_default(),
+            frozen.device.clone(),
+        ),
         Err(problems) => (problems.to_string().into_bytes(), None),
     };
     Question {

@@ -14,9 +14,10 @@ const PAGE: u32 = 10_000;
 /// New questions are spread over so much time each, and over the whole interval at most.
 const SPREAD: Duration = Duration::from_millis(250);
 
-/// Brings the table of checks up to date.
+/// Brings the table of checks up to date, and that of shared devices.
 pub(super) async fn refresh(engine: &Engine, every: Duration) -> Result<(), EngineError> {
-    let mut wanted = wanted(engine).await?;
+    let (mut wanted, sharing) = wanted(engine).await?;
+    engine.write_sharing(sharing).await?;
     let mut stale = Vec::new();
     let mut after = None;
     loop {

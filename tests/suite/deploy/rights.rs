@@ -37,8 +37,8 @@ fn machine(service: &str, made: &Path, site: &Site, broker: &RabbitMq) -> Machin
 }
 
 const PLAN: &str = r#"
-name = "default"
-scope = { kind = "default" }
+name = "h1"
+scope = { kind = "host", value = "h1" }
 [[stages]]
 [[stages.tasks]]
 kind = "power.off"

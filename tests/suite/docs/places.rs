@@ -174,7 +174,8 @@ pub async fn installation() -> Place {
     let url = api.until_it_listens("the API listens").await;
     let mut worker = start_worker(&machine, "vm");
     worker.until_says(&["the worker serves"]).await;
-    let address = format!("'address={}' -p port={} -p cipher=3", "127.0.0.1", bmc.port());
+    let address = "address=127.0.0.1 -p cipher=3".to_owned();
+    let own = format!("--zone dc-1 -p bmc.port={}", bmc.port());
     Place {
         here: vec![
             (
@@ -182,6 +183,7 @@ pub async fn installation() -> Place {
                 url.replace("http://127.0.0.1", "https://localhost"),
             ),
             ("'address=${host.name}.bmc.example'", address),
+            ("--zone dc-1", own),
             ("username=fence", format!("username={}", IpmiBmc::USER)),
             ("/etc/ringfence", machine.file("etc").display().to_string()),
         ],

@@ -45,7 +45,7 @@ fn fates(run: &Run, of: &[&str]) -> Vec<String> {
 
 /// Nobody is there to carry it out.
 async fn begin_fence(client: &Client, host: &str) {
-    let method = json!({ "name": "power", "resource": "power", "driver": "simulated", "parameters": { "device": "none" } });
+    let method = json!({ "name": "power", "resource": "power", "driver": "simulated", "parameters": { "device": "none-${host.name}" } });
     client.post("/methods", method).await.ok(201);
     let plan = json!({ "name": "default", "stages": power_plan() });
     client.post("/plans", plan).await.ok(201);

@@ -14,6 +14,9 @@ use crate::client::view::{Host, Operation};
 use crate::client::{Answer, Request};
 use crate::error::CliError;
 
+/// What is asked for is so.
+const BEGUN_NOTHING: &str = "it was so before: nothing was begun";
+
 /// Whether to wait.
 #[derive(Debug, Args)]
 pub struct WaitArgs {
@@ -72,6 +75,7 @@ pub async fn fence(args: FenceArgs, session: &mut Session) -> Result<(), CliErro
         .send(Request::post(&["hosts", &args.host, "fence"], body))
         .await?;
     if answer.status != StatusCode::ACCEPTED {
+        say_so_before(session);
         return show_fenced(session, &answer);
     }
     if !args.wait.wait {
@@ -116,6 +120,7 @@ pub async fn rejoin(args: RejoinArgs, session: &mut Session) -> Result<(), CliEr
         .send(Request::post(&["hosts", &args.host, "rejoin"], body))
         .await?;
     if answer.status != StatusCode::ACCEPTED {
+        say_so_before(session);
         return show_unfenced(session, &answer);
     }
     if !args.wait.wait {
@@ -157,6 +162,12 @@ pub fn show_started(session: &mut Session, answer: &Answer) -> Result<(), CliErr
         screen.note(format!("follow it with: ringfence operation watch {id}"));
         Ok(())
     })
+}
+
+fn say_so_before(session: &Session) {
+    if !session.screen.is_json() {
+        session.screen.note(BEGUN_NOTHING);
+    }
 }
 
 /// Nothing but what the service says now makes it FENCED.

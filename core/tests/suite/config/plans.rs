@@ -9,7 +9,8 @@ use crate::plans::start;
 
 pub fn methods() -> BTreeMap<String, Method> {
     let simulated = |name: &str, resource| {
-        let method = method(name, Driver::Simulated, resource, &[("device", name)]);
+        let device = format!("${{host.name}}-{name}");
+        let method = method(name, Driver::Simulated, resource, &[("device", &device)]);
         (name.to_owned(), method)
     };
     BTreeMap::from([

@@ -90,6 +90,11 @@ fn column(name: &str, sheet: &mut Sheet) -> Option<Column> {
 
 fn take(record: &StringRecord, columns: &[Option<Column>], sheet: &mut Sheet) {
     let line = record.position().map_or(0, csv::Position::line);
+    if record.iter().any(|value| value.contains('\n')) {
+        let why = "has a field that goes over several lines: a quotation mark that begins it is not closed";
+        sheet.complain(line, why.to_owned());
+        return;
+    }
     if record.len() != columns.len() {
         sheet.complain(
             line,
@@ -116,4 +121,20 @@ fn take(record: &StringRecord, columns: &[Option<Column>], sheet: &mut Sheet) {
         }
     }
     sheet.entries.push(entry);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quotation_mark_that_is_not_closed_is_named() {
+        let sheet = read("name,zone\n\"node-1,a\nnode-2,b\n");
+        let told = format!("{:?}", sheet.complaints);
+        assert!(
+            told.contains("quotation mark") && sheet.entries.is_empty(),
+            "{told}"
+        );
+        assert_eq!(read("name,zone\n\"node-1\",a\n").entries.len(), 1);
+    }
 }
