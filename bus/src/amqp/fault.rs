@@ -17,13 +17,13 @@ fn is_refusal(error: &lapin::Error) -> bool {
     }
 }
 
-/// What of the address to look at, where the broker does not let us in.
-pub(super) fn what_is_refused(error: &lapin::Error) -> &'static str {
+/// What to look at where the broker does not let us in; `key` is the setting that holds the address.
+pub(super) fn look_at(key: &str, error: &lapin::Error) -> String {
     match error.kind() {
         ErrorKind::ProtocolError(fault) if matches!(fault.kind(), AMQPErrorKind::Hard(_)) => {
-            "the virtual host, and what the user may do there"
+            format!("the virtual host in {key}, and what the user may do there")
         }
-        _ => "the user and the password",
+        _ => format!("the user and the password in {key}"),
     }
 }
 

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::backoff::Backoff;
 use super::config::AmqpConfig;
-use super::fault::{fault, unavailable, what_is_refused};
+use super::fault::{fault, look_at, unavailable};
 use super::names::Names;
 use crate::BusError;
 
@@ -177,11 +177,12 @@ impl Link {
     }
 
     fn fault(&self, error: lapin::Error) -> BusError {
-        let (config, look_at) = (&self.0.config, what_is_refused(&error));
+        let config = &self.0.config;
+        let look_at = look_at(config.setting(), &error);
         let what = || {
-            let (name, key) = (config.name(), config.setting());
             format!(
-                "to let {name} in at {}: look at {look_at} in {key}",
+                "to let {} in at {}: look at {look_at}",
+                config.name(),
                 self.address()
             )
         };
