@@ -13,7 +13,7 @@ pub(crate) struct ChecksView {
     /// The worst of the last answers: confirmed, unknown, worker_missing or refused; null before the first.
     #[schema(example = "confirmed")]
     pub outcome: Option<&'static str>,
-    /// How often it is asked: once per host whose plan uses it, or once without a host if no plan does.
+    /// How often it is asked: once per host whose plan uses it (for cinder and neutron per cloud), or once without a host if no plan does.
     pub targets: u64,
     /// How many have answered, well or not.
     pub answered: u64,

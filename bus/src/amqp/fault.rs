@@ -17,6 +17,18 @@ fn is_refusal(error: &lapin::Error) -> bool {
     }
 }
 
+/// Whether the broker knows no such user, or another password: nothing that passes while it starts, as a virtual host that is not up yet.
+pub(super) fn is_of_the_user(error: &BusError) -> bool {
+    let BusError::Refused {
+        source: Some(source), ..
+    } = error
+    else {
+        return false;
+    };
+    let seen = source.downcast_ref::<lapin::Error>().map(lapin::Error::kind);
+    matches!(seen, Some(ErrorKind::ProtocolError(fault)) if matches!(fault.kind(), AMQPErrorKind::Soft(_)))
+}
+
 /// What to look at where the broker does not let us in; `key` is the setting that holds the address.
 pub(super) fn look_at(key: &str, error: &lapin::Error) -> String {
     match error.kind() {

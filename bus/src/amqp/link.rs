@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::backoff::Backoff;
 use super::config::AmqpConfig;
-use super::fault::{fault, look_at, unavailable};
+use super::fault::{fault, is_of_the_user, look_at, unavailable};
 use super::names::Names;
 use crate::BusError;
 
@@ -219,7 +219,7 @@ impl Link {
                     "connected to the broker"
                 ),
                 Err(error) => {
-                    if matches!(error, BusError::Refused { .. }) {
+                    if is_of_the_user(&error) {
                         backoff.exhaust();
                     }
                     self.tell(&error, &mut told);

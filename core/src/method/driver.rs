@@ -123,6 +123,15 @@ impl Driver {
         }
     }
 
+    /// Whether one service of a cloud answers for all hosts of it, so that it is heard where it is asked about one of them.
+    #[must_use]
+    pub fn is_one_for_a_cloud(self) -> bool {
+        match self {
+            Self::Nova | Self::Cinder | Self::Neutron => true,
+            Self::FenceAgent | Self::Redfish | Self::Ipmi | Self::Ironic | Self::Simulated => false,
+        }
+    }
+
     /// The parameters that say which cloud of the configuration and which host there, where the driver speaks to one. Those that are not
     /// given are the host's own.
     #[must_use]

@@ -1,4 +1,5 @@
-//! What is asked: each method that some host's plan uses, once per host; and each other one that is whole without a host.
+//! What is asked: each method that some host's plan uses, once per host, or once per cloud where one service answers for all of a cloud's hosts; and
+//! each other one that is whole without a host.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -104,6 +105,7 @@ pub(super) async fn wanted(engine: &Engine) -> Result<(HashMap<Key, Question>, S
     let mut wanted = HashMap::new();
     let mut used = BTreeSet::new();
     let mut sharing = Sharing::default();
+    let mut clouds = Clouds::default();
     let mut marker = None;
     loop {
         let page = Page {
@@ -118,9 +120,11 @@ pub(super) async fn wanted(engine: &Engine) -> Result<(HashMap<Key, Question>, S
                 used.insert(method.id);
                 if wanted.len() < MOST_QUESTIONS {
                     let ((key, question), frozen) = ask_for(scope, method, host);
-                    wanted.insert(key, question);
-                    if let Some(frozen) = frozen {
-                        sharing.note(host.id, &frozen);
+                    if let Some(frozen) = &frozen {
+                        sharing.note(host.id, frozen);
+                    }
+                    if frozen.is_none_or(|frozen| clouds.is_new(&frozen)) {
+                        wanted.insert(key, question);
                     }
                 }
             }
@@ -141,6 +145,23 @@ pub(super) async fn wanted(engine: &Engine) -> Result<(HashMap<Key, Question>, S
         }
     }
     Ok((wanted, sharing))
+}
+
+/// Services of clouds that are asked about one host already. To ask about each of thousands of hosts what each of its servers has would be
+/// more than most clouds can bear, and would say nothing else.
+#[derive(Default)]
+struct Clouds(BTreeSet<(MethodId, String)>);
+
+impl Clouds {
+    /// Whether the answer is not had by asking about a host before.
+    fn is_new(&mut self, method: &FrozenMethod) -> bool {
+        let place = method
+            .driver
+            .place()
+            .filter(|_| method.driver.is_one_for_a_cloud());
+        let cloud = place.and_then(|[cloud, _]| method.parameters.get(cloud));
+        cloud.is_none_or(|cloud| self.0.insert((method.id, cloud.clone())))
+    }
 }
 
 /// The question for a host, and the method as it was filled in, if it could be.
@@ -176,5 +197,43 @@ fn question(method: &Method, host: Option<&str>, frozen: Result<&FrozenMethod, &
             method: method.name.clone(),
             host: host.map(ToOwned::to_owned),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ringfence_core::{MethodTimes, Parameters, Resource};
+
+    use super::*;
+
+    fn method(driver: Driver, cloud: &str, host: &str) -> FrozenMethod {
+        let [of_cloud, of_host] = driver.place().unwrap_or(["cloud", "device"]);
+        let parameters = [(of_cloud, cloud), (of_host, host)];
+        let owned = parameters.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        FrozenMethod {
+            id: MethodId(Uuid::from_u128(1)),
+            name: "m".to_owned(),
+            resource: Resource::Storage,
+            driver,
+            parameters: Parameters::from(owned),
+            secrets: BTreeMap::new(),
+            zone: "default".to_owned(),
+            device: None,
+            times: MethodTimes::default(),
+        }
+    }
+
+    #[test]
+    fn a_service_of_a_cloud_is_asked_about_one_host_of_it_and_a_device_about_its_own() {
+        let asked = |driver| {
+            let mut clouds = Clouds::default();
+            let hosts = [("east", "a"), ("east", "b"), ("west", "c"), ("west", "d")];
+            let is_new = hosts.map(|(cloud, host)| clouds.is_new(&method(driver, cloud, host)));
+            is_new.iter().filter(|is_new| **is_new).count()
+        };
+        assert_eq!(asked(Driver::Cinder), 2);
+        assert_eq!(asked(Driver::Neutron), 2);
+        assert_eq!(asked(Driver::Ironic), 4);
+        assert_eq!(asked(Driver::Simulated), 4);
     }
 }

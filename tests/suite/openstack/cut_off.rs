@@ -61,6 +61,11 @@ async fn configure(plant: &Plant, host: &str) {
         ],
     });
     client.post("/plans", plan).await.ok(201);
+    // Their services answer before they are needed.
+    for method in ["volumes", "ports"] {
+        let is_well = |method: &Value| method["checks"]["outcome"] == "confirmed";
+        client.until(&format!("/methods/{method}"), is_well).await;
+    }
 }
 
 fn server(cloud: &Cloud, id: &str) -> Server {

@@ -100,6 +100,7 @@ impl Plant {
         let options = StackOptions {
             // Beside the cloud's: what is simulated has its switch and its storage.
             hosts: 1,
+            checks_every: Some(Duration::from_secs(60)),
             observer: ObserverConfig {
                 clouds: vec![backend(&folder, &entry)],
                 every: Duration::from_secs(1),
