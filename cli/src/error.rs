@@ -58,7 +58,7 @@ pub enum CliError {
         /// Why none was found here.
         why: String,
         /// What to do about it.
-        hint: &'static str,
+        hint: String,
     },
     /// The service answered something that this program does not understand.
     #[error("the answer from {url} cannot be understood: {why}")]

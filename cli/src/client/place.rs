@@ -63,7 +63,7 @@ impl Place {
             });
         }
         let (Some(local), Some(directory)) = (local, directory.clone()) else {
-            return Err(nowhere(directory.as_deref()));
+            return Err(nowhere(directory.as_deref(), remote));
         };
         let hint = format!("start it with: ringfence standalone{}", data_dir_flag(remote));
         if local.is_stale {
@@ -80,19 +80,24 @@ impl Place {
 }
 
 /// None runs on the data directory, if one is known.
-fn nowhere(directory: Option<&Path>) -> CliError {
-    let why = match directory {
-        Some(path) if path.join(DATABASE).exists() => {
-            format!("the standalone service of {} does not run", path.display())
-        }
-        Some(path) => format!("none has been started on the data directory {}", path.display()),
-        None => "none has been started here".to_owned(),
+fn nowhere(directory: Option<&Path>, remote: &RemoteArgs) -> CliError {
+    let named = "name one with --url or RINGFENCE_URL, name the data directory of one that runs here with --data-dir or RINGFENCE_DATA_DIR";
+    let (why, start) = match directory {
+        Some(path) if path.join(DATABASE).exists() => (
+            format!("the standalone service of {} does not run", path.display()),
+            format!("ringfence standalone{}", data_dir_flag(remote)),
+        ),
+        Some(path) => (
+            format!("none has been started on the data directory {}", path.display()),
+            "ringfence standalone --demo".to_owned(),
+        ),
+        None => (
+            "none has been started here".to_owned(),
+            "ringfence standalone --demo".to_owned(),
+        ),
     };
-    CliError::Nowhere {
-        why,
-        hint: "name one with --url or RINGFENCE_URL, name the data directory of one that runs here with --data-dir or \
-               RINGFENCE_DATA_DIR, or start one with: ringfence standalone --demo",
-    }
+    let hint = format!("{named}, or start one with: {start}");
+    CliError::Nowhere { why, hint }
 }
 
 /// Another program may listen at its address by now: nothing is sent there, least of all the token.
@@ -301,6 +306,20 @@ mod tests {
             error.to_string().contains("ringfence standalone --demo"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_service_that_was_stopped_is_not_taken_for_one_that_never_was() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join(DATABASE), "").unwrap();
+        let remote = RemoteArgs {
+            data_dir: Some(directory.path().to_owned()),
+            ..RemoteArgs::default()
+        };
+        let error = Place::find(&remote, &Environment::default()).err().unwrap();
+        let text = error.to_string();
+        let start = format!("ringfence standalone --data-dir {}", directory.path().display());
+        assert!(text.contains("does not run") && text.ends_with(&start), "{text}");
     }
 
     #[test]
