@@ -91,14 +91,15 @@ fn scope(scope: &Scope) -> String {
     }
 }
 
+/// What its tasks do, in order.
+fn kinds(plan: &Plan) -> Vec<&str> {
+    let tasks = plan.stages.iter().flat_map(|stage| &stage.tasks);
+    tasks.map(|task| task.kind.as_str()).collect()
+}
+
 /// The sets that the plan's tasks, its hosts and people can complete; the default ones name more than most plans do.
 fn sets(plan: &Plan) -> String {
-    let tasks: Vec<&str> = plan
-        .stages
-        .iter()
-        .flat_map(|stage| &stage.tasks)
-        .map(|task| task.kind.as_str())
-        .collect();
+    let tasks = kinds(plan);
     let is_in_reach = |kind: &String| {
         tasks.contains(&kind.as_str()) || matches!(kind.as_str(), "self-fencing" | "operator")
     };
@@ -113,16 +114,10 @@ fn sets(plan: &Plan) -> String {
 fn table(plans: &[Plan]) -> Table {
     let mut table = Table::new(&["NAME", "FOR", "TASKS", "FENCED BY"]);
     for plan in plans {
-        let tasks: Vec<&str> = plan
-            .stages
-            .iter()
-            .flat_map(|stage| &stage.tasks)
-            .map(|task| task.kind.as_str())
-            .collect();
         table.row([
             plan.name.as_str().into(),
             scope(&plan.scope).into(),
-            tasks.join(" ").into(),
+            kinds(plan).join(" ").into(),
             sets(plan).into(),
         ]);
     }
