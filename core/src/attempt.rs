@@ -1,5 +1,6 @@
 //! Attempts: one try of one task by one worker, under a lease and a deadline.
 
+use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
 use crate::{Driver, MethodId, Observation, Timestamp};
@@ -102,6 +103,15 @@ impl Attempt {
             Some(detail) => format!("{}: {outcome}, {detail}", self.method),
             None => format!("{}: {outcome}", self.method),
         }
+    }
+
+    /// The moment that everything which its observation shows was read after, by the engine's clock.
+    #[must_use]
+    pub fn read_at(&self) -> Option<Timestamp> {
+        let after_ms = self.observation.as_ref().map_or(0, |seen| seen.after_ms);
+        let after = TimeDelta::milliseconds(i64::try_from(after_ms).unwrap_or(i64::MAX / 2));
+        let read_at = self.claimed_at?.checked_add_signed(after)?;
+        Some(self.ended_at().map_or(read_at, |ended_at| read_at.min(ended_at)))
     }
 
     /// The outcome, once it is over.

@@ -117,13 +117,13 @@ pub fn fence_due(state: &HostState) -> Option<Timestamp> {
     } = state;
     let is_free = operation.as_ref().is_none_or(|known| {
         // One that waits for a person does not hold a host that has come back and died since.
-        let gave_up = known.kind == OperationKind::Rejoin && known.status == OperationStatus::NeedsOperator;
+        let gave_up = known.kind() == OperationKind::Rejoin && known.status == OperationStatus::NeedsOperator;
         gave_up || !known.status.is_live()
     });
-    let is_open = !host.is_fence_good() && !host.is_silence_answered;
+    let is_open = host.good_fence().is_none() && !host.is_silence_answered;
     let is_wanted = policy.fencing.automatic && host.failure_state == FailureState::Unreachable;
-    let since = host.failure_since?;
-    let patience_s = match host.fencing_state {
+    let since = host.failure_since.max(host.given_back_at)?;
+    let patience_s = match host.fencing_state() {
         FencingState::Unfenced => policy.fencing.after_s,
         FencingState::Fenced => policy.fencing.after_s.max(policy.rejoin_wait_s),
     };

@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::guard::{Guard, on};
 use crate::{
-    FailureState, FencingState, Generation, HostState, InFlight, OperationKind, OperationStatus, Resource,
-    Standing, TaskKind, Timestamp,
+    FailureState, FencingState, Generation, Host, HostState, InFlight, OperationKind, OperationStatus,
+    Resource, Standing, TaskKind, Timestamp,
 };
 
 /// One answer.
@@ -50,9 +51,9 @@ impl<'a> From<&'a HostState> for Placing<'a> {
         let live = state.operation.as_ref();
         Self {
             failure_state: host.failure_state,
-            fencing_state: host.fencing_state,
+            fencing_state: host.fencing_state(),
             generation: host.generation,
-            operation: live.map(|operation| (operation.kind, operation.status, operation.generation)),
+            operation: live.map(|operation| (operation.kind(), operation.status, operation.generation)),
             standing: &host.standing,
             in_flight: &host.in_flight,
         }
@@ -64,7 +65,7 @@ impl<'a> From<&'a HostState> for Placing<'a> {
 pub fn gates(state: &HostState, now: Timestamp) -> Gates {
     Gates {
         schedule: schedule_gate(&Placing::from(state), now),
-        evacuate: gate(evacuate(state, now)),
+        evacuate: gate(evacuate(&state.host)),
         generation: state.host.generation,
     }
 }
@@ -118,7 +119,7 @@ fn unforce(state: &HostState, now: Timestamp) -> Result<String, String> {
             f.generation
         ));
     }
-    if host.fencing_state == FencingState::Fenced {
+    if host.fence.is_some() {
         return Err("the host is FENCED; rejoin it".to_owned());
     }
     left_alone(&Placing::from(state), now)?;
@@ -157,33 +158,27 @@ fn is_cut_off(host: &Placing<'_>) -> bool {
     host.standing.iter().any(|s| s.kind.resource() != Resource::Power)
 }
 
-fn evacuate(state: &HostState, now: Timestamp) -> Result<String, String> {
-    let host = &state.host;
-    if host.fencing_state != FencingState::Fenced {
+/// Rests on proofs that hold, and on nothing else that time or a message could change.
+fn evacuate(host: &Host) -> Result<String, String> {
+    let Some(fence) = &host.fence else {
         return Err("the host is not FENCED".to_owned());
-    }
-    if !host.is_fence_current() {
+    };
+    if fence.generation != host.generation && on(Guard::GateNeedsCurrentFence) {
         return Err(format!(
             "the host was FENCED at generation {}, and what began at generation {} may have undone it; fence it again",
-            host.fenced_generation.unwrap_or_default(),
-            host.generation
+            fence.generation, host.generation
         ));
     }
-    if host.proof_spent {
-        return Err(
-            "the host was seen UP after it had been proven to have stopped, so that it may run again; fence it again"
-                .to_owned(),
-        );
-    }
-    // The fence's own power.on is part of a reboot and comes after the proof; one of an older generation may come any time.
-    let is_older = |f: &&InFlight| f.until > now && f.kind.is_undoing() && f.generation < host.generation;
-    if let Some(f) = host.in_flight.iter().find(is_older) {
+    if !fence.holds() && on(Guard::GateNeedsHoldingFence) {
+        let why = fence
+            .ended()
+            .map(|ended| ended.undoing.to_string())
+            .unwrap_or_default();
         return Err(format!(
-            "a {} of generation {} may still be running until {}",
-            f.kind, f.generation, f.until
+            "what had proven the fence holds no more: {why}; fence the host again"
         ));
     }
-    if host.failure_state != FailureState::Unreachable {
+    if host.failure_state != FailureState::Unreachable && on(Guard::GateNeedsUnreachable) {
         return Err(format!("the host is {}, not UNREACHABLE", host.failure_state));
     }
     Ok("the host is FENCED and UNREACHABLE".to_owned())

@@ -6,9 +6,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::guard::{Guard, on};
 use crate::{
-    AttemptId, FrozenMethod, Generation, HostId, Operation, Parameters, Resource, SegmentId, SegmentPolicy,
-    TaskKind, Timestamp,
+    AttemptId, Fence, FrozenMethod, Generation, HostId, Operation, Parameters, ProofKind, Resource,
+    SegmentId, SegmentPolicy, Sources, TaskKind, Timestamp,
 };
 
 macro_rules! words {
@@ -87,19 +88,6 @@ pub enum FencingState {
 
 words!(FencingState { Unfenced => "UNFENCED", Fenced => "FENCED" });
 
-/// What an observer knows of the host's present boot.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Boot {
-    /// Changes with every boot (`/proc/sys/kernel/random/boot_id`, or a node's `bootID`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// When the host says that it booted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub booted_at: Option<Timestamp>,
-    /// When the observer saw it.
-    pub observed_at: Timestamp,
-}
-
 /// Something that a fence took from the host (or may have taken) and that has not been seen given back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
@@ -110,6 +98,8 @@ pub struct Standing {
     /// The one attempt that may have taken it, as long as there is only one. Should that be refused, nothing was taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<AttemptId>,
+    /// By when it was taken for certain, if it was: the boot that ran until then is the one that was cut off.
+    pub by: Timestamp,
 }
 
 /// A claimed attempt whose worker may still be acting, whatever has become of its operation.
@@ -124,7 +114,7 @@ pub struct InFlight {
     /// The claim under which it acts: only a result of this claim says that it has stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim_id: Option<Uuid>,
-    /// The worker stops by itself before this.
+    /// Nothing comes of it any more after this: the worker has stopped by itself, and its device no longer carries out what it was told.
     pub until: Timestamp,
 }
 
@@ -149,36 +139,26 @@ pub struct Host {
     pub zone: String,
     /// Values that this host gives to the parameters of methods, by method name.
     pub parameters: BTreeMap<String, Parameters>,
-    /// What the observers last saw.
+    /// What each source saw.
+    pub sources: Sources,
+    /// What that came to when it was last looked at.
     pub failure_state: FailureState,
-    /// Who saw it.
+    /// The source that it rests on.
     pub failure_source: Option<String>,
-    /// When they say they saw it.
+    /// When that source saw it.
     pub failure_observed_at: Option<Timestamp>,
-    /// Since when, by the engine's clock, the failure state has been what it is while nothing was given back to the host:
-    /// its self-fencing timeout counts from here.
+    /// Since when, by the engine's clock, the failure state has been what it is.
     pub failure_since: Option<Timestamp>,
-    /// The boot that was last seen.
-    pub boot: Option<Boot>,
-    /// What has been proven.
-    pub fencing_state: FencingState,
     /// Advanced by each fence and rejoin.
     pub generation: Generation,
-    /// The generation whose proofs make it FENCED.
-    pub fenced_generation: Option<Generation>,
-    /// Since when it is FENCED.
-    pub fenced_at: Option<Timestamp>,
-    /// The id of the boot that was last seen when it became FENCED.
-    pub boot_at_fence: Option<String>,
-    /// Whether it has to show a boot newer than the fence before it is taken back (fenced by storage and network alone).
-    pub needs_boot: bool,
-    /// Whether it was seen UP since the fence although it was proven to have stopped: it runs again, and that proof says
-    /// nothing of what it does now.
-    pub proof_spent: bool,
-    /// The generation whose workloads somebody has begun to start elsewhere.
-    pub evacuation_begun: Option<Generation>,
+    /// What FENCED rests on; `None` while the host is UNFENCED.
+    pub fence: Option<Fence>,
     /// Whether something has begun since it was last seen UP, while it was UNREACHABLE: it is not fenced without being asked then.
     pub is_silence_answered: bool,
+    /// Until when something may have been given back to the host: what it did to itself before counts no more.
+    pub given_back_at: Option<Timestamp>,
+    /// Until when the host may last have been switched off: a sign of life from before says nothing about its power.
+    pub last_off_at: Option<Timestamp>,
     /// What has to be given back to it, by kind and method.
     pub standing: Vec<Standing>,
     /// What may be acting on it.
@@ -194,54 +174,87 @@ pub struct Host {
 }
 
 impl Host {
-    /// Whether the proofs of the present generation hold: FENCED, and no rejoin has begun since.
+    /// What has been proven.
     #[must_use]
-    pub fn is_fence_current(&self) -> bool {
-        self.fencing_state == FencingState::Fenced && self.fenced_generation == Some(self.generation)
-    }
-
-    /// Whether the proofs of the present generation still say what the host does now.
-    #[must_use]
-    pub fn is_fence_good(&self) -> bool {
-        self.is_fence_current() && !self.proof_spent
-    }
-
-    /// Whether a boot newer than the fence has been seen.
-    ///
-    /// Equal boot ids say no. Different ones say yes, unless the host itself says that it booted before the fence: the id on
-    /// record may be older than the last boot before it. Where an id is missing the host's word for the time has to say yes;
-    /// a boot later than the moment at which it was seen shows a wrong clock and says nothing good.
-    #[must_use]
-    pub fn has_newer_boot(&self) -> bool {
-        let (Some(boot), Some(fenced_at)) = (&self.boot, self.fenced_at) else {
-            return false;
-        };
-        if boot.observed_at <= fenced_at {
-            return false;
-        }
-        let by_time = boot
-            .booted_at
-            .map(|booted_at| booted_at > fenced_at && booted_at <= boot.observed_at);
-        match (&self.boot_at_fence, &boot.id) {
-            (Some(before), Some(now)) => before != now && by_time != Some(false),
-            (None, _) | (_, None) => by_time == Some(true),
+    pub fn fencing_state(&self) -> FencingState {
+        match self.fence {
+            Some(_) => FencingState::Fenced,
+            None => FencingState::Unfenced,
         }
     }
 
-    /// Whether the host was seen UP since it was FENCED; a report from before the fence says nothing of the time after it.
+    /// The fence of the present generation: FENCED, and no rejoin or newer fence has begun since.
+    #[must_use]
+    pub fn current_fence(&self) -> Option<&Fence> {
+        self.fence
+            .as_ref()
+            .filter(|fence| fence.generation == self.generation)
+    }
+
+    /// The fence of the present generation, if its proofs still hold.
+    #[must_use]
+    pub fn good_fence(&self) -> Option<&Fence> {
+        self.current_fence().filter(|fence| fence.holds())
+    }
+
+    /// Whether something may still be taken from the host.
+    #[must_use]
+    pub fn fencing_in_flight(&self, now: Timestamp) -> Option<&InFlight> {
+        self.in_flight
+            .iter()
+            .find(|f| f.until > now && f.kind.is_fencing())
+    }
+
+    /// Whether the host was seen UP since it was FENCED and since it was last switched off.
     #[must_use]
     pub fn is_seen_back(&self) -> bool {
-        let is_newer = match (self.fenced_at, self.failure_observed_at) {
-            (Some(fenced_at), Some(observed_at)) => observed_at >= fenced_at,
-            (Some(_), None) => false,
-            (None, _) => true,
+        let fenced_at = self.fence.as_ref().map(|fence| fence.at);
+        let Some(alive_at) = self.sources.alive_at() else {
+            return false;
         };
-        self.failure_state == FailureState::Up && is_newer
+        let is_since_the_fence = fenced_at.is_none_or(|at| alive_at >= at) || !on(Guard::BackSinceFence);
+        let is_since_the_off = self.last_off_at.is_none_or(|at| alive_at > at) || !on(Guard::BackSinceOff);
+        self.failure_state == FailureState::Up && is_since_the_fence && is_since_the_off
+    }
+
+    /// Why the boot that the host runs, or will run, may not have back what was taken from it; `None` if it may.
+    ///
+    /// The boot that was cut off never may: it has to have begun after everything was taken. A host that was seen to have stopped
+    /// after that shows it by itself; where it did not, a source has to show a newer boot. A boot from before a stop that is seen
+    /// after it shows that something about that stop is not true.
+    #[must_use]
+    pub fn old_boot(&self) -> Option<OldBoot> {
+        let stopped_at = self.fence.as_ref().and_then(Fence::stopped_at);
+        let survivor = stopped_at.and_then(|at| self.sources.older_boot_seen(at));
+        if survivor.is_some() && on(Guard::StopLeavesNoBoot) {
+            return Some(OldBoot::OutlivedItsStop);
+        }
+        let stopped_until = self.fence.as_ref().and_then(Fence::stopped_until);
+        let cut_by = self.cut_off().map(|standing| standing.by).max()?;
+        let is_newer = stopped_until.is_some_and(|at| at >= cut_by) || self.sources.has_booted_since(cut_by);
+        (!is_newer && on(Guard::CutBootStaysCut)).then_some(OldBoot::CutOff)
+    }
+
+    /// Nothing comes any more of what an attempt has done; the last moment at which it could was `at`.
+    pub(crate) fn is_over(&mut self, f: &InFlight, at: Timestamp) {
+        if f.kind.is_undoing() {
+            self.given_back(at);
+        }
+        if f.kind == TaskKind::PowerOff {
+            self.last_off_at = self.last_off_at.max(Some(at));
+        }
+        if f.kind.is_fencing() {
+            let of_kind = self
+                .standing
+                .iter_mut()
+                .filter(|standing| standing.kind == f.kind);
+            of_kind.for_each(|standing| standing.by = standing.by.max(at));
+        }
     }
 
     /// Notes that something may have been given back to the host until `at`: what it did to itself before counts no more.
     pub(crate) fn given_back(&mut self, at: Timestamp) {
-        self.failure_since = self.failure_since.map(|since| since.max(at));
+        self.given_back_at = self.given_back_at.max(Some(at));
     }
 
     /// The first attempt that may still be acting and that `kind` must not overlap with: one that pulls the same resource the other
@@ -263,26 +276,40 @@ impl Host {
             .find(|f| f.until > now && is_opposite(f.kind))
     }
 
-    /// The attempt that gives something back to the host and may still be acting, the one that lasts longest.
-    #[must_use]
-    pub fn undoing_in_flight(&self, now: Timestamp) -> Option<&InFlight> {
-        self.in_flight
-            .iter()
-            .filter(|f| f.until > now && f.kind.is_undoing())
-            .max_by_key(|f| f.until)
-    }
-
     /// Whether nothing that was started on it can still be there: it was proven to have stopped, and was not seen since.
     #[must_use]
     pub fn is_dead(&self) -> bool {
-        self.failure_state == FailureState::Unreachable && self.is_fence_good() && !self.needs_boot
+        let is_stopped = |fence: &Fence| fence.holding_sets().flatten().any(|kind| kind.says_stopped());
+        self.failure_state == FailureState::Unreachable && self.good_fence().is_some_and(is_stopped)
     }
 
     /// Whether storage or network fencing still stands.
     #[must_use]
     pub fn is_cut_off(&self) -> bool {
-        self.standing.iter().any(|s| s.kind.resource() != Resource::Power)
+        self.cut_off().next().is_some()
     }
+
+    fn cut_off(&self) -> impl Iterator<Item = &Standing> {
+        let is_cut =
+            |standing: &&Standing| matches!(standing.kind.resource(), Resource::Storage | Resource::Network);
+        self.standing.iter().filter(is_cut)
+    }
+
+    /// The attempt that may still undo a proof of this kind, the one that lasts longest.
+    #[must_use]
+    pub fn undoing_in_flight(&self, proof: ProofKind, now: Timestamp) -> Option<&InFlight> {
+        let undoes = |f: &&InFlight| f.until > now && proof.is_undone_by(f.kind);
+        self.in_flight.iter().filter(undoes).max_by_key(|f| f.until)
+    }
+}
+
+/// Why a host may not have back what was taken from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OldBoot {
+    /// It was cut off, and has shown no boot that began after that.
+    CutOff,
+    /// It was proven to have stopped, and runs a boot from before.
+    OutlivedItsStop,
 }
 
 /// Whether a task only reads.

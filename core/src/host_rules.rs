@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::method::check_parameters;
-use crate::{Backend, FencingState, HostState, Parameters, Problems, Refusal, validate_name, validate_zone};
+use crate::{Backend, Host, HostState, Parameters, Problems, Refusal, validate_name, validate_zone};
 
 /// The most methods that a host may give parameters for: as many as one task can have (8 in each of 9 levels).
 const MAX_METHODS: usize = 72;
@@ -70,12 +70,12 @@ pub fn validate_host(host: &HostDescription<'_>) -> Result<(), Problems> {
 pub fn may_remove(state: &HostState) -> Result<(), Refusal> {
     if let Some(live) = state.operation.as_ref().filter(|o| o.status.is_live()) {
         return Err(Refusal::OperationLive {
-            kind: live.kind,
+            kind: live.kind(),
             id: live.id,
             status: live.status,
         });
     }
-    if state.host.fencing_state == FencingState::Fenced {
+    if state.host.fence.is_some() {
         return Err(Refusal::HostState("FENCED; rejoin it before it is removed"));
     }
     if !state.host.standing.is_empty() {
@@ -84,6 +84,44 @@ pub fn may_remove(state: &HostState) -> Result<(), Refusal> {
         ));
     }
     Ok(())
+}
+
+/// Whether what makes a host the one that it is may be changed: its name, its backend, and how its devices are found. A proof, an
+/// operation, and what was taken from a host speak of the machine that was meant then.
+///
+/// # Errors
+/// The first field that would be another one while something rests on it.
+pub fn may_change(state: &HostState, new: &Host) -> Result<(), Refusal> {
+    let known = &state.host;
+    let changes = [
+        ("name", known.name != new.name),
+        ("backend", known.backend != new.backend),
+        ("cloud", known.cloud != new.cloud),
+        ("known_as", known.known_as != new.known_as),
+        ("zone", known.zone != new.zone),
+        ("parameters", known.parameters != new.parameters),
+    ];
+    let Some((field, _)) = changes.into_iter().find(|(_, is_other)| *is_other) else {
+        return Ok(());
+    };
+    match in_use(state) {
+        Some(why) => Err(Refusal::IdentityInUse { field, why }),
+        None => Ok(()),
+    }
+}
+
+fn in_use(state: &HostState) -> Option<&'static str> {
+    let host = &state.host;
+    if host.fence.is_some() {
+        return Some("FENCED");
+    }
+    if state.operation.as_ref().is_some_and(|o| o.status.is_live()) {
+        return Some("in an operation");
+    }
+    if !host.standing.is_empty() {
+        return Some("partly fenced");
+    }
+    (!host.in_flight.is_empty()).then_some("being acted on")
 }
 
 fn check_host_parameters(parameters: &BTreeMap<String, Parameters>, problems: &mut Problems) {

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{
-    AttemptId, Boot, FailureState, Finding, FrozenPlan, Generation, HostId, Neighbourhood, Observation,
-    OperationId, Outcome, Resource, SufficientSet, TaskKind, Timestamp,
+    AttemptId, Finding, FrozenPlan, Generation, HostId, Neighbourhood, Observation, OperationId, Outcome,
+    Report, Resource, SufficientSet, TaskKind,
 };
 
 /// Who asks.
@@ -159,18 +159,21 @@ pub enum Input {
         /// Who asks.
         actor: Actor,
     },
-    /// An observer saw the host.
+    /// A source saw the host.
     FailureState {
         /// For the rejoin, if the segment says that one begins.
         operation_id: OperationId,
-        /// What was seen.
-        state: FailureState,
-        /// By whom.
+        /// What was seen, by whom and when.
+        report: Report,
+    },
+    /// A person strikes off a source that reports no more.
+    ForgetSource {
+        /// Its name.
         source: String,
-        /// When.
-        observed_at: Timestamp,
-        /// The boot that was seen, if the observer can tell.
-        boot: Option<Boot>,
+        /// Why.
+        reason: String,
+        /// Who says so.
+        actor: Actor,
     },
     /// A worker asks whether it may act.
     Claim(Claim),

@@ -5,6 +5,7 @@
 //! state with the [`Effect`]s that have to be committed together with it, or a [`Refusal`].
 
 mod attempt;
+mod boots;
 mod by_scope;
 mod census;
 mod decide;
@@ -13,8 +14,10 @@ mod device;
 mod effect;
 mod evacuation_policy;
 mod event;
+mod fence;
 mod fencing_policy;
 mod gate;
+mod guard;
 mod host;
 mod host_rules;
 mod ids;
@@ -31,14 +34,17 @@ mod reach;
 mod refusal;
 mod resolve;
 mod segment;
+mod sources;
 mod subscription;
 mod task;
 mod trust;
+mod undoing;
 mod watch;
 mod workload;
 mod workload_method;
 
 pub use attempt::{Attempt, AttemptStatus, Outcome};
+pub use boots::{BOOT_CLOCK_MARGIN, Boot, Boots, SeenBoot};
 pub use by_scope::ByScope;
 pub use census::{Census, Listed, Newcomer, census};
 pub use decide::decide;
@@ -47,10 +53,14 @@ pub use device::device_key;
 pub use effect::{Answer, Decision, Dispatch, Effect, Note};
 pub use evacuation_policy::{EvacuationPolicy, Wanted};
 pub use event::{Event, EventKind};
+pub use fence::Fence;
 pub use fencing_policy::{FencingPolicy, Neighbourhood, fence_due};
 pub use gate::{Gate, Gates, Placing, gates, schedule_gate, unforce_gate};
-pub use host::{Backend, Boot, FailureState, FencingState, Host, HostState, InFlight, Standing};
-pub use host_rules::{HostDescription, may_remove, validate_host};
+pub use guard::Guard;
+#[cfg(feature = "mutants")]
+pub use guard::switch_off;
+pub use host::{Backend, FailureState, FencingState, Host, HostState, InFlight, OldBoot, Standing};
+pub use host_rules::{HostDescription, may_change, may_remove, validate_host};
 pub use ids::{
     AttemptId, DEFAULT_SEGMENT_ID, DEFAULT_ZONE, Generation, HostId, MethodId, OperationId, PlanId,
     SegmentId, SubscriptionId, Timestamp,
@@ -61,7 +71,9 @@ pub use name::{
     MAX_NAME_CHARS, MAX_REASON_CHARS, MAX_ZONE_CHARS, validate_name, validate_reason, validate_zone,
 };
 pub use observation::{Observation, ObservedState};
-pub use operation::{Awaits, Evacuation, Operation, OperationKind, OperationStatus, Stage};
+pub use operation::{
+    Awaits, EvacuationWork, FenceWork, Operation, OperationKind, OperationStatus, RejoinWork, Stage, Work,
+};
 pub use own_device::target_key;
 pub use plan::{
     Level, Plan, PlanScope, PlanStage, SufficientSet, TaskSpec, default_sufficient_sets, validate_plan,
@@ -71,9 +83,11 @@ pub use proof::{Proof, ProofKind};
 pub use refusal::Refusal;
 pub use resolve::{FrozenMethod, FrozenPlan, FrozenStage, FrozenTask, resolve};
 pub use segment::{Segment, SegmentPolicy, validate_policy};
+pub use sources::{CONTESTED_S, MAX_SOURCES, Report, Seen, Silence, Source, Sources, WATCHED_GAP_S, Watched};
 pub use subscription::{
     EventFilter, MAX_FILTER_WORDS, SecretVersion, SecretVersions, Subscription, validate_subscription,
 };
 pub use task::{Resource, Task, TaskKind, TaskStatus};
-pub use watch::{OnRecord, Poll, Sighting, Sign, Watch, is_news};
+pub use undoing::{Ended, Undoing};
+pub use watch::{Poll, Refresh, Sighting, Sign, Watch, is_news};
 pub use workload::{Finding, MAX_LISTED, MoveReport, Stuck, Workload, WorkloadState};

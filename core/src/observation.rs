@@ -64,9 +64,18 @@ pub struct Observation {
     pub detail: String,
     /// When the worker read it, by the worker's clock; for people, never compared with the engine's clock.
     pub observed_at: Timestamp,
+    /// Milliseconds between the claim's grant and the beginning of the reading, at least, by the worker's own count: what was read is not
+    /// older than that.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub after_ms: u64,
     /// Whether it may count as a proof. What a service has written down shows that it was done, and not always that it holds.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub proves: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+fn is_zero(after_ms: &u64) -> bool {
+    *after_ms == 0
 }
 
 fn yes() -> bool {

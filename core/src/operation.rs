@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::words;
 use crate::{
-    Attempt, AttemptId, EvacuationPolicy, FrozenMethod, Generation, HostId, OperationId, Proof, ProofKind,
-    SufficientSet, Task, TaskKind, TaskStatus, Timestamp,
+    Attempt, AttemptId, FrozenMethod, Generation, HostId, OperationId, Proof, SegmentPolicy, SufficientSet,
+    Task, TaskKind, TaskStatus, Timestamp,
 };
 
 /// What an operation is for.
@@ -98,17 +98,45 @@ impl Stage {
     }
 }
 
-/// What an evacuation has to remember.
+/// What an operation is for, and what belongs to that alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Evacuation {
-    /// What the segment said when it began.
-    pub policy: EvacuationPolicy,
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Work {
+    /// Make the host FENCED.
+    Fence(FenceWork),
+    /// Take the host back.
+    Rejoin(RejoinWork),
+    /// Start its workloads elsewhere.
+    Evacuation(EvacuationWork),
+}
+
+/// What belongs to a fence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FenceWork {
+    /// The plan's name; `None` where no plan can be carried out, and for a person's word.
+    pub plan: Option<String>,
+    /// The proofs that make the host FENCED.
+    pub sufficient_sets: Vec<SufficientSet>,
+    /// Nobody has asked for it and too much has failed at once: it does nothing until a person says so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_braked: bool,
+}
+
+/// What belongs to a rejoin.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RejoinWork {
+    /// A person said that the host was booted anew.
+    pub boot_confirmed: bool,
+}
+
+/// What belongs to an evacuation.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EvacuationWork {
     /// How often the backend has told what is on the host.
     pub listings: u32,
     /// How many of the spare hosts were opened.
     pub spares: u32,
     /// Whether the last listing may not have named all.
-    #[serde(default)]
     pub is_cut: bool,
     /// Since when the gate has been closed, where it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -123,7 +151,7 @@ pub struct Operation {
     /// Its host.
     pub host_id: HostId,
     /// What it is for.
-    pub kind: OperationKind,
+    pub work: Work,
     /// Where it stands.
     pub status: OperationStatus,
     /// Why it stands there, in words.
@@ -134,34 +162,18 @@ pub struct Operation {
     pub reason: String,
     /// Who asked.
     pub requested_by: String,
-    /// The plan's name, for a fence.
-    pub plan: Option<String>,
+    /// What the host's segment said when it began; later edits change nothing.
+    pub policy: Box<SegmentPolicy>,
     /// What is done, in order.
     pub stages: Vec<Stage>,
-    /// The proofs that make the host FENCED.
-    pub sufficient_sets: Vec<SufficientSet>,
-    /// What was proven in it, by kind.
+    /// What was proven in it, by kind; the last one of each.
     pub proofs: Vec<Proof>,
-    /// The segment's self-fencing timeout when it began.
-    pub self_fencing_timeout_s: Option<u32>,
-    /// For a fence that nobody asked for: too much has failed at once, and it does nothing until a person says so.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_braked: bool,
-    /// For an evacuation: what it has to remember.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub evacuation: Option<Box<Evacuation>>,
     /// How often it has been started again, by itself or by hand.
     pub round: u32,
     /// How often it may still start again by itself.
     pub restarts_left: u32,
-    /// Seconds between two such starts.
-    pub restart_delay_s: u32,
     /// When it starts again by itself.
     pub restart_at: Option<Timestamp>,
-    /// Seconds that a rejoin waits for its host.
-    pub rejoin_wait_s: u32,
-    /// For a rejoin: a person said that the host was booted anew.
-    pub boot_confirmed: bool,
     /// The number of its last attempt.
     pub last_attempt: u32,
     /// Counts the changes that were committed.
@@ -176,6 +188,45 @@ pub struct Operation {
 }
 
 impl Operation {
+    /// What it is for.
+    #[must_use]
+    pub fn kind(&self) -> OperationKind {
+        match self.work {
+            Work::Fence(_) => OperationKind::Fence,
+            Work::Rejoin(_) => OperationKind::Rejoin,
+            Work::Evacuation(_) => OperationKind::Evacuation,
+        }
+    }
+
+    /// What belongs to it as a fence, if it is one.
+    #[must_use]
+    pub fn fence(&self) -> Option<&FenceWork> {
+        match &self.work {
+            Work::Fence(fence) => Some(fence),
+            Work::Rejoin(_) | Work::Evacuation(_) => None,
+        }
+    }
+
+    /// Whether it is a fence that does nothing until a person says so.
+    #[must_use]
+    pub fn is_braked(&self) -> bool {
+        self.fence().is_some_and(|fence| fence.is_braked)
+    }
+
+    /// What belongs to it as an evacuation, if it is one.
+    pub(crate) fn evacuation_mut(&mut self) -> Option<&mut EvacuationWork> {
+        match &mut self.work {
+            Work::Evacuation(evacuation) => Some(evacuation),
+            Work::Fence(_) | Work::Rejoin(_) => None,
+        }
+    }
+
+    /// Whether a person said that the host was booted anew.
+    #[must_use]
+    pub fn is_boot_confirmed(&self) -> bool {
+        matches!(&self.work, Work::Rejoin(rejoin) if rejoin.boot_confirmed)
+    }
+
     /// All its tasks, in order.
     pub fn tasks(&self) -> impl Iterator<Item = &Task> {
         self.stages.iter().flat_map(|stage| &stage.tasks)
@@ -226,31 +277,6 @@ impl Operation {
                 .find(|a| a.number == id.number)
                 .map(|a| (task, a))
         })
-    }
-
-    /// The kinds that have been proven.
-    #[must_use]
-    pub fn proven(&self) -> SufficientSet {
-        self.proofs.iter().map(|proof| proof.kind).collect()
-    }
-
-    /// The first sufficient set that the proofs complete.
-    #[must_use]
-    pub fn completed_set(&self) -> Option<&SufficientSet> {
-        let proven = self.proven();
-        self.sufficient_sets
-            .iter()
-            .find(|set| !set.is_empty() && set.is_subset(&proven))
-    }
-
-    /// Whether one more proof of `kind` would complete a set.
-    #[must_use]
-    pub fn would_complete(&self, kind: ProofKind) -> bool {
-        let mut proven = self.proven();
-        proven.insert(kind);
-        self.sufficient_sets
-            .iter()
-            .any(|set| !set.is_empty() && set.is_subset(&proven))
     }
 
     /// Whether a worker ever claimed one of its attempts: before that, nothing has been done.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Generation, OperationId, Timestamp};
+use crate::{Ended, Generation, OperationId, Timestamp};
 
 /// What kind of thing was proven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -70,10 +70,17 @@ pub struct Proof {
     pub source: String,
     /// When the engine learnt of it.
     pub observed_at: Timestamp,
+    /// The moment after which nothing may contradict it: all that it rests on was read then or later.
+    pub read_at: Timestamp,
+    /// When what the storage had accepted by then has landed; it counts from here on.
+    pub settled_at: Timestamp,
     /// The operation that it was won in.
     pub operation_id: OperationId,
     /// The generation that it holds for.
     pub generation: Generation,
     /// The observation, or the person's reason, in words.
     pub detail: String,
+    /// What ended it, if it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Ended>,
 }

@@ -1,8 +1,8 @@
 //! Refusals: why an input changes nothing.
 
 use crate::{
-    AttemptId, Backend, FailureState, Generation, OperationId, OperationKind, OperationStatus, TaskKind,
-    Timestamp,
+    AttemptId, Backend, FailureState, Generation, MAX_SOURCES, OperationId, OperationKind, OperationStatus,
+    TaskKind, Timestamp,
 };
 
 /// Why an input was refused. Nothing was changed.
@@ -87,12 +87,34 @@ pub enum Refusal {
         status: OperationStatus,
     },
     /// A report of the failure state that is older than the one on record.
-    #[error("the report was observed at {given}, and one observed at {known} is on record")]
+    #[error("the report was observed at {given}, and one that its source observed at {known} is on record")]
     StaleObservation {
         /// When this one was observed.
         given: Timestamp,
         /// When the known one was observed.
         known: Timestamp,
+    },
+    /// A report of one source more than a host can have.
+    #[error(
+        "source {source_name:?} is one more than the {MAX_SOURCES} that a host can have; strike one off that reports no more"
+    )]
+    TooManySources {
+        /// The new one.
+        source_name: String,
+    },
+    /// A source that has never reported on the host.
+    #[error("source {source_name:?} has not reported on the host")]
+    SourceUnknown {
+        /// What was named.
+        source_name: String,
+    },
+    /// A change of what makes the host the one that a proof or an operation is about.
+    #[error("{field} cannot be changed while the host is {why}; rejoin it, or end its operation, first")]
+    IdentityInUse {
+        /// The field.
+        field: &'static str,
+        /// What rests on it.
+        why: &'static str,
     },
     /// A claim, or a sign of life, that no longer counts.
     #[error("attempt {attempt}: {why}")]
@@ -140,6 +162,9 @@ impl Refusal {
             Self::OperationOver { .. } => "operation.over",
             Self::NotWaiting { .. } => "operation.not_waiting",
             Self::StaleObservation { .. } => "observation.stale",
+            Self::TooManySources { .. } => "source.too_many",
+            Self::SourceUnknown { .. } => "source.unknown",
+            Self::IdentityInUse { .. } => "host.identity_in_use",
             Self::Attempt { .. } => "attempt.refused",
             Self::GateClosed { .. } => "gate.closed",
             Self::BackendMissing { .. } => "backend.missing",

@@ -108,6 +108,12 @@ pub fn resolve(plan: &Plan, methods: &BTreeMap<String, Method>, host: &Host) -> 
 }
 
 impl FrozenMethod {
+    /// Seconds for which the device may still carry out a command that was given up.
+    #[must_use]
+    pub fn lingers_s(&self) -> u32 {
+        self.times.lingers_s.unwrap_or_else(|| self.driver.lingers_s())
+    }
+
     /// Fills a method in for one host, as a plan for `scope` uses it.
     ///
     /// # Errors

@@ -11,6 +11,9 @@ pub struct SegmentPolicy {
     /// Seconds after which a host that lost contact has certainly stopped its own workloads (its watchdog, and whatever
     /// drift its clock can have, included). `null`: the hosts do not fence themselves.
     pub self_fencing_timeout_s: Option<u32>,
+    /// Seconds that a proof has to settle which says that the host had stopped (its power is off, it has fenced itself, a person says
+    /// so): until what the storage had accepted from it has landed, 0 to 600.
+    pub settle_s: u32,
     /// How often a fence that ended in `needs_operator` starts again by itself.
     pub restarts: u32,
     /// Seconds between two such starts.
@@ -31,6 +34,7 @@ impl Default for SegmentPolicy {
     fn default() -> Self {
         Self {
             self_fencing_timeout_s: None,
+            settle_s: 5,
             restarts: 0,
             restart_delay_s: 60,
             auto_rejoin: false,
@@ -75,6 +79,7 @@ pub fn validate_policy(policy: &SegmentPolicy) -> Result<(), Problems> {
     if let Some(timeout_s) = policy.self_fencing_timeout_s {
         range("self_fencing_timeout_s", timeout_s, 1, 86_400);
     }
+    range("settle_s", policy.settle_s, 0, 600);
     range("restarts", policy.restarts, 0, 100);
     range("restart_delay_s", policy.restart_delay_s, 1, 86_400);
     range("rejoin_wait_s", policy.rejoin_wait_s, 1, 86_400);

@@ -275,6 +275,9 @@ pub struct Task {
     /// is to blame for: waiting for a free device, or for an engine that was away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level_started_at: Option<Timestamp>,
+    /// How often it was begun again because the host was seen UP after the reading that had confirmed it.
+    #[serde(default)]
+    pub contradicted: u32,
     /// Attempts of earlier rounds stay in the list for the record; those before this index no longer count.
     #[serde(default)]
     pub first_attempt: usize,
@@ -295,6 +298,7 @@ impl Task {
             levels,
             level: 0,
             level_started_at: None,
+            contradicted: 0,
             first_attempt: 0,
             attempts: Vec::new(),
         }

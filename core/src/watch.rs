@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::TimeDelta;
 
-use crate::{FailureState, Timestamp};
+use crate::{FailureState, Source, Timestamp};
 
 /// What a backend says of one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,17 +42,6 @@ pub struct Sighting {
     pub observed_at: Timestamp,
     /// Whether a sign of life came, and one is not enough to call it UP.
     pub stirs: bool,
-}
-
-/// What is on record of a host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OnRecord<'a> {
-    /// How it was seen.
-    pub state: FailureState,
-    /// By whom.
-    pub source: Option<&'a str>,
-    /// When.
-    pub observed_at: Option<Timestamp>,
 }
 
 /// How often the signs of a host that was forced down have to be seen to come: an administrator may have changed something and changed
@@ -308,25 +297,31 @@ impl Watch {
     }
 }
 
-/// Whether a sighting says something new, or something that must not be old.
+/// How old what a source has said may become before it says it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refresh {
+    /// That the host is UP.
+    pub up: TimeDelta,
+    /// That it is silent.
+    pub silence: TimeDelta,
+}
+
+/// Whether a sighting says something new, or something that must not be old. `own` is what its source has on record: what others say
+/// is theirs.
 ///
-/// A host that nobody can see is only called UNKNOWN by an observer who was the last to see it: another one may see it better. One that
-/// stirs is, whoever has called it UNREACHABLE.
+/// A sign of life is told however old it is: it may end a proof, and the silence before it.
 #[must_use]
-pub fn is_news(sighting: Sighting, known: OnRecord<'_>, source: &str, refresh: TimeDelta) -> bool {
-    if known
-        .observed_at
-        .is_some_and(|known| sighting.observed_at < known)
-    {
-        return false;
+pub fn is_news(sighting: Sighting, own: Option<&Source>, refresh: Refresh) -> bool {
+    let Some(own) = own else {
+        return sighting.state != FailureState::Unknown;
+    };
+    let age = sighting.observed_at - own.observed_at;
+    if own.state != sighting.state {
+        return sighting.state == FailureState::Up || age >= TimeDelta::zero();
     }
-    let is_ours = known.source.is_none_or(|known| known == source);
-    let is_old = known
-        .observed_at
-        .is_none_or(|at| sighting.observed_at - at >= refresh);
     match sighting.state {
-        FailureState::Unknown if sighting.stirs => known.state == FailureState::Unreachable,
-        FailureState::Unknown => is_ours && known.state != FailureState::Unknown,
-        FailureState::Up | FailureState::Unreachable => known.state != sighting.state || is_old,
+        FailureState::Up => age >= refresh.up,
+        FailureState::Unreachable => age >= refresh.silence,
+        FailureState::Unknown => false,
     }
 }

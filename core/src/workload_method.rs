@@ -34,10 +34,10 @@ pub(crate) fn workload_method(state: &HostState, kind: TaskKind) -> Option<Froze
         parameters.insert("priority_key".to_owned(), policy.evacuation.priority_key.clone());
     }
     if kind == TaskKind::WorkloadsStart
-        && let Some(fenced_at) = host.fenced_at
+        && let Some(fence) = &host.fence
     {
         // What was stopped by nobody after that is to run.
-        parameters.insert("since".to_owned(), fenced_at.to_rfc3339());
+        parameters.insert("since".to_owned(), fence.at.to_rfc3339());
     }
     Some(FrozenMethod {
         id: ID,
@@ -62,6 +62,7 @@ fn times(state: &HostState, kind: TaskKind) -> MethodTimes {
             timeout_s: state.policy.rejoin_wait_s.clamp(60, LONGEST_S),
             retries: 10,
             pause_ms: 1_000,
+            ..MethodTimes::default()
         },
         TaskKind::WorkloadsForceDown
         | TaskKind::WorkloadsList
@@ -76,6 +77,7 @@ fn times(state: &HostState, kind: TaskKind) -> MethodTimes {
             timeout_s: 300,
             retries: 5,
             pause_ms: 1_000,
+            ..MethodTimes::default()
         },
     }
 }
@@ -87,6 +89,7 @@ pub(crate) fn times_of_a_move(policy: &EvacuationPolicy) -> MethodTimes {
         timeout_s: policy.timeout_s.saturating_mul(policy.retries + 1).min(LONGEST_S),
         retries: policy.retries,
         pause_ms: 1_000,
+        ..MethodTimes::default()
     }
 }
 

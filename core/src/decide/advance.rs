@@ -4,13 +4,14 @@ use serde_json::json;
 
 use uuid::Uuid;
 
+use crate::guard::{Guard, on};
 use crate::{
-    Awaits, EventKind, FailureState, Operation, OperationId, OperationKind, OperationStatus, Stage, Task,
-    TaskKind, TaskStatus, Timestamp,
+    Awaits, EventKind, FailureState, InFlight, OldBoot, Operation, OperationId, OperationKind,
+    OperationStatus, SegmentPolicy, Stage, Task, TaskKind, TaskStatus, Timestamp,
 };
 
 use super::step::{after_ms, after_s};
-use super::{Step, auto_fence, evacuation, power_last, progress, proof, rejoin, retry};
+use super::{EVACUATION_HELD_S, Step, auto_fence, evacuation, power_last, progress, proof, rejoin, retry};
 
 /// How the stages of an operation stand.
 enum Stages {
@@ -48,7 +49,13 @@ fn rejoin_when_back(step: &mut Step) {
         return;
     }
     // FENCED is committed, with its proofs, before the way back begins.
-    if step.state.host.fenced_at.is_some_and(|at| at >= step.now) {
+    if step
+        .state
+        .host
+        .fence
+        .as_ref()
+        .is_some_and(|fence| fence.at >= step.now)
+    {
         step.wake(after_ms(step.now, 1));
         return;
     }
@@ -61,7 +68,7 @@ fn rejoin_when_back(step: &mut Step) {
 
 fn run(step: &mut Step) {
     progress::expire(step);
-    let Some(kind) = step.live().map(|live| live.kind) else {
+    let Some(kind) = step.live().map(Operation::kind) else {
         return;
     };
     match kind {
@@ -76,14 +83,10 @@ fn run(step: &mut Step) {
 fn forget_stopped(step: &mut Step) {
     let now = step.now;
     let host = &mut step.state.host;
-    let undone = host
-        .in_flight
-        .iter()
-        .filter(|f| f.until <= now && f.kind.is_undoing());
-    if let Some(until) = undone.map(|f| f.until).max() {
-        host.given_back(until);
+    let over: Vec<InFlight> = host.in_flight.extract_if(.., |f| f.until <= now).collect();
+    for f in over {
+        host.is_over(&f, f.until);
     }
-    host.in_flight.retain(|f| f.until > now);
     // A late clean-up of the list matters to no decision, but the list must not be kept for a host that nothing happens to.
     if let Some(until) = step.state.host.in_flight.iter().map(|f| f.until).min() {
         step.wake(until);
@@ -92,15 +95,17 @@ fn forget_stopped(step: &mut Step) {
 
 fn advance_fence(step: &mut Step) {
     // Before a person has looked, not even the host's own watchdog opens one gate more.
-    let is_held = step.live().is_some_and(|live| live.is_braked);
-    if is_held && !step.state.host.is_fence_current() {
+    let is_held = step.live().is_some_and(Operation::is_braked);
+    if is_held && step.state.host.current_fence().is_none() {
         return;
     }
     loop {
         // A proof can end the wait for an operator, and decides whether power may come back: look before each stage.
         proof::collect(step);
         let Some(live) = step.live() else { return };
-        if live.status == OperationStatus::NeedsOperator && !step.state.host.is_fence_current() {
+        let is_fenced = step.state.host.current_fence().is_some();
+        let waits = live.status == OperationStatus::NeedsOperator;
+        if waits && !is_fenced && proof::settles_at(live).is_none() {
             return;
         }
         resume(step);
@@ -113,7 +118,7 @@ fn advance_fence(step: &mut Step) {
                 return;
             }
             Stages::Stuck(why) => return needs_operator(step, why),
-            Stages::Over if !step.state.host.is_fence_current() => return wait_or_ask(step),
+            Stages::Over if step.state.host.current_fence().is_none() => return wait_or_ask(step),
             Stages::Over if is_told => return proof::succeed(step),
             Stages::Over => return,
         }
@@ -148,18 +153,24 @@ fn run_beside(step: &mut Step, is_it: impl Fn(usize, &Stage) -> bool) -> bool {
 
 /// Nothing is left to do and nothing is proven: the host's own watchdog may still prove it.
 fn wait_or_ask(step: &mut Step) {
-    if let Some(due) = proof::self_fencing_due(step) {
-        step.wake(due);
-        set_detail(
-            step,
-            format!(
-                "waiting for the self-fencing timeout until {}",
-                due.format("%FT%TZ")
-            ),
-        );
-        return;
-    }
     let Some(operation) = step.live() else { return };
+    if let Some(at) = proof::settles_at(operation) {
+        step.wake(at);
+        let at = at.format("%FT%TZ");
+        return set_detail(
+            step,
+            format!("proven; waiting until {at} for what the storage had accepted by then"),
+        );
+    }
+    let silent = proof::silence(step);
+    if let Some(silent) = silent.as_ref().filter(|silent| silent.lapses_at() > step.now) {
+        step.wake(silent.lapses_at());
+        let due = silent.due.format("%FT%TZ");
+        return set_detail(
+            step,
+            format!("waiting for a report of silence after {due}, the self-fencing timeout"),
+        );
+    }
     let failed: Vec<_> = operation
         .tasks()
         .filter(|task| task.status == TaskStatus::Failed)
@@ -177,7 +188,8 @@ fn wait_or_ask(step: &mut Step) {
         .filter(|task| !proof::does_prove(task))
         .map(|task| task.kind.to_string())
         .collect();
-    let why = if operation.plan.is_none() {
+    let has_plan = operation.fence().is_some_and(|fence| fence.plan.is_some());
+    let why = if !has_plan {
         "no plan can be carried out: fence the host by hand and confirm it".to_owned()
     } else if operation.tasks().all(|task| task.kind.proof_kind().is_none()) {
         "the plan does nothing by itself: fence the host by hand and confirm it".to_owned()
@@ -289,7 +301,7 @@ fn run_next_stage(step: &mut Step) -> Stages {
 
 /// The first one that is not over and has a place in the order.
 fn next_stage(operation: &Operation) -> Option<usize> {
-    let is_beside = |index: usize, stage: &Stage| match operation.kind {
+    let is_beside = |index: usize, stage: &Stage| match operation.kind() {
         OperationKind::Fence => stage.awaits == Some(Awaits::Fenced),
         OperationKind::Evacuation => index == evacuation::BESIDE,
         OperationKind::Rejoin => false,
@@ -309,7 +321,7 @@ fn run_stage(step: &mut Step, operation: &mut Operation, index: usize) -> Stages
             Wait::GiveUp(why) => return Stages::Stuck(why),
             Wait::Ready => {}
         }
-        if operation.kind == OperationKind::Rejoin && rejoin::is_after_unfencing(&operation.stages[index]) {
+        if operation.kind() == OperationKind::Rejoin && rejoin::is_after_unfencing(&operation.stages[index]) {
             rejoin::become_unfenced(step, operation);
         }
         begin_stage(step, operation, index);
@@ -324,7 +336,7 @@ fn run_stage(step: &mut Step, operation: &mut Operation, index: usize) -> Stages
 
 /// What failed before this stage and without which it cannot begin.
 fn failed_before(operation: &Operation, index: usize) -> Option<String> {
-    let matters = |task: &Task| match operation.kind {
+    let matters = |task: &Task| match operation.kind() {
         OperationKind::Fence => false,
         // Power alone does not matter: that the host is back is what counts.
         OperationKind::Rejoin => task.kind != TaskKind::PowerOn,
@@ -348,7 +360,7 @@ fn why_failed(task: &Task) -> String {
 
 fn begin_stage(step: &Step, operation: &mut Operation, index: usize) {
     let power = progress::power_back(operation, &step.state.host);
-    let kind = operation.kind;
+    let kind = operation.kind();
     let stage: &mut Stage = &mut operation.stages[index];
     stage.started_at = Some(step.now);
     operation.updated_at = step.now;
@@ -364,10 +376,12 @@ fn begin_stage(step: &Step, operation: &mut Operation, index: usize) {
 
 fn may_begin(step: &mut Step, operation: &mut Operation, index: usize) -> Wait {
     let now = step.now;
+    let is_fence = operation.kind() == OperationKind::Fence;
     let stage = &mut operation.stages[index];
-    let is_power_wanted = stage.tasks.iter().any(|task| task.kind == TaskKind::PowerOn);
-    if operation.kind == OperationKind::Fence && is_power_wanted && evacuation::is_wanted(step) {
-        // A host that starts may start again what is to be started elsewhere: that comes first.
+    if is_fence
+        && stage.tasks.iter().any(|task| task.kind == TaskKind::PowerOn)
+        && !power_may_come(step, &operation.policy, stage)
+    {
         return Wait::Not;
     }
     let entered_at = *stage.entered_at.get_or_insert(now);
@@ -379,19 +393,51 @@ fn may_begin(step: &mut Step, operation: &mut Operation, index: usize) -> Wait {
     match stage.awaits {
         None => Wait::Ready,
         Some(Awaits::SelfFencing) => await_self_fencing(step, operation),
-        Some(Awaits::Fenced) if step.state.host.is_fence_current() => Wait::Ready,
+        Some(Awaits::Fenced) if step.state.host.current_fence().is_some() => Wait::Ready,
         Some(Awaits::Fenced) => Wait::Not,
-        Some(Awaits::HostBack) => await_host(step, operation, after_s(entered_at, operation.rejoin_wait_s)),
+        Some(Awaits::HostBack) => await_host(
+            step,
+            operation,
+            after_s(entered_at, operation.policy.rejoin_wait_s),
+        ),
     }
+}
+
+/// A host that starts may start again what is to be started elsewhere: that comes first. If it cannot be told for long whether it can
+/// begin, the power stays off until a rejoin.
+fn power_may_come(step: &mut Step, policy: &SegmentPolicy, stage: &mut Stage) -> bool {
+    if !evacuation::is_expected_by(&step.state, policy) || !on(Guard::PowerWaitsForEvacuation) {
+        return true;
+    }
+    let Some(fenced_at) = step.state.host.fence.as_ref().map(|fence| fence.at) else {
+        return true;
+    };
+    let until = after_s(fenced_at, EVACUATION_HELD_S);
+    if until > step.now {
+        step.wake(until);
+        return false;
+    }
+    for task in stage
+        .tasks
+        .iter_mut()
+        .filter(|task| task.kind == TaskKind::PowerOn)
+    {
+        task.status = TaskStatus::Skipped;
+        task.detail = Some(format!(
+            "its workloads are to be started elsewhere, and for {EVACUATION_HELD_S} s it was not known whether the host is silent"
+        ));
+    }
+    true
 }
 
 fn await_self_fencing(step: &mut Step, operation: &Operation) -> Wait {
     let host = &step.state.host;
-    let (Some(timeout_s), Some(fenced_at)) = (operation.self_fencing_timeout_s, host.fenced_at) else {
+    let (Some(timeout_s), Some(fence)) = (operation.policy.self_fencing_timeout_s, &host.fence) else {
         return Wait::Ready;
     };
-    let due = after_s(fenced_at, timeout_s);
-    if due <= step.now || host.has_newer_boot() || operation.boot_confirmed {
+    let due = after_s(fence.at, timeout_s);
+    let is_booted = host.sources.has_booted_since(fence.at) || operation.is_boot_confirmed();
+    if due <= step.now || is_booted || !on(Guard::RejoinAwaitsSelfFencing) {
         return Wait::Ready;
     }
     step.wake(due);
@@ -399,18 +445,32 @@ fn await_self_fencing(step: &mut Step, operation: &Operation) -> Wait {
 }
 
 fn await_host(step: &mut Step, operation: &mut Operation, until: Timestamp) -> Wait {
+    let taking = step.state.host.fencing_in_flight(step.now).cloned();
+    let taking = taking.filter(|_| on(Guard::RejoinAwaitsFencing));
     let host = &step.state.host;
-    let is_up = host.is_seen_back();
-    let is_booted = !host.needs_boot || operation.boot_confirmed || host.has_newer_boot();
-    let missing = match (is_up, is_booted) {
-        (true, true) => return Wait::Ready,
-        (false, true | false) if host.failure_state == FailureState::Up => {
-            "the host was last seen UP before the fence, and not since".to_owned()
+    let old_boot = host.old_boot().filter(|_| !operation.is_boot_confirmed());
+    let missing = if let Some(f) = taking {
+        step.wake(f.until);
+        format!("a {} may still be carried out", f.kind)
+    } else if !host.is_seen_back() && on(Guard::RejoinAwaitsHost) {
+        match host.failure_state {
+            FailureState::Up => {
+                "the host was last seen UP before it was fenced or switched off, and not since".to_owned()
+            }
+            FailureState::Unreachable | FailureState::Unknown => {
+                format!("the host is {}, not UP", host.failure_state)
+            }
         }
-        (false, true | false) => format!("the host is {}, not UP", host.failure_state),
-        (true, false) => {
-            "the host was fenced by storage or network alone and has shown no boot newer than the fence"
-                .to_owned()
+    } else {
+        match old_boot {
+            None => return Wait::Ready,
+            Some(OldBoot::CutOff) => {
+                "the host was cut off from storage or network and has shown no boot that began after that".to_owned()
+            }
+            Some(OldBoot::OutlivedItsStop) => {
+                "the host runs a boot from before it was proven to have stopped: what proved that may not tell the truth"
+                    .to_owned()
+            }
         }
     };
     if until <= step.now {
@@ -436,11 +496,11 @@ fn needs_operator(step: &mut Step, why: String) {
     operation.updated_at = now;
     if operation.restarts_left > 0 {
         operation.restarts_left -= 1;
-        operation.restart_at = Some(after_s(now, operation.restart_delay_s));
+        operation.restart_at = Some(after_s(now, operation.policy.restart_delay_s));
     }
     let data = json!({
         "operation_id": operation.id,
-        "kind": operation.kind,
+        "kind": operation.kind(),
         "generation": operation.generation,
         "detail": why,
         "restart_at": operation.restart_at,

@@ -2,9 +2,10 @@
 
 use serde_json::json;
 
+use crate::guard::{Guard, on};
 use crate::{
-    Answer, EventKind, FrozenPlan, Neighbourhood, Operation, OperationId, OperationKind, OperationStatus,
-    SufficientSet, fence_due,
+    Answer, EventKind, FenceWork, FrozenPlan, Neighbourhood, Operation, OperationId, OperationStatus,
+    SufficientSet, Work, fence_due,
 };
 
 use super::step::after_ms;
@@ -26,9 +27,13 @@ pub(super) fn auto_fence(step: &mut Step, id: OperationId, way: Way, around: Nei
     if fence_due(&step.state).is_none_or(|due| due > step.now) {
         return Answer::AlreadySo;
     }
-    let brake = step.state.policy.fencing.brake(around);
-    let mut operation = new_operation(step, id, way);
-    operation.is_braked = brake.is_some();
+    let brake = step
+        .state
+        .policy
+        .fencing
+        .brake(around)
+        .filter(|_| on(Guard::StormBrake));
+    let operation = new_operation(step, id, way, brake.is_some());
     fence::supersede(step);
     step.begin(operation);
     if let Some(why) = brake {
@@ -38,21 +43,28 @@ pub(super) fn auto_fence(step: &mut Step, id: OperationId, way: Way, around: Nei
 }
 
 /// Without a plan, the host's own watchdog or a person can prove it still.
-fn new_operation(step: &Step, id: OperationId, way: Way) -> Operation {
-    let reason = reason(step);
-    match way.plan {
-        Ok(plan) => fence::new_operation(step, id, plan, reason, BY),
-        Err(fault) => Operation {
-            stages: fence::after_fenced(step).into_iter().collect(),
-            sufficient_sets: way.sufficient_sets,
-            ..step.draft(
-                id,
-                OperationKind::Fence,
-                step.state.host.generation.next(),
-                format!("{reason}; {fault}"),
-                BY,
-            )
-        },
+fn new_operation(step: &Step, id: OperationId, way: Way, is_braked: bool) -> Operation {
+    let mut operation = match way.plan {
+        Ok(plan) => fence::new_operation(step, id, plan, reason(step), BY),
+        Err(fault) => without_plan(step, id, &fault, way.sufficient_sets),
+    };
+    if let Work::Fence(fence) = &mut operation.work {
+        fence.is_braked = is_braked;
+    }
+    operation
+}
+
+fn without_plan(step: &Step, id: OperationId, fault: &str, sufficient_sets: Vec<SufficientSet>) -> Operation {
+    let work = Work::Fence(FenceWork {
+        plan: None,
+        sufficient_sets,
+        is_braked: false,
+    });
+    let generation = step.state.host.generation.next();
+    let reason = format!("{}; {fault}", reason(step));
+    Operation {
+        stages: fence::after_fenced(step).into_iter().collect(),
+        ..step.draft(id, work, generation, reason, BY)
     }
 }
 
@@ -73,7 +85,7 @@ fn ask(step: &mut Step, brake: &str) {
         format!("{brake}; look why, then retry this operation to fence the host, or cancel it");
     let data = json!({
         "operation_id": operation.id,
-        "kind": operation.kind,
+        "kind": operation.kind(),
         "generation": operation.generation,
         "detail": operation.detail,
         "is_braked": true,

@@ -1,12 +1,15 @@
 //! A worker asks before it acts (S5), and shows that it is alive while it does.
 
+use crate::guard::{Guard, on};
 use crate::{
     Answer, Attempt, AttemptStatus, Claim, EventKind, FrozenMethod, Host, InFlight, Operation,
-    OperationStatus, Refusal, Standing, Task, TaskKind, TaskStatus, Timestamp,
+    OperationStatus, Refusal, Standing, Task, TaskKind, TaskStatus, Timestamp, Undoing,
 };
 
 use super::step::{after_ms, after_s, ms_until};
-use super::{CLAIM_WINDOW_S, DEADLINE_GRACE_MS, DEVICE_WAIT_S, LEASE_MS, MAX_BUDGET_MS, Step, evacuation};
+use super::{
+    CLAIM_WINDOW_S, DEADLINE_GRACE_MS, DEVICE_WAIT_S, LEASE_MS, MAX_BUDGET_MS, MAX_LINGER_S, Step, evacuation,
+};
 
 pub(super) fn claim(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
     let (task, attempt) = find(step, claim)?;
@@ -18,14 +21,23 @@ pub(super) fn claim(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
             return Err(refuse(claim, "it has ended"));
         }
     }
-    if task.status != TaskStatus::Running || task.level != attempt.level {
+    let goes_on_without = task.status != TaskStatus::Running || task.level != attempt.level;
+    if goes_on_without && on(Guard::ClaimOfCurrentLevel) {
         return Err(refuse(claim, "its task goes on without it"));
     }
-    if step.state.host.opposite_in_flight(claim.kind, step.now).is_some() {
+    let opposite = step.state.host.opposite_in_flight(claim.kind, step.now);
+    if opposite.is_some() && on(Guard::ClaimWaitsForOpposite) {
         return Err(refuse(claim, "the opposite of its task may still be running"));
     }
-    if claim.kind == TaskKind::WorkloadsMove && !evacuation::may_move(step) {
+    if claim.kind == TaskKind::WorkloadsMove && !evacuation::may_move(step) && on(Guard::ClaimOfMoveNeedsGate)
+    {
         return Err(refuse(claim, "the evacuate gate is closed"));
+    }
+    if claim.kind == TaskKind::PowerOn && evacuation::is_expected(step) && on(Guard::ClaimOfPowerWaits) {
+        return Err(refuse(
+            claim,
+            "the host's workloads are to be started elsewhere first",
+        ));
     }
     grant(step, claim)
 }
@@ -53,7 +65,10 @@ pub(super) fn renew(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
         return Err(refuse(claim, "another worker has claimed it"));
     }
     // What was only followed until now must not be asked for anew.
-    if claim.kind == TaskKind::WorkloadsMove && evacuation::is_back(step) {
+    if claim.kind == TaskKind::WorkloadsMove
+        && evacuation::is_back(step)
+        && on(Guard::RenewalOfMoveNeedsFence)
+    {
         return Err(refuse(claim, "the host is back"));
     }
     match &mut attempt_mut(step, claim)?.state {
@@ -94,7 +109,7 @@ fn live_of<'a>(step: &'a Step, claim: &Claim) -> Result<&'a Operation, Refusal> 
         .live()
         .filter(|live| live.id == claim.attempt.operation_id)
         .ok_or_else(|| refuse(claim, "its operation has ended"))?;
-    if operation.generation != claim.generation {
+    if operation.generation != claim.generation && on(Guard::ClaimOfCurrentGeneration) {
         return Err(refuse(claim, "it is of another generation"));
     }
     if operation.status != OperationStatus::Running {
@@ -153,15 +168,22 @@ fn grant(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
         .nth(index)
         .and_then(|task| take(task, claim, now))
         .ok_or_else(|| refuse(claim, "its method is not in the plan"))?;
+    let stopped_at = after_ms(now, budget_ms + DEADLINE_GRACE_MS);
     host.in_flight.push(InFlight {
         attempt: claim.attempt,
         generation: claim.generation,
         kind: claim.kind,
         claim_id: Some(claim.claim_id),
-        until: after_ms(now, budget_ms + DEADLINE_GRACE_MS),
+        until: after_s(stopped_at, lingers_s(claim.kind, &method)),
     });
     if claim.kind.is_fencing() {
-        note_standing(host, claim, method);
+        note_standing(host, claim, method, now);
+    }
+    if claim.kind.is_undoing() {
+        step.undo(&Undoing::Claimed {
+            kind: claim.kind,
+            generation: claim.generation,
+        });
     }
     if claim.kind == TaskKind::WorkloadsMove {
         tell_moving(step, claim);
@@ -170,6 +192,17 @@ fn grant(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
         budget_ms,
         lease_ms: LEASE_MS,
     })
+}
+
+/// Seconds after the worker has stopped in which its device may still carry out what it was told. What only reads leaves nothing behind,
+/// and what a backend may still do its driver tells.
+pub(super) fn lingers_s(kind: TaskKind, method: &FrozenMethod) -> u32 {
+    let leaves_something = kind.is_fencing() || kind.is_undoing();
+    if leaves_something && on(Guard::CommandLingers) {
+        method.lingers_s().min(MAX_LINGER_S)
+    } else {
+        0
+    }
 }
 
 fn tell_moving(step: &mut Step, claim: &Claim) {
@@ -182,19 +215,25 @@ fn tell_moving(step: &mut Step, claim: &Claim) {
 }
 
 /// Compared as a whole: a method that was edited since may have meant another device then.
-fn note_standing(host: &mut Host, claim: &Claim, method: FrozenMethod) {
+fn note_standing(host: &mut Host, claim: &Claim, method: FrozenMethod, now: Timestamp) {
     let known = host
         .standing
         .iter_mut()
         .find(|s| s.kind == claim.kind && s.method == method);
     match known {
         // Two may have taken it now, so that no refusal of one of them shows that it was not taken.
-        Some(standing) => standing.attempt = None,
+        Some(standing) => {
+            if on(Guard::SecondTakerIsNoted) {
+                standing.attempt = None;
+            }
+            standing.by = standing.by.max(now);
+        }
         None => {
             host.standing.push(Standing {
                 kind: claim.kind,
                 method,
                 attempt: Some(claim.attempt),
+                by: now,
             });
             // As they are listed everywhere, whichever device was taken first.
             host.standing

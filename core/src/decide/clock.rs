@@ -1,41 +1,68 @@
 //! The clock may be set. If it goes back, what then lies in the future is pulled back, so that nothing waits for a day and nothing
 //! that lies ahead is taken for evidence. If it goes forward, what was under way is not taken to be over because of that.
 
-use crate::AttemptStatus;
+use crate::{AttemptStatus, Ended, Host, Operation, Proof, Timestamp};
 
 use super::step::{after_ms, after_s};
-use super::{CLAIM_WINDOW_S, DEADLINE_GRACE_MS, LEASE_MS, MAX_BUDGET_MS, Step};
+use super::{CLAIM_WINDOW_S, DEADLINE_GRACE_MS, LEASE_MS, MAX_BUDGET_MS, MAX_LINGER_S, Step};
 
 /// No moment of the past lies after now, and no deadline further ahead than it can have been set. Changes nothing while the
 /// clock runs forwards.
 pub(super) fn adjust(step: &mut Step) {
     let now = step.now;
-    let last_deadline = after_ms(now, MAX_BUDGET_MS + DEADLINE_GRACE_MS);
-    let host = &mut step.state.host;
+    let set_at = step.state.clock_set_at;
+    adjust_host(&mut step.state.host, set_at, now);
+    if let Some(operation) = step.state.operation.as_mut().filter(|o| o.status.is_live()) {
+        adjust_operation(operation, now);
+    }
+}
+
+/// The last moment at which anything can still come of an attempt that is claimed now.
+fn last_effect(now: Timestamp) -> Timestamp {
+    after_s(after_ms(now, MAX_BUDGET_MS + DEADLINE_GRACE_MS), MAX_LINGER_S)
+}
+
+fn adjust_host(host: &mut Host, set_at: Option<Timestamp>, now: Timestamp) {
     host.failure_since = host.failure_since.map(|at| at.min(now));
-    host.fenced_at = host.fenced_at.map(|at| at.min(now));
     host.failure_observed_at = host.failure_observed_at.map(|at| at.min(now));
-    if let Some(boot) = &mut host.boot {
-        boot.observed_at = boot.observed_at.min(now);
+    host.sources.adjust(now);
+    host.given_back_at = host.given_back_at.map(|at| at.min(last_effect(now)));
+    host.last_off_at = host.last_off_at.map(|at| at.min(last_effect(now)));
+    if let Some(fence) = &mut host.fence {
+        fence.at = fence.at.min(now);
+        fence.proofs.iter_mut().for_each(|proof| adjust_proof(proof, now));
+    }
+    for standing in &mut host.standing {
+        standing.by = standing.by.min(last_effect(now));
     }
     let last_decided = host.updated_at;
     // Whether it was over when the clock was set, nobody knows.
-    let set_at = step.state.clock_set_at.filter(|at| *at > last_decided);
+    let set_at = set_at.filter(|at| *at > last_decided);
     for f in &mut host.in_flight {
         if let Some(at) = set_at.filter(|_| f.until > last_decided) {
-            f.until = f.until.max(after_ms(at, MAX_BUDGET_MS + DEADLINE_GRACE_MS));
+            f.until = f.until.max(last_effect(at));
         }
-        f.until = f.until.min(last_deadline);
+        f.until = f.until.min(last_effect(now));
     }
-    let Some(operation) = step.state.operation.as_mut().filter(|o| o.status.is_live()) else {
-        return;
-    };
+}
+
+fn adjust_proof(proof: &mut Proof, now: Timestamp) {
+    proof.observed_at = proof.observed_at.min(now);
+    proof.read_at = proof.read_at.min(now);
+    if let Some(Ended { at, .. }) = &mut proof.ended {
+        *at = (*at).min(now);
+    }
+}
+
+fn adjust_operation(operation: &mut Operation, now: Timestamp) {
+    let last_deadline = after_ms(now, MAX_BUDGET_MS + DEADLINE_GRACE_MS);
     for proof in &mut operation.proofs {
-        proof.observed_at = proof.observed_at.min(now);
+        adjust_proof(proof, now);
+        proof.settled_at = proof.settled_at.min(after_s(now, super::MAX_SETTLE_S));
     }
-    let last_restart = after_s(now, operation.restart_delay_s);
+    let last_restart = after_s(now, operation.policy.restart_delay_s);
     operation.restart_at = operation.restart_at.map(|at| at.min(last_restart));
-    if let Some(evacuation) = &mut operation.evacuation {
+    if let Some(evacuation) = operation.evacuation_mut() {
         evacuation.held_since = evacuation.held_since.map(|at| at.min(now));
     }
     for stage in &mut operation.stages {
@@ -45,6 +72,7 @@ pub(super) fn adjust(step: &mut Step) {
         task.level_started_at = task.level_started_at.map(|at| at.min(now));
         for attempt in &mut task.attempts {
             attempt.started_at = attempt.started_at.min(now);
+            attempt.claimed_at = attempt.claimed_at.map(|at| at.min(now));
             match &mut attempt.state {
                 AttemptStatus::Dispatched { claim_by } => {
                     *claim_by = (*claim_by).min(after_s(now, CLAIM_WINDOW_S));

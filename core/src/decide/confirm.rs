@@ -1,10 +1,12 @@
 //! A person's word that the host was fenced by hand (S10).
 
+use crate::guard::{Guard, on};
 use crate::{
-    Actor, Answer, FailureState, Generation, Operation, OperationId, OperationKind, Proof, ProofKind,
-    Refusal, SufficientSet,
+    Actor, Answer, FailureState, FenceWork, Generation, Operation, OperationId, OperationKind, Proof,
+    ProofKind, Refusal, SufficientSet, Work,
 };
 
+use super::step::after_s;
 use super::{Step, proof};
 
 /// What the person said.
@@ -22,27 +24,27 @@ pub(super) fn confirm(
     sufficient_sets: Vec<SufficientSet>,
 ) -> Result<Answer, Refusal> {
     let current = step.state.host.generation;
-    if word.generation != current {
+    if word.generation != current && on(Guard::WordNamesGeneration) {
         return Err(Refusal::StaleGeneration {
             given: word.generation,
             current,
         });
     }
-    if step.state.host.is_fence_good() {
+    if step.state.host.good_fence().is_some() {
         return Ok(Answer::AlreadySo);
     }
     refuse_if_up(step, &word)?;
     refuse_if_undoing(step)?;
-    proof::finish_spent(step);
+    proof::finish_ended(step);
     match step.live() {
-        Some(live) if live.kind == OperationKind::Fence => {
-            if !live.would_complete(ProofKind::Operator) {
+        Some(live) if live.kind() == OperationKind::Fence => {
+            if !proof::would_complete(live, ProofKind::Operator) {
                 return Err(Refusal::ConfirmationNotSufficient);
             }
         }
         Some(live) => {
             return Err(Refusal::OperationLive {
-                kind: live.kind,
+                kind: live.kind(),
                 id: live.id,
                 status: live.status,
             });
@@ -73,13 +75,13 @@ fn refuse_if_up(step: &Step, word: &Word) -> Result<(), Refusal> {
 
 /// What is being given back at this moment could undo what the person did.
 fn refuse_if_undoing(step: &Step) -> Result<(), Refusal> {
-    match step.state.host.undoing_in_flight(step.now) {
-        Some(f) => Err(Refusal::UndoingInFlight {
+    match step.state.host.undoing_in_flight(ProofKind::Operator, step.now) {
+        Some(f) if on(Guard::WordWaitsForUndoing) => Err(Refusal::UndoingInFlight {
             kind: f.kind,
             generation: f.generation,
             until: f.until,
         }),
-        None => Ok(()),
+        Some(_) | None => Ok(()),
     }
 }
 
@@ -93,12 +95,14 @@ fn operation_of_a_word(
     let generation = step.state.host.generation.next();
     Operation {
         stages: super::fence::after_fenced(step).into_iter().collect(),
-        sufficient_sets,
-        self_fencing_timeout_s: None,
         restarts_left: 0,
         ..step.draft(
             id,
-            OperationKind::Fence,
+            Work::Fence(FenceWork {
+                plan: None,
+                sufficient_sets,
+                is_braked: false,
+            }),
             generation,
             word.reason.clone(),
             &word.actor.name,
@@ -120,9 +124,12 @@ fn add_word(step: &mut Step, word: Word) {
         kind: ProofKind::Operator,
         source: word.actor.name,
         observed_at: step.now,
+        read_at: step.now,
+        settled_at: after_s(step.now, operation.policy.settle_s),
         operation_id: operation.id,
         generation: operation.generation,
         detail: format!("{}{overridden}", word.reason),
+        ended: None,
     };
     proof::add(step, proof);
 }

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
-    Actor, Answer, Attempt, Driver, Evacuation, EvacuationPolicy, FailureState, FrozenMethod, Gate, Host,
-    InFlight, MAX_LISTED, MoveReport, Operation, OperationId, OperationKind, OperationStatus, Refusal, Stage,
-    Task, TaskKind, TaskStatus, Timestamp, Workload, gates,
+    Actor, Answer, Attempt, Driver, EvacuationPolicy, EvacuationWork, FailureState, FrozenMethod, Gate, Host,
+    HostState, InFlight, MAX_LISTED, MoveReport, Operation, OperationId, OperationKind, OperationStatus,
+    Refusal, SegmentPolicy, Stage, Task, TaskKind, TaskStatus, Timestamp, Work, Workload, gates,
 };
 
 use super::step::{after_ms, after_s};
@@ -26,16 +26,19 @@ pub(super) fn evacuate(
     reason: String,
     actor: &Actor,
 ) -> Result<Answer, Refusal> {
-    if let Some(live) = step.live().filter(|live| live.kind == OperationKind::Evacuation) {
+    if let Some(live) = step
+        .live()
+        .filter(|live| live.kind() == OperationKind::Evacuation)
+    {
         return Ok(Answer::Joined(live.id));
     }
     let gate = gate(step);
     if !gate.allowed {
         return Err(Refusal::GateClosed { reason: gate.reason });
     }
-    if let Some(live) = step.live().filter(|live| live.kind == OperationKind::Rejoin) {
+    if let Some(live) = step.live().filter(|live| live.kind() == OperationKind::Rejoin) {
         return Err(Refusal::OperationLive {
-            kind: live.kind,
+            kind: live.kind(),
             id: live.id,
             status: live.status,
         });
@@ -53,7 +56,7 @@ pub(super) fn by_itself(step: &mut Step) -> bool {
     if !is_wanted(step) {
         return false;
     }
-    let Some(fenced_at) = step.state.host.fenced_at else {
+    let Some(fenced_at) = step.state.host.fence.as_ref().map(|fence| fence.at) else {
         return false;
     };
     let is_busy = |live: &Operation| {
@@ -81,14 +84,26 @@ pub(super) fn by_itself(step: &mut Step) -> bool {
 }
 
 /// Once for each fence: one that a person has cancelled stays cancelled.
-pub(super) fn is_wanted(step: &Step) -> bool {
-    let host = &step.state.host;
-    let is_free = step.live().is_none_or(|live| live.kind == OperationKind::Fence);
-    step.state.policy.evacuation.automatic
-        && is_free
-        && host.evacuation_begun != Some(host.generation)
-        && workload_method(&step.state, TaskKind::WorkloadsList).is_some()
-        && gate(step).allowed
+fn is_wanted(step: &Step) -> bool {
+    is_expected(step) && gate(step).allowed
+}
+
+/// Whether an evacuation that the segment wants has yet to begin: at once, or as soon as it is known that the host is silent. Until it
+/// is over the host must not start, since it would start again what is to be started elsewhere.
+pub(super) fn is_expected(step: &Step) -> bool {
+    let is_free = step.live().is_none_or(|live| live.kind() == OperationKind::Fence);
+    let policy = step.live().map_or(&step.state.policy, |live| &live.policy);
+    is_free && is_expected_by(&step.state, policy)
+}
+
+/// The same under what a fence, which may be at hand apart from its host, was begun with.
+pub(super) fn is_expected_by(state: &HostState, policy: &SegmentPolicy) -> bool {
+    let host = &state.host;
+    let is_open = host.good_fence().is_some_and(|fence| !fence.is_evacuation_begun);
+    policy.evacuation.automatic
+        && is_open
+        && host.failure_state != FailureState::Up
+        && workload_method(state, TaskKind::WorkloadsList).is_some()
 }
 
 fn gate(step: &Step) -> Gate {
@@ -105,7 +120,9 @@ fn begin(step: &mut Step, operation: Operation) {
     if step.live().is_some() {
         super::proof::succeed(step);
     }
-    step.state.host.evacuation_begun = Some(operation.generation);
+    if let Some(fence) = &mut step.state.host.fence {
+        fence.is_evacuation_begun = true;
+    }
     step.begin(operation);
 }
 
@@ -116,18 +133,10 @@ fn new_operation(step: &Step, id: OperationId, reason: String, requested_by: &st
         stage(vec![task(step, TaskKind::WorkloadsList)?]),
     ];
     let generation = step.state.host.generation;
-    let live = step.live();
+    let work = Work::Evacuation(EvacuationWork::default());
     Some(Operation {
         stages,
-        sufficient_sets: live.map(|live| live.sufficient_sets.clone()).unwrap_or_default(),
-        evacuation: Some(Box::new(Evacuation {
-            policy: step.state.policy.evacuation.clone(),
-            listings: 0,
-            spares: 0,
-            is_cut: false,
-            held_since: None,
-        })),
-        ..step.draft(id, OperationKind::Evacuation, generation, reason, requested_by)
+        ..step.draft(id, work, generation, reason, requested_by)
     })
 }
 
@@ -150,11 +159,24 @@ fn task(step: &Step, kind: TaskKind) -> Option<Task> {
 /// What is not over of a fence that is proven, to be done by attempts of its own. Power comes back only to devices that were seen off,
 /// and when everything else is over; if that is still being tried, it stays for the rejoin.
 fn left_by_the_fence(fence: Option<&Operation>) -> Vec<Task> {
-    let Some(fence) = fence.filter(|live| live.kind == OperationKind::Fence) else {
+    let Some(fence) = fence.filter(|live| live.kind() == OperationKind::Fence) else {
         return Vec::new();
     };
-    let open = fence.tasks().filter(|task| !task.status.is_over());
-    open.filter_map(|task| match task.kind {
+    let is_open = |task: &&Task| !task.status.is_over();
+    // One of its kind that has failed comes along as it is: without it the others prove nothing.
+    let is_failed_beside = |task: &&Task| {
+        let mut open = fence.tasks().filter(is_open);
+        task.status == TaskStatus::Failed && open.any(|other| other.kind == task.kind)
+    };
+    let left = fence
+        .tasks()
+        .filter(|task| is_open(task) || is_failed_beside(task));
+    left.filter_map(|task| match task.kind {
+        TaskKind::PowerOff | TaskKind::StorageFence | TaskKind::NetworkFence
+            if task.status == TaskStatus::Failed =>
+        {
+            Some(task.clone())
+        }
         TaskKind::PowerOff | TaskKind::StorageFence | TaskKind::NetworkFence => Some(Task {
             level: task.level,
             ..Task::pending(task.kind, task.levels.clone())
@@ -178,7 +200,7 @@ pub(super) fn listed(operation: &mut Operation, host: &Host, found: Vec<Workload
     let Some(list) = find_task(operation, TaskKind::WorkloadsList) else {
         return;
     };
-    let Some(evacuation) = &mut operation.evacuation else {
+    let Some(evacuation) = operation.evacuation_mut() else {
         return;
     };
     evacuation.listings += 1;
@@ -186,7 +208,7 @@ pub(super) fn listed(operation: &mut Operation, host: &Host, found: Vec<Workload
     if evacuation.listings > MAX_LISTINGS {
         return;
     }
-    let policy = evacuation.policy.clone();
+    let policy = operation.policy.evacuation.clone();
     let mut new: Vec<Workload> = found
         .into_iter()
         .filter(|workload| !is_known(&operation.stages, &workload.id))
@@ -285,21 +307,22 @@ pub(super) fn open_spare(operation: &mut Operation) -> bool {
         task.status == TaskStatus::Failed && no_room
     };
     let stuck: Vec<Task> = operation.moves().into_iter().filter(is_full).map(again).collect();
+    let policy = operation.policy.evacuation.clone();
     let (Some(list), Some(evacuation)) = (
         find_task(operation, TaskKind::WorkloadsList),
-        operation.evacuation.as_mut(),
+        operation.evacuation_mut(),
     ) else {
         return false;
     };
     let at = usize::try_from(evacuation.spares).unwrap_or(usize::MAX);
-    let Some(spare) = evacuation.policy.spare_hosts.get(at).cloned() else {
+    let Some(spare) = policy.spare_hosts.get(at).cloned() else {
         return false;
     };
     if stuck.is_empty() {
         return false;
     }
     evacuation.spares += 1;
-    let at_once = Some(evacuation.policy.at_once);
+    let at_once = Some(policy.at_once);
     let mut open = Task::pending(TaskKind::WorkloadsAddSpare, list.levels.clone());
     for method in open.levels.iter_mut().flatten() {
         method.parameters.retain(|name, _| name == "cloud");
@@ -316,7 +339,7 @@ pub(super) fn open_spare(operation: &mut Operation) -> bool {
 
 /// Tried again: the last look has to come after the last move.
 pub(super) fn look_again(operation: &mut Operation) {
-    if operation.kind == OperationKind::Evacuation
+    if operation.kind() == OperationKind::Evacuation
         && let Some(list) = find_task(operation, TaskKind::WorkloadsList)
     {
         operation.stages.push(stage(vec![list]));
@@ -347,7 +370,15 @@ pub(super) fn another_at_it(
 /// Whether what was proven of the host has ended, so that nothing more of it may be started elsewhere.
 pub(super) fn is_back(step: &Step) -> bool {
     let host = &step.state.host;
-    host.failure_state == FailureState::Up || !host.is_fence_good()
+    let is_starting = host.good_fence().is_none() && !is_started_by(step.live());
+    host.failure_state == FailureState::Up || is_starting
+}
+
+/// Whether the evacuation itself, with nothing left to move, has given the power back.
+fn is_started_by(live: Option<&Operation>) -> bool {
+    let last = live.and_then(|live| live.stages.last());
+    let mut tasks = last.into_iter().flat_map(|stage| &stage.tasks);
+    tasks.any(|task| task.kind == TaskKind::PowerOn)
 }
 
 /// Ends the evacuation of a host that is back, once nobody is at it any more. `true` if there is nothing else to do now.
@@ -380,8 +411,9 @@ pub(super) fn stop_if_back(step: &mut Step) -> bool {
 pub(super) fn hold(step: &mut Step) -> Option<String> {
     let is_open = may_move(step);
     let now = step.now;
-    let evacuation = step.state.operation.as_mut()?.evacuation.as_mut()?;
-    if is_open {
+    let is_starting = is_started_by(step.live());
+    let evacuation = step.state.operation.as_mut()?.evacuation_mut()?;
+    if is_open || is_starting {
         evacuation.held_since = None;
         return None;
     }
@@ -400,11 +432,10 @@ pub(super) fn hold(step: &mut Step) -> Option<String> {
 
 /// What could not be moved, or the backend that does not answer: why a person is needed.
 pub(super) fn failed(operation: &Operation) -> Option<String> {
-    let listings = operation
-        .evacuation
-        .as_ref()
-        .map_or(0, |evacuation| evacuation.listings);
-    if listings > MAX_LISTINGS {
+    let Work::Evacuation(evacuation) = &operation.work else {
+        return None;
+    };
+    if evacuation.listings > MAX_LISTINGS {
         return Some(format!(
             "the host has new workloads each time that it is looked at; {}",
             told(operation)
@@ -416,11 +447,7 @@ pub(super) fn failed(operation: &Operation) -> Option<String> {
     if let Some(list) = list.last().filter(|task| task.status == TaskStatus::Failed) {
         return Some(describe_list(list));
     }
-    if operation
-        .evacuation
-        .as_ref()
-        .is_some_and(|evacuation| evacuation.is_cut)
-    {
+    if evacuation.is_cut {
         return Some(format!(
             "{}; {MAX_LISTED} workloads stay on the host, and what is beyond them was not seen",
             told(operation)

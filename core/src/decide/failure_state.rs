@@ -1,101 +1,104 @@
-//! What an observer saw.
+//! What a source saw, and what all sources come to.
 
 use serde_json::json;
 
+use crate::guard::{Guard, on};
 use crate::{
-    Answer, Boot, EventKind, FailureState, OperationId, OperationKind, OperationStatus, Refusal, Timestamp,
+    Answer, EventKind, FailureState, OperationId, OperationKind, OperationStatus, Refusal, Report, Timestamp,
+    Undoing,
 };
 
 use super::{Step, rejoin};
 
-/// A report.
-pub(super) struct Report {
-    pub state: FailureState,
-    pub source: String,
-    pub observed_at: Timestamp,
-    pub boot: Option<Boot>,
-}
-
-pub(super) fn failure_state(
+pub(super) fn report(
     step: &mut Step,
     operation_id: OperationId,
     mut report: Report,
 ) -> Result<Answer, Refusal> {
-    // A watch that is ahead must not shut out all others until the time that it shows.
+    // A watch that is ahead must not shut out its own next report until the time that it shows.
     report.observed_at = report.observed_at.min(step.now);
-    if let Some(boot) = &mut report.boot {
-        boot.observed_at = boot.observed_at.min(step.now);
-    }
-    let host = &step.state.host;
-    if let Some(known) = host
-        .failure_observed_at
-        .filter(|known| report.observed_at < *known)
-    {
-        return Err(Refusal::StaleObservation {
-            given: report.observed_at,
-            known,
+    if !step.state.host.sources.takes(&report.source) {
+        return Err(Refusal::TooManySources {
+            source_name: report.source,
         });
     }
-    let changed = host.failure_state != report.state;
-    record(step, report, changed);
-    spend_proof(step);
-    if changed {
-        abort_if_up_before_anything_was_done(step);
+    let sign = (report.state == FailureState::Up).then(|| (report.source.clone(), report.observed_at));
+    let given = report.observed_at;
+    let now = step.now;
+    let taken = step.state.host.sources.take(report, now);
+    taken.map_err(|stale| Refusal::StaleObservation {
+        given,
+        known: stale.known,
+    })?;
+    if let Some((source, observed_at)) = sign {
+        heard(step, source, observed_at);
     }
+    let changed = look(step);
     // FENCED is committed, with its proofs, before the way back begins.
-    if step.state.host.fenced_at.is_none_or(|at| at < step.now) {
+    let fenced_at = step.state.host.fence.as_ref().map(|fence| fence.at);
+    if fenced_at.is_none_or(|at| at < step.now) {
         rejoin::by_itself(step, operation_id);
     }
     Ok(if changed { Answer::Done } else { Answer::AlreadySo })
 }
 
-fn record(step: &mut Step, report: Report, changed: bool) {
-    let now = step.now;
-    let host = &mut step.state.host;
-    let before = host.failure_state;
-    host.failure_state = report.state;
-    host.is_silence_answered &= report.state != FailureState::Up;
-    host.failure_observed_at = Some(report.observed_at);
-    if changed || host.failure_since.is_none() {
-        host.failure_since = Some(now);
+/// A person strikes off a source that reports no more.
+pub(super) fn forget(step: &mut Step, source: &str, reason: &str, by: &str) -> Result<Answer, Refusal> {
+    if !step.state.host.sources.forget(source) {
+        return Err(Refusal::SourceUnknown {
+            source_name: source.to_owned(),
+        });
     }
-    if let Some(boot) = report.boot {
-        host.boot = Some(boot);
-    }
-    let data = json!({ "from": before, "to": report.state, "source": report.source, "observed_at": report.observed_at });
-    host.failure_source = Some(report.source);
-    if changed {
-        step.event(EventKind::HostFailureState, data);
-    }
+    step.note(
+        "source.forgotten",
+        json!({ "source": source, "reason": reason, "by": by }),
+    );
+    look(step);
+    Ok(Answer::Done)
 }
 
-/// A host that had stopped for certain and is seen UP runs again: what proved that it had stopped says nothing of it any more,
-/// even if it falls silent once more. Storage and network stay cut off whether it runs or not.
-fn spend_proof(step: &mut Step) {
+/// A sign of life counts whenever it arrives and whoever had it.
+fn heard(step: &mut Step, source: String, observed_at: Timestamp) {
+    step.state.host.is_silence_answered = false;
+    step.undo(&Undoing::SignOfLife { source, observed_at });
+}
+
+/// Brings the failure state up to what the sources come to now. `true` if it has changed.
+pub(super) fn look(step: &mut Step) -> bool {
+    let now = step.now;
     let host = &mut step.state.host;
-    let was_dead = host.is_fence_good() && !host.needs_boot;
-    if !was_dead || !host.is_seen_back() {
-        return;
+    let seen = host.sources.seen(now);
+    let (state, until) = (seen.state, seen.until);
+    let source = seen.source.map(str::to_owned);
+    let observed_at = seen.observed_at;
+    let before = host.failure_state;
+    let changed = before != state;
+    if changed || host.failure_since.is_none() {
+        host.failure_since = (observed_at.is_some() || changed).then_some(now);
     }
-    host.proof_spent = true;
-    let boot = host.boot.as_ref().and_then(|boot| boot.id.as_ref());
-    let is_same_boot = boot.is_some() && boot == host.boot_at_fence.as_ref();
-    let why = if is_same_boot {
-        "the host was seen UP, in the boot from before the fence: what proved it may not tell the truth"
-    } else {
-        "the host was seen UP, so that it runs again"
-    };
-    let detail = json!({ "generation": host.generation, "source": host.failure_source, "same_boot": is_same_boot, "why": why });
-    step.note("fence.proof_spent", detail);
+    host.failure_state = state;
+    host.failure_source = source;
+    host.failure_observed_at = observed_at;
+    if let Some(until) = until {
+        step.wake(until);
+    }
+    if changed {
+        let host = &step.state.host;
+        let data = json!({ "from": before, "to": state, "source": host.failure_source, "observed_at": host.failure_observed_at });
+        step.event(EventKind::HostFailureState, data);
+        abort_if_up_before_anything_was_done(step);
+    }
+    changed
 }
 
 /// A heartbeat that comes before any worker has acted stops the fence; one that comes later does not, since a fence that is half
 /// done is worse than one that is whole.
 fn abort_if_up_before_anything_was_done(step: &mut Step) {
-    let is_idle_fence = step
-        .live()
-        .is_some_and(|live| live.kind == OperationKind::Fence && live.proofs.is_empty() && !live.has_acted());
-    if step.state.host.failure_state == FailureState::Up && is_idle_fence {
+    let is_idle_fence = step.live().is_some_and(|live| {
+        live.kind() == OperationKind::Fence && live.proofs.is_empty() && !live.has_acted()
+    });
+    let is_up = step.state.host.failure_state == FailureState::Up;
+    if is_up && is_idle_fence && on(Guard::UpStopsIdleFence) {
         step.end(
             OperationStatus::Cancelled,
             "the host was seen UP before anything was done to it".to_owned(),

@@ -2,15 +2,16 @@
 
 use serde_json::json;
 
+use crate::guard::{Guard, on};
 use crate::{
-    Actor, Answer, Awaits, FailureState, FrozenPlan, Operation, OperationId, OperationKind, OperationStatus,
-    Refusal, Stage, Task, TaskKind,
+    Actor, Answer, Awaits, FailureState, FenceWork, FrozenPlan, Operation, OperationId, OperationKind,
+    OperationStatus, Refusal, Stage, Task, TaskKind, Work,
 };
 
 use super::{Step, proof, retry};
 use crate::workload_method::workload_method;
 
-/// Already FENCED, and not seen UP since: nothing. A fence is live: that one; what the brake holds begins now. Seen UP: refused. No plan: refused. A rejoin is
+/// Already FENCED by proofs that hold: nothing. A fence is live: that one; what the brake holds begins now. Seen UP: refused. No plan: refused. A rejoin is
 /// live: it makes way. Else: a new one.
 pub(super) fn fence(
     step: &mut Step,
@@ -19,15 +20,15 @@ pub(super) fn fence(
     reason: String,
     actor: &Actor,
 ) -> Result<Answer, Refusal> {
-    if step.state.host.is_fence_good() {
+    if step.state.host.good_fence().is_some() {
         return Ok(Answer::AlreadySo);
     }
-    let is_spent = step.state.host.is_fence_current();
+    let has_ended = step.state.host.current_fence().is_some();
     if let Some(live) = step
         .live()
-        .filter(|live| live.kind == OperationKind::Fence && !is_spent)
+        .filter(|live| live.kind() == OperationKind::Fence && !has_ended)
     {
-        let (id, is_braked) = (live.id, live.is_braked);
+        let (id, is_braked) = (live.id, live.is_braked());
         // The operation keeps the reason of the one who began it.
         step.note(
             "fence.joined",
@@ -40,7 +41,7 @@ pub(super) fn fence(
     }
     refuse_if_up(step)?;
     let plan = plan.ok_or(Refusal::PlanMissing)?;
-    proof::finish_spent(step);
+    proof::finish_ended(step);
     supersede(step);
     let operation = new_operation(step, operation_id, plan, reason, &actor.name);
     step.begin(operation);
@@ -50,7 +51,7 @@ pub(super) fn fence(
 /// A host that answers is not fenced.
 pub(super) fn refuse_if_up(step: &Step) -> Result<(), Refusal> {
     let host = &step.state.host;
-    if host.failure_state == FailureState::Up {
+    if host.failure_state == FailureState::Up && on(Guard::UpIsNotFenced) {
         let source_name = host
             .failure_source
             .clone()
@@ -110,10 +111,13 @@ pub(super) fn new_operation(
         })
         .chain(after_fenced(step))
         .collect();
-    Operation {
+    let work = Work::Fence(FenceWork {
         plan: Some(plan.name),
-        stages,
         sufficient_sets: plan.sufficient_sets,
-        ..step.draft(id, OperationKind::Fence, generation, reason, by)
+        is_braked: false,
+    });
+    Operation {
+        stages,
+        ..step.draft(id, work, generation, reason, by)
     }
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
+use crate::guard::{Guard, on};
 use crate::{
     Actor, Answer, AttemptStatus, Generation, Operation, OperationKind, OperationStatus, Refusal, Resource,
     Standing, Task, TaskStatus, Timestamp,
@@ -63,31 +64,25 @@ fn counts(standing: &Standing) -> bool {
 
 /// A fence rests on what stands; nobody gives that back while it has to hold, or while more is being taken.
 fn refuse_if_fencing(step: &Step) -> Result<(), Refusal> {
-    if let Some(live) = step.live().filter(|live| live.kind == OperationKind::Fence) {
+    if let Some(live) = step.live().filter(|live| live.kind() == OperationKind::Fence) {
         return Err(Refusal::OperationLive {
-            kind: live.kind,
+            kind: live.kind(),
             id: live.id,
             status: live.status,
         });
     }
-    if step.state.host.is_fence_current() {
+    if step.state.host.current_fence().is_some() {
         return Err(Refusal::HostState(
             "FENCED, and what stands holds it; begin a rejoin first",
         ));
     }
-    let taking = step
-        .state
-        .host
-        .in_flight
-        .iter()
-        .find(|f| f.until > step.now && f.kind.is_fencing());
-    match taking {
-        Some(f) => Err(Refusal::FencingInFlight {
+    match step.state.host.fencing_in_flight(step.now) {
+        Some(f) if on(Guard::HandWaitsForFencing) => Err(Refusal::FencingInFlight {
             kind: f.kind,
             generation: f.generation,
             until: f.until,
         }),
-        None => Ok(()),
+        Some(_) | None => Ok(()),
     }
 }
 

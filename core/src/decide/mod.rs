@@ -35,8 +35,10 @@ pub(crate) const DEVICE_WAIT_S: u32 = 600;
 pub(crate) const LEASE_MS: u64 = 10_000;
 /// The longest that one attempt may take, in milliseconds, whatever its method says.
 pub(crate) const MAX_BUDGET_MS: u64 = 300_000;
-/// Seconds by which a tick may be late and still count as having watched the host all the time.
-pub(crate) const WATCH_SLACK_S: u32 = 30;
+/// The longest that a device may still carry out what it was told, in seconds, whatever its method says.
+pub(crate) const MAX_LINGER_S: u32 = 3_600;
+/// The longest that a proof may settle, in seconds.
+pub(crate) const MAX_SETTLE_S: u32 = 600;
 /// Milliseconds that a proven fence has to end by itself before an evacuation that the segment wants takes over what is left.
 pub(crate) const TAKE_OVER_MS: u64 = 3_000;
 /// Seconds that an evacuation waits while nobody can tell whether its host is still silent.
@@ -57,6 +59,7 @@ pub(crate) const DEADLINE_GRACE_MS: u64 = 2_000;
 pub fn decide(state: &HostState, input: Input, now: Timestamp) -> Result<Decision, Refusal> {
     let mut step = Step::new(state, now);
     clock::adjust(&mut step);
+    failure_state::look(&mut step);
     let answer = match input {
         Input::Fence {
             operation_id,
@@ -119,21 +122,14 @@ pub fn decide(state: &HostState, input: Input, now: Timestamp) -> Result<Decisio
             reason,
             actor,
         } => retry::retry(&mut step, operation_id, &reason, &actor)?,
-        Input::FailureState {
-            operation_id,
-            state,
-            source,
-            observed_at,
-            boot,
-        } => {
-            let report = failure_state::Report {
-                state,
-                source,
-                observed_at,
-                boot,
-            };
-            failure_state::failure_state(&mut step, operation_id, report)?
+        Input::FailureState { operation_id, report } => {
+            failure_state::report(&mut step, operation_id, report)?
         }
+        Input::ForgetSource {
+            source,
+            reason,
+            actor,
+        } => failure_state::forget(&mut step, &source, &reason, &actor.name)?,
         Input::Claim(claim) => claim::claim(&mut step, &claim)?,
         Input::DeviceBusy(claim) => claim::device_busy(&mut step, &claim)?,
         Input::Renew(claim) => claim::renew(&mut step, &claim)?,

@@ -13,7 +13,7 @@ pub(super) fn waits(kind: OperationKind, task: &Task) -> bool {
 pub(super) fn is_all_that_is_left(operation: &Operation) -> bool {
     let beside = operation.stages.get(BESIDE);
     let mut open = beside.into_iter().flat_map(|stage| &stage.tasks);
-    open.all(|task| task.status.is_over() || waits(operation.kind, task))
+    open.all(|task| task.status.is_over() || waits(operation.kind(), task))
 }
 
 /// Every workload is elsewhere, or stays by somebody's wish: the host may start. `false` if its fence did not want that.

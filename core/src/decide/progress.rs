@@ -178,9 +178,11 @@ pub(super) enum PowerBack {
 /// What a fence may switch on again: what it has seen off, once that (or something else) has made the host FENCED. Before
 /// that the observation would be undone while it still has to count.
 pub(super) fn power_back(operation: &Operation, host: &Host) -> PowerBack {
-    match operation.kind {
+    match operation.kind() {
         OperationKind::Rejoin | OperationKind::Evacuation => PowerBack::AsPlanned,
-        OperationKind::Fence if !host.is_fence_current() => PowerBack::No("the host was not FENCED by then"),
+        OperationKind::Fence if host.current_fence().is_none() => {
+            PowerBack::No("the host was not FENCED by then")
+        }
         OperationKind::Fence => match operation.seen_off() {
             Some(methods) => PowerBack::To(methods.to_vec()),
             None => PowerBack::No("power.off was not confirmed"),
@@ -230,7 +232,7 @@ fn run_task(step: &mut Step, operation: &mut Operation, task: &mut Task) {
         let level_started_at = *task.level_started_at.get_or_insert(step.now);
         let standings: Vec<Method> = methods
             .iter()
-            .map(|method| standing(task, method, level_started_at, step.now))
+            .map(|method| standing(task, method, level_started_at, step))
             .collect();
         if standings.iter().all(|s| matches!(s, Method::Confirmed)) {
             if next_may_prove_more(step, task) {
@@ -263,11 +265,12 @@ fn run_task(step: &mut Step, operation: &mut Operation, task: &mut Task) {
 
 /// It is done and proves nothing, which another level may.
 fn next_may_prove_more(step: &Step, task: &Task) -> bool {
-    let is_wanted = task.kind.proof_kind().is_some() && !step.state.host.is_fence_current();
+    let is_wanted = task.kind.proof_kind().is_some() && step.state.host.current_fence().is_none();
     is_wanted && task.level + 1 < task.levels.len() && !proof::does_prove(task)
 }
 
-fn standing(task: &Task, method: &FrozenMethod, level_started_at: Timestamp, now: Timestamp) -> Method {
+fn standing(task: &Task, method: &FrozenMethod, level_started_at: Timestamp, step: &Step) -> Method {
+    let now = step.now;
     let tries = || {
         task.round()
             .iter()
@@ -283,7 +286,7 @@ fn standing(task: &Task, method: &FrozenMethod, level_started_at: Timestamp, now
     };
     let times = &method.times;
     match outcome {
-        Outcome::Confirmed => Method::Confirmed,
+        Outcome::Confirmed if !must_be_read_again(task, last, step) => Method::Confirmed,
         Outcome::Refused => Method::Failed,
         Outcome::Unknown if last.claimed_at.is_none() => {
             // The device was never asked: try until the method's time is up.
@@ -293,7 +296,7 @@ fn standing(task: &Task, method: &FrozenMethod, level_started_at: Timestamp, now
                 Method::Failed
             }
         }
-        Outcome::Unknown => {
+        Outcome::Confirmed | Outcome::Unknown => {
             let acted = tries().filter(|a| a.claimed_at.is_some()).count();
             let last_start = after_ms(level_started_at, u64::from(times.timeout_s) * 700);
             let due = after_ms(ended_at, u64::from(times.pause_ms));
@@ -301,6 +304,11 @@ fn standing(task: &Task, method: &FrozenMethod, level_started_at: Timestamp, now
             if may { Method::Due(due) } else { Method::Failed }
         }
     }
+}
+
+/// The host was seen UP since, and what was read still has to count.
+fn must_be_read_again(task: &Task, attempt: &Attempt, step: &Step) -> bool {
+    step.state.host.current_fence().is_none() && !proof::counts(task.kind, attempt, &step.state.host)
 }
 
 fn dispatch(step: &mut Step, operation: &mut Operation, task: &mut Task, method: &FrozenMethod) {

@@ -1,28 +1,41 @@
-//! Proofs, and the moment at which they suffice (S1, S8).
+//! Proofs, and the moment at which they suffice (S1, S8, S12).
 
 use serde_json::json;
 
+use crate::guard::{Guard, on};
 use crate::{
-    Attempt, EventKind, FailureState, FencingState, Operation, OperationKind, OperationStatus, Outcome,
-    Proof, ProofKind, Resource, SufficientSet, Task, TaskKind, TaskStatus, Timestamp,
+    Attempt, EventKind, FailureState, Fence, Host, Operation, OperationKind, OperationStatus, Outcome, Proof,
+    ProofKind, Resource, SufficientSet, Task, TaskKind, TaskStatus, Timestamp, Watched, Work,
 };
 
+use super::Step;
 use super::step::after_s;
-use super::{Step, WATCH_SLACK_S};
 
-/// Adds a proof to the live fence, and draws the consequences.
+/// How often a task is begun again because the host was seen UP after the reading that had confirmed it.
+const MAX_CONTRADICTED: u32 = 3;
+
+/// Adds a proof to what the live operation has won, and draws the consequences.
 pub(super) fn add(step: &mut Step, proof: Proof) {
+    let now = step.now;
     let Some(operation) = step.state.operation.as_mut() else {
         return;
     };
-    if operation.proofs.iter().any(|known| known.kind == proof.kind) {
-        return;
-    }
-    operation.updated_at = step.now;
+    operation.updated_at = now;
+    operation.proofs.retain(|known| known.kind != proof.kind);
     operation.proofs.push(proof.clone());
     // As they are listed everywhere: by kind, whichever device answered first.
     operation.proofs.sort_by_key(|proof| proof.kind);
+    let (id, generation) = (operation.id, operation.generation);
     tell(step, &proof);
+    if let Some(fence) = &mut step.state.host.fence
+        && fence.generation == generation
+    {
+        // A later proof changes no state; the fence holds by it as well.
+        fence.add(Proof {
+            operation_id: id,
+            ..proof
+        });
+    }
     settle(step);
 }
 
@@ -35,135 +48,185 @@ fn tell(step: &mut Step, proof: &Proof) {
     step.event(EventKind::OperationProof, data);
 }
 
-/// The first completed set makes the host FENCED; later proofs change no state.
+/// The first set whose proofs all hold and have settled makes the host FENCED; later proofs change no state.
 fn settle(step: &mut Step) {
-    // An evacuation has what its fence has left to do.
-    let proves = |kind| matches!(kind, OperationKind::Fence | OperationKind::Evacuation);
-    let Some(operation) = step.live().filter(|live| proves(live.kind)) else {
+    let Some(at) = step.live().and_then(settles_at) else {
         return;
     };
-    let counting: SufficientSet = operation
-        .proven()
+    if step.state.host.current_fence().is_some() {
+        return;
+    }
+    if at > step.now && on(Guard::ProofSettles) {
+        step.wake(at);
+        return;
+    }
+    become_fenced(step);
+}
+
+/// Whether one more proof of `kind` would complete a set.
+pub(super) fn would_complete(operation: &Operation, kind: ProofKind) -> bool {
+    let standing = operation.proofs.iter().filter(|proof| proof.ended.is_none());
+    let kinds: SufficientSet = standing.map(|proof| proof.kind).chain([kind]).collect();
+    let mut sets = operation
+        .fence()
         .into_iter()
-        .filter(|kind| still_counts(step, operation, *kind))
-        .collect();
-    let is_complete = |set: &SufficientSet| !set.is_empty() && set.is_subset(&counting);
-    if operation.sufficient_sets.iter().any(is_complete) {
-        become_fenced(step, &counting);
-    }
+        .flat_map(|fence| &fence.sufficient_sets);
+    sets.any(|set| !set.is_empty() && set.is_subset(&kinds))
 }
 
-/// Whether a proof that did not suffice alone may still be put together with others: power that is being read again does
-/// not count meanwhile, and neither does the silence of a host that has spoken since.
-fn still_counts(step: &Step, operation: &Operation, kind: ProofKind) -> bool {
-    match kind {
-        ProofKind::PowerOff | ProofKind::StorageFence | ProofKind::NetworkFence => operation
-            .tasks()
-            .filter(|task| task.kind.proof_kind() == Some(kind))
-            .all(|task| task.status == TaskStatus::Confirmed),
-        ProofKind::SelfFencing => {
-            timeout_runs_out(step, operation).is_some_and(|due| due <= step.now && !is_counted_anew(step))
-        }
-        ProofKind::Operator => true,
-    }
+/// When the proofs that are there will suffice by time alone, if they will.
+pub(super) fn settles_at(operation: &Operation) -> Option<Timestamp> {
+    let fence = operation.fence()?;
+    let standing = || operation.proofs.iter().filter(|proof| proof.ended.is_none());
+    let kinds: SufficientSet = standing().map(|proof| proof.kind).collect();
+    let whole = fence
+        .sufficient_sets
+        .iter()
+        .filter(|set| !set.is_empty() && set.is_subset(&kinds));
+    let at = |set: &SufficientSet| {
+        let proofs = standing().filter(|proof| set.contains(&proof.kind));
+        proofs.map(|proof| proof.settled_at).max()
+    };
+    whole.filter_map(at).min()
 }
 
-/// Turns what the tasks have shown, and the time that has passed, into proofs.
+/// Turns what the tasks have shown, and the silence that was watched, into proofs.
 pub(super) fn collect(step: &mut Step) {
+    read_again(step);
     for kind in [
         ProofKind::PowerOff,
         ProofKind::StorageFence,
         ProofKind::NetworkFence,
     ] {
-        if let Some(proof) = step
+        let won = step
             .live()
-            .and_then(|operation| by_tasks(operation, kind, step.now))
-        {
+            .and_then(|live| by_tasks(live, &step.state.host, kind, step.now));
+        if let Some(proof) = won {
             add(step, proof);
         }
     }
     if let Some(proof) = by_self_fencing(step) {
         add(step, proof);
     }
-    watch_the_new_count(step);
     settle(step);
 }
 
-/// Whether the silence that proved the self-fencing was broken before the proof could suffice, so that it counts anew.
-fn is_counted_anew(step: &Step) -> bool {
-    let Some(operation) = step.live() else {
-        return false;
+/// Power that was read as off before the host was seen UP has to be read again, as long as it still has to count.
+fn read_again(step: &mut Step) {
+    if step.state.host.current_fence().is_some() || !on(Guard::ContradictedIsReadAgain) {
+        return;
+    }
+    let Some(mut operation) = step.state.operation.take() else {
+        return;
     };
-    let mut proofs = operation.proofs.iter();
-    let proof = proofs.find(|proof| proof.kind == ProofKind::SelfFencing);
-    // When it was won, the time had run out.
-    let due = timeout_runs_out(step, operation);
-    proof.zip(due).is_some_and(|(proof, due)| due > proof.observed_at)
+    if operation.kind() == OperationKind::Fence && operation.status == OperationStatus::Running {
+        let host = &step.state.host;
+        let is_contradicted = |task: &&mut Task| {
+            task.status == TaskStatus::Confirmed
+                && confirmed_of(task).any(|attempt| !counts(task.kind, attempt, host))
+        };
+        for task in operation.tasks_mut().filter(is_contradicted) {
+            begin_again(task);
+        }
+    }
+    step.state.operation = Some(operation);
 }
 
-/// The second silence is watched as the first one was, and renews the proof at its end.
-fn watch_the_new_count(step: &mut Step) {
-    if !is_counted_anew(step) || step.state.host.is_fence_current() {
+fn begin_again(task: &mut Task) {
+    task.contradicted += 1;
+    if task.contradicted > MAX_CONTRADICTED {
+        task.status = TaskStatus::Failed;
+        task.detail = Some("the host was seen UP each time after it had been read as off".to_owned());
         return;
     }
-    let due_of = |step: &Step| {
-        step.live()
-            .and_then(|operation| timeout_runs_out(step, operation))
-    };
-    let Some(mut due) = due_of(step) else { return };
-    if due <= step.now && !is_witnessed(step, due) {
-        step.state.host.given_back(step.now);
-        due = due_of(step).unwrap_or(due);
-    }
-    if due > step.now {
-        step.wake(due);
-        return;
-    }
-    let now = step.now;
-    let Some(operation) = step.state.operation.as_mut() else {
-        return;
-    };
-    operation.updated_at = now;
-    let renewed = operation
+    task.status = TaskStatus::Running;
+    task.level_started_at = None;
+    task.first_attempt = task.attempts.len();
+}
+
+/// Whether what a confirmed attempt has read still stands: no source has had a sign of life since.
+pub(super) fn counts(kind: TaskKind, attempt: &Attempt, host: &Host) -> bool {
+    let says_stopped = kind.proof_kind().is_some_and(ProofKind::says_stopped);
+    let read_at = attempt.read_at();
+    let is_contradicted = host
+        .sources
+        .alive_at()
+        .is_some_and(|alive_at| Some(alive_at) > read_at);
+    !(says_stopped && is_contradicted && on(Guard::LifeEndsReading))
+}
+
+/// Proven if the operation has tasks of the kind and every one of them is confirmed, by what still stands.
+fn by_tasks(operation: &Operation, host: &Host, kind: ProofKind, now: Timestamp) -> Option<Proof> {
+    let standing = operation
         .proofs
-        .iter_mut()
-        .find(|proof| proof.kind == ProofKind::SelfFencing);
-    if let Some(proof) = renewed {
-        proof.observed_at = now;
-        let proof = proof.clone();
-        tell(step, &proof);
-    }
-}
-
-/// Proven if the operation has tasks of the kind and every one of them is confirmed.
-fn by_tasks(operation: &Operation, kind: ProofKind, now: Timestamp) -> Option<Proof> {
-    if operation.proofs.iter().any(|proof| proof.kind == kind) {
+        .iter()
+        .find(|proof| proof.kind == kind && proof.ended.is_none());
+    if standing.is_some() || operation.kind() == OperationKind::Rejoin {
         return None;
     }
     let tasks: Vec<&Task> = operation
         .tasks()
         .filter(|task| task.kind.proof_kind() == Some(kind))
         .collect();
-    if tasks.is_empty() || tasks.iter().any(|task| task.status != TaskStatus::Confirmed) {
+    let is_open = |task: &&Task| task.status != TaskStatus::Confirmed;
+    if tasks.is_empty() || (tasks.iter().any(is_open) && on(Guard::EveryTaskConfirmed)) {
         return None;
     }
-    if !tasks.iter().all(|task| does_prove(task)) {
+    if !tasks.iter().all(|task| does_prove(task)) && on(Guard::MethodCanProve) {
         return None;
     }
-    let confirmed = || tasks.iter().flat_map(|task| confirmed_of(task));
-    let methods: Vec<_> = confirmed().map(|attempt| attempt.method.as_str()).collect();
+    let confirmed = || {
+        tasks
+            .iter()
+            .flat_map(|task| confirmed_of(task).map(|a| (task.kind, a)))
+    };
+    if !confirmed().all(|(kind, attempt)| counts(kind, attempt, host)) {
+        return None;
+    }
+    // What an operation has lost once, it wins by new readings alone.
+    let read_at = confirmed().filter_map(|(_, attempt)| attempt.read_at()).min()?;
+    let lost_at = operation.proofs.iter().filter(|proof| proof.kind == kind);
+    let lost_at = lost_at
+        .filter_map(|proof| proof.ended.as_ref())
+        .map(|ended| ended.at)
+        .max();
+    if lost_at.is_some_and(|lost_at| read_at < lost_at) && on(Guard::EndedProofStaysEnded) {
+        return None;
+    }
+    let methods: Vec<_> = confirmed().map(|(_, attempt)| attempt.method.as_str()).collect();
     let details: Vec<_> = confirmed()
-        .filter_map(|attempt| attempt.observation.as_ref())
+        .filter_map(|(_, attempt)| attempt.observation.as_ref())
         .map(|o| o.detail.as_str())
         .collect();
+    let levels = tasks
+        .iter()
+        .filter_map(|task| task.levels.get(task.level))
+        .flatten();
+    let by_method = levels.map(|method| method.times.settle_s).max().unwrap_or(0);
+    let last_end = confirmed()
+        .filter_map(|(_, attempt)| attempt.ended_at())
+        .max()
+        .unwrap_or(now);
     Some(Proof {
         kind,
         source: methods.join(", "),
         observed_at: now,
+        read_at,
+        settled_at: after_s(last_end, by_method.max(settle_s(operation, kind))),
         operation_id: operation.id,
         generation: operation.generation,
         detail: details.join("; "),
+        ended: None,
     })
+}
+
+/// Seconds that the segment gives a proof of this kind to settle.
+fn settle_s(operation: &Operation, kind: ProofKind) -> u32 {
+    if kind.says_stopped() {
+        operation.policy.settle_s
+    } else {
+        0
+    }
 }
 
 /// The attempts by which a confirmed task was confirmed.
@@ -186,94 +249,102 @@ pub(super) fn does_prove(task: &Task) -> bool {
     })
 }
 
-/// When the live fence is proven by the host's own watchdog: only while the host has been UNREACHABLE all the time.
-pub(super) fn self_fencing_due(step: &Step) -> Option<Timestamp> {
-    let operation = step
-        .live()
-        .filter(|operation| operation.kind == OperationKind::Fence)?;
-    let known = operation
-        .proofs
-        .iter()
-        .any(|proof| proof.kind == ProofKind::SelfFencing);
-    let counts = operation
-        .sufficient_sets
-        .iter()
-        .any(|set| set.contains(&ProofKind::SelfFencing));
-    let is_wanted = counts && !known && !step.state.host.is_fence_current();
-    is_wanted.then(|| timeout_runs_out(step, operation)).flatten()
+/// The silence that proves the live fence by the host's own watchdog, as far as it was watched: when it is long enough, and until
+/// when it is watched.
+pub(super) struct Silent {
+    watched: Watched,
+    from: Timestamp,
+    pub due: Timestamp,
+    timeout_s: u32,
 }
 
-/// The end of the timeout, counted from when contact was lost, or from when something may last have been given back to the
-/// host: what that has started knows nothing of the time before. Nor does a clock that was set.
-fn timeout_runs_out(step: &Step, operation: &Operation) -> Option<Timestamp> {
-    let host = &step.state.host;
-    let timeout_s = operation.self_fencing_timeout_s?;
-    let since = host
-        .failure_since
-        .filter(|_| host.failure_state == FailureState::Unreachable)?;
-    let undone = host.undoing_in_flight(step.now).map(|f| f.until);
-    let from = [undone, step.state.clock_set_at].into_iter().flatten();
-    Some(after_s(from.fold(since, Timestamp::max), timeout_s))
-}
-
-fn by_self_fencing(step: &mut Step) -> Option<Proof> {
-    let mut due = self_fencing_due(step)?;
-    if due <= step.now && !is_witnessed(step, due) {
-        step.state.host.given_back(step.now);
-        due = self_fencing_due(step)?;
+impl Silent {
+    /// When the watch ends unless another report comes.
+    pub fn lapses_at(&self) -> Timestamp {
+        self.watched.lapses_at
     }
-    if due > step.now {
-        step.wake(due);
+}
+
+/// The silence that the live fence is waiting for; `None` if none counts, or it has been proven.
+pub(super) fn silence(step: &Step) -> Option<Silent> {
+    let operation = step.live()?;
+    let mut sets = operation.fence()?.sufficient_sets.iter();
+    let counts = sets.any(|set| set.contains(&ProofKind::SelfFencing));
+    let mut proofs = operation.proofs.iter();
+    let is_won = proofs.any(|proof| proof.kind == ProofKind::SelfFencing && proof.ended.is_none());
+    if !counts || is_won || step.state.host.current_fence().is_some() {
+        return None;
+    }
+    let timeout_s = operation.policy.self_fencing_timeout_s?;
+    let host = &step.state.host;
+    let is_silent = host.failure_state == FailureState::Unreachable;
+    let watched = host.sources.watched_silence().filter(|_| is_silent)?;
+    let undone = host
+        .undoing_in_flight(ProofKind::SelfFencing, step.now)
+        .map(|f| f.until);
+    let undone = undone
+        .max(host.given_back_at)
+        .filter(|_| on(Guard::UndoingBreaksSilence));
+    let set_at = step
+        .state
+        .clock_set_at
+        .filter(|_| on(Guard::ClockSetBreaksSilence));
+    // What was given back has started something that knows nothing of the time before. Nor does a clock that was set.
+    let from = [undone, set_at]
+        .into_iter()
+        .flatten()
+        .fold(watched.from, Timestamp::max);
+    Some(Silent {
+        watched,
+        from,
+        due: after_s(from, timeout_s),
+        timeout_s,
+    })
+}
+
+/// Only a report proves that the time has passed in silence: nothing is concluded from that none has come.
+fn by_self_fencing(step: &Step) -> Option<Proof> {
+    let silent = silence(step)?;
+    let known_until = if on(Guard::SilenceNeedsReports) {
+        silent.watched.to
+    } else {
+        step.now
+    };
+    if known_until < silent.due {
         return None;
     }
     let operation = step.live()?;
-    let timeout_s = operation.self_fencing_timeout_s?;
     Some(Proof {
         kind: ProofKind::SelfFencing,
         source: "the segment's self-fencing timeout".to_owned(),
         observed_at: step.now,
+        read_at: silent.from,
+        settled_at: after_s(step.now, settle_s(operation, ProofKind::SelfFencing)),
         operation_id: operation.id,
         generation: operation.generation,
-        detail: format!("UNREACHABLE for {timeout_s} s and more"),
+        detail: format!("seen UNREACHABLE for {} s without a gap", silent.timeout_s),
+        ended: None,
     })
 }
 
-/// Whether the host was seen UNREACHABLE after the timeout, or this operation was there when it ran out. If neither, the engine
-/// was away or the clock was moved; the host may have come back meanwhile without a report, and the count begins anew.
-fn is_witnessed(step: &Step, due: Timestamp) -> bool {
-    let was_seen = step
-        .state
-        .host
-        .failure_observed_at
-        .is_some_and(|observed_at| observed_at >= due);
-    // One that began in the future began before the clock was moved back.
-    let was_there = step
-        .live()
-        .is_some_and(|live| live.created_at <= due || live.created_at > step.now);
-    was_seen || (was_there && step.now <= after_s(due, WATCH_SLACK_S))
-}
-
-fn become_fenced(step: &mut Step, counting: &SufficientSet) {
+fn become_fenced(step: &mut Step) {
+    let now = step.now;
     let Some(operation) = &step.state.operation else {
         return;
     };
-    let host = &mut step.state.host;
-    let dead = [ProofKind::PowerOff, ProofKind::SelfFencing, ProofKind::Operator];
-    let needs_boot = !dead.iter().any(|kind| counting.contains(kind));
-    if host.is_fence_current() {
-        // A later proof can only make the way back easier: a host that was seen off has stopped for certain.
-        host.needs_boot &= needs_boot;
+    let Work::Fence(work) = &operation.work else {
         return;
-    }
-    host.fencing_state = FencingState::Fenced;
-    host.fenced_generation = Some(operation.generation);
-    host.fenced_at = Some(step.now);
-    host.boot_at_fence = host.boot.as_ref().and_then(|boot| boot.id.clone());
-    host.needs_boot = needs_boot;
-    host.proof_spent = false;
-    let proofs: Vec<_> = operation
-        .proofs
-        .iter()
+    };
+    let fence = Fence {
+        generation: operation.generation,
+        operation_id: operation.id,
+        at: now,
+        sets: work.sufficient_sets.clone(),
+        proofs: operation.proofs.clone(),
+        is_evacuation_begun: false,
+    };
+    let proofs: Vec<_> = fence
+        .standing()
         .map(|p| json!({ "kind": p.kind, "source": p.source, "observed_at": p.observed_at, "detail": p.detail }))
         .collect();
     let data = json!({
@@ -283,13 +354,17 @@ fn become_fenced(step: &mut Step, counting: &SufficientSet) {
         "requested_by": operation.requested_by,
         "proofs": proofs,
     });
+    step.state.host.fence = Some(fence);
     step.event(EventKind::HostFenced, data);
 }
 
-/// Ends a fence that was proven and only adds to its proofs, if the host was seen UP since: another one has to prove it anew.
-pub(super) fn finish_spent(step: &mut Step) {
-    let is_fence = step.live().is_some_and(|live| live.kind == OperationKind::Fence);
-    if is_fence && step.state.host.is_fence_current() && step.state.host.proof_spent {
+/// Ends a fence that was proven and only adds to its proofs, if they hold no more: another one has to prove it anew.
+pub(super) fn finish_ended(step: &mut Step) {
+    let is_fence = step
+        .live()
+        .is_some_and(|live| live.kind() == OperationKind::Fence);
+    let host = &step.state.host;
+    if is_fence && host.current_fence().is_some() && host.good_fence().is_none() {
         succeed(step);
     }
 }

@@ -6,8 +6,8 @@
 use serde_json::json;
 
 use crate::{
-    Actor, Answer, Awaits, Backend, EventKind, FencingState, FrozenMethod, HostState, Operation, OperationId,
-    OperationKind, Refusal, Resource, Stage, Task, TaskKind,
+    Actor, Answer, Awaits, Backend, EventKind, FrozenMethod, HostState, Operation, OperationId,
+    OperationKind, Refusal, RejoinWork, Resource, Stage, Task, TaskKind, Work,
 };
 
 use super::{Step, proof};
@@ -21,7 +21,7 @@ pub(super) fn rejoin(
     boot_confirmed: bool,
 ) -> Result<Answer, Refusal> {
     match step.live() {
-        Some(live) if live.kind == OperationKind::Rejoin => {
+        Some(live) if live.kind() == OperationKind::Rejoin => {
             let id = live.id;
             if boot_confirmed {
                 confirm_boot(step, &reason, actor);
@@ -29,12 +29,12 @@ pub(super) fn rejoin(
             return Ok(Answer::Joined(id));
         }
         // Proven, and only adding to its proofs: whoever takes the host back has no use for the rest.
-        Some(live) if live.kind == OperationKind::Fence && step.state.host.is_fence_current() => {
+        Some(live) if live.kind() == OperationKind::Fence && step.state.host.current_fence().is_some() => {
             proof::succeed(step);
         }
         Some(live) => {
             return Err(Refusal::OperationLive {
-                kind: live.kind,
+                kind: live.kind(),
                 id: live.id,
                 status: live.status,
             });
@@ -42,7 +42,7 @@ pub(super) fn rejoin(
         None => {}
     }
     let host = &step.state.host;
-    if host.fencing_state == FencingState::Unfenced && host.standing.is_empty() {
+    if host.fence.is_none() && host.standing.is_empty() {
         return Ok(Answer::AlreadySo);
     }
     let operation = new_operation(step, operation_id, reason, &actor.name, boot_confirmed);
@@ -59,7 +59,7 @@ fn confirm_boot(step: &mut Step, reason: &str, actor: &Actor) {
     let Some(operation) = step.state.operation.as_mut() else {
         return;
     };
-    operation.boot_confirmed = true;
+    operation.work = Work::Rejoin(RejoinWork { boot_confirmed: true });
     operation.updated_at = now;
     let id = operation.id;
     step.note(
@@ -72,7 +72,7 @@ fn confirm_boot(step: &mut Step, reason: &str, actor: &Actor) {
 /// has begun since the fence (a rejoin that a person has cancelled stays cancelled).
 pub(super) fn is_due(step: &Step) -> bool {
     let host = &step.state.host;
-    let is_back = host.is_fence_current() && host.is_seen_back();
+    let is_back = host.current_fence().is_some() && host.is_seen_back();
     is_back && step.state.policy.auto_rejoin && step.live().is_none()
 }
 
@@ -99,10 +99,10 @@ fn new_operation(
     boot_confirmed: bool,
 ) -> Operation {
     let generation = step.state.host.generation.next();
+    let work = Work::Rejoin(RejoinWork { boot_confirmed });
     Operation {
         stages: stages(&step.state),
-        boot_confirmed,
-        ..step.draft(id, OperationKind::Rejoin, generation, reason, requested_by)
+        ..step.draft(id, work, generation, reason, requested_by)
     }
 }
 
@@ -111,7 +111,7 @@ fn stages(state: &HostState) -> Vec<Stage> {
     if state.host.standing.iter().any(|s| s.kind == TaskKind::PowerOff) {
         stages.push(stage(None, undo(state, TaskKind::PowerOff)));
     }
-    if state.host.fencing_state == FencingState::Fenced && state.policy.self_fencing_timeout_s.is_some() {
+    if state.host.fence.is_some() && state.policy.self_fencing_timeout_s.is_some() {
         stages.push(stage(Some(Awaits::SelfFencing), Vec::new()));
     }
     stages.push(stage(
@@ -200,15 +200,9 @@ pub(super) fn become_unfenced(step: &mut Step, operation: &Operation) {
     let host = &mut step.state.host;
     // The host is seen UP, so that what power it has suffices; a feed that could not be switched on shows in the operation.
     host.standing.retain(|s| s.kind.resource() != Resource::Power);
-    if host.fencing_state == FencingState::Unfenced {
+    if host.fence.take().is_none() {
         return;
     }
-    host.fencing_state = FencingState::Unfenced;
-    host.fenced_generation = None;
-    host.fenced_at = None;
-    host.boot_at_fence = None;
-    host.needs_boot = false;
-    host.proof_spent = false;
     let data = json!({
         "operation_id": operation.id,
         "generation": operation.generation,

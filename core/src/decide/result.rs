@@ -2,12 +2,13 @@
 
 use serde_json::json;
 
+use crate::guard::{Guard, on};
 use crate::{
     Answer, AttemptStatus, Claim, Finding, FrozenMethod, InFlight, MoveReport, ObservedState, Outcome,
     Standing, Task, TaskKind, TaskResult,
 };
 
-use super::{Step, UNANSWERED_S, after_s, evacuation, progress};
+use super::{MAX_LINGER_S, Step, UNANSWERED_S, after_s, claim, evacuation, progress, proof};
 
 /// Counts only if it matches host, generation, task and attempt; any other goes on record and changes nothing (but that its
 /// worker is known to have stopped).
@@ -41,7 +42,8 @@ fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
     let Some(operation) = step.state.operation.as_mut().filter(|o| o.status.is_live()) else {
         return Err("its operation has ended");
     };
-    if operation.id != claim.attempt.operation_id || operation.generation != claim.generation {
+    let is_other = operation.id != claim.attempt.operation_id || operation.generation != claim.generation;
+    if is_other && on(Guard::ResultOfCurrentOperation) {
         return Err("it is of another operation or generation");
     }
     let Some(task) = operation
@@ -50,7 +52,7 @@ fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
     else {
         return Err("there is no such attempt");
     };
-    if task.kind != claim.kind {
+    if task.kind != claim.kind && on(Guard::ResultOfItsTask) {
         return Err("it belongs to another task");
     }
     let wanted = task.kind.wanted_state();
@@ -61,7 +63,9 @@ fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
     else {
         return Err("there is no such attempt");
     };
-    if attempt.claim_id != Some(claim.claim_id) || attempt.worker.as_deref() != Some(claim.worker.as_str()) {
+    let is_claimants =
+        attempt.claim_id == Some(claim.claim_id) && attempt.worker.as_deref() == Some(claim.worker.as_str());
+    if !is_claimants && on(Guard::ResultOfClaimant) {
         return Err("another worker has claimed it");
     }
     let AttemptStatus::Claimed { lease_until, .. } = attempt.state else {
@@ -74,6 +78,11 @@ fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
     };
     attempt.observation.clone_from(&result.observation);
     attempt.detail = detail(result, outcome, wanted);
+    let is_contradicted =
+        outcome == Outcome::Confirmed && !proof::counts(claim.kind, attempt, &step.state.host);
+    if is_contradicted {
+        attempt.detail = Some("the host was seen UP after it had been read as off".to_owned());
+    }
     let method = method_of(task, claim.attempt.number);
     if let Some(Finding::Move(report)) = &result.finding {
         note_move(task, report);
@@ -117,6 +126,7 @@ fn note_move(task: &mut Task, report: &MoveReport) {
 /// Only the result of the very claim says that its worker has stopped. What it has asked for without an answer may still come.
 fn forget_stopped(step: &mut Step, result: &TaskResult) {
     let (now, claim) = (step.now, &result.claim);
+    let may_come = may_come_s(step, result);
     let host = &mut step.state.host;
     let is_it = |f: &InFlight| {
         claim.host_id == host.id
@@ -128,14 +138,48 @@ fn forget_stopped(step: &mut Step, result: &TaskResult) {
     let Some(index) = host.in_flight.iter().position(is_it) else {
         return;
     };
-    let is_open = matches!(&result.finding, Some(Finding::Move(report)) if report.unanswered);
-    if is_open && claim.kind == TaskKind::WorkloadsMove {
-        host.in_flight[index].until = after_s(now, UNANSWERED_S);
+    if may_come > 0 {
+        let until = after_s(now, may_come);
+        let known = &mut host.in_flight[index].until;
+        // A move is told of when it has begun: that may be late in its time.
+        *known = if claim.kind == TaskKind::WorkloadsMove {
+            until
+        } else {
+            until.min(*known)
+        };
         return;
     }
     let stopped = host.in_flight.remove(index);
-    if stopped.kind.is_undoing() {
-        host.given_back(now);
+    host.is_over(&stopped, now);
+}
+
+/// Seconds for which what was asked for may still come true although the worker has stopped.
+fn may_come_s(step: &Step, result: &TaskResult) -> u32 {
+    let claim = &result.claim;
+    if claim.kind == TaskKind::WorkloadsMove {
+        let is_open = matches!(&result.finding, Some(Finding::Move(report)) if report.unanswered);
+        return if is_open { UNANSWERED_S } else { 0 };
+    }
+    if !claim.kind.is_fencing() && !claim.kind.is_undoing() {
+        return 0;
+    }
+    match result.outcome {
+        Outcome::Refused => 0,
+        // Read back: it has come true.
+        Outcome::Confirmed
+            if result
+                .observation
+                .as_ref()
+                .is_some_and(|o| o.state == claim.kind.wanted_state()) =>
+        {
+            0
+        }
+        Outcome::Confirmed | Outcome::Unknown => {
+            let found = step.live().and_then(|live| live.find(claim.attempt));
+            let method = found.and_then(|(task, attempt)| method_of(task, attempt.number));
+            // Of an operation that is over the method is not at hand: the longest that its claim allows for holds.
+            method.map_or(MAX_LINGER_S, |method| claim::lingers_s(claim.kind, &method))
+        }
     }
 }
 
@@ -148,7 +192,10 @@ fn method_of(task: &Task, number: u32) -> Option<FrozenMethod> {
 /// A success counts only with the wanted state read back, exactly.
 fn judge(result: &TaskResult, wanted: ObservedState) -> Outcome {
     match result.outcome {
-        Outcome::Confirmed if result.observation.as_ref().is_some_and(|o| o.state == wanted) => {
+        Outcome::Confirmed
+            if result.observation.as_ref().is_some_and(|o| o.state == wanted)
+                || !on(Guard::WantedStateReadBack) =>
+        {
             Outcome::Confirmed
         }
         Outcome::Confirmed | Outcome::Unknown => Outcome::Unknown,

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::{Actor, Answer, EventKind, OperationId, OperationStatus, Refusal, TaskKind, TaskStatus};
+use crate::{Actor, Answer, EventKind, OperationId, OperationStatus, Refusal, TaskKind, TaskStatus, Work};
 
 use super::{Step, evacuation, proof};
 
@@ -33,7 +33,7 @@ pub(super) fn retry(
 /// part of a fence yet: hosts are switched on by their power supplies, and by people, so that it has to be read again.
 pub(super) fn restart(step: &mut Step, why: &str) {
     let now = step.now;
-    let is_fenced = step.state.host.is_fence_current();
+    let is_fenced = step.state.host.current_fence().is_some();
     let Some(operation) = step.state.operation.as_mut() else {
         return;
     };
@@ -55,6 +55,7 @@ pub(super) fn restart(step: &mut Step, why: &str) {
                 task.detail = None;
                 task.level = 0;
                 task.level_started_at = None;
+                task.contradicted = 0;
                 task.first_attempt = task.attempts.len();
             }
         }
@@ -65,14 +66,16 @@ pub(super) fn restart(step: &mut Step, why: &str) {
     }
     evacuation::look_again(operation);
     operation.status = OperationStatus::Running;
-    operation.is_braked = false;
+    if let Work::Fence(fence) = &mut operation.work {
+        fence.is_braked = false;
+    }
     why.clone_into(&mut operation.detail);
     operation.round = operation.round.saturating_add(1);
     operation.restart_at = None;
     operation.updated_at = now;
     let data = json!({
         "operation_id": operation.id,
-        "kind": operation.kind,
+        "kind": operation.kind(),
         "generation": operation.generation,
         "round": operation.round,
         "detail": why,

@@ -4,8 +4,8 @@ use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use crate::{
-    Answer, AttemptStatus, Decision, Dispatch, Effect, Event, EventKind, FailureState, Generation, HostState,
-    Note, Operation, OperationId, OperationKind, OperationStatus, Outcome, TaskStatus, Timestamp,
+    Answer, AttemptStatus, Decision, Dispatch, Effect, Ended, Event, EventKind, FailureState, Generation,
+    HostState, Note, Operation, OperationId, OperationStatus, Outcome, TaskStatus, Timestamp, Undoing, Work,
 };
 
 /// The state as far as it has been worked out, and what goes with it.
@@ -82,34 +82,27 @@ impl Step {
     pub fn draft(
         &self,
         id: OperationId,
-        kind: OperationKind,
+        work: Work,
         generation: Generation,
         reason: String,
         requested_by: &str,
     ) -> Operation {
-        let policy = &self.state.policy;
+        let policy = Box::new(self.state.policy.clone());
         Operation {
             id,
             host_id: self.state.host.id,
-            kind,
+            work,
             status: OperationStatus::Running,
             detail: String::new(),
             generation,
             reason,
             requested_by: requested_by.to_owned(),
-            plan: None,
             stages: Vec::new(),
-            sufficient_sets: Vec::new(),
             proofs: Vec::new(),
-            self_fencing_timeout_s: policy.self_fencing_timeout_s,
-            is_braked: false,
-            evacuation: None,
             round: 0,
             restarts_left: policy.restarts,
-            restart_delay_s: policy.restart_delay_s,
+            policy,
             restart_at: None,
-            rejoin_wait_s: policy.rejoin_wait_s,
-            boot_confirmed: false,
             last_attempt: 0,
             revision: 0,
             created_at: self.now,
@@ -118,13 +111,51 @@ impl Step {
         }
     }
 
+    /// Ends every proof that this undoes, those that FENCED rests on and those of a fence that is under way.
+    pub fn undo(&mut self, undoing: &Undoing) {
+        let ended = Ended {
+            undoing: undoing.clone(),
+            at: self.now,
+        };
+        let was_good = self.state.host.good_fence().is_some();
+        let fence = self
+            .state
+            .host
+            .fence
+            .iter_mut()
+            .flat_map(|fence| &mut fence.proofs);
+        let operation = self.state.operation.as_mut().filter(|live| live.status.is_live());
+        let live = operation.into_iter().flat_map(|live| &mut live.proofs);
+        let mut any = Vec::new();
+        for proof in fence.chain(live).filter(|proof| proof.ended.is_none()) {
+            if undoing.ends(proof) {
+                proof.ended = Some(ended.clone());
+                any.push(proof.kind);
+            }
+        }
+        if any.is_empty() {
+            return;
+        }
+        any.sort();
+        any.dedup();
+        let host = &self.state.host;
+        let closes = was_good && host.good_fence().is_none();
+        let detail = json!({
+            "generation": host.generation,
+            "proofs": any,
+            "is_gate_closed": closes,
+            "why": undoing.to_string(),
+        });
+        self.note("fence.proof_ended", detail);
+    }
+
     /// Puts a new operation in the place of the one that held the host.
     pub fn begin(&mut self, operation: Operation) {
         self.event(
             EventKind::OperationStarted,
             json!({
                 "operation_id": operation.id,
-                "kind": operation.kind,
+                "kind": operation.kind(),
                 "generation": operation.generation,
                 "reason": operation.reason,
                 "requested_by": operation.requested_by,
@@ -175,7 +206,7 @@ impl Step {
         };
         let data = json!({
             "operation_id": operation.id,
-            "kind": operation.kind,
+            "kind": operation.kind(),
             "generation": operation.generation,
             "detail": detail,
         });

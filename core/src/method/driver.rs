@@ -123,6 +123,17 @@ impl Driver {
         }
     }
 
+    /// Seconds for which a command that was given up may still be carried out, where the method says nothing else. A slow controller was
+    /// seen to act 6 s after its client had given up; a service with a queue of its own takes longer.
+    #[must_use]
+    pub fn lingers_s(self) -> u32 {
+        match self {
+            Self::Redfish | Self::Ipmi | Self::FenceAgent => 30,
+            Self::Ironic | Self::Cinder | Self::Neutron => 120,
+            Self::Nova | Self::Simulated => 10,
+        }
+    }
+
     /// Whether one service of a cloud answers for all hosts of it, so that it is heard where it is asked about one of them.
     #[must_use]
     pub fn is_one_for_a_cloud(self) -> bool {

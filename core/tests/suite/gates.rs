@@ -4,12 +4,12 @@ use chrono::TimeDelta;
 use ringfence_core::*;
 use uuid::Uuid;
 
-use crate::plans::{host, start};
+use ringfence_world::plans::{host, start};
 
 fn state(failure: FailureState, fencing: FencingState) -> HostState {
     let mut host = host();
     host.failure_state = failure;
-    host.fencing_state = fencing;
+    host.fencing_state() = fencing;
     host.generation = Generation(3);
     if fencing == FencingState::Fenced {
         host.fenced_generation = Some(Generation(3));
@@ -18,7 +18,7 @@ fn state(failure: FailureState, fencing: FencingState) -> HostState {
     HostState {
         host,
         operation: None,
-        policy: SegmentPolicy::default(),
+        policy: ringfence_world::plans::policy(),
         clock_set_at: None,
     }
 }
@@ -95,7 +95,7 @@ fn a_host_that_is_cut_off_takes_no_workloads() {
     let mut state = state(FailureState::Up, FencingState::Unfenced);
     state.host.standing.push(Standing {
         kind: TaskKind::StorageFence,
-        method: crate::plans::method_with("ceph", Resource::Storage, MethodTimes::default()),
+        method: ringfence_world::plans::method_with("ceph", Resource::Storage, MethodTimes::default()),
         attempt: None,
     });
     let gate = gates(&state, start()).schedule;
@@ -131,7 +131,7 @@ fn a_host_is_unforced_by_its_own_rejoin_or_while_nothing_needs_it_down() {
     assert!(unforce(&fencing, 20).allowed);
     fencing.host.standing.push(Standing {
         kind: TaskKind::StorageFence,
-        method: crate::plans::method_with("ceph", Resource::Storage, MethodTimes::default()),
+        method: ringfence_world::plans::method_with("ceph", Resource::Storage, MethodTimes::default()),
         attempt: None,
     });
     assert!(!unforce(&fencing, 20).allowed);

@@ -7,15 +7,11 @@
     reason = "a test fails by panicking"
 )]
 
-mod cloud;
 mod config;
 mod counting;
 mod delivering;
 mod gates;
-mod plans;
 mod properties;
 mod reach;
 mod scenarios;
-mod site;
 mod watching;
-mod world;

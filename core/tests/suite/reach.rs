@@ -2,7 +2,7 @@
 
 use ringfence_core::*;
 
-use crate::plans::*;
+use ringfence_world::plans::*;
 
 fn served(resources: &'static [Resource]) -> impl Fn(Resource, &str) -> bool {
     move |resource, zone| zone == "here" && resources.contains(&resource)

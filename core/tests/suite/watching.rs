@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use ringfence_core::*;
 
-use crate::plans::start;
+use ringfence_world::plans::start;
 
 fn at(seconds: i64) -> Timestamp {
     start() + TimeDelta::seconds(seconds)

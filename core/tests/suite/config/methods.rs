@@ -4,7 +4,7 @@ use ringfence_core::*;
 use uuid::Uuid;
 
 use super::expect_fault;
-use crate::plans::start;
+use ringfence_world::plans::start;
 
 pub fn method(name: &str, driver: Driver, resource: Resource, parameters: &[(&str, &str)]) -> Method {
     let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());

@@ -6,7 +6,7 @@ use ringfence_core::*;
 
 use super::methods::method;
 use super::plans::{plan, spec};
-use crate::plans::host;
+use ringfence_world::plans::host;
 
 fn scopes_of_many() -> [PlanScope; 2] {
     [PlanScope::Default, PlanScope::HostType("blade".to_owned())]

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::expect_fault;
 use super::methods::method;
-use crate::plans::start;
+use ringfence_world::plans::start;
 
 pub fn methods() -> BTreeMap<String, Method> {
     let simulated = |name: &str, resource| {

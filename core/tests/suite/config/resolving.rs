@@ -2,7 +2,7 @@ use ringfence_core::*;
 
 use super::methods::method;
 use super::plans::{methods, plan, spec};
-use crate::plans::host;
+use ringfence_world::plans::host;
 
 #[test]
 fn a_plan_is_frozen_with_its_levels_in_order() {

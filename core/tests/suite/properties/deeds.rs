@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use ringfence_core::*;
 
-use crate::plans::person;
-use crate::world::World;
+use ringfence_world::World;
+use ringfence_world::plans::person;
 
 /// One thing that happens.
 #[derive(Clone, Debug)]

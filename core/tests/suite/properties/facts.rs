@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use ringfence_core::*;
 
 use super::deeds::wanted;
-use crate::world::{Moment, World};
+use ringfence_world::{Moment, World};
 
 /// A claim that was granted.
 #[derive(Clone, Debug)]

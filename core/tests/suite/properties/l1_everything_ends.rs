@@ -7,7 +7,7 @@ use ringfence_core::*;
 use super::deeds::{Customs, history, live_through};
 use super::facts::decisions;
 use super::settings::{methods, setting};
-use crate::world::World;
+use ringfence_world::World;
 
 /// More ticks than any operation of these settings can need.
 const MAX_TICKS: usize = 2_000;

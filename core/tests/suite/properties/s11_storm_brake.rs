@@ -17,7 +17,7 @@ fn limits_hold(policy: &FencingPolicy, around: Neighbourhood) -> bool {
 
 fn is_free(state: &HostState) -> bool {
     let gave_up = |live: &Operation| {
-        live.kind == OperationKind::Rejoin && live.status == OperationStatus::NeedsOperator
+        live.kind() == OperationKind::Rejoin && live.status == OperationStatus::NeedsOperator
     };
     state.operation.as_ref().is_none_or(gave_up)
 }
@@ -43,7 +43,7 @@ proptest! {
             for id in &held {
                 prop_assert!(!sends_for(decision, *id), "{id} is held");
                 let is_its = decision.state.operation.as_ref().is_some_and(|live| live.id == *id);
-                prop_assert!(!is_its || decision.state.host.fenced_generation != Some(decision.state.host.generation));
+                prop_assert!(!is_its || fenced_generation(&decision.state.host) != Some(decision.state.host.generation));
             }
         }
     }

@@ -7,7 +7,7 @@ use ringfence_core::*;
 use super::deeds::{Customs, act, history, live_through};
 use super::facts::{decisions, events, has_event, proven};
 use super::settings::setting;
-use crate::world::World;
+use ringfence_world::World;
 
 proptest! {
     #[test]
@@ -15,15 +15,15 @@ proptest! {
         let world = live_through(setting.world(), &deeds);
         for (at, moment, decision) in decisions(&world) {
             let (before, after) = (&moment.before.host, &decision.state.host);
-            let is_new = after.fencing_state == FencingState::Fenced
-                && (before.fencing_state != FencingState::Fenced || before.fenced_generation != after.fenced_generation);
+            let is_new = after.fencing_state() == FencingState::Fenced
+                && (before.fencing_state() != FencingState::Fenced || fenced_generation(&before) != fenced_generation(&after));
             prop_assert_eq!(is_new, has_event(decision, EventKind::HostFenced), "FENCED is an event, always and only");
             for event in events(decision).filter(|event| event.kind == EventKind::HostFenced) {
                 let id: OperationId = event.data["operation_id"].as_str().unwrap().parse().unwrap();
                 let proven = proven(&world, at, id);
                 let suffices = world.plan.sufficient_sets.iter().any(|set| set.is_subset(&proven));
                 prop_assert!(suffices, "only {proven:?} was proven");
-                prop_assert_eq!(event.data["generation"].as_u64(), after.fenced_generation.map(|g| u64::from(g.0)));
+                prop_assert_eq!(event.data["generation"].as_u64(), fenced_generation(&after).map(|g| u64::from(g.0)));
             }
         }
     }
@@ -38,7 +38,7 @@ proptest! {
         for deed in &deeds {
             act(&mut world, deed);
             let host = &world.state.host;
-            let is_said = host.fencing_state == FencingState::Fenced && host.fenced_generation == Some(host.generation);
+            let is_said = host.fencing_state() == FencingState::Fenced && host.fenced_generation == Some(host.generation);
             if is_said || world.gates().evacuate.allowed {
                 prop_assert!(is_so(&world), "after {deed:?}: {:#?}", world.log);
             }

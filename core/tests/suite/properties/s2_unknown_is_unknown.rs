@@ -7,9 +7,9 @@ use ringfence_core::*;
 use super::deeds::{Customs, Deed, history, live_through};
 use super::facts::{decisions, has_event};
 use super::settings::{Setting, setting};
-use crate::plans::cut_off_plan;
-use crate::site::Manner;
-use crate::world::World;
+use ringfence_world::Manner;
+use ringfence_world::World;
+use ringfence_world::plans::cut_off_plan;
 
 /// All that can go wrong, and nobody who helps by hand.
 fn misfortunes() -> impl Strategy<Value = Vec<Deed>> {
@@ -41,7 +41,7 @@ proptest! {
     fn s2_unknown_is_unknown(setting in setting().prop_map(without_success), deeds in misfortunes()) {
         let world = live_through(setting.world(), &deeds);
         for (_, _, decision) in decisions(&world) {
-            prop_assert_eq!(decision.state.host.fencing_state, FencingState::Unfenced);
+            prop_assert_eq!(decision.state.host.fencing_state(), FencingState::Unfenced);
             prop_assert!(!has_event(decision, EventKind::OperationProof));
         }
     }
@@ -51,7 +51,7 @@ proptest! {
         manners in proptest::collection::vec(proptest::sample::select(vec![Manner::Silent, Manner::Lies, Manner::Refuses]), 2),
         deeds in misfortunes(),
     ) {
-        let mut world = World::new(cut_off_plan(), SegmentPolicy::default());
+        let mut world = World::new(cut_off_plan(), ringfence_world::plans::policy());
         world.fence().unwrap();
         world.work_off();
         prop_assert!(world.is_fenced());
@@ -59,7 +59,7 @@ proptest! {
         let before = world.trace.len();
         let world = live_through(world, &deeds);
         for (_, _, decision) in decisions(&world).skip(before) {
-            prop_assert_eq!(decision.state.host.fencing_state, FencingState::Fenced);
+            prop_assert_eq!(decision.state.host.fencing_state(), FencingState::Fenced);
             prop_assert_eq!(decision.state.host.standing.len(), 2);
         }
     }

@@ -10,7 +10,7 @@ use ringfence_core::*;
 use super::deeds::{Customs, history, live_through};
 use super::facts::{decisions, has_event, proven};
 use super::settings::{plain_setting, setting};
-use crate::world::World;
+use ringfence_world::World;
 
 proptest! {
     #[test]
@@ -27,19 +27,19 @@ proptest! {
                 let gates = gates(state, moment.now + TimeDelta::milliseconds(later_ms));
                 prop_assert_eq!(gates.generation, host.generation);
                 if gates.evacuate.allowed {
-                    prop_assert_eq!(host.fencing_state, FencingState::Fenced);
+                    prop_assert_eq!(host.fencing_state(), FencingState::Fenced);
                     prop_assert_eq!(host.failure_state, FailureState::Unreachable);
-                    prop_assert_eq!(host.fenced_generation, Some(host.generation), "no rejoin has begun since");
+                    prop_assert_eq!(fenced_generation(&host), Some(host.generation), "no rejoin has begun since");
                 }
                 if gates.schedule.allowed {
-                    prop_assert_eq!(host.fencing_state, FencingState::Unfenced);
+                    prop_assert_eq!(host.fencing_state(), FencingState::Unfenced);
                     prop_assert_eq!(host.failure_state, FailureState::Up);
                     prop_assert!(host.standing.iter().all(|s| s.kind == TaskKind::PowerOff), "nothing is cut off");
                 }
                 prop_assert!(!(gates.evacuate.allowed && gates.schedule.allowed));
             }
             if has_event(decision, EventKind::HostFenced) {
-                was_committed = decision.state.host.fenced_generation;
+                was_committed = fenced_generation(&decision.state.host);
             }
             if gates(&decision.state, moment.now).evacuate.allowed {
                 prop_assert_eq!(was_committed, Some(decision.state.host.generation));

@@ -32,13 +32,13 @@ proptest! {
                 prop_assert_eq!(decision.state.host.generation, moment.before.host.generation);
             }
             if let Input::Fence { .. } = &moment.input {
-                let running = moment.before.operation.as_ref().filter(|o| o.kind == OperationKind::Fence);
+                let running = moment.before.operation.as_ref().filter(|o| o.kind() == OperationKind::Fence);
                 match (&decision.answer, running) {
                     (Answer::Joined(id), Some(operation)) => prop_assert_eq!(*id, operation.id),
                     (Answer::Started(_), None) | (Answer::AlreadySo, _) => {}
                     // It was proven, and the host was seen UP since.
                     (Answer::Started(_), Some(operation)) if moment.before.host.proof_spent => {
-                        prop_assert_eq!(moment.before.host.fenced_generation, Some(operation.generation));
+                        prop_assert_eq!(fenced_generation(&moment.before.host), Some(operation.generation));
                     }
                     other => prop_assert!(false, "{other:?}, and before {before:?}"),
                 }

@@ -8,7 +8,7 @@ use ringfence_core::*;
 use super::deeds::{Customs, history, live_through};
 use super::facts::{Reading, decisions, has_event, proven, readings};
 use super::settings::setting;
-use crate::world::World;
+use ringfence_world::World;
 
 proptest! {
     #[test]
@@ -21,7 +21,7 @@ proptest! {
             }
             let host = &moment.before.host;
             let operation = decision.state.operation.as_ref().unwrap();
-            prop_assert_eq!(operation.kind, OperationKind::Rejoin);
+            prop_assert_eq!(operation.kind(), OperationKind::Rejoin);
             prop_assert_eq!(operation.generation, decision.state.host.generation, "no newer fence has begun");
             let fenced = fence_before(&world, at);
             for standing in standing_at_the_start(&world, operation.id) {

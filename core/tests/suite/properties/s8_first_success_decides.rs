@@ -20,14 +20,14 @@ proptest! {
             for event in events(decision).filter(|event| event.kind == EventKind::HostFenced) {
                 prop_assert!(generations.insert(event.data["generation"].as_u64()), "FENCED twice in one generation");
             }
-            let is_settled = before.fencing_state == FencingState::Fenced
+            let is_settled = before.fencing_state() == FencingState::Fenced
                 && !has_event(decision, EventKind::HostFenced)
                 && !has_event(decision, EventKind::HostUnfenced);
             if is_settled {
-                prop_assert_eq!(after.fencing_state, before.fencing_state);
+                prop_assert_eq!(after.fencing_state(), before.fencing_state());
                 // A clock that was moved back takes a moment of the future with it.
                 prop_assert_eq!(after.fenced_at, before.fenced_at.map(|at| at.min(moment.now)));
-                prop_assert_eq!(after.fenced_generation, before.fenced_generation);
+                prop_assert_eq!(fenced_generation(&after), fenced_generation(&before));
                 prop_assert_eq!(&after.boot_at_fence, &before.boot_at_fence);
                 prop_assert!(before.needs_boot || !after.needs_boot, "a later proof only makes the way back easier");
             }
@@ -55,8 +55,8 @@ proptest! {
             let is_alone = levels.clone().any(|level| level.len() == 1 && level[0].id == reading.method.id);
             let counts = decision.answer == Answer::Done && reading.kind == TaskKind::PowerOff && is_alone;
             if counts && decision.state.operation.as_ref().is_some_and(|o| o.round == 0) {
-                prop_assert_eq!(decision.state.host.fencing_state, FencingState::Fenced);
-                prop_assert_eq!(decision.state.host.fenced_generation, Some(reading.generation));
+                prop_assert_eq!(decision.state.host.fencing_state(), FencingState::Fenced);
+                prop_assert_eq!(fenced_generation(&decision.state.host), Some(reading.generation));
             }
         }
     }
@@ -67,7 +67,7 @@ fn goes_on(kind: TaskKind, fence: &Operation, now: &HostState) -> bool {
     let Some(evacuation) = now
         .operation
         .as_ref()
-        .filter(|o| o.kind == OperationKind::Evacuation)
+        .filter(|o| o.kind() == OperationKind::Evacuation)
     else {
         return false;
     };

@@ -7,8 +7,8 @@ use serde_json::json;
 use super::deeds::{Customs, history, live_through};
 use super::facts::{decisions, grants, has_event, readings};
 use super::settings::setting;
-use crate::plans::{person, power_plan};
-use crate::world::World;
+use ringfence_world::World;
+use ringfence_world::plans::{person, power_plan};
 
 /// The device said no to the only attempt that was allowed to take it since it stands.
 fn was_refused(world: &World, at: usize, standing: &Standing) -> bool {
@@ -43,10 +43,10 @@ proptest! {
         let readings = readings(&world);
         for (at, moment, decision) in decisions(&world) {
             let (before, after) = (&moment.before.host, &decision.state.host);
-            if before.fencing_state == FencingState::Fenced && after.fencing_state == FencingState::Unfenced {
+            if before.fencing_state() == FencingState::Fenced && after.fencing_state() == FencingState::Unfenced {
                 prop_assert!(has_event(decision, EventKind::HostUnfenced));
                 let operation = decision.state.operation.as_ref().unwrap();
-                prop_assert_eq!(operation.kind, OperationKind::Rejoin);
+                prop_assert_eq!(operation.kind(), OperationKind::Rejoin);
             }
             let still = |s: &&Standing| after.standing.iter().any(|a| a.kind == s.kind && a.method == s.method);
             for standing in before.standing.iter().filter(|s| !still(s)) {
@@ -101,9 +101,9 @@ proptest! {
             actor: person("anna"),
         };
         // One that the brake holds is let go of by such a request.
-        let is_fencing = world.state.operation.as_ref().is_some_and(|o| o.kind == OperationKind::Fence && !o.is_braked);
+        let is_fencing = world.state.operation.as_ref().is_some_and(|o| o.kind() == OperationKind::Fence && !o.is_braked());
         // One that was proven and is spent makes way for a new one.
-        if is_fencing && !world.state.host.proof_spent {
+        if is_fencing && !world.state.host.current_fence().is_some_and(|f| !f.holds()) {
             let joined = decide(&world.state, edited, world.now).unwrap();
             prop_assert_eq!(&joined.state, &tick.state);
             // A request that joins is put on record, once; nothing else comes of any.

@@ -6,10 +6,10 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use ringfence_core::*;
 
-use crate::cloud::Cloud;
-use crate::plans::task_with;
-use crate::site::Manner;
-use crate::world::World;
+use ringfence_world::Cloud;
+use ringfence_world::Manner;
+use ringfence_world::World;
+use ringfence_world::plans::task_with;
 
 /// Everything about a world that is settled before it begins.
 #[derive(Clone, Debug)]

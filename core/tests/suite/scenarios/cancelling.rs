@@ -3,7 +3,7 @@
 use ringfence_core::*;
 
 use super::{expect, lost};
-use crate::plans::*;
+use ringfence_world::plans::*;
 
 #[test]
 fn cancelled_before_a_claim_nobody_acts() {

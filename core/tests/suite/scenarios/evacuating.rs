@@ -4,7 +4,7 @@ use ringfence_core::*;
 
 use super::expect;
 use super::on_nova::{automatic, fenced, manual, on_nova};
-use crate::plans::*;
+use ringfence_world::plans::*;
 
 #[test]
 fn the_backend_is_told_once_the_host_is_fenced_and_never_before() {

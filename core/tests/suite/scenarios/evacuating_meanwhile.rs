@@ -4,8 +4,8 @@ use ringfence_core::*;
 
 use super::expect;
 use super::on_nova::{automatic, fenced, manual, on_nova};
-use crate::plans::*;
-use crate::world::World;
+use ringfence_world::World;
+use ringfence_world::plans::*;
 
 /// It would start what it had before.
 #[test]

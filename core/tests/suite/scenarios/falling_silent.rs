@@ -6,8 +6,8 @@ use ringfence_core::{
 };
 
 use super::{expect, lost_under};
-use crate::plans::*;
-use crate::world::World;
+use ringfence_world::World;
+use ringfence_world::plans::*;
 
 fn automatic() -> SegmentPolicy {
     SegmentPolicy {
@@ -15,7 +15,7 @@ fn automatic() -> SegmentPolicy {
             automatic: true,
             ..FencingPolicy::default()
         },
-        ..SegmentPolicy::default()
+        ..ringfence_world::plans::policy()
     }
 }
 
@@ -65,7 +65,7 @@ fn who_asks_and_why_is_on_record() {
 
 #[test]
 fn nobody_is_fenced_unasked_where_the_segment_does_not_want_it() {
-    let mut world = lost_under(power_plan(), SegmentPolicy::default());
+    let mut world = lost_under(power_plan(), ringfence_world::plans::policy());
     world.pass(3_600_000);
     assert_eq!(fence_due(&world.state), None);
     expect(&mut world, &[]);

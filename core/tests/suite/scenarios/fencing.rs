@@ -3,8 +3,8 @@
 use ringfence_core::*;
 
 use super::{expect, lost, lost_under};
-use crate::plans::*;
-use crate::site::Manner;
+use ringfence_world::Manner;
+use ringfence_world::plans::*;
 
 #[test]
 fn power_alone_is_enough() {
@@ -469,7 +469,7 @@ fn restarts_come_by_themselves_as_often_as_the_segment_says() {
     let policy = SegmentPolicy {
         restarts: 1,
         restart_delay_s: 30,
-        ..SegmentPolicy::default()
+        ..ringfence_world::plans::policy()
     };
     let mut world = lost_under(power_plan(), policy);
     world.site.manners.insert("bmc".to_owned(), Manner::Refuses);

@@ -16,11 +16,11 @@ mod waiting;
 
 use ringfence_core::{FailureState, FrozenPlan, SegmentPolicy};
 
-use crate::world::World;
+use ringfence_world::World;
 
 /// A host that has just been reported UNREACHABLE.
 fn lost(plan: FrozenPlan) -> World {
-    lost_under(plan, SegmentPolicy::default())
+    lost_under(plan, ringfence_world::plans::policy())
 }
 
 fn lost_under(plan: FrozenPlan, policy: SegmentPolicy) -> World {

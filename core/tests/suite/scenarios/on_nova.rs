@@ -2,14 +2,14 @@
 
 use ringfence_core::*;
 
-use crate::cloud::Cloud;
-use crate::plans::*;
-use crate::world::World;
+use ringfence_world::Cloud;
+use ringfence_world::World;
+use ringfence_world::plans::*;
 
 pub fn on_nova(plan: FrozenPlan, servers: usize, policy: EvacuationPolicy) -> World {
     let policy = SegmentPolicy {
         evacuation: policy,
-        ..SegmentPolicy::default()
+        ..ringfence_world::plans::policy()
     };
     let mut world = World::new(plan, policy);
     world.state.host.backend = Backend::Nova;

@@ -3,8 +3,8 @@
 use ringfence_core::*;
 
 use super::{expect, lost};
-use crate::plans::*;
-use crate::site::Manner;
+use ringfence_world::Manner;
+use ringfence_world::plans::*;
 
 #[test]
 fn when_everything_failed_a_person_has_the_last_word() {
@@ -123,7 +123,7 @@ fn only_what_waits_for_a_person_can_be_tried_again() {
 
 #[test]
 fn the_override_is_on_record_only_where_something_was_overridden() {
-    let detail = |world: &crate::world::World| {
+    let detail = |world: &ringfence_world::World| {
         let last = world.trace.last().unwrap().said.clone().unwrap();
         last.state.operation.unwrap().proofs[0].detail.clone()
     };

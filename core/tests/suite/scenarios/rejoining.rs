@@ -3,9 +3,9 @@
 use ringfence_core::*;
 
 use super::{expect, lost, lost_under};
-use crate::plans::*;
-use crate::site::Manner;
-use crate::world::World;
+use ringfence_world::Manner;
+use ringfence_world::World;
+use ringfence_world::plans::*;
 
 /// FENCED by power.
 fn off() -> World {
@@ -196,7 +196,7 @@ fn a_host_that_has_gone_again_is_not_taken_back() {
 fn the_watchdog_is_waited_for_unless_the_host_was_booted_anew() {
     let policy = SegmentPolicy {
         self_fencing_timeout_s: Some(120),
-        ..SegmentPolicy::default()
+        ..ringfence_world::plans::policy()
     };
     let fenced = || {
         let mut world = lost_under(power_plan(), policy.clone());
@@ -304,7 +304,7 @@ fn a_rejoin_that_is_cancelled_leaves_the_host_fenced_and_the_gate_shut() {
 fn where_the_segment_says_so_it_comes_back_without_being_asked() {
     let policy = SegmentPolicy {
         auto_rejoin: true,
-        ..SegmentPolicy::default()
+        ..ringfence_world::plans::policy()
     };
     let mut world = lost_under(reboot_plan(), policy);
     world.fence().unwrap();
@@ -332,7 +332,7 @@ fn where_the_segment_says_so_it_comes_back_without_being_asked() {
 fn a_rejoin_that_a_person_cancelled_does_not_begin_again_by_itself() {
     let policy = SegmentPolicy {
         auto_rejoin: true,
-        ..SegmentPolicy::default()
+        ..ringfence_world::plans::policy()
     };
     let mut world = lost_under(cut_off_plan(), policy);
     world.fence().unwrap();

@@ -4,7 +4,7 @@ use ringfence_core::*;
 
 use super::expect;
 use super::on_nova::{fenced, manual, on_nova};
-use crate::plans::*;
+use ringfence_world::plans::*;
 
 #[test]
 fn the_way_back_waits_for_a_worker_that_may_still_be_starting_a_workload_elsewhere() {

@@ -3,8 +3,8 @@
 use ringfence_core::*;
 
 use super::{expect, lost};
-use crate::plans::*;
-use crate::world::World;
+use ringfence_world::World;
+use ringfence_world::plans::*;
 
 /// FENCED by power, seen UP since, and silent again.
 fn up_and_gone_again() -> World {

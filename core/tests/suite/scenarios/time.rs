@@ -4,16 +4,16 @@ use chrono::TimeDelta;
 use ringfence_core::*;
 
 use super::{expect, lost, lost_under};
-use crate::plans::*;
-use crate::site::Manner;
-use crate::world::World;
+use ringfence_world::Manner;
+use ringfence_world::World;
+use ringfence_world::plans::*;
 
 const DAY_S: i64 = 86_400;
 
 fn with_watchdog(timeout_s: u32) -> SegmentPolicy {
     SegmentPolicy {
         self_fencing_timeout_s: Some(timeout_s),
-        ..SegmentPolicy::default()
+        ..ringfence_world::plans::policy()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Attempts that no worker has claimed yet: they wait in a line that moves, or for the broker.
 
 use super::{expect, lost};
-use crate::plans::*;
+use ringfence_world::plans::*;
 
 #[test]
 fn what_waits_in_a_line_that_moves_waits_for_its_turn() {

@@ -1,15 +1,17 @@
 //! A small deterministic world around `decide`: time, messages under way, workers, devices, and a record of all of it.
 
 use std::collections::BTreeSet;
-use std::fmt::Write;
 
 use chrono::TimeDelta;
 use ringfence_core::*;
 use uuid::Uuid;
 
 use crate::cloud::Cloud;
+use crate::feed::Manner;
+use crate::judge::{self, Violation};
 use crate::plans::{self, start};
-use crate::site::{Manner, Site};
+use crate::site::Site;
+use crate::told::line;
 
 /// One question to `decide` and its answer.
 #[derive(Clone, Debug)]
@@ -29,7 +31,9 @@ pub struct Job {
     pub claim: Claim,
     pub method: FrozenMethod,
     pub workload: Option<Box<Workload>>,
-    /// It stops before this, by the clock that nobody moves.
+    /// When it was allowed to act, by the clock that nobody moves.
+    pub granted_at: Timestamp,
+    /// It stops before this, by that clock too.
     pub stops_at: Timestamp,
 }
 
@@ -51,6 +55,14 @@ pub struct World {
     pub log: Vec<String>,
     /// Every service is started anew after each decision.
     pub restarts: bool,
+    /// Whether what happens is written down.
+    pub records: bool,
+    /// What must never be and was.
+    pub violation: Option<Violation>,
+    /// A person has said what was not so: what follows from that is nobody's fault.
+    pub is_hearsay: bool,
+    /// The newest boot that a report which arrived was about.
+    pub told_boot: u32,
     /// What is known of the queues.
     queues: Queues,
     /// How the other hosts of the segment stand, beside this one.
@@ -79,6 +91,10 @@ impl World {
             trace: Vec::new(),
             log: Vec::new(),
             restarts: true,
+            records: true,
+            violation: None,
+            is_hearsay: false,
+            told_boot: 1,
             queues: Queues::Moving(BTreeSet::new()),
             others: Neighbourhood {
                 hosts: 9,
@@ -96,49 +112,39 @@ impl World {
     /// Asks, commits, and writes down everything.
     pub fn give(&mut self, input: Input) -> Result<Answer, Refusal> {
         let said = decide(&self.state, input.clone(), self.now);
-        self.trace.push(Moment {
-            before: self.state.clone(),
-            input,
-            now: self.now,
-            real: self.real,
-            said: said.clone(),
-        });
+        if self.records {
+            self.trace.push(Moment {
+                before: self.state.clone(),
+                input,
+                now: self.now,
+                real: self.real,
+                said: said.clone(),
+            });
+        }
         let decision = said?;
         for effect in &decision.effects {
             self.take_effect(effect);
         }
         self.wake_at = decision.wake_at;
+        judge::decision(self, &decision);
         self.state = reread(decision.state, self.restarts);
         self.settle();
         Ok(decision.answer)
     }
 
+    /// Nature takes its course until now.
     pub fn settle(&mut self) {
-        let may_start = self.state.host.fencing_state == FencingState::Unfenced;
-        self.site.settle(self.real, may_start);
+        self.site.pass(self.real);
+        judge::now(self);
     }
 
     fn take_effect(&mut self, effect: &Effect) {
-        let at = (self.now - start()).num_milliseconds();
-        let mut line = format!("{}.{}", at / 1000, at % 1000 / 100);
-        match effect {
-            Effect::Dispatch(dispatch) => {
-                let (n, kind, method) = (dispatch.attempt.number, dispatch.kind, &dispatch.method.name);
-                let _ = write!(line, " send {n} {kind} {method}");
-                self.sent.push((**dispatch).clone());
-            }
-            Effect::Event(event) => {
-                let _ = write!(line, " {}", event.kind);
-                let _ = write!(line, "{}", particulars(event));
-            }
-            Effect::Note(note) => {
-                let _ = write!(line, " note {}", note.action);
-                if let Some(why) = note.detail.get("why").and_then(|why| why.as_str()) {
-                    let _ = write!(line, ": {why}");
-                }
-            }
+        if self.records {
+            self.log.push(line(effect, self.now));
         }
-        self.log.push(line);
+        if let Effect::Dispatch(dispatch) = effect {
+            self.sent.push((**dispatch).clone());
+        }
     }
 
     /// Lets time pass; the engine ticks the host whenever it asked for it.
@@ -238,6 +244,7 @@ impl World {
                     claim,
                     method: dispatch.method,
                     workload: dispatch.workload,
+                    granted_at: self.real,
                     stops_at: asked_at + budget,
                 });
                 Ok(self.jobs.len() - 1)
@@ -255,19 +262,13 @@ impl World {
         let kind = job.claim.kind;
         if kind.resource() == Resource::Workloads {
             let host = job.method.parameters.get("host").map_or("", String::as_str);
-            let is_safe = self.nothing_can_run();
+            let is_safe = !self.site.harm() || judge::is_excused(self, &self.state);
             self.cloud.command(kind, host, job.workload.as_deref(), is_safe);
         } else {
             self.site.command(kind, &job.method.name);
         }
         self.settle();
         true
-    }
-
-    /// Whether everything that one of the sufficient sets stands for is so.
-    pub fn nothing_can_run(&self) -> bool {
-        let holds = |set: &SufficientSet| !set.is_empty() && set.iter().all(|kind| self.site.holds(*kind));
-        self.plan.sufficient_sets.iter().any(holds)
     }
 
     /// The worker reads back and sends its result, if it still may. Gives the index of the message.
@@ -292,6 +293,7 @@ impl World {
                 state,
                 detail: state.as_str().to_owned(),
                 observed_at,
+                after_ms: u64::try_from((observed_at - job.granted_at).num_milliseconds()).unwrap_or(0),
                 proves,
             }),
             finding,
@@ -342,6 +344,7 @@ impl World {
     }
 
     pub fn rejoin(&mut self, boot_confirmed: bool) -> Result<Answer, Refusal> {
+        self.is_hearsay |= boot_confirmed;
         let input = Input::Rejoin {
             operation_id: OperationId(self.next_id()),
             reason: "repaired".to_owned(),
@@ -352,6 +355,7 @@ impl World {
     }
 
     pub fn confirm(&mut self, generation: u32, actor: Actor, override_up: bool) -> Result<Answer, Refusal> {
+        self.is_hearsay |= self.site.harm();
         let input = Input::Confirm {
             operation_id: OperationId(self.next_id()),
             generation: Generation(generation),
@@ -410,25 +414,52 @@ impl World {
     }
 
     pub fn see_boot(&mut self, state: FailureState, boot: Option<&str>) -> Result<Answer, Refusal> {
-        let observed_at = self.now;
         match state {
-            FailureState::Up => self.site.set_contact(true, self.real),
-            FailureState::Unreachable => self.site.set_contact(false, self.real),
+            FailureState::Up => {
+                self.site.link("monitor", true);
+                self.site.wake_up();
+                self.told_boot = self.site.boot;
+            }
+            FailureState::Unreachable => self.site.link("monitor", false),
             FailureState::Unknown => {}
         }
         let boot = boot.map(|id| Boot {
             id: Some(id.to_owned()),
             booted_at: None,
-            observed_at,
         });
-        let input = Input::FailureState {
-            operation_id: OperationId(self.next_id()),
+        self.say("monitor", state, 0, boot)
+    }
+
+    /// A source says what it saw so many milliseconds ago, whether it is so or not.
+    pub fn say(
+        &mut self,
+        source: &str,
+        state: FailureState,
+        age_ms: i64,
+        boot: Option<Boot>,
+    ) -> Result<Answer, Refusal> {
+        let report = Report {
             state,
-            source: "monitor".to_owned(),
-            observed_at,
+            source: source.to_owned(),
+            observed_at: self.now - TimeDelta::milliseconds(age_ms),
             boot,
         };
-        self.give(input)
+        self.report(report)
+    }
+
+    /// A report arrives.
+    pub fn report(&mut self, report: Report) -> Result<Answer, Refusal> {
+        let operation_id = OperationId(self.next_id());
+        self.give(Input::FailureState { operation_id, report })
+    }
+
+    /// The monitor says UNREACHABLE every five seconds, for so long.
+    pub fn stays_silent(&mut self, seconds: i64) {
+        for _ in 0..seconds / 5 {
+            self.pass(5_000);
+            drop(self.see(FailureState::Unreachable));
+        }
+        self.pass(seconds % 5 * 1_000);
     }
 
     pub fn gates(&self) -> Gates {
@@ -436,7 +467,7 @@ impl World {
     }
 
     pub fn is_fenced(&self) -> bool {
-        self.state.host.fencing_state == FencingState::Fenced
+        self.state.host.fence.is_some()
     }
 
     /// The log since it was last taken.
@@ -450,48 +481,17 @@ impl World {
 fn reread(mut state: HostState, restarts: bool) -> HostState {
     state.operation = state.operation.filter(|operation| operation.status.is_live());
     if restarts {
-        state.operation = state.operation.map(|operation| {
-            let json = serde_json::to_string(&operation).expect("an operation is JSON");
-            serde_json::from_str(&json).expect("and can be read again")
-        });
+        let host = &mut state.host;
+        host.sources = through_json(&host.sources);
+        host.fence = through_json(&host.fence);
+        host.standing = through_json(&host.standing);
+        host.in_flight = through_json(&host.in_flight);
+        state.operation = through_json(&state.operation);
     }
     state
 }
 
-fn particulars(event: &Event) -> String {
-    let text = |name: &str| event.data.get(name).and_then(|v| v.as_str()).map(str::to_owned);
-    let generation = event.data.get("generation").and_then(serde_json::Value::as_u64);
-    let proof = event
-        .data
-        .get("proof")
-        .and_then(|p| p.get("kind"))
-        .and_then(|k| k.as_str());
-    match event.kind {
-        EventKind::OperationProof => format!(" {}", proof.unwrap_or_default()),
-        EventKind::OperationStarted => {
-            format!(
-                " {} {}",
-                text("kind").unwrap_or_default(),
-                generation.unwrap_or_default()
-            )
-        }
-        EventKind::HostFenced | EventKind::HostUnfenced => format!(" {}", generation.unwrap_or_default()),
-        EventKind::HostFailureState => format!(" {}", text("to").unwrap_or_default()),
-        EventKind::OperationNeedsOperator
-        | EventKind::OperationRestarted
-        | EventKind::OperationSucceeded
-        | EventKind::OperationCancelled => format!(": {}", text("detail").unwrap_or_default()),
-        EventKind::WorkloadMoving | EventKind::WorkloadMoved | EventKind::WorkloadNotMoved => {
-            let workload = event.data.get("workload").and_then(|w| w.get("name"));
-            let name = workload
-                .and_then(|name| name.as_str())
-                .unwrap_or_default()
-                .to_owned();
-            text("to").map_or_else(|| format!(" {name}"), |to| format!(" {name} to {to}"))
-        }
-        EventKind::HostCreated
-        | EventKind::HostUpdated
-        | EventKind::HostDeleted
-        | EventKind::SubscriptionDisabled => String::new(),
-    }
+fn through_json<T: serde::Serialize + serde::de::DeserializeOwned>(value: &T) -> T {
+    let json = serde_json::to_string(value).expect("what is kept is JSON");
+    serde_json::from_str(&json).expect("and can be read again")
 }

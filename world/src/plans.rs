@@ -81,20 +81,16 @@ pub fn host() -> Host {
         host_type: None,
         zone: "here".to_owned(),
         parameters: BTreeMap::new(),
+        sources: Sources::default(),
         failure_state: FailureState::Unknown,
         failure_source: None,
         failure_observed_at: None,
         failure_since: None,
-        boot: None,
-        fencing_state: FencingState::Unfenced,
         generation: Generation(0),
-        fenced_generation: None,
-        fenced_at: None,
-        boot_at_fence: None,
-        needs_boot: false,
-        proof_spent: false,
-        evacuation_begun: None,
+        fence: None,
         is_silence_answered: false,
+        given_back_at: None,
+        last_off_at: None,
         standing: Vec::new(),
         in_flight: Vec::new(),
         event_sequence: 0,
@@ -115,5 +111,13 @@ pub fn admin(name: &str) -> Actor {
     Actor {
         name: name.to_owned(),
         is_admin: true,
+    }
+}
+
+/// A segment whose proofs count at once.
+pub fn policy() -> SegmentPolicy {
+    SegmentPolicy {
+        settle_s: 0,
+        ..SegmentPolicy::default()
     }
 }

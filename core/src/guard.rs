@@ -1,0 +1,165 @@
+//! The guards of the rules, by name: each is one condition without which some history could open a gate that must stay closed, or hold
+//! a host for ever.
+//!
+//! In a build with the feature `mutants` a guard can be switched off while the program runs, so that the model check, the search and
+//! the tests can show that they would notice its absence. In every other build a guard is always on, and costs nothing.
+
+/// Defines the guards with what each is for.
+macro_rules! guards {
+    ($($(#[doc = $what:literal])+ $name:ident),+ $(,)?) => {
+        /// A guard of the rules.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Guard { $($(#[doc = $what])+ $name),+ }
+
+        impl Guard {
+            /// All guards.
+            pub const ALL: &'static [Self] = &[$(Self::$name),+];
+
+            /// Its name.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name)),+ }
+            }
+
+            /// What it is for.
+            #[must_use]
+            pub fn purpose(self) -> &'static str {
+                match self { $(Self::$name => concat!($($what),+)),+ }
+            }
+        }
+    };
+}
+
+guards! {
+    /// A sign of life that one source had contests the silence that another one reports since before it.
+    SilenceContested,
+    /// Only a source that has heard the host counts as a witness of its silence.
+    WitnessHasHeard,
+    /// Every source that has heard the host has to report its silence.
+    EveryWitnessIsSilent,
+    /// A gap between two reports starts the silence anew.
+    GapBreaksSilence,
+    /// A sign of life starts the silence anew, however late it is reported.
+    LifeBreaksSilence,
+    /// What was given back starts the silence anew, and so does what may still be given back.
+    UndoingBreaksSilence,
+    /// A clock that was set starts the silence anew.
+    ClockSetBreaksSilence,
+    /// A report, and not the time alone, shows that the silence has lasted.
+    SilenceNeedsReports,
+    /// The claim of what undoes a proof ends it.
+    ClaimEndsProof,
+    /// A sign of life after a proof that the host had stopped ends it.
+    LifeEndsProof,
+    /// A sign of life after a reading of power makes it count no more.
+    LifeEndsReading,
+    /// Power that counts no more is read again while the fence is under way.
+    ContradictedIsReadAgain,
+    /// A proof that has ended is won again by newer readings alone.
+    EndedProofStaysEnded,
+    /// Every task of a kind has to be confirmed.
+    EveryTaskConfirmed,
+    /// A method that can prove nothing proves nothing.
+    MethodCanProve,
+    /// A proof counts only once what the storage had accepted has landed.
+    ProofSettles,
+    /// A success needs the wanted state to be read back.
+    WantedStateReadBack,
+    /// A result counts for the claim that it was made under.
+    ResultOfClaimant,
+    /// A result counts for the operation and the generation that it was made for.
+    ResultOfCurrentOperation,
+    /// A result counts for its own task.
+    ResultOfItsTask,
+    /// An attempt of a level that was left cannot be claimed.
+    ClaimOfCurrentLevel,
+    /// An attempt of another generation cannot be claimed.
+    ClaimOfCurrentGeneration,
+    /// An attempt cannot be claimed while its opposite may be acting.
+    ClaimWaitsForOpposite,
+    /// A move cannot be claimed while the evacuate gate is closed.
+    ClaimOfMoveNeedsGate,
+    /// Power cannot be given back while an evacuation is to come first.
+    ClaimOfPowerWaits,
+    /// A worker that follows a move is stopped when the fence holds no more.
+    RenewalOfMoveNeedsFence,
+    /// A command that was given up is waited for as long as its device may carry it out.
+    CommandLingers,
+    /// A second attempt that may have taken something keeps a refusal of the first one from releasing it.
+    SecondTakerIsNoted,
+    /// The evacuate gate rests on a fence of the present generation.
+    GateNeedsCurrentFence,
+    /// The evacuate gate rests on proofs that hold.
+    GateNeedsHoldingFence,
+    /// The evacuate gate is for hosts that are UNREACHABLE.
+    GateNeedsUnreachable,
+    /// A host that is seen UP is not fenced.
+    UpIsNotFenced,
+    /// A host that is seen UP before anything was done to it is left alone.
+    UpStopsIdleFence,
+    /// A person's word names the generation that the person looked at.
+    WordNamesGeneration,
+    /// A person's word waits for what may undo it.
+    WordWaitsForUndoing,
+    /// What was given back by hand waits for what may still be taken.
+    HandWaitsForFencing,
+    /// Nothing is fenced by itself while too much has failed at once.
+    StormBrake,
+    /// The power comes back only after an evacuation that is wanted.
+    PowerWaitsForEvacuation,
+    /// A host counts as back only if it was seen since it was FENCED.
+    BackSinceFence,
+    /// A host counts as back only if it was seen since it was last switched off.
+    BackSinceOff,
+    /// A rejoin waits until the host is seen.
+    RejoinAwaitsHost,
+    /// A rejoin waits until nothing more can be taken from the host.
+    RejoinAwaitsFencing,
+    /// A rejoin waits for the host's own watchdog.
+    RejoinAwaitsSelfFencing,
+    /// A boot that was cut off does not get back what was taken from it.
+    CutBootStaysCut,
+    /// A boot from before a stop shows that the stop was none.
+    StopLeavesNoBoot,
+    /// A stop that was not part of a completed set says nothing about boots.
+    StopWasSufficient,
+    /// Without a date the first boot that is seen after the fence may have begun before it.
+    FirstBootIsBaseline,
+    /// A boot that a host dates too close to the fence may have begun before it.
+    BootClockMargin,
+}
+
+#[cfg(not(feature = "mutants"))]
+mod switch {
+    use super::Guard;
+
+    /// Whether a guard is on: always.
+    #[inline(always)]
+    pub(crate) const fn on(_: Guard) -> bool {
+        true
+    }
+}
+
+#[cfg(feature = "mutants")]
+mod switch {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::Guard;
+
+    /// The number of the guard that is off, from 1; 0 for none.
+    static OFF: AtomicUsize = AtomicUsize::new(0);
+
+    /// Whether a guard is on.
+    pub(crate) fn on(guard: Guard) -> bool {
+        OFF.load(Ordering::Relaxed) != guard as usize + 1
+    }
+
+    /// Switches one guard off for the whole process, and every other one on.
+    pub fn switch_off(guard: Option<Guard>) {
+        OFF.store(guard.map_or(0, |guard| guard as usize + 1), Ordering::Relaxed);
+    }
+}
+
+pub(crate) use switch::on;
+#[cfg(feature = "mutants")]
+pub use switch::switch_off;

@@ -1,0 +1,103 @@
+//! What ends a proof: one rule for the gate, for claims, for confirmations, for silence and for the way back.
+//!
+//! | proof | ended by the claim of | ended by a sign of life observed after it |
+//! |---|---|---|
+//! | `power.off` | `power.on` | yes |
+//! | `storage.fence` | `storage.unfence` | no: a cut stays a cut |
+//! | `network.fence` | `network.unfence` | no |
+//! | `self-fencing` | whatever gives something back | yes |
+//! | `operator` | whatever gives something back | yes |
+//!
+//! What a person does by hand belongs to a rejoin: that takes a generation of its own, and no fence of an older one opens a gate.
+//!
+//! A claim ends it, not its result: from the claim on a worker may act. What ends a proof is kept with it; a proof that has ended
+//! never comes back, another one has to be won.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::guard::{Guard, on};
+use crate::{Generation, Proof, ProofKind, Resource, TaskKind, Timestamp};
+
+/// What ended a proof.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "by")]
+pub enum Undoing {
+    /// A worker was allowed to give something back to the host.
+    Claimed {
+        /// What.
+        kind: TaskKind,
+        /// For which generation.
+        generation: Generation,
+    },
+    /// The host was seen alive.
+    SignOfLife {
+        /// Who saw it.
+        source: String,
+        /// When.
+        observed_at: Timestamp,
+    },
+}
+
+/// How a proof came to its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    /// What ended it.
+    #[serde(flatten)]
+    pub undoing: Undoing,
+    /// When, by the engine's clock.
+    pub at: Timestamp,
+}
+
+impl Undoing {
+    /// Whether it ends this proof.
+    #[must_use]
+    pub fn ends(&self, proof: &Proof) -> bool {
+        match self {
+            Self::Claimed { kind, .. } => on(Guard::ClaimEndsProof) && proof.kind.is_undone_by(*kind),
+            Self::SignOfLife { observed_at, .. } => {
+                on(Guard::LifeEndsProof) && proof.kind.says_stopped() && *observed_at > proof.read_at
+            }
+        }
+    }
+}
+
+impl fmt::Display for Undoing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Claimed { kind, generation } => {
+                write!(
+                    f,
+                    "a worker was allowed to carry out a {kind} of generation {generation}"
+                )
+            }
+            Self::SignOfLife { source, observed_at } => {
+                write!(f, "{source} saw the host UP at {}", observed_at.format("%FT%TZ"))
+            }
+        }
+    }
+}
+
+impl ProofKind {
+    /// Whether it says that the host had stopped, rather than that it was cut off.
+    #[must_use]
+    pub fn says_stopped(self) -> bool {
+        match self {
+            Self::PowerOff | Self::SelfFencing | Self::Operator => true,
+            Self::StorageFence | Self::NetworkFence => false,
+        }
+    }
+
+    /// Whether a task of this kind undoes what it says.
+    #[must_use]
+    pub fn is_undone_by(self, kind: TaskKind) -> bool {
+        kind.is_undoing()
+            && match self {
+                Self::PowerOff => kind.resource() == Resource::Power,
+                Self::StorageFence => kind.resource() == Resource::Storage,
+                Self::NetworkFence => kind.resource() == Resource::Network,
+                Self::SelfFencing | Self::Operator => true,
+            }
+    }
+}

@@ -1,0 +1,96 @@
+//! One device's way to the host: whether it lets power, data or packets through, and how it behaves when it is told to change.
+
+use chrono::TimeDelta;
+use ringfence_core::Timestamp;
+
+/// How a device behaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Manner {
+    /// Does at once what it is told, and shows what is so.
+    #[default]
+    Honest,
+    /// Says ok, does nothing, and shows what is so.
+    Lies,
+    /// Says ok, does nothing, and shows what was wanted: no reading of it proves anything.
+    Ghost,
+    /// Writes down what is wanted, and nothing comes of it; whoever reads it knows as much.
+    OnPaper,
+    /// Never answers, and does nothing.
+    Silent,
+    /// Says no.
+    Refuses,
+    /// Does so many milliseconds later what it is told, whether its client has waited or not, and shows what is so.
+    Slow(u32),
+    /// Does at once what it is told, and shows the old state for so many milliseconds.
+    Stale(u32),
+}
+
+/// One device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Feed {
+    /// Whether it lets anything through.
+    pub open: bool,
+    /// What it will do, and when.
+    pending: Vec<(Timestamp, bool)>,
+    /// What it shows until when, where that is not what is so.
+    old: Option<(Timestamp, bool)>,
+}
+
+impl Feed {
+    pub fn new() -> Self {
+        Self {
+            open: true,
+            pending: Vec::new(),
+            old: None,
+        }
+    }
+
+    /// It is told to change.
+    pub fn command(&mut self, open: bool, manner: Manner, now: Timestamp) {
+        match manner {
+            Manner::Honest => self.set(open),
+            Manner::OnPaper if open => self.set(open),
+            Manner::Slow(delay_ms) => self.pending.push((now + ms(delay_ms), open)),
+            Manner::Stale(delay_ms) => {
+                let before = self.open;
+                self.set(open);
+                self.old = Some((now + ms(delay_ms), before));
+            }
+            Manner::Lies | Manner::Ghost | Manner::OnPaper | Manner::Silent | Manner::Refuses => {}
+        }
+    }
+
+    /// Somebody sets it by hand.
+    pub fn set(&mut self, open: bool) {
+        self.open = open;
+        self.old = None;
+    }
+
+    /// What it shows.
+    pub fn shows(&self) -> bool {
+        self.old.map_or(self.open, |(_, open)| open)
+    }
+
+    /// When it will change by itself.
+    pub fn next(&self) -> Option<Timestamp> {
+        let pending = self.pending.iter().map(|(at, _)| *at);
+        pending.chain(self.old.map(|(at, _)| at)).min()
+    }
+
+    /// Does what is due. `true` if it has changed.
+    pub fn pass(&mut self, now: Timestamp) -> bool {
+        if self.old.is_some_and(|(at, _)| at <= now) {
+            self.old = None;
+        }
+        let before = self.open;
+        self.pending.sort_by_key(|(at, _)| *at);
+        for (_, open) in self.pending.extract_if(.., |(at, _)| *at <= now) {
+            self.open = open;
+        }
+        self.open != before
+    }
+}
+
+fn ms(milliseconds: u32) -> TimeDelta {
+    TimeDelta::milliseconds(i64::from(milliseconds))
+}

@@ -1,0 +1,67 @@
+//! What must never be, whatever happens. The judge is the physical world: what the rules hold for true is never asked, only what they
+//! say to the outside.
+//!
+//! What no rule can know is excused: that somebody else has switched the host on, until a sign of life of that boot has arrived; and
+//! what a person has said that was not so.
+
+use ringfence_core::{Decision, Effect, EventKind, HostState, ProofKind, gates};
+
+use crate::site::{Cause, Machine};
+use crate::world::World;
+
+/// What must never be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Violation {
+    /// The evacuate gate is open over a host that may run or write.
+    OpenGate,
+    /// A host became FENCED that may run or write.
+    FalseFenced,
+    /// A workload was started elsewhere while the host may run or write.
+    UnsafeMove,
+    /// A boot that was cut off while it ran has its storage back.
+    StorageToCutBoot,
+    /// A host became UNFENCED that does not run.
+    UnfencedWithoutHost,
+}
+
+/// Judges what a decision tells the world.
+pub(crate) fn decision(world: &mut World, decision: &Decision) {
+    let events = decision.effects.iter().filter_map(|effect| match effect {
+        Effect::Event(event) => Some(event.kind),
+        Effect::Dispatch(_) | Effect::Note(_) => None,
+    });
+    for kind in events {
+        let violation = match kind {
+            EventKind::HostFenced if world.site.harm() && !is_excused(world, &decision.state) => {
+                Violation::FalseFenced
+            }
+            EventKind::HostUnfenced if world.site.machine == Machine::Off && !world.is_hearsay => {
+                Violation::UnfencedWithoutHost
+            }
+            _ => continue,
+        };
+        world.violation = world.violation.or(Some(violation));
+    }
+}
+
+/// Judges the present moment.
+pub(crate) fn now(world: &mut World) {
+    let is_open = || gates(&world.state, world.now).evacuate.allowed;
+    let violation = if world.site.given_back_to.is_some() && !world.is_hearsay {
+        Violation::StorageToCutBoot
+    } else if world.site.harm() && is_open() && !is_excused(world, &world.state) {
+        Violation::OpenGate
+    } else if world.cloud.started.iter().any(|start| !start.was_safe) {
+        Violation::UnsafeMove
+    } else {
+        return;
+    };
+    world.violation = world.violation.or(Some(violation));
+}
+
+pub(crate) fn is_excused(world: &World, state: &HostState) -> bool {
+    let is_unheard_of = world.site.cause == Cause::Stranger && world.told_boot < world.site.boot;
+    let by_word = state.host.fence.iter().flat_map(|fence| fence.standing());
+    let rests_on_a_word = by_word.into_iter().any(|proof| proof.kind == ProofKind::Operator);
+    is_unheard_of || (rests_on_a_word && world.is_hearsay)
+}

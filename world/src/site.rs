@@ -1,0 +1,427 @@
+//! What is really so: feeds and paths, the machine and its boots, its workloads, and what its storage has accepted. Knows nothing of the
+//! rules, so that it can show them wrong.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::TimeDelta;
+use ringfence_core::{
+    FrozenPlan, ObservedState, Outcome, ProofKind, Resource, SufficientSet, TaskKind, Timestamp,
+};
+
+use crate::feed::{Feed, Manner};
+
+/// One task's devices by level; a level that is switched off as a whole takes the thing away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Path {
+    resource: Resource,
+    levels: Vec<Vec<String>>,
+}
+
+/// The machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Machine {
+    /// It has no power, or it has power and waits for its button.
+    Off,
+    /// It starts; its workloads start with it at that moment.
+    Booting(Timestamp),
+    /// It runs.
+    On,
+    /// Its kernel has died: it neither runs anything nor answers.
+    Crashed,
+    /// It stands still, and knows nothing of it.
+    Frozen,
+}
+
+/// What began a boot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// It ran before anything happened, or started by itself.
+    Itself,
+    /// A worker switched it on, or gave something back to it.
+    Ringfence,
+    /// Somebody else switched it on.
+    Stranger,
+}
+
+/// The physical world around one host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// How devices behave that are not honest, by the names of their methods.
+    pub manners: BTreeMap<String, Manner>,
+    feeds: BTreeMap<String, Feed>,
+    paths: Vec<Path>,
+    sets: Vec<SufficientSet>,
+    watchdog_s: Option<u32>,
+    /// Nobody has pulled the plugs.
+    pub plugged: bool,
+    /// The machine.
+    pub machine: Machine,
+    /// The number of its boot.
+    pub boot: u32,
+    /// When that began.
+    pub booted_at: Timestamp,
+    /// What began it.
+    pub cause: Cause,
+    /// Milliseconds from the power to the workloads.
+    pub boot_ms: i64,
+    /// Its workloads run (and write, where storage is connected).
+    pub running: bool,
+    /// What was written can still land for so long after its writer has stopped or was cut off.
+    pub lands_ms: i64,
+    landing_until: Option<Timestamp>,
+    /// Which sources can hear it, by name.
+    links: BTreeMap<String, bool>,
+    alone_since: Option<Timestamp>,
+    /// Boots that were cut off from storage while they ran.
+    cut_boots: BTreeSet<u32>,
+    /// A boot that was cut off and has storage again.
+    pub given_back_to: Option<u32>,
+    was_cut: bool,
+    had_power: bool,
+    at: Timestamp,
+}
+
+impl Site {
+    /// A host that runs, with the devices of a plan.
+    #[must_use]
+    pub fn new(plan: &FrozenPlan, watchdog_s: Option<u32>, now: Timestamp) -> Self {
+        let tasks = plan.stages.iter().flat_map(|stage| &stage.tasks);
+        let paths: Vec<Path> = tasks
+            .filter(|task| task.kind.is_fencing())
+            .map(|task| Path {
+                resource: task.kind.resource(),
+                levels: task
+                    .levels
+                    .iter()
+                    .map(|level| level.iter().map(|m| m.name.clone()).collect())
+                    .collect(),
+            })
+            .collect();
+        let names = paths.iter().flat_map(|path| path.levels.iter().flatten());
+        Self {
+            manners: BTreeMap::new(),
+            feeds: names.map(|name| (name.clone(), Feed::new())).collect(),
+            paths,
+            sets: plan.sufficient_sets.clone(),
+            watchdog_s,
+            plugged: true,
+            machine: Machine::On,
+            boot: 1,
+            booted_at: now - TimeDelta::hours(1),
+            cause: Cause::Itself,
+            boot_ms: 4_000,
+            running: true,
+            lands_ms: 0,
+            landing_until: None,
+            links: BTreeMap::from([("monitor".to_owned(), true)]),
+            alone_since: None,
+            cut_boots: BTreeSet::new(),
+            given_back_to: None,
+            was_cut: false,
+            had_power: true,
+            at: now,
+        }
+    }
+
+    /// How the device of a method behaves.
+    #[must_use]
+    pub fn manner(&self, method: &str) -> Manner {
+        self.manners.get(method).copied().unwrap_or_default()
+    }
+
+    /// The names of all devices.
+    pub fn devices(&self) -> impl Iterator<Item = &str> {
+        self.feeds.keys().map(String::as_str)
+    }
+
+    /// A worker commands the device of `method`.
+    pub fn command(&mut self, kind: TaskKind, method: &str) {
+        let manner = self.manner(method);
+        let now = self.at;
+        let open = kind.is_undoing();
+        if let Some(feed) = self.feeds.get_mut(method) {
+            feed.command(open, manner, now);
+        }
+        if open {
+            self.press_button(kind, Cause::Ringfence);
+        }
+        self.settle(Cause::Ringfence);
+    }
+
+    /// A machine that has switched itself off starts when its power is switched on, even if it was never off.
+    fn press_button(&mut self, kind: TaskKind, cause: Cause) {
+        if kind == TaskKind::PowerOn && self.machine == Machine::Off && self.is_powered() {
+            self.start(cause);
+        }
+    }
+
+    /// What a worker reads after it has acted.
+    #[must_use]
+    pub fn report(&self, kind: TaskKind, method: &str) -> (Outcome, Option<ObservedState>) {
+        let lets_through = self.feeds.get(method).is_none_or(Feed::shows);
+        // A machine that has switched itself off reads as off, as far as its own controller goes.
+        let is_on = lets_through && (self.machine != Machine::Off || kind == TaskKind::PowerOff);
+        let shown = match kind {
+            TaskKind::PowerOff | TaskKind::PowerOn if is_on => ObservedState::On,
+            TaskKind::PowerOff | TaskKind::PowerOn => ObservedState::Off,
+            _ if lets_through => ObservedState::Unfenced,
+            _ => ObservedState::Fenced,
+        };
+        match self.manner(method) {
+            Manner::OnPaper | Manner::Ghost => (Outcome::Confirmed, Some(kind.wanted_state())),
+            Manner::Silent => (Outcome::Unknown, None),
+            Manner::Refuses => (Outcome::Refused, None),
+            Manner::Honest | Manner::Lies | Manner::Slow(_) | Manner::Stale(_)
+                if shown == kind.wanted_state() =>
+            {
+                (Outcome::Confirmed, Some(shown))
+            }
+            Manner::Honest | Manner::Lies | Manner::Slow(_) | Manner::Stale(_) => {
+                (Outcome::Unknown, Some(shown))
+            }
+        }
+    }
+
+    /// Somebody puts one feed back by hand.
+    pub fn reconnect(&mut self, method: &str) {
+        if let Some(feed) = self.feeds.get_mut(method) {
+            feed.set(true);
+        }
+        self.settle(Cause::Stranger);
+    }
+
+    /// Somebody else switches every feed of the power on.
+    pub fn restore_power(&mut self) {
+        let paths = self.paths.iter().filter(|path| path.resource == Resource::Power);
+        let names: Vec<String> = paths
+            .flat_map(|path| path.levels.iter().flatten().cloned())
+            .collect();
+        for name in names {
+            if let Some(feed) = self.feeds.get_mut(&name) {
+                feed.set(true);
+            }
+        }
+        self.plugged = true;
+        self.press_button(TaskKind::PowerOn, Cause::Stranger);
+        self.settle(Cause::Stranger);
+    }
+
+    /// Somebody pulls the plugs, or puts them in.
+    pub fn plug(&mut self, plugged: bool) {
+        self.plugged = plugged;
+        self.settle(Cause::Stranger);
+    }
+
+    /// The kernel dies; the machine starts again by itself, or not.
+    pub fn crash(&mut self, reboots: bool) {
+        if !matches!(self.machine, Machine::On | Machine::Booting(_)) {
+            return;
+        }
+        self.stop_workloads();
+        if reboots {
+            self.start(Cause::Itself);
+        } else {
+            self.machine = Machine::Crashed;
+        }
+    }
+
+    /// The machine stands still, or goes on.
+    pub fn freeze(&mut self, frozen: bool) {
+        match (self.machine, frozen) {
+            (Machine::On, true) => self.machine = Machine::Frozen,
+            (Machine::Frozen, false) => self.machine = Machine::On,
+            _ => {}
+        }
+    }
+
+    /// Whether a source can hear the host.
+    pub fn link(&mut self, source: &str, is_up: bool) {
+        self.links.insert(source.to_owned(), is_up);
+        self.look_around();
+    }
+
+    /// Whether a source hears the host now.
+    #[must_use]
+    pub fn is_heard_by(&self, source: &str) -> bool {
+        self.machine == Machine::On && self.links.get(source).copied().unwrap_or(false)
+    }
+
+    /// Whether the machine has power.
+    #[must_use]
+    pub fn is_powered(&self) -> bool {
+        self.plugged && !self.is_cut(Resource::Power)
+    }
+
+    /// Every path of the resource has a level that lets nothing through.
+    #[must_use]
+    pub fn is_cut(&self, resource: Resource) -> bool {
+        let is_off = |name: &String| self.feeds.get(name).is_some_and(|feed| !feed.open);
+        let mut paths = self
+            .paths
+            .iter()
+            .filter(|path| path.resource == resource)
+            .peekable();
+        paths.peek().is_some()
+            && paths.all(|path| {
+                let mut levels = path.levels.iter();
+                levels.any(|level| !level.is_empty() && level.iter().all(is_off))
+            })
+    }
+
+    /// Time passes.
+    pub fn pass(&mut self, to: Timestamp) {
+        while let Some(at) = self.next().filter(|at| *at <= to) {
+            self.at = at.max(self.at);
+            self.do_what_is_due();
+        }
+        self.at = to.max(self.at);
+    }
+
+    /// When something changes by itself.
+    fn next(&self) -> Option<Timestamp> {
+        let booted = match self.machine {
+            Machine::Booting(at) => Some(at),
+            Machine::Off | Machine::On | Machine::Crashed | Machine::Frozen => None,
+        };
+        let feeds = self.feeds.values().filter_map(Feed::next);
+        let own = [booted, self.landing_until, self.watchdog_strikes_at()];
+        feeds.chain(own.into_iter().flatten()).min()
+    }
+
+    fn do_what_is_due(&mut self) {
+        let now = self.at;
+        for feed in self.feeds.values_mut() {
+            feed.pass(now);
+        }
+        if self.landing_until.is_some_and(|at| at <= now) {
+            self.landing_until = None;
+        }
+        if self.watchdog_strikes_at().is_some_and(|at| at <= now) {
+            self.stop_workloads();
+            self.machine = Machine::Off;
+        }
+        if matches!(self.machine, Machine::Booting(at) if at <= now) {
+            self.machine = Machine::On;
+            self.look_around();
+        }
+        self.settle(Cause::Ringfence);
+        self.start_workloads();
+    }
+
+    /// A host's own watchdog counts from when it is alone, or from its boot. In a machine that stands still it stands still.
+    fn watchdog_strikes_at(&self) -> Option<Timestamp> {
+        let timeout = TimeDelta::seconds(i64::from(self.watchdog_s?));
+        let since = self.alone_since.filter(|_| self.machine == Machine::On)?;
+        self.running.then_some(since + timeout)
+    }
+
+    fn look_around(&mut self) {
+        let is_alone = self.links.values().all(|is_up| !is_up);
+        self.alone_since = match (is_alone, self.alone_since) {
+            (false, _) => None,
+            (true, Some(since)) => Some(since),
+            (true, None) => Some(self.at),
+        };
+        self.start_workloads();
+    }
+
+    /// Workloads start by themselves with every boot; where the host fences itself, only once its agent is not alone.
+    fn start_workloads(&mut self) {
+        let may_start = self.watchdog_s.is_none() || self.alone_since.is_none();
+        if self.machine == Machine::On && may_start {
+            self.running = true;
+        }
+    }
+
+    fn stop_workloads(&mut self) {
+        if self.running && !self.is_cut(Resource::Storage) {
+            self.begin_landing();
+        }
+        self.running = false;
+    }
+
+    fn begin_landing(&mut self) {
+        if self.lands_ms > 0 {
+            let until = self.at + TimeDelta::milliseconds(self.lands_ms);
+            self.landing_until = self.landing_until.max(Some(until));
+        }
+    }
+
+    fn start(&mut self, cause: Cause) {
+        self.boot += 1;
+        self.booted_at = self.at;
+        self.cause = cause;
+        self.alone_since = None;
+        self.machine = Machine::Booting(self.at + TimeDelta::milliseconds(self.boot_ms));
+    }
+
+    /// What follows from the feeds as they are.
+    fn settle(&mut self, cause: Cause) {
+        match (self.is_powered(), self.machine) {
+            (false, _) => {
+                self.stop_workloads();
+                self.machine = Machine::Off;
+                self.had_power = false;
+            }
+            (true, Machine::Off) if !self.had_power => {
+                self.had_power = true;
+                self.start(cause);
+            }
+            (true, _) => self.had_power = true,
+        }
+        self.note_cut(cause);
+    }
+
+    /// A boot that is cut off while it runs must not get its storage back.
+    fn note_cut(&mut self, cause: Cause) {
+        let is_cut = self.is_cut(Resource::Storage);
+        let runs = matches!(self.machine, Machine::On | Machine::Frozen | Machine::Booting(_));
+        if is_cut && !self.was_cut && runs {
+            self.cut_boots.insert(self.boot);
+            if self.running {
+                self.begin_landing();
+            }
+        }
+        let is_same = self.was_cut && !is_cut && runs && self.cut_boots.contains(&self.boot);
+        if is_same && cause == Cause::Ringfence {
+            self.given_back_to = Some(self.boot);
+        }
+        self.was_cut = is_cut;
+    }
+
+    /// Whether what this kind of proof stands for is so.
+    #[must_use]
+    pub fn holds(&self, kind: ProofKind) -> bool {
+        let has_stopped = !self.running && !self.will_run() && self.landing_until.is_none();
+        match kind {
+            ProofKind::PowerOff | ProofKind::SelfFencing | ProofKind::Operator => has_stopped,
+            ProofKind::StorageFence => {
+                has_stopped || (self.is_cut(Resource::Storage) && self.landing_until.is_none())
+            }
+            ProofKind::NetworkFence => has_stopped || self.is_cut(Resource::Network),
+        }
+    }
+
+    /// Workloads that start by themselves are on their way.
+    fn will_run(&self) -> bool {
+        matches!(self.machine, Machine::Booting(_)) && self.watchdog_s.is_none()
+    }
+
+    /// Whether anything of the host may run or write now: nothing that would suffice is so.
+    #[must_use]
+    pub fn harm(&self) -> bool {
+        let is_so = |set: &SufficientSet| !set.is_empty() && set.iter().all(|kind| self.holds(*kind));
+        !self.sets.iter().any(is_so)
+    }
+
+    /// A host that is said to be UP is: whoever says so in a story has pressed its button.
+    pub(crate) fn wake_up(&mut self) {
+        if self.machine == Machine::Off && self.is_powered() {
+            self.start(Cause::Stranger);
+        }
+        if matches!(self.machine, Machine::Booting(_)) {
+            self.machine = Machine::On;
+        }
+        self.look_around();
+    }
+}

@@ -1,0 +1,66 @@
+//! The log of a history: one line for every event, message to a worker and note for the audit trail.
+
+use std::fmt::Write;
+
+use ringfence_core::{Effect, Event, EventKind, Timestamp};
+
+use crate::plans::start;
+
+/// The line of an effect: seconds since the start, and what it was.
+pub(crate) fn line(effect: &Effect, now: Timestamp) -> String {
+    let at = (now - start()).num_milliseconds();
+    let mut line = format!("{}.{}", at / 1000, at % 1000 / 100);
+    let written = match effect {
+        Effect::Dispatch(dispatch) => {
+            let (n, kind, method) = (dispatch.attempt.number, dispatch.kind, &dispatch.method.name);
+            write!(line, " send {n} {kind} {method}")
+        }
+        Effect::Event(event) => write!(line, " {}{}", event.kind, particulars(event)),
+        Effect::Note(note) => {
+            let why = note.detail.get("why").and_then(|why| why.as_str());
+            let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+            write!(line, " note {}{why}", note.action)
+        }
+    };
+    // A string takes everything.
+    debug_assert!(written.is_ok());
+    line
+}
+
+fn particulars(event: &Event) -> String {
+    let text = |name: &str| event.data.get(name).and_then(|v| v.as_str()).map(str::to_owned);
+    let generation = event.data.get("generation").and_then(serde_json::Value::as_u64);
+    let proof = event
+        .data
+        .get("proof")
+        .and_then(|p| p.get("kind"))
+        .and_then(|k| k.as_str());
+    match event.kind {
+        EventKind::OperationProof => format!(" {}", proof.unwrap_or_default()),
+        EventKind::OperationStarted => {
+            format!(
+                " {} {}",
+                text("kind").unwrap_or_default(),
+                generation.unwrap_or_default()
+            )
+        }
+        EventKind::HostFenced | EventKind::HostUnfenced => format!(" {}", generation.unwrap_or_default()),
+        EventKind::HostFailureState => format!(" {}", text("to").unwrap_or_default()),
+        EventKind::OperationNeedsOperator
+        | EventKind::OperationRestarted
+        | EventKind::OperationSucceeded
+        | EventKind::OperationCancelled => format!(": {}", text("detail").unwrap_or_default()),
+        EventKind::WorkloadMoving | EventKind::WorkloadMoved | EventKind::WorkloadNotMoved => {
+            let workload = event.data.get("workload").and_then(|w| w.get("name"));
+            let name = workload
+                .and_then(|name| name.as_str())
+                .unwrap_or_default()
+                .to_owned();
+            text("to").map_or_else(|| format!(" {name}"), |to| format!(" {name} to {to}"))
+        }
+        EventKind::HostCreated
+        | EventKind::HostUpdated
+        | EventKind::HostDeleted
+        | EventKind::SubscriptionDisabled => String::new(),
+    }
+}
