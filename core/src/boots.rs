@@ -83,22 +83,25 @@ impl Boots {
     /// A boot that was seen at the moment or before it is older. The host's own date decides where it is clear of the moment and not
     /// later than the sight of it, which would show a wrong clock. Without one two boots have to be seen after the moment: the first
     /// of them may have begun, unseen, before it.
-    pub(crate) fn since(&self, moment: Timestamp) -> Option<Verdict> {
+    /// A date of a host speaks of the clock that holds now: it counts from `clock_set_at` on only.
+    pub(crate) fn since(&self, moment: Timestamp, clock_set_at: Option<Timestamp>) -> Option<Verdict> {
         let latest = self.latest().filter(|latest| latest.last_seen > moment)?;
         let newer = Verdict::Newer(latest.first_seen);
         let older = Verdict::Older(latest.last_seen);
-        // Without an id every report is about a boot of its own, as far as anyone can tell.
-        if latest.boot.id.is_some() && latest.first_seen <= moment {
+        // Without an id every report is about a boot of its own, as far as anyone can tell, and a date may be that of a clock that was
+        // set since.
+        latest.boot.id.as_ref()?;
+        if latest.first_seen <= moment {
             return Some(older);
         }
         let dated = latest.boot.booted_at.filter(|at| *at <= latest.last_seen);
         if dated.is_some_and(|at| at < moment - BOOT_CLOCK_MARGIN) {
             return Some(older);
         }
-        let is_dated_newer =
-            dated.is_some_and(|at| at > moment + BOOT_CLOCK_MARGIN || !on(Guard::BootClockMargin));
+        let clear = clock_set_at.map_or(moment, |set_at| set_at.max(moment)) + BOOT_CLOCK_MARGIN;
+        let is_dated_newer = dated.is_some_and(|at| at > clear || !on(Guard::BootClockMargin));
         let is_baseline = !self.has_replaced_one_since(latest, moment) && on(Guard::FirstBootIsBaseline);
-        (is_dated_newer || (latest.boot.id.is_some() && !is_baseline)).then_some(newer)
+        (is_dated_newer || !is_baseline).then_some(newer)
     }
 
     /// Whether another boot was seen after the moment and before this one.

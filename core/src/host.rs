@@ -223,15 +223,16 @@ impl Host {
     /// after that shows it by itself; where it did not, a source has to show a newer boot. A boot from before a stop that is seen
     /// after it shows that something about that stop is not true.
     #[must_use]
-    pub fn old_boot(&self) -> Option<OldBoot> {
+    pub fn old_boot(&self, clock_set_at: Option<Timestamp>) -> Option<OldBoot> {
         let stopped_at = self.fence.as_ref().and_then(Fence::stopped_at);
-        let survivor = stopped_at.and_then(|at| self.sources.older_boot_seen(at));
+        let survivor = stopped_at.and_then(|at| self.sources.older_boot_seen(at, clock_set_at));
         if survivor.is_some() && on(Guard::StopLeavesNoBoot) {
             return Some(OldBoot::OutlivedItsStop);
         }
         let stopped_until = self.fence.as_ref().and_then(Fence::stopped_until);
         let cut_by = self.cut_off().map(|standing| standing.by).max()?;
-        let is_newer = stopped_until.is_some_and(|at| at >= cut_by) || self.sources.has_booted_since(cut_by);
+        let has_booted = self.sources.has_booted_since(cut_by, clock_set_at);
+        let is_newer = stopped_until.is_some_and(|at| at >= cut_by) || has_booted;
         (!is_newer && on(Guard::CutBootStaysCut)).then_some(OldBoot::CutOff)
     }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
 use crate::{Ended, Generation, OperationId, Timestamp};
@@ -72,8 +73,9 @@ pub struct Proof {
     pub observed_at: Timestamp,
     /// The moment after which nothing may contradict it: all that it rests on was read then or later.
     pub read_at: Timestamp,
-    /// When what the storage had accepted by then has landed; it counts from here on.
-    pub settled_at: Timestamp,
+    /// Seconds after the engine learnt of it in which what the storage had accepted still lands; it counts after them.
+    #[serde(default)]
+    pub settle_s: u32,
     /// The operation that it was won in.
     pub operation_id: OperationId,
     /// The generation that it holds for.
@@ -83,4 +85,13 @@ pub struct Proof {
     /// What ended it, if it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
+}
+
+impl Proof {
+    /// When it has settled. How long ago anything was is not known from before the clock was set.
+    #[must_use]
+    pub fn settled_at(&self, clock_set_at: Option<Timestamp>) -> Timestamp {
+        let from = clock_set_at.map_or(self.observed_at, |set_at| set_at.max(self.observed_at));
+        from + TimeDelta::seconds(i64::from(self.settle_s))
+    }
 }

@@ -195,21 +195,21 @@ impl Sources {
 
     /// Whether a source shows that the host runs a boot that began after `moment`, and none has seen an older one since.
     #[must_use]
-    pub fn has_booted_since(&self, moment: Timestamp) -> bool {
-        let verdicts = || self.0.values().filter_map(|source| source.boots.since(moment));
+    pub fn has_booted_since(&self, moment: Timestamp, clock_set_at: Option<Timestamp>) -> bool {
+        let verdicts = || self.0.values().filter_map(|source| source.boots.since(moment, clock_set_at));
         let newer = verdicts().filter_map(|verdict| match verdict {
             Verdict::Newer(first_seen) => Some(first_seen),
             Verdict::Older(_) => None,
         });
         newer
             .max()
-            .is_some_and(|newer| self.older_boot_seen(moment).is_none_or(|older| older < newer))
+            .is_some_and(|newer| self.older_boot_seen(moment, clock_set_at).is_none_or(|older| older < newer))
     }
 
     /// When a boot was last seen that had begun before `moment`, if one was seen after it.
     #[must_use]
-    pub fn older_boot_seen(&self, moment: Timestamp) -> Option<Timestamp> {
-        let verdicts = self.0.values().filter_map(|source| source.boots.since(moment));
+    pub fn older_boot_seen(&self, moment: Timestamp, clock_set_at: Option<Timestamp>) -> Option<Timestamp> {
+        let verdicts = self.0.values().filter_map(|source| source.boots.since(moment, clock_set_at));
         let older = verdicts.filter_map(|verdict| match verdict {
             Verdict::Older(last_seen) => Some(last_seen),
             Verdict::Newer(_) => None,

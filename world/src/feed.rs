@@ -30,6 +30,8 @@ pub enum Manner {
 pub(crate) struct Feed {
     /// Whether it lets anything through.
     pub open: bool,
+    /// Whether somebody else than a worker has opened it.
+    pub by_hand: bool,
     /// What it will do, and when.
     pending: Vec<(Timestamp, bool)>,
     /// What it shows until when, where that is not what is so.
@@ -40,6 +42,7 @@ impl Feed {
     pub fn new() -> Self {
         Self {
             open: true,
+            by_hand: false,
             pending: Vec::new(),
             old: None,
         }
@@ -48,21 +51,28 @@ impl Feed {
     /// It is told to change.
     pub fn command(&mut self, open: bool, manner: Manner, now: Timestamp) {
         match manner {
-            Manner::Honest => self.set(open),
-            Manner::OnPaper if open => self.set(open),
+            Manner::Honest => self.become_so(open),
+            Manner::OnPaper if open => self.become_so(open),
             Manner::Slow(delay_ms) => self.pending.push((now + ms(delay_ms), open)),
             Manner::Stale(delay_ms) => {
                 let before = self.open;
-                self.set(open);
+                self.become_so(open);
                 self.old = Some((now + ms(delay_ms), before));
             }
             Manner::Lies | Manner::Ghost | Manner::OnPaper | Manner::Silent | Manner::Refuses => {}
         }
     }
 
-    /// Somebody sets it by hand.
-    pub fn set(&mut self, open: bool) {
+    fn become_so(&mut self, open: bool) {
         self.open = open;
+        self.old = None;
+        self.by_hand &= open;
+    }
+
+    /// Somebody opens it by hand.
+    pub fn open_by_hand(&mut self) {
+        self.by_hand |= !self.open;
+        self.open = true;
         self.old = None;
     }
 
@@ -84,8 +94,9 @@ impl Feed {
         }
         let before = self.open;
         self.pending.sort_by_key(|(at, _)| *at);
-        for (_, open) in self.pending.extract_if(.., |(at, _)| *at <= now) {
-            self.open = open;
+        let due: Vec<_> = self.pending.extract_if(.., |(at, _)| *at <= now).collect();
+        for (_, open) in due {
+            self.become_so(open);
         }
         self.open != before
     }

@@ -4,9 +4,9 @@
 //! What no rule can know is excused: that somebody else has switched the host on, until a sign of life of that boot has arrived; and
 //! what a person has said that was not so.
 
-use ringfence_core::{Decision, Effect, EventKind, HostState, ProofKind, gates};
+use ringfence_core::{Decision, Effect, EventKind, HostState, ProofKind, Resource, gates};
 
-use crate::site::{Cause, Machine};
+use crate::site::Cause;
 use crate::world::World;
 
 /// What must never be.
@@ -20,8 +20,8 @@ pub enum Violation {
     UnsafeMove,
     /// A boot that was cut off while it ran has its storage back.
     StorageToCutBoot,
-    /// A host became UNFENCED that does not run.
-    UnfencedWithoutHost,
+    /// A host became UNFENCED whose power is off by Ringfence's own command.
+    UnfencedWithoutPower,
 }
 
 /// Judges what a decision tells the world.
@@ -35,8 +35,8 @@ pub(crate) fn decision(world: &mut World, decision: &Decision) {
             EventKind::HostFenced if world.site.harm() && !is_excused(world, &decision.state) => {
                 Violation::FalseFenced
             }
-            EventKind::HostUnfenced if world.site.machine == Machine::Off && !world.is_hearsay => {
-                Violation::UnfencedWithoutHost
+            EventKind::HostUnfenced if world.site.is_cut(Resource::Power) && !world.is_hearsay => {
+                Violation::UnfencedWithoutPower
             }
             _ => continue,
         };
@@ -60,7 +60,8 @@ pub(crate) fn now(world: &mut World) {
 }
 
 pub(crate) fn is_excused(world: &World, state: &HostState) -> bool {
-    let is_unheard_of = world.site.cause == Cause::Stranger && world.told_boot < world.site.boot;
+    let is_unheard_of = world.site.cause == Cause::Stranger && world.told_boot < world.site.begun_with
+        || world.site.meddled_at().is_some_and(|at| world.told_alive_at <= at);
     let by_word = state.host.fence.iter().flat_map(|fence| fence.standing());
     let rests_on_a_word = by_word.into_iter().any(|proof| proof.kind == ProofKind::Operator);
     is_unheard_of || (rests_on_a_word && world.is_hearsay)

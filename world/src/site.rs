@@ -43,6 +43,17 @@ pub enum Cause {
     Stranger,
 }
 
+/// A sign of life that a source had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heard {
+    /// When it came.
+    pub at: Timestamp,
+    /// The number of the boot that it came from.
+    pub boot: u32,
+    /// When that boot began.
+    pub booted_at: Timestamp,
+}
+
 /// The physical world around one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
@@ -52,16 +63,21 @@ pub struct Site {
     paths: Vec<Path>,
     sets: Vec<SufficientSet>,
     watchdog_s: Option<u32>,
+    watchdog_early: TimeDelta,
     /// Nobody has pulled the plugs.
     pub plugged: bool,
+    plugged_by_hand: bool,
+    meddled_at: Option<Timestamp>,
     /// The machine.
     pub machine: Machine,
     /// The number of its boot.
     pub boot: u32,
     /// When that began.
     pub booted_at: Timestamp,
-    /// What began it.
+    /// What began it, or the one that it follows by itself.
     pub cause: Cause,
+    /// The number of the boot that was begun so.
+    pub begun_with: u32,
     /// Milliseconds from the power to the workloads.
     pub boot_ms: i64,
     /// Its workloads run (and write, where storage is connected).
@@ -71,9 +87,13 @@ pub struct Site {
     landing_until: Option<Timestamp>,
     /// Which sources can hear it, by name.
     links: BTreeMap<String, bool>,
+    /// When each source last heard it, and which boot.
+    heard: BTreeMap<String, Heard>,
     alone_since: Option<Timestamp>,
     /// Boots that were cut off from storage while they ran.
     cut_boots: BTreeSet<u32>,
+    /// Storage was cut and is connected again.
+    pub has_had_storage_back: bool,
     /// A boot that was cut off and has storage again.
     pub given_back_to: Option<u32>,
     was_cut: bool,
@@ -104,19 +124,25 @@ impl Site {
             paths,
             sets: plan.sufficient_sets.clone(),
             watchdog_s,
+            watchdog_early: TimeDelta::zero(),
             plugged: true,
+            plugged_by_hand: false,
+            meddled_at: None,
             machine: Machine::On,
             boot: 1,
             booted_at: now - TimeDelta::hours(1),
             cause: Cause::Itself,
+            begun_with: 1,
             boot_ms: 4_000,
             running: true,
             lands_ms: 0,
             landing_until: None,
             links: BTreeMap::from([("monitor".to_owned(), true)]),
+            heard: BTreeMap::new(),
             alone_since: None,
             cut_boots: BTreeSet::new(),
             given_back_to: None,
+            has_had_storage_back: false,
             was_cut: false,
             had_power: true,
             at: now,
@@ -161,7 +187,10 @@ impl Site {
         let lets_through = self.feeds.get(method).is_none_or(Feed::shows);
         // A machine that has switched itself off reads as off, as far as its own controller goes.
         let is_on = lets_through && (self.machine != Machine::Off || kind == TaskKind::PowerOff);
+        // An export shows as closed once what it had accepted has landed, and not before.
+        let is_closing = kind == TaskKind::StorageFence && self.landing_until.is_some();
         let shown = match kind {
+            _ if is_closing => ObservedState::Unfenced,
             TaskKind::PowerOff | TaskKind::PowerOn if is_on => ObservedState::On,
             TaskKind::PowerOff | TaskKind::PowerOn => ObservedState::Off,
             _ if lets_through => ObservedState::Unfenced,
@@ -185,7 +214,7 @@ impl Site {
     /// Somebody puts one feed back by hand.
     pub fn reconnect(&mut self, method: &str) {
         if let Some(feed) = self.feeds.get_mut(method) {
-            feed.set(true);
+            feed.open_by_hand();
         }
         self.settle(Cause::Stranger);
     }
@@ -198,18 +227,39 @@ impl Site {
             .collect();
         for name in names {
             if let Some(feed) = self.feeds.get_mut(&name) {
-                feed.set(true);
+                feed.open_by_hand();
             }
         }
-        self.plugged = true;
+        self.plug_in();
+        self.meddled_at = Some(self.at);
         self.press_button(TaskKind::PowerOn, Cause::Stranger);
         self.settle(Cause::Stranger);
     }
 
     /// Somebody pulls the plugs, or puts them in.
     pub fn plug(&mut self, plugged: bool) {
-        self.plugged = plugged;
+        if plugged {
+            self.plug_in();
+            self.meddled_at = Some(self.at);
+        } else {
+            self.plugged = false;
+            self.plugged_by_hand = false;
+        }
         self.settle(Cause::Stranger);
+    }
+
+    fn plug_in(&mut self) {
+        self.plugged_by_hand |= !self.plugged;
+        self.plugged = true;
+    }
+
+    /// When somebody else last switched something on without which the host would have no power; `None` if it has its power without
+    /// that.
+    #[must_use]
+    pub fn meddled_at(&self) -> Option<Timestamp> {
+        let by_hand = |name: &String| self.feeds.get(name).is_some_and(|feed| !feed.open || feed.by_hand);
+        let would_be_off = self.plugged_by_hand || self.is_cut_by(Resource::Power, by_hand);
+        self.meddled_at.filter(|_| would_be_off)
     }
 
     /// The kernel dies; the machine starts again by itself, or not.
@@ -234,6 +284,16 @@ impl Site {
         }
     }
 
+    /// The watchdog strikes so many milliseconds before the segment counts on it.
+    pub fn shorten_watchdog(&mut self, milliseconds: i64) {
+        self.watchdog_early = TimeDelta::milliseconds(milliseconds);
+    }
+
+    /// These sources, and no others, hear the host.
+    pub fn watch_by<'a>(&mut self, sources: impl Iterator<Item = &'a str>) {
+        self.links = sources.map(|name| (name.to_owned(), true)).collect();
+    }
+
     /// Whether a source can hear the host.
     pub fn link(&mut self, source: &str, is_up: bool) {
         self.links.insert(source.to_owned(), is_up);
@@ -246,6 +306,29 @@ impl Site {
         self.machine == Machine::On && self.links.get(source).copied().unwrap_or(false)
     }
 
+    /// What a source last heard of the host.
+    #[must_use]
+    pub fn heard_by(&self, source: &str) -> Option<Heard> {
+        self.heard.get(source).copied()
+    }
+
+    /// A source begins anew and knows nothing of what it has heard.
+    pub fn forget_heard(&mut self, source: &str) {
+        self.heard.remove(source);
+    }
+
+    fn hear(&mut self) {
+        let heard = Heard {
+            at: self.at,
+            boot: self.boot,
+            booted_at: self.booted_at,
+        };
+        if self.machine == Machine::On {
+            let linked = self.links.iter().filter(|(_, is_up)| **is_up);
+            self.heard.extend(linked.map(|(name, _)| (name.clone(), heard)));
+        }
+    }
+
     /// Whether the machine has power.
     #[must_use]
     pub fn is_powered(&self) -> bool {
@@ -255,7 +338,10 @@ impl Site {
     /// Every path of the resource has a level that lets nothing through.
     #[must_use]
     pub fn is_cut(&self, resource: Resource) -> bool {
-        let is_off = |name: &String| self.feeds.get(name).is_some_and(|feed| !feed.open);
+        self.is_cut_by(resource, |name| self.feeds.get(name).is_some_and(|feed| !feed.open))
+    }
+
+    fn is_cut_by(&self, resource: Resource, is_off: impl Fn(&String) -> bool) -> bool {
         let mut paths = self
             .paths
             .iter()
@@ -264,7 +350,7 @@ impl Site {
         paths.peek().is_some()
             && paths.all(|path| {
                 let mut levels = path.levels.iter();
-                levels.any(|level| !level.is_empty() && level.iter().all(is_off))
+                levels.any(|level| !level.is_empty() && level.iter().all(&is_off))
             })
     }
 
@@ -272,9 +358,11 @@ impl Site {
     pub fn pass(&mut self, to: Timestamp) {
         while let Some(at) = self.next().filter(|at| *at <= to) {
             self.at = at.max(self.at);
+            self.hear();
             self.do_what_is_due();
         }
         self.at = to.max(self.at);
+        self.hear();
     }
 
     /// When something changes by itself.
@@ -310,7 +398,7 @@ impl Site {
 
     /// A host's own watchdog counts from when it is alone, or from its boot. In a machine that stands still it stands still.
     fn watchdog_strikes_at(&self) -> Option<Timestamp> {
-        let timeout = TimeDelta::seconds(i64::from(self.watchdog_s?));
+        let timeout = TimeDelta::seconds(i64::from(self.watchdog_s?)) - self.watchdog_early;
         let since = self.alone_since.filter(|_| self.machine == Machine::On)?;
         self.running.then_some(since + timeout)
     }
@@ -325,12 +413,23 @@ impl Site {
         self.start_workloads();
     }
 
-    /// Workloads start by themselves with every boot; where the host fences itself, only once its agent is not alone.
+    /// Workloads start by themselves with every boot, unless the host fences itself: then its agent asks first.
     fn start_workloads(&mut self) {
-        let may_start = self.watchdog_s.is_none() || self.alone_since.is_none();
-        if self.machine == Machine::On && may_start {
+        if self.machine == Machine::On && self.watchdog_s.is_none() {
             self.running = true;
         }
+    }
+
+    /// Whether the agent of a host that fences itself asks whether it may start its workloads.
+    #[must_use]
+    pub fn asks(&self) -> bool {
+        let is_idle = self.machine == Machine::On && !self.running;
+        self.watchdog_s.is_some() && is_idle && self.alone_since.is_none()
+    }
+
+    /// The agent was told that it may.
+    pub fn may_start(&mut self) {
+        self.running |= self.asks();
     }
 
     fn stop_workloads(&mut self) {
@@ -350,7 +449,11 @@ impl Site {
     fn start(&mut self, cause: Cause) {
         self.boot += 1;
         self.booted_at = self.at;
-        self.cause = cause;
+        // What starts again by itself goes on with what began before.
+        if cause != Cause::Itself {
+            self.cause = cause;
+            self.begun_with = self.boot;
+        }
         self.alone_since = None;
         self.machine = Machine::Booting(self.at + TimeDelta::milliseconds(self.boot_ms));
     }
@@ -386,6 +489,7 @@ impl Site {
         if is_same && cause == Cause::Ringfence {
             self.given_back_to = Some(self.boot);
         }
+        self.has_had_storage_back |= self.was_cut && !is_cut;
         self.was_cut = is_cut;
     }
 

@@ -61,6 +61,10 @@ pub struct World {
     pub violation: Option<Violation>,
     /// A person has said what was not so: what follows from that is nobody's fault.
     pub is_hearsay: bool,
+    /// When the host was last decided upon, by the engine's clock.
+    pub last_decided: Timestamp,
+    /// The newest sign of life that a report which arrived was about, by the clock that nobody moves.
+    pub told_alive_at: Timestamp,
     /// The newest boot that a report which arrived was about.
     pub told_boot: u32,
     /// What is known of the queues.
@@ -94,6 +98,8 @@ impl World {
             records: true,
             violation: None,
             is_hearsay: false,
+            last_decided: start(),
+            told_alive_at: start(),
             told_boot: 1,
             queues: Queues::Moving(BTreeSet::new()),
             others: Neighbourhood {
@@ -126,8 +132,13 @@ impl World {
             self.take_effect(effect);
         }
         self.wake_at = decision.wake_at;
+        self.last_decided = self.now;
         judge::decision(self, &decision);
+        let has_changed = decision.state.host != self.state.host;
         self.state = reread(decision.state, self.restarts);
+        if has_changed {
+            self.state.host.updated_at = self.now;
+        }
         self.settle();
         Ok(decision.answer)
     }
@@ -136,6 +147,20 @@ impl World {
     pub fn settle(&mut self) {
         self.site.pass(self.real);
         judge::now(self);
+    }
+
+    /// The agent of a host that fences itself says that it lives, and asks whether it may start its workloads: in this order, so that
+    /// no proof of its silence can stand against what it starts.
+    fn agent_asks(&mut self) {
+        if !self.site.asks() {
+            return;
+        }
+        self.told_boot = self.site.boot;
+        self.told_alive_at = self.real;
+        drop(self.say("agent", FailureState::Up, 0, None));
+        if gates(&self.state, self.now).schedule.allowed {
+            self.site.may_start();
+        }
     }
 
     fn take_effect(&mut self, effect: &Effect) {
@@ -190,6 +215,7 @@ impl World {
     }
 
     pub fn tick(&mut self) {
+        self.agent_asks();
         let queues = self.queues.clone();
         self.give(Input::Tick { queues })
             .expect("a tick is never refused");
@@ -419,6 +445,7 @@ impl World {
                 self.site.link("monitor", true);
                 self.site.wake_up();
                 self.told_boot = self.site.boot;
+                self.told_alive_at = self.real;
             }
             FailureState::Unreachable => self.site.link("monitor", false),
             FailureState::Unknown => {}

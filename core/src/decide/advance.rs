@@ -105,7 +105,7 @@ fn advance_fence(step: &mut Step) {
         let Some(live) = step.live() else { return };
         let is_fenced = step.state.host.current_fence().is_some();
         let waits = live.status == OperationStatus::NeedsOperator;
-        if waits && !is_fenced && proof::settles_at(live).is_none() {
+        if waits && !is_fenced && proof::settles_at(step).is_none() {
             return;
         }
         resume(step);
@@ -154,7 +154,7 @@ fn run_beside(step: &mut Step, is_it: impl Fn(usize, &Stage) -> bool) -> bool {
 /// Nothing is left to do and nothing is proven: the host's own watchdog may still prove it.
 fn wait_or_ask(step: &mut Step) {
     let Some(operation) = step.live() else { return };
-    if let Some(at) = proof::settles_at(operation) {
+    if let Some(at) = proof::settles_at(step) {
         step.wake(at);
         let at = at.format("%FT%TZ");
         return set_detail(
@@ -436,7 +436,7 @@ fn await_self_fencing(step: &mut Step, operation: &Operation) -> Wait {
         return Wait::Ready;
     };
     let due = after_s(fence.at, timeout_s);
-    let is_booted = host.sources.has_booted_since(fence.at) || operation.is_boot_confirmed();
+    let is_booted = host.sources.has_booted_since(fence.at, step.state.clock_set_at) || operation.is_boot_confirmed();
     if due <= step.now || is_booted || !on(Guard::RejoinAwaitsSelfFencing) {
         return Wait::Ready;
     }
@@ -448,7 +448,7 @@ fn await_host(step: &mut Step, operation: &mut Operation, until: Timestamp) -> W
     let taking = step.state.host.fencing_in_flight(step.now).cloned();
     let taking = taking.filter(|_| on(Guard::RejoinAwaitsFencing));
     let host = &step.state.host;
-    let old_boot = host.old_boot().filter(|_| !operation.is_boot_confirmed());
+    let old_boot = host.old_boot(step.state.clock_set_at).filter(|_| !operation.is_boot_confirmed());
     let missing = if let Some(f) = taking {
         step.wake(f.until);
         format!("a {} may still be carried out", f.kind)

@@ -56,10 +56,7 @@ fn adjust_proof(proof: &mut Proof, now: Timestamp) {
 
 fn adjust_operation(operation: &mut Operation, now: Timestamp) {
     let last_deadline = after_ms(now, MAX_BUDGET_MS + DEADLINE_GRACE_MS);
-    for proof in &mut operation.proofs {
-        adjust_proof(proof, now);
-        proof.settled_at = proof.settled_at.min(after_s(now, super::MAX_SETTLE_S));
-    }
+    operation.proofs.iter_mut().for_each(|proof| adjust_proof(proof, now));
     let last_restart = after_s(now, operation.policy.restart_delay_s);
     operation.restart_at = operation.restart_at.map(|at| at.min(last_restart));
     if let Some(evacuation) = operation.evacuation_mut() {

@@ -6,7 +6,6 @@ use crate::{
     ProofKind, Refusal, SufficientSet, Work,
 };
 
-use super::step::after_s;
 use super::{Step, proof};
 
 /// What the person said.
@@ -125,7 +124,7 @@ fn add_word(step: &mut Step, word: Word) {
         source: word.actor.name,
         observed_at: step.now,
         read_at: step.now,
-        settled_at: after_s(step.now, operation.policy.settle_s),
+        settle_s: operation.policy.settle_s,
         operation_id: operation.id,
         generation: operation.generation,
         detail: format!("{}{overridden}", word.reason),

@@ -37,8 +37,6 @@ pub(crate) const LEASE_MS: u64 = 10_000;
 pub(crate) const MAX_BUDGET_MS: u64 = 300_000;
 /// The longest that a device may still carry out what it was told, in seconds, whatever its method says.
 pub(crate) const MAX_LINGER_S: u32 = 3_600;
-/// The longest that a proof may settle, in seconds.
-pub(crate) const MAX_SETTLE_S: u32 = 600;
 /// Milliseconds that a proven fence has to end by itself before an evacuation that the segment wants takes over what is left.
 pub(crate) const TAKE_OVER_MS: u64 = 3_000;
 /// Seconds that an evacuation waits while nobody can tell whether its host is still silent.

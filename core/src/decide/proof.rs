@@ -50,7 +50,7 @@ fn tell(step: &mut Step, proof: &Proof) {
 
 /// The first set whose proofs all hold and have settled makes the host FENCED; later proofs change no state.
 fn settle(step: &mut Step) {
-    let Some(at) = step.live().and_then(settles_at) else {
+    let Some(at) = settles_at(step) else {
         return;
     };
     if step.state.host.current_fence().is_some() {
@@ -74,8 +74,9 @@ pub(super) fn would_complete(operation: &Operation, kind: ProofKind) -> bool {
     sets.any(|set| !set.is_empty() && set.is_subset(&kinds))
 }
 
-/// When the proofs that are there will suffice by time alone, if they will.
-pub(super) fn settles_at(operation: &Operation) -> Option<Timestamp> {
+/// When the proofs that the live operation has won will suffice by time alone, if they will.
+pub(super) fn settles_at(step: &Step) -> Option<Timestamp> {
+    let operation = step.live()?;
     let fence = operation.fence()?;
     let standing = || operation.proofs.iter().filter(|proof| proof.ended.is_none());
     let kinds: SufficientSet = standing().map(|proof| proof.kind).collect();
@@ -85,7 +86,7 @@ pub(super) fn settles_at(operation: &Operation) -> Option<Timestamp> {
         .filter(|set| !set.is_empty() && set.is_subset(&kinds));
     let at = |set: &SufficientSet| {
         let proofs = standing().filter(|proof| set.contains(&proof.kind));
-        proofs.map(|proof| proof.settled_at).max()
+        proofs.map(|proof| proof.settled_at(step.state.clock_set_at)).max()
     };
     whole.filter_map(at).min()
 }
@@ -190,7 +191,7 @@ fn by_tasks(operation: &Operation, host: &Host, kind: ProofKind, now: Timestamp)
         .filter_map(|proof| proof.ended.as_ref())
         .map(|ended| ended.at)
         .max();
-    if lost_at.is_some_and(|lost_at| read_at < lost_at) && on(Guard::EndedProofStaysEnded) {
+    if lost_at.is_some_and(|lost_at| read_at <= lost_at) && on(Guard::EndedProofStaysEnded) {
         return None;
     }
     let methods: Vec<_> = confirmed().map(|(_, attempt)| attempt.method.as_str()).collect();
@@ -203,16 +204,12 @@ fn by_tasks(operation: &Operation, host: &Host, kind: ProofKind, now: Timestamp)
         .filter_map(|task| task.levels.get(task.level))
         .flatten();
     let by_method = levels.map(|method| method.times.settle_s).max().unwrap_or(0);
-    let last_end = confirmed()
-        .filter_map(|(_, attempt)| attempt.ended_at())
-        .max()
-        .unwrap_or(now);
     Some(Proof {
         kind,
         source: methods.join(", "),
         observed_at: now,
         read_at,
-        settled_at: after_s(last_end, by_method.max(settle_s(operation, kind))),
+        settle_s: by_method.max(settle_s(operation, kind)),
         operation_id: operation.id,
         generation: operation.generation,
         detail: details.join("; "),
@@ -319,7 +316,7 @@ fn by_self_fencing(step: &Step) -> Option<Proof> {
         source: "the segment's self-fencing timeout".to_owned(),
         observed_at: step.now,
         read_at: silent.from,
-        settled_at: after_s(step.now, settle_s(operation, ProofKind::SelfFencing)),
+        settle_s: settle_s(operation, ProofKind::SelfFencing),
         operation_id: operation.id,
         generation: operation.generation,
         detail: format!("seen UNREACHABLE for {} s without a gap", silent.timeout_s),

@@ -1,0 +1,186 @@
+//! Searches random histories for one that must never be. Every history has a number: the same seed and number give the same history.
+
+#![expect(clippy::print_stdout, reason = "it tells what it finds")]
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+use ringfence_world::search::{Deed, Ending, History, Reached, Setting, live_through, shrink};
+
+#[derive(Parser)]
+#[command(about = "Searches random histories for one that must never be")]
+struct Arguments {
+    /// How many histories, 1 to 1,000,000,000
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    histories: u64,
+    /// Where chance begins; another one each time if absent
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Seconds after which no further history begins
+    #[arg(long)]
+    seconds: Option<u64>,
+    /// Lives through this one history of the seed alone, and prints its script and its log
+    #[arg(long)]
+    only: Option<u64>,
+    /// Switches this guard of the rules off; `all`: one after the other, each until the search has noticed
+    #[cfg(feature = "mutants")]
+    #[arg(long)]
+    without: Option<String>,
+    /// How many violations are looked for before the search ends, 1 to 1,000
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000))]
+    violations: u64,
+}
+
+/// What all threads have found.
+#[derive(Default)]
+struct Found {
+    lived: AtomicU64,
+    reached: Mutex<BTreeMap<Reached, u64>>,
+    violated: Mutex<Vec<(u64, String)>>,
+    is_over: AtomicBool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let seed = arguments.seed.unwrap_or_else(rand::random);
+    if let Some(number) = arguments.only {
+        tell(&history(seed, number));
+        return ExitCode::SUCCESS;
+    }
+    #[cfg(feature = "mutants")]
+    if let Some(name) = &arguments.without {
+        return mutants(name, &arguments, seed);
+    }
+    println!("searching {} histories with seed {seed}", arguments.histories);
+    let found = look(&arguments, seed);
+    report(&found.0, seed, found.1)
+}
+
+/// Searches with guards switched off. Fails if the absence of one is not noticed.
+#[cfg(feature = "mutants")]
+fn mutants(name: &str, arguments: &Arguments, seed: u64) -> ExitCode {
+    use ringfence_core::{Guard, switch_off};
+    let mut survivors = Vec::new();
+    for guard in Guard::ALL.iter().filter(|guard| name == "all" || guard.name() == name) {
+        switch_off(Some(*guard));
+        let (found, began) = look(arguments, seed);
+        let Ok(mut violated) = found.violated.lock() else { return ExitCode::FAILURE };
+        violated.sort();
+        let lived = found.lived.load(Ordering::Relaxed);
+        let seconds = began.elapsed().as_secs_f64();
+        match violated.first() {
+            Some((number, what)) => {
+                println!("{:<28} noticed in history {number} after {lived} in {seconds:.1} s: {what}", guard.name());
+                if name != "all" {
+                    tell(&shrink(&history(seed, *number)));
+                }
+            }
+            None => {
+                println!("{:<28} NOT NOTICED in {lived} histories, {seconds:.1} s", guard.name());
+                survivors.push(guard.name());
+            }
+        }
+    }
+    println!("{} of {} not noticed: {}", survivors.len(), Guard::ALL.len(), survivors.join(", "));
+    if survivors.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Searches, and tells what was found and when it began.
+fn look(arguments: &Arguments, seed: u64) -> (Found, Instant) {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    let began = Instant::now();
+    let until = arguments.seconds.map(|seconds| began + Duration::from_secs(seconds));
+    let found = Found::default();
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            let found = &found;
+            scope.spawn(move || search(found, arguments, seed, thread, threads, until));
+        }
+    });
+    (found, began)
+}
+
+fn search(found: &Found, arguments: &Arguments, seed: u64, first: u64, step: u64, until: Option<Instant>) {
+    let mut number = first;
+    while number < arguments.histories && !found.is_over.load(Ordering::Relaxed) {
+        if until.is_some_and(|until| Instant::now() >= until) {
+            return;
+        }
+        let history = history(seed, number);
+        let (ending, _) = live_through(&history, false);
+        found.lived.fetch_add(1, Ordering::Relaxed);
+        match ending {
+            Ending::Well(reached) => {
+                let Ok(mut all) = found.reached.lock() else { return };
+                for one in reached {
+                    *all.entry(one).or_default() += 1;
+                }
+            }
+            Ending::Violated(violation, _) => note(found, arguments, number, format!("{violation:?}")),
+            Ending::Endless(why) => note(found, arguments, number, format!("Endless: {why}")),
+        }
+        number += step;
+    }
+}
+
+fn note(found: &Found, arguments: &Arguments, number: u64, what: String) {
+    let Ok(mut violated) = found.violated.lock() else { return };
+    violated.push((number, what));
+    if violated.len() as u64 >= arguments.violations {
+        found.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The history of this number.
+fn history(seed: u64, number: u64) -> History {
+    let mut rng = SmallRng::seed_from_u64(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let setting = Setting::any(&mut rng);
+    let mut deeds = Deed::beginning(&mut rng);
+    let more = rng.random_range(5..70);
+    deeds.extend((0..more).map(|_| Deed::any(&mut rng)));
+    History { setting, deeds }
+}
+
+fn report(found: &Found, seed: u64, began: Instant) -> ExitCode {
+    let lived = found.lived.load(Ordering::Relaxed);
+    let seconds = began.elapsed().as_secs_f64();
+    println!("{lived} histories in {seconds:.1} s, {:.0} a second", lived as f64 / seconds);
+    if let Ok(reached) = found.reached.lock() {
+        for (reached, count) in reached.iter() {
+            println!("{count:>10} reached {reached:?}");
+        }
+    }
+    let Ok(mut violated) = found.violated.lock() else {
+        return ExitCode::FAILURE;
+    };
+    violated.sort();
+    for (number, what) in violated.iter() {
+        println!("violation in history {number} of seed {seed}: {what}");
+    }
+    match violated.first() {
+        Some((number, _)) => {
+            tell(&shrink(&history(seed, *number)));
+            ExitCode::FAILURE
+        }
+        None => {
+            println!("no violation");
+            ExitCode::SUCCESS
+        }
+    }
+}
+
+/// Prints a history with its log.
+fn tell(history: &History) {
+    println!("{}", history.setting.in_words());
+    let (ending, world) = live_through(history, true);
+    for line in &world.log {
+        println!("{line}");
+    }
+    println!("{ending:?}");
+}

@@ -1,0 +1,147 @@
+//! One thing that happens.
+
+use rand::RngExt;
+use rand::rngs::SmallRng;
+
+/// One thing that happens. Numbers that choose among what is there are taken modulo how much is there, so that a deed means something
+/// wherever it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// Somebody asks for a fence.
+    Fence,
+    /// Somebody asks for a rejoin; true: and says that the host was booted anew, which is so.
+    Rejoin,
+    /// Somebody asks for an evacuation.
+    Evacuate,
+    /// A person pulls the plugs and says so.
+    PullAndSay,
+    /// A person puts the plugs in.
+    PlugIn,
+    /// A person gives one thing back by hand, and an admin says so.
+    GiveBack(u8),
+    /// Somebody cancels what is under way.
+    Cancel,
+    /// Somebody has tried again what waits.
+    Retry,
+    /// A source looks and posts what it saw.
+    Look(u8),
+    /// A source looks, and its report arrives at once.
+    Tell(u8),
+    /// All sources tell for so many times 5 s.
+    Watch(u8),
+    /// A posted report arrives.
+    Post(u8),
+    /// A source begins anew.
+    SourceRestarts(u8),
+    /// A source can hear the host, or not.
+    Link(u8, bool),
+    /// No source can hear the host.
+    Cut,
+    /// A message reaches a worker, which claims it.
+    Deliver(u8),
+    /// The newest message that can be claimed is claimed.
+    Take,
+    /// A worker commands its device.
+    Command(u8),
+    /// A worker reads back and posts its result.
+    Finish(u8),
+    /// A result arrives, for the first time or again.
+    Arrive(u8),
+    /// A worker shows that it is alive.
+    Renew(u8),
+    /// The newest message that can be claimed goes the whole way.
+    Work,
+    /// Everything that is wanted is done, so many times.
+    WorkOff,
+    /// The host's kernel dies; true: and starts again.
+    Crash(bool),
+    /// The machine stands still, or goes on.
+    Freeze(bool),
+    /// Somebody else switches everything on.
+    StrangerOn,
+    /// The backend stops answering, or answers again.
+    CloudAway(bool),
+    /// Time passes, in milliseconds.
+    Pass(u32),
+    /// Time passes while no engine is there.
+    PassUnseen(u32),
+    /// An engine ticks the host.
+    Tick,
+    /// Another engine decides from here on, whose clock is so many milliseconds ahead.
+    OtherEngine(i16),
+    /// The database's clock is set, by seconds.
+    SetClock(i32),
+    /// Queues move, or not.
+    LineMoves(bool),
+    /// The broker is away.
+    BrokerAway,
+}
+
+impl Deed {
+    /// Any deed.
+    pub fn any(rng: &mut SmallRng) -> Self {
+        let byte = |rng: &mut SmallRng| rng.random::<u8>();
+        match rng.random_range(0..140) {
+            0..=5 => Self::Fence,
+            6..=9 => Self::Rejoin,
+            10..=12 => Self::Evacuate,
+            13 => Self::PullAndSay,
+            14 => Self::PlugIn,
+            15 => Self::GiveBack(byte(rng)),
+            16 | 17 => Self::Cancel,
+            18 | 19 => Self::Retry,
+            20..=23 => Self::Look(byte(rng)),
+            24..=31 => Self::Tell(byte(rng)),
+            32..=36 => Self::Watch(rng.random_range(1..20)),
+            37..=41 => Self::Post(byte(rng)),
+            42 => Self::SourceRestarts(byte(rng)),
+            43..=47 => Self::Link(byte(rng), rng.random()),
+            48 | 49 => Self::Cut,
+            50..=54 => Self::Deliver(byte(rng)),
+            55..=59 => Self::Take,
+            60..=65 => Self::Command(byte(rng)),
+            66..=69 => Self::Finish(byte(rng)),
+            70..=74 => Self::Arrive(byte(rng)),
+            75 => Self::Renew(byte(rng)),
+            76..=87 => Self::Work,
+            88..=93 => Self::WorkOff,
+            94 | 95 => Self::Crash(rng.random()),
+            96 | 97 => Self::Freeze(rng.random()),
+            98..=100 => Self::StrangerOn,
+            101 => Self::CloudAway(rng.random()),
+            102..=110 => Self::Pass(rng.random_range(0..3_000)),
+            111..=117 => Self::Pass(rng.random_range(3_000..60_000)),
+            118 | 119 => Self::Pass(rng.random_range(60_000..700_000)),
+            120..=122 => Self::PassUnseen(rng.random_range(0..90_000)),
+            123 | 124 => Self::Tick,
+            125 | 126 => Self::OtherEngine(rng.random_range(-500..500)),
+            127 => Self::SetClock(if rng.random() { rng.random_range(-100..100) } else { 86_400 }),
+            128 => Self::LineMoves(rng.random()),
+            129 => Self::BrokerAway,
+            130..=134 => Self::Tell(byte(rng)),
+            _ => Self::Work,
+        }
+    }
+
+    /// Places from which it gets interesting, and which chance alone seldom reaches.
+    pub fn beginning(rng: &mut SmallRng) -> Vec<Self> {
+        let fenced = [Self::Tell(0), Self::Tell(1), Self::Cut, Self::Watch(8), Self::Fence, Self::WorkOff];
+        let more: &[Self] = match rng.random_range(0..14) {
+            0 => return Vec::new(),
+            1 => return fenced[..5].to_vec(),
+            2 => return [&fenced[..5], &[Self::Take]].concat(),
+            3 => return [&fenced[..4], &[Self::Watch(19)]].concat(),
+            4 => &[],
+            5 => &[Self::Pass(9_000)],
+            6 => &[Self::Pass(9_000), Self::Evacuate, Self::Work, Self::Work],
+            7 => &[Self::Pass(9_000), Self::Evacuate, Self::Work, Self::Work, Self::Take, Self::Cancel, Self::Rejoin],
+            8 => &[Self::Pass(9_000), Self::Rejoin, Self::Work],
+            9 => &[Self::Pass(9_000), Self::Rejoin, Self::Take],
+            10 => &[Self::Pass(9_000), Self::Rejoin, Self::Take, Self::Command(0), Self::Fence],
+            11 => &[Self::Pass(9_000), Self::StrangerOn, Self::Link(0, true), Self::Pass(20_000), Self::Tell(0)],
+            12 => &[Self::Link(0, true), Self::Pass(5_000), Self::Tell(0), Self::Rejoin],
+            _ => &[Self::Pass(20_000), Self::Work, Self::Rejoin, Self::Link(0, true), Self::Work, Self::Pass(20_000), Self::Tell(0), Self::WorkOff],
+        };
+        [&fenced[..], more].concat()
+    }
+}

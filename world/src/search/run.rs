@@ -1,0 +1,373 @@
+//! Living through a history.
+
+use std::collections::BTreeSet;
+
+use chrono::TimeDelta;
+use ringfence_core::{
+    Actor, FailureState, OperationKind, OperationStatus, Timestamp, gates,
+};
+
+use super::deed::Deed;
+use super::mail::{Ear, Letter};
+use super::setting::Setting;
+use crate::judge::Violation;
+use crate::{Machine, World};
+
+/// More ticks than any operation of these settings can need.
+const MAX_TICKS: usize = 4_000;
+
+/// A setting and what happens in it.
+#[derive(Clone, Debug)]
+pub struct History {
+    /// What holds before.
+    pub setting: Setting,
+    /// What happens.
+    pub deeds: Vec<Deed>,
+}
+
+/// Something that a history has to reach so that its search means something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reached {
+    /// The host became FENCED.
+    Fenced,
+    /// The evacuate gate was open.
+    OpenGate,
+    /// A proof of a FENCED host has ended.
+    ProofEnded,
+    /// A workload was started elsewhere.
+    Moved,
+    /// The host became UNFENCED again.
+    Unfenced,
+    /// Storage was given back.
+    StorageBack,
+    /// A fence waits for a person.
+    NeedsOperator,
+    /// FENCED by the host's own watchdog alone.
+    SelfFenced,
+    /// The host runs again while it is FENCED.
+    RunsFenced,
+}
+
+/// How a history ended.
+#[derive(Clone, Debug)]
+pub enum Ending {
+    /// Nothing is wrong.
+    Well(BTreeSet<Reached>),
+    /// Something must never be: what, and after how many deeds.
+    Violated(Violation, usize),
+    /// An operation does not end by time alone.
+    Endless(String),
+}
+
+/// The world and everything around it in a history.
+struct Life {
+    world: World,
+    ears: Vec<Ear>,
+    letters: Vec<Letter>,
+    host_skew_ms: i64,
+    offset: TimeDelta,
+    reached: BTreeSet<Reached>,
+}
+
+/// Lives through a history; `records`: and writes its log down.
+#[must_use]
+pub fn live_through(history: &History, records: bool) -> (Ending, World) {
+    let mut life = Life::new(&history.setting, records);
+    for (at, deed) in history.deeds.iter().enumerate() {
+        if records {
+            let seconds = (life.world.real - crate::plans::start()).num_milliseconds();
+            life.world.log.push(format!("{}.{} > {deed:?}", seconds / 1_000, seconds % 1_000 / 100));
+        }
+        life.act(*deed);
+        life.look();
+        if let Some(violation) = life.world.violation {
+            return (Ending::Violated(violation, at + 1), life.world);
+        }
+    }
+    match life.end() {
+        Some(ending) => (ending, life.world),
+        None => (Ending::Well(life.reached), life.world),
+    }
+}
+
+impl Life {
+    fn new(setting: &Setting, records: bool) -> Self {
+        let mut world = setting.world();
+        world.records = records;
+        let since = world.real - TimeDelta::hours(1);
+        let ears = setting.sources.iter().map(|source| Ear {
+            source: source.clone(),
+            since,
+        });
+        Self {
+            ears: ears.collect(),
+            letters: Vec::new(),
+            host_skew_ms: setting.host_skew_ms,
+            offset: TimeDelta::zero(),
+            reached: BTreeSet::new(),
+            world,
+        }
+    }
+
+    /// Takes note of where the history has come to.
+    fn look(&mut self) {
+        let host = &self.world.state.host;
+        if let Some(fence) = &host.fence {
+            self.reached.insert(Reached::Fenced);
+            if !fence.holds() {
+                self.reached.insert(Reached::ProofEnded);
+            }
+            if self.world.site.running && self.world.site.machine == Machine::On {
+                self.reached.insert(Reached::RunsFenced);
+            }
+            let mut kinds = fence.standing().map(|proof| proof.kind);
+            if kinds.all(|kind| kind == ringfence_core::ProofKind::SelfFencing) && fence.holds() {
+                self.reached.insert(Reached::SelfFenced);
+            }
+        } else if self.reached.contains(&Reached::Fenced) {
+            self.reached.insert(Reached::Unfenced);
+        }
+        if gates(&self.world.state, self.world.now).evacuate.allowed {
+            self.reached.insert(Reached::OpenGate);
+        }
+        if !self.world.cloud.started.is_empty() {
+            self.reached.insert(Reached::Moved);
+        }
+        let waits = |o: &ringfence_core::Operation| {
+            o.kind() == OperationKind::Fence && o.status == OperationStatus::NeedsOperator
+        };
+        if self.world.state.operation.as_ref().is_some_and(waits) {
+            self.reached.insert(Reached::NeedsOperator);
+        }
+        if self.world.site.has_had_storage_back {
+            self.reached.insert(Reached::StorageBack);
+        }
+    }
+
+    /// By time alone every operation ends.
+    fn end(&mut self) -> Option<Ending> {
+        self.world.line_moves(false);
+        self.world.tick();
+        for _ in 0..MAX_TICKS {
+            let operation = self.world.state.operation.as_ref();
+            let is_open = operation.is_some_and(|o| o.status == OperationStatus::Running || o.restart_at.is_some());
+            if !is_open {
+                return None;
+            }
+            let Some(wake_at) = self.world.wake_at.filter(|at| *at > self.world.now) else {
+                let detail = operation.map(|o| o.detail.clone()).unwrap_or_default();
+                return Some(Ending::Endless(format!("nothing wakes it: {detail}")));
+            };
+            let step = wake_at - self.world.now;
+            self.pass_to(wake_at, step);
+            self.world.tick();
+            if let Some(violation) = self.world.violation {
+                return Some(Ending::Violated(violation, usize::MAX));
+            }
+        }
+        let detail = self.world.state.operation.as_ref().map(|o| o.detail.clone());
+        Some(Ending::Endless(detail.unwrap_or_default()))
+    }
+
+    fn pass_to(&mut self, at: Timestamp, step: TimeDelta) {
+        self.world.now = at;
+        self.world.real += step;
+        self.world.settle();
+    }
+
+    fn act(&mut self, deed: Deed) {
+        let world = &mut self.world;
+        match deed {
+            Deed::Fence => drop(world.fence()),
+            Deed::Rejoin => drop(world.rejoin(false)),
+            Deed::Evacuate => drop(world.evacuate()),
+            Deed::PullAndSay => pull_and_say(world),
+            Deed::PlugIn => world.site.plug(true),
+            Deed::GiveBack(of) => give_back(world, of),
+            Deed::Cancel => drop(world.cancel()),
+            Deed::Retry => drop(world.retry()),
+            Deed::Look(of) => self.post(of),
+            Deed::Tell(of) => self.tell(of),
+            Deed::Watch(times) => self.watch(times),
+            Deed::Post(of) => self.arrives(of),
+            Deed::SourceRestarts(of) => self.source_restarts(of),
+            Deed::Link(of, is_up) => {
+                let name = pick(&self.ears, of).map(|ear| ear.source.name.clone());
+                if let Some(name) = name {
+                    world.site.link(&name, is_up);
+                }
+            }
+            Deed::Cut => {
+                for ear in &self.ears {
+                    world.site.link(&ear.source.name, false);
+                }
+            }
+            Deed::Deliver(of) => {
+                if !world.sent.is_empty() {
+                    drop(world.deliver(usize::from(of) % world.sent.len(), "worker-1"));
+                }
+            }
+            Deed::Take => drop(take(world)),
+            Deed::Command(of) => {
+                if !world.jobs.is_empty() {
+                    let at = world.jobs.len() - 1 - usize::from(of) % world.jobs.len();
+                    world.command(at);
+                }
+            }
+            Deed::Finish(of) => {
+                if !world.jobs.is_empty() {
+                    let at = world.jobs.len() - 1 - usize::from(of) % world.jobs.len();
+                    finish(world, at);
+                }
+            }
+            Deed::Arrive(of) => {
+                if !world.results.is_empty() {
+                    world.deliver_result(usize::from(of) % world.results.len());
+                }
+            }
+            Deed::Renew(of) => {
+                if let Some(job) = pick(&world.jobs, of) {
+                    let claim = job.claim.clone();
+                    drop(world.give(ringfence_core::Input::Renew(claim)));
+                }
+            }
+            Deed::Work => drop(work(world)),
+            // Devices that lie are tried again and again: an end has to be set.
+            Deed::WorkOff => drop((0..12).take_while(|_| work(world)).count()),
+            Deed::Crash(reboots) => world.site.crash(reboots),
+            Deed::Freeze(frozen) => {
+                // A watchdog stands still in a machine that stands still: nothing can be proven by it then.
+                if world.state.policy.self_fencing_timeout_s.is_none() {
+                    world.site.freeze(frozen);
+                }
+            }
+            Deed::StrangerOn => world.site.restore_power(),
+            Deed::CloudAway(is_away) => world.cloud.is_away = is_away,
+            Deed::Pass(milliseconds) => world.pass(i64::from(milliseconds)),
+            Deed::PassUnseen(milliseconds) => world.pass_unseen(i64::from(milliseconds)),
+            Deed::Tick => world.tick(),
+            Deed::OtherEngine(ahead_ms) => self.other_engine(i64::from(ahead_ms)),
+            Deed::SetClock(seconds) => {
+                world.move_clock(i64::from(seconds));
+                world.state.clock_set_at = Some(world.now);
+                world.state.host.updated_at = world.state.host.updated_at.min(world.now);
+            }
+            Deed::LineMoves(moves) => world.line_moves(moves),
+            Deed::BrokerAway => world.broker_goes_away(),
+        }
+        self.world.settle();
+    }
+
+    fn post(&mut self, of: u8) {
+        let letter = pick(&self.ears, of).map(|ear| ear.look(&self.world, self.host_skew_ms));
+        self.letters.extend(letter);
+        if self.letters.len() > 32 {
+            self.letters.remove(0);
+        }
+    }
+
+    fn tell(&mut self, of: u8) {
+        if let Some(letter) = pick(&self.ears, of).map(|ear| ear.look(&self.world, self.host_skew_ms)) {
+            self.read(letter);
+        }
+    }
+
+    fn watch(&mut self, times: u8) {
+        for _ in 0..times {
+            for of in 0..self.ears.len() {
+                self.tell(u8::try_from(of).unwrap_or_default());
+            }
+            self.world.pass(5_000);
+        }
+    }
+
+    fn arrives(&mut self, of: u8) {
+        if let Some(letter) = pick(&self.letters, of).cloned() {
+            self.read(letter);
+        }
+    }
+
+    fn read(&mut self, letter: Letter) {
+        if letter.report.state == FailureState::Up {
+            let world = &mut self.world;
+            world.told_boot = world.told_boot.max(letter.boot.unwrap_or_default());
+            world.told_alive_at = letter.heard_at.map_or(world.told_alive_at, |at| at.max(world.told_alive_at));
+        }
+        drop(self.world.report(letter.report));
+    }
+
+    fn source_restarts(&mut self, of: u8) {
+        let real = self.world.real;
+        let count = self.ears.len();
+        if let Some(ear) = self.ears.get_mut(usize::from(of) % count.max(1)) {
+            ear.since = real;
+            self.world.site.forget_heard(&ear.source.name);
+        }
+    }
+
+    /// Engines follow one clock, and differ a little. None decides before what another one has decided.
+    fn other_engine(&mut self, ahead_ms: i64) {
+        let offset = TimeDelta::milliseconds(ahead_ms);
+        let now = self.world.now - self.offset + offset;
+        self.offset = offset;
+        self.world.now = now.max(self.world.last_decided);
+        self.offset += self.world.now - now;
+    }
+}
+
+fn pick<T>(of: &[T], number: u8) -> Option<&T> {
+    of.get(usize::from(number) % of.len().max(1))
+}
+
+/// The newest message that can be claimed is claimed.
+fn take(world: &mut World) -> Option<usize> {
+    let newest = (0..world.sent.len()).rev().take(8);
+    let mut newest = newest.collect::<Vec<_>>().into_iter();
+    newest.find_map(|index| world.deliver(index, "worker-1").ok())
+}
+
+/// A worker reports once, after it has stopped; from then on it does nothing more.
+fn finish(world: &mut World, job: usize) -> Option<usize> {
+    let message = world.finish(job);
+    world.jobs[job].stops_at = world.real;
+    message
+}
+
+/// The newest message that can be claimed goes the whole way.
+fn work(world: &mut World) -> bool {
+    let Some(job) = take(world) else { return false };
+    world.command(job);
+    world.pass(200);
+    if let Some(result) = finish(world, job) {
+        world.deliver_result(result);
+    }
+    true
+}
+
+/// What another one is doing to the power this moment would make the word untrue: then it has to be refused.
+fn pull_and_say(world: &mut World) {
+    world.site.plug(false);
+    world.settle();
+    let is_hearsay = world.is_hearsay;
+    let said = world.confirm(world.state.host.generation.0, person("anna"), false);
+    // What has yet to land is the segment's to wait for.
+    world.is_hearsay = is_hearsay || (said.is_ok() && world.site.running);
+}
+
+/// What may be refused is said first, so that only what was accepted is done.
+fn give_back(world: &mut World, of: u8) {
+    let Some(name) = pick(&world.state.host.standing, of).map(|standing| standing.method.name.clone()) else {
+        return;
+    };
+    let generation = world.state.host.generation.0;
+    if world.given_back(generation, &[&name], person("otto")).is_ok() {
+        world.site.reconnect(&name);
+    }
+}
+
+fn person(name: &str) -> Actor {
+    Actor {
+        name: name.to_owned(),
+        is_admin: true,
+    }
+}
