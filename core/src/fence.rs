@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::guard::{Guard, on};
-use crate::{Ended, Generation, OperationId, Proof, ProofKind, SufficientSet, Timestamp, Undoing};
+use crate::{Ended, Generation, OperationId, Proof, SufficientSet, Timestamp};
 
 /// A fence that was proven. It stays on record until the host is taken back, whether its proofs still hold or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +18,9 @@ pub struct Fence {
     pub sets: Vec<SufficientSet>,
     /// The proofs of its generation, by kind; those that came later too.
     pub proofs: Vec<Proof>,
+    /// When every device of its power was last read as off just before it was switched on: the host was off until then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub off_until: Option<Timestamp>,
     /// Whether somebody has begun to start its workloads elsewhere.
     #[serde(default)]
     pub is_evacuation_begun: bool,
@@ -49,18 +52,15 @@ impl Fence {
         ended.max_by_key(|ended| ended.at)
     }
 
-    /// A moment that every boot of the host since its fence began after, if the proofs show one: it was seen to have stopped then,
-    /// and was off until Ringfence itself switched it on.
+    /// A moment that every boot of the host since its fence began after, if the proofs show one: it had stopped by then, or it was read
+    /// as off when Ringfence switched it on.
     #[must_use]
     pub(crate) fn stopped_until(&self) -> Option<Timestamp> {
-        let until = |proof: &Proof| match &proof.ended {
-            Some(Ended {
-                undoing: Undoing::Claimed { .. },
-                at,
-            }) if proof.kind == ProofKind::PowerOff => *at,
-            Some(_) | None => proof.read_at,
-        };
-        self.stops().map(until).max()
+        let stopped_at = self.stopped_at()?;
+        Some(
+            self.off_until
+                .map_or(stopped_at, |off_until| off_until.max(stopped_at)),
+        )
     }
 
     /// When the host was last proven to have stopped.

@@ -33,12 +33,14 @@ macro_rules! guards {
 guards! {
     /// A sign of life that one source had contests the silence that another one reports since before it.
     SilenceContested,
-    /// Only a source that has heard the host counts as a witness of its silence.
-    WitnessHasHeard,
     /// Every source that has heard the host has to report its silence.
     EveryWitnessIsSilent,
     /// A gap between two reports starts the silence anew.
     GapBreaksSilence,
+    /// A source that does not say when it last saw the host tells nothing about the time between two of its reports.
+    SilenceIsDated,
+    /// A sign of life that a report of silence tells of starts the silence anew.
+    LastSeenBreaksSilence,
     /// A sign of life starts the silence anew, however late it is reported.
     LifeBreaksSilence,
     /// What was given back starts the silence anew, and so does what may still be given back.
@@ -51,6 +53,10 @@ guards! {
     ClaimEndsProof,
     /// A sign of life after a proof that the host had stopped ends it.
     LifeEndsProof,
+    /// A sign of life of a source whose clock is behind came later than it says.
+    LateSourceIsLate,
+    /// A sign of life that came so shortly before a reading that two clocks cannot tell counts as after it.
+    ClocksApart,
     /// A sign of life after a reading of power makes it count no more.
     LifeEndsReading,
     /// Power that counts no more is read again while the fence is under way.
@@ -65,16 +71,8 @@ guards! {
     ProofSettles,
     /// A success needs the wanted state to be read back.
     WantedStateReadBack,
-    /// A result counts for the claim that it was made under.
-    ResultOfClaimant,
-    /// A result counts for the operation and the generation that it was made for.
-    ResultOfCurrentOperation,
-    /// A result counts for its own task.
-    ResultOfItsTask,
-    /// An attempt of a level that was left cannot be claimed.
-    ClaimOfCurrentLevel,
-    /// An attempt of another generation cannot be claimed.
-    ClaimOfCurrentGeneration,
+    /// A result counts for the claim that it was made under, and no other.
+    ResultOfItsClaim,
     /// An attempt cannot be claimed while its opposite may be acting.
     ClaimWaitsForOpposite,
     /// A move cannot be claimed while the evacuate gate is closed.
@@ -85,6 +83,8 @@ guards! {
     RenewalOfMoveNeedsFence,
     /// A command that was given up is waited for as long as its device may carry it out.
     CommandLingers,
+    /// What was read back after a second command may be the first one's doing: the second one may come yet.
+    SecondCommandLingers,
     /// A second attempt that may have taken something keeps a refusal of the first one from releasing it.
     SecondTakerIsNoted,
     /// The evacuate gate rests on a fence of the present generation.
@@ -123,6 +123,8 @@ guards! {
     StopLeavesNoBoot,
     /// A stop that was not part of a completed set says nothing about boots.
     StopWasSufficient,
+    /// A power-on shows that the host was off until then only if its power was read as off before.
+    OnWasReadOff,
     /// Without a date the first boot that is seen after the fence may have begun before it.
     FirstBootIsBaseline,
     /// A boot that a host dates too close to the fence may have begun before it.

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::guard::{Guard, on};
 use crate::{
-    AttemptId, Fence, FrozenMethod, Generation, HostId, Operation, Parameters, ProofKind, Resource,
+    AttemptId, Fence, FrozenMethod, Generation, HostId, MethodId, Operation, Parameters, ProofKind, Resource,
     SegmentId, SegmentPolicy, Sources, TaskKind, Timestamp,
 };
 
@@ -111,6 +112,8 @@ pub struct InFlight {
     pub generation: Generation,
     /// What it does.
     pub kind: TaskKind,
+    /// By which method.
+    pub method: MethodId,
     /// The claim under which it acts: only a result of this claim says that it has stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim_id: Option<Uuid>,
@@ -213,7 +216,8 @@ impl Host {
             return false;
         };
         let is_since_the_fence = fenced_at.is_none_or(|at| alive_at >= at) || !on(Guard::BackSinceFence);
-        let is_since_the_off = self.last_off_at.is_none_or(|at| alive_at > at) || !on(Guard::BackSinceOff);
+        let is_since_the_off =
+            self.last_off_at.is_none_or(|at| alive_at > at + SEEN_AFTER_OFF) || !on(Guard::BackSinceOff);
         self.failure_state == FailureState::Up && is_since_the_fence && is_since_the_off
     }
 
@@ -303,6 +307,10 @@ impl Host {
         self.in_flight.iter().filter(undoes).max_by_key(|f| f.until)
     }
 }
+
+/// A sign of life has to be so much newer than an off to be one of the time after it: the clocks of sources and engines differ, and no host
+/// boots in less.
+const SEEN_AFTER_OFF: TimeDelta = TimeDelta::seconds(5);
 
 /// Why a host may not have back what was taken from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

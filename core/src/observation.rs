@@ -68,6 +68,9 @@ pub struct Observation {
     /// older than that.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub after_ms: u64,
+    /// What the device had shown before it was commanded, where it was read then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<ObservedState>,
     /// Whether it may count as a proof. What a service has written down shows that it was done, and not always that it holds.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub proves: bool,

@@ -27,6 +27,8 @@ use crate::{Boot, Boots, FailureState, SeenBoot, Timestamp};
 pub const WATCHED_GAP_S: u32 = 30;
 /// Seconds for which a sign of life speaks against a source that was deaf to it.
 pub const CONTESTED_S: u32 = 120;
+/// What is known of a source's lateness is forgotten by a millisecond in so many: its clock may have been set.
+const LEARNT_PER_MS: i64 = 100;
 /// The most sources of one host.
 pub const MAX_SOURCES: usize = 16;
 
@@ -39,8 +41,22 @@ pub struct Report {
     pub source: String,
     /// When it saw that. For `UP` a moment that the last sign of life came after, or the moment of the sign.
     pub observed_at: Timestamp,
+    /// When it last had a sign of life of the host, where it reports something else than UP. Without it a report of silence says nothing
+    /// about the time before it.
+    pub last_seen_at: Option<Timestamp>,
     /// The boot that it saw.
     pub boot: Option<Boot>,
+}
+
+impl Report {
+    /// The sign of life that it tells of.
+    #[must_use]
+    pub fn alive_at(&self) -> Option<Timestamp> {
+        match self.state {
+            FailureState::Up => Some(self.observed_at),
+            FailureState::Unreachable | FailureState::Unknown => self.last_seen_at,
+        }
+    }
 }
 
 /// What one source saw last.
@@ -52,7 +68,14 @@ pub struct Source {
     pub observed_at: Timestamp,
     /// When the engine heard it.
     pub reported_at: Timestamp,
-    /// Its newest sign of life of the host.
+    /// Milliseconds by which its reports are late at least: its clock is behind, or its way is long. What it saw, it saw up to so much
+    /// later than it says.
+    #[serde(default)]
+    pub late_ms: i64,
+    /// By when its newest sign of life came, by the engine's clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alive_by: Option<Timestamp>,
+    /// Its newest sign of life of the host, as it says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alive_at: Option<Timestamp>,
     /// When the engine last heard of a sign of life, however old that was.
@@ -73,6 +96,8 @@ pub struct Silence {
     pub since: Timestamp,
     /// Since when its reports have come without a gap, by the engine's clock.
     pub watched_from: Timestamp,
+    /// Whether the source says when it last had a sign of life: without that it does not tell whether it had one between two reports.
+    pub is_dated: bool,
 }
 
 /// What all sources come to.
@@ -133,42 +158,39 @@ impl Sources {
         self.0.remove(name).is_some()
     }
 
-    /// Takes a report down.
+    /// Takes a report down, and tells by when the sign of life came that is in it, by the engine's clock.
     ///
     /// # Errors
     /// It is older than the last one of its source, and no sign of life: that one counts whenever it arrives.
-    pub(crate) fn take(&mut self, report: Report, now: Timestamp) -> Result<(), Stale> {
-        let Report {
-            state,
-            source,
-            observed_at,
-            boot,
-        } = report;
-        let is_life = state == FailureState::Up;
-        let Some(known) = self.0.get_mut(&source) else {
-            let first = Source::first(state, observed_at, boot, now);
-            self.0.insert(source, first);
-            return Ok(());
-        };
-        let is_late = observed_at < known.observed_at;
-        if is_late && !is_life {
+    pub(crate) fn take(&mut self, report: &Report, now: Timestamp) -> Result<Option<Timestamp>, Stale> {
+        let known = self.0.entry(report.source.clone());
+        let known = known.or_insert_with(|| Source::new(report.observed_at, now));
+        let is_late = report.observed_at < known.observed_at;
+        let late = known.learn_lateness(report.observed_at, now);
+        let alive_at = report.alive_at();
+        let alive_by = alive_at.map(|at| (at + late).min(now));
+        let is_news = report.state == FailureState::Up || alive_at > known.alive_at;
+        if is_late && !is_news {
             return Err(Stale {
                 known: known.observed_at,
             });
         }
-        if is_life {
-            known.heard(observed_at, now);
+        if let Some(alive_at) = alive_at {
+            known.heard(alive_at, report.state, now);
+            known.alive_by = known.alive_by.max(alive_by);
         }
-        if let Some(boot) = boot {
-            known.boots.note(boot, observed_at);
+        if let Some(boot) = &report.boot {
+            known
+                .boots
+                .note(boot.clone(), alive_at.unwrap_or(report.observed_at));
         }
         if !is_late {
-            known.silence = known.silence_after(state, observed_at, now);
-            known.state = state;
-            known.observed_at = observed_at;
+            known.silence = known.silence_after(report, now);
+            known.state = report.state;
+            known.observed_at = report.observed_at;
             known.reported_at = now;
         }
-        Ok(())
+        Ok(alive_by)
     }
 
     /// The newest sign of life, and whose it is.
@@ -186,6 +208,12 @@ impl Sources {
         self.alive().map(|(at, _)| at)
     }
 
+    /// By when the newest sign of life came.
+    #[must_use]
+    pub fn alive_by(&self) -> Option<Timestamp> {
+        self.0.values().filter_map(|source| source.alive_by).max()
+    }
+
     /// The boot that was seen last, by whichever source.
     #[must_use]
     pub fn latest_boot(&self) -> Option<&SeenBoot> {
@@ -196,20 +224,28 @@ impl Sources {
     /// Whether a source shows that the host runs a boot that began after `moment`, and none has seen an older one since.
     #[must_use]
     pub fn has_booted_since(&self, moment: Timestamp, clock_set_at: Option<Timestamp>) -> bool {
-        let verdicts = || self.0.values().filter_map(|source| source.boots.since(moment, clock_set_at));
+        let verdicts = || {
+            self.0
+                .values()
+                .filter_map(|source| source.boots.since(moment, clock_set_at))
+        };
         let newer = verdicts().filter_map(|verdict| match verdict {
             Verdict::Newer(first_seen) => Some(first_seen),
             Verdict::Older(_) => None,
         });
-        newer
-            .max()
-            .is_some_and(|newer| self.older_boot_seen(moment, clock_set_at).is_none_or(|older| older < newer))
+        newer.max().is_some_and(|newer| {
+            self.older_boot_seen(moment, clock_set_at)
+                .is_none_or(|older| older < newer)
+        })
     }
 
     /// When a boot was last seen that had begun before `moment`, if one was seen after it.
     #[must_use]
     pub fn older_boot_seen(&self, moment: Timestamp, clock_set_at: Option<Timestamp>) -> Option<Timestamp> {
-        let verdicts = self.0.values().filter_map(|source| source.boots.since(moment, clock_set_at));
+        let verdicts = self
+            .0
+            .values()
+            .filter_map(|source| source.boots.since(moment, clock_set_at));
         let older = verdicts.filter_map(|verdict| match verdict {
             Verdict::Older(last_seen) => Some(last_seen),
             Verdict::Newer(_) => None,
@@ -257,15 +293,16 @@ impl Sources {
     }
 
     /// How long the host has been silent while it was watched. `None` if no source has ever heard it, or one that has does not report
-    /// silence: that one might hear it.
+    /// silence, or not since when: that one might have heard it.
     #[must_use]
     pub fn watched_silence(&self) -> Option<Watched> {
         let mut watched: Option<Watched> = None;
         for source in self.0.values() {
-            if on(Guard::WitnessHasHeard) && source.alive_at.is_none() {
+            if source.alive_at.is_none() {
                 continue;
             }
-            let Some(silence) = source.silence else {
+            let dated = |silence: &Silence| silence.is_dated || !on(Guard::SilenceIsDated);
+            let Some(silence) = source.silence.filter(dated) else {
                 if on(Guard::EveryWitnessIsSilent) {
                     return None;
                 }
@@ -296,6 +333,7 @@ impl Sources {
             source.observed_at = source.observed_at.min(now);
             source.reported_at = source.reported_at.min(now);
             source.alive_at = source.alive_at.map(|at| at.min(now));
+            source.alive_by = source.alive_by.map(|at| at.min(now));
             source.alive_reported_at = source.alive_reported_at.map(|at| at.min(now));
             if let Some(silence) = &mut source.silence {
                 silence.since = silence.since.min(now);
@@ -307,55 +345,68 @@ impl Sources {
 }
 
 impl Source {
-    fn first(state: FailureState, observed_at: Timestamp, boot: Option<Boot>, now: Timestamp) -> Self {
-        let is_life = state == FailureState::Up;
-        let mut boots = Boots::default();
-        if let Some(boot) = boot {
-            boots.note(boot, observed_at);
+    /// The least by which its reports have been late, lately: a single late one says nothing about its clock.
+    fn learn_lateness(&mut self, observed_at: Timestamp, now: Timestamp) -> TimeDelta {
+        let late_ms = (now - observed_at).num_milliseconds().max(0);
+        let forgotten_ms = (now - self.reported_at).num_milliseconds().max(0) / LEARNT_PER_MS;
+        self.late_ms = late_ms.min(self.late_ms + forgotten_ms);
+        if on(Guard::LateSourceIsLate) {
+            TimeDelta::milliseconds(self.late_ms)
+        } else {
+            TimeDelta::zero()
         }
+    }
+
+    /// One that has said nothing yet.
+    fn new(observed_at: Timestamp, now: Timestamp) -> Self {
         Self {
-            state,
+            state: FailureState::Unknown,
             observed_at,
             reported_at: now,
-            alive_at: is_life.then_some(observed_at),
-            alive_reported_at: is_life.then_some(now),
-            silence: (state == FailureState::Unreachable).then_some(Silence {
-                since: observed_at,
-                watched_from: now,
-            }),
-            boots,
+            late_ms: (now - observed_at).num_milliseconds().max(0),
+            alive_by: None,
+            alive_at: None,
+            alive_reported_at: None,
+            silence: None,
+            boots: Boots::default(),
         }
     }
 
     /// A sign of life, perhaps a late one: silence begins anew after it.
-    fn heard(&mut self, observed_at: Timestamp, now: Timestamp) {
-        self.alive_at = self.alive_at.max(Some(observed_at));
-        self.alive_reported_at = self.alive_reported_at.max(Some(now));
-        if let Some(silence) = &mut self.silence {
-            silence.since = silence.since.max(observed_at);
+    fn heard(&mut self, alive_at: Timestamp, state: FailureState, now: Timestamp) {
+        let is_new = Some(alive_at) > self.alive_at;
+        self.alive_at = self.alive_at.max(Some(alive_at));
+        if state == FailureState::Up {
+            self.alive_reported_at = self.alive_reported_at.max(Some(now));
+        }
+        if let Some(silence) = &mut self.silence
+            && (is_new || state == FailureState::Up)
+        {
+            silence.since = silence.since.max(alive_at);
         }
     }
 
     /// The silence that it reports now.
-    fn silence_after(&self, state: FailureState, observed_at: Timestamp, now: Timestamp) -> Option<Silence> {
-        if state != FailureState::Unreachable {
+    fn silence_after(&self, report: &Report, now: Timestamp) -> Option<Silence> {
+        if report.state != FailureState::Unreachable {
             return None;
         }
         let gap = TimeDelta::seconds(i64::from(WATCHED_GAP_S));
-        let Some(silence) = self.silence else {
-            return Some(Silence {
-                since: observed_at,
-                watched_from: now,
-            });
-        };
-        let is_watched = now - self.reported_at <= gap && observed_at - self.observed_at <= gap;
+        let is_watched = now - self.reported_at <= gap && report.observed_at - self.observed_at <= gap;
+        let known = self.silence;
+        let watched = known.filter(|_| is_watched || !on(Guard::GapBreaksSilence));
+        // By its own clock the source tells how long ago it had its last sign of life.
+        let silent_for = report
+            .last_seen_at
+            .map(|last| (report.observed_at - last).max(TimeDelta::zero()));
+        let last_seen = silent_for
+            .map(|silent_for| now - silent_for)
+            .filter(|_| on(Guard::LastSeenBreaksSilence));
+        let watched_from = watched.map_or(now, |silence| silence.watched_from);
         Some(Silence {
-            since: silence.since,
-            watched_from: if is_watched || !on(Guard::GapBreaksSilence) {
-                silence.watched_from
-            } else {
-                now
-            },
+            since: known.map_or(report.observed_at, |silence| silence.since),
+            watched_from: last_seen.map_or(watched_from, |last_seen| watched_from.max(last_seen)),
+            is_dated: report.last_seen_at.is_some(),
         })
     }
 }

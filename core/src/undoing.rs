@@ -15,6 +15,7 @@
 
 use std::fmt;
 
+use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
 use crate::guard::{Guard, on};
@@ -57,10 +58,25 @@ impl Undoing {
         match self {
             Self::Claimed { kind, .. } => on(Guard::ClaimEndsProof) && proof.kind.is_undone_by(*kind),
             Self::SignOfLife { observed_at, .. } => {
-                on(Guard::LifeEndsProof) && proof.kind.says_stopped() && *observed_at > proof.read_at
+                on(Guard::LifeEndsProof)
+                    && proof.kind.says_stopped()
+                    && may_be_after(*observed_at, proof.read_at)
             }
         }
     }
+}
+
+/// What the clocks of two engines may differ by: each follows the database's, and one that is further away is set.
+const CLOCKS_APART: TimeDelta = TimeDelta::seconds(1);
+
+/// Whether a sign of life may have come after a reading, by whichever engines' clocks the two were written down.
+pub(crate) fn may_be_after(alive_at: Timestamp, read_at: Timestamp) -> bool {
+    let apart = if on(Guard::ClocksApart) {
+        CLOCKS_APART
+    } else {
+        TimeDelta::zero()
+    };
+    alive_at > read_at - apart
 }
 
 impl fmt::Display for Undoing {

@@ -20,6 +20,8 @@ pub enum Violation {
     UnsafeMove,
     /// A boot that was cut off while it ran has its storage back.
     StorageToCutBoot,
+    /// The schedule gate is open over a host from which a worker has taken something that is on no record.
+    Forgotten,
     /// A host became UNFENCED whose power is off by Ringfence's own command.
     UnfencedWithoutPower,
 }
@@ -51,6 +53,8 @@ pub(crate) fn now(world: &mut World) {
         Violation::StorageToCutBoot
     } else if world.site.harm() && is_open() && !is_excused(world, &world.state) {
         Violation::OpenGate
+    } else if has_forgotten(world) {
+        Violation::Forgotten
     } else if world.cloud.started.iter().any(|start| !start.was_safe) {
         Violation::UnsafeMove
     } else {
@@ -59,9 +63,19 @@ pub(crate) fn now(world: &mut World) {
     world.violation = world.violation.or(Some(violation));
 }
 
+fn has_forgotten(world: &World) -> bool {
+    let standing = &world.state.host.standing;
+    let mut taken = world.site.taken();
+    let is_forgotten = taken.any(|name| standing.iter().all(|standing| standing.method.name != name));
+    is_forgotten && gates(&world.state, world.now).schedule.allowed
+}
+
 pub(crate) fn is_excused(world: &World, state: &HostState) -> bool {
     let is_unheard_of = world.site.cause == Cause::Stranger && world.told_boot < world.site.begun_with
-        || world.site.meddled_at().is_some_and(|at| world.told_alive_at <= at);
+        || world
+            .site
+            .meddled_at()
+            .is_some_and(|at| world.told_alive_at <= at);
     let by_word = state.host.fence.iter().flat_map(|fence| fence.standing());
     let rests_on_a_word = by_word.into_iter().any(|proof| proof.kind == ProofKind::Operator);
     is_unheard_of || (rests_on_a_word && world.is_hearsay)

@@ -257,7 +257,11 @@ impl Site {
     /// that.
     #[must_use]
     pub fn meddled_at(&self) -> Option<Timestamp> {
-        let by_hand = |name: &String| self.feeds.get(name).is_some_and(|feed| !feed.open || feed.by_hand);
+        let by_hand = |name: &String| {
+            self.feeds
+                .get(name)
+                .is_some_and(|feed| !feed.open || feed.by_hand)
+        };
         let would_be_off = self.plugged_by_hand || self.is_cut_by(Resource::Power, by_hand);
         self.meddled_at.filter(|_| would_be_off)
     }
@@ -338,7 +342,9 @@ impl Site {
     /// Every path of the resource has a level that lets nothing through.
     #[must_use]
     pub fn is_cut(&self, resource: Resource) -> bool {
-        self.is_cut_by(resource, |name| self.feeds.get(name).is_some_and(|feed| !feed.open))
+        self.is_cut_by(resource, |name| {
+            self.feeds.get(name).is_some_and(|feed| !feed.open)
+        })
     }
 
     fn is_cut_by(&self, resource: Resource, is_off: impl Fn(&String) -> bool) -> bool {
@@ -352,6 +358,14 @@ impl Site {
                 let mut levels = path.levels.iter();
                 levels.any(|level| !level.is_empty() && level.iter().all(&is_off))
             })
+    }
+
+    /// The devices by which a worker has taken storage or network from the host.
+    pub fn taken(&self) -> impl Iterator<Item = &str> {
+        let paths = self.paths.iter().filter(|path| path.resource != Resource::Power);
+        let names = paths.flat_map(|path| path.levels.iter().flatten());
+        let is_closed = |name: &&String| self.feeds.get(*name).is_some_and(|feed| !feed.open);
+        names.filter(is_closed).map(String::as_str)
     }
 
     /// Time passes.

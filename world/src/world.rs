@@ -1,6 +1,6 @@
 //! A small deterministic world around `decide`: time, messages under way, workers, devices, and a record of all of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::TimeDelta;
 use ringfence_core::*;
@@ -12,6 +12,9 @@ use crate::judge::{self, Violation};
 use crate::plans::{self, start};
 use crate::site::Site;
 use crate::told::line;
+
+/// A worker shows that it lives after so long, and is stopped if it may not go on.
+const RENEWED_AFTER: TimeDelta = TimeDelta::milliseconds(3_400);
 
 /// One question to `decide` and its answer.
 #[derive(Clone, Debug)]
@@ -33,6 +36,8 @@ pub struct Job {
     pub workload: Option<Box<Workload>>,
     /// When it was allowed to act, by the clock that nobody moves.
     pub granted_at: Timestamp,
+    /// What it has read before its first command.
+    pub before: Option<ObservedState>,
     /// It stops before this, by that clock too.
     pub stops_at: Timestamp,
 }
@@ -57,6 +62,10 @@ pub struct World {
     pub restarts: bool,
     /// Whether what happens is written down.
     pub records: bool,
+    /// Its workers say that it is done whatever they have read.
+    pub is_sloppy: bool,
+    /// What each source said last when it saw the host, by the engine's clock.
+    pub last_seen: BTreeMap<String, Timestamp>,
     /// What must never be and was.
     pub violation: Option<Violation>,
     /// A person has said what was not so: what follows from that is nobody's fault.
@@ -65,6 +74,8 @@ pub struct World {
     pub last_decided: Timestamp,
     /// The newest sign of life that a report which arrived was about, by the clock that nobody moves.
     pub told_alive_at: Timestamp,
+    /// When the last report of a sign of life arrived, by the clock that nobody moves.
+    pub told_at: Timestamp,
     /// The newest boot that a report which arrived was about.
     pub told_boot: u32,
     /// What is known of the queues.
@@ -96,10 +107,13 @@ impl World {
             log: Vec::new(),
             restarts: true,
             records: true,
+            is_sloppy: false,
+            last_seen: BTreeMap::new(),
             violation: None,
             is_hearsay: false,
             last_decided: start(),
             told_alive_at: start(),
+            told_at: start() - TimeDelta::hours(1),
             told_boot: 1,
             queues: Queues::Moving(BTreeSet::new()),
             others: Neighbourhood {
@@ -271,6 +285,7 @@ impl World {
                     method: dispatch.method,
                     workload: dispatch.workload,
                     granted_at: self.real,
+                    before: None,
                     stops_at: asked_at + budget,
                 });
                 Ok(self.jobs.len() - 1)
@@ -279,22 +294,47 @@ impl World {
         }
     }
 
+    /// A worker that has been at it for a while has asked whether it may go on, and was stopped if it may not.
+    fn still_acts(&mut self, job: usize) -> bool {
+        let (granted_at, claim) = (self.jobs[job].granted_at, self.jobs[job].claim.clone());
+        let is_move = claim.kind == TaskKind::WorkloadsMove;
+        if is_move && self.real - granted_at > RENEWED_AFTER && self.give(Input::Renew(claim)).is_err() {
+            self.jobs[job].stops_at = self.real;
+        }
+        self.real < self.jobs[job].stops_at
+    }
+
     /// The worker commands its device, if it still may.
-    pub fn command(&mut self, job: usize) -> bool {
-        let job = &self.jobs[job];
-        if self.real >= job.stops_at {
+    pub fn command(&mut self, job_at: usize) -> bool {
+        if !self.still_acts(job_at) {
             return false;
         }
+        let job = &self.jobs[job_at];
         let kind = job.claim.kind;
         if kind.resource() == Resource::Workloads {
             let host = job.method.parameters.get("host").map_or("", String::as_str);
-            let is_safe = !self.site.harm() || judge::is_excused(self, &self.state);
+            // The answer that it acts upon may be as old as its last sign of life.
+            let is_fresh = self.real - self.told_at <= RENEWED_AFTER;
+            let is_safe = !self.site.harm() || is_fresh || judge::is_excused(self, &self.state);
             self.cloud.command(kind, host, job.workload.as_deref(), is_safe);
         } else {
-            self.site.command(kind, &job.method.name);
+            self.act(job_at);
         }
         self.settle();
         true
+    }
+
+    /// What is taken is commanded always. What is given back is read first, and left alone where it is so.
+    fn act(&mut self, job: usize) {
+        let (kind, name) = (self.jobs[job].claim.kind, self.jobs[job].method.name.clone());
+        if kind.is_undoing() {
+            let (_, shown) = self.site.report(kind, &name);
+            self.jobs[job].before = self.jobs[job].before.or(shown);
+            if shown == Some(kind.wanted_state()) {
+                return;
+            }
+        }
+        self.site.command(kind, &name);
     }
 
     /// The worker reads back and sends its result, if it still may. Gives the index of the message.
@@ -311,6 +351,10 @@ impl World {
             (outcome, shown, None)
         };
         let observed_at = self.real;
+        let outcome = match outcome {
+            Outcome::Unknown if self.is_sloppy && shown.is_some() => Outcome::Confirmed,
+            other => other,
+        };
         let proves = self.site.manner(&job.method.name) != Manner::OnPaper;
         self.results.push(TaskResult {
             claim: job.claim,
@@ -320,6 +364,7 @@ impl World {
                 detail: state.as_str().to_owned(),
                 observed_at,
                 after_ms: u64::try_from((observed_at - job.granted_at).num_milliseconds()).unwrap_or(0),
+                before: job.before,
                 proves,
             }),
             finding,
@@ -465,17 +510,29 @@ impl World {
         age_ms: i64,
         boot: Option<Boot>,
     ) -> Result<Answer, Refusal> {
-        let report = Report {
+        let observed_at = self.now - TimeDelta::milliseconds(age_ms);
+        let known = self.last_seen.get(source).copied();
+        let is_up = state == FailureState::Up;
+        if is_up {
+            self.last_seen.insert(
+                source.to_owned(),
+                known.map_or(observed_at, |at| at.max(observed_at)),
+            );
+        }
+        self.report(Report {
             state,
             source: source.to_owned(),
-            observed_at: self.now - TimeDelta::milliseconds(age_ms),
+            observed_at,
+            last_seen_at: known.filter(|_| !is_up),
             boot,
-        };
-        self.report(report)
+        })
     }
 
     /// A report arrives.
     pub fn report(&mut self, report: Report) -> Result<Answer, Refusal> {
+        if report.alive_at().is_some() {
+            self.told_at = self.real;
+        }
         let operation_id = OperationId(self.next_id());
         self.give(Input::FailureState { operation_id, report })
     }

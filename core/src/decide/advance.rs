@@ -436,7 +436,8 @@ fn await_self_fencing(step: &mut Step, operation: &Operation) -> Wait {
         return Wait::Ready;
     };
     let due = after_s(fence.at, timeout_s);
-    let is_booted = host.sources.has_booted_since(fence.at, step.state.clock_set_at) || operation.is_boot_confirmed();
+    let is_booted =
+        host.sources.has_booted_since(fence.at, step.state.clock_set_at) || operation.is_boot_confirmed();
     if due <= step.now || is_booted || !on(Guard::RejoinAwaitsSelfFencing) {
         return Wait::Ready;
     }
@@ -448,7 +449,9 @@ fn await_host(step: &mut Step, operation: &mut Operation, until: Timestamp) -> W
     let taking = step.state.host.fencing_in_flight(step.now).cloned();
     let taking = taking.filter(|_| on(Guard::RejoinAwaitsFencing));
     let host = &step.state.host;
-    let old_boot = host.old_boot(step.state.clock_set_at).filter(|_| !operation.is_boot_confirmed());
+    let old_boot = host
+        .old_boot(step.state.clock_set_at)
+        .filter(|_| !operation.is_boot_confirmed());
     let missing = if let Some(f) = taking {
         step.wake(f.until);
         format!("a {} may still be carried out", f.kind)

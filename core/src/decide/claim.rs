@@ -21,8 +21,7 @@ pub(super) fn claim(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
             return Err(refuse(claim, "it has ended"));
         }
     }
-    let goes_on_without = task.status != TaskStatus::Running || task.level != attempt.level;
-    if goes_on_without && on(Guard::ClaimOfCurrentLevel) {
+    if task.status != TaskStatus::Running || task.level != attempt.level {
         return Err(refuse(claim, "its task goes on without it"));
     }
     let opposite = step.state.host.opposite_in_flight(claim.kind, step.now);
@@ -109,7 +108,7 @@ fn live_of<'a>(step: &'a Step, claim: &Claim) -> Result<&'a Operation, Refusal> 
         .live()
         .filter(|live| live.id == claim.attempt.operation_id)
         .ok_or_else(|| refuse(claim, "its operation has ended"))?;
-    if operation.generation != claim.generation && on(Guard::ClaimOfCurrentGeneration) {
+    if operation.generation != claim.generation {
         return Err(refuse(claim, "it is of another generation"));
     }
     if operation.status != OperationStatus::Running {
@@ -173,6 +172,7 @@ fn grant(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
         attempt: claim.attempt,
         generation: claim.generation,
         kind: claim.kind,
+        method: method.id,
         claim_id: Some(claim.claim_id),
         until: after_s(stopped_at, lingers_s(claim.kind, &method)),
     });

@@ -56,7 +56,10 @@ fn adjust_proof(proof: &mut Proof, now: Timestamp) {
 
 fn adjust_operation(operation: &mut Operation, now: Timestamp) {
     let last_deadline = after_ms(now, MAX_BUDGET_MS + DEADLINE_GRACE_MS);
-    operation.proofs.iter_mut().for_each(|proof| adjust_proof(proof, now));
+    operation
+        .proofs
+        .iter_mut()
+        .for_each(|proof| adjust_proof(proof, now));
     let last_restart = after_s(now, operation.policy.restart_delay_s);
     operation.restart_at = operation.restart_at.map(|at| at.min(last_restart));
     if let Some(evacuation) = operation.evacuation_mut() {

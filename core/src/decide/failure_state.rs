@@ -4,8 +4,7 @@ use serde_json::json;
 
 use crate::guard::{Guard, on};
 use crate::{
-    Answer, EventKind, FailureState, OperationId, OperationKind, OperationStatus, Refusal, Report, Timestamp,
-    Undoing,
+    Answer, EventKind, FailureState, OperationId, OperationKind, OperationStatus, Refusal, Report, Undoing,
 };
 
 use super::{Step, rejoin};
@@ -17,21 +16,24 @@ pub(super) fn report(
 ) -> Result<Answer, Refusal> {
     // A watch that is ahead must not shut out its own next report until the time that it shows.
     report.observed_at = report.observed_at.min(step.now);
+    report.last_seen_at = report.last_seen_at.map(|at| at.min(report.observed_at));
     if !step.state.host.sources.takes(&report.source) {
         return Err(Refusal::TooManySources {
             source_name: report.source,
         });
     }
-    let sign = (report.state == FailureState::Up).then(|| (report.source.clone(), report.observed_at));
+    let is_up = report.state == FailureState::Up;
     let given = report.observed_at;
     let now = step.now;
-    let taken = step.state.host.sources.take(report, now);
-    taken.map_err(|stale| Refusal::StaleObservation {
+    let taken = step.state.host.sources.take(&report, now);
+    let alive_at = taken.map_err(|stale| Refusal::StaleObservation {
         given,
         known: stale.known,
     })?;
-    if let Some((source, observed_at)) = sign {
-        heard(step, source, observed_at);
+    if let Some(observed_at) = alive_at {
+        let source = report.source;
+        let has_ended_a_proof = step.undo(&Undoing::SignOfLife { source, observed_at });
+        step.state.host.is_silence_answered &= !(is_up || has_ended_a_proof);
     }
     let changed = look(step);
     // FENCED is committed, with its proofs, before the way back begins.
@@ -55,12 +57,6 @@ pub(super) fn forget(step: &mut Step, source: &str, reason: &str, by: &str) -> R
     );
     look(step);
     Ok(Answer::Done)
-}
-
-/// A sign of life counts whenever it arrives and whoever had it.
-fn heard(step: &mut Step, source: String, observed_at: Timestamp) {
-    step.state.host.is_silence_answered = false;
-    step.undo(&Undoing::SignOfLife { source, observed_at });
 }
 
 /// Brings the failure state up to what the sources come to now. `true` if it has changed.

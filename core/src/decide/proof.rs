@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::guard::{Guard, on};
+use crate::undoing::may_be_after;
 use crate::{
     Attempt, EventKind, FailureState, Fence, Host, Operation, OperationKind, OperationStatus, Outcome, Proof,
     ProofKind, Resource, SufficientSet, Task, TaskKind, TaskStatus, Timestamp, Watched, Work,
@@ -86,7 +87,9 @@ pub(super) fn settles_at(step: &Step) -> Option<Timestamp> {
         .filter(|set| !set.is_empty() && set.is_subset(&kinds));
     let at = |set: &SufficientSet| {
         let proofs = standing().filter(|proof| set.contains(&proof.kind));
-        proofs.map(|proof| proof.settled_at(step.state.clock_set_at)).max()
+        proofs
+            .map(|proof| proof.settled_at(step.state.clock_set_at))
+            .max()
     };
     whole.filter_map(at).min()
 }
@@ -149,10 +152,9 @@ fn begin_again(task: &mut Task) {
 pub(super) fn counts(kind: TaskKind, attempt: &Attempt, host: &Host) -> bool {
     let says_stopped = kind.proof_kind().is_some_and(ProofKind::says_stopped);
     let read_at = attempt.read_at();
-    let is_contradicted = host
-        .sources
-        .alive_at()
-        .is_some_and(|alive_at| Some(alive_at) > read_at);
+    let alive_by = host.sources.alive_by();
+    let is_contradicted =
+        alive_by.is_some_and(|alive_by| read_at.is_none_or(|read_at| may_be_after(alive_by, read_at)));
     !(says_stopped && is_contradicted && on(Guard::LifeEndsReading))
 }
 
@@ -338,6 +340,7 @@ fn become_fenced(step: &mut Step) {
         at: now,
         sets: work.sufficient_sets.clone(),
         proofs: operation.proofs.clone(),
+        off_until: None,
         is_evacuation_begun: false,
     };
     let proofs: Vec<_> = fence

@@ -4,8 +4,8 @@ use serde_json::json;
 
 use crate::guard::{Guard, on};
 use crate::{
-    Answer, AttemptStatus, Claim, Finding, FrozenMethod, InFlight, MoveReport, ObservedState, Outcome,
-    Standing, Task, TaskKind, TaskResult,
+    Answer, Attempt, AttemptStatus, Claim, Finding, FrozenMethod, InFlight, MoveReport, ObservedState,
+    Outcome, Standing, Task, TaskKind, TaskResult, Timestamp,
 };
 
 use super::{MAX_LINGER_S, Step, UNANSWERED_S, after_s, claim, evacuation, progress, proof};
@@ -43,7 +43,7 @@ fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
         return Err("its operation has ended");
     };
     let is_other = operation.id != claim.attempt.operation_id || operation.generation != claim.generation;
-    if is_other && on(Guard::ResultOfCurrentOperation) {
+    if is_other && on(Guard::ResultOfItsClaim) {
         return Err("it is of another operation or generation");
     }
     let Some(task) = operation
@@ -52,7 +52,7 @@ fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
     else {
         return Err("there is no such attempt");
     };
-    if task.kind != claim.kind && on(Guard::ResultOfItsTask) {
+    if task.kind != claim.kind && on(Guard::ResultOfItsClaim) {
         return Err("it belongs to another task");
     }
     let wanted = task.kind.wanted_state();
@@ -65,7 +65,7 @@ fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
     };
     let is_claimants =
         attempt.claim_id == Some(claim.claim_id) && attempt.worker.as_deref() == Some(claim.worker.as_str());
-    if !is_claimants && on(Guard::ResultOfClaimant) {
+    if !is_claimants && on(Guard::ResultOfItsClaim) {
         return Err("another worker has claimed it");
     }
     let AttemptStatus::Claimed { lease_until, .. } = attempt.state else {
@@ -87,10 +87,14 @@ fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
     if let Some(Finding::Move(report)) = &result.finding {
         note_move(task, report);
     }
+    let off_until = off_until(task);
     progress::excuse(task, lease_until, now);
     operation.updated_at = now;
     if let Some(Finding::Workloads(found)) = result.finding.as_ref().filter(|_| is_listing(claim, outcome)) {
         evacuation::listed(operation, &step.state.host, found.clone());
+    }
+    if let Some(fence) = &mut step.state.host.fence {
+        fence.off_until = fence.off_until.max(off_until);
     }
     if let Some(method) = method.filter(|_| outcome == Outcome::Confirmed) {
         let is_given_back = |s: &Standing| s.kind.undone_by() == Some(claim.kind) && s.method == method;
@@ -104,6 +108,31 @@ fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
             .retain(|s| s.attempt != Some(claim.attempt));
     }
     Ok(())
+}
+
+/// The power of a host was switched on by this task alone: every device was read as off before its command. When the first of these
+/// commands was allowed.
+fn off_until(task: &Task) -> Option<Timestamp> {
+    let level = task
+        .levels
+        .get(task.level)
+        .filter(|_| task.kind == TaskKind::PowerOn)?;
+    let last_of = |method: &FrozenMethod| {
+        let mut tries = task
+            .round()
+            .iter()
+            .filter(|a| a.level == task.level && a.method_id == method.id);
+        tries.next_back()
+    };
+    let was_off = |attempt: &&Attempt| {
+        let before = attempt.observation.as_ref().and_then(|seen| seen.before);
+        attempt.outcome() == Some(Outcome::Confirmed)
+            && (before == Some(ObservedState::Off) || !on(Guard::OnWasReadOff))
+    };
+    let allowed = level
+        .iter()
+        .map(|method| last_of(method).filter(was_off)?.claimed_at);
+    allowed.collect::<Option<Vec<_>>>()?.into_iter().min()
 }
 
 fn is_listing(claim: &Claim, outcome: Outcome) -> bool {
@@ -165,15 +194,8 @@ fn may_come_s(step: &Step, result: &TaskResult) -> u32 {
     }
     match result.outcome {
         Outcome::Refused => 0,
-        // Read back: it has come true.
-        Outcome::Confirmed
-            if result
-                .observation
-                .as_ref()
-                .is_some_and(|o| o.state == claim.kind.wanted_state()) =>
-        {
-            0
-        }
+        // Read back: it has come true, unless what came true was an earlier command to the device, and this one comes yet.
+        Outcome::Confirmed if is_read_back(result) && !comes_after_another(step, claim) => 0,
         Outcome::Confirmed | Outcome::Unknown => {
             let found = step.live().and_then(|live| live.find(claim.attempt));
             let method = found.and_then(|(task, attempt)| method_of(task, attempt.number));
@@ -181,6 +203,28 @@ fn may_come_s(step: &Step, result: &TaskResult) -> u32 {
             method.map_or(MAX_LINGER_S, |method| claim::lingers_s(claim.kind, &method))
         }
     }
+}
+
+fn is_read_back(result: &TaskResult) -> bool {
+    let wanted = result.claim.kind.wanted_state();
+    result
+        .observation
+        .as_ref()
+        .is_some_and(|seen| seen.state == wanted)
+}
+
+/// Whether the device may still be at an earlier command of the kind.
+fn comes_after_another(step: &Step, claim: &Claim) -> bool {
+    let in_flight = || {
+        step.state
+            .host
+            .in_flight
+            .iter()
+            .filter(|f| f.kind == claim.kind && f.until > step.now)
+    };
+    let own = in_flight().find(|f| f.attempt == claim.attempt);
+    let is_another = |f: &InFlight| own.is_some_and(|own| f.method == own.method && f.attempt != own.attempt);
+    in_flight().any(is_another) && on(Guard::SecondCommandLingers)
 }
 
 fn method_of(task: &Task, number: u32) -> Option<FrozenMethod> {

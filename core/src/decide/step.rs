@@ -112,7 +112,8 @@ impl Step {
     }
 
     /// Ends every proof that this undoes, those that FENCED rests on and those of a fence that is under way.
-    pub fn undo(&mut self, undoing: &Undoing) {
+    /// `true` if there was one.
+    pub fn undo(&mut self, undoing: &Undoing) -> bool {
         let ended = Ended {
             undoing: undoing.clone(),
             at: self.now,
@@ -134,7 +135,7 @@ impl Step {
             }
         }
         if any.is_empty() {
-            return;
+            return false;
         }
         any.sort();
         any.dedup();
@@ -147,6 +148,7 @@ impl Step {
             "why": undoing.to_string(),
         });
         self.note("fence.proof_ended", detail);
+        true
     }
 
     /// Puts a new operation in the place of the one that held the host.

@@ -67,35 +67,57 @@ fn main() -> ExitCode {
 fn mutants(name: &str, arguments: &Arguments, seed: u64) -> ExitCode {
     use ringfence_core::{Guard, switch_off};
     let mut survivors = Vec::new();
-    for guard in Guard::ALL.iter().filter(|guard| name == "all" || guard.name() == name) {
+    for guard in Guard::ALL
+        .iter()
+        .filter(|guard| name == "all" || guard.name() == name)
+    {
         switch_off(Some(*guard));
         let (found, began) = look(arguments, seed);
-        let Ok(mut violated) = found.violated.lock() else { return ExitCode::FAILURE };
+        let Ok(mut violated) = found.violated.lock() else {
+            return ExitCode::FAILURE;
+        };
         violated.sort();
         let lived = found.lived.load(Ordering::Relaxed);
         let seconds = began.elapsed().as_secs_f64();
         match violated.first() {
             Some((number, what)) => {
-                println!("{:<28} noticed in history {number} after {lived} in {seconds:.1} s: {what}", guard.name());
+                println!(
+                    "{:<28} noticed in history {number} after {lived} in {seconds:.1} s: {what}",
+                    guard.name()
+                );
                 if name != "all" {
                     tell(&shrink(&history(seed, *number)));
                 }
             }
             None => {
-                println!("{:<28} NOT NOTICED in {lived} histories, {seconds:.1} s", guard.name());
+                println!(
+                    "{:<28} NOT NOTICED in {lived} histories, {seconds:.1} s",
+                    guard.name()
+                );
                 survivors.push(guard.name());
             }
         }
     }
-    println!("{} of {} not noticed: {}", survivors.len(), Guard::ALL.len(), survivors.join(", "));
-    if survivors.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    println!(
+        "{} of {} not noticed: {}",
+        survivors.len(),
+        Guard::ALL.len(),
+        survivors.join(", ")
+    );
+    if survivors.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 /// Searches, and tells what was found and when it began.
 fn look(arguments: &Arguments, seed: u64) -> (Found, Instant) {
     let threads = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     let began = Instant::now();
-    let until = arguments.seconds.map(|seconds| began + Duration::from_secs(seconds));
+    let until = arguments
+        .seconds
+        .map(|seconds| began + Duration::from_secs(seconds));
     let found = Found::default();
     std::thread::scope(|scope| {
         for thread in 0..threads {
@@ -130,7 +152,9 @@ fn search(found: &Found, arguments: &Arguments, seed: u64, first: u64, step: u64
 }
 
 fn note(found: &Found, arguments: &Arguments, number: u64, what: String) {
-    let Ok(mut violated) = found.violated.lock() else { return };
+    let Ok(mut violated) = found.violated.lock() else {
+        return;
+    };
     violated.push((number, what));
     if violated.len() as u64 >= arguments.violations {
         found.is_over.store(true, Ordering::Relaxed);
@@ -143,14 +167,17 @@ fn history(seed: u64, number: u64) -> History {
     let setting = Setting::any(&mut rng);
     let mut deeds = Deed::beginning(&mut rng);
     let more = rng.random_range(5..70);
-    deeds.extend((0..more).map(|_| Deed::any(&mut rng)));
+    deeds.extend((0..more).map(|_| Deed::of(setting.theme, &mut rng)));
     History { setting, deeds }
 }
 
 fn report(found: &Found, seed: u64, began: Instant) -> ExitCode {
     let lived = found.lived.load(Ordering::Relaxed);
     let seconds = began.elapsed().as_secs_f64();
-    println!("{lived} histories in {seconds:.1} s, {:.0} a second", lived as f64 / seconds);
+    println!(
+        "{lived} histories in {seconds:.1} s, {:.0} a second",
+        lived as f64 / seconds
+    );
     if let Ok(reached) = found.reached.lock() {
         for (reached, count) in reached.iter() {
             println!("{count:>10} reached {reached:?}");

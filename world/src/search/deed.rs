@@ -29,6 +29,8 @@ pub enum Deed {
     Tell(u8),
     /// All sources tell for so many times 5 s.
     Watch(u8),
+    /// One source tells for so many times 5 s.
+    WatchBy(u8, u8),
     /// A posted report arrives.
     Post(u8),
     /// A source begins anew.
@@ -77,7 +79,104 @@ pub enum Deed {
     BrokerAway,
 }
 
+/// What a history is mostly about: chance alone seldom tells a whole story.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Theme {
+    /// Everything.
+    Any,
+    /// Silence, and who hears what.
+    Silence,
+    /// Power that goes and comes.
+    Power,
+    /// Hosts that are cut off, and boots.
+    Boots,
+    /// Workloads that are started elsewhere.
+    Evacuation,
+}
+
+impl Theme {
+    /// Any theme.
+    pub fn any(rng: &mut SmallRng) -> Self {
+        match rng.random_range(0..10) {
+            0..=3 => Self::Any,
+            4 | 5 => Self::Silence,
+            6 => Self::Power,
+            7 => Self::Boots,
+            _ => Self::Evacuation,
+        }
+    }
+}
+
 impl Deed {
+    /// A deed of a theme, or any other.
+    pub fn of(theme: Theme, rng: &mut SmallRng) -> Self {
+        if theme == Theme::Any || rng.random_bool(0.3) {
+            return Self::any(rng);
+        }
+        let byte = |rng: &mut SmallRng| rng.random::<u8>();
+        let often = match rng.random_range(0..20) {
+            0..=2 => Some(Self::Tell(byte(rng))),
+            3 => Some(Self::Link(byte(rng), rng.random())),
+            4 | 5 => Some(Self::Pass(rng.random_range(100..20_000))),
+            6 => Some(Self::Watch(rng.random_range(1..8))),
+            _ => None,
+        };
+        if let Some(often) = often {
+            return often;
+        }
+        match theme {
+            Theme::Any => Self::any(rng),
+            Theme::Silence => match rng.random_range(0..14) {
+                0 | 1 => Self::WatchBy(byte(rng), rng.random_range(1..12)),
+                2 => Self::Look(byte(rng)),
+                3 | 4 => Self::Post(byte(rng)),
+                5 => Self::Cut,
+                6 | 7 => Self::Link(byte(rng), rng.random()),
+                8 => Self::PassUnseen(rng.random_range(1_000..60_000)),
+                9 => Self::SourceRestarts(byte(rng)),
+                10 => Self::Fence,
+                11 => Self::SetClock(rng.random_range(-60..60)),
+                12 => Self::Work,
+                _ => Self::Rejoin,
+            },
+            Theme::Power => match rng.random_range(0..14) {
+                0 => Self::Fence,
+                1 | 2 => Self::Work,
+                3 | 4 => Self::Take,
+                5 | 6 => Self::Command(rng.random_range(0..3)),
+                7 => Self::Finish(rng.random_range(0..3)),
+                8 => Self::Arrive(byte(rng)),
+                9 | 10 => Self::StrangerOn,
+                11 => Self::Rejoin,
+                12 => Self::PullAndSay,
+                _ => Self::Cancel,
+            },
+            Theme::Boots => match rng.random_range(0..12) {
+                0 | 1 => Self::Fence,
+                2 | 3 => Self::Work,
+                4 | 5 => Self::WorkOff,
+                6 | 7 => Self::Rejoin,
+                8 => Self::Crash(true),
+                9 => Self::StrangerOn,
+                10 => Self::Cut,
+                _ => Self::Freeze(rng.random()),
+            },
+            Theme::Evacuation => match rng.random_range(0..16) {
+                0 => Self::Evacuate,
+                1..=4 => Self::Work,
+                5 | 6 => Self::Take,
+                7 | 8 => Self::Command(rng.random_range(0..3)),
+                9 => Self::Finish(rng.random_range(0..3)),
+                10 => Self::StrangerOn,
+                11 => Self::Cancel,
+                12 => Self::Retry,
+                13 => Self::CloudAway(rng.random()),
+                14 => Self::Cut,
+                _ => Self::Fence,
+            },
+        }
+    }
+
     /// Any deed.
     pub fn any(rng: &mut SmallRng) -> Self {
         let byte = |rng: &mut SmallRng| rng.random::<u8>();
@@ -115,7 +214,11 @@ impl Deed {
             120..=122 => Self::PassUnseen(rng.random_range(0..90_000)),
             123 | 124 => Self::Tick,
             125 | 126 => Self::OtherEngine(rng.random_range(-500..500)),
-            127 => Self::SetClock(if rng.random() { rng.random_range(-100..100) } else { 86_400 }),
+            127 => Self::SetClock(if rng.random() {
+                rng.random_range(-100..100)
+            } else {
+                86_400
+            }),
             128 => Self::LineMoves(rng.random()),
             129 => Self::BrokerAway,
             130..=134 => Self::Tell(byte(rng)),
@@ -125,7 +228,14 @@ impl Deed {
 
     /// Places from which it gets interesting, and which chance alone seldom reaches.
     pub fn beginning(rng: &mut SmallRng) -> Vec<Self> {
-        let fenced = [Self::Tell(0), Self::Tell(1), Self::Cut, Self::Watch(8), Self::Fence, Self::WorkOff];
+        let fenced = [
+            Self::Tell(0),
+            Self::Tell(1),
+            Self::Cut,
+            Self::Watch(8),
+            Self::Fence,
+            Self::WorkOff,
+        ];
         let more: &[Self] = match rng.random_range(0..14) {
             0 => return Vec::new(),
             1 => return fenced[..5].to_vec(),
@@ -134,13 +244,47 @@ impl Deed {
             4 => &[],
             5 => &[Self::Pass(9_000)],
             6 => &[Self::Pass(9_000), Self::Evacuate, Self::Work, Self::Work],
-            7 => &[Self::Pass(9_000), Self::Evacuate, Self::Work, Self::Work, Self::Take, Self::Cancel, Self::Rejoin],
+            7 => &[
+                Self::Pass(9_000),
+                Self::Evacuate,
+                Self::Work,
+                Self::Work,
+                Self::Take,
+                Self::Cancel,
+                Self::Rejoin,
+            ],
             8 => &[Self::Pass(9_000), Self::Rejoin, Self::Work],
             9 => &[Self::Pass(9_000), Self::Rejoin, Self::Take],
-            10 => &[Self::Pass(9_000), Self::Rejoin, Self::Take, Self::Command(0), Self::Fence],
-            11 => &[Self::Pass(9_000), Self::StrangerOn, Self::Link(0, true), Self::Pass(20_000), Self::Tell(0)],
-            12 => &[Self::Link(0, true), Self::Pass(5_000), Self::Tell(0), Self::Rejoin],
-            _ => &[Self::Pass(20_000), Self::Work, Self::Rejoin, Self::Link(0, true), Self::Work, Self::Pass(20_000), Self::Tell(0), Self::WorkOff],
+            10 => &[
+                Self::Pass(9_000),
+                Self::Rejoin,
+                Self::Take,
+                Self::Command(0),
+                Self::Fence,
+            ],
+            11 => &[
+                Self::Pass(9_000),
+                Self::StrangerOn,
+                Self::Link(0, true),
+                Self::Pass(20_000),
+                Self::Tell(0),
+            ],
+            12 => &[
+                Self::Link(0, true),
+                Self::Pass(5_000),
+                Self::Tell(0),
+                Self::Rejoin,
+            ],
+            _ => &[
+                Self::Pass(20_000),
+                Self::Work,
+                Self::Rejoin,
+                Self::Link(0, true),
+                Self::Work,
+                Self::Pass(20_000),
+                Self::Tell(0),
+                Self::WorkOff,
+            ],
         };
         [&fenced[..], more].concat()
     }

@@ -28,29 +28,34 @@ impl Ear {
         let heard = world.site.heard_by(&self.source.name);
         let patience = TimeDelta::milliseconds(self.source.patience_ms);
         let recent = heard.filter(|heard| world.real - heard.at < patience);
-        let boot = recent.filter(|_| self.source.names_boots || self.source.dates_boots).map(|heard| Boot {
-            id: self.source.names_boots.then(|| format!("boot-{}", heard.boot)),
-            booted_at: self.source.dates_boots.then(|| {
-                let booted_at = heard.booted_at + (world.now - world.real);
-                booted_at + TimeDelta::milliseconds(host_skew_ms)
-            }),
-        });
+        let boot = recent
+            .filter(|_| self.source.names_boots || self.source.dates_boots)
+            .map(|heard| Boot {
+                id: self.source.names_boots.then(|| format!("boot-{}", heard.boot)),
+                booted_at: self.source.dates_boots.then(|| {
+                    let booted_at = heard.booted_at + (world.now - world.real);
+                    booted_at + TimeDelta::milliseconds(host_skew_ms)
+                }),
+            });
         let state = match recent {
             Some(_) => FailureState::Up,
             None if world.real - self.since >= patience => FailureState::Unreachable,
             None => FailureState::Unknown,
         };
         let ago = recent.map_or(TimeDelta::zero(), |heard| world.real - heard.at);
+        let skew = TimeDelta::milliseconds(self.source.skew_ms);
+        let last_seen = heard.filter(|_| recent.is_none() && self.source.says_last_seen);
         let report = Report {
             state,
             source: self.source.name.clone(),
-            observed_at: world.now - ago + TimeDelta::milliseconds(self.source.skew_ms),
+            observed_at: world.now - ago + skew,
+            last_seen_at: last_seen.map(|heard| world.now - (world.real - heard.at) + skew),
             boot,
         };
         Letter {
             report,
-            boot: recent.map(|heard| heard.boot),
-            heard_at: recent.map(|heard| heard.at),
+            boot: recent.or(last_seen).map(|heard| heard.boot),
+            heard_at: recent.or(last_seen).map(|heard| heard.at),
         }
     }
 }

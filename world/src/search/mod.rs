@@ -7,7 +7,7 @@ mod run;
 mod setting;
 mod shrink;
 
-pub use deed::Deed;
+pub use deed::{Deed, Theme};
 pub use run::{Ending, History, Reached, live_through};
 pub use setting::Setting;
 pub use shrink::shrink;

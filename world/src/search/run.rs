@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 
 use chrono::TimeDelta;
-use ringfence_core::{
-    Actor, FailureState, OperationKind, OperationStatus, Timestamp, gates,
-};
+use ringfence_core::{Actor, OperationKind, OperationStatus, Timestamp, gates};
 
 use super::deed::Deed;
 use super::mail::{Ear, Letter};
@@ -76,7 +74,11 @@ pub fn live_through(history: &History, records: bool) -> (Ending, World) {
     for (at, deed) in history.deeds.iter().enumerate() {
         if records {
             let seconds = (life.world.real - crate::plans::start()).num_milliseconds();
-            life.world.log.push(format!("{}.{} > {deed:?}", seconds / 1_000, seconds % 1_000 / 100));
+            life.world.log.push(format!(
+                "{}.{} > {deed:?}",
+                seconds / 1_000,
+                seconds % 1_000 / 100
+            ));
         }
         life.act(*deed);
         life.look();
@@ -99,14 +101,27 @@ impl Life {
             source: source.clone(),
             since,
         });
-        Self {
+        let mut life = Self {
             ears: ears.collect(),
             letters: Vec::new(),
             host_skew_ms: setting.host_skew_ms,
             offset: TimeDelta::zero(),
             reached: BTreeSet::new(),
             world,
+        };
+        life.begin();
+        life
+    }
+
+    /// Every source on whose contact the host's agent counts has told of the host once: one that has not is not known to be one.
+    fn begin(&mut self) {
+        self.world.pass(1_000);
+        for of in 0..self.ears.len() {
+            if !self.ears[of].source.is_deaf {
+                self.tell(u8::try_from(of).unwrap_or_default());
+            }
         }
+        self.world.log.clear();
     }
 
     /// Takes note of where the history has come to.
@@ -150,7 +165,8 @@ impl Life {
         self.world.tick();
         for _ in 0..MAX_TICKS {
             let operation = self.world.state.operation.as_ref();
-            let is_open = operation.is_some_and(|o| o.status == OperationStatus::Running || o.restart_at.is_some());
+            let is_open =
+                operation.is_some_and(|o| o.status == OperationStatus::Running || o.restart_at.is_some());
             if !is_open {
                 return None;
             }
@@ -189,12 +205,12 @@ impl Life {
             Deed::Look(of) => self.post(of),
             Deed::Tell(of) => self.tell(of),
             Deed::Watch(times) => self.watch(times),
+            Deed::WatchBy(of, times) => self.watch_by(of, times),
             Deed::Post(of) => self.arrives(of),
             Deed::SourceRestarts(of) => self.source_restarts(of),
             Deed::Link(of, is_up) => {
-                let name = pick(&self.ears, of).map(|ear| ear.source.name.clone());
-                if let Some(name) = name {
-                    world.site.link(&name, is_up);
+                if let Some(ear) = pick(&self.ears, of).filter(|ear| !ear.source.is_deaf) {
+                    world.site.link(&ear.source.name, is_up);
                 }
             }
             Deed::Cut => {
@@ -281,6 +297,13 @@ impl Life {
         }
     }
 
+    fn watch_by(&mut self, of: u8, times: u8) {
+        for _ in 0..times {
+            self.tell(of);
+            self.world.pass(5_000);
+        }
+    }
+
     fn arrives(&mut self, of: u8) {
         if let Some(letter) = pick(&self.letters, of).cloned() {
             self.read(letter);
@@ -288,10 +311,12 @@ impl Life {
     }
 
     fn read(&mut self, letter: Letter) {
-        if letter.report.state == FailureState::Up {
+        if letter.report.alive_at().is_some() {
             let world = &mut self.world;
             world.told_boot = world.told_boot.max(letter.boot.unwrap_or_default());
-            world.told_alive_at = letter.heard_at.map_or(world.told_alive_at, |at| at.max(world.told_alive_at));
+            world.told_alive_at = letter
+                .heard_at
+                .map_or(world.told_alive_at, |at| at.max(world.told_alive_at));
         }
         drop(self.world.report(letter.report));
     }
@@ -354,14 +379,19 @@ fn pull_and_say(world: &mut World) {
     world.is_hearsay = is_hearsay || (said.is_ok() && world.site.running);
 }
 
-/// What may be refused is said first, so that only what was accepted is done.
+/// Done by hand, and said, if the word will be heard.
 fn give_back(world: &mut World, of: u8) {
     let Some(name) = pick(&world.state.host.standing, of).map(|standing| standing.method.name.clone()) else {
         return;
     };
     let generation = world.state.host.generation.0;
-    if world.given_back(generation, &[&name], person("otto")).is_ok() {
+    let is_heard = world
+        .clone()
+        .given_back(generation, &[&name], person("otto"))
+        .is_ok();
+    if is_heard {
         world.site.reconnect(&name);
+        drop(world.given_back(generation, &[&name], person("otto")));
     }
 }
 

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use rand::RngExt;
 use rand::rngs::SmallRng;
 use ringfence_core::{
-    Backend, EvacuationPolicy, FencingPolicy, FrozenMethod, FrozenPlan, FrozenStage, FrozenTask, MethodTimes, ProofKind,
-    SegmentPolicy, SufficientSet, TaskKind, default_sufficient_sets,
+    Backend, EvacuationPolicy, FencingPolicy, FrozenMethod, FrozenPlan, FrozenStage, FrozenTask, MethodTimes,
+    ProofKind, SegmentPolicy, SufficientSet, TaskKind, default_sufficient_sets,
 };
 
+use super::deed::Theme;
 use crate::feed::Manner;
 use crate::plans::task_with;
 use crate::{Cloud, World};
@@ -25,6 +26,10 @@ pub struct SimSource {
     pub skew_ms: i64,
     /// Milliseconds of silence after which it says UNREACHABLE.
     pub patience_ms: i64,
+    /// Whether it says when it last saw the host.
+    pub says_last_seen: bool,
+    /// Whether it has never heard the host.
+    pub is_deaf: bool,
     /// Whether it knows the boot's id.
     pub names_boots: bool,
     /// Whether it knows when the boot began.
@@ -34,6 +39,8 @@ pub struct SimSource {
 /// Everything that holds before a history begins.
 #[derive(Clone, Debug)]
 pub struct Setting {
+    /// What the histories of it are mostly about.
+    pub theme: Theme,
     /// How the host is fenced.
     pub plan: FrozenPlan,
     /// What its segment says.
@@ -50,6 +57,8 @@ pub struct Setting {
     pub lands_ms: i64,
     /// By how much the host's clock is ahead, in milliseconds.
     pub host_skew_ms: i64,
+    /// Whether workers say that it is done whatever they have read.
+    pub is_sloppy: bool,
 }
 
 impl Setting {
@@ -68,7 +77,13 @@ impl Setting {
         world.site.boot_ms = self.boot_ms;
         world.site.lands_ms = self.lands_ms;
         world.site.shorten_watchdog(CLOCKS_APART_MS);
-        world.site.watch_by(self.sources.iter().map(|source| source.name.as_str()));
+        world.is_sloppy = self.is_sloppy;
+        world
+            .site
+            .watch_by(self.sources.iter().map(|source| source.name.as_str()));
+        for source in self.sources.iter().filter(|source| source.is_deaf) {
+            world.site.link(&source.name, false);
+        }
         world
     }
 
@@ -82,12 +97,16 @@ impl Setting {
                     let manner = self.manners.get(&method.name).copied().unwrap_or_default();
                     format!("{} ({manner:?})", method.name)
                 };
-                let levels = task.levels.iter().map(|level| {
-                    level.iter().map(name).collect::<Vec<_>>().join(" and ")
-                });
+                let levels = task
+                    .levels
+                    .iter()
+                    .map(|level| level.iter().map(name).collect::<Vec<_>>().join(" and "));
                 let levels = levels.collect::<Vec<_>>().join(", else ");
                 let times = task.levels.iter().flatten().next().map(|method| method.times);
-                lines.push(format!("stage after {} s: {} by {levels}; {times:?}", stage.delay_s, task.kind));
+                lines.push(format!(
+                    "stage after {} s: {} by {levels}; {times:?}",
+                    stage.delay_s, task.kind
+                ));
             }
         }
         lines.push(format!("sufficient: {:?}", self.plan.sufficient_sets));
@@ -102,19 +121,30 @@ impl Setting {
 
     /// Any setting.
     pub fn any(rng: &mut SmallRng) -> Self {
-        let plan = plan(rng);
+        let theme = Theme::any(rng);
+        let plan = plan(theme, rng);
         // What a segment says includes what the clocks of two engines may differ by.
-        let settle_s = if rng.random_bool(0.3) { rng.random_range(2..8) } else { 0 };
-        let lands_ms = if settle_s > 0 { rng.random_range(0..=i64::from(settle_s) * 1_000 - CLOCKS_APART_MS) } else { 0 };
-        let policy = policy(rng, settle_s);
+        let settle_s = if rng.random_bool(0.3) {
+            rng.random_range(2..8)
+        } else {
+            0
+        };
+        let lands_ms = if settle_s > 0 {
+            rng.random_range(0..=i64::from(settle_s) * 1_000 - CLOCKS_APART_MS)
+        } else {
+            0
+        };
+        let policy = policy(theme, rng, settle_s);
         let names: Vec<String> = devices(&plan);
         Self {
             manners: names.into_iter().map(|name| (name, manner(rng))).collect(),
-            servers: rng.random_bool(0.6).then(|| rng.random_range(0..4)),
+            servers: (theme == Theme::Evacuation || rng.random_bool(0.6)).then(|| rng.random_range(0..4)),
+            theme,
             sources: sources(rng),
             boot_ms: rng.random_range(500..15_000),
             lands_ms,
             host_skew_ms: rng.random_range(-8_000..8_000),
+            is_sloppy: rng.random_bool(0.05),
             plan,
             policy,
         }
@@ -145,17 +175,30 @@ fn sources(rng: &mut SmallRng) -> Vec<SimSource> {
     let count = rng.random_range(1..=3);
     let source = |name: &&str, rng: &mut SmallRng| SimSource {
         name: (*name).to_owned(),
-        skew_ms: if rng.random_bool(0.3) { rng.random_range(-2_000..2_000) } else { 0 },
+        skew_ms: if rng.random_bool(0.3) {
+            rng.random_range(-2_000..2_000)
+        } else {
+            0
+        },
         patience_ms: rng.random_range(1_000..20_000),
+        says_last_seen: rng.random_bool(0.7),
+        is_deaf: rng.random_bool(0.07),
         names_boots: rng.random_bool(0.7),
         dates_boots: rng.random_bool(0.5),
     };
     names[..count].iter().map(|name| source(name, rng)).collect()
 }
 
-fn policy(rng: &mut SmallRng, settle_s: u32) -> SegmentPolicy {
+fn policy(theme: Theme, rng: &mut SmallRng, settle_s: u32) -> SegmentPolicy {
+    let (fences_itself, longest) = if theme == Theme::Silence {
+        (1.0, 40)
+    } else {
+        (0.3, 90)
+    };
     SegmentPolicy {
-        self_fencing_timeout_s: rng.random_bool(0.35).then(|| rng.random_range(5..90)),
+        self_fencing_timeout_s: rng
+            .random_bool(fences_itself)
+            .then(|| rng.random_range(5..longest)),
         settle_s,
         restarts: rng.random_range(0..3),
         restart_delay_s: rng.random_range(1..60),
@@ -194,19 +237,28 @@ fn fencing_task(kind: TaskKind, prefix: &str, rng: &mut SmallRng) -> FrozenTask 
     let levels: Vec<Vec<String>> = (0..rng.random_range(1..3))
         .map(|level| {
             let devices = 0..rng.random_range(1..3);
-            devices.map(|device| format!("{prefix}-{level}-{device}")).collect()
+            devices
+                .map(|device| format!("{prefix}-{level}-{device}"))
+                .collect()
         })
         .collect();
-    let names: Vec<Vec<&str>> = levels.iter().map(|level| level.iter().map(String::as_str).collect()).collect();
+    let names: Vec<Vec<&str>> = levels
+        .iter()
+        .map(|level| level.iter().map(String::as_str).collect())
+        .collect();
     let names: Vec<&[&str]> = names.iter().map(Vec::as_slice).collect();
     task_with(kind, &names, times(rng))
 }
 
 /// Power, storage and network or some of them, in one stage or several, with delays, with or without a reboot.
-fn plan(rng: &mut SmallRng) -> FrozenPlan {
+fn plan(theme: Theme, rng: &mut SmallRng) -> FrozenPlan {
     let mut stages: Vec<FrozenStage> = (0..4)
         .map(|_| FrozenStage {
-            delay_s: if rng.random_bool(0.25) { rng.random_range(1..20) } else { 0 },
+            delay_s: if rng.random_bool(0.25) {
+                rng.random_range(1..20)
+            } else {
+                0
+            },
             tasks: Vec::new(),
         })
         .collect();
@@ -217,10 +269,14 @@ fn plan(rng: &mut SmallRng) -> FrozenPlan {
     ];
     let mut has_power = false;
     for (kind, prefix) in kinds {
-        if rng.random_bool(0.6) {
+        if rng.random_bool(likely(theme, kind)) {
             has_power |= kind == TaskKind::PowerOff;
             let task = fencing_task(kind, prefix, rng);
             stages[rng.random_range(0..3)].tasks.push(task);
+            if rng.random_bool(0.12) {
+                let task = fencing_task(kind, &format!("{prefix}-b"), rng);
+                stages[rng.random_range(0..3)].tasks.push(task);
+            }
         }
     }
     if has_power && rng.random_bool(0.5) {
@@ -237,6 +293,18 @@ fn plan(rng: &mut SmallRng) -> FrozenPlan {
     }
 }
 
+/// How likely a plan has a task.
+fn likely(theme: Theme, kind: TaskKind) -> f64 {
+    match (theme, kind) {
+        (Theme::Silence, _) => 0.2,
+        (Theme::Power | Theme::Evacuation, TaskKind::PowerOff) => 0.95,
+        (Theme::Power | Theme::Evacuation, _) => 0.25,
+        (Theme::Boots, TaskKind::PowerOff) => 0.35,
+        (Theme::Boots, _) => 0.95,
+        (Theme::Any, _) => 0.6,
+    }
+}
+
 fn sets(rng: &mut SmallRng) -> Vec<SufficientSet> {
     use ProofKind::{NetworkFence, Operator, PowerOff, SelfFencing, StorageFence};
     let some = |sets: &[&[ProofKind]]| sets.iter().map(|set| set.iter().copied().collect()).collect();
@@ -245,7 +313,11 @@ fn sets(rng: &mut SmallRng) -> Vec<SufficientSet> {
         1 => some(&[&[StorageFence], &[Operator]]),
         2 => some(&[&[PowerOff, StorageFence]]),
         3 => some(&[&[SelfFencing, StorageFence], &[Operator, PowerOff]]),
-        4 => some(&[&[StorageFence, NetworkFence], &[PowerOff, Operator], &[SelfFencing]]),
+        4 => some(&[
+            &[StorageFence, NetworkFence],
+            &[PowerOff, Operator],
+            &[SelfFencing],
+        ]),
         5 => some(&[&[PowerOff, NetworkFence]]),
         6 => some(&[&[PowerOff, NetworkFence], &[StorageFence, NetworkFence]]),
         _ => default_sufficient_sets(),

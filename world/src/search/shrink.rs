@@ -29,7 +29,10 @@ pub fn shrink(history: &History) -> History {
         if size == 1 && !any {
             return best;
         }
-        size = size.div_ceil(2).max(1).min(if any { size } else { size.div_ceil(2).max(1) });
+        size = size
+            .div_ceil(2)
+            .max(1)
+            .min(if any { size } else { size.div_ceil(2).max(1) });
     }
 }
 
