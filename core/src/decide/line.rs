@@ -7,8 +7,13 @@ use chrono::TimeDelta;
 
 use crate::{Attempt, AttemptStatus, Line, Queues, Task, TaskStatus, Timestamp};
 
+use crate::guard::{Guard, on};
+
 use super::step::after_s;
 use super::{CLAIM_WINDOW_S, IN_LINE_S, Step, progress};
+
+/// How often an attempt in a line that moves is sent, about an hour in all.
+const SENT_AT_MOST: usize = 12;
 
 /// Lets the unclaimed attempts wait whose queues move, or which nobody can claim while the broker is away. None of that time is their
 /// methods'.
@@ -55,14 +60,22 @@ fn waits_since(attempt: &Attempt, now: Timestamp) -> Option<Timestamp> {
     (claim_by <= now).then(|| claim_by - TimeDelta::seconds(i64::from(CLAIM_WINDOW_S)))
 }
 
-/// After [`IN_LINE_S`] it is sent again all the same, for its message may have been lost.
+/// After [`IN_LINE_S`] it is sent again all the same, for its message may have been lost; after [`SENT_AT_MOST`] times that way nothing
+/// more is to be expected of the line.
 fn wait_in_line(task: &mut Task, at: usize, now: Timestamp) {
     let sent_at = task.attempts[at].started_at;
     if now < after_s(sent_at, IN_LINE_S) {
         put_off(&mut task.attempts[at], now);
-    } else {
+    } else if times_sent(task, at) < SENT_AT_MOST || !on(Guard::LineEnds) {
         progress::excuse(task, sent_at, now);
     }
+}
+
+/// How often the message of an attempt has been sent in this round without a claim.
+fn times_sent(task: &Task, at: usize) -> usize {
+    let method = task.attempts[at].method_id;
+    let unclaimed = |attempt: &&Attempt| attempt.method_id == method && attempt.claimed_at.is_none();
+    task.round().iter().filter(unclaimed).count()
 }
 
 fn put_off(attempt: &mut Attempt, now: Timestamp) {

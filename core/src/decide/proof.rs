@@ -228,11 +228,17 @@ fn settle_s(operation: &Operation, kind: ProofKind) -> u32 {
     }
 }
 
-/// The attempts by which a confirmed task was confirmed.
+/// The attempts by which a confirmed task was confirmed: the last one of each method of its level. What an earlier one has read may
+/// have been contradicted since.
 fn confirmed_of(task: &Task) -> impl Iterator<Item = &Attempt> {
-    task.round()
-        .iter()
-        .filter(|a| a.level == task.level && a.outcome() == Some(Outcome::Confirmed))
+    let level = task.levels.get(task.level).into_iter().flatten();
+    level.filter_map(|method| {
+        let tries = task
+            .round()
+            .iter()
+            .filter(|a| a.level == task.level && a.method_id == method.id);
+        tries.filter(|a| a.outcome() == Some(Outcome::Confirmed)).last()
+    })
 }
 
 /// Whether what a confirmed task has shown counts: every method of the level in use has to be one that can prove something, and what was
@@ -242,7 +248,7 @@ pub(super) fn does_prove(task: &Task) -> bool {
         return false;
     };
     level.iter().all(|method| {
-        let last = confirmed_of(task).filter(|a| a.method_id == method.id).last();
+        let last = confirmed_of(task).find(|a| a.method_id == method.id);
         let observation = last.and_then(|attempt| attempt.observation.as_ref());
         method.can_prove() && observation.is_some_and(|o| o.proves)
     })

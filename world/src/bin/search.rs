@@ -9,9 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use rand::rngs::SmallRng;
-use rand::{RngExt, SeedableRng};
-use ringfence_world::search::{Deed, Ending, History, Reached, Setting, live_through, shrink};
+use ringfence_world::search::{Ending, History, Reached, live_through, shrink};
 
 #[derive(Parser)]
 #[command(about = "Searches random histories for one that must never be")]
@@ -50,7 +48,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let seed = arguments.seed.unwrap_or_else(rand::random);
     if let Some(number) = arguments.only {
-        tell(&history(seed, number));
+        tell(&History::of(seed, number));
         return ExitCode::SUCCESS;
     }
     #[cfg(feature = "mutants")]
@@ -86,7 +84,7 @@ fn mutants(name: &str, arguments: &Arguments, seed: u64) -> ExitCode {
                     guard.name()
                 );
                 if name != "all" {
-                    tell(&shrink(&history(seed, *number)));
+                    tell(&shrink(&History::of(seed, *number)));
                 }
             }
             None => {
@@ -134,7 +132,7 @@ fn search(found: &Found, arguments: &Arguments, seed: u64, first: u64, step: u64
         if until.is_some_and(|until| Instant::now() >= until) {
             return;
         }
-        let history = history(seed, number);
+        let history = History::of(seed, number);
         let (ending, _) = live_through(&history, false);
         found.lived.fetch_add(1, Ordering::Relaxed);
         match ending {
@@ -161,16 +159,6 @@ fn note(found: &Found, arguments: &Arguments, number: u64, what: String) {
     }
 }
 
-/// The history of this number.
-fn history(seed: u64, number: u64) -> History {
-    let mut rng = SmallRng::seed_from_u64(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let setting = Setting::any(&mut rng);
-    let mut deeds = Deed::beginning(&mut rng);
-    let more = rng.random_range(5..70);
-    deeds.extend((0..more).map(|_| Deed::of(setting.theme, &mut rng)));
-    History { setting, deeds }
-}
-
 fn report(found: &Found, seed: u64, began: Instant) -> ExitCode {
     let lived = found.lived.load(Ordering::Relaxed);
     let seconds = began.elapsed().as_secs_f64();
@@ -192,7 +180,7 @@ fn report(found: &Found, seed: u64, began: Instant) -> ExitCode {
     }
     match violated.first() {
         Some((number, _)) => {
-            tell(&shrink(&history(seed, *number)));
+            tell(&shrink(&History::of(seed, *number)));
             ExitCode::FAILURE
         }
         None => {

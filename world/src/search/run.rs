@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use chrono::TimeDelta;
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
 use ringfence_core::{Actor, OperationKind, OperationStatus, Timestamp, gates};
 
 use super::deed::Deed;
@@ -21,6 +23,19 @@ pub struct History {
     pub setting: Setting,
     /// What happens.
     pub deeds: Vec<Deed>,
+}
+
+impl History {
+    /// The history of this number, where chance begins with this seed.
+    #[must_use]
+    pub fn of(seed: u64, number: u64) -> Self {
+        let mut rng = SmallRng::seed_from_u64(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let setting = Setting::any(&mut rng);
+        let mut deeds = Deed::beginning(&mut rng);
+        let more = rng.random_range(5..70);
+        deeds.extend((0..more).map(|_| Deed::of(setting.theme, &mut rng)));
+        Self { setting, deeds }
+    }
 }
 
 /// Something that a history has to reach so that its search means something.

@@ -1,0 +1,99 @@
+//! Clocks that are set.
+
+use chrono::TimeDelta;
+use ringfence_core::{FailureState, SegmentPolicy};
+use ringfence_world::plans::{person, plan, policy, power_plan};
+
+use crate::{is_open, lost, work};
+
+const DAY_S: i64 = 86_400;
+
+fn set_clock(world: &mut ringfence_world::World, seconds: i64) {
+    world.move_clock(seconds);
+    world.state.clock_set_at = Some(world.now);
+}
+
+#[test]
+fn after_a_clock_was_set_back_nothing_waits_for_the_time_that_it_had_shown() {
+    let mut world = lost(
+        power_plan(),
+        SegmentPolicy {
+            restarts: 1,
+            restart_delay_s: 30,
+            ..policy()
+        },
+    );
+    world.fence().unwrap();
+    world.pass(5_000);
+    set_clock(&mut world, -DAY_S);
+    world.tick();
+    assert!(world.wake_at.unwrap() <= world.now + TimeDelta::seconds(15));
+    world.see(FailureState::Unreachable).unwrap();
+    world.pass(1_000);
+    world.work_off();
+    assert!(is_open(&world));
+}
+
+#[test]
+fn after_a_clock_was_set_back_a_source_is_heard_at_once() {
+    let mut world = lost(power_plan(), policy());
+    set_clock(&mut world, -3_600);
+    world.tick();
+    world.see(FailureState::Up).unwrap();
+    assert_eq!(world.state.host.failure_state, FailureState::Up);
+}
+
+#[test]
+fn a_clock_set_forward_lets_no_watchdog_strike() {
+    let policy = SegmentPolicy {
+        self_fencing_timeout_s: Some(60),
+        ..policy()
+    };
+    let mut world = lost(plan(Vec::new()), policy);
+    world.fence().unwrap();
+    world.stays_silent(20);
+    set_clock(&mut world, 600);
+    world.see(FailureState::Unreachable).unwrap();
+    assert!(!world.is_fenced());
+    world.stays_silent(65);
+    assert!(world.is_fenced());
+    assert_eq!(world.violation, None);
+}
+
+#[test]
+fn a_clock_set_forward_lets_no_proof_settle() {
+    let mut world = lost(
+        power_plan(),
+        SegmentPolicy {
+            settle_s: 5,
+            ..policy()
+        },
+    );
+    world.site.lands_ms = 4_000;
+    world.site.plug(false);
+    world.confirm(0, person("anna"), false).unwrap();
+    set_clock(&mut world, DAY_S);
+    world.tick();
+    assert!(!world.is_fenced());
+    world.pass(5_000);
+    assert!(world.is_fenced());
+    assert_eq!(world.violation, None);
+}
+
+#[test]
+fn a_source_whose_clock_is_behind_has_heard_the_host_later_than_it_says() {
+    let mut world = lost(power_plan(), policy());
+    // It says everything two seconds too early.
+    for _ in 0..3 {
+        world
+            .say("probe", FailureState::Unreachable, 2_000, None)
+            .unwrap();
+        world.pass(1_000);
+    }
+    world.fence().unwrap();
+    work(&mut world);
+    world.site.restore_power();
+    world.pass(500);
+    world.say("probe", FailureState::Up, 2_000, None).unwrap();
+    assert!(!is_open(&world));
+}

@@ -1,0 +1,46 @@
+//! Histories that once opened a gate over a running host, each as a short script; and the search that found more of them.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod boots;
+mod clocks;
+mod commands;
+mod power_back;
+mod search;
+mod signs_of_life;
+mod silence;
+mod storage;
+
+use ringfence_core::{FailureState, FrozenPlan, SegmentPolicy};
+use ringfence_world::World;
+
+/// A host that was seen UP ten seconds ago and has just been reported UNREACHABLE.
+fn lost(plan: FrozenPlan, policy: SegmentPolicy) -> World {
+    let mut world = World::new(plan, policy);
+    world.see(FailureState::Up).unwrap();
+    world.pass(10_000);
+    world.see(FailureState::Unreachable).unwrap();
+    world.take_log();
+    world
+}
+
+/// The last message goes the whole way, and takes a second.
+fn work(world: &mut World) {
+    let job = world.deliver(world.sent.len() - 1, "worker-1").unwrap();
+    assert!(world.command(job));
+    world.pass(1_000);
+    let result = world.finish(job).unwrap();
+    world.deliver_result(result);
+}
+
+/// What the evacuate gate says.
+#[track_caller]
+fn is_open(world: &World) -> bool {
+    assert_eq!(world.violation, None, "{}", world.log.join("\n"));
+    world.gates().evacuate.allowed
+}

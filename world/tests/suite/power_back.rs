@@ -1,0 +1,165 @@
+//! Power that Ringfence itself gives back ends what it had proven.
+
+use ringfence_core::{
+    Answer, Backend, EvacuationPolicy, FailureState, OperationKind, OperationStatus, SegmentPolicy, TaskKind,
+};
+use ringfence_world::plans::{plan, policy, power_plan, reboot_plan, task};
+use ringfence_world::{Cloud, World};
+
+use crate::{is_open, lost, work};
+
+fn on_nova(servers: usize, automatic: bool) -> World {
+    let policy = SegmentPolicy {
+        evacuation: EvacuationPolicy {
+            automatic,
+            ..EvacuationPolicy::default()
+        },
+        ..policy()
+    };
+    let mut world = lost(reboot_plan(), policy);
+    world.state.host.backend = Backend::Nova;
+    world.state.host.cloud = Some("east".to_owned());
+    world.cloud = Cloud::with(servers);
+    world
+}
+
+fn is_sent(world: &World, kind: TaskKind) -> bool {
+    world.sent.iter().any(|sent| sent.kind == kind)
+}
+
+#[test]
+fn a_host_that_was_switched_on_again_is_not_evacuated_however_long_it_is_silent() {
+    let mut world = lost(reboot_plan(), policy());
+    world.fence().unwrap();
+    work(&mut world);
+    assert!(world.is_fenced());
+    work(&mut world);
+    world.pass(600_000);
+    world.see(FailureState::Unreachable).unwrap();
+    assert!(
+        !is_open(&world),
+        "it may have booted, and run on without its monitor"
+    );
+    let why = world.gates().evacuate.reason;
+    assert!(
+        why.contains("power.on") && why.ends_with("fence the host again"),
+        "{why}"
+    );
+    assert!(
+        matches!(world.fence(), Ok(Answer::Started(_))),
+        "a fence is not so already"
+    );
+}
+
+#[test]
+fn the_claim_of_the_power_ends_the_proof_not_its_result() {
+    let mut world = lost(reboot_plan(), policy());
+    world.fence().unwrap();
+    work(&mut world);
+    assert!(is_open(&world), "off, and nothing has begun to undo it");
+    world.deliver(world.sent.len() - 1, "worker-1").unwrap();
+    assert!(!is_open(&world));
+    assert!(world.is_fenced(), "FENCED stays until the host is taken back");
+}
+
+#[test]
+fn power_waits_for_an_evacuation_that_is_wanted_while_nobody_knows_whether_the_host_is_silent() {
+    let mut world = on_nova(2, true);
+    world.see(FailureState::Unknown).unwrap();
+    world.fence().unwrap();
+    work(&mut world);
+    world.pass(60_000);
+    assert!(
+        !is_sent(&world, TaskKind::PowerOn),
+        "what is to be evacuated must not boot"
+    );
+    world.see(FailureState::Unreachable).unwrap();
+    world.pass(5_000);
+    world.work_off();
+    assert_eq!(world.cloud.started.len(), 2);
+    assert_eq!(world.violation, None);
+    assert!(
+        is_sent(&world, TaskKind::PowerOn),
+        "and comes when the evacuation is over"
+    );
+}
+
+#[test]
+fn power_stays_off_until_a_rejoin_if_the_evacuation_cannot_begin() {
+    let mut world = on_nova(2, true);
+    world.see(FailureState::Unknown).unwrap();
+    world.fence().unwrap();
+    work(&mut world);
+    world.pass(4_000_000);
+    assert!(!is_sent(&world, TaskKind::PowerOn));
+    assert!(world.state.operation.is_none(), "the fence has ended");
+}
+
+#[test]
+fn nothing_is_evacuated_while_a_worker_may_be_giving_the_power_back() {
+    let mut world = on_nova(1, false);
+    world.fence().unwrap();
+    work(&mut world);
+    let on = world
+        .sent
+        .iter()
+        .position(|sent| sent.kind == TaskKind::PowerOn)
+        .unwrap();
+    world.deliver(on, "worker-1").unwrap();
+    assert!(world.evacuate().is_err());
+}
+
+#[test]
+fn an_evacuation_that_has_given_the_power_back_leaves_the_gate_closed() {
+    let mut world = on_nova(2, true);
+    world.cloud.add("stays", &[("HA_Enabled", "false")]);
+    world.fence().unwrap();
+    world.work_off();
+    world.pass(10_000);
+    world.work_off();
+    assert!(is_sent(&world, TaskKind::PowerOn));
+    assert_eq!(world.cloud.on("compute1"), ["stays"]);
+    assert!(!is_open(&world), "what stays may run there again");
+    assert!(world.state.operation.is_none(), "and the evacuation has ended");
+}
+
+#[test]
+fn a_cut_stays_a_cut_when_the_power_comes_back() {
+    let both = plan(vec![
+        vec![
+            task(TaskKind::PowerOff, &[&["bmc"]]),
+            task(TaskKind::StorageFence, &[&["ceph"]]),
+            task(TaskKind::NetworkFence, &[&["switch"]]),
+        ],
+        vec![task(TaskKind::PowerOn, &[])],
+    ]);
+    let mut world = lost(both, policy());
+    world.fence().unwrap();
+    world.work_off();
+    world.pass(60_000);
+    world.see(FailureState::Unreachable).unwrap();
+    assert!(world.site.running, "it has booted");
+    assert!(is_open(&world), "and can write nothing");
+}
+
+#[test]
+fn a_fence_whose_power_was_given_back_is_fenced_again_by_a_new_operation() {
+    let mut world = lost(reboot_plan(), policy());
+    world.fence().unwrap();
+    work(&mut world);
+    work(&mut world);
+    world.pass(60_000);
+    world.plan = power_plan();
+    world.fence().unwrap();
+    work(&mut world);
+    assert!(is_open(&world));
+    assert_eq!(world.state.host.generation.0, 2);
+    let is_live = |kind| {
+        world
+            .state
+            .operation
+            .as_ref()
+            .is_some_and(|o| o.kind() == kind && o.status == OperationStatus::Running)
+    };
+    assert!(!is_live(OperationKind::Fence));
+}

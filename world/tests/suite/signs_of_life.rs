@@ -1,0 +1,170 @@
+//! A sign of life after a proof that the host had stopped ends it, whenever it arrives and whoever had it.
+
+use ringfence_core::{FailureState, ProofKind, Refusal, TaskKind};
+use ringfence_world::plans::{cut_off_plan, plan, policy, power_plan, task};
+
+use crate::{is_open, lost, work};
+
+#[test]
+fn a_late_up_ends_the_proof_although_a_newer_report_says_unreachable() {
+    let mut world = lost(power_plan(), policy());
+    world.fence().unwrap();
+    work(&mut world);
+    assert!(is_open(&world));
+    world.pass(10_000);
+    world.site.restore_power();
+    world.pass(6_000);
+    world.see(FailureState::Unreachable).unwrap();
+    world.say("monitor", FailureState::Up, 1_000, None).unwrap();
+    assert_eq!(world.state.host.failure_state, FailureState::Unreachable);
+    assert!(!is_open(&world), "a second ago it ran");
+    assert!(world.gates().evacuate.reason.contains("monitor saw the host UP"));
+}
+
+#[test]
+fn a_late_up_from_before_the_proof_changes_nothing() {
+    let mut world = lost(power_plan(), policy());
+    world.fence().unwrap();
+    work(&mut world);
+    world.pass(10_000);
+    world.say("monitor", FailureState::Up, 20_000, None).unwrap();
+    assert!(is_open(&world));
+}
+
+#[test]
+fn a_source_that_hears_the_host_speaks_against_one_that_is_deaf_to_it() {
+    let mut world = lost(power_plan(), policy());
+    world.fence().unwrap();
+    work(&mut world);
+    world.pass(10_000);
+    world.site.restore_power();
+    for _ in 0..20 {
+        world.pass(5_000);
+        world.say("monitor", FailureState::Unreachable, 0, None).unwrap();
+        world.say("platform", FailureState::Up, 0, None).unwrap();
+        assert!(!is_open(&world));
+    }
+    assert_eq!(world.state.host.failure_state, FailureState::Up);
+    assert!(matches!(world.fence(), Err(Refusal::HostUp { .. })));
+}
+
+#[test]
+fn a_source_that_stops_to_report_does_not_hold_the_host_up_for_ever() {
+    let mut world = lost(power_plan(), policy());
+    world.pass(1_000);
+    world.say("platform", FailureState::Up, 0, None).unwrap();
+    world.say("monitor", FailureState::Unreachable, 0, None).unwrap();
+    assert_eq!(world.state.host.failure_state, FailureState::Up);
+    world.pass(121_000);
+    world.tick();
+    assert_eq!(world.state.host.failure_state, FailureState::Unreachable);
+}
+
+#[test]
+fn a_silence_that_began_after_the_last_sign_of_life_counts_at_once() {
+    let mut world = lost(power_plan(), policy());
+    world.say("platform", FailureState::Up, 0, None).unwrap();
+    world.say("monitor", FailureState::Up, 0, None).unwrap();
+    world.pass(3_000);
+    world.say("monitor", FailureState::Unreachable, 0, None).unwrap();
+    assert_eq!(world.state.host.failure_state, FailureState::Unreachable);
+}
+
+#[test]
+fn a_cut_host_that_is_seen_up_stays_cut() {
+    let mut world = lost(cut_off_plan(), policy());
+    world.fence().unwrap();
+    world.work_off();
+    world.pass(5_000);
+    world.see(FailureState::Up).unwrap();
+    world.pass(5_000);
+    world.see(FailureState::Unreachable).unwrap();
+    assert!(is_open(&world));
+}
+
+/// Power alone is not enough here.
+fn power_and_network() -> ringfence_core::FrozenPlan {
+    let mut both = plan(vec![vec![
+        task(TaskKind::PowerOff, &[&["bmc"]]),
+        task(TaskKind::NetworkFence, &[&["switch"]]),
+    ]]);
+    both.sufficient_sets = vec![[ProofKind::PowerOff, ProofKind::NetworkFence].into()];
+    both
+}
+
+#[test]
+fn an_up_between_the_two_proofs_of_a_set_ends_the_first_and_power_is_read_again() {
+    let mut world = lost(power_and_network(), policy());
+    world.fence().unwrap();
+    let off = world.deliver(0, "worker-1").unwrap();
+    world.command(off);
+    let result = world.finish(off).unwrap();
+    world.deliver_result(result);
+    world.pass(4_000);
+    world.site.restore_power();
+    world.pass(5_000);
+    world.see(FailureState::Up).unwrap();
+    let cut = world.deliver(1, "worker-1").unwrap();
+    world.command(cut);
+    let result = world.finish(cut).unwrap();
+    world.deliver_result(result);
+    assert!(!world.is_fenced(), "it runs");
+    let again = world.sent.last().unwrap();
+    assert_eq!(again.kind, TaskKind::PowerOff, "and is switched off again");
+    world.pass(2_000);
+    world.see(FailureState::Unreachable).unwrap();
+    world.pass(2_000);
+    work(&mut world);
+    assert!(world.is_fenced());
+    assert!(is_open(&world));
+}
+
+#[test]
+fn an_off_that_was_read_before_an_up_proves_nothing_when_its_result_comes_after_it() {
+    let mut world = lost(power_plan(), policy());
+    world.fence().unwrap();
+    let off = world.deliver(0, "worker-1").unwrap();
+    world.command(off);
+    world.pass(1_000);
+    let result = world.finish(off).unwrap();
+    world.site.restore_power();
+    world.pass(4_000);
+    world.see(FailureState::Up).unwrap();
+    world.pass(3_000);
+    world.deliver_result(result);
+    assert!(!world.is_fenced());
+    world.see(FailureState::Unreachable).unwrap();
+    world.pass(2_000);
+    work(&mut world);
+    assert!(
+        is_open(&world),
+        "the second reading is newer than every sign of life"
+    );
+}
+
+#[test]
+fn a_host_that_comes_up_each_time_it_was_read_as_off_asks_a_person() {
+    let mut world = lost(power_and_network(), policy());
+    world.fence().unwrap();
+    for _ in 0..20 {
+        let last = world.sent.len() - 1;
+        let newest_off = world
+            .sent
+            .iter()
+            .rposition(|sent| sent.kind == TaskKind::PowerOff)
+            .unwrap_or(last);
+        if let Ok(job) = world.deliver(newest_off, "worker-1") {
+            world.command(job);
+            let result = world.finish(job).unwrap();
+            world.deliver_result(result);
+        }
+        world.pass(2_000);
+        world.site.restore_power();
+        world.pass(6_000);
+        drop(world.see(FailureState::Up));
+    }
+    world.pass(600_000);
+    assert!(!world.is_fenced());
+    let detail = world.state.operation.clone().unwrap().detail;
+    assert!(detail.contains("the host was seen UP"), "{detail}");
+}

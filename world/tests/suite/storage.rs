@@ -1,0 +1,104 @@
+//! What the storage had accepted still lands; and what is announced of it.
+
+use ringfence_core::{EventKind, FailureState, ProofKind, SegmentPolicy, TaskKind};
+use ringfence_world::plans::{person, plan, policy, power_plan, task, task_with};
+
+use crate::{is_open, lost, work};
+
+fn settling(settle_s: u32) -> SegmentPolicy {
+    SegmentPolicy { settle_s, ..policy() }
+}
+
+#[test]
+fn fenced_comes_after_what_the_storage_had_accepted_has_landed() {
+    let mut world = lost(power_plan(), settling(5));
+    world.site.lands_ms = 3_500;
+    world.fence().unwrap();
+    work(&mut world);
+    assert!(!world.is_fenced(), "a record may be on its way to the disk");
+    let detail = world.state.operation.clone().unwrap().detail;
+    assert!(detail.starts_with("proven; waiting until"), "{detail}");
+    world.pass(4_000);
+    assert!(!world.is_fenced());
+    world.pass(1_500);
+    assert!(world.is_fenced() && is_open(&world));
+}
+
+#[test]
+fn a_persons_word_settles_too() {
+    let mut world = lost(power_plan(), settling(5));
+    world.site.lands_ms = 3_500;
+    world.site.plug(false);
+    world.confirm(0, person("anna"), false).unwrap();
+    assert!(!world.is_fenced());
+    world.pass(5_000);
+    assert!(world.is_fenced() && is_open(&world));
+}
+
+#[test]
+fn a_method_says_how_long_its_own_proof_settles() {
+    let times = ringfence_core::MethodTimes {
+        settle_s: 8,
+        ..ringfence_core::MethodTimes::default()
+    };
+    let mut world = lost(
+        plan(vec![vec![task_with(TaskKind::PowerOff, &[&["bmc"]], times)]]),
+        settling(0),
+    );
+    world.fence().unwrap();
+    work(&mut world);
+    world.pass(7_900);
+    assert!(!world.is_fenced());
+    world.pass(200);
+    assert!(world.is_fenced());
+}
+
+#[test]
+fn a_sign_of_life_while_a_proof_settles_ends_it() {
+    let mut world = lost(power_plan(), settling(10));
+    world.fence().unwrap();
+    work(&mut world);
+    world.site.restore_power();
+    world.pass(6_000);
+    world.see(FailureState::Up).unwrap();
+    world.pass(60_000);
+    assert!(!world.is_fenced());
+}
+
+#[test]
+fn an_evacuation_does_not_announce_a_proof_of_which_one_task_has_failed() {
+    let mut both = plan(vec![
+        vec![task(TaskKind::PowerOff, &[&["bmc"]])],
+        vec![
+            task(TaskKind::StorageFence, &[&["ceph"]]),
+            task(TaskKind::StorageFence, &[&["san"]]),
+        ],
+    ]);
+    both.sufficient_sets = vec![[ProofKind::PowerOff].into()];
+    let mut world = lost(both, policy());
+    world.state.host.backend = ringfence_core::Backend::Nova;
+    world.state.host.cloud = Some("east".to_owned());
+    world.cloud = ringfence_world::Cloud::with(1);
+    world
+        .site
+        .manners
+        .insert("ceph".to_owned(), ringfence_world::Manner::Refuses);
+    world.fence().unwrap();
+    work(&mut world);
+    let ceph = world
+        .sent
+        .iter()
+        .position(|sent| sent.method.name == "ceph")
+        .unwrap();
+    let job = world.deliver(ceph, "worker-1").unwrap();
+    world.command(job);
+    let result = world.finish(job).unwrap();
+    world.deliver_result(result);
+    world.evacuate().unwrap();
+    world.work_off();
+    let told = world
+        .log
+        .iter()
+        .filter(|line| line.contains(EventKind::OperationProof.as_str()));
+    assert_eq!(told.filter(|line| line.ends_with("storage.fence")).count(), 0);
+}
