@@ -63,10 +63,10 @@ guards! {
     ContradictedIsReadAgain,
     /// A proof that has ended is won again by newer readings alone.
     EndedProofStaysEnded,
-    /// Every task of a kind has to be confirmed.
-    EveryTaskConfirmed,
     /// A method that can prove nothing proves nothing.
     MethodCanProve,
+    /// What a worker knows to be no proof is none.
+    ReadingProves,
     /// A proof counts only once what the storage had accepted has landed.
     ProofSettles,
     /// A success needs the wanted state to be read back.
@@ -85,8 +85,6 @@ guards! {
     CommandLingers,
     /// What was read back after a second command may be the first one's doing: the second one may come yet.
     SecondCommandLingers,
-    /// A second attempt that may have taken something keeps a refusal of the first one from releasing it.
-    SecondTakerIsNoted,
     /// An attempt that nobody takes from a line that moves is given up in the end.
     LineEnds,
     /// The evacuate gate rests on a fence of the present generation.

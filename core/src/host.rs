@@ -96,9 +96,8 @@ pub struct Standing {
     pub kind: TaskKind,
     /// The way it was done, as it was then: an edited or deleted method does not lose what has to be undone.
     pub method: FrozenMethod,
-    /// The one attempt that may have taken it, as long as there is only one. Should that be refused, nothing was taken.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub attempt: Option<AttemptId>,
+    /// The first attempt that may have taken it. Should that one be refused, nothing was taken.
+    pub attempt: AttemptId,
     /// By when it was taken for certain, if it was: the boot that ran until then is the one that was cut off.
     pub by: Timestamp,
 }

@@ -221,18 +221,12 @@ fn note_standing(host: &mut Host, claim: &Claim, method: FrozenMethod, now: Time
         .iter_mut()
         .find(|s| s.kind == claim.kind && s.method == method);
     match known {
-        // Two may have taken it now, so that no refusal of one of them shows that it was not taken.
-        Some(standing) => {
-            if on(Guard::SecondTakerIsNoted) {
-                standing.attempt = None;
-            }
-            standing.by = standing.by.max(now);
-        }
+        Some(standing) => standing.by = standing.by.max(now),
         None => {
             host.standing.push(Standing {
                 kind: claim.kind,
                 method,
-                attempt: Some(claim.attempt),
+                attempt: claim.attempt,
                 by: now,
             });
             // As they are listed everywhere, whichever device was taken first.

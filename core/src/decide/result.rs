@@ -102,10 +102,7 @@ fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
     }
     if outcome == Outcome::Refused {
         // The first that might have taken it was told no: there is nothing to give back. Whatever was tried before it stays.
-        step.state
-            .host
-            .standing
-            .retain(|s| s.attempt != Some(claim.attempt));
+        step.state.host.standing.retain(|s| s.attempt != claim.attempt);
     }
     Ok(())
 }

@@ -224,6 +224,7 @@ fn a_host_that_was_switched_off_after_it_was_seen_up_is_not_back() {
     world.pass(5_000);
     assert!(world.is_fenced(), "it was seen UP, and switched off since");
     world.work_off();
+    assert!(world.is_fenced(), "it has power, and was not seen since");
     world.pass(20_000);
     sees(&mut world, "b", None);
     world.work_off();
@@ -252,4 +253,91 @@ fn a_host_that_somebody_else_has_switched_on_shows_its_boot_before_it_has_its_st
         !gives_storage_back(&world),
         "its power was on already: it may have booted before the cut"
     );
+}
+
+#[test]
+fn a_host_whose_power_cannot_be_given_back_is_not_back_because_it_was_seen_before() {
+    let policy = SegmentPolicy {
+        self_fencing_timeout_s: Some(5),
+        rejoin_wait_s: 3_600,
+        ..policy()
+    };
+    let mut world = lost(power_plan(), policy);
+    world.fence().unwrap();
+    let off = world.deliver(0, "worker-1").unwrap();
+    world.stays_silent(10);
+    world.pass(2_000);
+    world.see(FailureState::Up).unwrap();
+    world.command(off);
+    let result = world.finish(off).unwrap();
+    world.deliver_result(result);
+    world
+        .site
+        .manners
+        .insert("bmc".to_owned(), ringfence_world::Manner::Refuses);
+    world.rejoin(false).unwrap();
+    world.work_off();
+    world.pass(60_000);
+    assert!(world.is_fenced());
+    assert_eq!(world.violation, None);
+}
+
+#[test]
+fn a_stop_that_the_plan_does_not_trust_says_nothing_about_boots() {
+    let mut all = plan(vec![
+        vec![
+            task(TaskKind::StorageFence, &[&["ceph"]]),
+            task(TaskKind::NetworkFence, &[&["switch"]]),
+        ],
+        vec![task(TaskKind::PowerOff, &[&["bmc"]])],
+    ]);
+    all.sufficient_sets.retain(|set| set.len() > 1);
+    let mut world = lost(all, patient());
+    world
+        .site
+        .manners
+        .insert("bmc".to_owned(), ringfence_world::Manner::Ghost);
+    world.fence().unwrap();
+    world.work_off();
+    assert!(world.is_fenced());
+    world.pass(20_000);
+    sees(&mut world, "a", None);
+    world.rejoin(false).unwrap();
+    world.work_off();
+    assert!(!gives_storage_back(&world), "it was never off");
+}
+
+#[test]
+fn a_rejoin_waits_for_a_cut_that_may_yet_come_true() {
+    let mut world = World::new(cut_off_plan(), patient());
+    world.site.boot_ms = 500;
+    world
+        .site
+        .manners
+        .insert("ceph".to_owned(), ringfence_world::Manner::Slow(8_000));
+    sees(&mut world, "a", None);
+    world.pass(10_000);
+    world.see(FailureState::Unreachable).unwrap();
+    world.fence().unwrap();
+    let cut = world.deliver(0, "worker-1").unwrap();
+    world.command(cut);
+    world.pass(500);
+    let result = world.finish(cut).unwrap();
+    world.deliver_result(result);
+    world.cancel().unwrap();
+    for id in ["b", "c"] {
+        world.site.crash(true);
+        world.pass(1_500);
+        sees(&mut world, id, None);
+    }
+    world.rejoin(false).unwrap();
+    world.work_off();
+    world.pass(30_000);
+    sees(&mut world, "c", None);
+    world.work_off();
+    assert!(
+        !gives_storage_back(&world),
+        "the cut has come true in the middle of that boot"
+    );
+    assert_eq!(world.violation, None);
 }

@@ -61,6 +61,35 @@ fn a_clock_set_forward_lets_no_watchdog_strike() {
 }
 
 #[test]
+fn a_small_step_of_the_clock_shortens_no_silence() {
+    let policy = SegmentPolicy {
+        self_fencing_timeout_s: Some(60),
+        ..policy()
+    };
+    let mut world = lost(plan(Vec::new()), policy);
+    world.fence().unwrap();
+    world.stays_silent(20);
+    set_clock(&mut world, 25);
+    world.stays_silent(25);
+    assert!(!world.is_fenced(), "45 s have passed, and not 70");
+    world.stays_silent(40);
+    assert!(world.is_fenced());
+    assert_eq!(world.violation, None);
+}
+
+#[test]
+fn a_sign_of_life_within_what_two_clocks_differ_by_counts_as_after_the_reading() {
+    let mut world = lost(power_plan(), policy());
+    world.fence().unwrap();
+    work(&mut world);
+    world.pass(5_000);
+    world.say("monitor", FailureState::Up, 7_000, None).unwrap();
+    assert!(is_open(&world), "two seconds before it");
+    world.say("monitor", FailureState::Up, 5_500, None).unwrap();
+    assert!(!is_open(&world), "half a second");
+}
+
+#[test]
 fn a_clock_set_forward_lets_no_proof_settle() {
     let mut world = lost(
         power_plan(),
@@ -83,17 +112,16 @@ fn a_clock_set_forward_lets_no_proof_settle() {
 #[test]
 fn a_source_whose_clock_is_behind_has_heard_the_host_later_than_it_says() {
     let mut world = lost(power_plan(), policy());
-    // It says everything two seconds too early.
+    // It says everything ten seconds too early.
     for _ in 0..3 {
-        world
-            .say("probe", FailureState::Unreachable, 2_000, None)
-            .unwrap();
+        let said = world.say("probe", FailureState::Unreachable, 10_000, None);
+        said.unwrap();
         world.pass(1_000);
     }
     world.fence().unwrap();
     work(&mut world);
     world.site.restore_power();
-    world.pass(500);
-    world.say("probe", FailureState::Up, 2_000, None).unwrap();
+    world.pass(6_000);
+    world.say("probe", FailureState::Up, 10_000, None).unwrap();
     assert!(!is_open(&world));
 }

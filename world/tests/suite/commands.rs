@@ -1,8 +1,11 @@
 //! What was commanded may come true late.
 
-use ringfence_core::{FailureState, SegmentPolicy, TaskKind};
-use ringfence_world::plans::{policy, power_plan};
-use ringfence_world::{Manner, World};
+use ringfence_core::{
+    Answer, Backend, EvacuationPolicy, FailureState, Input, Observation, ObservedState, Outcome, ProofKind,
+    SegmentPolicy, TaskKind,
+};
+use ringfence_world::plans::{cut_off_plan, plan, policy, power_plan, task};
+use ringfence_world::{Cloud, Manner, World};
 
 use crate::{is_open, lost, work};
 
@@ -101,4 +104,168 @@ fn an_attempt_in_a_line_that_moves_is_not_sent_again_for_ever() {
     assert!(world.sent.len() < 20, "sent {} times", world.sent.len());
     let detail = world.state.operation.clone().unwrap().detail;
     assert!(detail.contains("no worker claimed it"), "{detail}");
+}
+
+#[test]
+fn what_is_read_back_after_a_second_command_may_be_the_first_ones_doing() {
+    let mut world = lost(
+        power_plan(),
+        SegmentPolicy {
+            rejoin_wait_s: 3_600,
+            ..policy()
+        },
+    );
+    world.fence().unwrap();
+    work(&mut world);
+    world.pass(10_000);
+    world.rejoin(false).unwrap();
+    world.site.manners.insert("bmc".to_owned(), Manner::Slow(9_000));
+    let newest = |world: &mut World| {
+        let last = world.sent.len() - 1;
+        world.deliver(last, "worker-1").unwrap()
+    };
+    let first = newest(&mut world);
+    world.command(first);
+    world.pass(1_000);
+    let result = world.finish(first).unwrap();
+    world.deliver_result(result);
+    world.pass(4_000);
+    // It still reads off, is commanded again, and the first command comes true.
+    let second = newest(&mut world);
+    world.command(second);
+    world.pass(5_500);
+    let result = world.finish(second).unwrap();
+    world.deliver_result(result);
+    world.see(FailureState::Unreachable).unwrap();
+    world.fence().unwrap();
+    world.site.manners.clear();
+    world.pass(2_000);
+    world.work_off();
+    assert!(!is_open(&world), "the second command comes yet");
+    world.pass(30_000);
+    world.work_off();
+    assert!(is_open(&world));
+}
+
+#[test]
+fn a_result_counts_for_its_own_claim_alone() {
+    let mut world = lost(power_plan(), policy());
+    world.fence().unwrap();
+    let job = world.deliver(0, "worker-1").unwrap();
+    world.pass(500);
+    let result = world.finish(job).unwrap();
+    let mut forged = world.results[result].clone();
+    forged.claim.claim_id = world.next_id();
+    forged.outcome = Outcome::Confirmed;
+    forged.observation = forged.observation.map(|seen| Observation {
+        state: ObservedState::Off,
+        ..seen
+    });
+    world.results.push(forged);
+    let said = world.deliver_result(world.results.len() - 1);
+    assert!(matches!(said, Answer::Ignored(_)));
+    assert!(!world.is_fenced());
+}
+
+#[test]
+fn a_refusal_releases_nothing_that_another_attempt_may_have_taken() {
+    let mut world = lost(cut_off_plan(), policy());
+    world.fence().unwrap();
+    world.site.manners.insert("ceph".to_owned(), Manner::Slow(3_000));
+    let first = world.deliver(0, "worker-1").unwrap();
+    world.command(first);
+    world.pass(500);
+    let result = world.finish(first).unwrap();
+    world.deliver_result(result);
+    world.pass(1_500);
+    world.site.manners.insert("ceph".to_owned(), Manner::Refuses);
+    let second = world.deliver(world.sent.len() - 1, "worker-1").unwrap();
+    world.command(second);
+    let result = world.finish(second).unwrap();
+    world.deliver_result(result);
+    world.pass(60_000);
+    let stands = |world: &World| world.state.host.standing.iter().any(|s| s.method.name == "ceph");
+    assert!(stands(&world), "the first one has taken it");
+    assert_eq!(world.violation, None);
+}
+
+#[test]
+fn a_worker_that_follows_a_move_is_stopped_when_the_host_is_back() {
+    let mut world = lost(power_plan(), policy());
+    world.state.host.backend = Backend::Nova;
+    world.state.host.cloud = Some("east".to_owned());
+    world.cloud = Cloud::with(1);
+    world.fence().unwrap();
+    work(&mut world);
+    world.evacuate().unwrap();
+    let position = |world: &World, kind| world.sent.iter().rposition(|sent| sent.kind == kind);
+    for kind in [TaskKind::WorkloadsForceDown, TaskKind::WorkloadsList] {
+        let at = position(&world, kind).unwrap();
+        world.work(at);
+    }
+    let at = position(&world, TaskKind::WorkloadsMove).unwrap();
+    let job = world.deliver(at, "worker-1").unwrap();
+    world.site.restore_power();
+    world.pass(6_000);
+    world.see(FailureState::Up).unwrap();
+    world.see(FailureState::Unreachable).unwrap();
+    let claim = world.jobs[job].claim.clone();
+    assert!(world.give(Input::Renew(claim)).is_err());
+}
+
+#[test]
+fn power_that_was_sent_for_is_not_given_back_once_an_evacuation_is_expected() {
+    let mut rebooted = plan(vec![
+        vec![
+            task(TaskKind::StorageFence, &[&["ceph"]]),
+            task(TaskKind::NetworkFence, &[&["switch"]]),
+        ],
+        vec![task(TaskKind::PowerOff, &[&["bmc"]])],
+        vec![task(TaskKind::PowerOn, &[])],
+    ]);
+    rebooted.sufficient_sets.retain(|set| set.len() > 1);
+    let automatic = EvacuationPolicy {
+        automatic: true,
+        ..EvacuationPolicy::default()
+    };
+    let mut world = lost(
+        rebooted,
+        SegmentPolicy {
+            evacuation: automatic,
+            ..policy()
+        },
+    );
+    world.state.host.backend = Backend::Nova;
+    world.state.host.cloud = Some("east".to_owned());
+    world.cloud = Cloud::with(1);
+    world.see(FailureState::Unknown).unwrap();
+    world.fence().unwrap();
+    let at = |world: &World, kind| world.sent.iter().rposition(|sent| sent.kind == kind);
+    for kind in [TaskKind::StorageFence, TaskKind::NetworkFence] {
+        let sent = at(&world, kind).unwrap();
+        world.work(sent);
+    }
+    world.pass(100);
+    world.see(FailureState::Up).unwrap();
+    let off = at(&world, TaskKind::PowerOff).unwrap();
+    world.work(off);
+    world.pass(100);
+    let on = at(&world, TaskKind::PowerOn).expect("the host is UP: nothing is to be evacuated");
+    world.see(FailureState::Unreachable).unwrap();
+    assert!(world.deliver(on, "worker-1").is_err());
+}
+
+#[test]
+fn two_tasks_of_a_kind_are_proven_together_or_not_at_all() {
+    let mut two = plan(vec![vec![
+        task(TaskKind::StorageFence, &[&["ceph"]]),
+        task(TaskKind::StorageFence, &[&["san"]]),
+    ]]);
+    two.sufficient_sets = vec![[ProofKind::StorageFence].into()];
+    let mut world = lost(two, policy());
+    world.fence().unwrap();
+    world.work(0);
+    assert!(!world.is_fenced());
+    world.work(1);
+    assert!(world.is_fenced());
 }
