@@ -8,6 +8,7 @@ mod error;
 mod keystone;
 mod lab;
 mod layers;
+mod mutants;
 mod openstack;
 mod packages;
 mod peers;
@@ -15,6 +16,7 @@ mod python;
 mod rooms;
 mod say;
 mod schemathesis;
+mod search;
 mod supervise;
 mod sushy;
 mod test;
@@ -43,6 +45,12 @@ enum Command {
     Layers,
     /// Runs a command, or a shell, with the tests' peers running and their addresses in the environment
     Lab(lab::Arguments),
+    /// Searches random histories for one that opens a gate over a host that runs
+    Search(search::Arguments),
+    /// Searches every history of some small worlds
+    ModelCheck(search::Arguments),
+    /// Switches every guard of the rules off once; fails if one is not missed
+    Mutants(mutants::Arguments),
     /// Measures what the program costs, each figure beside its floor
     Bench(bench::Arguments),
 }
@@ -53,6 +61,9 @@ fn main() -> ExitCode {
         Command::Layers => layers::run(),
         Command::Lab(arguments) => lab::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Search(arguments) => search::search(&arguments),
+        Command::ModelCheck(arguments) => search::model_check(&arguments),
+        Command::Mutants(arguments) => mutants::run(&arguments),
     };
     done.unwrap_or_else(|error| {
         say(&format!("error: {}", in_full(&error)));
@@ -82,7 +93,9 @@ mod tests {
             Command::Test(arguments) => !arguments.without.has_openstack(),
             Command::Lab(arguments) => !arguments.without.has_openstack(),
             Command::Bench(arguments) => !arguments.without.has_openstack(),
-            Command::Layers => panic!("it has no peers"),
+            Command::Layers | Command::Search(_) | Command::ModelCheck(_) | Command::Mutants(_) => {
+                panic!("it has no peers")
+            }
         }
     }
 

@@ -62,10 +62,12 @@ const EVERYTHING_AND_TESTS: &[&str] = &[
 pub const ROOMS: &[Room] = &[
     room(0, "core", &[]),
     room(0, "lab", &[]),
+    room(0, "world", &["core"]),
     room(1, "db", &["core"]),
     room(1, "bus", &["core"]),
     room(1, "backends", &["core"]),
     room(1, "simulators", &["core"]),
+    room(1, "modelcheck", &["core", "world"]),
     room(2, "engine", &["core", "db", "bus", "backends"]),
     room(2, "workers", &["core", "bus", "backends"]),
     room(2, "scheduler-hook", &["core", "db"]),

@@ -126,6 +126,17 @@ pub fn build<const N: usize>(programs: [Program; N], how: Build) -> Result<[Path
     })
 }
 
+/// Carries a cargo command out that builds, and says where what it has built is.
+pub fn built_programs(command: &mut Command) -> Result<Vec<PathBuf>, XtaskError> {
+    let text = capture(command.arg("--message-format=json-render-diagnostics"), BUILD)?;
+    let text = String::from_utf8_lossy(&text);
+    let messages = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let paths = messages.filter_map(|message| message["executable"].as_str().map(PathBuf::from));
+    Ok(paths.collect())
+}
+
 fn executable(messages: &[Value], name: &str) -> Option<PathBuf> {
     messages
         .iter()

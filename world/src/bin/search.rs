@@ -26,6 +26,10 @@ struct Arguments {
     /// Lives through this one history of the seed alone, and prints its script and its log
     #[arg(long)]
     only: Option<u64>,
+    /// Prints the names of the guards
+    #[cfg(feature = "mutants")]
+    #[arg(long)]
+    guards: bool,
     /// Switches this guard of the rules off; `all`: one after the other, each until the search has noticed
     #[cfg(feature = "mutants")]
     #[arg(long)]
@@ -49,6 +53,13 @@ fn main() -> ExitCode {
     let seed = arguments.seed.unwrap_or_else(rand::random);
     if let Some(number) = arguments.only {
         tell(&History::of(seed, number));
+        return ExitCode::SUCCESS;
+    }
+    #[cfg(feature = "mutants")]
+    if arguments.guards {
+        for guard in ringfence_core::Guard::ALL {
+            println!("{}", guard.name());
+        }
         return ExitCode::SUCCESS;
     }
     #[cfg(feature = "mutants")]

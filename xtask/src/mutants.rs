@@ -1,0 +1,144 @@
+//! `cargo xtask mutants`: every guard of the rules is switched off once, and something has to notice.
+//!
+//! One build, in which guards can be switched off while a program runs. For each guard first the tests of the rules and of the world are
+//! run, which take a second, then the model check, then the random search.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use crate::error::XtaskError;
+use crate::say::say;
+use crate::workspace::{Workspace, built_programs, cargo};
+
+/// The guard that a program is to do without.
+const VARIABLE: &str = "RINGFENCE_WITHOUT_GUARD";
+/// Packages whose tests are run, all of them in the build in which guards can be switched off.
+const PACKAGES: [&str; 2] = ["ringfence-core", "ringfence-world"];
+/// What makes that build.
+const FEATURES: &str = "ringfence-core/mutants,ringfence-world/mutants";
+
+/// Guards without which nothing can go wrong that another guard does not hold, and which one that is.
+const EQUIVALENT: &[(&str, &str)] = &[];
+
+/// How long to search.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// One guard; all of them if absent
+    #[arg(long)]
+    guard: Option<String>,
+    /// Random histories for a guard that the tests have not noticed
+    #[arg(long, default_value_t = 300_000)]
+    histories: u64,
+}
+
+/// What notices the absence of guards.
+struct Notice {
+    tests: Vec<PathBuf>,
+    search: PathBuf,
+    histories: u64,
+}
+
+/// Switches the guards off, one after the other. Fails if the absence of one is not noticed.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
+    let target = Workspace::find()?.target.join("mutants");
+    let notice = Notice::build(&target, arguments.histories)?;
+    let mut missed = Vec::new();
+    for guard in notice.guards()? {
+        if arguments.guard.as_ref().is_some_and(|wanted| *wanted != guard) {
+            continue;
+        }
+        let by = notice.by(&guard)?;
+        let reason = EQUIVALENT
+            .iter()
+            .find(|(name, _)| *name == guard)
+            .map(|(_, why)| *why);
+        match (&by, reason) {
+            (Some(by), _) => say(&format!("{guard:<28} noticed by {by}")),
+            (None, Some(why)) => say(&format!("{guard:<28} equivalent: {why}")),
+            (None, None) => {
+                say(&format!("{guard:<28} NOT NOTICED"));
+                missed.push(guard);
+            }
+        }
+    }
+    if missed.is_empty() {
+        say("mutants: the absence of every guard is noticed");
+        return Ok(ExitCode::SUCCESS);
+    }
+    say(&format!("mutants: not noticed: {}", missed.join(", ")));
+    Ok(ExitCode::FAILURE)
+}
+
+impl Notice {
+    fn build(target: &Path, histories: u64) -> Result<Self, XtaskError> {
+        let mut tests = cargo();
+        tests.args(["test", "--no-run", "--test", "suite", "--features", FEATURES]);
+        for package in PACKAGES {
+            tests.args(["--package", package]);
+        }
+        let mut search = cargo();
+        search.args([
+            "build",
+            "--release",
+            "--package",
+            "ringfence-world",
+            "--bin",
+            "search",
+        ]);
+        search.args(["--features", FEATURES]);
+        let tests = built_programs(tests.arg("--target-dir").arg(target))?;
+        let search = built_programs(search.arg("--target-dir").arg(target))?;
+        let search = search.into_iter().next().ok_or(XtaskError::Absent {
+            program: "cargo build",
+            what: "where the search is",
+        })?;
+        Ok(Self {
+            tests,
+            search,
+            histories,
+        })
+    }
+
+    /// The names of all guards.
+    fn guards(&self) -> Result<Vec<String>, XtaskError> {
+        let output = Command::new(&self.search)
+            .arg("--guards")
+            .stdin(Stdio::null())
+            .output();
+        let output = output.map_err(|source| XtaskError::Spawn {
+            program: self.search.display().to_string(),
+            source,
+        })?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        Ok(text.lines().map(str::to_owned).collect())
+    }
+
+    /// What has noticed that a guard is off.
+    fn by(&self, guard: &str) -> Result<Option<String>, XtaskError> {
+        for test in &self.tests {
+            let name = test.file_name().map(|name| name.to_string_lossy().into_owned());
+            let mut command = Command::new(test);
+            command.args(["--skip", "search::"]).env("PROPTEST_CASES", "64");
+            if fails(command, guard)? {
+                return Ok(Some(format!("the tests ({})", name.unwrap_or_default())));
+            }
+        }
+        let mut command = Command::new(&self.search);
+        command.args(["--histories", &self.histories.to_string(), "--without", guard]);
+        // It ends well once it has noticed.
+        let noticed = !fails(command, guard)?;
+        Ok(noticed.then(|| "the search".to_owned()))
+    }
+}
+
+fn fails(mut command: Command, guard: &str) -> Result<bool, XtaskError> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let status = command
+        .env(VARIABLE, guard)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    let status = status.map_err(|source| XtaskError::Spawn { program, source })?;
+    Ok(!status.success())
+}
