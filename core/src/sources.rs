@@ -41,9 +41,11 @@ pub struct Report {
     pub source: String,
     /// When it saw that. For `UP` a moment that the last sign of life came after, or the moment of the sign.
     pub observed_at: Timestamp,
-    /// When it last had a sign of life of the host, where it reports something else than UP. Without it a report of silence says nothing
-    /// about the time before it.
+    /// When it last had a sign of life of the host, where it reports something else than UP: that moment, or one that the sign came
+    /// after. Without it a report of silence says nothing about the time before it.
     pub last_seen_at: Option<Timestamp>,
+    /// A moment since which it has had none for certain; `last_seen_at` if that is not known to be earlier.
+    pub silent_since: Option<Timestamp>,
     /// The boot that it saw.
     pub boot: Option<Boot>,
 }
@@ -396,9 +398,8 @@ impl Source {
         let known = self.silence;
         let watched = known.filter(|_| is_watched || !on(Guard::GapBreaksSilence));
         // By its own clock the source tells how long ago it had its last sign of life.
-        let silent_for = report
-            .last_seen_at
-            .map(|last| (report.observed_at - last).max(TimeDelta::zero()));
+        let silent_since = report.silent_since.or(report.last_seen_at);
+        let silent_for = silent_since.map(|since| (report.observed_at - since).max(TimeDelta::zero()));
         let last_seen = silent_for
             .map(|silent_for| now - silent_for)
             .filter(|_| on(Guard::LastSeenBreaksSilence));
@@ -406,7 +407,7 @@ impl Source {
         Some(Silence {
             since: known.map_or(report.observed_at, |silence| silence.since),
             watched_from: last_seen.map_or(watched_from, |last_seen| watched_from.max(last_seen)),
-            is_dated: report.last_seen_at.is_some(),
+            is_dated: silent_since.is_some(),
         })
     }
 }

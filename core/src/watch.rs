@@ -40,8 +40,24 @@ pub struct Sighting {
     pub state: FailureState,
     /// When that showed, by our clock: for a host that is UP, a moment that its last sign of life came after.
     pub observed_at: Timestamp,
+    /// For a host that is silent: a moment that its last sign of life came after.
+    pub last_seen_at: Option<Timestamp>,
+    /// For a host that is silent: since when no sign of life has come for certain.
+    pub silent_since: Option<Timestamp>,
     /// Whether a sign of life came, and one is not enough to call it UP.
     pub stirs: bool,
+}
+
+impl Sighting {
+    fn of(state: FailureState, observed_at: Timestamp) -> Self {
+        Self {
+            state,
+            observed_at,
+            last_seen_at: None,
+            silent_since: None,
+            stirs: false,
+        }
+    }
 }
 
 /// How often the signs of a host that was forced down have to be seen to come: an administrator may have changed something and changed
@@ -154,11 +170,7 @@ impl Watch {
         now: Timestamp,
     ) -> BTreeMap<String, Sighting> {
         let since = *self.since.get_or_insert(now);
-        let unknown = Sighting {
-            state: FailureState::Unknown,
-            observed_at: now,
-            stirs: false,
-        };
+        let unknown = Sighting::of(FailureState::Unknown, now);
         let Some(poll) = answer else {
             let is_lost = now - self.answered_at.unwrap_or(since) >= self.patience();
             let lost = on_record.iter().filter(|_| is_lost);
@@ -257,24 +269,22 @@ impl Watch {
         } else {
             1
         };
-        let sighting = |state, observed_at| {
-            let stirs = false;
-            Some(Sighting {
-                state,
-                observed_at,
-                stirs,
-            })
+        let sighting = |state, observed_at| Some(Sighting::of(state, observed_at));
+        let silent = || Sighting {
+            last_seen_at: seen.map(|seen| seen.after),
+            silent_since: seen.map(|seen| seen.at),
+            ..Sighting::of(FailureState::Unreachable, now)
         };
         if let Some(seen) = seen.filter(|seen| seen.moves > 0 && now - seen.at < self.patience()) {
             let is_up = seen.moves >= enough;
+            let state = if is_up {
+                FailureState::Up
+            } else {
+                FailureState::Unknown
+            };
             return Some(Sighting {
-                state: if is_up {
-                    FailureState::Up
-                } else {
-                    FailureState::Unknown
-                },
-                observed_at: seen.after,
                 stirs: !is_up,
+                ..Sighting::of(state, seen.after)
             });
         }
         if !is_well {
@@ -286,8 +296,8 @@ impl Watch {
             .zip(seen)
             .map(|(own, seen)| own.sign - seen.sign);
         match (behind, sign.is_forced_down) {
-            (Some(behind), _) if behind >= self.down_after => sighting(FailureState::Unreachable, now),
-            (_, false) if !sign.is_up => sighting(FailureState::Unreachable, now),
+            (Some(behind), _) if behind >= self.down_after => Some(silent()),
+            (_, false) if !sign.is_up => Some(silent()),
             // Not seen to move yet: the backend's word for it, of the time of the sign at best.
             (Some(_), false) => seen
                 .filter(|seen| seen.moves == 0)

@@ -524,6 +524,7 @@ impl World {
             source: source.to_owned(),
             observed_at,
             last_seen_at: known.filter(|_| !is_up),
+            silent_since: None,
             boot,
         })
     }

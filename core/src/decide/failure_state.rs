@@ -17,6 +17,7 @@ pub(super) fn report(
     // A watch that is ahead must not shut out its own next report until the time that it shows.
     report.observed_at = report.observed_at.min(step.now);
     report.last_seen_at = report.last_seen_at.map(|at| at.min(report.observed_at));
+    report.silent_since = report.silent_since.map(|at| at.min(report.observed_at));
     if !step.state.host.sources.takes(&report.source) {
         return Err(Refusal::TooManySources {
             source_name: report.source,

@@ -50,6 +50,7 @@ impl Ear {
             source: self.source.name.clone(),
             observed_at: world.now - ago + skew,
             last_seen_at: last_seen.map(|heard| world.now - (world.real - heard.at) + skew),
+            silent_since: None,
             boot,
         };
         Letter {

@@ -95,6 +95,7 @@ fn a_sign_of_life_between_two_reports_of_silence_starts_the_silence_anew() {
         source: "monitor".to_owned(),
         observed_at: world.now,
         last_seen_at: Some(world.now - chrono::TimeDelta::seconds(ago_s)),
+        silent_since: None,
         boot: None,
     };
     world.pass(4_000);
@@ -122,6 +123,7 @@ fn a_source_that_does_not_say_when_it_last_saw_the_host_is_no_witness() {
             source: "monitor".to_owned(),
             observed_at: world.now,
             last_seen_at: None,
+            silent_since: None,
             boot: None,
         };
         world.report(report).unwrap();
