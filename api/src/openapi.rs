@@ -21,7 +21,7 @@ use crate::routes;
         routes::hosts::list, routes::hosts::create, routes::hosts::show, routes::hosts::update, routes::hosts::remove,
         routes::masakari::notify, routes::masakari::notify_in_project,
         routes::masakari::notify_of_cloud, routes::masakari::notify_of_cloud_in_project,
-        routes::failure_state::report, routes::fence::fence, routes::confirm::confirm,
+        routes::failure_state::report, routes::sources::forget, routes::fence::fence, routes::confirm::confirm,
         routes::given_back::confirm, routes::rejoin::rejoin,
         routes::evacuate::evacuate, routes::evacuate::moves,
         routes::gates::gates, routes::nova::filter::filter, routes::nova::evacuate_check::check,

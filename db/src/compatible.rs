@@ -13,18 +13,18 @@ use crate::run::{Run, fetch_all};
 use crate::value::args;
 
 /// The number of a migration, and of the oldest schema whose builds can go on once it was carried out.
-const COMPATIBLE_FROM: &[(i64, i64)] = &[
-    // A table of its own, which only engines that know it read.
-    (3, 2),
-    // Tables of their own: answers to health checks, leases of engines, and the number up to which old events are gone.
-    (4, 2),
-    // A table of its own, which is looked over before it counts.
-    (7, 6),
-];
+type Entry = (i64, i64);
+
+/// What the migrations after the first one say of it.
+const COMPATIBLE_FROM: &[Entry] = &[];
 
 /// What the migration itself writes down of this, in its own transaction: a build that is older than this one cannot know it.
 pub(crate) fn note(version: i64) -> Option<String> {
-    let oldest = compatible_from(version)?;
+    note_of(COMPATIBLE_FROM, version)
+}
+
+fn note_of(entries: &[Entry], version: i64) -> Option<String> {
+    let oldest = compatible_from(entries, version)?;
     Some(format!(
         "\nINSERT INTO schema_compatibility (version, compatible_from) VALUES ({version}, {oldest});\n"
     ))
@@ -32,8 +32,12 @@ pub(crate) fn note(version: i64) -> Option<String> {
 
 /// The first of the migrations of this build beyond `found` that ends builds of the schema `found`.
 pub(crate) fn first_break(found: i64, beyond: impl Iterator<Item = i64>) -> Option<i64> {
+    first_break_of(COMPATIBLE_FROM, found, beyond)
+}
+
+fn first_break_of(entries: &[Entry], found: i64, beyond: impl Iterator<Item = i64>) -> Option<i64> {
     let mut beyond = beyond.filter(|version| *version > found);
-    beyond.find(|version| compatible_from(*version).is_none_or(|oldest| oldest > found))
+    beyond.find(|version| compatible_from(entries, *version).is_none_or(|oldest| oldest > found))
 }
 
 /// Whether a build of the schema `own` can go on although the migrations `beyond` were carried out. `false` if the database does not
@@ -58,8 +62,8 @@ pub(crate) async fn goes_on(
     Ok(rows.is_empty())
 }
 
-fn compatible_from(version: i64) -> Option<i64> {
-    let entry = COMPATIBLE_FROM.iter().find(|(number, _)| *number == version);
+fn compatible_from(entries: &[Entry], version: i64) -> Option<i64> {
+    let entry = entries.iter().find(|(number, _)| *number == version);
     entry.map(|(_, oldest)| *oldest)
 }
 
@@ -69,11 +73,12 @@ mod tests {
 
     #[test]
     fn what_says_nothing_of_itself_ends_older_builds() {
-        assert_eq!(first_break(2, 1..=3), None);
-        assert_eq!(first_break(1, 1..=3), Some(2));
-        assert_eq!(first_break(3, 1..=3), None);
-        assert_eq!(note(1), None);
-        assert!(note(3).is_some_and(|text| text.contains("(3, 2)")));
+        let entries = [(3, 2)];
+        assert_eq!(first_break_of(&entries, 2, 1..=3), None);
+        assert_eq!(first_break_of(&entries, 1, 1..=3), Some(2));
+        assert_eq!(first_break_of(&entries, 3, 1..=3), None);
+        assert_eq!(note_of(&entries, 1), None);
+        assert!(note_of(&entries, 3).is_some_and(|text| text.contains("(3, 2)")));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use chrono::TimeDelta;
 use ringfence_core::{AttemptId, Timestamp};
 use sqlx::AssertSqlSafe;
 
@@ -10,6 +11,9 @@ use crate::run::{Run, Write, fetch_all, write};
 use crate::value::MOST_ROWS;
 use crate::value::{Value, args, pieces, rows_of};
 use crate::{DbError, LoneChange};
+
+/// The longest that a device is taken for; who keeps it says so again. What is taken until later was taken before a clock was set back.
+const TAKEN_AT_MOST: TimeDelta = TimeDelta::seconds(60);
 
 /// A device to take.
 #[derive(Clone, Debug)]
@@ -55,14 +59,15 @@ fn claim(claims: &[DeviceClaim], now: Timestamp) -> (String, Vec<Value>) {
         "INSERT INTO device_claims (device, operation_id, attempt, until) VALUES {}
              ON CONFLICT (device) DO UPDATE
                  SET operation_id = excluded.operation_id, attempt = excluded.attempt, until = excluded.until
-                 WHERE device_claims.until <= ${}
+                 WHERE device_claims.until <= ${now} OR device_claims.until > ${out_of_reach}
                     OR (device_claims.operation_id = excluded.operation_id
                         AND device_claims.attempt = excluded.attempt)
              RETURNING device",
         rows_of(claims.len(), COLUMNS),
-        claims.len() * COLUMNS + 1
+        now = claims.len() * COLUMNS + 1,
+        out_of_reach = claims.len() * COLUMNS + 2
     );
-    let mut values: Vec<Value> = Vec::with_capacity(claims.len() * COLUMNS + 1);
+    let mut values: Vec<Value> = Vec::with_capacity(claims.len() * COLUMNS + 2);
     for claim in claims {
         let attempt = claim.attempt;
         values.extend(args![
@@ -72,7 +77,7 @@ fn claim(claims: &[DeviceClaim], now: Timestamp) -> (String, Vec<Value>) {
             claim.until
         ]);
     }
-    values.push(now.into());
+    values.extend(args![now, now + TAKEN_AT_MOST]);
     (sql, values)
 }
 

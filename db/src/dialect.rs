@@ -53,6 +53,14 @@ impl Dialect {
         }
     }
 
+    /// The entry of a JSON object in a column of text whose name is bound as `$2`, as text.
+    pub(crate) fn entry_of_second_argument(self, column: &'static str) -> String {
+        match self {
+            Self::Postgres => format!("CAST(CAST({column} AS json) -> CAST($2 AS text) AS text)"),
+            Self::Sqlite => format!("(SELECT value FROM json_each({column}) WHERE key = $2)"),
+        }
+    }
+
     /// A statement that lets one numbering of events run at a time.
     pub(crate) fn lock_event_numbers(self) -> Option<&'static str> {
         match self {

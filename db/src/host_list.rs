@@ -1,15 +1,11 @@
-//! Hosts as they are listed: filtered, in order, with their live operations and proofs.
-
-use std::collections::HashMap;
+//! Hosts as they are listed: filtered, in order, with their live operations.
 
 use ringfence_core::{
-    Backend, FailureState, FencingState, Host, OperationId, OperationKind, OperationStatus, Proof, ProofKind,
-    Timestamp,
+    Backend, FailureState, FencingState, Host, OperationId, OperationKind, OperationStatus, Timestamp,
 };
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
-use crate::columns::table;
 use crate::hosts;
 use crate::row::Row;
 use crate::run::{Run, fetch_all, fetch_optional};
@@ -17,7 +13,7 @@ use crate::value::args;
 use crate::wanted::Wanted;
 use crate::{DbError, Page, Test};
 
-/// A host as it is listed: with its segment's name, its live operation and the proofs that make it FENCED.
+/// A host as it is listed: with its segment's name and its live operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostRow {
     /// The host.
@@ -26,8 +22,6 @@ pub struct HostRow {
     pub segment: String,
     /// Its live operation.
     pub operation: Option<(OperationId, OperationKind, OperationStatus)>,
-    /// The proofs of its present fence, by kind.
-    pub proofs: Vec<Proof>,
 }
 
 /// Which hosts: those for which all of it holds.
@@ -86,20 +80,6 @@ fn read_listed(row: &Row) -> Result<HostRow, DbError> {
         host: hosts::read(row)?,
         segment: row.text("segment_name")?,
         operation,
-        proofs: Vec::new(),
-    })
-}
-
-table! { "proofs": host_id, kind, source, observed_at, operation_id, generation, detail }
-
-fn read_proof(row: &Row) -> Result<Proof, DbError> {
-    Ok(Proof {
-        kind: row.word(column::kind, ProofKind::from_word)?,
-        source: row.text(column::source)?,
-        observed_at: row.time(column::observed_at)?,
-        operation_id: OperationId(row.id(column::operation_id)?),
-        generation: row.generation(column::generation)?,
-        detail: row.text(column::detail)?,
     })
 }
 
@@ -109,10 +89,7 @@ pub async fn host_row(run: &mut impl Run, id_or_name: &str) -> Result<Option<Hos
         Ok(id) => fetch_optional(run, select!(" WHERE hosts.id = $1"), args![id]).await?,
         Err(_) => fetch_optional(run, select!(" WHERE hosts.name = $1"), args![id_or_name]).await?,
     };
-    let Some(row) = row else { return Ok(None) };
-    let mut rows = vec![read_listed(&row)?];
-    add_proofs(run, &mut rows).await?;
-    Ok(rows.pop())
+    row.as_ref().map(read_listed).transpose()
 }
 
 /// A page of hosts.
@@ -127,9 +104,7 @@ pub async fn hosts_page(
     let sql = format!("{select}{conditions}{end}");
     let values = wanted.values();
     let rows = fetch_all(run, AssertSqlSafe(sql), values).await?;
-    let mut rows = rows.iter().map(read_listed).collect::<Result<Vec<_>, _>>()?;
-    add_proofs(run, &mut rows).await?;
-    Ok(rows)
+    rows.iter().map(read_listed).collect()
 }
 
 /// The number of hosts, for metrics and limits.
@@ -177,32 +152,4 @@ fn of_segments(wanted: &mut Wanted, test: &Test<String>) {
 /// An id in the form in which both databases write ids as text; a name as it is.
 fn id_as_written(id_or_name: &str) -> String {
     Uuid::parse_str(id_or_name).map_or_else(|_| id_or_name.to_owned(), |id| id.to_string())
-}
-
-/// Adds the proofs of the hosts that are FENCED, in one query for all.
-async fn add_proofs(run: &mut impl Run, rows: &mut [HostRow]) -> Result<(), DbError> {
-    let fenced = |row: &&HostRow| row.host.fencing_state == FencingState::Fenced;
-    let ids: Vec<Uuid> = rows.iter().filter(fenced).map(|row| row.host.id.0).collect();
-    if ids.is_empty() {
-        return Ok(());
-    }
-    let columns = columns!();
-    let sql = format!(
-        "SELECT {columns} FROM proofs
-         JOIN hosts ON hosts.id = proofs.host_id AND hosts.fenced_generation = proofs.generation
-         WHERE {}",
-        run.dialect().id_in_first_argument("proofs.host_id")
-    );
-    let mut by_host: HashMap<Uuid, Vec<Proof>> = HashMap::new();
-    for row in fetch_all(run, AssertSqlSafe(sql), args![ids]).await? {
-        by_host
-            .entry(row.id(column::host_id)?)
-            .or_default()
-            .push(read_proof(&row)?);
-    }
-    for row in rows {
-        row.proofs = by_host.remove(&row.host.id.0).unwrap_or_default();
-        row.proofs.sort_by_key(|proof| proof.kind);
-    }
-    Ok(())
 }

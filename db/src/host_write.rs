@@ -1,6 +1,6 @@
 //! Hosts as they are written back.
 
-use ringfence_core::{FencingState, Host, ProofKind, Timestamp};
+use ringfence_core::{Fence, Host, ProofKind, SufficientSet, Timestamp};
 use sqlx::AssertSqlSafe;
 
 use crate::DbError;
@@ -14,8 +14,6 @@ pub struct HostWrite<'a> {
     pub host: &'a Host,
     /// What is known of it in the database, if anything is.
     pub known: Option<&'a Host>,
-    /// One of the proofs of its present fence if that is new; it must be there already.
-    pub fenced_proof: Option<ProofKind>,
     /// When time alone will change something.
     pub wake_at: Option<Timestamp>,
 }
@@ -33,27 +31,26 @@ const CONFIGURATION: [&str; 8] = [
 ];
 /// What observers say of it.
 const FAILURE: [&str; 5] = [
+    "sources",
     "failure_state",
     "failure_source",
     "failure_observed_at",
     "failure_since",
-    "boot",
 ];
-/// How far it is fenced; the state comes first.
-const FENCING: [&str; 10] = [
+/// How far it is fenced. Its proofs must be there already.
+const FENCING: [&str; 7] = [
     "fencing_state",
     "generation",
+    "fence",
     "fenced_generation",
     "fenced_proof",
     "fenced_at",
-    "boot_at_fence",
-    "needs_boot",
-    "proof_spent",
-    "evacuation_begun",
     "is_silence_answered",
 ];
 /// What changes at every step.
-const STEP: [&str; 6] = [
+const STEP: [&str; 8] = [
+    "given_back_at",
+    "last_off_at",
     "standing",
     "in_flight",
     "event_sequence",
@@ -112,22 +109,9 @@ impl Groups {
     /// The assignments, and how many values each host has; the first one is its id.
     fn assigned(self, new: NewValues) -> (String, usize) {
         let columns = self.columns();
-        let mut state = String::new();
-        let mut assigned = Vec::with_capacity(columns.len());
-        for (column, at) in columns.iter().copied().zip(2..) {
-            let value = new.name(at);
-            assigned.push(match column {
-                "fenced_proof" => format!(
-                    "fenced_proof = CASE WHEN {state} = '{}' THEN coalesce({value}, hosts.fenced_proof) END",
-                    FencingState::Fenced.as_str()
-                ),
-                _ => format!("{column} = {value}"),
-            });
-            if column == "fencing_state" {
-                state = value;
-            }
-        }
-        (assigned.join(", "), columns.len() + 1)
+        let assigned = columns.iter().zip(2..);
+        let assigned = assigned.map(|(column, at)| format!("{column} = {}", new.name(at)));
+        (assigned.collect::<Vec<_>>().join(", "), columns.len() + 1)
     }
 
     fn values(self, write: &HostWrite<'_>) -> Vec<Value> {
@@ -140,7 +124,7 @@ impl Groups {
             values.extend(failure(host));
         }
         if self.fencing {
-            values.extend(fencing(host, write.fenced_proof));
+            values.extend(fencing(host));
         }
         values.extend(step(host, write.wake_at));
         values
@@ -159,22 +143,16 @@ fn is_configured_otherwise(host: &Host, known: &Host) -> bool {
 }
 
 fn is_seen_otherwise(host: &Host, known: &Host) -> bool {
-    host.failure_state != known.failure_state
+    host.sources != known.sources
+        || host.failure_state != known.failure_state
         || host.failure_source != known.failure_source
         || host.failure_observed_at != known.failure_observed_at
         || host.failure_since != known.failure_since
-        || host.boot != known.boot
 }
 
 fn is_fenced_otherwise(host: &Host, known: &Host) -> bool {
-    host.fencing_state != known.fencing_state
-        || host.generation != known.generation
-        || host.fenced_generation != known.fenced_generation
-        || host.fenced_at != known.fenced_at
-        || host.boot_at_fence != known.boot_at_fence
-        || host.needs_boot != known.needs_boot
-        || host.proof_spent != known.proof_spent
-        || host.evacuation_begun != known.evacuation_begun
+    host.generation != known.generation
+        || host.fence != known.fence
         || host.is_silence_answered != known.is_silence_answered
 }
 
@@ -192,33 +170,39 @@ fn configuration(host: &Host) -> Vec<Value> {
 }
 
 fn failure(host: &Host) -> Vec<Value> {
-    let boot = host.boot.as_ref().map_or(Value::Json(None), Value::json);
     args![
+        Value::document(&host.sources),
         host.failure_state.as_str(),
         host.failure_source.clone(),
         host.failure_observed_at,
-        host.failure_since,
-        boot
+        host.failure_since
     ]
 }
 
-fn fencing(host: &Host, fenced_proof: Option<ProofKind>) -> Vec<Value> {
+fn fencing(host: &Host) -> Vec<Value> {
+    let fence = host.fence.as_ref();
     args![
-        host.fencing_state.as_str(),
+        host.fencing_state().as_str(),
         host.generation.0,
-        host.fenced_generation.map(|generation| generation.0),
-        fenced_proof.map(ProofKind::as_str),
-        host.fenced_at,
-        host.boot_at_fence.clone(),
-        host.needs_boot,
-        host.proof_spent,
-        host.evacuation_begun.map(|generation| generation.0),
+        fence.map(Value::document),
+        fence.map(|fence| fence.generation.0),
+        fence.and_then(fenced_proof).map(ProofKind::as_str),
+        fence.map(|fence| fence.at),
         host.is_silence_answered
     ]
 }
 
+/// One of the proofs that have made the host FENCED. A fence without any is refused by the schema.
+fn fenced_proof(fence: &Fence) -> Option<ProofKind> {
+    let won: SufficientSet = fence.proofs.iter().map(|proof| proof.kind).collect();
+    let complete = fence.sets.iter().filter(|set| set.is_subset(&won));
+    complete.flatten().next().copied()
+}
+
 fn step(host: &Host, wake_at: Option<Timestamp>) -> Vec<Value> {
     args![
+        host.given_back_at,
+        host.last_off_at,
         Value::document(&host.standing),
         Value::document(&host.in_flight),
         host.event_sequence,
@@ -243,19 +227,15 @@ mod tests {
     #[test]
     fn what_is_assigned_is_what_has_changed() {
         let (assigned, values) = groups(0).assigned(NewValues::Columns);
-        assert!(assigned.starts_with("standing = new.column2, in_flight = new.column3"));
-        assert_eq!(values, 7);
+        assert!(assigned.starts_with("given_back_at = new.column2, last_off_at = new.column3"));
+        assert_eq!(values, 9);
         let (assigned, values) = groups(5).assigned(NewValues::Columns);
         assert!(assigned.starts_with("name = new.column2, "));
         assert!(assigned.contains("fencing_state = new.column10, "));
-        assert!(assigned.contains(
-            "fenced_proof = CASE WHEN new.column10 = 'FENCED' THEN coalesce(new.column13, hosts.fenced_proof) END"
-        ));
         assert!(!assigned.contains("failure_state"));
-        assert_eq!(values, 25);
+        assert_eq!(values, 24);
         let (assigned, values) = groups(4).assigned(NewValues::Arguments);
-        assert!(assigned.starts_with("fencing_state = $2, generation = $3"));
-        assert!(assigned.contains("WHEN $2 = 'FENCED' THEN coalesce($5, hosts.fenced_proof) END"));
-        assert_eq!(values, 17);
+        assert!(assigned.starts_with("fencing_state = $2, generation = $3, fence = $4"));
+        assert_eq!(values, 16);
     }
 }

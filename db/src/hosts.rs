@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ringfence_core::{
     Backend, FailureState, FencingState, Host, HostId, HostState, Listed, Neighbourhood, SegmentId,
-    SegmentPolicy, Timestamp,
+    SegmentPolicy, Source, Timestamp,
 };
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
@@ -19,10 +19,9 @@ use crate::{Database, DbError, Tx};
 
 table! {
     pub "hosts":
-    id, name, segment_id, backend, cloud, known_as, host_type, zone, parameters, failure_state, failure_source,
-    failure_observed_at, failure_since, boot, fencing_state, generation, fenced_generation, fenced_at,
-    boot_at_fence, needs_boot, proof_spent, evacuation_begun, is_silence_answered, standing, in_flight, event_sequence, revision, created_at,
-    updated_at,
+    id, name, segment_id, backend, cloud, known_as, host_type, zone, parameters, sources, failure_state,
+    failure_source, failure_observed_at, failure_since, generation, fence, is_silence_answered, given_back_at,
+    last_off_at, standing, in_flight, event_sequence, revision, created_at, updated_at,
 }
 
 pub(crate) fn read(row: &Row) -> Result<Host, DbError> {
@@ -36,20 +35,16 @@ pub(crate) fn read(row: &Row) -> Result<Host, DbError> {
         host_type: row.opt_text(column::host_type)?,
         zone: row.text(column::zone)?,
         parameters: row.json(column::parameters)?,
+        sources: row.document(column::sources)?,
         failure_state: row.word(column::failure_state, FailureState::from_word)?,
         failure_source: row.opt_text(column::failure_source)?,
         failure_observed_at: row.opt_time(column::failure_observed_at)?,
         failure_since: row.opt_time(column::failure_since)?,
-        boot: row.opt_json(column::boot)?,
-        fencing_state: row.word(column::fencing_state, FencingState::from_word)?,
         generation: row.generation(column::generation)?,
-        fenced_generation: row.opt_generation(column::fenced_generation)?,
-        fenced_at: row.opt_time(column::fenced_at)?,
-        boot_at_fence: row.opt_text(column::boot_at_fence)?,
-        needs_boot: row.flag(column::needs_boot)?,
-        proof_spent: row.flag(column::proof_spent)?,
-        evacuation_begun: row.opt_generation(column::evacuation_begun)?,
+        fence: row.opt_document(column::fence)?,
         is_silence_answered: row.flag(column::is_silence_answered)?,
+        given_back_at: row.opt_time(column::given_back_at)?,
+        last_off_at: row.opt_time(column::last_off_at)?,
         standing: row.document(column::standing)?,
         in_flight: row.document(column::in_flight)?,
         event_sequence: row.count(column::event_sequence)?,
@@ -229,33 +224,41 @@ pub async fn due_hosts(run: &mut impl Run, now: Timestamp, limit: u32) -> Result
     rows.iter().map(|row| row.id("id").map(HostId)).collect()
 }
 
-/// Adds a host.
+/// Hosts that were written at a later time than this: since then a clock was set back, and nothing looks at them before it shows their
+/// time again.
+pub async fn hosts_ahead(run: &mut impl Run, of: Timestamp, limit: u32) -> Result<Vec<HostId>, DbError> {
+    let sql = format!("SELECT id FROM hosts WHERE updated_at > $1 ORDER BY updated_at LIMIT {limit}");
+    let rows = fetch_all(run, AssertSqlSafe(sql), args![of]).await?;
+    rows.iter().map(|row| row.id("id").map(HostId)).collect()
+}
+
+/// Adds a host, which is UNFENCED.
 pub async fn insert_host(run: &mut impl Run, host: &Host) -> Result<(), DbError> {
     let sql = "INSERT INTO hosts
-            (id, name, segment_id, backend, host_type, zone, parameters, failure_state, fencing_state, generation,
-             needs_boot, proof_spent, standing, in_flight, event_sequence, revision, created_at, updated_at, cloud, known_as)
+            (id, name, segment_id, backend, cloud, known_as, host_type, zone, parameters, sources, failure_state, fencing_state,
+             generation, is_silence_answered, standing, in_flight, event_sequence, revision, created_at, updated_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)";
     let values = args![
         host.id.0,
         &host.name,
         host.segment_id.0,
         host.backend.as_str(),
+        host.cloud.clone(),
+        host.known_as.clone(),
         host.host_type.clone(),
         &host.zone,
         Value::json(&host.parameters),
+        Value::document(&host.sources),
         host.failure_state.as_str(),
-        host.fencing_state.as_str(),
+        FencingState::Unfenced.as_str(),
         host.generation.0,
-        host.needs_boot,
-        host.proof_spent,
+        host.is_silence_answered,
         Value::document(&host.standing),
         Value::document(&host.in_flight),
         host.event_sequence,
         host.revision,
         host.created_at,
-        host.updated_at,
-        host.cloud.clone(),
-        host.known_as.clone()
+        host.updated_at
     ];
     execute(run, sql, values).await.map(|_| ())
 }
@@ -368,27 +371,34 @@ pub struct CloudHost {
     pub name: String,
     /// What its backend calls it.
     pub known_as: String,
-    /// What was last seen of it.
-    pub failure_state: FailureState,
-    /// By whom.
-    pub failure_source: Option<String>,
-    /// When.
-    pub failure_observed_at: Option<Timestamp>,
+    /// What the observer itself has on record of it.
+    pub own: Option<Source>,
+    /// Whether its silence may prove that it has fenced itself: its segment says so, and it is UNFENCED.
+    pub is_silence_counted: bool,
 }
 
-/// The hosts of a cloud.
-pub async fn hosts_of_cloud(run: &mut impl Run, cloud: &str) -> Result<Vec<CloudHost>, DbError> {
-    let sql = "SELECT id, name, coalesce(known_as, name) AS known_as, failure_state, failure_source, failure_observed_at
-               FROM hosts WHERE cloud = $1";
-    let rows = fetch_all(run, sql, args![cloud]).await?;
+/// The hosts of a cloud, as one source has them on record.
+pub async fn hosts_of_cloud(
+    run: &mut impl Run,
+    cloud: &str,
+    source: &str,
+) -> Result<Vec<CloudHost>, DbError> {
+    let own = run.dialect().entry_of_second_argument("hosts.sources");
+    let sql = format!(
+        "SELECT hosts.id, hosts.name, coalesce(hosts.known_as, hosts.name) AS known_as, {own} AS own,
+                hosts.fencing_state = '{}' AND segments.policy ->> 'self_fencing_timeout_s' IS NOT NULL AS is_silence_counted
+         FROM hosts JOIN segments ON segments.id = hosts.segment_id
+         WHERE hosts.cloud = $1",
+        FencingState::Unfenced.as_str()
+    );
+    let rows = fetch_all(run, AssertSqlSafe(sql), args![cloud, source]).await?;
     let read = |row: &Row| {
         Ok(CloudHost {
             id: HostId(row.id("id")?),
             name: row.text("name")?,
             known_as: row.text("known_as")?,
-            failure_state: row.word("failure_state", FailureState::from_word)?,
-            failure_source: row.opt_text("failure_source")?,
-            failure_observed_at: row.opt_time("failure_observed_at")?,
+            own: row.opt_document("own")?,
+            is_silence_counted: row.flag("is_silence_counted")?,
         })
     };
     rows.iter().map(read).collect()

@@ -6,6 +6,11 @@ use crate::DbError;
 use crate::run::{Run, execute, fetch_optional};
 use crate::value::args;
 
+/// What is held until later than this was taken before a clock was set back: nobody holds anything for twice as long as it is held now.
+pub(crate) fn out_of_reach(now: Timestamp, until: Timestamp) -> Timestamp {
+    until + (until - now)
+}
+
 /// Takes (or keeps) the work of this name until `until`; `false` if somebody else has it.
 pub async fn take_lease(
     run: &mut impl Run,
@@ -16,8 +21,9 @@ pub async fn take_lease(
 ) -> Result<bool, DbError> {
     let sql = "INSERT INTO leases (name, held_by, held_until) VALUES ($1, $2, $3)
                ON CONFLICT (name) DO UPDATE SET held_by = excluded.held_by, held_until = excluded.held_until
-                   WHERE leases.held_until <= $4 OR leases.held_by = excluded.held_by";
-    Ok(execute(run, sql, args![name, holder, until, now]).await? == 1)
+                   WHERE leases.held_until <= $4 OR leases.held_until > $5 OR leases.held_by = excluded.held_by";
+    let values = args![name, holder, until, now, out_of_reach(now, until)];
+    Ok(execute(run, sql, values).await? == 1)
 }
 
 /// Takes the work of this name if nobody has done it since: whoever takes it, even the same, has it until `until`.
@@ -30,8 +36,9 @@ pub async fn take_turn(
 ) -> Result<bool, DbError> {
     let sql = "INSERT INTO leases (name, held_by, held_until) VALUES ($1, $2, $3)
                ON CONFLICT (name) DO UPDATE SET held_by = excluded.held_by, held_until = excluded.held_until
-                   WHERE leases.held_until <= $4";
-    Ok(execute(run, sql, args![name, holder, until, now]).await? == 1)
+                   WHERE leases.held_until <= $4 OR leases.held_until > $5";
+    let values = args![name, holder, until, now, out_of_reach(now, until)];
+    Ok(execute(run, sql, values).await? == 1)
 }
 
 /// Who has the work of this name at this moment, if anybody does.

@@ -65,7 +65,7 @@ pub use host_list::{HostFilter, HostRow, count_hosts, host_row, hosts_page};
 pub use host_write::{HostWrite, update_hosts};
 pub use hosts::{
     CloudHost, ListedHost, Locked, SeenHost, begin_with_hosts, cloud_has_hosts, delete_host, due_hosts,
-    has_several_clouds, hosts_called, hosts_of_cloud, insert_host, listed_hosts, load_state,
+    has_several_clouds, hosts_ahead, hosts_called, hosts_of_cloud, insert_host, listed_hosts, load_state,
     load_state_in_cloud, lock_host, neighbourhood, see_host, segment_has_hosts, stranded_hosts, wake_segment,
 };
 pub use idempotency::{
@@ -82,8 +82,8 @@ pub use method_checks::{
 pub use methods::{delete_method, insert_method, list_methods, method, methods_by_name, update_method};
 pub use moved::{forget_deliveries, give_up_deliveries, lock_subscription};
 pub use operations::{
-    OperationFilter, count_running_operations, insert_operations, insert_proofs, operation, operations_page,
-    renew_proof, update_operations,
+    OperationFilter, count_running_operations, insert_operations, operation, operations_page, save_proofs,
+    update_operations,
 };
 pub use outbox::{OutboxRow, append_outbox, delete_outbox, postpone_outbox, prolong_outbox, take_outbox};
 pub use outlets::{

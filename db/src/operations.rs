@@ -76,7 +76,7 @@ pub async fn insert_operations(to: &mut impl Write, operations: &[&Operation]) -
             args![
                 operation.id.0,
                 operation.host_id.0,
-                operation.kind.as_str(),
+                operation.kind().as_str(),
                 operation.status.as_str(),
                 operation.generation.0,
                 Value::document(&body),
@@ -134,12 +134,16 @@ pub async fn update_operations(
     Ok(())
 }
 
-/// Adds proofs. Their operations must be there already.
-pub async fn insert_proofs(to: &mut impl Write, proofs: &[(HostId, &Proof)]) -> Result<(), DbError> {
+/// Puts proofs on record, one that was won anew in the place of the first one of its kind and generation. Their operations must be there
+/// already, and each kind be named once for a host and generation.
+pub async fn save_proofs(to: &mut impl Write, proofs: &[(HostId, &Proof)]) -> Result<(), DbError> {
     const COLUMNS: usize = 7;
     for proofs in cut(to, proofs) {
         let sql = format!(
-            "INSERT INTO proofs (host_id, generation, kind, operation_id, source, observed_at, detail) VALUES {}",
+            "INSERT INTO proofs (host_id, generation, kind, operation_id, source, observed_at, detail) VALUES {}
+             ON CONFLICT (host_id, generation, kind) DO UPDATE
+                 SET operation_id = excluded.operation_id, source = excluded.source, observed_at = excluded.observed_at,
+                     detail = excluded.detail",
             rows_of(proofs.len(), COLUMNS)
         );
         let values = proofs.iter().flat_map(|(host_id, proof)| {
@@ -156,21 +160,6 @@ pub async fn insert_proofs(to: &mut impl Write, proofs: &[(HostId, &Proof)]) -> 
         write(to, AssertSqlSafe(sql), values.collect()).await?;
     }
     Ok(())
-}
-
-/// Writes a proof that was won anew over the first one of its kind and generation.
-pub async fn renew_proof(to: &mut impl Write, host_id: HostId, proof: &Proof) -> Result<(), DbError> {
-    let sql = "UPDATE proofs SET source = $4, observed_at = $5, detail = $6
-               WHERE host_id = $1 AND generation = $2 AND kind = $3";
-    let values = args![
-        host_id.0,
-        proof.generation.0,
-        proof.kind.as_str(),
-        &proof.source,
-        proof.observed_at,
-        &proof.detail
-    ];
-    write(to, sql, values).await
 }
 
 /// The operation with this id.

@@ -245,6 +245,7 @@ pub(crate) fn input_name(input: &Input) -> &'static str {
         Input::Retry { .. } => "retry",
         Input::GivenBack { .. } => "given_back",
         Input::FailureState { .. } => "failure_state",
+        Input::ForgetSource { .. } => "forget_source",
         Input::Claim(_) => "claim",
         Input::DeviceBusy(_) => "device_busy",
         Input::Renew(_) => "renew",
@@ -271,6 +272,7 @@ fn named(input: &Input) -> (Option<OperationId>, bool) {
         | Input::Evacuate { .. }
         | Input::GivenBack { .. }
         | Input::FailureState { .. }
+        | Input::ForgetSource { .. }
         | Input::Tick { .. } => (None, false),
     }
 }

@@ -7,6 +7,7 @@ use futures_util::stream;
 use ringfence_core::{HostId, Input};
 use tokio_util::sync::CancellationToken;
 
+use crate::clock::MAX_DIFFERENCE;
 use crate::error::error_chain;
 use crate::{Context, Engine, EngineError};
 
@@ -27,7 +28,8 @@ const FORGET_EVERY: Duration = Duration::from_secs(60);
 /// Keys that one statement removes.
 const FORGOTTEN_AT_ONCE: u32 = 500;
 
-/// Ticks the hosts whose time has come.
+/// Ticks the hosts whose time has come, and those that were written before a clock was set back: what they wait for lies so much further
+/// ahead now.
 pub(crate) async fn tick(engine: Engine, stop: CancellationToken) {
     let every = engine.0.config.tick_every;
     while pause_or_alarm(&stop, every, &engine).await {
@@ -48,9 +50,14 @@ async fn tick_due(engine: &Engine) -> Result<(), EngineError> {
     loop {
         let now = engine.0.clock.now();
         engine.0.alarm.forget(now);
-        let due = ringfence_db::due_hosts(&mut engine.0.db.reader(), now, DUE_AT_ONCE).await?;
-        let is_last = due.len() < DUE_AT_ONCE as usize;
+        let mut reader = engine.0.db.reader();
+        let due = ringfence_db::due_hosts(&mut reader, now, DUE_AT_ONCE).await?;
+        let ahead = ringfence_db::hosts_ahead(&mut reader, now + MAX_DIFFERENCE, DUE_AT_ONCE).await?;
+        let is_last = [&due, &ahead]
+            .iter()
+            .all(|hosts| hosts.len() < DUE_AT_ONCE as usize);
         tick_all(engine, due).await;
+        tick_all(engine, ahead).await;
         if is_last {
             return Ok(());
         }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use chrono::SubsecRound;
 use ringfence_core::{
     Answer, Boot, FailureState, FrozenPlan, Generation, Host, HostId, HostState, Input, Operation,
-    OperationId, Plan, Problems, Refusal, SufficientSet, Timestamp, default_sufficient_sets, resolve,
+    OperationId, Plan, Problems, Refusal, Report, SufficientSet, Timestamp, default_sufficient_sets, resolve,
     validate_reason,
 };
 use ringfence_db::SeenHost;
@@ -45,6 +46,26 @@ pub struct FailureReport {
     pub boot_id: Option<String>,
     /// When the host says it booted.
     pub booted_at: Option<Timestamp>,
+}
+
+impl From<FailureReport> for Report {
+    fn from(report: FailureReport) -> Self {
+        let has_boot = report.boot_id.is_some() || report.booted_at.is_some();
+        Self {
+            state: report.state,
+            source: report.source,
+            observed_at: in_micros(report.observed_at),
+            boot: has_boot.then_some(Boot {
+                id: report.boot_id,
+                booted_at: report.booted_at.map(in_micros),
+            }),
+        }
+    }
+}
+
+/// As the database keeps it beside the report: one that is finer would be another time each time that it is read.
+fn in_micros(at: Timestamp) -> Timestamp {
+    at.trunc_subsecs(6)
 }
 
 impl Engine {
@@ -186,17 +207,29 @@ impl Engine {
     ) -> Result<HostState, EngineError> {
         self.check_report(&report)?;
         let id = self.host_id_of(host).await?;
-        let boot = (report.boot_id.is_some() || report.booted_at.is_some()).then_some(Boot {
-            id: report.boot_id,
-            booted_at: report.booted_at,
-            observed_at: report.observed_at,
-        });
         let input = Input::FailureState {
             operation_id: OperationId(new_id()),
-            state: report.state,
-            source: report.source,
-            observed_at: report.observed_at,
-            boot,
+            report: report.into(),
+        };
+        let state = self.apply(id, input, by).await?.state;
+        self.fence_if_due(&state).await;
+        Ok(state)
+    }
+
+    /// Strikes a source off that reports no more.
+    pub async fn forget_source(
+        &self,
+        host: &str,
+        source: &str,
+        reason: &str,
+        by: &Context,
+    ) -> Result<HostState, EngineError> {
+        validate_reason(reason)?;
+        let id = self.host_id_of(host).await?;
+        let input = Input::ForgetSource {
+            source: source.to_owned(),
+            reason: reason.to_owned(),
+            actor: by.actor(),
         };
         let state = self.apply(id, input, by).await?.state;
         self.fence_if_due(&state).await;

@@ -19,6 +19,7 @@ pub(crate) fn claim_in(input: &Input) -> Option<&Claim> {
         | Input::Cancel { .. }
         | Input::Retry { .. }
         | Input::FailureState { .. }
+        | Input::ForgetSource { .. }
         | Input::DeviceBusy(_)
         | Input::Result(_)
         | Input::Tick { .. } => None,

@@ -50,6 +50,7 @@ fn confirmed(claim: &Claim) -> TaskResult {
         state: ObservedState::Off,
         detail: "off".to_owned(),
         observed_at: chrono::DateTime::UNIX_EPOCH,
+        after_ms: 0,
         proves: true,
     };
     TaskResult {

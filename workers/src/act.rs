@@ -1,4 +1,7 @@
-//! The one way in which every driver acts: read, command, read until it is so.
+//! The one way in which every driver acts: command, and read until it is so.
+//!
+//! What takes something from a host is commanded whatever the device shows: a command of another that is under way may be about to
+//! change it. What gives something back is read first, and left alone where it is so already.
 
 use std::time::Duration;
 
@@ -10,6 +13,7 @@ use tracing::field::Empty;
 
 use crate::driver::{Clock, Report};
 use crate::text::cut;
+use crate::time_given::TimeGiven;
 use crate::{Secrets, WorkerError};
 
 /// One reading of a device.
@@ -45,7 +49,7 @@ pub(crate) trait Device: Send + Sync {
 const SHORTEST_READING: Duration = Duration::from_millis(300);
 
 /// A silent device must not use up the time that its command needs.
-fn end_of_first_reading(until: Instant) -> Instant {
+pub(crate) fn end_of_first_reading(until: Instant) -> Instant {
     let left = until.saturating_duration_since(Instant::now());
     until - left * 2 / 3
 }
@@ -61,24 +65,40 @@ pub(crate) async fn act_and_observe(
     kind: TaskKind,
     secrets: &Secrets,
     clock: &Clock,
-    until: Instant,
+    time: TimeGiven,
 ) -> Report {
-    let report = timeout_at(until, act(device, kind, clock, until)).await;
+    let report = timeout_at(time.until, act(device, kind, clock, time)).await;
     let report =
         report.unwrap_or_else(|_| Report::unknown("the time ran out before the device was read back"));
     clean(report, secrets)
 }
 
-async fn act(device: &dyn Device, kind: TaskKind, clock: &Clock, until: Instant) -> Report {
-    let wanted = kind.wanted_state();
-    match read(device, end_of_first_reading(until)).await {
-        Reading::State(state, detail) if state == wanted => return confirmed(state, detail, clock),
-        Reading::Refused(detail) => return Report::refused(detail),
-        Reading::State(..) | Reading::Unclear(_) => {}
+async fn act(device: &dyn Device, kind: TaskKind, clock: &Clock, time: TimeGiven) -> Report {
+    if kind.is_undoing()
+        && let Some(report) = before_undoing(device, kind, clock, time).await
+    {
+        return report;
     }
-    match command(device, kind, end_of_command(until)).await {
+    match command(device, kind, end_of_command(time.until)).await {
         Answer::Refused(detail) => Report::refused(detail),
-        Answer::Sent(answer) => watch(device, kind, &answer, clock, until).await,
+        Answer::Sent(answer) => watch(device, kind, &answer, clock, time).await,
+    }
+}
+
+/// What was given back already, or cannot be, needs no command.
+async fn before_undoing(
+    device: &dyn Device,
+    kind: TaskKind,
+    clock: &Clock,
+    time: TimeGiven,
+) -> Option<Report> {
+    let after_ms = time.ms_before(Instant::now());
+    match read(device, end_of_first_reading(time.until)).await {
+        Reading::State(state, detail) if state == kind.wanted_state() => {
+            Some(confirmed(observation(state, detail, after_ms, clock)))
+        }
+        Reading::Refused(detail) => Some(Report::refused(detail)),
+        Reading::State(..) | Reading::Unclear(_) => None,
     }
 }
 
@@ -106,20 +126,24 @@ async fn command(device: &dyn Device, kind: TaskKind, until: Instant) -> Answer 
 }
 
 /// Reads until the wanted state is shown or no time is left for another reading.
-async fn watch(device: &dyn Device, kind: TaskKind, answer: &str, clock: &Clock, until: Instant) -> Report {
+async fn watch(device: &dyn Device, kind: TaskKind, answer: &str, clock: &Clock, time: TimeGiven) -> Report {
     let wanted = kind.wanted_state();
     let mut seen = None;
     let mut trouble;
     loop {
-        match read(device, until).await {
-            Reading::State(state, detail) if state == wanted => return confirmed(state, detail, clock),
+        let after_ms = time.ms_before(Instant::now());
+        match read(device, time.until).await {
             Reading::State(state, detail) => {
-                seen = Some(observation(state, detail, clock));
+                let observed = observation(state, detail, after_ms, clock);
+                if state == wanted {
+                    return confirmed(observed);
+                }
+                seen = Some(observed);
                 trouble = None;
             }
             Reading::Unclear(detail) | Reading::Refused(detail) => trouble = Some(detail),
         }
-        if until.saturating_duration_since(Instant::now()) <= device.pause() + SHORTEST_READING {
+        if time.left() <= device.pause() + SHORTEST_READING {
             break;
         }
         sleep(device.pause()).await;
@@ -149,26 +173,27 @@ pub(crate) async fn observe(
 ) -> Result<Observation, WorkerError> {
     let reading = timeout_at(until, read(device, until)).await;
     match reading.unwrap_or_else(|_| Reading::Unclear("the device did not answer in time".to_owned())) {
-        Reading::State(state, detail) => Ok(observation(state, cut(&secrets.mask(&detail)), clock)),
+        Reading::State(state, detail) => Ok(observation(state, cut(&secrets.mask(&detail)), 0, clock)),
         Reading::Unclear(detail) => Err(clean_error(WorkerError::unclear(detail), secrets)),
         Reading::Refused(detail) => Err(clean_error(WorkerError::refused(detail), secrets)),
     }
 }
 
-fn confirmed(state: ObservedState, detail: String, clock: &Clock) -> Report {
+fn confirmed(observation: Observation) -> Report {
     Report {
         outcome: Outcome::Confirmed,
-        observation: Some(observation(state, detail, clock)),
+        observation: Some(observation),
         finding: None,
         detail: String::new(),
     }
 }
 
-fn observation(state: ObservedState, detail: String, clock: &Clock) -> Observation {
+fn observation(state: ObservedState, detail: String, after_ms: u64, clock: &Clock) -> Observation {
     Observation {
         state,
         detail,
         observed_at: clock(),
+        after_ms,
         proves: true,
     }
 }

@@ -77,7 +77,8 @@ impl From<WorkerError> for Report {
 /// future of a driver stops it at once in the same sense.
 #[async_trait]
 pub trait Driver: Send + Sync {
-    /// Makes it true and reads it back. What is true already is read and left alone; a command's own success is never believed.
+    /// Makes it true and reads it back; a command's own success is never believed. What takes something from the host is commanded even
+    /// where the device shows that it is so already.
     async fn act_and_observe(
         &self,
         kind: TaskKind,

@@ -18,6 +18,7 @@ mod secrets;
 mod simulated;
 mod storage;
 mod text;
+mod time_given;
 mod workloads;
 
 pub use driver::{Clock, Driver, DriverSettings, Drivers, Report, WorkloadDriver, WorkloadJob};

@@ -13,6 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::WorkerError;
 use crate::driver::{Clock, Report};
 use crate::text::cut;
+use crate::time_given::TimeGiven;
 
 /// Between two looks at what changes within seconds.
 pub(crate) const PAUSE: Duration = Duration::from_millis(300);
@@ -29,13 +30,13 @@ pub(crate) struct Clouds(BTreeMap<String, Arc<Cloud>>);
 pub(crate) struct HostOf<'a> {
     pub cloud: &'a Cloud,
     pub host: &'a str,
-    pub until: Instant,
+    pub time: TimeGiven,
 }
 
 impl HostOf<'_> {
     /// Whether there is time for one more look.
     pub fn has_time(&self) -> bool {
-        Instant::now() + PAUSE * 2 < self.until
+        Instant::now() + PAUSE * 2 < self.time.until
     }
 
     /// Carries out what is wanted, for as long as there is time.
@@ -45,13 +46,13 @@ impl HostOf<'_> {
         acting: impl Future<Output = Result<Done, BackendError>>,
         clock: &Clock,
     ) -> Report {
-        let done = match timeout_at(self.until, acting).await {
+        let done = match timeout_at(self.time.until, acting).await {
             Ok(Ok(done)) => done,
             // What has failed may have been done, or a part of it: nobody knows.
             Ok(Err(error)) => Done::NotYet(error.to_string()),
             Err(_) => Done::NotYet(OUT_OF_TIME.to_owned()),
         };
-        done.report(kind.wanted_state(), clock)
+        self.report(done, kind.wanted_state(), clock)
     }
 
     /// Reads what there is to be seen, for as long as there is time.
@@ -59,7 +60,7 @@ impl HostOf<'_> {
     where
         WorkerError: From<E>,
     {
-        let looked = timeout_at(self.until, looking).await;
+        let looked = timeout_at(self.time.until, looking).await;
         Ok(looked.map_err(|_| WorkerError::unclear(OUT_OF_TIME))??)
     }
 }
@@ -77,13 +78,13 @@ impl Clouds {
         [cloud, host]: [&str; 2],
         budget: Duration,
     ) -> Result<HostOf<'a>, String> {
-        let until = Instant::now() + budget;
+        let time = TimeGiven::of(budget);
         let parameter = |name: &str| {
             let value = parameters.get(name).map(String::as_str);
             value.ok_or_else(|| format!("the task names no {name}"))
         };
         let (cloud, host) = (self.named(parameter(cloud)?)?, parameter(host)?);
-        Ok(HostOf { cloud, host, until })
+        Ok(HostOf { cloud, host, time })
     }
 
     fn named(&self, name: &str) -> Result<&Cloud, String> {
@@ -109,36 +110,43 @@ impl Clouds {
     }
 }
 
+/// What was read back, and when that began to be read.
+pub(crate) struct ReadBack {
+    pub detail: String,
+    pub from: Instant,
+}
+
 /// How a task on a cloud's service went.
 pub(crate) enum Done {
     /// What was wanted was read back.
-    So(String),
+    So(ReadBack),
     /// The same, but it is no proof that anything is cut off.
-    OnPaper(String),
+    OnPaper(ReadBack),
     /// A definite no: nothing was changed.
     No(String),
     /// Nobody knows, or not yet.
     NotYet(String),
 }
 
-impl Done {
-    pub fn report(self, wanted: ObservedState, clock: &Clock) -> Report {
-        let confirmed = |detail: &str, proves| Report {
+impl HostOf<'_> {
+    fn report(&self, done: Done, wanted: ObservedState, clock: &Clock) -> Report {
+        let confirmed = |read: &ReadBack, proves| Report {
             outcome: Outcome::Confirmed,
             observation: Some(Observation {
                 state: wanted,
-                detail: cut(detail),
+                detail: cut(&read.detail),
                 observed_at: clock(),
+                after_ms: self.time.ms_before(read.from),
                 proves,
             }),
             finding: None,
             detail: String::new(),
         };
-        match self {
-            Self::So(detail) => confirmed(&detail, true),
-            Self::OnPaper(detail) => confirmed(&detail, false),
-            Self::No(detail) => Report::refused(cut(&detail)),
-            Self::NotYet(detail) => Report::unknown(cut(&detail)),
+        match done {
+            Done::So(read) => confirmed(&read, true),
+            Done::OnPaper(read) => confirmed(&read, false),
+            Done::No(detail) => Report::refused(cut(&detail)),
+            Done::NotYet(detail) => Report::unknown(cut(&detail)),
         }
     }
 }
@@ -172,6 +180,7 @@ pub(crate) fn seen(state: ObservedState, detail: &str, clock: &Clock) -> Observa
         state,
         detail: cut(detail),
         observed_at: clock(),
+        after_ms: 0,
         proves: false,
     }
 }

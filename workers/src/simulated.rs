@@ -17,6 +17,7 @@ use url::Url;
 use crate::act::{self, Answer, Device, Reading};
 use crate::driver::{Clock, Driver, Report};
 use crate::http::{self, Reply, Request};
+use crate::time_given::TimeGiven;
 use crate::{Secrets, WorkerError};
 
 /// The driver `simulated`.
@@ -79,9 +80,9 @@ impl Driver for Simulated {
         secrets: &Secrets,
         budget: Duration,
     ) -> Report {
-        let until = Instant::now() + budget;
+        let time = TimeGiven::of(budget);
         match self.device(method) {
-            Ok(device) => act::act_and_observe(&device, kind, secrets, &self.clock, until).await,
+            Ok(device) => act::act_and_observe(&device, kind, secrets, &self.clock, time).await,
             Err(error) => error.into(),
         }
     }

@@ -27,7 +27,7 @@ pub(crate) struct FailureStateBody {
     /// The monitor's name, up to 255 characters.
     #[schema(min_length = 1, max_length = 255, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")]
     source: String,
-    /// When it was seen, with its zone. Older than the last report: 409.
+    /// When it was seen, with its zone. Older than the monitor's own last report: 409, unless it is UP.
     observed_at: DateTime<Utc>,
     /// The id of the host's present boot, if the monitor can tell.
     #[serde(default)]
@@ -40,7 +40,8 @@ pub(crate) struct FailureStateBody {
 
 /// Takes down what a monitor saw.
 ///
-/// A host that is seen UP before a worker has acted on it ends its fence.
+/// What each source says is kept apart; `sources` of the host shows it. A monitor repeats UP at least every 120 s, and UNREACHABLE at least
+/// every 30 s where hosts fence themselves. A host that is seen UP before a worker has acted on it ends its fence.
 #[utoipa::path(put, path = "/hosts/{id}/failure-state", operation_id = "report_failure_state", tag = "hosts", request_body = FailureStateBody,
     params(("id" = String, Path, description = "id or name")),
     responses((status = 200, body = HostView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),

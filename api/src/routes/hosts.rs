@@ -317,7 +317,8 @@ pub(crate) async fn create(
 
 /// Changes what is configured of a host.
 ///
-/// Admins only. With `If-Match`, only if nobody has changed it since.
+/// Name, backend, cloud, known_as, zone and parameters say which machine it is: they stay while it is FENCED, partly fenced or in an
+/// operation. Admins only. With `If-Match`, only if nobody has changed it since.
 #[utoipa::path(patch, path = "/hosts/{id}", operation_id = "update_host", tag = "hosts", request_body = HostPatch,
     params(("id" = String, Path, description = "id or name")),
     responses((status = 200, body = HostView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),

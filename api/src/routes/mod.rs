@@ -25,6 +25,7 @@ pub(crate) mod reason;
 pub(crate) mod rejoin;
 pub(crate) mod root;
 pub(crate) mod segments;
+pub(crate) mod sources;
 pub(crate) mod stream;
 pub(crate) mod subscriptions;
 
@@ -73,6 +74,7 @@ pub(crate) fn configure(service: &mut ServiceConfig) {
                 .route(web::delete().to(hosts::remove)),
         )
         .service(at("/hosts/{id}/failure-state").route(web::put().to(failure_state::report)))
+        .service(at("/hosts/{id}/sources/{source}").route(web::delete().to(sources::forget)))
         .service(at("/hosts/{id}/fence").route(web::post().to(fence::fence)))
         .service(at("/hosts/{id}/confirm-fenced").route(web::post().to(confirm::confirm)))
         .service(at("/hosts/{id}/confirm-given-back").route(web::post().to(given_back::confirm)))

@@ -3,7 +3,9 @@
 use chrono::{DateTime, Utc};
 use std::collections::BTreeMap;
 
-use ringfence_core::{Backend, FailureState, FencingState, Parameters, Proof};
+use ringfence_core::{
+    Backend, Ended, FailureState, Fence, FencingState, Parameters, Proof, SeenBoot, Source, Standing,
+};
 use ringfence_db::HostRow;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -29,25 +31,28 @@ pub(crate) struct HostView {
     /// Values for the parameters of methods, by method name.
     #[schema(value_type = Object)]
     pub parameters: BTreeMap<String, Parameters>,
-    /// What the observers last saw: UP, UNREACHABLE or UNKNOWN.
+    /// What all that was seen comes to: UP, UNREACHABLE or UNKNOWN.
     #[schema(value_type = String, example = "UNREACHABLE")]
     pub failure_state: FailureState,
+    /// The source that it rests on.
     pub failure_source: Option<String>,
     pub failure_observed_at: Option<DateTime<Utc>>,
     /// The boot that was last seen.
     pub boot_id: Option<String>,
+    /// What each source saw.
+    pub sources: Vec<SourceView>,
     /// What has been proven: UNFENCED or FENCED.
     #[schema(value_type = String, example = "FENCED")]
     pub fencing_state: FencingState,
     /// Advanced by each fence and rejoin; a confirmation has to name it.
     pub generation: u32,
     pub fenced_at: Option<DateTime<Utc>>,
-    /// Whether the host has to show a boot newer than the fence before it is taken back.
+    /// Whether the host has to show a newer boot than it has before it is taken back.
     pub needs_boot: bool,
-    /// Whether it was seen UP since the fence although it was proven to have stopped: it has to be fenced again before its
-    /// workloads may be started elsewhere.
-    pub proof_spent: bool,
-    /// The proofs that make it FENCED.
+    /// What ended the proofs that it is FENCED by, if they hold no more: it has to be fenced again before its workloads may be started
+    /// elsewhere.
+    pub proof_ended: Option<EndedView>,
+    /// The proofs of its fence, those that have ended too.
     pub proofs: Vec<ProofView>,
     /// What a fence has taken from it and nobody has been seen to give back.
     pub standing: Vec<StandingView>,
@@ -67,6 +72,31 @@ pub(crate) struct ProofView {
     pub observed_at: DateTime<Utc>,
     pub operation_id: Uuid,
     pub detail: String,
+    /// What ended it, if it has ended.
+    pub ended: Option<EndedView>,
+}
+
+/// How a proof came to its end.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct EndedView {
+    /// In words.
+    #[schema(example = "monitor saw the host UP at 2026-11-21T01:31:22Z")]
+    pub by: String,
+    pub at: DateTime<Utc>,
+}
+
+/// What one source saw of a host.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SourceView {
+    pub name: String,
+    /// What it said last: UP, UNREACHABLE or UNKNOWN.
+    #[schema(value_type = String, example = "UP")]
+    pub state: FailureState,
+    pub observed_at: DateTime<Utc>,
+    /// When it last had a sign of life of the host.
+    pub alive_at: Option<DateTime<Utc>>,
+    /// The boot that it saw last.
+    pub boot_id: Option<String>,
 }
 
 /// Something that stands between the host and its work.
@@ -96,39 +126,73 @@ impl From<&Proof> for ProofView {
             observed_at: proof.observed_at,
             operation_id: proof.operation_id.0,
             detail: proof.detail.clone(),
+            ended: proof.ended.as_ref().map(EndedView::from),
         }
     }
+}
+
+impl From<&Standing> for StandingView {
+    fn from(standing: &Standing) -> Self {
+        Self {
+            kind: standing.kind.as_str(),
+            method: standing.method.name.clone(),
+        }
+    }
+}
+
+impl From<&Ended> for EndedView {
+    fn from(ended: &Ended) -> Self {
+        Self {
+            by: ended.undoing.to_string(),
+            at: ended.at,
+        }
+    }
+}
+
+impl From<(&str, &Source)> for SourceView {
+    fn from((name, source): (&str, &Source)) -> Self {
+        Self {
+            name: name.to_owned(),
+            state: source.state,
+            observed_at: source.observed_at,
+            alive_at: source.alive_at,
+            boot_id: boot_id(source.boots.latest()),
+        }
+    }
+}
+
+fn boot_id(seen: Option<&SeenBoot>) -> Option<String> {
+    seen?.boot.id.clone()
 }
 
 impl From<HostRow> for HostView {
     fn from(row: HostRow) -> Self {
         let host = row.host;
-        let standing = host.standing.iter();
+        let fence = host.fence.as_ref();
+        let proofs = fence.into_iter().flat_map(|fence| &fence.proofs);
+        let ended = fence.filter(|fence| !fence.holds()).and_then(Fence::ended);
+        let standing = host.standing.iter().map(StandingView::from);
         Self {
             id: host.id.0,
             segment: row.segment,
             backend: host.backend,
+            failure_state: host.failure_state,
+            failure_observed_at: host.failure_observed_at,
+            boot_id: boot_id(host.sources.latest_boot()),
+            sources: host.sources.iter().map(SourceView::from).collect(),
+            fencing_state: host.fencing_state(),
+            generation: host.generation.0,
+            fenced_at: fence.map(|fence| fence.at),
+            needs_boot: fence.is_some() && host.old_boot().is_some(),
+            proof_ended: ended.map(EndedView::from),
+            proofs: proofs.map(ProofView::from).collect(),
+            standing: standing.collect(),
             cloud: host.cloud,
             known_as: host.known_as,
             host_type: host.host_type,
             zone: host.zone,
             parameters: host.parameters,
-            failure_state: host.failure_state,
             failure_source: host.failure_source,
-            failure_observed_at: host.failure_observed_at,
-            boot_id: host.boot.and_then(|boot| boot.id),
-            fencing_state: host.fencing_state,
-            generation: host.generation.0,
-            fenced_at: host.fenced_at,
-            needs_boot: host.needs_boot,
-            proof_spent: host.proof_spent,
-            proofs: row.proofs.iter().map(ProofView::from).collect(),
-            standing: standing
-                .map(|s| StandingView {
-                    kind: s.kind.as_str(),
-                    method: s.method.name.clone(),
-                })
-                .collect(),
             operation: row.operation.map(|(id, kind, status)| LiveOperation {
                 id: id.0,
                 kind: kind.as_str(),

@@ -97,6 +97,10 @@ pub(crate) struct TimesView {
     pub retries: u32,
     /// Milliseconds between two attempts; 0 to 60000.
     pub pause_ms: u32,
+    /// Seconds that a proof by this method settles before it counts; 0 to 600. 0 for a method that reads back the far end.
+    pub settle_s: u32,
+    /// Seconds for which the device may still carry out a command that was given up; 0 to 3600; null: what is known of the driver.
+    pub lingers_s: Option<u32>,
 }
 
 impl Default for TimesView {
@@ -112,6 +116,8 @@ impl From<MethodTimes> for TimesView {
             timeout_s: times.timeout_s,
             retries: times.retries,
             pause_ms: times.pause_ms,
+            settle_s: times.settle_s,
+            lingers_s: times.lingers_s,
         }
     }
 }
@@ -158,6 +164,8 @@ impl MethodBody {
             timeout_s: self.times.timeout_s,
             retries: self.times.retries,
             pause_ms: self.times.pause_ms,
+            settle_s: self.times.settle_s,
+            lingers_s: self.times.lingers_s,
         };
         Ok(MethodDraft {
             name: self.name,

@@ -37,6 +37,9 @@ pub(crate) struct SegmentBody {
 pub(crate) struct PolicyView {
     /// Seconds after which a host that lost contact has certainly stopped its own workloads; 1 to 86400; null: it does not.
     pub self_fencing_timeout_s: Option<u32>,
+    /// Seconds that a proof which says that the host has stopped settles before it counts: until what the storage had accepted from it has
+    /// landed; 0 to 600.
+    pub settle_s: u32,
     /// How often a fence that ended in needs_operator starts again by itself; 0 to 100.
     pub restarts: u32,
     /// Seconds between two such starts; 1 to 86400.
@@ -183,6 +186,7 @@ impl From<SegmentPolicy> for PolicyView {
     fn from(policy: SegmentPolicy) -> Self {
         Self {
             self_fencing_timeout_s: policy.self_fencing_timeout_s,
+            settle_s: policy.settle_s,
             restarts: policy.restarts,
             restart_delay_s: policy.restart_delay_s,
             auto_rejoin: policy.auto_rejoin,
@@ -198,6 +202,7 @@ impl From<PolicyView> for SegmentPolicy {
     fn from(view: PolicyView) -> Self {
         Self {
             self_fencing_timeout_s: view.self_fencing_timeout_s,
+            settle_s: view.settle_s,
             restarts: view.restarts,
             restart_delay_s: view.restart_delay_s,
             auto_rejoin: view.auto_rejoin,

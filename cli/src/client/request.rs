@@ -72,6 +72,13 @@ impl<'a> Request<'a> {
         Self::new(Method::DELETE, path)
     }
 
+    /// With a body.
+    #[must_use]
+    pub fn saying(mut self, body: Value) -> Self {
+        self.body = Some(body);
+        self
+    }
+
     /// With a query parameter, if there is a value.
     #[must_use]
     pub fn with(mut self, name: &'a str, value: Option<impl ToString>) -> Self {

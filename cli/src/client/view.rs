@@ -27,13 +27,14 @@ pub struct Host {
     pub failure_source: Option<String>,
     pub failure_observed_at: Option<Timestamp>,
     pub boot_id: Option<String>,
+    #[serde(default)]
+    pub sources: Vec<Source>,
     pub fencing_state: String,
     pub generation: u32,
     pub fenced_at: Option<Timestamp>,
     #[serde(default)]
     pub needs_boot: bool,
-    #[serde(default)]
-    pub proof_spent: bool,
+    pub proof_ended: Option<Ended>,
     #[serde(default)]
     pub proofs: Vec<Proof>,
     #[serde(default)]
@@ -49,6 +50,15 @@ impl Host {
     }
 }
 
+/// What one source saw of a host.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Source {
+    pub name: String,
+    pub state: String,
+    pub observed_at: Timestamp,
+    pub alive_at: Option<Timestamp>,
+}
+
 /// A proof.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Proof {
@@ -57,6 +67,14 @@ pub struct Proof {
     pub observed_at: Option<Timestamp>,
     #[serde(default)]
     pub detail: String,
+    pub ended: Option<Ended>,
+}
+
+/// How a proof came to its end.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Ended {
+    pub by: String,
+    pub at: Timestamp,
 }
 
 /// Something that a fence has taken from a host.
@@ -344,6 +362,8 @@ pub struct Move {
 #[derive(Clone, Debug, Deserialize)]
 pub struct Policy {
     pub self_fencing_timeout_s: Option<u32>,
+    #[serde(default)]
+    pub settle_s: u32,
     pub restarts: u32,
     pub restart_delay_s: u32,
     pub auto_rejoin: bool,

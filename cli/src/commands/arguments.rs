@@ -103,6 +103,17 @@ pub fn object_at<'a>(
         .ok_or_else(|| CliError::Usage(format!("{key} is no object")))
 }
 
+/// A number of seconds, or `none`.
+pub fn seconds_or_none(text: &str) -> Result<Value, String> {
+    match text {
+        "none" => Ok(Value::Null),
+        number => number
+            .parse::<u32>()
+            .map(Value::from)
+            .map_err(|_| "a number of seconds or none is allowed".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,7 +8,7 @@ use clap::{ArgGroup, Args, Subcommand};
 use ringfence_core::SecretReference;
 use serde_json::{Map, Value};
 
-use super::arguments::{ListArgs, object_at, pair, put};
+use super::arguments::{ListArgs, object_at, pair, put, seconds_or_none};
 use super::document;
 use super::session::Session;
 use crate::client::Request;
@@ -97,6 +97,12 @@ pub struct MethodFields {
     /// Milliseconds between two attempts
     #[arg(long, value_name = "MILLISECONDS")]
     pause_ms: Option<u32>,
+    /// Seconds that a proof by it settles before it counts
+    #[arg(long, value_name = "SECONDS")]
+    settle_s: Option<u32>,
+    /// Seconds for which its device may still carry out a command that was given up; none: what is known of the driver
+    #[arg(long, value_name = "SECONDS|none", value_parser = seconds_or_none)]
+    lingers_s: Option<Value>,
 }
 
 /// `ringfence method add`
@@ -116,7 +122,7 @@ pub struct AddArgs {
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("change").multiple(true).required(true).args([
     "name", "file", "resource", "driver", "parameters", "secrets", "zone", "attempt_timeout_s", "timeout_s", "retries",
-    "pause_ms", "no_parameters", "no_secrets", "no_zone",
+    "pause_ms", "settle_s", "lingers_s", "no_parameters", "no_secrets", "no_zone",
 ])))]
 pub struct SetArgs {
     /// Name or id
@@ -212,8 +218,10 @@ impl MethodFields {
             ("timeout_s", self.timeout_s),
             ("retries", self.retries),
             ("pause_ms", self.pause_ms),
+            ("settle_s", self.settle_s),
         ];
-        for (key, value) in times {
+        let times = times.map(|(key, value)| (key, value.map(Value::from)));
+        for (key, value) in times.into_iter().chain([("lingers_s", self.lingers_s)]) {
             if value.is_some() {
                 put(object_at(body, "times")?, key, value);
             }
@@ -278,6 +286,7 @@ fn show(screen: &mut Screen, method: Method) -> Result<(), CliError> {
     let times = method.times.as_object().cloned().unwrap_or(Map::new());
     let times: Vec<String> = times
         .iter()
+        .filter(|(_, value)| !value.is_null())
         .map(|(key, value)| format!("{key}={value}"))
         .collect();
     let mut details = Details::default()
@@ -317,6 +326,8 @@ mod tests {
             timeout_s: None,
             retries: Some(2),
             pause_ms: None,
+            settle_s: Some(3),
+            lingers_s: Some(Value::Null),
         }
     }
 
@@ -329,7 +340,7 @@ mod tests {
         fields().put_into(&mut body).unwrap();
         let expected = json!({
             "name": "bmc", "driver": "ipmi", "parameters": {"ip": "192.0.2.7", "port": "623"},
-            "secrets": {"password": "env:BMC"}, "times": {"retries": 2},
+            "secrets": {"password": "env:BMC"}, "times": {"retries": 2, "settle_s": 3, "lingers_s": null},
         });
         assert_eq!(Value::Object(body), expected);
     }

@@ -3,7 +3,7 @@
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Map, Value};
 
-use super::arguments::{ListArgs, Pair, object_at, pair, put};
+use super::arguments::{ListArgs, Pair, object_at, pair, put, seconds_or_none};
 use super::session::Session;
 use crate::client::Request;
 use crate::client::view::{Policy, Segment};
@@ -43,6 +43,9 @@ pub struct SegmentFields {
     /// Seconds after which a host that lost contact has certainly stopped its own workloads; none: it does not
     #[arg(long, value_name = "SECONDS|none", value_parser = seconds_or_none)]
     self_fencing_timeout_s: Option<Value>,
+    /// Seconds that a proof which says that a host has stopped settles before it counts
+    #[arg(long, value_name = "SECONDS")]
+    settle_s: Option<u32>,
     /// How often a fence that needs an operator starts again by itself
     #[arg(long, value_name = "N")]
     restarts: Option<u32>,
@@ -78,7 +81,7 @@ pub struct AddArgs {
 /// `ringfence segment set`
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("change").multiple(true).required(true).args([
-    "name", "description", "self_fencing_timeout_s", "restarts", "restart_delay_s", "auto_rejoin", "rejoin_wait_s", "workloads_zone",
+    "name", "description", "self_fencing_timeout_s", "settle_s", "restarts", "restart_delay_s", "auto_rejoin", "rejoin_wait_s", "workloads_zone",
     "fencing", "evacuation",
 ])))]
 pub struct SetArgs {
@@ -89,16 +92,6 @@ pub struct SetArgs {
     name: Option<String>,
     #[command(flatten)]
     fields: SegmentFields,
-}
-
-fn seconds_or_none(text: &str) -> Result<Value, String> {
-    match text {
-        "none" => Ok(Value::Null),
-        number => number
-            .parse::<u32>()
-            .map(Value::from)
-            .map_err(|_| "a number of seconds or none is allowed".to_owned()),
-    }
 }
 
 fn zone_or_none(text: &str) -> Result<Value, String> {
@@ -162,6 +155,7 @@ impl SegmentFields {
         put(body, "description", self.description);
         let mut policy = Map::new();
         put(&mut policy, "self_fencing_timeout_s", self.self_fencing_timeout_s);
+        put(&mut policy, "settle_s", self.settle_s);
         put(&mut policy, "restarts", self.restarts);
         put(&mut policy, "restart_delay_s", self.restart_delay_s);
         put(&mut policy, "auto_rejoin", self.auto_rejoin);
@@ -248,6 +242,7 @@ fn show(screen: &mut Screen, segment: Segment) -> Result<(), CliError> {
             .with("id", &segment.id)
             .with_some("description", Some(&segment.description))
             .with("self-fencing timeout", self_fencing(policy))
+            .with("a stop settles", format!("{} s", policy.settle_s))
             .with("restarts", restarts(policy))
             .with("auto-rejoin", auto_rejoin(policy))
             .with("rejoin waits", format!("{} s", policy.rejoin_wait_s))
@@ -273,6 +268,7 @@ mod tests {
         let fields = SegmentFields {
             description: None,
             self_fencing_timeout_s: Some(seconds_or_none("none").unwrap()),
+            settle_s: Some(0),
             restarts: None,
             restart_delay_s: None,
             auto_rejoin: Some(true),
@@ -282,7 +278,7 @@ mod tests {
             evacuation: vec!["automatic=true".to_owned(), "spare_hosts=a, b".to_owned()],
         };
         fields.put_into(&mut body).unwrap();
-        let expected = json!({"policy": {"self_fencing_timeout_s": null, "restarts": 2, "auto_rejoin": true,
+        let expected = json!({"policy": {"self_fencing_timeout_s": null, "settle_s": 0, "restarts": 2, "auto_rejoin": true,
                 "fencing": {"automatic": true, "at_most": 8}, "evacuation": {"automatic": true, "spare_hosts": ["a", "b"]}}});
         assert_eq!(Value::Object(body), expected);
         assert!(seconds_or_none("soon").is_err());

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ringfence_core::{
     Backend, DEFAULT_ZONE, Driver, Level, MethodTimes, PlanScope, PlanStage, Resource, SegmentPolicy,
@@ -25,6 +25,8 @@ const SEGMENT: &str = "demo";
 const HOST_TYPE: &str = "simulated";
 /// Between two looks of the monitor.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How old its last report of a host may become.
+const REPEAT_EVERY: Duration = Duration::from_secs(10);
 
 /// The simulated world, if there is to be one: asked for, or left by an earlier start.
 pub fn simulators(state_file: &Path, demo: bool) -> Result<Option<Handle>, CliError> {
@@ -85,12 +87,12 @@ fn method(resource: Resource) -> MethodDraft {
         parameters: BTreeMap::from([("device".to_owned(), "${host.name}".to_owned())]),
         secrets: BTreeMap::new(),
         zone: None,
-        // The slow BMC takes 6 s to answer anything: read, command, read.
+        // The slow BMC takes 6 s to answer anything: command, read.
         times: MethodTimes {
             attempt_timeout_s: 25,
             timeout_s: 30,
             retries: 1,
-            pause_ms: 1000,
+            ..MethodTimes::default()
         },
     }
 }
@@ -116,15 +118,17 @@ fn plan() -> PlanDraft {
     }
 }
 
-/// The monitor: reports what it sees of the simulated hosts when that changes.
+/// The monitor: reports what it sees of the simulated hosts when that changes, and again before it is old.
 pub fn watch(engine: Engine, world: &Handle) -> JoinHandle<()> {
     let world = world.observer();
     tokio::spawn(async move {
-        let mut reported: HashMap<String, SeenHost> = HashMap::new();
+        let mut reported: HashMap<String, (SeenHost, Instant)> = HashMap::new();
         loop {
             for seen in world.observe() {
-                if reported.get(&seen.name) != Some(&seen) && report(&engine, &seen).await {
-                    reported.insert(seen.name.clone(), seen);
+                let known = reported.get(&seen.name);
+                let is_old = known.is_none_or(|(known, at)| *known != seen || at.elapsed() >= REPEAT_EVERY);
+                if is_old && report(&engine, &seen).await {
+                    reported.insert(seen.name.clone(), (seen, Instant::now()));
                 }
             }
             tokio::time::sleep(LOOK_EVERY).await;

@@ -227,6 +227,50 @@ fn a_person_is_asked_unless_they_said_yes() {
     );
 }
 
+const CONFIRM: [&str; 8] = [
+    "host",
+    "confirm",
+    "compute1",
+    "--generation",
+    "4",
+    "-r",
+    "pulled the plugs",
+    "--yes",
+];
+
+#[test]
+fn a_word_that_has_to_settle_is_told_and_not_taken_for_fenced() {
+    let service = Service::start(|_, _| Reply::json(200, &settling()));
+    let run = Machine::with(&service).run(&CONFIRM);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert_eq!(
+        run.out,
+        "compute1: UNFENCED still; your word was taken down, and the host is FENCED once it has settled\n"
+    );
+    assert!(run.err.contains("ringfence operation watch op1"), "{}", run.err);
+}
+
+#[test]
+fn a_word_that_is_waited_for_ends_with_fenced() {
+    let won = json!([{"kind": "operator", "source": "anna"}]);
+    let service = Service::start(move |number, asked| match (number, asked.line.as_str()) {
+        (_, "POST /hosts/compute1/confirm-fenced") => Reply::json(200, &settling()),
+        (_, "GET /operations/op1") => Reply::json(200, &operation("running", &json!([]), &won)),
+        (0..=2, _) => Reply::json(200, &settling()),
+        _ => Reply::json(200, &host("FENCED")),
+    });
+    let run = Machine::with(&service).run(&[CONFIRM.as_slice(), &["--wait"]].concat());
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.out.starts_with("compute1: FENCED"), "{}", run.out);
+}
+
+/// A host whose fence is proven and settles.
+fn settling() -> Value {
+    let mut host = host("UNFENCED");
+    host["operation"] = json!({"id": "op1", "kind": "fence", "status": "running"});
+    host
+}
+
 #[test]
 fn a_rejoin_that_is_waited_for_ends_with_unfenced() {
     let service = Service::start(|_, asked| match asked.line.as_str() {

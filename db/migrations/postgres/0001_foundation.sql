@@ -63,23 +63,31 @@ CREATE TABLE hosts (
     name text NOT NULL UNIQUE,
     segment_id uuid NOT NULL REFERENCES segments (id),
     backend text NOT NULL CHECK (backend IN ('nova', 'kubernetes', 'none')),
+    -- In which of the configured clouds or clusters its workloads live, and by what name it is known there if that is not its own.
+    cloud text,
+    known_as text,
     host_type text,
     zone text NOT NULL,
     parameters jsonb NOT NULL,
+    -- What each source saw, and what that comes to. It is written with every report, so it is text like the body of an operation.
+    sources text NOT NULL CHECK (sources <> ''),
     failure_state text NOT NULL CHECK (failure_state IN ('UP', 'UNREACHABLE', 'UNKNOWN')),
     failure_source text,
     failure_observed_at timestamptz,
     failure_since timestamptz,
-    boot jsonb,
     fencing_state text NOT NULL CHECK (fencing_state IN ('UNFENCED', 'FENCED')),
     generation bigint NOT NULL CHECK (generation >= 0),
+    -- What FENCED rests on, as the rules see it. The three below are taken from it for queries, and so that the foreign key can demand
+    -- that one of the proofs which made the host FENCED exists.
+    fence text CHECK (fence <> ''),
     fenced_generation bigint CHECK (fenced_generation <= generation),
-    -- One of the proofs that made the host FENCED; the foreign key below demands that it exists.
     fenced_proof text,
     fenced_at timestamptz,
-    boot_at_fence text,
-    needs_boot boolean NOT NULL,
-    proof_spent boolean NOT NULL,
+    -- Whether something has begun for it since it fell silent: it is not fenced without being asked then.
+    is_silence_answered boolean NOT NULL,
+    -- Until when something may have been given back to it, and until when it may last have been switched off.
+    given_back_at timestamptz,
+    last_off_at timestamptz,
     -- Written at every step, so text like the body of an operation.
     standing text NOT NULL CHECK (standing <> ''),
     in_flight text NOT NULL CHECK (in_flight <> ''),
@@ -90,11 +98,14 @@ CREATE TABLE hosts (
     created_at timestamptz NOT NULL,
     updated_at timestamptz NOT NULL,
     CHECK ((fencing_state = 'FENCED')
-        = (fenced_generation IS NOT NULL AND fenced_proof IS NOT NULL AND fenced_at IS NOT NULL)),
+        = (fence IS NOT NULL AND fenced_generation IS NOT NULL AND fenced_proof IS NOT NULL AND fenced_at IS NOT NULL)),
+    CHECK ((fence IS NULL) = (fenced_generation IS NULL)),
     CHECK ((fenced_generation IS NULL) = (fenced_proof IS NULL))
 ) WITH (toast_tuple_target = 4080, fillfactor = 80);
 
 CREATE INDEX hosts_by_segment ON hosts (segment_id);
+-- Observers look a host up by what its backend calls it, which is its own name unless it says otherwise.
+CREATE UNIQUE INDEX hosts_by_cloud ON hosts (cloud, (coalesce(known_as, name))) WHERE cloud IS NOT NULL;
 CREATE INDEX hosts_by_wake_at ON hosts (wake_at) WHERE wake_at IS NOT NULL;
 CREATE INDEX hosts_by_created_at ON hosts (created_at, id);
 CREATE INDEX hosts_by_updated_at ON hosts (updated_at, id);
@@ -115,7 +126,6 @@ CREATE TABLE operations (
     created_at timestamptz NOT NULL,
     updated_at timestamptz NOT NULL,
     finished_at timestamptz,
-    UNIQUE (host_id, generation),
     -- What a proof refers to.
     UNIQUE (id, host_id, generation),
     CHECK ((finished_at IS NULL) = (status IN ('running', 'needs_operator')))
@@ -127,6 +137,9 @@ ALTER TABLE operations ALTER COLUMN methods SET STORAGE EXTERNAL;
 -- and read all that are live for each host.
 CREATE UNIQUE INDEX operations_one_live_per_host ON operations (host_id)
     WHERE finished_at IS NULL;
+-- An evacuation is of the generation of its fence; a fence and a rejoin take one of their own.
+CREATE UNIQUE INDEX operations_once_per_generation ON operations (host_id, generation) WHERE kind <> 'evacuation';
+CREATE INDEX operations_by_host ON operations (host_id, generation);
 CREATE INDEX operations_by_created_at ON operations (created_at, id);
 CREATE INDEX operations_by_updated_at ON operations (updated_at, id);
 -- The few that are not over, among the many that are.
@@ -306,6 +319,138 @@ CREATE TRIGGER audit_stays BEFORE UPDATE OR DELETE ON audit
     FOR EACH ROW EXECUTE FUNCTION refuse_to_change_the_audit_trail();
 CREATE TRIGGER audit_stays_whole BEFORE TRUNCATE ON audit
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_to_change_the_audit_trail();
+
+-- Who is told of events, how far they have got, and what became of each delivery.
+
+CREATE TABLE subscriptions (
+    id uuid PRIMARY KEY,
+    name text NOT NULL UNIQUE,
+    description text NOT NULL,
+    url text NOT NULL,
+    filter jsonb NOT NULL,
+    enabled boolean NOT NULL,
+    disabled_reason text,
+    -- What the secrets are derived from. The secrets themselves are kept nowhere.
+    secret_versions jsonb NOT NULL,
+    revision bigint NOT NULL,
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL,
+    -- Every event with a number up to this one was delivered, or does not pass the filter.
+    after_sequence bigint NOT NULL CHECK (after_sequence >= 0),
+    -- The engine that delivers, as long as it says so again in time.
+    held_by text,
+    held_until timestamptz,
+    CHECK ((held_by IS NULL) = (held_until IS NULL)),
+    CHECK (disabled_reason IS NULL OR NOT enabled)
+);
+
+CREATE TABLE deliveries (
+    id uuid PRIMARY KEY,
+    subscription_id uuid NOT NULL REFERENCES subscriptions (id) ON DELETE CASCADE,
+    kind text NOT NULL CHECK (kind IN ('event', 'redelivery', 'test')),
+    -- Of the event; a test has none.
+    sequence bigint,
+    message_id uuid NOT NULL,
+    event_type text NOT NULL,
+    host text,
+    status text NOT NULL CHECK (status IN ('pending', 'delivered', 'failed')),
+    tries bigint NOT NULL,
+    created_at timestamptz NOT NULL,
+    tried_at timestamptz,
+    -- When it is tried next.
+    next_at timestamptz,
+    -- The HTTP status of the last answer.
+    answer bigint,
+    detail text,
+    took_ms bigint,
+    CHECK ((sequence IS NULL) = (kind = 'test')),
+    CHECK ((next_at IS NOT NULL) = (status = 'pending'))
+);
+
+CREATE UNIQUE INDEX deliveries_once_per_event ON deliveries (subscription_id, sequence) WHERE kind = 'event';
+CREATE INDEX deliveries_by_subscription ON deliveries (subscription_id, created_at, id);
+CREATE INDEX deliveries_asked_for ON deliveries (next_at) WHERE status = 'pending' AND kind <> 'event';
+CREATE INDEX deliveries_by_created_at ON deliveries (created_at) WHERE status <> 'pending';
+
+-- Brokers that every event is told to: how far each has got.
+
+CREATE TABLE outlets (
+    name text PRIMARY KEY,
+    -- Every event with a number up to this one was told.
+    after_sequence bigint NOT NULL CHECK (after_sequence >= 0),
+    -- The engine that tells, as long as it says so again in time.
+    held_by text,
+    held_until timestamptz,
+    CHECK ((held_by IS NULL) = (held_until IS NULL))
+);
+
+-- What each method's device last answered when it was asked for its state.
+
+CREATE TABLE method_checks (
+    id uuid PRIMARY KEY,
+    method_id uuid NOT NULL REFERENCES methods (id) ON DELETE CASCADE,
+    -- None where the question is the same for every host.
+    host_id uuid REFERENCES hosts (id) ON DELETE CASCADE,
+    -- What is asked, in short: when the method or the host's values change, the row is made anew.
+    question uuid NOT NULL,
+    -- As in device_claims.
+    device text,
+    next_at timestamptz NOT NULL,
+    checked_at timestamptz,
+    outcome text CHECK (outcome IN ('confirmed', 'refused', 'unknown', 'worker_missing')),
+    -- The observed state.
+    state text,
+    detail text,
+    worker text,
+    took_ms bigint,
+    failing_since timestamptz,
+    -- Answers in a row that no worker gave.
+    missed bigint NOT NULL,
+    CHECK ((checked_at IS NULL) = (outcome IS NULL)),
+    CHECK ((failing_since IS NULL) = (outcome IS NULL OR outcome = 'confirmed'))
+);
+
+CREATE UNIQUE INDEX method_checks_once_per_host ON method_checks (method_id, host_id) WHERE host_id IS NOT NULL;
+CREATE UNIQUE INDEX method_checks_once_for_all ON method_checks (method_id) WHERE host_id IS NULL;
+CREATE INDEX method_checks_by_next_at ON method_checks (next_at);
+CREATE INDEX method_checks_by_host ON method_checks (host_id) WHERE host_id IS NOT NULL;
+CREATE INDEX method_checks_failing ON method_checks (method_id) WHERE failing_since IS NOT NULL;
+
+-- Who does what only one engine at a time should.
+CREATE TABLE leases (
+    name text PRIMARY KEY,
+    held_by text NOT NULL,
+    held_until timestamptz NOT NULL
+);
+
+-- One row. Events with a number up to this one may be missing; those above are all there.
+CREATE TABLE events_removed (
+    one bigint PRIMARY KEY CHECK (one = 1),
+    up_to bigint NOT NULL CHECK (up_to >= 0)
+);
+
+INSERT INTO events_removed (one, up_to) VALUES (1, 0);
+
+-- Methods that are filled in for one host as a method is for another: what they prove of one would be taken for a proof of the other.
+-- Found while the questions to devices are brought up to date; looked at again before it counts.
+
+CREATE TABLE shared_devices (
+    id uuid PRIMARY KEY,
+    host_id uuid NOT NULL REFERENCES hosts (id) ON DELETE CASCADE,
+    method_id uuid NOT NULL REFERENCES methods (id) ON DELETE CASCADE,
+    with_host_id uuid NOT NULL REFERENCES hosts (id) ON DELETE CASCADE,
+    with_method_id uuid NOT NULL REFERENCES methods (id) ON DELETE CASCADE,
+    UNIQUE (host_id, method_id),
+    CHECK (host_id <> with_host_id)
+);
+
+CREATE INDEX shared_devices_by_method ON shared_devices (method_id);
+CREATE INDEX shared_devices_by_with_host ON shared_devices (with_host_id);
+CREATE INDEX shared_devices_by_with_method ON shared_devices (with_method_id);
+
+-- Cascades from hosts run this statement whether a row goes or not; only rows that come and go are counted.
+CREATE TRIGGER shared_devices_are_counted AFTER INSERT OR DELETE ON shared_devices
+    FOR EACH ROW EXECUTE FUNCTION count_configuration();
 
 -- What a later migration says of itself: builds of the schema `compatible_from`, and those after it, can go on beside it. One that says
 -- nothing ends older builds.

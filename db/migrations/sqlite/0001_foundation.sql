@@ -82,23 +82,31 @@ CREATE TABLE hosts (
     name text NOT NULL UNIQUE,
     segment_id text NOT NULL REFERENCES segments (id),
     backend text NOT NULL CHECK (backend IN ('nova', 'kubernetes', 'none')),
+    -- In which of the configured clouds or clusters its workloads live, and by what name it is known there if that is not its own.
+    cloud text,
+    known_as text,
     host_type text,
     zone text NOT NULL,
     parameters text NOT NULL,
+    -- What each source saw, and what that comes to. It is written with every report, so it is text like the body of an operation.
+    sources text NOT NULL CHECK (sources <> ''),
     failure_state text NOT NULL CHECK (failure_state IN ('UP', 'UNREACHABLE', 'UNKNOWN')),
     failure_source text,
     failure_observed_at integer,
     failure_since integer,
-    boot text,
     fencing_state text NOT NULL CHECK (fencing_state IN ('UNFENCED', 'FENCED')),
     generation integer NOT NULL CHECK (generation >= 0),
+    -- What FENCED rests on, as the rules see it. The three below are taken from it for queries, and so that the foreign key can demand
+    -- that one of the proofs which made the host FENCED exists.
+    fence text CHECK (fence <> ''),
     fenced_generation integer CHECK (fenced_generation <= generation),
-    -- One of the proofs that made the host FENCED; the foreign key below demands that it exists.
     fenced_proof text,
     fenced_at integer,
-    boot_at_fence text,
-    needs_boot integer NOT NULL CHECK (needs_boot IN (0, 1)),
-    proof_spent integer NOT NULL CHECK (proof_spent IN (0, 1)),
+    -- Whether something has begun for it since it fell silent: it is not fenced without being asked then.
+    is_silence_answered integer NOT NULL CHECK (is_silence_answered IN (0, 1)),
+    -- Until when something may have been given back to it, and until when it may last have been switched off.
+    given_back_at integer,
+    last_off_at integer,
     standing text NOT NULL,
     in_flight text NOT NULL,
     event_sequence integer NOT NULL,
@@ -108,13 +116,16 @@ CREATE TABLE hosts (
     created_at integer NOT NULL,
     updated_at integer NOT NULL,
     CHECK ((fencing_state = 'FENCED')
-        = (fenced_generation IS NOT NULL AND fenced_proof IS NOT NULL AND fenced_at IS NOT NULL)),
+        = (fence IS NOT NULL AND fenced_generation IS NOT NULL AND fenced_proof IS NOT NULL AND fenced_at IS NOT NULL)),
+    CHECK ((fence IS NULL) = (fenced_generation IS NULL)),
     CHECK ((fenced_generation IS NULL) = (fenced_proof IS NULL)),
     CONSTRAINT hosts_fenced_only_with_a_proof
         FOREIGN KEY (id, fenced_generation, fenced_proof) REFERENCES proofs (host_id, generation, kind)
 ) STRICT;
 
 CREATE INDEX hosts_by_segment ON hosts (segment_id);
+-- Observers look a host up by what its backend calls it, which is its own name unless it says otherwise.
+CREATE UNIQUE INDEX hosts_by_cloud ON hosts (cloud, coalesce(known_as, name)) WHERE cloud IS NOT NULL;
 CREATE INDEX hosts_by_wake_at ON hosts (wake_at) WHERE wake_at IS NOT NULL;
 CREATE INDEX hosts_by_created_at ON hosts (created_at, id);
 CREATE INDEX hosts_by_updated_at ON hosts (updated_at, id);
@@ -135,7 +146,6 @@ CREATE TABLE operations (
     created_at integer NOT NULL,
     updated_at integer NOT NULL,
     finished_at integer,
-    UNIQUE (host_id, generation),
     -- What a proof refers to.
     UNIQUE (id, host_id, generation),
     CHECK ((finished_at IS NULL) = (status IN ('running', 'needs_operator')))
@@ -145,6 +155,9 @@ CREATE TABLE operations (
 -- and read all that are live for each host.
 CREATE UNIQUE INDEX operations_one_live_per_host ON operations (host_id)
     WHERE finished_at IS NULL;
+-- An evacuation is of the generation of its fence; a fence and a rejoin take one of their own.
+CREATE UNIQUE INDEX operations_once_per_generation ON operations (host_id, generation) WHERE kind <> 'evacuation';
+CREATE INDEX operations_by_host ON operations (host_id, generation);
 CREATE INDEX operations_by_created_at ON operations (created_at, id);
 CREATE INDEX operations_by_updated_at ON operations (updated_at, id);
 -- The few that are not over, among the many that are.
@@ -283,6 +296,144 @@ CREATE TRIGGER audit_is_not_replaced BEFORE INSERT ON audit
     WHEN EXISTS (SELECT 1 FROM audit WHERE position = NEW.position)
 BEGIN
     SELECT RAISE(ABORT, 'audit_stays');
+END;
+
+-- Who is told of events, how far they have got, and what became of each delivery.
+
+CREATE TABLE subscriptions (
+    id text PRIMARY KEY,
+    name text NOT NULL UNIQUE,
+    description text NOT NULL,
+    url text NOT NULL,
+    filter text NOT NULL,
+    enabled integer NOT NULL,
+    disabled_reason text,
+    -- What the secrets are derived from. The secrets themselves are kept nowhere.
+    secret_versions text NOT NULL,
+    revision integer NOT NULL,
+    created_at integer NOT NULL,
+    updated_at integer NOT NULL,
+    -- Every event with a number up to this one was delivered, or does not pass the filter.
+    after_sequence integer NOT NULL CHECK (after_sequence >= 0),
+    -- The engine that delivers, as long as it says so again in time.
+    held_by text,
+    held_until integer,
+    CHECK ((held_by IS NULL) = (held_until IS NULL)),
+    CHECK (disabled_reason IS NULL OR NOT enabled)
+) STRICT;
+
+CREATE TABLE deliveries (
+    id text PRIMARY KEY,
+    subscription_id text NOT NULL REFERENCES subscriptions (id) ON DELETE CASCADE,
+    kind text NOT NULL CHECK (kind IN ('event', 'redelivery', 'test')),
+    -- Of the event; a test has none.
+    sequence integer,
+    message_id text NOT NULL,
+    event_type text NOT NULL,
+    host text,
+    status text NOT NULL CHECK (status IN ('pending', 'delivered', 'failed')),
+    tries integer NOT NULL,
+    created_at integer NOT NULL,
+    tried_at integer,
+    -- When it is tried next.
+    next_at integer,
+    -- The HTTP status of the last answer.
+    answer integer,
+    detail text,
+    took_ms integer,
+    CHECK ((sequence IS NULL) = (kind = 'test')),
+    CHECK ((next_at IS NOT NULL) = (status = 'pending'))
+) STRICT;
+
+CREATE UNIQUE INDEX deliveries_once_per_event ON deliveries (subscription_id, sequence) WHERE kind = 'event';
+CREATE INDEX deliveries_by_subscription ON deliveries (subscription_id, created_at, id);
+CREATE INDEX deliveries_asked_for ON deliveries (next_at) WHERE status = 'pending' AND kind <> 'event';
+CREATE INDEX deliveries_by_created_at ON deliveries (created_at) WHERE status <> 'pending';
+
+-- Brokers that every event is told to: how far each has got.
+
+CREATE TABLE outlets (
+    name text PRIMARY KEY,
+    -- Every event with a number up to this one was told.
+    after_sequence integer NOT NULL CHECK (after_sequence >= 0),
+    -- The engine that tells, as long as it says so again in time.
+    held_by text,
+    held_until integer,
+    CHECK ((held_by IS NULL) = (held_until IS NULL))
+) STRICT;
+
+-- What each method's device last answered when it was asked for its state.
+
+CREATE TABLE method_checks (
+    id text PRIMARY KEY,
+    method_id text NOT NULL REFERENCES methods (id) ON DELETE CASCADE,
+    -- None where the question is the same for every host.
+    host_id text REFERENCES hosts (id) ON DELETE CASCADE,
+    -- What is asked, in short: when the method or the host's values change, the row is made anew.
+    question text NOT NULL,
+    -- As in device_claims.
+    device text,
+    next_at integer NOT NULL,
+    checked_at integer,
+    outcome text CHECK (outcome IN ('confirmed', 'refused', 'unknown', 'worker_missing')),
+    -- The observed state.
+    state text,
+    detail text,
+    worker text,
+    took_ms integer,
+    failing_since integer,
+    -- Answers in a row that no worker gave.
+    missed integer NOT NULL,
+    CHECK ((checked_at IS NULL) = (outcome IS NULL)),
+    CHECK ((failing_since IS NULL) = (outcome IS NULL OR outcome = 'confirmed'))
+) STRICT;
+
+CREATE UNIQUE INDEX method_checks_once_per_host ON method_checks (method_id, host_id) WHERE host_id IS NOT NULL;
+CREATE UNIQUE INDEX method_checks_once_for_all ON method_checks (method_id) WHERE host_id IS NULL;
+CREATE INDEX method_checks_by_next_at ON method_checks (next_at);
+CREATE INDEX method_checks_by_host ON method_checks (host_id) WHERE host_id IS NOT NULL;
+CREATE INDEX method_checks_failing ON method_checks (method_id) WHERE failing_since IS NOT NULL;
+
+-- Who does what only one engine at a time should.
+CREATE TABLE leases (
+    name text PRIMARY KEY,
+    held_by text NOT NULL,
+    held_until integer NOT NULL
+) STRICT;
+
+-- One row. Events with a number up to this one may be missing; those above are all there.
+CREATE TABLE events_removed (
+    one integer PRIMARY KEY CHECK (one = 1),
+    up_to integer NOT NULL CHECK (up_to >= 0)
+) STRICT;
+
+INSERT INTO events_removed (one, up_to) VALUES (1, 0);
+
+-- Methods that are filled in for one host as a method is for another: what they prove of one would be taken for a proof of the other.
+-- Found while the questions to devices are brought up to date; looked at again before it counts.
+
+CREATE TABLE shared_devices (
+    id text PRIMARY KEY,
+    host_id text NOT NULL REFERENCES hosts (id) ON DELETE CASCADE,
+    method_id text NOT NULL REFERENCES methods (id) ON DELETE CASCADE,
+    with_host_id text NOT NULL REFERENCES hosts (id) ON DELETE CASCADE,
+    with_method_id text NOT NULL REFERENCES methods (id) ON DELETE CASCADE,
+    UNIQUE (host_id, method_id),
+    CHECK (host_id <> with_host_id)
+) STRICT;
+
+CREATE INDEX shared_devices_by_method ON shared_devices (method_id);
+CREATE INDEX shared_devices_by_with_host ON shared_devices (with_host_id);
+CREATE INDEX shared_devices_by_with_method ON shared_devices (with_method_id);
+
+CREATE TRIGGER shared_devices_added_are_counted AFTER INSERT ON shared_devices
+BEGIN
+    UPDATE configuration SET revision = revision + 1;
+END;
+
+CREATE TRIGGER shared_devices_removed_are_counted AFTER DELETE ON shared_devices
+BEGIN
+    UPDATE configuration SET revision = revision + 1;
 END;
 
 -- What a later migration says of itself: builds of the schema `compatible_from`, and those after it, can go on beside it. One that says

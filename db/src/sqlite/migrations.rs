@@ -9,7 +9,7 @@ use sqlx::migrate::{MigrateError, Migration, Migrator};
 use super::connection::Connection;
 use crate::value::args;
 
-/// As everybody finds it who looks with other tools of that library, and as databases have it that earlier builds have made.
+/// As everybody finds it who looks with other tools of that library.
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS _sqlx_migrations (
     version BIGINT PRIMARY KEY,
     description TEXT NOT NULL,

@@ -3,7 +3,7 @@
 use ringfence_core::{FencingState, ProofKind};
 use ringfence_db::{
     AuditFilter, Batch, HostWrite, append_audit_lines, append_events, claim_devices, events_after, host_row,
-    insert_operations, insert_proofs, load_state, number_events, operation, release_devices, update_hosts,
+    insert_operations, load_state, number_events, operation, release_devices, save_proofs, update_hosts,
     update_operations,
 };
 
@@ -29,15 +29,14 @@ async fn a_fence_and_all_that_rests_on_it_go_as_one(rig: &Rig) {
         proof(&operation, ProofKind::PowerOff),
         proof(&operation, ProofKind::StorageFence),
     );
-    let fenced = fenced(&host, 1);
+    let fenced = fenced(&host, &operation, &[ProofKind::PowerOff, ProofKind::StorageFence]);
     let write = HostWrite {
         host: &fenced,
         known: None,
-        fenced_proof: Some(ProofKind::PowerOff),
         wake_at: Some(at(7)),
     };
     insert_operations(&mut batch, &[&operation]).await.unwrap();
-    insert_proofs(&mut batch, &[(host.id, &power), (host.id, &storage)])
+    save_proofs(&mut batch, &[(host.id, &power), (host.id, &storage)])
         .await
         .unwrap();
     update_hosts(&mut batch, &[write]).await.unwrap();
@@ -51,7 +50,7 @@ async fn a_fence_and_all_that_rests_on_it_go_as_one(rig: &Rig) {
     batch.commit(tx).await.unwrap();
 
     let read = host_row(&mut rig.db.reader(), &host.name).await.unwrap().unwrap();
-    assert_eq!((read.host, read.proofs), (fenced, vec![power, storage]));
+    assert_eq!(read.host, fenced);
     assert_eq!(
         actions(rig, &AuditFilter::default()).await,
         ["three", "two", "one"]
@@ -105,12 +104,12 @@ async fn with_one_that_is_refused_all_are(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let tx = rig.db.begin().await.unwrap();
     let mut batch = Batch::of(&tx);
-    insert_operations(&mut batch, &[&fence(&host, 1)]).await.unwrap();
-    let fenced = fenced(&host, 1);
+    let operation = fence(&host, 1);
+    insert_operations(&mut batch, &[&operation]).await.unwrap();
+    let fenced = fenced(&host, &operation, &[ProofKind::PowerOff]);
     let without_proof = HostWrite {
         host: &fenced,
         known: None,
-        fenced_proof: Some(ProofKind::PowerOff),
         wake_at: None,
     };
     append_events(&mut batch, &[event(&host, 1)]).await.unwrap();
@@ -121,7 +120,7 @@ async fn with_one_that_is_refused_all_are(rig: &Rig) {
         .unwrap()
         .unwrap();
     assert_eq!(state.operation, None);
-    assert_eq!(state.host.fencing_state, FencingState::Unfenced);
+    assert_eq!(state.host.fencing_state(), FencingState::Unfenced);
 }
 
 async fn an_empty_one_changes_nothing(rig: &Rig) {

@@ -21,6 +21,7 @@ crate::stories!(checks:
     answers_are_summed_up_by_method,
     a_question_is_there_once_and_goes_with_what_it_is_about,
     a_lease_is_kept_by_its_holder_and_a_turn_by_nobody,
+    what_was_taken_before_the_clock_was_set_back_keeps_nobody_out,
 );
 
 async fn method(rig: &Rig, name: &str) -> Method {
@@ -320,4 +321,25 @@ async fn a_lease_is_kept_by_its_holder_and_a_turn_by_nobody(rig: &Rig) {
     assert!(take_turn(&mut reader, "look", "a", at(0), at(10)).await.unwrap());
     assert!(!take_turn(&mut reader, "look", "a", at(9), at(19)).await.unwrap());
     assert!(take_turn(&mut reader, "look", "a", at(10), at(20)).await.unwrap());
+}
+
+async fn what_was_taken_before_the_clock_was_set_back_keeps_nobody_out(rig: &Rig) {
+    let mut reader = rig.db.reader();
+    let an_hour = 3_600;
+    assert!(
+        take_lease(&mut reader, "clean", "a", at(an_hour), at(an_hour + 10))
+            .await
+            .unwrap()
+    );
+    assert!(
+        take_turn(&mut reader, "look", "a", at(an_hour), at(an_hour + 10))
+            .await
+            .unwrap()
+    );
+    assert!(
+        take_lease(&mut reader, "clean", "b", at(0), at(10))
+            .await
+            .unwrap()
+    );
+    assert!(take_turn(&mut reader, "look", "b", at(0), at(10)).await.unwrap());
 }

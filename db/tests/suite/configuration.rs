@@ -75,9 +75,7 @@ async fn update_segment_of(db: &ringfence_db::Database, host: &ringfence_core::H
             .await
             .unwrap()
     );
-    crate::site::update_host(&mut run, host, None, None)
-        .await
-        .unwrap();
+    crate::site::update_host(&mut run, host, None).await.unwrap();
 }
 
 pub fn plan_named(name: &str, scope: PlanScope) -> Plan {

@@ -10,6 +10,7 @@ crate::stories!(devices:
     a_device_takes_one_attempt_at_a_time,
     the_same_attempt_may_ask_again,
     a_claim_that_ran_out_is_anybodys,
+    a_claim_from_before_the_clock_was_set_back_is_anybodys,
     what_an_attempt_took_is_given_back_together,
     of_many_at_once_one_gets_the_device,
     a_claim_in_a_transaction_that_is_dropped_was_never_made,
@@ -77,6 +78,18 @@ async fn a_claim_that_ran_out_is_anybodys(rig: &Rig) {
         .unwrap();
     assert!(
         !claim_device(&mut reader, "bmc-1", attempt(3), at(31), at(60))
+            .await
+            .unwrap()
+    );
+}
+
+async fn a_claim_from_before_the_clock_was_set_back_is_anybodys(rig: &Rig) {
+    let mut reader = rig.db.reader();
+    let an_hour = 3_600;
+    let taken = claim_device(&mut reader, "bmc-1", attempt(1), at(an_hour), at(an_hour + 10)).await;
+    assert!(taken.unwrap());
+    assert!(
+        claim_device(&mut reader, "bmc-1", attempt(2), at(0), at(10))
             .await
             .unwrap()
     );

@@ -355,7 +355,7 @@ async fn a_connection_that_is_stuck_holds_up_nobody_but_itself() {
     let announcements = few.announcements().await.unwrap().unwrap();
     let lock = rig.hold("SELECT 1 FROM hosts FOR UPDATE").await;
     let mut reader = few.reader();
-    let stuck = crate::site::update_host(&mut reader, &host, None, None);
+    let stuck = crate::site::update_host(&mut reader, &host, None);
     timeout(Duration::from_millis(300), stuck)
         .await
         .expect_err("it waits for the lock");

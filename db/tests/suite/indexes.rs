@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use ringfence_core::{FencingState, Host, OperationStatus};
 use ringfence_db::{
     AuditEntry, AuditFilter, Database, HostFilter, OperationFilter, Order, Page, SortKey, Test, append_audit,
-    append_events, audit_page, due_hosts, events_after, host_row, hosts_page, insert_host, insert_segment,
-    load_state, lock_host, number_events, operations_page, removed_host,
+    append_events, audit_page, due_hosts, events_after, host_row, hosts_ahead, hosts_page, insert_host,
+    insert_segment, load_state, lock_host, number_events, operations_page, removed_host,
 };
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
@@ -70,9 +70,7 @@ async fn large_site(db: &Database) -> Vec<Host> {
         append_audit(&mut tx, &line(&host, n)).await.unwrap();
         if n % 50 == 0 {
             insert_operation(&mut tx, &fence(&host, 3)).await.unwrap();
-            update_host(&mut tx, &host, None, Some(at(i64::from(n))))
-                .await
-                .unwrap();
+            update_host(&mut tx, &host, Some(at(i64::from(n)))).await.unwrap();
         }
         hosts.push(host);
     }
@@ -147,6 +145,10 @@ async fn a_large_site_is_read_by_indexes() {
         assert_eq!(due_hosts(&mut reader, at(100), 100).await.unwrap().len(), 3);
         let plans = notices.take();
         assert_uses(&plans, "hosts_by_wake_at");
+        assert_no_scan_of(&plans, "hosts");
+        assert_eq!(hosts_ahead(&mut reader, at(0), 100).await.unwrap(), []);
+        let plans = notices.take();
+        assert_uses(&plans, "hosts_by_updated_at");
         assert_no_scan_of(&plans, "hosts");
 
         let mut tx = db.begin().await.unwrap();

@@ -8,8 +8,8 @@ use ringfence_core::{FencingState, Host, ProofKind};
 use ringfence_db::{
     AuditFilter, Database, DbError, DeviceClaim, EventRow, HostWrite, KeyName, LoneChange, SeenHost,
     append_audit_lines, append_events, claim_devices, claim_devices_or_end, events_after, host_row,
-    insert_key, insert_operations, insert_proofs, lock_host, number_events, operation, put_receipt_or_end,
-    release_devices, see_host, update_hosts,
+    insert_key, insert_operations, lock_host, number_events, operation, put_receipt_or_end, release_devices,
+    save_proofs, see_host, update_hosts,
 };
 use serde_json::json;
 use tokio::time::timeout;
@@ -36,7 +36,6 @@ async fn tell(change: &mut LoneChange, host: &Host, events: std::ops::RangeInclu
     let write = HostWrite {
         host,
         known: None,
-        fenced_proof: None,
         wake_at: Some(at(7)),
     };
     update_hosts(change, &[write]).await.unwrap();
@@ -76,15 +75,14 @@ async fn it_is_committed_with_all_that_rests_on_it_and_its_events_are_numbered_a
     let mut change = alone(&rig.db, &host).await;
     let operation = done(&fence(&host, 1));
     let won = proof(&operation, ProofKind::PowerOff);
-    let fenced = fenced(&host, 1);
+    let fenced = fenced(&host, &operation, &[ProofKind::PowerOff]);
     let write = HostWrite {
         host: &fenced,
         known: None,
-        fenced_proof: Some(ProofKind::PowerOff),
         wake_at: None,
     };
     insert_operations(&mut change, &[&operation]).await.unwrap();
-    insert_proofs(&mut change, &[(host.id, &won)]).await.unwrap();
+    save_proofs(&mut change, &[(host.id, &won)]).await.unwrap();
     update_hosts(&mut change, &[write]).await.unwrap();
     append_events(&mut change, &[event(&host, 1), event(&host, 2), event(&host, 3)])
         .await
@@ -94,7 +92,7 @@ async fn it_is_committed_with_all_that_rests_on_it_and_its_events_are_numbered_a
     assert!(change.commit(&rig.db).await.unwrap().is_numbered);
 
     let read = host_row(&mut rig.db.reader(), &host.name).await.unwrap().unwrap();
-    assert_eq!((read.host, read.proofs), (fenced, vec![won]));
+    assert_eq!(read.host, fenced);
     assert_eq!(numbers(&rig.db).await, [(1, 1), (2, 2), (3, 3)]);
     assert_eq!(
         actions(&rig, &AuditFilter::default()).await,
@@ -111,9 +109,7 @@ async fn it_does_not_come_about_if_the_host_was_changed_since_it_was_seen() {
     let (_, host) = one_host(&rig.db).await;
     let mut late = alone(&rig.db, &host).await;
     // The very same row, written again.
-    update_host(&mut rig.db.reader(), &host, None, None)
-        .await
-        .unwrap();
+    update_host(&mut rig.db.reader(), &host, None).await.unwrap();
     tell(&mut late, &host, 1..=1).await;
     insert_operations(&mut late, &[&fence(&host, 1)]).await.unwrap();
     assert!(is_changed(late.commit(&rig.db).await));
@@ -169,7 +165,7 @@ async fn it_waits_for_whoever_has_locked_the_host_and_heeds_what_that_one_has_ch
         tokio::time::sleep(Duration::from_millis(200)).await;
         assert!(!waiting.is_finished());
         if is_changed_meanwhile {
-            update_host(&mut tx, &next, None, Some(at(1))).await.unwrap();
+            update_host(&mut tx, &next, Some(at(1))).await.unwrap();
         }
         tx.commit().await.unwrap();
         assert_eq!(is_changed(waiting.await.unwrap()), is_changed_meanwhile);
@@ -226,9 +222,8 @@ async fn a_rule_of_the_database_ends_it_whole() {
     let begun = fence(&host, 1);
     insert_operations(&mut change, &[&begun]).await.unwrap();
     let without_proof = HostWrite {
-        host: &fenced(&host, 1),
+        host: &fenced(&host, &begun, &[ProofKind::PowerOff]),
         known: None,
-        fenced_proof: Some(ProofKind::PowerOff),
         wake_at: None,
     };
     update_hosts(&mut change, &[without_proof]).await.unwrap();
@@ -236,7 +231,7 @@ async fn a_rule_of_the_database_ends_it_whole() {
     let left = operation(&mut rig.db.reader(), begun.id.0).await.unwrap();
     assert_eq!(left, None);
     let state = seen(&rig.db, &host).await.state;
-    assert_eq!(state.host.fencing_state, FencingState::Unfenced);
+    assert_eq!(state.host.fencing_state(), FencingState::Unfenced);
     rig.end().await;
 }
 
@@ -282,7 +277,7 @@ async fn change_often(db: Database, host: Host, times: u64) -> u64 {
         }
         let mut tx = db.begin().await.unwrap();
         lock_host(&mut tx, host.id).await.unwrap().unwrap();
-        update_host(&mut tx, &next, None, None).await.unwrap();
+        update_host(&mut tx, &next, None).await.unwrap();
         append_events(&mut tx, &[event(&next, nth)]).await.unwrap();
         tx.commit().await.unwrap();
     }

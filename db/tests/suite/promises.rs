@@ -9,7 +9,7 @@ use ringfence_db::{
 use crate::rig::Rig;
 use crate::site::{
     assert_duplicate, assert_refused, done, event, fence, fence_by_power, fenced, host, insert_operation,
-    insert_proof, one_host, proof, segment, update_host, update_operation,
+    one_host, proof, save_proof, segment, taken_back, update_host, update_operation,
 };
 
 crate::stories!(promises:
@@ -18,6 +18,7 @@ crate::stories!(promises:
     a_generation_is_taken_once,
     an_operation_has_ended_exactly_when_it_has_an_end,
     no_host_is_fenced_without_a_proof,
+    a_proof_that_completes_no_set_fences_nothing,
     the_proof_of_another_generation_fences_nothing,
     the_proof_of_another_host_fences_nothing,
     no_host_is_fenced_for_a_generation_to_come,
@@ -72,50 +73,48 @@ async fn an_operation_has_ended_exactly_when_it_has_an_end(rig: &Rig) {
 
 async fn no_host_is_fenced_without_a_proof(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
-    insert_operation(&mut rig.db.reader(), &fence(&host, 1))
-        .await
-        .unwrap();
-    let fenced = fenced(&host, 1);
-    assert_refused(update_host(&mut rig.db.reader(), &fenced, None, None).await);
-    assert_refused(update_host(&mut rig.db.reader(), &fenced, Some(ProofKind::PowerOff), None).await);
+    let operation = fence(&host, 1);
+    insert_operation(&mut rig.db.reader(), &operation).await.unwrap();
+    for proofs in [&[] as &[ProofKind], &[ProofKind::PowerOff]] {
+        let fenced = fenced(&host, &operation, proofs);
+        assert_refused(update_host(&mut rig.db.reader(), &fenced, None).await);
+    }
     let listed = host_row(&mut rig.db.reader(), &host.name).await.unwrap().unwrap();
-    assert_eq!(listed.host.fencing_state, FencingState::Unfenced);
+    assert_eq!(listed.host.fencing_state(), FencingState::Unfenced);
     let id = host.id;
-    rig.past(&format!(
-        "UPDATE hosts SET fencing_state = 'FENCED' WHERE id = '{id}'"
-    ))
+    for words in ["fencing_state = 'FENCED'", "fence = '{}'"] {
+        let past = format!("UPDATE hosts SET {words} WHERE id = '{id}'");
+        rig.past(&past).await.unwrap_err();
+    }
+}
+
+async fn a_proof_that_completes_no_set_fences_nothing(rig: &Rig) {
+    let (_, host) = one_host(&rig.db).await;
+    let operation = fence(&host, 1);
+    insert_operation(&mut rig.db.reader(), &operation).await.unwrap();
+    save_proof(
+        &mut rig.db.reader(),
+        host.id,
+        &proof(&operation, ProofKind::StorageFence),
+    )
     .await
-    .unwrap_err();
+    .unwrap();
+    let half = fenced(&host, &operation, &[ProofKind::StorageFence]);
+    assert_refused(update_host(&mut rig.db.reader(), &half, None).await);
 }
 
 async fn the_proof_of_another_generation_fences_nothing(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
-    let old = done(&fence(&host, 1));
+    let (old, new) = (done(&fence(&host, 1)), fence(&host, 2));
     insert_operation(&mut rig.db.reader(), &old).await.unwrap();
-    insert_proof(&mut rig.db.reader(), host.id, &proof(&old, ProofKind::PowerOff))
+    save_proof(&mut rig.db.reader(), host.id, &proof(&old, ProofKind::PowerOff))
         .await
         .unwrap();
-    insert_operation(&mut rig.db.reader(), &fence(&host, 2))
-        .await
-        .unwrap();
-    assert_refused(
-        update_host(
-            &mut rig.db.reader(),
-            &fenced(&host, 2),
-            Some(ProofKind::PowerOff),
-            None,
-        )
-        .await,
-    );
-    assert_refused(
-        update_host(
-            &mut rig.db.reader(),
-            &fenced(&host, 1),
-            Some(ProofKind::Operator),
-            None,
-        )
-        .await,
-    );
+    insert_operation(&mut rig.db.reader(), &new).await.unwrap();
+    for (operation, kind) in [(&new, ProofKind::PowerOff), (&old, ProofKind::Operator)] {
+        let fenced = fenced(&host, operation, &[kind]);
+        assert_refused(update_host(&mut rig.db.reader(), &fenced, None).await);
+    }
 }
 
 async fn the_proof_of_another_host_fences_nothing(rig: &Rig) {
@@ -123,25 +122,17 @@ async fn the_proof_of_another_host_fences_nothing(rig: &Rig) {
     let other = host("node-2", &segment);
     insert_host(&mut rig.db.reader(), &other).await.unwrap();
     fence_by_power(&rig.db, &one, 1).await;
-    insert_operation(&mut rig.db.reader(), &fence(&other, 1))
-        .await
-        .unwrap();
-    assert_refused(
-        update_host(
-            &mut rig.db.reader(),
-            &fenced(&other, 1),
-            Some(ProofKind::PowerOff),
-            None,
-        )
-        .await,
-    );
+    let operation = fence(&other, 1);
+    insert_operation(&mut rig.db.reader(), &operation).await.unwrap();
+    let fenced = fenced(&other, &operation, &[ProofKind::PowerOff]);
+    assert_refused(update_host(&mut rig.db.reader(), &fenced, None).await);
 }
 
 async fn no_host_is_fenced_for_a_generation_to_come(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let operation = fence(&host, 2);
     insert_operation(&mut rig.db.reader(), &operation).await.unwrap();
-    insert_proof(
+    save_proof(
         &mut rig.db.reader(),
         host.id,
         &proof(&operation, ProofKind::PowerOff),
@@ -150,9 +141,9 @@ async fn no_host_is_fenced_for_a_generation_to_come(rig: &Rig) {
     .unwrap();
     let early = Host {
         generation: ringfence_core::Generation(1),
-        ..fenced(&host, 2)
+        ..fenced(&host, &operation, &[ProofKind::PowerOff])
     };
-    assert_refused(update_host(&mut rig.db.reader(), &early, Some(ProofKind::PowerOff), None).await);
+    assert_refused(update_host(&mut rig.db.reader(), &early, None).await);
 }
 
 async fn a_proof_belongs_to_an_operation_of_that_host_and_generation(rig: &Rig) {
@@ -165,15 +156,14 @@ async fn a_proof_belongs_to_an_operation_of_that_host_and_generation(rig: &Rig) 
         insert_operation(&mut rig.db.reader(), operation).await.unwrap();
     }
     let mut stray = proof(&elsewhere, ProofKind::PowerOff);
-    assert_refused(insert_proof(&mut rig.db.reader(), one.id, &stray).await);
+    assert_refused(save_proof(&mut rig.db.reader(), one.id, &stray).await);
     stray = proof(&first, ProofKind::PowerOff);
     stray.generation = second.generation;
-    assert_refused(insert_proof(&mut rig.db.reader(), one.id, &stray).await);
+    assert_refused(save_proof(&mut rig.db.reader(), one.id, &stray).await);
     stray.generation = ringfence_core::Generation(3);
-    assert_refused(insert_proof(&mut rig.db.reader(), one.id, &stray).await);
+    assert_refused(save_proof(&mut rig.db.reader(), one.id, &stray).await);
     let good = proof(&first, ProofKind::PowerOff);
-    insert_proof(&mut rig.db.reader(), one.id, &good).await.unwrap();
-    assert_duplicate(insert_proof(&mut rig.db.reader(), one.id, &good).await);
+    save_proof(&mut rig.db.reader(), one.id, &good).await.unwrap();
 }
 
 async fn the_proof_of_a_fenced_host_stays(rig: &Rig) {
@@ -191,18 +181,9 @@ async fn the_proof_of_a_fenced_host_stays(rig: &Rig) {
     rig.past(&format!("DELETE FROM operations WHERE id = '{operation_id}'"))
         .await
         .unwrap_err();
-    let listed = host_row(&mut rig.db.reader(), &host.name).await.unwrap().unwrap();
-    assert_eq!(listed.proofs.len(), 1);
 
-    let back = Host {
-        fencing_state: FencingState::Unfenced,
-        fenced_generation: None,
-        fenced_at: None,
-        ..host
-    };
-    update_host(&mut rig.db.reader(), &back, None, None)
-        .await
-        .unwrap();
+    let back = taken_back(&host);
+    update_host(&mut rig.db.reader(), &back, None).await.unwrap();
     rig.past(&format!("DELETE FROM proofs WHERE host_id = '{id}'"))
         .await
         .unwrap();
@@ -219,15 +200,8 @@ async fn a_fenced_host_stays_until_it_is_taken_back(rig: &Rig) {
             .is_some()
     );
 
-    let back = Host {
-        fencing_state: FencingState::Unfenced,
-        fenced_generation: None,
-        fenced_at: None,
-        ..host
-    };
-    update_host(&mut rig.db.reader(), &back, None, None)
-        .await
-        .unwrap();
+    let back = taken_back(&host);
+    update_host(&mut rig.db.reader(), &back, None).await.unwrap();
     assert!(delete_host(&mut rig.db.reader(), back.id).await.unwrap());
     assert!(!delete_host(&mut rig.db.reader(), back.id).await.unwrap());
 }
@@ -236,7 +210,7 @@ async fn a_host_takes_its_operations_with_it_and_leaves_its_events(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let ended = done(&fence(&host, 1));
     insert_operation(&mut rig.db.reader(), &ended).await.unwrap();
-    insert_proof(&mut rig.db.reader(), host.id, &proof(&ended, ProofKind::PowerOff))
+    save_proof(&mut rig.db.reader(), host.id, &proof(&ended, ProofKind::PowerOff))
         .await
         .unwrap();
     append_events(&mut rig.db.reader(), &[event(&host, 1)])
@@ -317,5 +291,5 @@ async fn a_segment_with_hosts_stays(rig: &Rig) {
         segment_id: empty.id,
         ..host
     };
-    assert_refused(update_host(&mut rig.db.reader(), &stray, None, None).await);
+    assert_refused(update_host(&mut rig.db.reader(), &stray, None).await);
 }

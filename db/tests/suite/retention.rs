@@ -12,8 +12,8 @@ use uuid::Uuid;
 
 use crate::rig::Rig;
 use crate::site::{
-    assert_refused, at, done, event, fence, fence_by_power, host, insert_operation, insert_proof, one_host,
-    proof, update_host,
+    assert_refused, at, done, event, fence, fence_by_power, host, insert_operation, one_host, proof,
+    save_proof, update_host,
 };
 
 crate::stories!(retention:
@@ -227,7 +227,7 @@ async fn operations_stay_while_a_state_rests_on_them(rig: &Rig) {
     insert_host(&mut reader, &standing).await.unwrap();
     let stopped: Operation = done(&fence(&standing, 1));
     insert_operation(&mut reader, &stopped).await.unwrap();
-    insert_proof(
+    save_proof(
         &mut reader,
         standing.id,
         &proof(&stopped, ProofKind::StorageFence),
@@ -242,7 +242,7 @@ async fn operations_stay_while_a_state_rests_on_them(rig: &Rig) {
     }))
     .unwrap()];
     standing.generation = ringfence_core::Generation(2);
-    update_host(&mut reader, &standing, None, None).await.unwrap();
+    update_host(&mut reader, &standing, None).await.unwrap();
 
     assert_eq!(remove(rig, Kept::Operations, at(9)).await, 0, "they ended at 9");
     assert_eq!(remove(rig, Kept::Operations, at(1000)).await, 5);
@@ -253,11 +253,8 @@ async fn operations_stay_while_a_state_rests_on_them(rig: &Rig) {
         "its proof, and the newest"
     );
     assert_eq!(kept_generations(rig, &standing).await, [1, 2]);
-    let row = ringfence_db::host_row(&mut reader, "fenced")
-        .await
-        .unwrap()
-        .unwrap();
-    assert_eq!(row.proofs[0].operation_id, proving.id);
+    let proving = ringfence_db::operation(&mut reader, proving.id.0).await.unwrap();
+    assert!(proving.is_some());
 }
 
 fn line(seconds: i64) -> AuditEntry {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta};
 use ringfence_core::{
-    AttemptId, Backend, EventKind, FailureState, FencingState, Generation, Host, HostId, Operation,
-    OperationId, OperationKind, OperationStatus, Proof, ProofKind, Segment, SegmentId, SegmentPolicy,
-    Timestamp, default_sufficient_sets,
+    AttemptId, Backend, EventKind, FailureState, Fence, FenceWork, Generation, Host, HostId, Operation,
+    OperationId, OperationStatus, Proof, ProofKind, Segment, SegmentId, SegmentPolicy, Sources, Timestamp,
+    Work, default_sufficient_sets,
 };
 use ringfence_db::{Database, DbError, EventHost, NewEvent, Run, insert_host, insert_segment};
 use serde_json::json;
@@ -40,20 +40,16 @@ pub fn host(name: &str, segment: &Segment) -> Host {
         host_type: None,
         zone: "default".to_owned(),
         parameters: BTreeMap::new(),
+        sources: Sources::default(),
         failure_state: FailureState::Unknown,
         failure_source: None,
         failure_observed_at: None,
         failure_since: None,
-        boot: None,
-        fencing_state: FencingState::Unfenced,
         generation: Generation(0),
-        fenced_generation: None,
-        fenced_at: None,
-        boot_at_fence: None,
-        needs_boot: false,
-        proof_spent: false,
-        evacuation_begun: None,
+        fence: None,
         is_silence_answered: false,
+        given_back_at: None,
+        last_off_at: None,
         standing: Vec::new(),
         in_flight: Vec::new(),
         event_sequence: 0,
@@ -67,25 +63,22 @@ pub fn fence(host: &Host, generation: u32) -> Operation {
     Operation {
         id: OperationId(Uuid::new_v4()),
         host_id: host.id,
-        kind: OperationKind::Fence,
+        work: Work::Fence(FenceWork {
+            plan: Some("default".to_owned()),
+            sufficient_sets: default_sufficient_sets(),
+            is_braked: false,
+        }),
         status: OperationStatus::Running,
         detail: String::new(),
         generation: Generation(generation),
         reason: "it does not answer".to_owned(),
         requested_by: "masakari".to_owned(),
-        plan: Some("default".to_owned()),
+        policy: Box::default(),
         stages: Vec::new(),
-        sufficient_sets: default_sufficient_sets(),
         proofs: Vec::new(),
-        self_fencing_timeout_s: None,
-        is_braked: false,
-        evacuation: None,
         round: 0,
         restarts_left: 0,
-        restart_delay_s: 60,
         restart_at: None,
-        rejoin_wait_s: 600,
-        boot_confirmed: false,
         last_attempt: 0,
         revision: 0,
         created_at: at(1),
@@ -109,19 +102,35 @@ pub fn proof(operation: &Operation, kind: ProofKind) -> Proof {
         kind,
         source: "bmc".to_owned(),
         observed_at: at(5),
+        read_at: at(4),
+        settled_at: at(5),
         operation_id: operation.id,
         generation: operation.generation,
         detail: "off".to_owned(),
+        ended: None,
     }
 }
 
-/// The host as the rules leave it when a fence of this generation is proven.
-pub fn fenced(host: &Host, generation: u32) -> Host {
+/// The host as the rules leave it when this fence is proven by these.
+pub fn fenced(host: &Host, operation: &Operation, proofs: &[ProofKind]) -> Host {
     Host {
-        fencing_state: FencingState::Fenced,
-        generation: Generation(generation),
-        fenced_generation: Some(Generation(generation)),
-        fenced_at: Some(at(5)),
+        generation: operation.generation,
+        fence: Some(Fence {
+            generation: operation.generation,
+            operation_id: operation.id,
+            at: at(5),
+            sets: default_sufficient_sets(),
+            proofs: proofs.iter().map(|kind| proof(operation, *kind)).collect(),
+            is_evacuation_begun: false,
+        }),
+        ..host.clone()
+    }
+}
+
+/// The host as the rules leave it when it is taken back.
+pub fn taken_back(host: &Host) -> Host {
+    Host {
+        fence: None,
         ..host.clone()
     }
 }
@@ -162,14 +171,12 @@ pub async fn one_host(db: &Database) -> (Segment, Host) {
 pub async fn fence_by_power(db: &Database, host: &Host, generation: u32) -> (Host, Operation) {
     let mut tx = db.begin().await.unwrap();
     let operation = done(&fence(host, generation));
-    let host = fenced(host, generation);
+    let host = fenced(host, &operation, &[ProofKind::PowerOff]);
     insert_operation(&mut tx, &operation).await.unwrap();
-    insert_proof(&mut tx, host.id, &proof(&operation, ProofKind::PowerOff))
+    save_proof(&mut tx, host.id, &proof(&operation, ProofKind::PowerOff))
         .await
         .unwrap();
-    update_host(&mut tx, &host, Some(ProofKind::PowerOff), None)
-        .await
-        .unwrap();
+    update_host(&mut tx, &host, None).await.unwrap();
     tx.commit().await.unwrap();
     (host, operation)
 }
@@ -220,20 +227,14 @@ pub async fn update_operation(run: &mut impl Run, operation: &Operation) -> Resu
     ringfence_db::update_operations(run, &[(operation, &known)]).await
 }
 
-pub async fn insert_proof(run: &mut impl Run, host_id: HostId, proof: &Proof) -> Result<(), DbError> {
-    ringfence_db::insert_proofs(run, &[(host_id, proof)]).await
+pub async fn save_proof(run: &mut impl Run, host_id: HostId, proof: &Proof) -> Result<(), DbError> {
+    ringfence_db::save_proofs(run, &[(host_id, proof)]).await
 }
 
-pub async fn update_host(
-    run: &mut impl Run,
-    host: &Host,
-    fenced_proof: Option<ProofKind>,
-    wake_at: Option<Timestamp>,
-) -> Result<(), DbError> {
+pub async fn update_host(run: &mut impl Run, host: &Host, wake_at: Option<Timestamp>) -> Result<(), DbError> {
     let write = ringfence_db::HostWrite {
         host,
         known: None,
-        fenced_proof,
         wake_at,
     };
     ringfence_db::update_hosts(run, &[write]).await

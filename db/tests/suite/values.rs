@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
 use ringfence_core::{
-    AttemptId, Backend, Boot, Driver, FailureState, FrozenMethod, Generation, Host, InFlight, MethodId,
-    MethodTimes, Operation, ProofKind, Resource, Standing, TaskKind,
+    AttemptId, Backend, Driver, Ended, FailureState, FrozenMethod, Generation, Host, InFlight, MethodId,
+    MethodTimes, Operation, Proof, ProofKind, RejoinWork, Resource, Sources, Standing, TaskKind, Undoing,
+    Work,
 };
 use ringfence_db::{
     append_events, events_after, host_row, insert_host, insert_segment, load_state, lock_host, number_events,
@@ -16,7 +17,7 @@ use uuid::Uuid;
 
 use crate::rig::Rig;
 use crate::site::{
-    at, event, fence, fence_by_power, host, insert_operation, insert_proof, one_host, proof, segment,
+    at, event, fence, fence_by_power, host, insert_operation, one_host, proof, save_proof, segment,
     update_host, update_operation,
 };
 
@@ -29,7 +30,8 @@ crate::stories!(values:
     whichever_columns_of_a_host_have_changed_are_written,
     times_keep_their_microseconds,
     an_operation_is_read_as_it_was_written,
-    proofs_are_shown_by_kind_whenever_they_were_won,
+    a_fence_is_read_as_it_was_written,
+    a_proof_that_was_won_anew_takes_the_place_of_the_first,
     events_carry_any_json,
     a_devices_nul_character_does_not_stop_a_decision,
 );
@@ -50,13 +52,11 @@ async fn whichever_columns_of_a_host_have_changed_are_written(rig: &Rig) {
             host.failure_source.clone_from(&all.failure_source);
             host.failure_observed_at = all.failure_observed_at;
             host.failure_since = all.failure_since;
-            host.boot.clone_from(&all.boot);
+            host.sources.clone_from(&all.sources);
         },
         |host, all| {
             host.generation = all.generation;
-            host.boot_at_fence.clone_from(&all.boot_at_fence);
-            host.needs_boot = all.needs_boot;
-            host.proof_spent = all.proof_spent;
+            host.is_silence_answered = all.is_silence_answered;
         },
         |host, all| *host = all.clone(),
     ];
@@ -67,7 +67,6 @@ async fn whichever_columns_of_a_host_have_changed_are_written(rig: &Rig) {
         let write = ringfence_db::HostWrite {
             host: &next,
             known: Some(&known),
-            fenced_proof: None,
             wake_at: None,
         };
         ringfence_db::update_hosts(&mut rig.db.reader(), &[write])
@@ -111,19 +110,16 @@ fn everything(host: &Host) -> Host {
         failure_source: Some(STRANGE.to_owned()),
         failure_observed_at: Some(at(2)),
         failure_since: Some(at(3)),
-        boot: Some(Boot {
-            id: Some("b-1".to_owned()),
-            booted_at: None,
-            observed_at: at(1),
-        }),
+        sources: sources(),
         generation: Generation(u32::MAX),
-        boot_at_fence: Some("b-0".to_owned()),
-        needs_boot: true,
-        proof_spent: true,
+        is_silence_answered: true,
+        given_back_at: Some(at(5)),
+        last_off_at: Some(at(6)),
         standing: vec![Standing {
             kind: TaskKind::StorageFence,
             method,
             attempt: None,
+            by: at(7),
         }],
         in_flight: vec![InFlight {
             attempt,
@@ -139,6 +135,22 @@ fn everything(host: &Host) -> Host {
     }
 }
 
+/// Of one that has heard the host and of one that reports its silence.
+fn sources() -> Sources {
+    serde_json::from_value(json!({
+        STRANGE: {
+            "state": "UNREACHABLE", "observed_at": at(2), "reported_at": at(3), "alive_at": at(1), "alive_reported_at": at(1),
+            "silence": { "since": at(2), "watched_from": at(3) },
+            "boots": [{ "id": "b-1", "first_seen": at(0), "last_seen": at(1) }],
+        },
+        "agent": {
+            "state": "UP", "observed_at": at(0), "reported_at": at(0), "alive_at": at(0), "alive_reported_at": at(0),
+            "boots": [{ "booted_at": at(0), "first_seen": at(0), "last_seen": at(0) }],
+        },
+    }))
+    .unwrap()
+}
+
 async fn a_host_is_read_as_it_was_written(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     assert_eq!(
@@ -150,7 +162,7 @@ async fn a_host_is_read_as_it_was_written(rig: &Rig) {
         host
     );
     let changed = everything(&host);
-    update_host(&mut rig.db.reader(), &changed, None, Some(at(30)))
+    update_host(&mut rig.db.reader(), &changed, Some(at(30)))
         .await
         .unwrap();
     for id_or_name in [
@@ -176,12 +188,10 @@ async fn a_host_is_read_as_it_was_written(rig: &Rig) {
 
 async fn a_host_can_lose_everything_again(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
-    update_host(&mut rig.db.reader(), &everything(&host), None, Some(at(30)))
+    update_host(&mut rig.db.reader(), &everything(&host), Some(at(30)))
         .await
         .unwrap();
-    update_host(&mut rig.db.reader(), &host, None, None)
-        .await
-        .unwrap();
+    update_host(&mut rig.db.reader(), &host, None).await.unwrap();
     assert_eq!(
         host_row(&mut rig.db.reader(), &host.name)
             .await
@@ -201,17 +211,10 @@ async fn times_keep_their_microseconds(rig: &Rig) {
         created_at: exact,
         updated_at: last,
         failure_observed_at: Some(exact),
-        boot: Some(Boot {
-            id: None,
-            booted_at: Some(exact),
-            observed_at: last,
-        }),
         ..host("node-1", &rack)
     };
     insert_host(&mut rig.db.reader(), &written).await.unwrap();
-    update_host(&mut rig.db.reader(), &written, None, None)
-        .await
-        .unwrap();
+    update_host(&mut rig.db.reader(), &written, None).await.unwrap();
     let read = host_row(&mut rig.db.reader(), "node-1")
         .await
         .unwrap()
@@ -221,14 +224,13 @@ async fn times_keep_their_microseconds(rig: &Rig) {
     assert_eq!(read.failure_observed_at, Some(exact));
     // What is finer is cut off, never rounded up: a moment that was read back is not later than it was.
     assert_eq!(read.updated_at, at(0) + TimeDelta::microseconds(999_999));
-    assert_eq!(read.boot, written.boot);
 }
 
 async fn an_operation_is_read_as_it_was_written(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let mut written: Operation = fence(&host, 1);
     written.reason = STRANGE.to_owned();
-    written.plan = None;
+    written.work = Work::Rejoin(RejoinWork { boot_confirmed: true });
     written.restart_at = Some(at(3) + TimeDelta::nanoseconds(1));
     insert_operation(&mut rig.db.reader(), &written).await.unwrap();
     assert_eq!(
@@ -248,17 +250,38 @@ async fn an_operation_is_read_as_it_was_written(rig: &Rig) {
     );
 }
 
-async fn proofs_are_shown_by_kind_whenever_they_were_won(rig: &Rig) {
+async fn a_fence_is_read_as_it_was_written(rig: &Rig) {
+    let (_, host) = one_host(&rig.db).await;
+    let (mut host, operation) = fence_by_power(&rig.db, &host, 1).await;
+    let fence = host.fence.as_mut().unwrap();
+    fence.is_evacuation_begun = true;
+    fence.proofs[0].detail = STRANGE.to_owned();
+    fence.proofs[0].ended = Some(Ended {
+        undoing: Undoing::SignOfLife {
+            source: STRANGE.to_owned(),
+            observed_at: at(6),
+        },
+        at: at(7),
+    });
+    fence.proofs.push(proof(&operation, ProofKind::StorageFence));
+    update_host(&mut rig.db.reader(), &host, None).await.unwrap();
+    let listed = host_row(&mut rig.db.reader(), &host.name).await.unwrap().unwrap();
+    assert_eq!(listed.host, host);
+}
+
+/// The row says what the fence rests on; what it says is put into the host's name, to be read.
+async fn a_proof_that_was_won_anew_takes_the_place_of_the_first(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let (host, operation) = fence_by_power(&rig.db, &host, 1).await;
-    let mut earlier = proof(&operation, ProofKind::StorageFence);
-    earlier.observed_at = at(4);
-    earlier.source = STRANGE.to_owned();
-    insert_proof(&mut rig.db.reader(), host.id, &earlier)
+    let anew = Proof {
+        source: STRANGE.to_owned(),
+        ..proof(&operation, ProofKind::PowerOff)
+    };
+    save_proof(&mut rig.db.reader(), host.id, &anew).await.unwrap();
+    rig.past("UPDATE hosts SET name = (SELECT source FROM proofs)")
         .await
         .unwrap();
-    let listed = host_row(&mut rig.db.reader(), &host.name).await.unwrap().unwrap();
-    assert_eq!(listed.proofs, [proof(&operation, ProofKind::PowerOff), earlier]);
+    assert!(host_row(&mut rig.db.reader(), STRANGE).await.unwrap().is_some());
 }
 
 async fn events_carry_any_json(rig: &Rig) {
@@ -295,7 +318,7 @@ async fn a_devices_nul_character_does_not_stop_a_decision(rig: &Rig) {
 
     let mut tx = rig.db.begin().await.unwrap();
     insert_operation(&mut tx, &written).await.unwrap();
-    insert_proof(&mut tx, host.id, &won).await.unwrap();
+    save_proof(&mut tx, host.id, &won).await.unwrap();
     append_events(&mut tx, &[told]).await.unwrap();
     tx.commit().await.unwrap();
 

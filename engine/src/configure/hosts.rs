@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use ringfence_core::{
-    Backend, EventKind, FailureState, FencingState, Generation, Host, HostDescription, HostId, Parameters,
-    may_remove, validate_host,
+    Backend, EventKind, FailureState, Generation, Host, HostDescription, HostId, Parameters, SegmentId,
+    Sources, may_change, may_remove, validate_host,
 };
 use ringfence_db::{DbError, EventHost, HostWrite, NewEvent, Tx};
 use serde_json::{Value, json};
@@ -17,6 +17,7 @@ use crate::{Context, Engine, EngineError, Receipt};
 /// The index that lets a host of a cloud be here once.
 const BY_CLOUD: &str = "hosts_by_cloud";
 
+/// A host to add.
 #[derive(Clone, Debug)]
 pub struct HostDraft {
     /// Unique.
@@ -58,18 +59,49 @@ pub struct HostChange {
     pub parameters: Option<BTreeMap<String, Parameters>>,
 }
 
+impl HostChange {
+    /// The host with the change made.
+    fn of(self, host: &Host, segment: Option<SegmentId>) -> Host {
+        let host = host.clone();
+        Host {
+            name: self.name.unwrap_or(host.name),
+            segment_id: segment.unwrap_or(host.segment_id),
+            backend: self.backend.unwrap_or(host.backend),
+            cloud: self.cloud.unwrap_or(host.cloud),
+            known_as: self.known_as.unwrap_or(host.known_as),
+            host_type: self.host_type.unwrap_or(host.host_type),
+            zone: self.zone.unwrap_or(host.zone),
+            parameters: self.parameters.unwrap_or(host.parameters),
+            ..host
+        }
+    }
+
+    /// What is told of it.
+    fn told(&self) -> Value {
+        let parameters = self.parameters.as_ref();
+        json!({
+            "name": self.name, "segment": self.segment, "backend": self.backend, "cloud": self.cloud,
+            "known_as": self.known_as, "type": self.host_type, "zone": self.zone,
+            "parameters": parameters.map(|parameters| parameters.keys().collect::<Vec<_>>()),
+        })
+    }
+}
+
+fn description(host: &Host) -> HostDescription<'_> {
+    HostDescription {
+        name: &host.name,
+        zone: &host.zone,
+        host_type: host.host_type.as_deref(),
+        backend: host.backend,
+        cloud: host.cloud.as_deref(),
+        known_as: host.known_as.as_deref(),
+        parameters: &host.parameters,
+    }
+}
+
 impl Engine {
     /// Adds a host: UNFENCED, and UNKNOWN until somebody has seen it.
     pub async fn create_host(&self, draft: HostDraft, by: &Context) -> Result<Host, EngineError> {
-        validate_host(&HostDescription {
-            name: &draft.name,
-            zone: &draft.zone,
-            host_type: draft.host_type.as_deref(),
-            backend: draft.backend,
-            cloud: draft.cloud.as_deref(),
-            known_as: draft.known_as.as_deref(),
-            parameters: &draft.parameters,
-        })?;
         let segment = self.segment_or_default(draft.segment.as_deref()).await?;
         let now = self.0.clock.now();
         let host = Host {
@@ -82,20 +114,16 @@ impl Engine {
             host_type: draft.host_type,
             zone: draft.zone,
             parameters: draft.parameters,
+            sources: Sources::default(),
             failure_state: FailureState::Unknown,
             failure_source: None,
             failure_observed_at: None,
             failure_since: None,
-            boot: None,
-            fencing_state: FencingState::Unfenced,
             generation: Generation::default(),
-            fenced_generation: None,
-            fenced_at: None,
-            boot_at_fence: None,
-            needs_boot: false,
-            proof_spent: false,
-            evacuation_begun: None,
+            fence: None,
             is_silence_answered: false,
+            given_back_at: None,
+            last_off_at: None,
             standing: Vec::new(),
             in_flight: Vec::new(),
             event_sequence: 1,
@@ -103,6 +131,7 @@ impl Engine {
             created_at: now,
             updated_at: now,
         };
+        validate_host(&description(&host))?;
         let mut tx = self.0.db.begin().await?;
         ringfence_db::insert_host(&mut tx, &host)
             .await
@@ -136,47 +165,25 @@ impl Engine {
                 id: host.to_owned(),
             });
         };
-        let mut host = state.host;
-        let changed = json!({
-            "name": change.name, "segment": change.segment, "backend": change.backend, "cloud": change.cloud, "known_as": change.known_as, "type": change.host_type,
-            "zone": change.zone, "parameters": change.parameters.as_ref().map(|p| p.keys().collect::<Vec<_>>()),
-        });
-        host.name = change.name.unwrap_or(host.name);
-        host.segment_id = segment.unwrap_or(host.segment_id);
-        host.backend = change.backend.unwrap_or(host.backend);
-        host.cloud = change.cloud.unwrap_or(host.cloud);
-        host.known_as = change.known_as.unwrap_or(host.known_as);
-        host.host_type = change.host_type.unwrap_or(host.host_type);
-        host.zone = change.zone.unwrap_or(host.zone);
-        host.parameters = change.parameters.unwrap_or(host.parameters);
-        validate_host(&HostDescription {
-            name: &host.name,
-            zone: &host.zone,
-            host_type: host.host_type.as_deref(),
-            backend: host.backend,
-            cloud: host.cloud.as_deref(),
-            known_as: host.known_as.as_deref(),
-            parameters: &host.parameters,
-        })?;
+        let told = change.told();
+        let mut host = change.of(&state.host, segment);
+        validate_host(&description(&host))?;
+        may_change(&state, &host)?;
         check_revision(revision, host.revision)?;
-        let now = self.0.clock.now().max(host.updated_at);
+        let now = self.time_for(host.updated_at);
         host.revision += 1;
         host.event_sequence += 1;
         host.updated_at = now;
-        // Waking once too often does no harm: what is due is decided afresh.
-        let wake_at = Some(now);
-        ringfence_db::update_hosts(
-            &mut tx,
-            &[HostWrite {
-                host: &host,
-                known: None,
-                fenced_proof: None,
-                wake_at,
-            }],
-        )
-        .await
-        .map_err(|e| taken(e, &host))?;
-        self.record_host(&mut tx, &host, EventKind::HostUpdated, changed, by)
+        let write = HostWrite {
+            host: &host,
+            known: Some(&state.host),
+            // Waking once too often does no harm: what is due is decided afresh.
+            wake_at: Some(now),
+        };
+        ringfence_db::update_hosts(&mut tx, &[write])
+            .await
+            .map_err(|e| taken(e, &host))?;
+        self.record_host(&mut tx, &host, EventKind::HostUpdated, told, by)
             .await?;
         tx.commit().await?;
         self.events_written();
@@ -201,7 +208,7 @@ impl Engine {
         check_revision(revision, state.host.revision)?;
         may_remove(&state)?;
         let mut host = state.host;
-        host.updated_at = self.0.clock.now().max(host.updated_at);
+        host.updated_at = self.time_for(host.updated_at);
         host.event_sequence += 1;
         self.record_host(
             &mut tx,

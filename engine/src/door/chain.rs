@@ -1,8 +1,8 @@
 //! What the inputs of one transaction have made of one host.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use ringfence_core::{HostId, HostState, Operation, Proof, ProofKind};
+use ringfence_core::{Generation, HostId, HostState, Operation, Proof, ProofKind};
 use ringfence_db::HostWrite;
 
 use super::turn::Decided;
@@ -11,7 +11,6 @@ use super::turn::Decided;
 pub(super) struct Chain<'a> {
     before: &'a HostState,
     last: &'a Decided,
-    fenced_proof: Option<ProofKind>,
     /// Every operation that was touched, as it is at the end; one that made way stands before the one that took its place.
     operations: Vec<&'a Operation>,
 }
@@ -35,7 +34,6 @@ impl<'a> Chain<'a> {
         Self {
             before: &first.before,
             last: first,
-            fenced_proof: None,
             operations: Vec::new(),
         }
     }
@@ -48,11 +46,6 @@ impl<'a> Chain<'a> {
                 None => self.operations.push(operation),
             }
         }
-        let fenced = |state: &HostState| state.host.fenced_generation;
-        if fenced(&self.last.decision.state) != fenced(&decision.state) {
-            self.fenced_proof = None;
-        }
-        self.fenced_proof = fenced_proof(&decision.state).or(self.fenced_proof);
         self.last = decided;
     }
 
@@ -61,7 +54,6 @@ impl<'a> Chain<'a> {
         HostWrite {
             host: &self.last.decision.state.host,
             known: Some(&self.before.host),
-            fenced_proof: self.fenced_proof,
             wake_at: self.last.decision.wake_at,
         }
     }
@@ -79,17 +71,18 @@ impl<'a> Chain<'a> {
         known.filter(|(operation, known)| operation != known)
     }
 
-    /// The proofs that were won; `true` if in place of an earlier one of the same kind.
-    pub fn proofs(&self) -> impl Iterator<Item = (HostId, &'a Proof, bool)> {
-        self.operations.iter().copied().flat_map(|operation| {
-            let known = self.known(operation);
-            operation.proofs.iter().filter_map(move |proof| {
-                let earlier =
-                    known.and_then(|known| known.proofs.iter().find(|earlier| earlier.kind == proof.kind));
-                let is_new = earlier != Some(proof);
-                is_new.then_some((operation.host_id, proof, earlier.is_some()))
-            })
-        })
+    /// The proofs that were won, the last one of each kind and generation.
+    pub fn proofs(&self) -> impl Iterator<Item = (HostId, &'a Proof)> {
+        let mut won: BTreeMap<(Generation, ProofKind), &'a Proof> = BTreeMap::new();
+        for operation in self.operations.iter().copied() {
+            let known = self
+                .known(operation)
+                .map_or(&[] as &[Proof], |known| &known.proofs);
+            let new = operation.proofs.iter().filter(|proof| is_won(known, proof));
+            won.extend(new.map(|proof| ((proof.generation, proof.kind), proof)));
+        }
+        let host_id = self.before.host.id;
+        won.into_values().map(move |proof| (host_id, proof))
     }
 
     fn known(&self, operation: &Operation) -> Option<&'a Operation> {
@@ -100,12 +93,11 @@ impl<'a> Chain<'a> {
     }
 }
 
-/// One of the proofs of the present fence, if the operation at hand has won it.
-fn fenced_proof(state: &HostState) -> Option<ProofKind> {
-    let fenced = state.host.fenced_generation?;
-    let operation = state
-        .operation
-        .as_ref()
-        .filter(|operation| operation.generation == fenced)?;
-    operation.proofs.first().map(|proof| proof.kind)
+/// Whether a proof is none of those that are known. One that has only come to its end is.
+fn is_won(known: &[Proof], proof: &Proof) -> bool {
+    let whole = |proof: &Proof| Proof {
+        ended: None,
+        ..proof.clone()
+    };
+    !known.iter().any(|known| whole(known) == whole(proof))
 }

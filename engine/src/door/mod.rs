@@ -137,7 +137,7 @@ impl Engine {
 
     /// Engines' clocks may differ a little; for one host, time does not run backwards because of that. A clock that was moved
     /// back is another matter: the rules deal with it, and must be told.
-    fn time_for(&self, last_change: Timestamp) -> Timestamp {
+    pub(crate) fn time_for(&self, last_change: Timestamp) -> Timestamp {
         let now = self.0.clock.now();
         let ahead = last_change - now;
         if ahead > chrono::TimeDelta::zero() && ahead <= MAX_DIFFERENCE {

@@ -242,7 +242,8 @@ fn number_events(decision: &mut Decision, now: Timestamp) -> Vec<NewEvent> {
 
 fn count_revisions(before: &HostState, decision: &mut Decision, now: Timestamp) {
     let host = &mut decision.state.host;
-    if *host != before.host {
+    // One that was written before the clock was set back is looked at again and again until it is of the present.
+    if *host != before.host || host.updated_at > now {
         host.revision += 1;
         host.updated_at = now;
     }

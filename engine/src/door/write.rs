@@ -3,8 +3,7 @@
 use ringfence_core::{AttemptId, Decision, Effect, HostId, Operation, Proof, Timestamp};
 use ringfence_db::{
     AuditEntry, Batch, DbError, HostWrite, NewEvent, OutboxRow, Tx, Write, append_audit_lines, append_events,
-    append_outbox, insert_operations, insert_proofs, release_devices, renew_proof, update_hosts,
-    update_operations,
+    append_outbox, insert_operations, release_devices, save_proofs, update_hosts, update_operations,
 };
 use serde_json::Value;
 
@@ -65,17 +64,11 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Whether all of it is of one host, and no statement of it needs another one to come first: an operation that makes way, a proof
-    /// that is won anew, events of a host (whose database refuses a gap) or lines about it that are too many for one statement.
+    /// Whether all of it is of one host, and no statement of it needs another one to come first: an operation that makes way, events of a
+    /// host (whose database refuses a gap) or lines about it that are too many for one statement.
     pub fn go_together(&self) -> bool {
-        let Operations {
-            changed,
-            new,
-            renewed,
-            ..
-        } = &self.operations;
+        let Operations { changed, new, .. } = &self.operations;
         self.hosts.len() <= 1
-            && renewed.is_empty()
             && (changed.is_empty() || new.is_empty())
             && Batch::holds(self.events.len())
             && Batch::holds(self.audit.len())
@@ -97,21 +90,14 @@ struct Operations<'a> {
     changed: Vec<(&'a Operation, &'a Operation)>,
     new: Vec<&'a Operation>,
     won: Vec<(HostId, &'a Proof)>,
-    renewed: Vec<(HostId, &'a Proof)>,
 }
 
 impl<'a> Operations<'a> {
     fn of(chains: &[Chain<'a>]) -> Self {
-        let (mut won, mut renewed) = (Vec::new(), Vec::new());
-        for (host_id, proof, is_renewed) in chains.iter().flat_map(Chain::proofs) {
-            let proofs = if is_renewed { &mut renewed } else { &mut won };
-            proofs.push((host_id, proof));
-        }
         Self {
             changed: chains.iter().flat_map(Chain::changed_operations).collect(),
             new: chains.iter().flat_map(Chain::new_operations).collect(),
-            won,
-            renewed,
+            won: chains.iter().flat_map(Chain::proofs).collect(),
         }
     }
 
@@ -119,12 +105,7 @@ impl<'a> Operations<'a> {
     async fn write(&self, to: &mut impl Write) -> Result<(), DbError> {
         update_operations(to, &self.changed).await?;
         insert_operations(to, &self.new).await?;
-        insert_proofs(to, &self.won).await?;
-        // Self-fencing alone wins a proof anew, and rarely.
-        for (host_id, proof) in &self.renewed {
-            renew_proof(to, *host_id, proof).await?;
-        }
-        Ok(())
+        save_proofs(to, &self.won).await
     }
 }
 

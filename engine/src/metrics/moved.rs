@@ -1,6 +1,6 @@
 //! What a decision has moved, to be counted once it is committed.
 
-use ringfence_core::{AttemptId, AttemptStatus, Decision, FencingState, HostState, Operation, Timestamp};
+use ringfence_core::{AttemptId, AttemptStatus, Decision, Fence, HostState, Operation, Proof, Timestamp};
 
 use super::Metrics;
 
@@ -84,8 +84,9 @@ fn compare(
         }
     }
     for proof in &operation.proofs {
-        let is_known = known.is_some_and(|known| known.proofs.iter().any(|was| was.kind == proof.kind));
-        if !is_known {
+        // One that was won anew stands in the place of one that has ended.
+        let is_it = |was: &Proof| was.kind == proof.kind && (was.ended.is_none() || proof.ended.is_some());
+        if !known.is_some_and(|known| known.proofs.iter().any(is_it)) {
             ended.push(Ended::Proof {
                 kind: proof.kind.as_str(),
                 after_s: seconds(operation.created_at, proof.observed_at),
@@ -96,7 +97,7 @@ fn compare(
         && known.is_none_or(|known| known.finished_at.is_none())
     {
         ended.push(Ended::Operation {
-            kind: operation.kind.as_str(),
+            kind: operation.kind().as_str(),
             status: operation.status.as_str(),
             after_s: seconds(operation.created_at, finished_at),
         });
@@ -113,17 +114,20 @@ fn compare_hosts(before: &HostState, after: &HostState, now: Timestamp, ended: &
             after_s: seconds(since, now),
         });
     }
-    if was.fencing_state == FencingState::Fenced
-        && is.fencing_state == FencingState::Unfenced
-        && let Some(since) = was.fenced_at
-    {
+    if let (Some(fence), None) = (&was.fence, &is.fence) {
         ended.push(Ended::Fenced {
-            after_s: seconds(since, now),
+            after_s: seconds(fence.at, now),
         });
     }
-    let proven_by = after.operation.as_ref().filter(|operation| {
-        is.fenced_generation == Some(operation.generation) && was.fenced_generation != is.fenced_generation
-    });
+    let generation = |fence: &Fence| fence.generation;
+    let (was_proven, is_proven) = (
+        was.fence.as_ref().map(generation),
+        is.fence.as_ref().map(generation),
+    );
+    let proven_by = after
+        .operation
+        .as_ref()
+        .filter(|operation| is_proven == Some(operation.generation) && was_proven != is_proven);
     if let Some(operation) = proven_by {
         ended.push(Ended::Fence {
             after_s: seconds(operation.created_at, now),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use ringfence_backends::BackendError;
 use ringfence_backends::openstack::{Cloud, ComputeService};
-use ringfence_core::{FailureState, OnRecord, Poll, Sighting, Sign, Watch, is_news};
+use ringfence_core::{FailureState, Poll, Refresh, Sighting, Sign, Timestamp, Watch, is_news};
 use ringfence_db::CloudHost;
 use tokio_util::sync::CancellationToken;
 
@@ -44,6 +44,8 @@ impl Default for ObserverConfig {
 
 /// How old a report may become before the same is said again.
 const REFRESH: TimeDelta = TimeDelta::seconds(60);
+/// The same for a silence that may prove something: a gap between two reports would start it anew.
+const REFRESH_OF_SILENCE: TimeDelta = TimeDelta::seconds(10);
 /// An engine has a cloud for the time of one answer and so many more questions; then another one takes over.
 const KEPT_FOR: u32 = 2;
 
@@ -65,6 +67,8 @@ struct Observer {
     /// Its name in reports.
     source: String,
     watch: Watch,
+    /// When the engine's clock had last been set to another time when the watch began.
+    clock_set_at: Option<Timestamp>,
     adopter: Option<Adopter>,
     /// Whether the cloud has answered the last time, so that only a change is told.
     answers: Option<bool>,
@@ -77,6 +81,7 @@ impl Observer {
         Self {
             source: format!("nova:{}", cloud.name()),
             watch: Watch::new(config.down_after),
+            clock_set_at: engine.0.clock.set_at(),
             adopter: segment.map(|segment| Adopter::new(cloud.name(), segment)),
             cloud,
             answers: None,
@@ -96,20 +101,25 @@ impl Observer {
     async fn try_turn(&mut self, engine: &Engine) -> Result<(), EngineError> {
         if !self.has_turn(engine).await? {
             // What somebody else sees is not forgotten by us meanwhile, but it is not ours to tell.
-            self.watch = Watch::new(engine.0.config.observer.down_after);
+            self.begin_anew(engine);
             return Ok(());
+        }
+        // What came at a time that is yet to come would look new until then.
+        if self.clock_set_at != engine.0.clock.set_at() {
+            self.begin_anew(engine);
         }
         // An answer may speak of the moment at which it was asked for.
         let now = engine.0.clock.now();
         let answer = self.cloud.services().await;
         self.tell_answer(&answer);
-        let hosts = ringfence_db::hosts_of_cloud(&mut engine.0.db.reader(), self.cloud.name()).await?;
+        let mut reader = engine.0.db.reader();
+        let hosts = ringfence_db::hosts_of_cloud(&mut reader, self.cloud.name(), &self.source).await?;
         let known_as: Vec<&str> = hosts.iter().map(|host| host.known_as.as_str()).collect();
         let polled = answer.as_deref().ok().map(poll);
         let sightings = self.watch.look(polled.as_ref(), &known_as, now);
         let news = hosts.iter().filter_map(|host| {
             let sighting = sightings.get(&host.known_as).copied()?;
-            is_news(sighting, on_record(host), &self.source, REFRESH).then_some((host, sighting))
+            is_news(sighting, host.own.as_ref(), refresh(host)).then_some((host, sighting))
         });
         // Those that are UP first: what the others have is moved as soon as they are called UNREACHABLE, and has to find room.
         let (up, others): (Vec<_>, Vec<_>) =
@@ -121,6 +131,11 @@ impl Observer {
             (Some(adopter), Ok(services)) => adopter.take_in(engine, &services, &known_as).await,
             (None, _) | (Some(_), Err(_)) => Ok(()),
         }
+    }
+
+    fn begin_anew(&mut self, engine: &Engine) {
+        self.watch = Watch::new(engine.0.config.observer.down_after);
+        self.clock_set_at = engine.0.clock.set_at();
     }
 
     async fn has_turn(&self, engine: &Engine) -> Result<bool, EngineError> {
@@ -193,10 +208,13 @@ fn poll(services: &[ComputeService]) -> Poll {
     }
 }
 
-fn on_record(host: &CloudHost) -> OnRecord<'_> {
-    OnRecord {
-        state: host.failure_state,
-        source: host.failure_source.as_deref(),
-        observed_at: host.failure_observed_at,
+fn refresh(host: &CloudHost) -> Refresh {
+    Refresh {
+        up: REFRESH,
+        silence: if host.is_silence_counted {
+            REFRESH_OF_SILENCE
+        } else {
+            REFRESH
+        },
     }
 }

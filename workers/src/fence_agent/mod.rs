@@ -17,6 +17,7 @@ use crate::act::{self, Answer, Device, Reading};
 use crate::driver::{Clock, Driver, Report};
 use crate::process::{Ended, ProcessError};
 use crate::text::chain;
+use crate::time_given::TimeGiven;
 use crate::{Secrets, WorkerError};
 
 use call::{Call, Power};
@@ -73,9 +74,9 @@ impl Driver for FenceAgent {
         secrets: &Secrets,
         budget: Duration,
     ) -> Report {
-        let until = Instant::now() + budget;
-        match self.agent(method, secrets, until).await {
-            Ok(agent) => act::act_and_observe(&agent, kind, secrets, &self.clock, until).await,
+        let time = TimeGiven::of(budget);
+        match self.agent(method, secrets, time.until).await {
+            Ok(agent) => act::act_and_observe(&agent, kind, secrets, &self.clock, time).await,
             Err(error) => error.into(),
         }
     }

@@ -15,6 +15,7 @@ use crate::act::{self, Answer, Device, Reading};
 use crate::driver::{Clock, Driver, Report};
 use crate::process::{self, Ended, ProcessError, Program};
 use crate::text::chain;
+use crate::time_given::TimeGiven;
 use crate::{Secrets, WorkerError};
 
 const MAX_OUTPUT_BYTES: usize = 16 * 1024;
@@ -52,9 +53,9 @@ impl Driver for Ipmi {
         secrets: &Secrets,
         budget: Duration,
     ) -> Report {
-        let until = Instant::now() + budget;
+        let time = TimeGiven::of(budget);
         match Bmc::new(&self.ipmitool, method, secrets) {
-            Ok(bmc) => act::act_and_observe(&bmc, kind, secrets, &self.clock, until).await,
+            Ok(bmc) => act::act_and_observe(&bmc, kind, secrets, &self.clock, time).await,
             Err(error) => error.into(),
         }
     }

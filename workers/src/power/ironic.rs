@@ -11,10 +11,10 @@ use ringfence_backends::BackendError;
 use ringfence_backends::openstack::{Cloud, Node, PowerTarget};
 use ringfence_bus::ValidateRequest;
 use ringfence_core::{FrozenMethod, Observation, ObservedState, Problem, TaskKind};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::driver::{Clock, Driver, Report};
-use crate::openstack::{Clouds, Done, HostOf, PAUSE, seen};
+use crate::openstack::{Clouds, Done, HostOf, PAUSE, ReadBack, seen};
 use crate::{Secrets, WorkerError};
 
 const PLACE: [&str; 2] = ["cloud", "node"];
@@ -105,13 +105,16 @@ impl HostOf<'_> {
             let reason = format!("{OURS}: host {}", self.host);
             self.cloud.begin_maintenance(self.host, &reason).await?;
         }
+        let mut from = Instant::now();
         for _ in 0..2 {
+            from = Instant::now();
             let node = self.switch(PowerTarget::Off).await?;
             if shown(&node) != ObservedState::Off || node.last_error.is_some() {
                 return Ok(Done::NotYet(trouble(&node, "told to be off")));
             }
         }
-        Ok(Done::So("power off, read by ironic after it was off".to_owned()))
+        let detail = "power off, read by ironic after it was off".to_owned();
+        Ok(Done::So(ReadBack { detail, from }))
     }
 
     async fn switch_on(&self) -> Result<Done, BackendError> {
@@ -121,6 +124,7 @@ impl HostOf<'_> {
         if is_our_maintenance(&node) {
             self.cloud.end_maintenance(self.host).await?;
         }
+        let from = Instant::now();
         let node = self.switch(PowerTarget::On).await?;
         if shown(&node) != ObservedState::On || node.last_error.is_some() {
             return Ok(Done::NotYet(trouble(&node, "told to be on")));
@@ -128,7 +132,8 @@ impl HostOf<'_> {
         if is_our_maintenance(&node) {
             return Ok(Done::NotYet("our maintenance is still there".to_owned()));
         }
-        Ok(Done::So(words(&node)))
+        let detail = words(&node);
+        Ok(Done::So(ReadBack { detail, from }))
     }
 
     /// Tells the node, as soon as nobody else is at it, and waits until Ironic is done with it.

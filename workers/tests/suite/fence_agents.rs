@@ -73,7 +73,7 @@ async fn for_storage_and_network_off_means_fenced() {
 }
 
 #[tokio::test]
-async fn what_is_off_already_is_confirmed_and_left_alone() {
+async fn what_is_off_already_the_agents_library_leaves_alone_by_itself() {
     let dummy = Dummy::new("off");
     let untouched = || std::fs::metadata(dummy.file()).unwrap().modified().unwrap();
     let before = untouched();
@@ -218,6 +218,17 @@ async fn an_agent_that_says_success_and_stays_on_is_unknown() {
         Outcome::Unknown,
         "it last read as on",
     );
+}
+
+#[tokio::test]
+async fn an_agent_is_told_off_before_it_is_asked() {
+    let agent = OwnAgent::new(
+        "echo $action >> \"$folder/log\"; case $action in status) echo 'Status: OFF'; exit 2;; *) exit 0;; esac",
+    );
+    let report = agent.act(TaskKind::PowerOff, "x", 5).await;
+    assert_confirmed(&report, ObservedState::Off);
+    let log = std::fs::read_to_string(agent.path().join("log")).unwrap();
+    assert_eq!(log.lines().collect::<Vec<_>>(), ["off", "status"]);
 }
 
 #[tokio::test]

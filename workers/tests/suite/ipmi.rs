@@ -39,10 +39,17 @@ async fn a_bmc_switches_off_and_on_and_both_are_read_back() {
 }
 
 #[tokio::test]
-async fn a_chassis_that_is_off_already_is_confirmed_without_a_command() {
+async fn a_chassis_that_is_off_already_is_commanded_off_and_confirmed() {
     let sim = IpmiSim::start();
     sim.switch(false);
     assert_confirmed(&act(&sim, TaskKind::PowerOff, 20).await, ObservedState::Off);
+    assert_eq!(sim.commands(), 1);
+}
+
+#[tokio::test]
+async fn a_chassis_that_is_on_already_is_not_commanded_on() {
+    let sim = IpmiSim::start();
+    assert_confirmed(&act(&sim, TaskKind::PowerOn, 20).await, ObservedState::On);
     assert_eq!(sim.commands(), 0);
 }
 

@@ -1,7 +1,7 @@
 //! The driver `redfish` against services that do what real ones were seen to do.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use ringfence_core::{Driver as Name, FrozenMethod, ObservedState, Outcome, Resource, TaskKind};
@@ -85,6 +85,60 @@ async fn a_reset_that_is_refused_because_it_is_off_by_now_is_confirmed_by_readin
         .await;
         assert_confirmed(&act(&server, TaskKind::PowerOff, 5).await, ObservedState::Off);
     }
+}
+
+/// What was commanded shows two seconds later only, and a later command takes its place.
+struct Lagging {
+    power: &'static str,
+    coming: Option<(Instant, &'static str)>,
+}
+
+impl Lagging {
+    fn command(&mut self, power: &'static str) {
+        self.coming = Some((Instant::now(), power));
+    }
+
+    fn read(&mut self) -> &'static str {
+        let is_there = |(at, _): &mut (Instant, &str)| at.elapsed() >= seconds(2);
+        if let Some((_, power)) = self.coming.take_if(is_there) {
+            self.power = power;
+        }
+        self.power
+    }
+}
+
+#[tokio::test]
+async fn an_off_that_finds_it_off_because_an_on_has_not_come_true_yet_is_commanded_all_the_same() {
+    let state = Arc::new(Mutex::new(Lagging {
+        power: "Off",
+        coming: None,
+    }));
+    let device = Arc::clone(&state);
+    let server = Server::start(move |asked: &Asked| {
+        let mut device = device.lock().unwrap();
+        match (asked.method.as_str(), asked.path.as_str()) {
+            ("GET", SYSTEM) => system(&json!(device.read())),
+            ("POST", RESET) => {
+                let is_on = asked.body["ResetType"] == "On";
+                device.command(if is_on { "On" } else { "Off" });
+                Answer::empty(204)
+            }
+            _ => Answer::empty(404),
+        }
+    })
+    .await;
+    let on = act(&server, TaskKind::PowerOn, 1).await;
+    assert_outcome(&on, Outcome::Unknown, "it last read as off");
+    assert_confirmed(&act(&server, TaskKind::PowerOff, 5).await, ObservedState::Off);
+    let resets: Vec<Value> = server
+        .asked()
+        .iter()
+        .filter(|asked| asked.method == "POST")
+        .map(|asked| asked.body["ResetType"].clone())
+        .collect();
+    assert_eq!(resets, [json!("On"), json!("ForceOff")]);
+    tokio::time::sleep(seconds(2)).await;
+    assert_eq!(state.lock().unwrap().read(), "Off");
 }
 
 #[tokio::test]

@@ -81,6 +81,7 @@ pub fn observation(state: ObservedState, detail: &str) -> Observation {
         state,
         detail: detail.to_owned(),
         observed_at: Timestamp::UNIX_EPOCH,
+        after_ms: 0,
         proves: true,
     }
 }

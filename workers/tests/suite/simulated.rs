@@ -1,6 +1,7 @@
 //! The driver `simulated`.
 
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use ringfence_core::{Driver as Name, FrozenMethod, ObservedState, Outcome, Resource, TaskKind};
 use ringfence_workers::{Driver as _, Report, Simulated};
@@ -37,32 +38,81 @@ async fn obedient(first: &'static str) -> Server {
 }
 
 #[tokio::test]
-async fn a_device_is_commanded_and_read_back() {
+async fn what_is_taken_is_commanded_and_then_read_whatever_the_device_shows() {
     for (first, kind, last) in [
         ("on", TaskKind::PowerOff, ObservedState::Off),
-        ("off", TaskKind::PowerOn, ObservedState::On),
+        ("off", TaskKind::PowerOff, ObservedState::Off),
         ("unfenced", TaskKind::StorageFence, ObservedState::Fenced),
-        ("fenced", TaskKind::NetworkUnfence, ObservedState::Unfenced),
+        ("fenced", TaskKind::NetworkFence, ObservedState::Fenced),
     ] {
         let server = obedient(first).await;
         assert_confirmed(&act(&server, kind).await, last);
-        let path = format!("/devices/rack%201%2Fa/{}", kind.resource().as_str());
-        assert_eq!(
-            server.lines(),
-            [
-                format!("GET {path}"),
-                format!("PUT {path}"),
-                format!("GET {path}")
-            ]
-        );
+        assert_eq!(server.lines(), asked(&["PUT", "GET"], kind), "{kind}");
     }
 }
 
 #[tokio::test]
-async fn what_is_so_already_is_left_alone() {
-    let server = obedient("off").await;
-    assert_confirmed(&act(&server, TaskKind::PowerOff).await, ObservedState::Off);
-    assert_eq!(server.lines().len(), 1);
+async fn what_is_given_back_is_read_first_and_left_alone_where_it_is_so_already() {
+    for (first, kind, last, methods) in [
+        (
+            "off",
+            TaskKind::PowerOn,
+            ObservedState::On,
+            ["GET", "PUT", "GET"].as_slice(),
+        ),
+        ("on", TaskKind::PowerOn, ObservedState::On, &["GET"]),
+        (
+            "fenced",
+            TaskKind::NetworkUnfence,
+            ObservedState::Unfenced,
+            &["GET", "PUT", "GET"],
+        ),
+        (
+            "unfenced",
+            TaskKind::StorageUnfence,
+            ObservedState::Unfenced,
+            &["GET"],
+        ),
+    ] {
+        let server = obedient(first).await;
+        assert_confirmed(&act(&server, kind).await, last);
+        assert_eq!(server.lines(), asked(methods, kind), "{kind} of what is {first}");
+    }
+}
+
+/// The lines of the requests that are made for a task.
+fn asked(methods: &[&str], kind: TaskKind) -> Vec<String> {
+    let path = format!("/devices/rack%201%2Fa/{}", kind.resource().as_str());
+    methods.iter().map(|method| format!("{method} {path}")).collect()
+}
+
+#[tokio::test]
+async fn a_device_that_says_it_is_off_already_is_read_all_the_same() {
+    for status in [400, 409] {
+        let server = Server::start(move |asked| match asked.method.as_str() {
+            "PUT" => Answer::new(status, json!({ "error": "already off" })),
+            _ => Answer::new(200, json!({ "state": "off" })),
+        })
+        .await;
+        assert_confirmed(&act(&server, TaskKind::PowerOff).await, ObservedState::Off);
+    }
+}
+
+#[tokio::test]
+async fn an_observation_says_how_long_after_the_call_it_began_to_be_read() {
+    let server = Server::start(|asked| match asked.method.as_str() {
+        "PUT" => {
+            std::thread::sleep(Duration::from_millis(120));
+            Answer::empty(204)
+        }
+        _ => Answer::new(200, json!({ "state": "off" })),
+    })
+    .await;
+    let begun = Instant::now();
+    let report = act(&server, TaskKind::PowerOff).await;
+    let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap();
+    let after_ms = report.observation.unwrap().after_ms;
+    assert!((120..=took_ms).contains(&after_ms), "{after_ms} of {took_ms}");
 }
 
 #[tokio::test]

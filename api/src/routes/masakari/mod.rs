@@ -177,19 +177,19 @@ fn refuse_again(known: &HostState, notification: &Notification, now: DateTime<Ut
     let is_fence = known
         .operation
         .as_ref()
-        .is_some_and(|live| live.kind == OperationKind::Fence);
+        .is_some_and(|live| live.kind() == OperationKind::Fence);
     // One that was seen UP meanwhile has fallen silent anew.
     let is_known = host.failure_state == FailureState::Unreachable;
-    if is_known && (host.fencing_state == FencingState::Fenced || is_fence) {
+    if is_known && (host.fencing_state() == FencingState::Fenced || is_fence) {
         return Err(Fault::conflict(format!(
             "Notification received from host {} of type '{}' is ignored as the host is already under maintenance.",
             notification.hostname, notification.kind_word
         )));
     }
-    let since = host.failure_observed_at.map(|at| now - at);
-    let is_fresh = since.is_some_and(|since| since < TimeDelta::seconds(DUPLICATE_WITHIN_S));
-    let is_ours = host.failure_source.as_deref() == Some(SOURCE);
-    if is_known && is_ours && is_fresh {
+    let own = host.sources.get(SOURCE);
+    let own = own.filter(|own| own.state == FailureState::Unreachable);
+    let is_fresh = own.is_some_and(|own| now - own.observed_at < TimeDelta::seconds(DUPLICATE_WITHIN_S));
+    if is_known && is_fresh {
         return Err(Fault::conflict(format!(
             "Notification received from host {} of type {} is duplicate.",
             notification.hostname, notification.kind_word

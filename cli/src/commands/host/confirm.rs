@@ -1,4 +1,4 @@
-//! A person's word that a host was fenced by hand.
+//! A person's word that a host was fenced by hand. It counts once it has settled, as the host's segment says.
 
 use std::io::{BufRead, IsTerminal};
 
@@ -6,10 +6,12 @@ use clap::Args;
 use serde_json::json;
 
 use super::super::session::Session;
+use super::fence::{WaitArgs, until_fenced};
 use super::show::proven_by;
 use crate::client::Request;
 use crate::client::view::Host;
 use crate::error::CliError;
+use crate::output::Screen;
 
 /// `ringfence host confirm`
 #[derive(Debug, Args)]
@@ -28,6 +30,8 @@ pub struct ConfirmArgs {
     /// Does not ask
     #[arg(long, short)]
     yes: bool,
+    #[command(flatten)]
+    wait: WaitArgs,
 }
 
 /// `ringfence host confirm`
@@ -42,16 +46,27 @@ pub async fn confirm(args: ConfirmArgs, session: &mut Session) -> Result<(), Cli
     }
     let body = json!({"generation": args.generation, "reason": args.reason, "override_up": args.override_up});
     let request = Request::post(&["hosts", &args.host, "confirm-fenced"], body);
-    session
-        .show::<Host>(request, |screen, host| {
-            screen.line(format!(
-                "{}: {} ({})",
-                host.name,
-                host.fencing_state,
-                proven_by(&host)
-            ))
-        })
-        .await
+    let mut answer = session.client.send(request).await?;
+    let host: Host = answer.view()?;
+    if let (false, true, Some(fence)) = (host.is_fenced(), args.wait.is_wanted(), &host.operation) {
+        until_fenced(session, &fence.id, args.wait.timeout()).await?;
+        answer = session.client.send(Request::get(&["hosts", &host.id])).await?;
+    }
+    session.answer::<Host>(&answer, show)
+}
+
+fn show(screen: &mut Screen, host: Host) -> Result<(), CliError> {
+    if host.is_fenced() {
+        return screen.line(format!("{}: FENCED ({})", host.name, proven_by(&host)));
+    }
+    screen.line(format!(
+        "{}: {} still; your word was taken down, and the host is FENCED once it has settled",
+        host.name, host.fencing_state
+    ))?;
+    if let Some(fence) = &host.operation {
+        screen.note(format!("follow it with: ringfence operation watch {}", fence.id));
+    }
+    Ok(())
 }
 
 fn ask(session: &Session, host: &Host) -> Result<(), CliError> {

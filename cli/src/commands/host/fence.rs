@@ -82,7 +82,7 @@ pub async fn fence(args: FenceArgs, session: &mut Session) -> Result<(), CliErro
         return show_started(session, &answer);
     }
     let operation: Operation = answer.view()?;
-    until_fenced(session, &operation, args.wait.timeout).await?;
+    until_fenced(session, &operation.id, args.wait.timeout).await?;
     let answer = session
         .client
         .send(Request::get(&["hosts", &operation.host_id]))
@@ -91,12 +91,8 @@ pub async fn fence(args: FenceArgs, session: &mut Session) -> Result<(), CliErro
 }
 
 /// The host is FENCED at the first sufficient set of proofs; the other tasks of the operation go on.
-async fn until_fenced(
-    session: &Session,
-    begun: &Operation,
-    timeout: Option<Duration>,
-) -> Result<(), CliError> {
-    let mut follower = Follower::new(session, &begun.id, timeout);
+pub async fn until_fenced(session: &Session, id: &str, timeout: Option<Duration>) -> Result<(), CliError> {
+    let mut follower = Follower::new(session, id, timeout);
     loop {
         let operation = follower.look().await?;
         if operation.is_over() || !operation.proofs.is_empty() {

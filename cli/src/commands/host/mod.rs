@@ -4,6 +4,7 @@ mod confirm;
 mod edit;
 mod evacuate;
 mod fence;
+mod forget_source;
 mod given_back;
 mod import;
 mod show;
@@ -60,6 +61,8 @@ pub enum HostCommand {
     },
     /// Reports how a host was seen
     Seen(SeenArgs),
+    /// Strikes off a source that reports no more: what it said of the host counts no longer
+    ForgetSource(forget_source::ForgetSourceArgs),
 }
 
 /// `ringfence host list`
@@ -124,6 +127,7 @@ pub async fn run(command: HostCommand, session: &mut Session) -> Result<(), CliE
                 .await
         }
         HostCommand::Seen(args) => seen(args, session).await,
+        HostCommand::ForgetSource(args) => forget_source::forget_source(args, session).await,
     }
 }
 
@@ -143,7 +147,8 @@ async fn list(args: HostListArgs, session: &mut Session) -> Result<(), CliError>
 
 async fn seen(args: SeenArgs, session: &mut Session) -> Result<(), CliError> {
     let mut body = Map::new();
-    put(&mut body, "failure_state", Some(args.state.to_uppercase()));
+    let said = args.state.to_uppercase();
+    put(&mut body, "failure_state", Some(said.as_str()));
     put(&mut body, "source", Some("operator"));
     put(&mut body, "observed_at", Some(json!(now())));
     put(&mut body, "boot_id", args.boot_id);
@@ -155,7 +160,14 @@ async fn seen(args: SeenArgs, session: &mut Session) -> Result<(), CliError> {
     let request = Request::put(&["hosts", &args.host, "failure-state"], body.into());
     session
         .show::<Host>(request, |screen, host| {
-            screen.line(format!("{} is seen {}", host.name, host.failure_state))
+            screen.line(format!("{} is seen {}", host.name, host.failure_state))?;
+            if host.failure_state != said {
+                screen.note(format!(
+                    "what other sources say stands against {said}: ringfence host show {}",
+                    host.name
+                ));
+            }
+            Ok(())
         })
         .await
 }

@@ -1,6 +1,6 @@
 //! Hosts on the screen.
 
-use crate::client::view::{Gate, Gates, Host, Proof};
+use crate::client::view::{Gate, Gates, Host, Proof, Source};
 use crate::error::CliError;
 use crate::output::{Cell, Details, Screen, Table, time};
 
@@ -51,7 +51,11 @@ pub fn details(screen: &mut Screen, host: Host) -> Result<(), CliError> {
         .with_some("type", host.host_type.as_deref())
         .with("zone", &host.zone)
         .with_some("parameters", Some(parameters.collect::<Vec<_>>().join(" ")))
-        .with_word("seen", &host.failure_state, seen)
+        .with_word("seen", &host.failure_state, seen);
+    for source in &host.sources {
+        details = details.with("source", source_line(source));
+    }
+    details = details
         .with_some("boot", host.boot_id.as_deref())
         .with_word("fencing", &host.fencing_state, fenced)
         .with("generation", host.generation.to_string());
@@ -61,14 +65,14 @@ pub fn details(screen: &mut Screen, host: Host) -> Result<(), CliError> {
     for standing in &host.standing {
         details = details.with("standing", format!("{} by {}", standing.kind, standing.method));
     }
-    if host.proof_spent {
+    if host.proof_ended.is_some() {
         details = details.with(
-            "proof",
-            "spent: it was seen UP since; fence it again before its workloads are started elsewhere",
+            "proven",
+            "no more: fence it again before its workloads are started elsewhere",
         );
     }
     if host.needs_boot {
-        details = details.with("to rejoin", "it has to show a boot newer than the fence");
+        details = details.with("to rejoin", "it has to show a newer boot than it has");
     }
     if let Some(operation) = operation {
         details = details.with_word(
@@ -78,6 +82,20 @@ pub fn details(screen: &mut Screen, host: Host) -> Result<(), CliError> {
         );
     }
     screen.details(details)
+}
+
+fn source_line(source: &Source) -> String {
+    let alive = source
+        .alive_at
+        .filter(|_| source.state != "UP")
+        .map(|at| format!(", last sign of life at {}", time(at)))
+        .unwrap_or_default();
+    format!(
+        "{}: {} at {}{alive}",
+        source.name,
+        source.state,
+        time(source.observed_at)
+    )
 }
 
 fn proof_line(proof: &Proof) -> String {
@@ -90,15 +108,24 @@ fn proof_line(proof: &Proof) -> String {
     } else {
         format!(": {}", proof.detail)
     };
-    format!("{} by {}{at}{detail}", proof.kind, proof.source)
+    let ended = proof.ended.as_ref();
+    let ended = ended.map(|ended| format!("; ended at {}: {}", time(ended.at), ended.by));
+    format!(
+        "{} by {}{at}{detail}{}",
+        proof.kind,
+        proof.source,
+        ended.unwrap_or_default()
+    )
 }
 
 /// The proofs of a host that is FENCED, in one line.
 #[must_use]
 pub fn proven_by(host: &Host) -> String {
-    let proofs: Vec<String> = host
-        .proofs
-        .iter()
+    if let Some(ended) = &host.proof_ended {
+        return format!("what proved it holds no more: {}", ended.by);
+    }
+    let standing = host.proofs.iter().filter(|proof| proof.ended.is_none());
+    let proofs: Vec<String> = standing
         .map(|proof| format!("{} by {}", proof.kind, proof.source))
         .collect();
     if proofs.is_empty() {
@@ -165,6 +192,35 @@ compute1  rack-1   UNREACHABLE  FENCED   3           rejoin needs_operator
         assert_eq!(
             proven_by(&host(proofs)),
             "proven by storage.fence by san, network.fence by tor-1"
+        );
+    }
+
+    #[test]
+    fn the_last_line_of_a_fence_that_holds_no_more_says_what_ended_it() {
+        let ended =
+            json!({"by": "nagios saw the host UP at 2026-01-31T12:00:09Z", "at": "2026-01-31T12:00:10Z"});
+        let spent = host(json!({
+            "proof_ended": ended,
+            "proofs": [{"kind": "power.off", "source": "bmc", "observed_at": "2026-01-31T12:00:00Z", "ended": ended}],
+        }));
+        assert_eq!(
+            proven_by(&spent),
+            "what proved it holds no more: nagios saw the host UP at 2026-01-31T12:00:09Z"
+        );
+        assert_eq!(
+            proof_line(&spent.proofs[0]),
+            "power.off by bmc at 2026-01-31 12:00:00Z; ended at 2026-01-31 12:00:10Z: nagios saw the host UP at 2026-01-31T12:00:09Z"
+        );
+    }
+
+    #[test]
+    fn a_source_that_is_silent_is_shown_with_its_last_sign_of_life() {
+        let source = json!({
+            "name": "nagios", "state": "UNREACHABLE", "observed_at": "2026-01-31T12:00:00Z", "alive_at": "2026-01-31T11:59:00Z",
+        });
+        assert_eq!(
+            source_line(&from_value(source).unwrap()),
+            "nagios: UNREACHABLE at 2026-01-31 12:00:00Z, last sign of life at 2026-01-31 11:59:00Z"
         );
     }
 

@@ -3,10 +3,10 @@
 use futures_util::future::join_all;
 use ringfence_backends::BackendError;
 use ringfence_backends::openstack::{Cloud, Port};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-use crate::openstack::{AT_ONCE, Done, HostOf, PAUSE, is_hopeless};
+use crate::openstack::{AT_ONCE, Done, HostOf, PAUSE, ReadBack, is_hopeless};
 
 /// The longest tag that Neutron takes, in characters.
 const MAX_TAG_CHARS: usize = 60;
@@ -55,48 +55,61 @@ impl HostOf<'_> {
         Ok(Ok(ports))
     }
 
+    /// Every port is told once, also one that is down: a request of another that is under way may be about to set it up.
     pub(super) async fn set_ports_down(&self, is_trusted: bool) -> Result<Done, BackendError> {
         let mut trouble = None;
-        let mut has_begun = false;
+        let (mut has_begun, mut are_told) = (false, false);
         loop {
+            let from = Instant::now();
             let ports = match self.ports().await? {
                 Ok(ports) => ports,
                 Err(why) if has_begun => return Ok(Done::NotYet(why)),
                 Err(why) => return Ok(Done::No(why)),
             };
-            let tag = tag(self.host);
-            // One that another fence has set down is held by this one too.
-            let is_open =
-                |port: &&Port| port.is_up || (is_held_elsewhere(port, &tag) && !port.tags.contains(&tag));
-            let up: Vec<&Port> = ports.iter().filter(is_open).collect();
-            if up.is_empty() {
-                let detail = format!("all {} ports of {} are down", ports.len(), self.host);
-                return Ok(if is_trusted {
-                    Done::So(detail)
-                } else {
-                    Done::OnPaper(format!("{detail}; no proof, since the method is not trusted"))
-                });
+            let open: Vec<&Port> = ports.iter().filter(|port| self.is_open(port)).collect();
+            if open.is_empty() && are_told {
+                return Ok(self.are_down(&ports, from, is_trusted));
             }
             if !self.has_time() || trouble.as_ref().is_some_and(is_hopeless) {
                 let why = trouble.map_or_else(String::new, |why| format!(": {why}"));
                 return Ok(Done::NotYet(format!(
                     "{} ports of {} are up{why}",
-                    up.len(),
+                    open.len(),
                     self.host
                 )));
             }
+            let to_tell = if are_told { open } else { ports.iter().collect() };
             has_begun = true;
-            trouble = self.all(&up, |port| self.set_down(port)).await;
+            trouble = self.all(&to_tell, |port| self.set_down(port)).await;
+            are_told |= trouble.is_none();
             if trouble.is_some() {
                 sleep(PAUSE).await;
             }
         }
     }
 
-    /// The tag first: a port that is down without it is its owner's. The tag counts as a change of the port, so that it is read again.
+    /// Whether a port is up, or down by another host's fence alone: that one is held by this fence too.
+    fn is_open(&self, port: &Port) -> bool {
+        let tag = tag(self.host);
+        port.is_up || (is_held_elsewhere(port, &tag) && !port.tags.contains(&tag))
+    }
+
+    fn are_down(&self, ports: &[Port], from: Instant, is_trusted: bool) -> Done {
+        let detail = format!("all {} ports of {} are down", ports.len(), self.host);
+        if is_trusted {
+            return Done::So(ReadBack { detail, from });
+        }
+        Done::OnPaper(ReadBack {
+            detail: format!("{detail}; no proof, since the method is not trusted"),
+            from,
+        })
+    }
+
+    /// The tag first: a port that is down without it is its owner's, and stays so. The tag counts as a change of the port, so that it is
+    /// read again.
     async fn set_down(&self, port: &Port) -> Result<(), BackendError> {
         let tag = tag(self.host);
-        if port.tags.contains(&tag) {
+        if port.tags.contains(&tag) || !self.is_open(port) {
             self.cloud.set_port_up(port, false).await?;
         } else {
             self.cloud.tag_port(&port.id, &tag).await?;
@@ -113,12 +126,11 @@ impl HostOf<'_> {
         let mut count = 0;
         let mut trouble = None;
         loop {
+            let from = Instant::now();
             let ports = self.cloud.ports_tagged(&tag(self.host)).await?;
             if ports.is_empty() {
-                return Ok(Done::So(format!(
-                    "{count} ports of {} were given back",
-                    self.host
-                )));
+                let detail = format!("{count} ports of {} were given back", self.host);
+                return Ok(Done::So(ReadBack { detail, from }));
             }
             if !self.has_time() || trouble.as_ref().is_some_and(is_hopeless) {
                 let why = trouble.map_or_else(String::new, |why| format!(": {why}"));

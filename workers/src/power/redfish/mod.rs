@@ -18,6 +18,7 @@ use tokio::time::Instant;
 
 use crate::act;
 use crate::driver::{Clock, Driver, Report};
+use crate::time_given::TimeGiven;
 use crate::{Secrets, WorkerError};
 
 use connection::Connection;
@@ -52,19 +53,19 @@ impl Driver for Redfish {
         secrets: &Secrets,
         budget: Duration,
     ) -> Report {
-        let until = Instant::now() + budget;
-        let work_until = end_of_work(until);
+        let time = TimeGiven::of(budget);
+        let work = time.ending(end_of_work(time.until));
         let connection = match Connection::new(method, secrets) {
             Ok(connection) => connection,
             Err(error) => return error.into(),
         };
-        let session = match Session::open(&connection, work_until).await {
+        let session = match Session::open(&connection, work.until).await {
             Ok(session) => session,
             Err(error) => return act::clean(error.into(), secrets),
         };
         let system = System::new(&connection, &session);
-        let report = act::act_and_observe(&system, kind, secrets, &self.clock, work_until).await;
-        session.close(&connection, until).await;
+        let report = act::act_and_observe(&system, kind, secrets, &self.clock, work).await;
+        session.close(&connection, time.until).await;
         report
     }
 

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 use super::connection::Connection;
 use super::reset::Reset;
 use super::session::Session;
-use crate::act::{Answer, Device, Reading};
+use crate::act::{Answer, Device, Reading, end_of_first_reading};
 use crate::http::Reply;
 
 /// After an off, some controllers refuse an `On` with 409 for about a minute (seen with iDRAC).
@@ -100,7 +100,8 @@ impl<'a> System<'a> {
         if let Some(reset) = known() {
             return Ok(reset);
         }
-        match (self.read(until).await, known()) {
+        // A system that does not say in time how it wants to be reset is asked as the schema has it.
+        match (self.read(end_of_first_reading(until)).await, known()) {
             (Reading::Refused(why), _) => Err(Answer::Refused(why)),
             (_, Some(reset)) => Ok(reset),
             (_, None) => Ok(Reset::of(&Value::Null, self.connection.system)),

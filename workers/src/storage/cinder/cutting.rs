@@ -4,24 +4,26 @@ use std::collections::BTreeSet;
 
 use futures_util::future::join_all;
 use ringfence_backends::BackendError;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::Trust;
 use super::held::{Held, HeldVolume};
-use crate::openstack::{AT_ONCE, Done, HostOf, PAUSE, is_hopeless};
+use crate::openstack::{AT_ONCE, Done, HostOf, PAUSE, ReadBack, is_hopeless};
 
 impl HostOf<'_> {
-    /// Until nobody is connected any more. What was cut before is found cut.
+    /// Until nobody is connected any more. What was cut before is found cut: it has no connection that could be ended, and whatever might
+    /// give it one is waited for before the attempt is granted.
     pub(super) async fn cut_off(&self, trust: &Trust<'_>) -> Result<Done, BackendError> {
         if let Some(why) = self.is_unknown().await? {
             return Ok(Done::No(why));
         }
         let mut trouble: Option<BackendError> = None;
         loop {
+            let from = Instant::now();
             let held = self.held().await?;
             let connected: Vec<&HeldVolume> = held.volumes.iter().filter(|v| v.is_connected()).collect();
             if connected.is_empty() && held.leaving.is_empty() {
-                return self.is_cut_off(&held, trust).await;
+                return self.is_cut_off(&held, from, trust).await;
             }
             if !self.has_time() || trouble.as_ref().is_some_and(is_hopeless) {
                 return Ok(Done::NotYet(still_connected(&held, connected.len(), trouble)));
@@ -53,7 +55,7 @@ impl HostOf<'_> {
         Ok(())
     }
 
-    async fn is_cut_off(&self, held: &Held, trust: &Trust<'_>) -> Result<Done, BackendError> {
+    async fn is_cut_off(&self, held: &Held, from: Instant, trust: &Trust<'_>) -> Result<Done, BackendError> {
         let detail = format!(
             "{} is connected to none of the {} volumes of its {} servers",
             self.host,
@@ -61,8 +63,11 @@ impl HostOf<'_> {
             held.servers.len()
         );
         Ok(match self.doubt(held, trust).await? {
-            None => Done::So(detail),
-            Some(doubt) => Done::OnPaper(format!("{detail}; no proof: {doubt}")),
+            None => Done::So(ReadBack { detail, from }),
+            Some(doubt) => Done::OnPaper(ReadBack {
+                detail: format!("{detail}; no proof: {doubt}"),
+                from,
+            }),
         })
     }
 

@@ -10,11 +10,11 @@ use std::collections::BTreeSet;
 use futures_util::future::try_join_all;
 use ringfence_backends::BackendError;
 use ringfence_backends::openstack::{Server, Volume};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::held::HeldVolume;
 use super::note::{HOST, Note};
-use crate::openstack::{AT_ONCE, Done, HostOf, PAUSE, is_hopeless};
+use crate::openstack::{AT_ONCE, Done, HostOf, PAUSE, ReadBack, is_hopeless};
 
 /// Nova's word for a guest that runs.
 const RUNNING: i64 = 1;
@@ -36,12 +36,14 @@ impl HostOf<'_> {
         }
         let mut trouble = None;
         loop {
+            let from = Instant::now();
             match self.one_round().await {
                 Ok((left, by_hand)) if left == 0 && by_hand.is_empty() => {
-                    return Ok(Done::So(format!(
+                    let detail = format!(
                         "every volume of the servers of {} is connected as nova has it on record",
                         self.host
-                    )));
+                    );
+                    return Ok(Done::So(ReadBack { detail, from }));
                 }
                 Ok((0, by_hand)) => return Ok(Done::NotYet(told(&by_hand))),
                 Ok((left, by_hand)) if !self.has_time() => {

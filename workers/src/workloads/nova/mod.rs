@@ -66,6 +66,7 @@ impl Nova {
             state: wanted,
             detail: cut(detail),
             observed_at: (self.clock)(),
+            after_ms: 0,
             proves: true,
         };
         match done {
@@ -103,7 +104,7 @@ impl WorkloadDriver for Nova {
             Ok(at) => at,
             Err(why) => return Report::refused(why),
         };
-        let done = timeout_at(at.until, at.carry_out(job, &self.looks)).await;
+        let done = timeout_at(at.time.until, at.carry_out(job, &self.looks)).await;
         let done = done.unwrap_or_else(|_| Ok(Done::NotYet("the time ran out".to_owned(), None)));
         self.report(done.unwrap_or_else(failed), job.kind.wanted_state())
     }

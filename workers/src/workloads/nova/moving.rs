@@ -96,7 +96,7 @@ impl HostOf<'_> {
     /// Who has waited for long waits a little longer for the next look: what that may add stays a small part of it.
     fn pause_after(&self, waited: Duration) -> Duration {
         let pause = (waited / 20).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
-        let left = self.until.saturating_duration_since(Instant::now());
+        let left = self.time.left();
         pause.min(left.saturating_sub(PAUSE)).max(SHORTEST_PAUSE)
     }
 }
