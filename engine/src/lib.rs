@@ -46,7 +46,7 @@ pub use idempotency::{HeldKey, KeptAnswer, KeyState, KeyedRequest, Receipt};
 pub use metrics::{Exposition, METRICS_CONTENT_TYPE};
 pub use observer::ObserverConfig;
 pub use outlet::{Outlet, OutletForm};
-pub use requests::{FailureReport, Operated};
+pub use requests::Operated;
 pub use retention::RetentionConfig;
 pub use service::{Engine, EngineConfig, Parts, Running};
 pub use webhooks::{Secret, WebhookConfig, WebhookKey, WebhookKeys, cloud_event};

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use chrono::SubsecRound;
 use ringfence_core::{
-    Answer, Boot, FailureState, FrozenPlan, Generation, Host, HostId, HostState, Input, Operation,
-    OperationId, Plan, Problems, Refusal, Report, SufficientSet, Timestamp, default_sufficient_sets, resolve,
-    validate_reason,
+    Answer, Boot, FrozenPlan, Generation, Host, HostId, HostState, Input, Operation, OperationId, Plan,
+    Problems, Refusal, Report, SufficientSet, Timestamp, default_sufficient_sets, resolve, validate_reason,
 };
 use ringfence_db::SeenHost;
 use uuid::Uuid;
@@ -33,39 +32,19 @@ pub enum Operated {
     Joined(OperationId, Box<HostState>),
 }
 
-/// What an observer saw.
-#[derive(Clone, Debug)]
-pub struct FailureReport {
-    /// The state.
-    pub state: FailureState,
-    /// The observer.
-    pub source: String,
-    /// When it saw it.
-    pub observed_at: Timestamp,
-    /// The id of the host's present boot.
-    pub boot_id: Option<String>,
-    /// When the host says it booted.
-    pub booted_at: Option<Timestamp>,
-}
-
-impl From<FailureReport> for Report {
-    fn from(report: FailureReport) -> Self {
-        let has_boot = report.boot_id.is_some() || report.booted_at.is_some();
-        Self {
-            state: report.state,
-            source: report.source,
-            observed_at: in_micros(report.observed_at),
-            boot: has_boot.then_some(Boot {
-                id: report.boot_id,
-                booted_at: report.booted_at.map(in_micros),
-            }),
-        }
-    }
-}
-
 /// As the database keeps it beside the report: one that is finer would be another time each time that it is read.
-fn in_micros(at: Timestamp) -> Timestamp {
-    at.trunc_subsecs(6)
+fn in_micros(report: Report) -> Report {
+    let cut = |at: Timestamp| at.trunc_subsecs(6);
+    Report {
+        observed_at: cut(report.observed_at),
+        last_seen_at: report.last_seen_at.map(cut),
+        silent_since: report.silent_since.map(cut),
+        boot: report.boot.map(|boot| Boot {
+            booted_at: boot.booted_at.map(cut),
+            ..boot
+        }),
+        ..report
+    }
 }
 
 impl Engine {
@@ -202,14 +181,14 @@ impl Engine {
     pub async fn report_failure_state(
         &self,
         host: &str,
-        report: FailureReport,
+        report: Report,
         by: &Context,
     ) -> Result<HostState, EngineError> {
         self.check_report(&report)?;
         let id = self.host_id_of(host).await?;
         let input = Input::FailureState {
             operation_id: OperationId(new_id()),
-            report: report.into(),
+            report: in_micros(report),
         };
         let state = self.apply(id, input, by).await?.state;
         self.fence_if_due(&state).await;
@@ -236,11 +215,11 @@ impl Engine {
         Ok(state)
     }
 
-    fn check_report(&self, report: &FailureReport) -> Result<(), Problems> {
+    fn check_report(&self, report: &Report) -> Result<(), Problems> {
         let mut problems = Problems::default();
         for (field, text) in [
             ("source", Some(&report.source)),
-            ("boot_id", report.boot_id.as_ref()),
+            ("boot_id", report.boot.as_ref().and_then(|boot| boot.id.as_ref())),
         ] {
             let Some(text) = text else { continue };
             if text.is_empty()
@@ -261,6 +240,12 @@ impl Engine {
                     "is {}, {ahead_s} s ahead of this service's clock; at most {MAX_AHEAD_S} s are allowed",
                     report.observed_at
                 ),
+            );
+        }
+        if report.last_seen_at.is_some_and(|at| at > report.observed_at) {
+            problems.add(
+                "last_seen_at",
+                "is later than observed_at; that moment or an earlier one is allowed",
             );
         }
         problems.into_result()

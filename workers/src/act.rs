@@ -74,31 +74,33 @@ pub(crate) async fn act_and_observe(
 }
 
 async fn act(device: &dyn Device, kind: TaskKind, clock: &Clock, time: TimeGiven) -> Report {
-    if kind.is_undoing()
-        && let Some(report) = before_undoing(device, kind, clock, time).await
-    {
-        return report;
+    let mut before = None;
+    if kind.is_undoing() {
+        let after_ms = time.ms_before(Instant::now());
+        match read(device, end_of_first_reading(time.until)).await {
+            // What was given back already needs no command.
+            Reading::State(state, detail) if state == kind.wanted_state() => {
+                let seen = observation(state, detail, after_ms, clock);
+                return told_before(confirmed(seen), Some(state));
+            }
+            Reading::State(state, _) => before = Some(state),
+            Reading::Refused(detail) => return Report::refused(detail),
+            Reading::Unclear(_) => {}
+        }
     }
-    match command(device, kind, end_of_command(time.until)).await {
+    let report = match command(device, kind, end_of_command(time.until)).await {
         Answer::Refused(detail) => Report::refused(detail),
         Answer::Sent(answer) => watch(device, kind, &answer, clock, time).await,
-    }
+    };
+    told_before(report, before)
 }
 
-/// What was given back already, or cannot be, needs no command.
-async fn before_undoing(
-    device: &dyn Device,
-    kind: TaskKind,
-    clock: &Clock,
-    time: TimeGiven,
-) -> Option<Report> {
-    let after_ms = time.ms_before(Instant::now());
-    match read(device, end_of_first_reading(time.until)).await {
-        Reading::State(state, detail) if state == kind.wanted_state() => {
-            Some(confirmed(observation(state, detail, after_ms, clock)))
-        }
-        Reading::Refused(detail) => Some(Report::refused(detail)),
-        Reading::State(..) | Reading::Unclear(_) => None,
+/// With what the device had shown before its command.
+fn told_before(report: Report, before: Option<ObservedState>) -> Report {
+    let observation = report.observation.map(|seen| Observation { before, ..seen });
+    Report {
+        observation,
+        ..report
     }
 }
 
@@ -194,6 +196,7 @@ fn observation(state: ObservedState, detail: String, after_ms: u64, clock: &Cloc
         detail,
         observed_at: clock(),
         after_ms,
+        before: None,
         proves: true,
     }
 }

@@ -114,6 +114,18 @@ impl Clouds {
 pub(crate) struct ReadBack {
     pub detail: String,
     pub from: Instant,
+    /// What was shown before anything was told, where that was read.
+    pub before: Option<ObservedState>,
+}
+
+impl ReadBack {
+    pub fn new(detail: impl Into<String>, from: Instant) -> Self {
+        Self {
+            detail: detail.into(),
+            from,
+            before: None,
+        }
+    }
 }
 
 /// How a task on a cloud's service went.
@@ -137,6 +149,7 @@ impl HostOf<'_> {
                 detail: cut(&read.detail),
                 observed_at: clock(),
                 after_ms: self.time.ms_before(read.from),
+                before: read.before,
                 proves,
             }),
             finding: None,
@@ -181,6 +194,7 @@ pub(crate) fn seen(state: ObservedState, detail: &str, clock: &Clock) -> Observa
         detail: cut(detail),
         observed_at: clock(),
         after_ms: 0,
+        before: None,
         proves: false,
     }
 }

@@ -2,8 +2,7 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use chrono::{DateTime, Utc};
-use ringfence_core::FailureState;
-use ringfence_engine::FailureReport;
+use ringfence_core::{Boot, FailureState, Report};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -29,11 +28,15 @@ pub(crate) struct FailureStateBody {
     source: String,
     /// When it was seen, with its zone. Older than the monitor's own last report: 409, unless it is UP.
     observed_at: DateTime<Utc>,
+    /// When the monitor last had a sign of life of the host, for a report of something else than UP. Without it the report does not count
+    /// for self-fencing.
+    #[serde(default)]
+    last_seen_at: Option<DateTime<Utc>>,
     /// The id of the host's present boot, if the monitor can tell.
     #[serde(default)]
     #[schema(min_length = 1, max_length = 255, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")]
     boot_id: Option<String>,
-    /// When the host says it booted.
+    /// When the host says it booted; counts beside a boot_id.
     #[serde(default)]
     booted_at: Option<DateTime<Utc>>,
 }
@@ -56,12 +59,17 @@ pub(crate) async fn report(
 ) -> Result<HttpResponse, ApiError> {
     let by = caller.require(Role::Service)?.only_at(if_match(&request)?);
     let body = body.0;
-    let report = FailureReport {
+    let has_boot = body.boot_id.is_some() || body.booted_at.is_some();
+    let report = Report {
         state: body.failure_state,
         source: body.source,
         observed_at: body.observed_at,
-        boot_id: body.boot_id,
-        booted_at: body.booted_at,
+        last_seen_at: body.last_seen_at,
+        silent_since: None,
+        boot: has_boot.then_some(Boot {
+            id: body.boot_id,
+            booted_at: body.booted_at,
+        }),
     };
     let seen = state.engine.report_failure_state(&id, report, &by).await?;
     hosts::answer(&state, &seen.host.id.to_string(), HttpResponse::Ok()).await

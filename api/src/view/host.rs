@@ -183,7 +183,7 @@ impl From<HostRow> for HostView {
             fencing_state: host.fencing_state(),
             generation: host.generation.0,
             fenced_at: fence.map(|fence| fence.at),
-            needs_boot: fence.is_some() && host.old_boot().is_some(),
+            needs_boot: fence.is_some() && host.old_boot(None).is_some(),
             proof_ended: ended.map(EndedView::from),
             proofs: proofs.map(ProofView::from).collect(),
             standing: standing.collect(),

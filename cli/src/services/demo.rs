@@ -7,12 +7,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ringfence_core::{
-    Backend, DEFAULT_ZONE, Driver, Level, MethodTimes, PlanScope, PlanStage, Resource, SegmentPolicy,
-    TaskKind, TaskSpec, default_sufficient_sets,
+    Backend, Boot, DEFAULT_ZONE, Driver, Level, MethodTimes, PlanScope, PlanStage, Report, Resource,
+    SegmentPolicy, TaskKind, TaskSpec, default_sufficient_sets,
 };
-use ringfence_engine::{
-    Context, Engine, EngineError, FailureReport, HostDraft, MethodDraft, PlanDraft, SegmentDraft,
-};
+use ringfence_engine::{Context, Engine, EngineError, HostDraft, MethodDraft, PlanDraft, SegmentDraft};
 use ringfence_simulators::{Handle, SeenHost, Simulators, World};
 use tokio::task::JoinHandle;
 
@@ -138,12 +136,16 @@ pub fn watch(engine: Engine, world: &Handle) -> JoinHandle<()> {
 
 /// Whether the report was taken; a host that is not there (yet) is reported again.
 async fn report(engine: &Engine, seen: &SeenHost) -> bool {
-    let report = FailureReport {
+    let report = Report {
         state: seen.failure_state,
         source: "demo-monitor".to_owned(),
         observed_at: now(),
-        boot_id: seen.boot_id.clone(),
-        booted_at: None,
+        last_seen_at: None,
+        silent_since: None,
+        boot: seen.boot_id.clone().map(|id| Boot {
+            id: Some(id),
+            booted_at: None,
+        }),
     };
     match engine
         .report_failure_state(&seen.name, report, &Context::own("demo-monitor"))

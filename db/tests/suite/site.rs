@@ -103,7 +103,7 @@ pub fn proof(operation: &Operation, kind: ProofKind) -> Proof {
         source: "bmc".to_owned(),
         observed_at: at(5),
         read_at: at(4),
-        settled_at: at(5),
+        settle_s: 0,
         operation_id: operation.id,
         generation: operation.generation,
         detail: "off".to_owned(),
@@ -121,6 +121,7 @@ pub fn fenced(host: &Host, operation: &Operation, proofs: &[ProofKind]) -> Host 
             at: at(5),
             sets: default_sufficient_sets(),
             proofs: proofs.iter().map(|kind| proof(operation, *kind)).collect(),
+            off_until: None,
             is_evacuation_begun: false,
         }),
         ..host.clone()

@@ -9,14 +9,14 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use ringfence_backends::BackendError;
 use ringfence_backends::openstack::{Cloud, ComputeService};
-use ringfence_core::{FailureState, Poll, Refresh, Sighting, Sign, Timestamp, Watch, is_news};
+use ringfence_core::{FailureState, Poll, Refresh, Report, Sighting, Sign, Timestamp, Watch, is_news};
 use ringfence_db::CloudHost;
 use tokio_util::sync::CancellationToken;
 
 use self::adopt::Adopter;
 use crate::error::error_chain;
 use crate::reconcile::pause;
-use crate::{Context, Engine, EngineError, FailureReport};
+use crate::{Context, Engine, EngineError};
 
 /// How hosts are watched.
 #[derive(Clone, Debug)]
@@ -161,12 +161,13 @@ impl Observer {
 
     /// A report that somebody else has made old is no fault.
     async fn report(&self, engine: &Engine, host: &CloudHost, sighting: Sighting) {
-        let report = FailureReport {
+        let report = Report {
             state: sighting.state,
             source: self.source.clone(),
             observed_at: sighting.observed_at,
-            boot_id: None,
-            booted_at: None,
+            last_seen_at: sighting.last_seen_at,
+            silent_since: sighting.silent_since,
+            boot: None,
         };
         let by = Context::own("ringfence");
         match engine

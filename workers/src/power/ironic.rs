@@ -114,7 +114,7 @@ impl HostOf<'_> {
             }
         }
         let detail = "power off, read by ironic after it was off".to_owned();
-        Ok(Done::So(ReadBack { detail, from }))
+        Ok(Done::So(ReadBack::new(detail, from)))
     }
 
     async fn switch_on(&self) -> Result<Done, BackendError> {
@@ -133,7 +133,7 @@ impl HostOf<'_> {
             return Ok(Done::NotYet("our maintenance is still there".to_owned()));
         }
         let detail = words(&node);
-        Ok(Done::So(ReadBack { detail, from }))
+        Ok(Done::So(ReadBack::new(detail, from)))
     }
 
     /// Tells the node, as soon as nobody else is at it, and waits until Ironic is done with it.

@@ -9,8 +9,8 @@ mod version;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use chrono::{DateTime, TimeDelta, Utc};
-use ringfence_core::{FailureState, FencingState, HostState, OperationKind, Refusal};
-use ringfence_engine::{Context, EngineError, FailureReport};
+use ringfence_core::{FailureState, FencingState, HostState, OperationKind, Refusal, Report};
+use ringfence_engine::{Context, EngineError};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -155,12 +155,13 @@ async fn act(
     if failure_state == FailureState::Unreachable {
         refuse_again(host, notification, state.engine.clock().now())?;
     }
-    let report = FailureReport {
+    let report = Report {
         state: failure_state,
         source: SOURCE.to_owned(),
         observed_at: notification.generated_at,
-        boot_id: None,
-        booted_at: None,
+        last_seen_at: None,
+        silent_since: None,
+        boot: None,
     };
     let id = host.host.id.to_string();
     match state.engine.report_failure_state(&id, report, by).await {

@@ -97,12 +97,12 @@ impl HostOf<'_> {
     fn are_down(&self, ports: &[Port], from: Instant, is_trusted: bool) -> Done {
         let detail = format!("all {} ports of {} are down", ports.len(), self.host);
         if is_trusted {
-            return Done::So(ReadBack { detail, from });
+            return Done::So(ReadBack::new(detail, from));
         }
-        Done::OnPaper(ReadBack {
-            detail: format!("{detail}; no proof, since the method is not trusted"),
+        Done::OnPaper(ReadBack::new(
+            format!("{detail}; no proof, since the method is not trusted"),
             from,
-        })
+        ))
     }
 
     /// The tag first: a port that is down without it is its owner's, and stays so. The tag counts as a change of the port, so that it is
@@ -130,7 +130,7 @@ impl HostOf<'_> {
             let ports = self.cloud.ports_tagged(&tag(self.host)).await?;
             if ports.is_empty() {
                 let detail = format!("{count} ports of {} were given back", self.host);
-                return Ok(Done::So(ReadBack { detail, from }));
+                return Ok(Done::So(ReadBack::new(detail, from)));
             }
             if !self.has_time() || trouble.as_ref().is_some_and(is_hopeless) {
                 let why = trouble.map_or_else(String::new, |why| format!(": {why}"));

@@ -63,11 +63,8 @@ impl HostOf<'_> {
             held.servers.len()
         );
         Ok(match self.doubt(held, trust).await? {
-            None => Done::So(ReadBack { detail, from }),
-            Some(doubt) => Done::OnPaper(ReadBack {
-                detail: format!("{detail}; no proof: {doubt}"),
-                from,
-            }),
+            None => Done::So(ReadBack::new(detail, from)),
+            Some(doubt) => Done::OnPaper(ReadBack::new(format!("{detail}; no proof: {doubt}"), from)),
         })
     }
 

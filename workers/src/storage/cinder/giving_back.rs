@@ -43,7 +43,7 @@ impl HostOf<'_> {
                         "every volume of the servers of {} is connected as nova has it on record",
                         self.host
                     );
-                    return Ok(Done::So(ReadBack { detail, from }));
+                    return Ok(Done::So(ReadBack::new(detail, from)));
                 }
                 Ok((0, by_hand)) => return Ok(Done::NotYet(told(&by_hand))),
                 Ok((left, by_hand)) if !self.has_time() => {

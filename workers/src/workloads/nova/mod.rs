@@ -67,6 +67,7 @@ impl Nova {
             detail: cut(detail),
             observed_at: (self.clock)(),
             after_ms: 0,
+            before: None,
             proves: true,
         };
         match done {
