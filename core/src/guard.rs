@@ -59,6 +59,8 @@ guards! {
     ClocksApart,
     /// A sign of life after a reading of power makes it count no more.
     LifeEndsReading,
+    /// A fence that is started again before it was proven reads the power again.
+    RestartReadsPower,
     /// Power that counts no more is read again while the fence is under way.
     ContradictedIsReadAgain,
     /// A proof that has ended is won again by newer readings alone.

@@ -168,7 +168,8 @@ impl Sources {
         let known = self.0.entry(report.source.clone());
         let known = known.or_insert_with(|| Source::new(report.observed_at, now));
         let is_late = report.observed_at < known.observed_at;
-        let late = known.learn_lateness(report.observed_at, now);
+        let late_ms = known.lateness_ms(report.observed_at, now);
+        let late = TimeDelta::milliseconds(if on(Guard::LateSourceIsLate) { late_ms } else { 0 });
         let alive_at = report.alive_at();
         let alive_by = alive_at.map(|at| (at + late).min(now));
         let is_news = report.state == FailureState::Up || alive_at > known.alive_at;
@@ -191,6 +192,7 @@ impl Sources {
             known.state = report.state;
             known.observed_at = report.observed_at;
             known.reported_at = now;
+            known.late_ms = late_ms;
         }
         Ok(alive_by)
     }
@@ -348,15 +350,10 @@ impl Sources {
 
 impl Source {
     /// The least by which its reports have been late, lately: a single late one says nothing about its clock.
-    fn learn_lateness(&mut self, observed_at: Timestamp, now: Timestamp) -> TimeDelta {
+    fn lateness_ms(&self, observed_at: Timestamp, now: Timestamp) -> i64 {
         let late_ms = (now - observed_at).num_milliseconds().max(0);
         let forgotten_ms = (now - self.reported_at).num_milliseconds().max(0) / LEARNT_PER_MS;
-        self.late_ms = late_ms.min(self.late_ms + forgotten_ms);
-        if on(Guard::LateSourceIsLate) {
-            TimeDelta::milliseconds(self.late_ms)
-        } else {
-            TimeDelta::zero()
-        }
+        late_ms.min(self.late_ms + forgotten_ms)
     }
 
     /// One that has said nothing yet.

@@ -32,6 +32,8 @@ pub enum Undoing {
         /// For which generation.
         generation: Generation,
     },
+    /// The fence was started again before it was proven: power is given back by supplies and people, and has to be read again.
+    StartedAgain,
     /// The host was seen alive.
     SignOfLife {
         /// Who saw it.
@@ -57,6 +59,7 @@ impl Undoing {
     pub fn ends(&self, proof: &Proof) -> bool {
         match self {
             Self::Claimed { kind, .. } => on(Guard::ClaimEndsProof) && proof.kind.is_undone_by(*kind),
+            Self::StartedAgain => on(Guard::RestartReadsPower) && proof.kind == ProofKind::PowerOff,
             Self::SignOfLife { observed_at, .. } => {
                 on(Guard::LifeEndsProof)
                     && proof.kind.says_stopped()
@@ -88,6 +91,7 @@ impl fmt::Display for Undoing {
                     "a worker was allowed to carry out a {kind} of generation {generation}"
                 )
             }
+            Self::StartedAgain => write!(f, "the fence was started again"),
             Self::SignOfLife { source, observed_at } => {
                 write!(f, "{source} saw the host UP at {}", observed_at.format("%FT%TZ"))
             }

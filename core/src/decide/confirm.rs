@@ -37,6 +37,10 @@ pub(super) fn confirm(
     proof::finish_ended(step);
     match step.live() {
         Some(live) if live.kind() == OperationKind::Fence => {
+            let is_said = |proof: &Proof| proof.kind == ProofKind::Operator && proof.ended.is_none();
+            if live.proofs.iter().any(is_said) {
+                return Ok(Answer::AlreadySo);
+            }
             if !proof::would_complete(live, ProofKind::Operator) {
                 return Err(Refusal::ConfirmationNotSufficient);
             }

@@ -5,8 +5,8 @@ use serde_json::json;
 use crate::guard::{Guard, on};
 use crate::undoing::may_be_after;
 use crate::{
-    Attempt, EventKind, FailureState, Fence, Host, Operation, OperationKind, OperationStatus, Outcome, Proof,
-    ProofKind, Resource, SufficientSet, Task, TaskKind, TaskStatus, Timestamp, Watched, Work,
+    Attempt, Ended, EventKind, FailureState, Fence, Host, Operation, OperationKind, OperationStatus, Outcome,
+    Proof, ProofKind, Resource, SufficientSet, Task, TaskKind, TaskStatus, Timestamp, Undoing, Watched, Work,
 };
 
 use super::Step;
@@ -182,14 +182,16 @@ fn by_tasks(operation: &Operation, host: &Host, kind: ProofKind, now: Timestamp)
     if !confirmed().all(|(kind, attempt)| counts(kind, attempt, host)) {
         return None;
     }
-    // What an operation has lost once, it wins by new readings alone.
     let read_at = confirmed().filter_map(|(_, attempt)| attempt.read_at()).min()?;
-    let lost_at = operation.proofs.iter().filter(|proof| proof.kind == kind);
-    let lost_at = lost_at
-        .filter_map(|proof| proof.ended.as_ref())
-        .map(|ended| ended.at)
-        .max();
-    if lost_at.is_some_and(|lost_at| read_at <= lost_at) && on(Guard::EndedProofStaysEnded) {
+    // What Ringfence itself has undone is won again by newer readings alone.
+    let was_undone = |proof: &Proof| match &proof.ended {
+        Some(Ended {
+            undoing: Undoing::Claimed { .. },
+            at,
+        }) => proof.kind == kind && read_at <= *at,
+        Some(_) | None => false,
+    };
+    if operation.proofs.iter().any(was_undone) && on(Guard::EndedProofStaysEnded) {
         return None;
     }
     let methods: Vec<_> = confirmed().map(|(_, attempt)| attempt.method.as_str()).collect();

@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use crate::{Actor, Answer, EventKind, OperationId, OperationStatus, Refusal, TaskKind, TaskStatus, Work};
+use crate::{
+    Actor, Answer, EventKind, OperationId, OperationStatus, Refusal, TaskKind, TaskStatus, Undoing, Work,
+};
 
 use super::{Step, evacuation, proof};
 
@@ -34,6 +36,9 @@ pub(super) fn retry(
 pub(super) fn restart(step: &mut Step, why: &str) {
     let now = step.now;
     let is_fenced = step.state.host.current_fence().is_some();
+    if !is_fenced {
+        step.undo(&Undoing::StartedAgain);
+    }
     let Some(operation) = step.state.operation.as_mut() else {
         return;
     };
