@@ -21,8 +21,8 @@ async fn with_policy(ground: Ground, fencing: Value) -> Stack {
 }
 
 async fn policy(stack: &Stack, fencing: Value) {
-    let segment = json!({ "name": "default", "policy": { "fencing": fencing } });
-    stack.client.put("/segments/default", segment).await.ok(200);
+    let policy = json!({ "fencing": fencing });
+    stack.client.set_default_policy(policy).await.ok(200);
 }
 
 /// The fence that holds the host.

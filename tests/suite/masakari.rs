@@ -40,8 +40,8 @@ fn refused(answer: Answer, status: u16, name: &str) -> String {
 async fn a_host_monitors_word_is_taken_and_refused_as_masakari_would(ground: Ground) {
     let stack = Stack::start(ground).await;
     stack.plan(power_plan()).await;
-    let segment = json!({ "name": "default", "policy": { "fencing": { "automatic": true, "after_s": 1 } } });
-    stack.client.put("/segments/default", segment).await.ok(200);
+    let policy = json!({ "fencing": { "automatic": true, "after_s": 1 } });
+    stack.client.set_default_policy(policy).await.ok(200);
 
     let taken = notify(&stack, host_is("h1", "STOPPED", 0)).await;
     assert_eq!(taken.header("openstack-api-version"), "masakari 1.0");

@@ -166,8 +166,11 @@ async fn an_unfenced_host_is_taken_back_already(ground: Ground) {
 async fn a_returning_host_is_taken_back_by_itself_where_the_segment_says_so(ground: Ground) {
     let stack = Stack::start(ground).await;
     stack.plan(power_plan()).await;
-    let segment = json!({ "name": "default", "policy": { "auto_rejoin": true } });
-    stack.client.put("/segments/default", segment).await.ok(200);
+    stack
+        .client
+        .set_default_policy(json!({ "auto_rejoin": true }))
+        .await
+        .ok(200);
     stack.hang("h1").await;
     let fence = stack.client.fence("h1").await;
     stack.client.until_settled(&fence).await;

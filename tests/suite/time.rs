@@ -24,14 +24,7 @@ async fn with_policy(ground: Ground, policy: serde_json::Value) -> Stack {
 async fn with_policy_and(ground: Ground, policy: serde_json::Value, options: StackOptions) -> Stack {
     let stack = Stack::start_with(Site::new(ground).await, options).await;
     stack.plan(power_plan()).await;
-    stack
-        .client
-        .put(
-            "/segments/default",
-            json!({ "name": "default", "policy": policy }),
-        )
-        .await
-        .ok(200);
+    stack.client.set_default_policy(policy).await.ok(200);
     stack
         .simulators
         .set_fault("h1", Resource::Power, Some(Fault::forever(FaultKind::Refuse)))

@@ -9,7 +9,7 @@ use std::time::Duration;
 use ringfence_api::Role;
 use ringfence_backends::openstack::Cloud;
 use ringfence_bus::Bus;
-use ringfence_core::{FailureState, Resource};
+use ringfence_core::{FailureState, Resource, Segment};
 use ringfence_db::Database;
 use ringfence_engine::{Engine, Running};
 use ringfence_simulators::{Condition, Handle, Simulators, World};
@@ -94,6 +94,7 @@ impl Stack {
         }
         let api = engine(&site, &options, "api", bus).await;
         api.ensure_default_segment().await.unwrap();
+        let_nothing_settle(&db).await;
         let (address, stop) = serve(&site, api.clone(), &options);
         let mut stack = Self {
             engines: Vec::new(),
@@ -298,6 +299,22 @@ impl Drop for Stack {
     fn drop(&mut self) {
         self.stop.cancel();
     }
+}
+
+/// As the site's administrator would have it from the beginning.
+async fn let_nothing_settle(db: &Database) {
+    let mut reader = db.reader();
+    let known = ringfence_db::segment(&mut reader, "default")
+        .await
+        .unwrap()
+        .unwrap();
+    let segment = Segment {
+        policy: serde_json::from_value(crate::policy(json!({}))).unwrap(),
+        ..known
+    };
+    ringfence_db::update_segment(&mut reader, &segment, segment.revision)
+        .await
+        .unwrap();
 }
 
 /// One stage with one task: power, by the method `power`.

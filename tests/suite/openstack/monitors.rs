@@ -80,8 +80,8 @@ async fn masakaris_host_monitors_drive_ringfence_unchanged() {
     let stack = Stack::start_with(Site::new(Ground::Standalone).await, options).await;
     stack.plan(power_plan()).await;
     let client = &stack.client;
-    let segment = json!({ "name": "default", "policy": { "fencing": { "automatic": true, "after_s": 0, "at_most_percent": 100 } } });
-    client.put("/segments/default", segment).await.ok(200);
+    let policy = json!({ "fencing": { "automatic": true, "after_s": 0, "at_most_percent": 100 } });
+    client.set_default_policy(policy).await.ok(200);
     let endpoint = format!("{}/v1/%(project_id)s", client.base());
     cloud.endpoint("instance-ha", &endpoint).await;
     client.seen("h1", "UP").await.ok(200);

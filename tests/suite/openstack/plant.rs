@@ -131,7 +131,10 @@ impl Plant {
         let secret = self.stack.site.dir.path().join("bmc-password");
         std::fs::write(&secret, ringfence_lab::IpmiBmc::PASSWORD).unwrap();
         client
-            .post("/segments", json!({ "name": "rack", "policy": policy }))
+            .post(
+                "/segments",
+                json!({ "name": "rack", "policy": ringfence_tests::policy(policy) }),
+            )
             .await
             .ok(201);
         let method = json!({

@@ -56,8 +56,7 @@ async fn of_two_hosts_of_one_name_the_silent_one_is_fenced() {
         client.until(&format!("/hosts/{host}"), is_up).await;
     }
     let policy = json!({ "fencing": { "automatic": true, "after_s": 1, "at_most_percent": 100 } });
-    let segment = json!({ "name": "default", "policy": policy });
-    client.put("/segments/default", segment).await.ok(200);
+    client.set_default_policy(policy).await.ok(200);
 
     machine.kill();
     client.until_fenced("h1").await;

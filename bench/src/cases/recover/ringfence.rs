@@ -72,7 +72,7 @@ async fn configure(plant: &Plant, pair: &Pair) -> Result<(), BenchError> {
         "fencing": { "automatic": true, "after_s": 0, "at_most_percent": 100 },
         "evacuation": { "automatic": true },
     });
-    let segment = json!({ "name": SEGMENT, "policy": policy });
+    let segment = json!({ "name": SEGMENT, "policy": ringfence_tests::policy(policy) });
     plant.client.post("/segments", segment).await.ok(201);
     let method = json!({
         "name": "bmc", "resource": "power", "driver": "ipmi",

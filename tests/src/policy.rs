@@ -1,0 +1,22 @@
+//! What the segments of stories say.
+
+use serde_json::{Value, json};
+
+use crate::{Answer, Client};
+
+/// A segment's policy by which nothing settles: most stories are about something else, and do not wait for that.
+pub fn policy(more: Value) -> Value {
+    let mut policy = json!({ "settle_s": 0 });
+    if let (Some(policy), Value::Object(more)) = (policy.as_object_mut(), more) {
+        policy.extend(more);
+    }
+    policy
+}
+
+impl Client {
+    /// Gives the default segment such a policy.
+    pub async fn set_default_policy(&self, more: Value) -> Answer {
+        let segment = json!({ "name": "default", "policy": policy(more) });
+        self.put("/segments/default", segment).await
+    }
+}
