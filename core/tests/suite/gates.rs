@@ -6,14 +6,38 @@ use uuid::Uuid;
 
 use ringfence_world::plans::{host, start};
 
+fn proof(kind: ProofKind) -> Proof {
+    Proof {
+        kind,
+        source: "test".to_owned(),
+        observed_at: start(),
+        read_at: start(),
+        settle_s: 0,
+        operation_id: OperationId(Uuid::from_u128(3)),
+        generation: Generation(3),
+        detail: String::new(),
+        ended: None,
+    }
+}
+
+fn fence(proofs: Vec<Proof>) -> Fence {
+    Fence {
+        generation: Generation(3),
+        operation_id: OperationId(Uuid::from_u128(3)),
+        at: start(),
+        sets: default_sufficient_sets(),
+        proofs,
+        off_until: None,
+        is_evacuation_begun: false,
+    }
+}
+
 fn state(failure: FailureState, fencing: FencingState) -> HostState {
     let mut host = host();
     host.failure_state = failure;
-    host.fencing_state() = fencing;
     host.generation = Generation(3);
     if fencing == FencingState::Fenced {
-        host.fenced_generation = Some(Generation(3));
-        host.fenced_at = Some(start());
+        host.fence = Some(fence(vec![proof(ProofKind::PowerOff)]));
     }
     HostState {
         host,
@@ -23,14 +47,30 @@ fn state(failure: FailureState, fencing: FencingState) -> HostState {
     }
 }
 
+fn ended_by_a_claim(kind: ProofKind, by: TaskKind) -> Proof {
+    let undoing = Undoing::Claimed {
+        kind: by,
+        generation: Generation(3),
+    };
+    Proof {
+        ended: Some(Ended { undoing, at: start() }),
+        ..proof(kind)
+    }
+}
+
+fn attempt(generation: u32) -> AttemptId {
+    AttemptId {
+        operation_id: OperationId(Uuid::from_u128(u128::from(generation))),
+        number: 1,
+    }
+}
+
 fn in_flight(kind: TaskKind, generation: u32, seconds: i64) -> InFlight {
     InFlight {
-        attempt: AttemptId {
-            operation_id: OperationId(Uuid::from_u128(u128::from(generation))),
-            number: 1,
-        },
+        attempt: attempt(generation),
         generation: Generation(generation),
         kind,
+        method: MethodId(Uuid::from_u128(7)),
         claim_id: None,
         until: start() + TimeDelta::seconds(seconds),
     }
@@ -62,24 +102,38 @@ fn each_gate_is_open_in_one_state_of_six() {
 #[test]
 fn a_fence_that_a_rejoin_may_have_undone_opens_nothing() {
     let mut state = state(FailureState::Unreachable, FencingState::Fenced);
-    state.host.fenced_generation = Some(Generation(2));
+    state.host.generation = Generation(4);
     let gate = gates(&state, start()).evacuate;
     assert!(!gate.allowed);
     assert!(gate.reason.contains("fence it again"), "{}", gate.reason);
 }
 
 #[test]
-fn what_an_older_generation_still_gives_back_keeps_the_evacuate_gate_shut() {
+fn a_fence_whose_proof_was_ended_by_the_claim_of_its_opposite_opens_nothing_until_another_set_is_whole() {
+    use ProofKind::{NetworkFence, PowerOff, StorageFence};
     let mut state = state(FailureState::Unreachable, FencingState::Fenced);
-    // The reboot's own power.on lasts longer and is no reason; the older one beside it is.
-    state.host.in_flight.push(in_flight(TaskKind::PowerOn, 3, 60));
+    let mut fence = fence(vec![ended_by_a_claim(PowerOff, TaskKind::PowerOn)]);
+    state.host.fence = Some(fence.clone());
+    let gate = gates(&state, start() + TimeDelta::days(1)).evacuate;
+    assert!(!gate.allowed);
+    assert!(gate.reason.contains("fence the host again"), "{}", gate.reason);
+    assert!(gate.reason.contains("power.on"), "{}", gate.reason);
+    assert_eq!(state.host.fencing_state(), FencingState::Fenced);
+    fence.proofs.extend([proof(StorageFence), proof(NetworkFence)]);
+    state.host.fence = Some(fence);
     assert!(gates(&state, start()).evacuate.allowed);
-    state
-        .host
-        .in_flight
-        .push(in_flight(TaskKind::StorageUnfence, 2, 20));
-    assert!(!gates(&state, start()).evacuate.allowed);
-    assert!(gates(&state, start() + TimeDelta::seconds(20)).evacuate.allowed);
+}
+
+#[test]
+fn what_may_still_be_given_back_says_nothing_that_an_ended_proof_has_not_said() {
+    let mut state = state(FailureState::Unreachable, FencingState::Fenced);
+    state.host.fence = Some(fence(vec![
+        ended_by_a_claim(ProofKind::PowerOff, TaskKind::PowerOn),
+        proof(ProofKind::StorageFence),
+        proof(ProofKind::NetworkFence),
+    ]));
+    state.host.in_flight.push(in_flight(TaskKind::PowerOn, 3, 60));
+    assert!(gates(&state, start()).evacuate.allowed, "a cut stays a cut");
 }
 
 #[test]
@@ -96,7 +150,8 @@ fn a_host_that_is_cut_off_takes_no_workloads() {
     state.host.standing.push(Standing {
         kind: TaskKind::StorageFence,
         method: ringfence_world::plans::method_with("ceph", Resource::Storage, MethodTimes::default()),
-        attempt: None,
+        attempt: attempt(2),
+        by: start(),
     });
     let gate = gates(&state, start()).schedule;
     assert!(!gate.allowed);
@@ -132,7 +187,8 @@ fn a_host_is_unforced_by_its_own_rejoin_or_while_nothing_needs_it_down() {
     fencing.host.standing.push(Standing {
         kind: TaskKind::StorageFence,
         method: ringfence_world::plans::method_with("ceph", Resource::Storage, MethodTimes::default()),
-        attempt: None,
+        attempt: attempt(2),
+        by: start(),
     });
     assert!(!unforce(&fencing, 20).allowed);
 }

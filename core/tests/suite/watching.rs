@@ -94,6 +94,26 @@ fn a_silent_host_among_signs_of_the_backend_is_unreachable() {
 }
 
 #[test]
+fn an_observer_says_between_which_moments_a_silent_host_gave_its_last_sign() {
+    let mut watch = watch();
+    for now in [0, 5] {
+        state(&mut watch, &poll(now, vec![sign("c1", now)]), now);
+    }
+    // It came after the look at 5 s, and was there at the one at 10 s.
+    let mut found = None;
+    for now in (10..=70).step_by(5) {
+        let answer = poll(now, vec![sign("c1", 8)]);
+        found = watch.look(Some(&answer), &["c1"], at(now)).remove("c1");
+    }
+    let found = found.unwrap();
+    assert_eq!(found.state, FailureState::Unreachable);
+    assert_eq!(
+        (found.last_seen_at, found.silent_since),
+        (Some(at(5)), Some(at(10)))
+    );
+}
+
+#[test]
 fn a_host_that_the_backend_takes_for_down_is_unreachable_at_once() {
     let mut watch = watch();
     let down = Sign {
@@ -153,6 +173,8 @@ fn a_host_that_was_forced_down_is_up_when_its_signs_are_seen_to_come() {
         state: FailureState::Unknown,
         // The backend's clock is ahead by an hour and twenty seconds at most.
         observed_at: at(68),
+        last_seen_at: None,
+        silent_since: None,
         stirs: true,
     };
     assert_eq!(found.get("c1"), Some(&stirs));
@@ -236,46 +258,72 @@ fn nothing_is_said_of_hosts_that_are_not_on_record() {
     assert_eq!(found.into_keys().collect::<Vec<_>>(), ["c1"]);
 }
 
-#[test]
-fn what_is_on_record_already_is_no_news_until_it_is_old() {
-    let refresh = TimeDelta::seconds(60);
-    let known = OnRecord {
-        state: FailureState::Up,
-        source: Some("nova:east"),
-        observed_at: Some(at(100)),
-    };
-    let sighting = |state, seconds| Sighting {
+/// What a source has on record.
+fn on_record(state: FailureState, observed: i64) -> Source {
+    Source {
+        state,
+        observed_at: at(observed),
+        reported_at: at(observed),
+        late_ms: 0,
+        alive_by: None,
+        alive_at: None,
+        alive_reported_at: None,
+        silence: None,
+        boots: Boots::default(),
+    }
+}
+
+fn sighting(state: FailureState, seconds: i64) -> Sighting {
+    Sighting {
         state,
         observed_at: at(seconds),
+        last_seen_at: None,
+        silent_since: None,
         stirs: false,
-    };
-    let is = |sighting, known| is_news(sighting, known, "nova:east", refresh);
-    assert!(!is(sighting(FailureState::Up, 110), known));
-    assert!(is(sighting(FailureState::Up, 160), known));
-    assert!(is(sighting(FailureState::Unreachable, 101), known));
-    assert!(is(sighting(FailureState::Unknown, 101), known));
+    }
+}
+
+const REFRESH: Refresh = Refresh {
+    up: TimeDelta::seconds(60),
+    silence: TimeDelta::seconds(10),
+};
+
+#[test]
+fn what_its_source_has_on_record_already_is_no_news_until_it_is_old() {
+    let is = |seen, own: &Source| is_news(seen, Some(own), REFRESH);
+    let up = on_record(FailureState::Up, 100);
+    assert!(!is(sighting(FailureState::Up, 110), &up));
+    assert!(is(sighting(FailureState::Up, 160), &up));
+    assert!(is(sighting(FailureState::Unreachable, 101), &up));
+    assert!(is(sighting(FailureState::Unknown, 101), &up));
     assert!(
-        !is(sighting(FailureState::Unreachable, 99), known),
-        "somebody has seen it since"
+        !is(sighting(FailureState::Unreachable, 99), &up),
+        "it has heard the host since"
     );
-    let by_another = OnRecord {
-        state: FailureState::Unreachable,
-        source: Some("pacemaker"),
-        ..known
-    };
+    let silent = on_record(FailureState::Unreachable, 100);
+    assert!(!is(sighting(FailureState::Unreachable, 109), &silent));
     assert!(
-        !is(sighting(FailureState::Unknown, 101), by_another),
-        "another one may see it better"
+        is(sighting(FailureState::Unreachable, 110), &silent),
+        "silence counts only while it is watched"
     );
-    assert!(
-        !is(sighting(FailureState::Up, 95), by_another),
-        "a sign from before the other one's word"
-    );
-    assert!(is(sighting(FailureState::Up, 101), by_another));
-    let stirring = Sighting {
-        stirs: true,
-        ..sighting(FailureState::Unknown, 101)
-    };
-    assert!(is(stirring, by_another), "what it has seen is a sign of life");
-    assert!(!is(stirring, known));
+    let unknown = on_record(FailureState::Unknown, 100);
+    assert!(!is(sighting(FailureState::Unknown, 900), &unknown));
+}
+
+#[test]
+fn a_sign_of_life_is_news_however_old_it_is() {
+    let silent = on_record(FailureState::Unreachable, 100);
+    assert!(is_news(sighting(FailureState::Up, 40), Some(&silent), REFRESH));
+    assert!(!is_news(
+        sighting(FailureState::Unknown, 40),
+        Some(&silent),
+        REFRESH
+    ));
+}
+
+#[test]
+fn the_first_word_of_a_source_is_news_unless_it_says_that_nothing_is_known() {
+    assert!(is_news(sighting(FailureState::Up, 0), None, REFRESH));
+    assert!(is_news(sighting(FailureState::Unreachable, 0), None, REFRESH));
+    assert!(!is_news(sighting(FailureState::Unknown, 0), None, REFRESH));
 }

@@ -237,9 +237,19 @@ fn everything_has_a_bound() {
         timeout_s: 901,
         retries: 11,
         pause_ms: 60_001,
+        settle_s: 601,
+        lingers_s: Some(3_601),
     };
     let method = Method { times, ..agent() };
-    for field in ["attempt_timeout_s", "timeout_s", "retries", "pause_ms"] {
+    let fields = [
+        "attempt_timeout_s",
+        "timeout_s",
+        "retries",
+        "pause_ms",
+        "settle_s",
+        "lingers_s",
+    ];
+    for field in fields {
         expect_fault(
             validate_method(&method),
             &format!("times.{field}"),

@@ -80,6 +80,7 @@ fn a_policy_is_within_its_ranges() {
     assert_eq!(validate_policy(&SegmentPolicy::default()), Ok(()));
     let wrong = SegmentPolicy {
         self_fencing_timeout_s: Some(0),
+        settle_s: 601,
         restarts: 101,
         restart_delay_s: 0,
         auto_rejoin: true,
@@ -111,6 +112,7 @@ fn a_policy_is_within_its_ranges() {
         fields,
         [
             "policy.self_fencing_timeout_s",
+            "policy.settle_s",
             "policy.restarts",
             "policy.restart_delay_s",
             "policy.rejoin_wait_s",

@@ -5,8 +5,11 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use ringfence_core::*;
 
-use ringfence_world::World;
 use ringfence_world::plans::person;
+use ringfence_world::{Heard, Manner, World};
+
+/// The sources that speak the truth.
+const SOURCES: [&str; 2] = ["monitor", "probe"];
 
 /// One thing that happens.
 #[derive(Clone, Debug)]
@@ -38,17 +41,23 @@ pub enum Deed {
     Cancel,
     CancelAnOldOne,
     Retry,
-    /// A monitor reports what is so, now.
+    /// A source can hear the host, or not, and reports what it hears. Its report may take a while.
     SeeTruly {
-        up: bool,
-        boot: Option<u8>,
+        by: u8,
+        link: bool,
+        boot: Told,
+        late_ms: u32,
     },
-    /// A monitor reports anything, observed some seconds ago.
+    /// Every source that has ever reported says every five seconds what it hears, so many times.
+    Watch(u8),
+    /// A source reports anything, observed some seconds ago.
     Report {
         state: FailureState,
         age_s: i8,
         boot: Option<u8>,
     },
+    /// A person strikes off a source.
+    ForgetSource(u8),
     /// Some message reaches some worker, which claims it and does no more.
     Deliver(Index),
     Busy(Index),
@@ -77,8 +86,21 @@ pub enum Deed {
     LineMoves(bool),
     BrokerGoesAway,
     MoveClock(i32),
-    /// The power supply switches the host on while the operation waits for a person.
+    /// A stranger switches the host on.
     PowerReturns,
+    /// The host's kernel dies; it starts again by itself, or not.
+    Crash(bool),
+}
+
+/// What a source says about the boot that it hears.
+#[derive(Clone, Copy, Debug)]
+pub enum Told {
+    Nothing,
+    Id,
+    /// With the date by the host's clock, which is so many seconds ahead.
+    Dated(i8),
+    /// A date and no id.
+    DateAlone(i8),
 }
 
 /// What is wrong with a result.
@@ -127,53 +149,83 @@ pub fn history(customs: Customs) -> BoxedStrategy<Vec<Deed>> {
 
 /// Places from which it gets interesting, and which chance alone seldom reaches.
 fn beginnings() -> Vec<Vec<Deed>> {
-    let see = |up, boot| Deed::SeeTruly { up, boot: Some(boot) };
+    let see = |link, boot| Deed::SeeTruly {
+        by: 0,
+        link,
+        boot,
+        late_ms: 0,
+    };
     let rejoin = || Deed::Rejoin {
         boot_confirmed: false,
     };
-    let fenced = || vec![see(false, 0), Deed::Fence, Deed::WorkOff, Deed::Pass(30_000)];
-    let and = |more: Vec<Deed>| [fenced(), more].concat();
+    let silent = || vec![see(true, Told::Dated(0)), see(false, Told::Id)];
+    let lost = |more: Vec<Deed>| [silent(), more].concat();
+    let and = |more: Vec<Deed>| lost([vec![Deed::Fence, Deed::WorkOff, Deed::Pass(30_000)], more].concat());
+    let back = |boot| {
+        vec![
+            Deed::PowerReturns,
+            Deed::Crash(true),
+            Deed::Pass(5_000),
+            see(true, boot),
+        ]
+    };
+    let moving = || vec![Deed::Evacuate, Deed::Work, Deed::Work];
     vec![
         Vec::new(),
-        vec![see(false, 0), Deed::Fence],
-        vec![see(false, 0), Deed::Fence, Deed::Take],
-        vec![
-            see(false, 0),
+        lost(vec![Deed::Fence]),
+        lost(vec![Deed::Fence, Deed::Take]),
+        lost(vec![Deed::Fence, Deed::Watch(20)]),
+        lost(vec![
             Deed::Fence,
             Deed::Work,
             Deed::Pass(120_000),
             Deed::PowerReturns,
-        ],
-        fenced(),
-        and(vec![Deed::Evacuate, Deed::Work, Deed::Work]),
-        and(vec![
-            Deed::Evacuate,
-            Deed::Work,
-            Deed::Work,
-            Deed::Take,
-            Deed::Cancel,
-            rejoin(),
         ]),
-        and(vec![
-            Deed::Evacuate,
-            Deed::Work,
-            Deed::Work,
-            Deed::Take,
-            see(true, 1),
-        ]),
-        and(vec![see(true, 0), rejoin(), Deed::Work]),
-        and(vec![see(true, 1), rejoin(), Deed::Take]),
+        and(Vec::new()),
+        and(moving()),
+        and([moving(), vec![Deed::Take, Deed::Cancel, rejoin()]].concat()),
+        and([moving(), vec![Deed::Take], back(Told::Id)].concat()),
+        and(vec![see(true, Told::Id), rejoin(), Deed::Work]),
+        and([back(Told::Dated(0)), vec![rejoin(), Deed::Take]].concat()),
         and(vec![rejoin(), Deed::Take]),
         and(vec![rejoin(), Deed::Take, Deed::Cancel]),
-        and(vec![see(true, 1), see(false, 1), Deed::Fence]),
-        and(vec![see(true, 1), rejoin(), Deed::Pass(300_000)]),
+        and([back(Told::Id), silent(), vec![Deed::Fence]].concat()),
+        and([back(Told::Dated(0)), vec![rejoin(), Deed::Pass(300_000)]].concat()),
         and(vec![rejoin(), Deed::Work, Deed::Pass(200_000), Deed::Fence]),
+        and(vec![
+            rejoin(),
+            Deed::Work,
+            Deed::Pass(5_000),
+            see(true, Told::Dated(0)),
+            Deed::WorkOff,
+        ]),
     ]
+}
+
+fn told() -> impl Strategy<Value = Told> + Clone {
+    // As far as the rules allow a host's clock to be wrong.
+    let skew_s = || -9..10_i8;
+    prop_oneof![
+        2 => Just(Told::Nothing),
+        3 => Just(Told::Id),
+        3 => skew_s().prop_map(Told::Dated),
+        1 => skew_s().prop_map(Told::DateAlone),
+    ]
+}
+
+fn see() -> impl Strategy<Value = Deed> {
+    let late_ms = prop_oneof![3 => Just(0), 1 => 1..20_000_u32];
+    let by = prop_oneof![3 => Just(0_u8), 1 => Just(1_u8)];
+    (by, any::<bool>(), told(), late_ms).prop_map(|(by, link, boot, late_ms)| Deed::SeeTruly {
+        by,
+        link,
+        boot,
+        late_ms,
+    })
 }
 
 fn deed(customs: Customs) -> BoxedStrategy<Deed> {
     let index = any::<Index>;
-    let boot = || proptest::option::of(0..3_u8);
     let common = prop_oneof![
         6 => Just(Deed::Fence),
         4 => any::<bool>().prop_map(|boot_confirmed| Deed::Rejoin { boot_confirmed }),
@@ -186,7 +238,8 @@ fn deed(customs: Customs) -> BoxedStrategy<Deed> {
         2 => Just(Deed::Cancel),
         1 => Just(Deed::CancelAnOldOne),
         2 => Just(Deed::Retry),
-        4 => (any::<bool>(), boot()).prop_map(|(up, boot)| Deed::SeeTruly { up, boot }),
+        5 => see(),
+        1 => (1..15_u8).prop_map(Deed::Watch),
         6 => index().prop_map(Deed::Deliver),
         1 => index().prop_map(Deed::Busy),
         1 => index().prop_map(Deed::Renew),
@@ -204,10 +257,12 @@ fn deed(customs: Customs) -> BoxedStrategy<Deed> {
         1 => any::<bool>().prop_map(Deed::LineMoves),
         1 => Just(Deed::BrokerGoesAway),
         1 => Just(Deed::PowerReturns),
+        1 => any::<bool>().prop_map(Deed::Crash),
     ];
     if customs == Customs::Truthful {
         return common.boxed();
     }
+    let boot = || proptest::option::of(0..3_u8);
     let state = || select(FailureState::ALL.to_vec());
     let lies = || {
         let all: Vec<Lie> = Lie::IN_THE_NAME
@@ -224,6 +279,7 @@ fn deed(customs: Customs) -> BoxedStrategy<Deed> {
             override_up
         }),
         2 => (state(), -5..20_i8, boot()).prop_map(|(state, age_s, boot)| Deed::Report { state, age_s, boot }),
+        1 => (0..3_u8).prop_map(|_| Deed::Tick),
         2 => (index(), lies()).prop_map(|(of, lie)| Deed::Forge { of, lie }),
         1 => prop_oneof![Just(86_400), Just(-86_400), -100..100_i32].prop_map(Deed::MoveClock),
     ]
@@ -248,7 +304,7 @@ pub fn act(world: &mut World, deed: &Deed) {
         }
         Deed::Rejoin { boot_confirmed } => {
             if matches!(world.rejoin(*boot_confirmed), Ok(Answer::Started(_))) {
-                world.site.plugged = true;
+                world.site.plug(true);
                 world.settle();
             }
         }
@@ -264,27 +320,20 @@ pub fn act(world: &mut World, deed: &Deed) {
             };
             drop(world.confirm(u32::try_from(generation).unwrap_or(99), actor, *override_up));
         }
-        Deed::PullAndSay => {
-            world.site.plugged = false;
-            world.settle();
-            // What somebody else is doing to the power this moment makes it untrue: then `decide` has to refuse.
-            drop(world.confirm(world.state.host.generation.0, person("anna"), false));
-        }
+        Deed::PullAndSay => pull_and_say(world),
         Deed::GiveBack { of, is_admin } => give_back(world, of, *is_admin),
         Deed::Cancel => drop(world.cancel()),
         Deed::CancelAnOldOne => cancel_an_old_one(world),
         Deed::Retry => drop(world.retry()),
-        Deed::SeeTruly { up, boot } => {
-            if !*up || world.site.is_powered() {
-                let state = if *up {
-                    FailureState::Up
-                } else {
-                    FailureState::Unreachable
-                };
-                drop(world.see_boot(state, boot.map(name_of_boot).as_deref()));
-            }
-        }
+        Deed::SeeTruly {
+            by,
+            link,
+            boot,
+            late_ms,
+        } => see_truly(world, (SOURCES[usize::from(*by)], *link), *boot, *late_ms),
+        Deed::Watch(times) => watch(world, *times),
         Deed::Report { state, age_s, boot } => report(world, *state, *age_s, *boot),
+        Deed::ForgetSource(of) => forget_source(world, *of),
         Deed::Deliver(index) => {
             if !world.sent.is_empty() {
                 drop(world.deliver(index.index(world.sent.len()), "worker-1"));
@@ -330,36 +379,133 @@ pub fn act(world: &mut World, deed: &Deed) {
         Deed::LineMoves(moves) => world.line_moves(*moves),
         Deed::BrokerGoesAway => world.broker_goes_away(),
         Deed::MoveClock(seconds) => world.move_clock(i64::from(*seconds)),
-        Deed::PowerReturns => power_returns(world),
+        Deed::PowerReturns => {
+            world.site.restore_power();
+            world.settle();
+        }
+        Deed::Crash(reboots) => {
+            world.site.crash(*reboots);
+            world.settle();
+        }
     }
 }
 
-fn name_of_boot(boot: u8) -> String {
+fn name_of_boot(boot: u32) -> String {
     format!("boot-{boot}")
 }
 
-/// What may be refused is said first, so that only what was accepted is done.
+/// The word is true, but for what has yet to land, which the segment waits for, and for what is being given back at this moment: then
+/// it has to be refused.
+fn pull_and_say(world: &mut World) {
+    world.site.plug(false);
+    world.settle();
+    let before = world.is_hearsay;
+    let said = world.confirm(world.state.host.generation.0, person("anna"), false);
+    world.is_hearsay = before || (said.is_ok() && world.site.running);
+}
+
+/// What a source that speaks the truth reports now, and the sign of life that it tells of. One that says nothing about boots does not
+/// say either when it last heard the host.
+fn look(world: &World, source: &str, boot: Told) -> (Report, Option<Heard>) {
+    let offset = world.now - world.real;
+    let is_up = world.site.is_heard_by(source);
+    let heard = world.site.heard_by(source);
+    let last_seen = heard.filter(|_| !is_up && !matches!(boot, Told::Nothing));
+    let now = heard.filter(|_| is_up);
+    let report = Report {
+        state: now.map_or(FailureState::Unreachable, |_| FailureState::Up),
+        source: source.to_owned(),
+        observed_at: world.now,
+        last_seen_at: last_seen.map(|heard| heard.at + offset),
+        silent_since: None,
+        boot: now.and_then(|heard| as_told(heard, boot, offset)),
+    };
+    (report, now.or(last_seen))
+}
+
+fn as_told(heard: Heard, boot: Told, offset: TimeDelta) -> Option<Boot> {
+    let date = |skew_s: i8| Some(heard.booted_at + offset + TimeDelta::seconds(i64::from(skew_s)));
+    let name = Some(name_of_boot(heard.boot));
+    let (id, booted_at) = match boot {
+        Told::Nothing => return None,
+        Told::Id => (name, None),
+        Told::Dated(skew_s) => (name, date(skew_s)),
+        Told::DateAlone(skew_s) => (None, date(skew_s)),
+    };
+    Some(Boot { id, booted_at })
+}
+
+fn tell(world: &mut World, (report, heard): (Report, Option<Heard>)) {
+    if let Some(heard) = heard {
+        world.told_boot = world.told_boot.max(heard.boot);
+        world.told_alive_at = world.told_alive_at.max(heard.at);
+    }
+    drop(world.report(report));
+}
+
+/// Two things that are seen are never seen in one moment. The first word of a source is never late: before it nothing is known of it.
+fn see_truly(world: &mut World, (source, link): (&str, bool), boot: Told, late_ms: u32) {
+    world.pass(1);
+    world.site.link(source, link);
+    world.settle();
+    let is_first = world.state.host.sources.get(source).is_none();
+    let letter = look(world, source, boot);
+    if !is_first {
+        world.pass(i64::from(late_ms));
+    }
+    tell(world, letter);
+}
+
+fn watch(world: &mut World, times: u8) {
+    for _ in 0..times {
+        world.pass(5_000);
+        for source in SOURCES {
+            if world.state.host.sources.get(source).is_some() {
+                let letter = look(world, source, Told::Id);
+                tell(world, letter);
+            }
+        }
+    }
+}
+
+fn forget_source(world: &mut World, of: u8) {
+    let names = ["monitor", "probe", "gossip"];
+    let input = Input::ForgetSource {
+        source: names[usize::from(of)].to_owned(),
+        reason: "it is gone".to_owned(),
+        actor: person("otto"),
+    };
+    drop(world.give(input));
+}
+
+/// Done by hand before it is said, if the word will be heard.
 fn give_back(world: &mut World, of: &Index, is_admin: bool) {
     let standing = &world.state.host.standing;
     if standing.is_empty() {
         return;
     }
     let name = of.get(standing).method.name.clone();
+    let generation = world.state.host.generation.0;
     let actor = Actor {
         is_admin,
         ..person("otto")
     };
-    if world
-        .given_back(world.state.host.generation.0, &[&name], actor)
-        .is_ok()
-    {
+    let is_heard = world
+        .clone()
+        .given_back(generation, &[&name], actor.clone())
+        .is_ok();
+    if is_heard {
         world.site.reconnect(&name);
-        world.settle();
     }
+    drop(world.given_back(generation, &[&name], actor));
 }
 
-/// A worker reports once, after it has stopped; from then on it does nothing more.
+/// A worker reports once, after it has stopped; from then on it does nothing more. It never reads what it has not commanded: a device
+/// that shows an old state would deceive it.
 fn finish(world: &mut World, job: usize) -> Option<usize> {
+    if let Manner::Stale(_) = world.site.manner(&world.jobs[job].method.name) {
+        world.command(job);
+    }
     let message = world.finish(job);
     world.jobs[job].stops_at = world.real;
     message
@@ -375,6 +521,7 @@ fn take(world: &mut World) -> Option<usize> {
 fn work(world: &mut World) -> bool {
     let Some(job) = take(world) else { return false };
     world.command(job);
+    world.pass(100);
     if let Some(result) = finish(world, job) {
         world.deliver_result(result);
     }
@@ -395,18 +542,11 @@ fn cancel_an_old_one(world: &mut World) {
 
 fn report(world: &mut World, state: FailureState, age_s: i8, boot: Option<u8>) {
     let observed_at = world.now - TimeDelta::seconds(i64::from(age_s));
-    let input = Input::FailureState {
-        operation_id: OperationId(world.next_id()),
-        state,
-        source: "gossip".to_owned(),
-        observed_at,
-        boot: boot.map(|boot| Boot {
-            id: (boot > 0).then(|| name_of_boot(boot)),
-            booted_at: Some(observed_at - TimeDelta::seconds(i64::from(boot) * 10)),
-            observed_at,
-        }),
-    };
-    drop(world.give(input));
+    let boot = boot.map(|boot| Boot {
+        id: (boot > 0).then(|| name_of_boot(boot.into())),
+        booted_at: Some(observed_at - TimeDelta::seconds(i64::from(boot) * 10)),
+    });
+    drop(world.say("gossip", state, i64::from(age_s) * 1_000, boot));
 }
 
 fn forge(world: &mut World, of: &Index, lie: Lie) {
@@ -422,6 +562,8 @@ fn forge(world: &mut World, of: &Index, lie: Lie) {
             state: wanted,
             detail: "believe me".to_owned(),
             observed_at: world.now,
+            after_ms: 0,
+            before: None,
             proves: true,
         }),
         finding: None,
@@ -468,22 +610,6 @@ pub fn wanted(kind: TaskKind) -> ObservedState {
         TaskKind::WorkloadsAddSpare => ObservedState::Enabled,
         TaskKind::WorkloadsCleanUp => ObservedState::Clean,
         TaskKind::WorkloadsStart => ObservedState::Started,
-    }
-}
-
-fn power_returns(world: &mut World) {
-    // A watchdog's host that is switched on behind everyone's back is out of what can be known.
-    if world.state.policy.self_fencing_timeout_s.is_some() {
-        return;
-    }
-    let waits = world
-        .state
-        .operation
-        .as_ref()
-        .is_some_and(|o| o.status == OperationStatus::NeedsOperator);
-    if waits && !world.is_fenced() {
-        world.site.restore_power();
-        world.settle();
     }
 }
 

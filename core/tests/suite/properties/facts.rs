@@ -8,27 +8,36 @@ use ringfence_core::*;
 use super::deeds::wanted;
 use ringfence_world::{Moment, World};
 
+/// Seconds for which a simulated device may still do what it was told, where its method says nothing else.
+const LINGERS_S: u32 = 10;
+
 /// A claim that was granted.
 #[derive(Clone, Debug)]
 pub struct Grant {
     pub at: usize,
     pub claim: Claim,
     pub method: FrozenMethod,
+    /// By the engine's clock.
+    pub now: Timestamp,
     /// By the clock that nobody moves.
     pub real: Timestamp,
     pub budget_ms: u64,
-    /// When its own result first arrived.
-    pub over: Option<Timestamp>,
+    /// When its own result first arrived, and whether that shows that nothing more can come of it.
+    pub over: Option<(Timestamp, bool)>,
 }
 
 /// A device that was read in the wanted state for this claim.
 #[derive(Clone, Debug)]
 pub struct Reading {
     pub at: usize,
+    /// Where its claim was granted.
+    pub granted: usize,
     pub operation_id: OperationId,
     pub generation: Generation,
     pub kind: TaskKind,
     pub method: FrozenMethod,
+    /// When it was read, by the engine's clock.
+    pub read_at: Timestamp,
 }
 
 pub fn decisions(world: &World) -> impl Iterator<Item = (usize, &Moment, &Decision)> {
@@ -47,6 +56,11 @@ pub fn has_event(decision: &Decision, kind: EventKind) -> bool {
     events(decision).any(|event| event.kind == kind)
 }
 
+/// The generation that a host is FENCED at.
+pub fn fenced_generation(host: &Host) -> Option<Generation> {
+    host.fence.as_ref().map(|fence| fence.generation)
+}
+
 /// Every claim that was granted for the first time.
 pub fn grants(world: &World) -> Vec<Grant> {
     let mut grants: Vec<Grant> = Vec::new();
@@ -60,6 +74,7 @@ pub fn grants(world: &World) -> Vec<Grant> {
                     at,
                     claim: claim.clone(),
                     method: sent.expect("only what was sent can be claimed").method.clone(),
+                    now: moment.now,
                     real: moment.real,
                     budget_ms: *budget_ms,
                     over: None,
@@ -70,7 +85,7 @@ pub fn grants(world: &World) -> Vec<Grant> {
                     .iter_mut()
                     .find(|g| g.claim == result.claim && g.over.is_none());
                 if let Some(grant) = own {
-                    grant.over = Some(moment.real);
+                    grant.over = Some((moment.real, leaves_nothing(result)));
                 }
             }
             _ => {}
@@ -79,12 +94,26 @@ pub fn grants(world: &World) -> Vec<Grant> {
     grants
 }
 
+/// It was refused, or it has come true.
+fn leaves_nothing(result: &TaskResult) -> bool {
+    let read = result.observation.as_ref().map(|o| o.state);
+    match result.outcome {
+        Outcome::Refused => true,
+        Outcome::Confirmed => read == Some(wanted(result.claim.kind)),
+        Outcome::Unknown => false,
+    }
+}
+
 impl Grant {
-    /// By the clock that nobody moves: its worker may act until then.
+    /// By the clock that nobody moves: something may still come of it until then.
     pub fn may_act_until(&self) -> Timestamp {
-        let budget = TimeDelta::milliseconds(i64::try_from(self.budget_ms).unwrap());
-        self.over
-            .map_or(self.real + budget, |over| over.min(self.real + budget))
+        let deadline = self.real + TimeDelta::milliseconds(i64::try_from(self.budget_ms).unwrap());
+        let lingers = TimeDelta::seconds(i64::from(self.method.times.lingers_s.unwrap_or(LINGERS_S)));
+        match self.over {
+            Some((over, true)) => over.min(deadline),
+            Some((over, false)) => over.min(deadline) + lingers,
+            None => deadline + lingers,
+        }
     }
 }
 
@@ -102,100 +131,58 @@ pub fn readings(world: &World) -> Vec<Reading> {
         let grant = open.remove(index);
         // What is known to be no proof shows nothing of a fence.
         let counts = |o: &&Observation| o.proves || grant.claim.kind.proof_kind().is_none();
-        let read = result.observation.as_ref().filter(counts).map(|o| o.state);
-        if result.outcome == Outcome::Confirmed && read == Some(wanted(grant.claim.kind)) {
+        let Some(seen) = result.observation.as_ref().filter(counts) else {
+            continue;
+        };
+        if result.outcome == Outcome::Confirmed && seen.state == wanted(grant.claim.kind) {
+            let after = TimeDelta::milliseconds(i64::try_from(seen.after_ms).unwrap());
             readings.push(Reading {
                 at,
+                granted: grant.at,
                 operation_id: grant.claim.attempt.operation_id,
                 generation: grant.claim.generation,
                 kind: grant.claim.kind,
                 method: grant.method,
+                read_at: (as_seen(world, grant.now, grant.at, at) + after).min(moment.now),
             });
         }
     }
     readings
 }
 
-/// Whether every task of the kind has a level whose every device was read in the wanted state, for this operation.
-pub fn tasks_done(plan: &FrozenPlan, kind: TaskKind, id: OperationId, readings: &[Reading]) -> bool {
-    let was_read = |method: &FrozenMethod| {
-        readings
-            .iter()
-            .any(|r| r.operation_id == id && r.kind == kind && r.method.id == method.id)
-    };
-    let mut tasks = plan
-        .stages
-        .iter()
-        .flat_map(|stage| &stage.tasks)
-        .filter(|task| task.kind == kind)
-        .peekable();
-    tasks.peek().is_some()
-        && tasks.all(|task| {
-            let is_done = |level: &Vec<FrozenMethod>| !level.is_empty() && level.iter().all(was_read);
-            task.levels.iter().any(is_done)
-        })
+/// A moment that was noted at one decision as it is known at a later one: a clock that was moved back takes a moment of the future
+/// with it.
+pub fn as_seen(world: &World, moment: Timestamp, noted: usize, at: usize) -> Timestamp {
+    let since = world.trace[noted..=at].iter().filter(|later| later.said.is_ok());
+    since.fold(moment, |known, later| known.min(later.now))
 }
 
-/// The kinds of proof that the record holds for an operation, up to and including the moment `at`.
-pub fn proven(world: &World, at: usize, id: OperationId) -> BTreeSet<ProofKind> {
-    let readings: Vec<Reading> = readings(world).into_iter().filter(|r| r.at <= at).collect();
-    let mut proven = BTreeSet::new();
-    for (kind, task) in [
-        (ProofKind::PowerOff, TaskKind::PowerOff),
-        (ProofKind::StorageFence, TaskKind::StorageFence),
-        (ProofKind::NetworkFence, TaskKind::NetworkFence),
-    ] {
-        if tasks_done(&world.plan, task, id, &readings) {
-            proven.insert(kind);
-        }
-    }
-    if silent_for_the_timeout(world, at) {
-        proven.insert(ProofKind::SelfFencing);
-    }
-    if person_said_so(world, at, id) {
-        proven.insert(ProofKind::Operator);
-    }
-    proven
+/// By the book: what gives something back to a host.
+pub fn gives_back(kind: TaskKind) -> bool {
+    matches!(
+        kind,
+        TaskKind::PowerOn
+            | TaskKind::StorageUnfence
+            | TaskKind::NetworkUnfence
+            | TaskKind::WorkloadsForceUp
+            | TaskKind::WorkloadsStart
+    )
 }
 
-/// UNREACHABLE in every report that was taken since long enough ago, by the engine's clock.
-fn silent_for_the_timeout(world: &World, at: usize) -> bool {
-    let Some(timeout_s) = world.state.policy.self_fencing_timeout_s else {
-        return false;
-    };
-    let now = world.trace[at].now;
-    let mut since: Option<Timestamp> = None;
-    for (_, moment, _) in decisions(world).filter(|(i, _, _)| *i <= at) {
-        // Where the clock was moved back, the count begins anew from there.
-        since = since.map(|since| since.min(moment.now));
-        match &moment.input {
-            Input::FailureState {
-                state: FailureState::Unreachable,
-                ..
-            } => since = since.or(Some(moment.now)),
-            Input::FailureState { .. } => since = None,
-            _ => {}
-        }
-    }
-    since.is_some_and(|since| since + TimeDelta::seconds(i64::from(timeout_s)) <= now)
+/// By the book: what takes something from a host.
+pub fn takes(kind: TaskKind) -> bool {
+    matches!(
+        kind,
+        TaskKind::PowerOff | TaskKind::StorageFence | TaskKind::NetworkFence | TaskKind::WorkloadsForceDown
+    )
 }
 
-/// Somebody named the generation that the host had then, and was heard, for this operation.
-fn person_said_so(world: &World, at: usize, id: OperationId) -> bool {
-    decisions(world)
-        .filter(|(i, _, _)| *i <= at)
-        .any(|(_, moment, decision)| {
-            let Input::Confirm { generation, .. } = &moment.input else {
-                return false;
-            };
-            *generation == moment.before.host.generation
-                && decision.answer == Answer::Done
-                && decision
-                    .state
-                    .operation
-                    .as_ref()
-                    .is_some_and(|operation| operation.id == id)
-        })
+/// Every report that was taken down, in the order in which they arrived.
+pub fn reports(world: &World) -> impl Iterator<Item = (usize, &Moment, &Report)> {
+    decisions(world).filter_map(|(at, moment, _)| match &moment.input {
+        Input::FailureState { report, .. } => Some((at, moment, report)),
+        _ => None,
+    })
 }
 
 /// Operations that began and have not ended, after the decision.

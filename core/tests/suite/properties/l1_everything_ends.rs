@@ -65,11 +65,13 @@ fn longest(world: &World) -> TimeDelta {
     // The gate may be closed for an hour; then every server with every spare host, and five other tasks.
     let servers = u32::try_from(world.cloud.servers.len()).unwrap();
     let spares = u32::try_from(world.state.policy.evacuation.spare_hosts.len()).unwrap();
-    let evacuation = 3_600 + (servers * (spares + 1) + 5) * 2 * 1_500;
+    let evacuation = 2 * 3_600 + (servers * (spares + 1) + 5) * 2 * 1_500;
     let policy = &world.state.policy;
     let of_method = |m: &FrozenMethod| 2 * (m.times.timeout_s + 600) + (m.times.retries + 1) * 700;
     let stages: u32 = world.plan.stages.iter().map(|stage| stage.delay_s).sum();
-    let round = stages + methods(&world.plan).map(of_method).sum::<u32>() + 302;
+    // A worker that fell silent, and its device, at their longest.
+    let given_up = 302 + 3_600;
+    let round = stages + methods(&world.plan).map(of_method).sum::<u32>() + given_up + policy.settle_s;
     let waits =
         2 * policy.self_fencing_timeout_s.unwrap_or(0) + policy.rejoin_wait_s + policy.restart_delay_s;
     TimeDelta::seconds(2 * i64::from((policy.restarts + 1) * (round + waits + evacuation)))

@@ -3,11 +3,15 @@
 
 mod deeds;
 mod facts;
+mod hearing;
+mod record;
 mod settings;
 
 mod l1_everything_ends;
 mod s10_a_persons_word;
 mod s11_storm_brake;
+mod s12_what_undoes_a_proof_ends_it;
+mod s13_silence_is_watched;
 mod s1_proof;
 mod s2_unknown_is_unknown;
 mod s3_fence_before_recovery;

@@ -6,6 +6,7 @@ use ringfence_core::*;
 
 use super::deeds::{Customs, Deed, history, live_through};
 use super::facts::{decisions, events};
+use super::record::Record;
 use super::settings::setting;
 
 /// More is said than usually.
@@ -32,7 +33,8 @@ proptest! {
     #[test]
     fn s10_a_persons_word(setting in setting(), deeds in talk()) {
         let world = live_through(setting.world(), &deeds);
-        for (_, moment, decision) in decisions(&world) {
+        let record = Record::of(&world);
+        for (at, moment, decision) in decisions(&world) {
             let words = events(decision).filter(|event| {
                 event.kind == EventKind::OperationProof && event.data["proof"]["kind"] == "operator"
             });
@@ -46,7 +48,7 @@ proptest! {
                 prop_assert_eq!(event.data["proof"]["source"].as_str(), Some(actor.name.as_str()));
                 let detail = event.data["proof"]["detail"].as_str().unwrap();
                 prop_assert!(detail.starts_with(reason.as_str()));
-                if host.failure_state == FailureState::Up {
+                if record.failure_state(at) == FailureState::Up {
                     prop_assert!(*override_up && actor.is_admin);
                     prop_assert!(detail.contains("UP"), "the override is on record");
                 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use ringfence_core::*;
 
 use super::deeds::{Customs, history, live_through};
-use super::facts::decisions;
+use super::facts::{decisions, fenced_generation};
 use super::settings::setting;
 
 fn limits_hold(policy: &FencingPolicy, around: Neighbourhood) -> bool {
@@ -62,7 +62,8 @@ proptest! {
                 prop_assert!(silent_for >= TimeDelta::seconds(i64::from(policy.after_s)));
             }
             is_answered |= matches!(decision.answer, Answer::Started(_)) && decision.state.host.failure_state == FailureState::Unreachable;
-            is_answered &= decision.state.host.failure_state != FailureState::Up;
+            let is_life = matches!(&moment.input, Input::FailureState { report, .. } if report.state == FailureState::Up);
+            is_answered &= !is_life;
         }
     }
 }

@@ -25,11 +25,8 @@ fn misfortunes() -> impl Strategy<Value = Vec<Deed>> {
 }
 
 fn without_success(mut setting: Setting) -> Setting {
-    for manner in setting
-        .manners
-        .values_mut()
-        .filter(|manner| **manner == Manner::Honest)
-    {
+    let obeys = |manner: &Manner| matches!(manner, Manner::Honest | Manner::Slow(_) | Manner::Stale(_));
+    for manner in setting.manners.values_mut().filter(|manner| obeys(manner)) {
         *manner = Manner::Silent;
     }
     setting.policy.self_fencing_timeout_s = None;

@@ -8,9 +8,9 @@ use proptest::prelude::*;
 use ringfence_core::*;
 
 use super::deeds::{Customs, history, live_through};
-use super::facts::{decisions, has_event, proven};
+use super::facts::{decisions, fenced_generation, has_event};
+use super::record::Record;
 use super::settings::{plain_setting, setting};
-use ringfence_world::World;
 
 proptest! {
     #[test]
@@ -20,8 +20,9 @@ proptest! {
         later_ms in 0..100_000_i64,
     ) {
         let world = live_through(setting.world(), &deeds);
+        let record = Record::of(&world);
         let mut was_committed = None;
-        for (_, moment, decision) in decisions(&world) {
+        for (at, moment, decision) in decisions(&world) {
             for state in [&moment.before, &decision.state] {
                 let host = &state.host;
                 let gates = gates(state, moment.now + TimeDelta::milliseconds(later_ms));
@@ -29,7 +30,7 @@ proptest! {
                 if gates.evacuate.allowed {
                     prop_assert_eq!(host.fencing_state(), FencingState::Fenced);
                     prop_assert_eq!(host.failure_state, FailureState::Unreachable);
-                    prop_assert_eq!(fenced_generation(&host), Some(host.generation), "no rejoin has begun since");
+                    prop_assert_eq!(fenced_generation(host), Some(host.generation), "no rejoin has begun since");
                 }
                 if gates.schedule.allowed {
                     prop_assert_eq!(host.fencing_state(), FencingState::Unfenced);
@@ -43,19 +44,7 @@ proptest! {
             }
             if gates(&decision.state, moment.now).evacuate.allowed {
                 prop_assert_eq!(was_committed, Some(decision.state.host.generation));
-            }
-        }
-    }
-
-    #[test]
-    fn s3_a_host_that_ran_again_is_fenced_again_before_it_is_recovered(
-        setting in setting(),
-        deeds in history(Customs::Any),
-    ) {
-        let world = live_through(setting.world(), &deeds);
-        for (at, moment, decision) in decisions(&world) {
-            if gates(&decision.state, moment.now).evacuate.allowed {
-                prop_assert!(!has_risen(&world, at), "{:#?}", world.log);
+                prop_assert_eq!(record.failure_state(at), FailureState::Unreachable, "by what the sources have said");
             }
         }
     }
@@ -73,6 +62,7 @@ proptest! {
             prop_assert!(start.was_safe, "{} could run: {:#?}", start.id, world.log);
             prop_assert!(started.insert(&start.id), "{} was started twice", start.id);
         }
+        prop_assert_eq!(world.violation, None, "{:#?}", world.log);
     }
 
     #[test]
@@ -90,26 +80,4 @@ proptest! {
             }
         }
     }
-}
-
-/// Seen UP after it was proven to have stopped, by a report of the time after the proof.
-fn has_risen(world: &World, at: usize) -> bool {
-    let fences = decisions(world).filter(|(i, _, d)| *i <= at && has_event(d, EventKind::HostFenced));
-    let (fenced, moment, decision) = fences.last().expect("an open gate has its fence");
-    let id = decision.state.operation.as_ref().expect("and its operation").id;
-    let is_dead = |i| {
-        let dead = [ProofKind::PowerOff, ProofKind::SelfFencing, ProofKind::Operator];
-        // What was proven then is what counts: later proofs of other kinds say nothing of the time in between.
-        !decision.state.host.needs_boot && proven(world, i, id).iter().any(|kind| dead.contains(kind))
-    };
-    decisions(world)
-        .filter(|(i, _, _)| (fenced + 1..=at).contains(i))
-        .any(|(i, seen, _)| match &seen.input {
-            Input::FailureState {
-                state: FailureState::Up,
-                observed_at,
-                ..
-            } => *observed_at >= moment.now && is_dead(i),
-            _ => false,
-        })
 }

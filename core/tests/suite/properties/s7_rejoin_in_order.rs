@@ -1,14 +1,17 @@
-//! S7: UNFENCED only after every rejoin task was observed done and no newer fence has begun. After a fence by storage or
-//! network alone, the host must show a boot newer than the fence before it is taken back.
+//! S7: UNFENCED only after every rejoin task was observed done and no newer fence has begun. S14: the boot that was cut off never gets
+//! back what was taken from it.
 
 use chrono::TimeDelta;
 use proptest::prelude::*;
 use ringfence_core::*;
 
 use super::deeds::{Customs, history, live_through};
-use super::facts::{Reading, decisions, has_event, proven, readings};
+use super::facts::{Reading, decisions, grants, has_event, readings, reports, takes};
 use super::settings::setting;
 use ringfence_world::World;
+
+/// How far a host's clock may be from the engine's.
+const CLOCKS_APART: TimeDelta = TimeDelta::seconds(10);
 
 proptest! {
     #[test]
@@ -19,7 +22,6 @@ proptest! {
             if !has_event(decision, EventKind::HostUnfenced) {
                 continue;
             }
-            let host = &moment.before.host;
             let operation = decision.state.operation.as_ref().unwrap();
             prop_assert_eq!(operation.kind(), OperationKind::Rejoin);
             prop_assert_eq!(operation.generation, decision.state.host.generation, "no newer fence has begun");
@@ -28,20 +30,16 @@ proptest! {
                 prop_assert!(was_given_back(&world, &standing, &readings, operation.id, at), "{standing:?}");
             }
             prop_assert!(was_seen_up_since(&world, fenced, at), "{:#?}", world.log);
-            let fence_id = world.trace[fenced].said.as_ref().unwrap().state.operation.as_ref().unwrap().id;
-            let mut proven_by = proven(&world, fenced, fence_id);
-            proven_by.extend(proven(&world, at, fence_id));
-            let is_dead = [ProofKind::PowerOff, ProofKind::SelfFencing, ProofKind::Operator]
-                .iter()
-                .any(|kind| proven_by.contains(kind));
-            let has_booted = operation.boot_confirmed || was_booted_since(&world, fenced, at);
-            prop_assert!(is_dead || has_booted, "{:#?}", world.log);
             let watchdog = world.state.policy.self_fencing_timeout_s.unwrap_or(0);
             let waited = world.trace[fenced].now + TimeDelta::seconds(i64::from(watchdog)) <= moment.now;
-            let has_once_booted = operation.boot_confirmed || had_booted_since(&world, fenced, at);
+            let has_once_booted = operation.is_boot_confirmed() || has_booted_since(&world, world.trace[fenced].now, at);
             prop_assert!(waited || has_once_booted, "the watchdog may still strike");
-            prop_assert!(host.in_flight.iter().all(|f| f.until <= moment.now || f.kind.is_undoing() || only_looks(f.kind)));
+            let taking = grants(&world).into_iter().filter(|g| g.at < at && takes(g.claim.kind));
+            for grant in taking {
+                prop_assert!(grant.may_act_until() <= moment.real, "{grant:?} may still take it away");
+            }
         }
+        prop_assert_eq!(world.violation, None, "{:#?}", world.log);
     }
 
     #[test]
@@ -63,6 +61,23 @@ proptest! {
             }
         }
     }
+
+    /// Nothing goes back to a host that has neither been read off, nor fenced itself, nor shown a newer boot, nor has a person's word.
+    #[test]
+    fn s14_what_was_cut_comes_back_to_a_newer_boot_alone(setting in setting(), deeds in history(Customs::Truthful)) {
+        let world = live_through(setting.world(), &deeds);
+        for grant in grants(&world) {
+            if !matches!(grant.claim.kind, TaskKind::StorageUnfence | TaskKind::NetworkUnfence) {
+                continue;
+            }
+            let operation = world.trace[grant.at].before.operation.as_ref().expect("it is of an operation");
+            let cut_at = last_cut(&world, grant.at);
+            let has_stopped = was_proven_to_stop(&world, grant.at);
+            let is_new = has_booted_since(&world, cut_at, grant.at);
+            prop_assert!(operation.is_boot_confirmed() || has_stopped || is_new, "{:#?}", world.log);
+        }
+        prop_assert_eq!(world.violation, None, "{:#?}", world.log);
+    }
 }
 
 /// The moment at which the host last became FENCED.
@@ -70,7 +85,7 @@ fn fence_before(world: &World, at: usize) -> usize {
     last_fence_before(world, at).expect("only a FENCED host becomes UNFENCED")
 }
 
-/// The same, where a fence may have been given up: what was taken from the host until then is given back all the same.
+/// As before, where a fence may have been given up: what was taken from the host until then is given back all the same.
 fn last_fence_before(world: &World, at: usize) -> Option<usize> {
     let fenced = decisions(world).filter(|(i, _, d)| *i < at && has_event(d, EventKind::HostFenced));
     fenced.last().map(|(i, _, _)| i)
@@ -97,10 +112,8 @@ fn was_given_back(
     let was_read = readings
         .iter()
         .any(|r| r.at <= at && r.operation_id == id && r.kind == by && r.method == standing.method);
-    was_read
-        || was_said(world, standing, at)
-        || (by == TaskKind::PowerOn
-            && last_fence_before(world, at).is_some_and(|fenced| was_seen_up_since(world, fenced, at)))
+    let is_back = || was_seen_up_since(world, last_fence_before(world, at).unwrap_or_default(), at);
+    was_read || was_said(world, standing, at) || (by == TaskKind::PowerOn && is_back())
 }
 
 /// An admin named it, with the generation that the host has, and was heard; counts until the next fence takes it again.
@@ -125,52 +138,67 @@ fn was_said(world: &World, standing: &Standing, at: usize) -> bool {
         })
 }
 
-/// Seen at the time of the fence or later, reported after it.
+/// Seen at the time of the fence or later, and no source that was not deaf to it has called the host silent since.
 fn was_seen_up_since(world: &World, fenced: usize, at: usize) -> bool {
     let fenced_at = world.trace[fenced].now;
-    let mut is_up = false;
-    for (_, moment, _) in decisions(world).filter(|(i, _, _)| *i <= at) {
-        if let Input::FailureState {
-            state, observed_at, ..
-        } = &moment.input
-        {
-            is_up = *state == FailureState::Up && *observed_at >= fenced_at;
-        }
-    }
-    is_up
+    let until_now = || reports(world).filter(|(i, _, _)| *i <= at);
+    let Some(heard_at) = until_now().filter_map(|(_, _, report)| report.alive_at()).max() else {
+        return false;
+    };
+    let mut silent = until_now().filter(|(_, _, report)| report.state == FailureState::Unreachable);
+    let is_gone = silent.any(|(i, _, report)| report.observed_at > heard_at && is_last_word(world, i, at));
+    heard_at >= fenced_at && !is_gone
 }
 
-/// By the last report.
-fn was_booted_since(world: &World, fenced: usize, at: usize) -> bool {
-    let (before, since) = boots(world, fenced, at);
-    before.is_some() && since.last().is_some_and(|last| *last != before)
+/// Its source has said nothing else since.
+fn is_last_word(world: &World, said: usize, at: usize) -> bool {
+    let source = |i: usize| match &world.trace[i].input {
+        Input::FailureState { report, .. } => Some(report.source.clone()),
+        _ => None,
+    };
+    let mut later = reports(world).filter(|(i, _, _)| *i > said && *i <= at);
+    later.all(|(_, _, report)| {
+        Some(&report.source) != source(said).as_ref() || report.state == FailureState::Unreachable
+    })
 }
 
-/// By any report: a boot ends the wait for the watchdog of the one before, and no later report takes that back.
-fn had_booted_since(world: &World, fenced: usize, at: usize) -> bool {
-    let (before, since) = boots(world, fenced, at);
-    before.is_some() && since.iter().any(|boot| *boot != before)
+/// By any report: it names a boot that the host dates after the moment, or one that has replaced another since.
+fn has_booted_since(world: &World, moment: Timestamp, at: usize) -> bool {
+    let since = reports(world).filter(|(i, _, report)| *i <= at && report.observed_at > moment);
+    let seen: Vec<(&str, &Boot)> = since
+        .filter_map(|(_, _, report)| Some((report.source.as_str(), report.boot.as_ref()?)))
+        .collect();
+    let is_dated = |boot: &Boot| {
+        let dated = boot.booted_at.is_some_and(|at| at > moment + CLOCKS_APART);
+        boot.id.is_some() && dated
+    };
+    let has_replaced = |source: &str, boot: &Boot| {
+        let mut others = seen.iter().filter(|(other, _)| *other == source);
+        boot.id.is_some() && others.any(|(_, other)| other.id.is_some() && other.id != boot.id)
+    };
+    seen.iter()
+        .any(|(source, boot)| is_dated(boot) || has_replaced(source, boot))
 }
 
-/// The boot that was reported last before the fence, and all since. The monitors of these histories name boots by an id alone.
-fn boots(world: &World, fenced: usize, at: usize) -> (Option<String>, Vec<Option<String>>) {
-    let (mut before, mut since) = (None, Vec::new());
-    for (i, moment, _) in decisions(world).filter(|(i, _, _)| *i <= at) {
-        if let Input::FailureState { boot: Some(boot), .. } = &moment.input {
-            if i < fenced {
-                before.clone_from(&boot.id);
-            } else {
-                since.push(boot.id.clone());
-            }
-        }
-    }
-    (before, since)
+/// When storage or network was last allowed to be cut.
+fn last_cut(world: &World, at: usize) -> Timestamp {
+    let cuts = [TaskKind::StorageFence, TaskKind::NetworkFence];
+    let grants = grants(world)
+        .into_iter()
+        .filter(|g| g.at < at && cuts.contains(&g.claim.kind));
+    grants.map(|g| g.now).max().unwrap_or(world.trace[0].now)
 }
 
-/// It changes nothing of the host.
-fn only_looks(kind: TaskKind) -> bool {
-    matches!(
-        kind,
-        TaskKind::WorkloadsList | TaskKind::WorkloadsCleanUp | TaskKind::WorkloadsAddSpare
-    )
+/// The fence that it is given back from had a proof that the host had stopped.
+fn was_proven_to_stop(world: &World, at: usize) -> bool {
+    let stops = ["power.off", "self-fencing", "operator"];
+    let mut proofs = decisions(world)
+        .filter(|(i, _, _)| *i <= at)
+        .flat_map(|(_, _, decision)| super::facts::events(decision))
+        .filter(|event| event.kind == EventKind::OperationProof);
+    proofs.any(|event| {
+        event.data["proof"]["kind"]
+            .as_str()
+            .is_some_and(|kind| stops.contains(&kind))
+    })
 }

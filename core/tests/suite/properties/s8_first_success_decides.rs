@@ -7,35 +7,38 @@ use proptest::prelude::*;
 use ringfence_core::*;
 
 use super::deeds::{Customs, history, live_through};
-use super::facts::{decisions, events, has_event, readings};
+use super::facts::{decisions, events, fenced_generation, has_event, readings};
+use super::record::Record;
 use super::settings::{plain_setting, setting};
 
 proptest! {
     #[test]
     fn s8_first_success_decides(setting in setting(), deeds in history(Customs::Any)) {
         let world = live_through(setting.world(), &deeds);
+        let record = Record::of(&world);
         let mut generations = BTreeSet::new();
-        for (_, moment, decision) in decisions(&world) {
+        for (at, moment, decision) in decisions(&world) {
             let (before, after) = (&moment.before.host, &decision.state.host);
             for event in events(decision).filter(|event| event.kind == EventKind::HostFenced) {
                 prop_assert!(generations.insert(event.data["generation"].as_u64()), "FENCED twice in one generation");
             }
-            let is_settled = before.fencing_state() == FencingState::Fenced
-                && !has_event(decision, EventKind::HostFenced)
-                && !has_event(decision, EventKind::HostUnfenced);
-            if is_settled {
-                prop_assert_eq!(after.fencing_state(), before.fencing_state());
+            let is_settled = !has_event(decision, EventKind::HostFenced) && !has_event(decision, EventKind::HostUnfenced);
+            if let Some(known) = before.fence.as_ref().filter(|_| is_settled) {
+                let fence = after.fence.as_ref().expect("a later proof changes no state");
                 // A clock that was moved back takes a moment of the future with it.
-                prop_assert_eq!(after.fenced_at, before.fenced_at.map(|at| at.min(moment.now)));
-                prop_assert_eq!(fenced_generation(&after), fenced_generation(&before));
-                prop_assert_eq!(&after.boot_at_fence, &before.boot_at_fence);
-                prop_assert!(before.needs_boot || !after.needs_boot, "a later proof only makes the way back easier");
+                prop_assert_eq!(fence.at, known.at.min(moment.now));
+                prop_assert_eq!(fence.generation, known.generation);
+                prop_assert_eq!(fence.operation_id, known.operation_id);
+                prop_assert_eq!(&fence.sets, &known.sets);
+                let kinds = |fence: &Fence| fence.proofs.iter().map(|proof| proof.kind).collect::<BTreeSet<_>>();
+                prop_assert!(kinds(fence).is_superset(&kinds(known)), "a later proof adds to those before");
             }
             for ended in [decision.superseded.as_ref(), decision.state.operation.as_ref()].into_iter().flatten() {
-                // Only who takes the host back, or proves anew what is spent, ends a proven fence before its time.
-                let is_taken_back = matches!(moment.input, Input::Rejoin { .. })
-                    || (before.proof_spent && matches!(moment.input, Input::Fence { .. } | Input::Confirm { .. }));
-                let is_proven = ended.kind == OperationKind::Fence && ended.status == OperationStatus::Succeeded;
+                // Only who takes the host back, or proves anew what has ended, ends a proven fence before its time.
+                let has_ended = || fenced_generation(before).is_some_and(|g| !record.suffices(&record.standing(at, g)));
+                let is_proven_anew = matches!(moment.input, Input::Fence { .. } | Input::Confirm { .. }) && has_ended();
+                let is_taken_back = matches!(moment.input, Input::Rejoin { .. }) || is_proven_anew;
+                let is_proven = ended.kind() == OperationKind::Fence && ended.status == OperationStatus::Succeeded;
                 if is_proven && !is_taken_back {
                     for task in ended.tasks().filter(|task| task.status == TaskStatus::Cancelled) {
                         prop_assert!(goes_on(task.kind, ended, &decision.state), "{} did not go on", task.kind);
@@ -45,19 +48,28 @@ proptest! {
         }
     }
 
-    /// Not one moment later than it is known.
+    /// Not one moment later than it is known and has settled.
     #[test]
     fn s8_fenced_comes_with_the_reading_that_completes_a_set(setting in plain_setting(), deeds in history(Customs::Any)) {
         let world = live_through(setting.world(), &deeds);
+        let record = Record::of(&world);
         for reading in readings(&world) {
-            let decision = world.trace[reading.at].said.as_ref().unwrap();
+            let moment = &world.trace[reading.at];
+            let decision = moment.said.as_ref().unwrap();
             let levels = world.plan.stages.iter().flat_map(|stage| &stage.tasks).flat_map(|task| &task.levels);
             let is_alone = levels.clone().any(|level| level.len() == 1 && level[0].id == reading.method.id);
             let counts = decision.answer == Answer::Done && reading.kind == TaskKind::PowerOff && is_alone;
-            if counts && decision.state.operation.as_ref().is_some_and(|o| o.round == 0) {
-                prop_assert_eq!(decision.state.host.fencing_state(), FencingState::Fenced);
-                prop_assert_eq!(fenced_generation(&decision.state.host), Some(reading.generation));
+            let live = decision.state.operation.as_ref();
+            if !counts || !record.stands(&reading, reading.at) || !live.is_some_and(|o| o.round == 0) {
+                continue;
             }
+            let settle_s = world.state.policy.settle_s.max(reading.method.times.settle_s);
+            let settled_at = moment.now + chrono::TimeDelta::seconds(i64::from(settle_s));
+            if fenced_generation(&decision.state.host) == Some(reading.generation) {
+                continue;
+            }
+            prop_assert!(settle_s > 0, "it has nothing to wait for");
+            prop_assert!(decision.wake_at.is_some_and(|at| at <= settled_at), "it is not looked at when it has settled");
         }
     }
 }

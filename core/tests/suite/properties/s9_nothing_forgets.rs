@@ -5,7 +5,7 @@ use ringfence_core::*;
 use serde_json::json;
 
 use super::deeds::{Customs, history, live_through};
-use super::facts::{decisions, grants, has_event, readings};
+use super::facts::{decisions, gives_back, grants, has_event, readings, takes};
 use super::settings::setting;
 use ringfence_world::World;
 use ringfence_world::plans::{person, power_plan};
@@ -48,6 +48,12 @@ proptest! {
                 let operation = decision.state.operation.as_ref().unwrap();
                 prop_assert_eq!(operation.kind(), OperationKind::Rejoin);
             }
+            if let (Some(before), Some(after)) = (&before.fence, &after.fence) {
+                let is_newer = after.generation > before.generation;
+                let is_kept = |proof: &Proof| after.proofs.iter().any(|known| known.kind == proof.kind);
+                prop_assert!(is_newer || before.proofs.iter().all(is_kept), "a proof was forgotten");
+                prop_assert!(is_newer || after.is_evacuation_begun || !before.is_evacuation_begun);
+            }
             let still = |s: &&Standing| after.standing.iter().any(|a| a.kind == s.kind && a.method == s.method);
             for standing in before.standing.iter().filter(|s| !still(s)) {
                 let was_read = readings.iter().any(|r| {
@@ -67,11 +73,28 @@ proptest! {
         let world = live_through(setting.world(), &deeds);
         for (_, moment, decision) in decisions(&world) {
             for f in &moment.before.host.in_flight {
-                let is_known = decision.state.host.in_flight.contains(f);
-                let has_reported = matches!(&moment.input, Input::Result(result) if result.claim.attempt == f.attempt);
-                prop_assert!(is_known || has_reported || f.until <= moment.now);
+                let own = match &moment.input {
+                    Input::Result(result) if result.claim.attempt == f.attempt => Some(result),
+                    _ => None,
+                };
+                let known = decision.state.host.in_flight.iter().find(|known| known.attempt == f.attempt);
+                let lasts = known.map(|known| known.until);
+                let is_over = f.until <= moment.now;
+                match own {
+                    None => prop_assert!(is_over || known == Some(f)),
+                    Some(result) if result.outcome == Outcome::Unknown && (takes(f.kind) || gives_back(f.kind)) => {
+                        let sent = world.sent.iter().find(|sent| sent.attempt == f.attempt).expect("it was sent");
+                        let lingers_s = sent.method.times.lingers_s.unwrap_or(10);
+                        let lingers_until = moment.now + chrono::TimeDelta::seconds(i64::from(lingers_s));
+                        let until = f.until.min(lingers_until);
+                        let is_waited_for = lasts.is_some_and(|lasts| lasts >= until);
+                        prop_assert!(is_over || lingers_s == 0 || is_waited_for, "its device may still do it");
+                    }
+                    Some(_) => {}
+                }
             }
         }
+        prop_assert_eq!(world.violation, None, "{:#?}", world.log);
     }
 
     /// The world reads every state back as a service that was just started would.
@@ -86,7 +109,9 @@ proptest! {
             let Some(decision) = decision else { continue };
             let live = decision.state.operation.as_ref().filter(|o| o.status.is_live());
             prop_assert_eq!(live, next.operation.as_ref());
-            prop_assert_eq!(&decision.state.host, &next.host);
+            // When it was last written is for the one who writes it to say.
+            let written = Host { updated_at: next.host.updated_at, ..decision.state.host.clone() };
+            prop_assert_eq!(&written, &next.host);
         }
     }
 

@@ -20,6 +20,8 @@ pub struct Setting {
     /// Whether the host says in which cloud it is, and how many servers it has there.
     pub servers: Option<usize>,
     pub manners: BTreeMap<String, Manner>,
+    /// Milliseconds for which what the storage has accepted still lands; never longer than the segment waits.
+    pub lands_ms: i64,
 }
 
 impl Setting {
@@ -30,6 +32,7 @@ impl Setting {
         world.state.host.cloud = self.servers.map(|_| "east".to_owned());
         world.cloud = Cloud::with(self.servers.unwrap_or_default());
         world.site.manners.clone_from(&self.manners);
+        world.site.lands_ms = self.lands_ms;
         world
     }
 }
@@ -38,16 +41,32 @@ pub fn setting() -> impl Strategy<Value = Setting> {
     let backend = select(vec![Backend::None, Backend::Nova, Backend::Kubernetes]);
     let servers = proptest::option::weighted(0.8, 0..5_usize);
     let manners = proptest::collection::vec(manner(), 12);
-    (plan(), policy(), backend, servers, manners).prop_map(|(plan, policy, backend, servers, manners)| {
-        let names: Vec<String> = methods(&plan).map(|m| m.name.clone()).collect();
-        Setting {
-            plan,
-            policy,
-            backend,
-            servers,
-            manners: names.into_iter().zip(manners).collect(),
-        }
+    let worlds = (plan(), policy(), backend, servers, manners, any::<bool>());
+    worlds.prop_map(|(plan, policy, backend, servers, manners, lands)| Setting {
+        manners: methods(&plan)
+            .zip(manners)
+            .map(|(method, manner)| (method.name.clone(), in_time(manner, method)))
+            .collect(),
+        lands_ms: if lands {
+            i64::from(policy.settle_s) * 1_000
+        } else {
+            0
+        },
+        plan,
+        policy,
+        backend,
+        servers,
     })
+}
+
+/// No device is later than its method says.
+fn in_time(manner: Manner, method: &FrozenMethod) -> Manner {
+    let lingers_ms = method.times.lingers_s.unwrap_or(10) * 1_000;
+    match manner {
+        Manner::Slow(_) if lingers_ms == 0 => Manner::Honest,
+        Manner::Slow(delay_ms) => Manner::Slow(delay_ms.min(lingers_ms - 1)),
+        other => other,
+    }
 }
 
 /// As [`setting`], with the default sufficient sets.
@@ -70,13 +89,17 @@ fn manner() -> impl Strategy<Value = Manner> {
         1 => Just(Manner::OnPaper),
         1 => Just(Manner::Silent),
         1 => Just(Manner::Refuses),
+        1 => (100..20_000_u32).prop_map(Manner::Slow),
+        1 => (100..20_000_u32).prop_map(Manner::Stale),
     ]
 }
 
 fn policy() -> impl Strategy<Value = SegmentPolicy> {
     let watchdog = prop_oneof![2 => Just(None), 1 => (5..120_u32).prop_map(Some)];
+    let settle_s = prop_oneof![2 => Just(0), 1 => 0..=10_u32];
     (
         watchdog,
+        settle_s,
         0..3_u32,
         1..60_u32,
         any::<bool>(),
@@ -87,6 +110,7 @@ fn policy() -> impl Strategy<Value = SegmentPolicy> {
         .prop_map(
             |(
                 self_fencing_timeout_s,
+                settle_s,
                 restarts,
                 restart_delay_s,
                 auto_rejoin,
@@ -96,6 +120,7 @@ fn policy() -> impl Strategy<Value = SegmentPolicy> {
             )| {
                 SegmentPolicy {
                     self_fencing_timeout_s,
+                    settle_s,
                     restarts,
                     restart_delay_s,
                     auto_rejoin,
@@ -125,14 +150,19 @@ fn evacuation() -> impl Strategy<Value = EvacuationPolicy> {
 }
 
 fn times() -> impl Strategy<Value = MethodTimes> {
-    (1..20_u32, 0..40_u32, 0..3_u32, 0..2_000_u32).prop_map(|(attempt, more, retries, pause_ms)| {
-        MethodTimes {
+    let settle_s = prop_oneof![4 => Just(0), 1 => 0..5_u32];
+    let lingers_s = proptest::option::of(0..20_u32);
+    let times = (1..20_u32, 0..40_u32, 0..3_u32, 0..2_000_u32, settle_s, lingers_s);
+    times.prop_map(
+        |(attempt, more, retries, pause_ms, settle_s, lingers_s)| MethodTimes {
             attempt_timeout_s: attempt,
             timeout_s: attempt + more,
             retries,
             pause_ms,
-        }
-    })
+            settle_s,
+            lingers_s,
+        },
+    )
 }
 
 /// Levels as numbers of devices: one level of two, two levels of one, ...

@@ -2,7 +2,7 @@
 
 use ringfence_core::*;
 
-use super::{expect, lost};
+use super::{comes_back, expect, lost};
 use ringfence_world::plans::*;
 
 #[test]
@@ -31,7 +31,8 @@ fn cancelled_during_an_attempt_its_worker_is_waited_for() {
     world.fence().unwrap();
     let job = world.deliver(0, "worker-1").unwrap();
     world.cancel().unwrap();
-    world.see(FailureState::Up).unwrap();
+    world.pass(1_000);
+    comes_back(&mut world);
     assert!(!world.gates().schedule.allowed, "the off may still come");
     world.command(job);
     let result = world.finish(job).unwrap();
@@ -40,6 +41,8 @@ fn cancelled_during_an_attempt_its_worker_is_waited_for() {
         Answer::Ignored("its operation has ended")
     );
     assert!(!world.is_fenced(), "a fence that was cancelled proves nothing");
+    world.pass(1_000);
+    world.see(FailureState::Unreachable).unwrap();
     expect(
         &mut world,
         &[
@@ -47,27 +50,52 @@ fn cancelled_during_an_attempt_its_worker_is_waited_for() {
             "0.0 send 1 power.off bmc",
             "0.0 note operation.cancel",
             "0.0 operation.cancelled: cancelled by anna: a mistake",
-            "0.0 host.failure_state UP",
-            "0.0 note result.ignored: its operation has ended",
+            "1.0 host.failure_state UP",
+            "1.0 note result.ignored: its operation has ended",
+            "2.0 host.failure_state UNREACHABLE",
         ],
     );
     // The host is off: what was taken is remembered and can be given back.
     world.rejoin(false).unwrap();
     world.work(1);
-    world.see(FailureState::Up).unwrap();
+    world.pass(5_000);
+    comes_back(&mut world);
     expect(
         &mut world,
         &[
-            "0.0 operation.started rejoin 2",
-            "0.0 send 1 power.on bmc",
-            "0.0 operation.succeeded: the host was taken back",
+            "2.0 operation.started rejoin 2",
+            "2.0 send 1 power.on bmc",
+            "7.0 host.failure_state UP",
+            "7.0 operation.succeeded: the host was taken back",
         ],
     );
     assert!(world.state.host.standing.is_empty());
 }
 
 #[test]
-fn a_silent_worker_of_a_cancelled_off_holds_the_on_until_its_deadline() {
+fn a_host_that_was_heard_before_it_was_switched_off_is_not_back() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    let job = world.deliver(0, "worker-1").unwrap();
+    world.cancel().unwrap();
+    world.pass(1_000);
+    comes_back(&mut world);
+    world.command(job);
+    let result = world.finish(job).unwrap();
+    world.deliver_result(result);
+    world.take_log();
+    // The monitor has not looked again yet.
+    world.rejoin(false).unwrap();
+    world.work(1);
+    let rejoin = world.state.operation.as_ref().unwrap();
+    assert_eq!(
+        rejoin.detail,
+        "waiting: the host was last seen UP before it was fenced or switched off, and not since"
+    );
+}
+
+#[test]
+fn a_silent_worker_of_a_cancelled_off_holds_the_on_until_its_device_does_nothing_more() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     let job = world.deliver(0, "worker-1").unwrap();
@@ -76,10 +104,11 @@ fn a_silent_worker_of_a_cancelled_off_holds_the_on_until_its_deadline() {
     world.rejoin(false).unwrap();
     world.pass(19_999);
     assert!(world.command(job), "it acts at the last moment");
-    world.pass(5_000);
+    world.pass(15_000);
+    // Its deadline, and the ten seconds that a simulated device lingers.
     expect(
         &mut world,
-        &["0.0 operation.started rejoin 2", "22.0 send 1 power.on bmc"],
+        &["0.0 operation.started rejoin 2", "32.0 send 1 power.on bmc"],
     );
 }
 

@@ -2,8 +2,8 @@
 
 use ringfence_core::*;
 
-use super::expect;
 use super::on_nova::{automatic, fenced, manual, on_nova};
+use super::{comes_back, expect, old_boot};
 use ringfence_world::World;
 use ringfence_world::plans::*;
 
@@ -32,6 +32,7 @@ fn a_host_has_power_again_when_its_workloads_are_elsewhere_and_not_before() {
             "0.0 workload.moved web-1 to compute2",
             "0.0 send 4 workloads.list nova:east",
             "0.0 send 5 power.on bmc",
+            "0.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 1",
             "0.0 operation.succeeded: 1 of 1 workloads moved",
         ],
     );
@@ -137,7 +138,7 @@ fn an_evacuation_does_not_wait_for_a_device_that_hangs_and_goes_on_with_it() {
     world.work(2);
     world.work_off();
     world.take_log();
-    assert!(world.state.host.needs_boot);
+    assert_eq!(old_boot(&world), Some(OldBoot::CutOff));
     world.pass(3_000);
     world.work_off();
     expect(
@@ -156,7 +157,7 @@ fn an_evacuation_does_not_wait_for_a_device_that_hangs_and_goes_on_with_it() {
             "3.0 operation.succeeded: 1 of 1 workloads moved",
         ],
     );
-    assert!(!world.state.host.needs_boot, "it was seen off after all");
+    assert_eq!(old_boot(&world), None, "it was seen off after all");
     assert!(world.command(hung), "the first attempt is at it still");
 }
 
@@ -172,18 +173,20 @@ fn a_host_that_comes_back_ends_its_evacuation_and_what_is_on_its_way_arrives() {
     world.work(3);
     world.work(4);
     let job = world.deliver(5, "worker-1").unwrap();
-    world.take_log();
-    world.see(FailureState::Up).unwrap();
     assert!(world.command(job));
+    world.take_log();
+    world.site.restore_power();
+    world.pass(5_000);
+    comes_back(&mut world);
     let result = world.finish(job).unwrap();
     world.deliver_result(result);
     expect(
         &mut world,
         &[
-            "0.0 host.failure_state UP",
-            "0.0 note fence.proof_spent: the host was seen UP, so that it runs again",
-            "0.0 workload.moved web-2 to compute2",
-            "0.0 operation.cancelled: the host is back; 2 of 3 workloads moved",
+            "5.0 note fence.proof_ended: monitor saw the host UP at 2030-01-01T12:00:05Z",
+            "5.0 host.failure_state UP",
+            "5.0 workload.moved web-2 to compute2",
+            "5.0 operation.cancelled: the host is back; 2 of 3 workloads moved",
         ],
     );
     assert_eq!(world.cloud.on("compute1"), ["web-3"]);

@@ -5,7 +5,7 @@ use ringfence_core::{
     SegmentPolicy, fence_due,
 };
 
-use super::{expect, lost_under};
+use super::{comes_back, expect, lost_under};
 use ringfence_world::World;
 use ringfence_world::plans::*;
 
@@ -75,7 +75,7 @@ fn nobody_is_fenced_unasked_where_the_segment_does_not_want_it() {
 fn a_host_that_is_seen_again_in_time_is_left_alone() {
     let mut world = silent(power_plan());
     world.pass(10_000);
-    world.see(FailureState::Up).unwrap();
+    comes_back(&mut world);
     world.pass(60_000);
     // Its time begins anew.
     world.see(FailureState::Unreachable).unwrap();
@@ -101,7 +101,8 @@ fn a_fence_that_a_person_has_cancelled_is_not_begun_again_in_the_same_silence() 
     world.see(FailureState::Unreachable).unwrap();
     world.pass(600_000);
     assert!(world.state.operation.is_none());
-    world.see(FailureState::Up).unwrap();
+    comes_back(&mut world);
+    world.pass(1_000);
     world.see(FailureState::Unreachable).unwrap();
     world.pass(15_000);
     assert!(world.state.operation.is_some());
@@ -113,13 +114,16 @@ fn a_host_that_falls_silent_again_after_its_fence_is_fenced_again_when_it_has_ha
     world.pass(15_000);
     world.work_off();
     world.pass(60_000);
-    world.see(FailureState::Up).unwrap();
+    world.site.restore_power();
+    world.pass(5_000);
+    comes_back(&mut world);
+    world.pass(1_000);
     world.see(FailureState::Unreachable).unwrap();
     world.take_log();
     world.pass(600_000);
     expect(
         &mut world,
-        &["675.0 operation.started fence 2", "675.0 send 1 power.off bmc"],
+        &["681.0 operation.started fence 2", "681.0 send 1 power.off bmc"],
     );
 }
 
@@ -173,7 +177,7 @@ fn a_host_that_answers_again_needs_nobody() {
     with_others(&mut world, 5);
     world.pass(15_000);
     world.take_log();
-    world.see(FailureState::Up).unwrap();
+    comes_back(&mut world);
     expect(
         &mut world,
         &[
@@ -192,7 +196,7 @@ fn while_the_brake_holds_not_even_the_hosts_own_watchdog_proves_anything() {
     };
     let mut world = lost_under(power_plan(), policy);
     with_others(&mut world, 5);
-    world.pass(3_600_000);
+    world.stays_silent(3_600);
     world.tick();
     assert!(!world.is_fenced() && world.sent.is_empty());
     world.retry().unwrap();
@@ -206,8 +210,7 @@ fn a_persons_word_counts_while_the_brake_holds() {
     let mut world = silent(power_plan());
     with_others(&mut world, 5);
     world.pass(15_000);
-    world.site.plugged = false;
-    world.settle();
+    world.site.plug(false);
     assert_eq!(world.confirm(1, person("anna"), false), Ok(Answer::Done));
     assert!(world.is_fenced() && world.gates().evacuate.allowed);
 }
@@ -224,6 +227,7 @@ fn without_a_plan_a_person_is_asked() {
         "no plan can be carried out: fence the host by hand and confirm it"
     );
     assert!(operation.reason.ends_with("; method bmc does not exist"));
+    world.site.plug(false);
     assert_eq!(world.confirm(1, person("anna"), false), Ok(Answer::Done));
     assert!(world.is_fenced());
 }
@@ -241,12 +245,15 @@ fn a_host_that_has_died_while_its_rejoin_waited_for_a_person_is_fenced_again() {
     world.pass(600_000);
     let rejoin = world.state.operation.clone().unwrap();
     assert_eq!(rejoin.status, OperationStatus::NeedsOperator, "{}", rejoin.detail);
-    world.see(FailureState::Up).unwrap();
+    world.site.restore_power();
+    world.pass(5_000);
+    comes_back(&mut world);
+    world.pass(1_000);
     world.see(FailureState::Unreachable).unwrap();
     world.pass(60_000);
     let fence = world.state.operation.clone().unwrap();
     assert_eq!(
-        (fence.kind, fence.requested_by.as_str()),
+        (fence.kind(), fence.requested_by.as_str()),
         (OperationKind::Fence, "ringfence")
     );
 }

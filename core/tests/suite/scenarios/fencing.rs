@@ -2,7 +2,7 @@
 
 use ringfence_core::*;
 
-use super::{expect, lost, lost_under};
+use super::{comes_back, expect, lost, lost_under, old_boot};
 use ringfence_world::Manner;
 use ringfence_world::plans::*;
 
@@ -46,7 +46,7 @@ fn storage_and_network_are_enough_without_power() {
             "0.0 operation.succeeded: FENCED, proven by storage.fence, network.fence",
         ],
     );
-    assert!(world.state.host.needs_boot);
+    assert_eq!(old_boot(&world), Some(OldBoot::CutOff));
     assert!(world.site.running, "it runs, but it can reach nothing");
 }
 
@@ -61,7 +61,7 @@ fn the_other_tasks_go_on_after_the_first_success() {
     world.work(0);
     world.work(1);
     assert!(world.is_fenced());
-    assert!(world.state.host.needs_boot);
+    assert_eq!(old_boot(&world), Some(OldBoot::CutOff));
     world.take_log();
     world.work(2);
     expect(
@@ -71,8 +71,9 @@ fn the_other_tasks_go_on_after_the_first_success() {
             "0.0 operation.succeeded: FENCED, proven by power.off, storage.fence, network.fence",
         ],
     );
-    assert!(
-        !world.state.host.needs_boot,
+    assert_eq!(
+        old_boot(&world),
+        None,
         "a host that was seen off has forgotten everything"
     );
 }
@@ -144,6 +145,7 @@ fn two_power_supplies_are_all_off_before_any_is_on() {
             "0.0 host.fenced 1",
             "0.0 send 3 power.on left",
             "0.0 send 4 power.on right",
+            "0.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 1",
             "0.0 operation.succeeded: FENCED, proven by power.off",
         ],
     );
@@ -154,12 +156,13 @@ fn two_power_supplies_are_all_off_before_any_is_on() {
 }
 
 #[test]
-fn a_reboot_is_fenced_at_the_off_and_stays_so_whatever_the_on_does() {
+fn a_reboot_is_fenced_at_the_off_and_its_gate_closes_when_a_worker_may_switch_it_on() {
     let mut world = lost(reboot_plan());
     world.fence().unwrap();
     world.work(0);
     assert!(world.gates().evacuate.allowed);
     world.site.manners.insert("bmc".to_owned(), Manner::Refuses);
+    world.pass(1_000);
     world.work(1);
     expect(
         &mut world,
@@ -169,10 +172,15 @@ fn a_reboot_is_fenced_at_the_off_and_stays_so_whatever_the_on_does() {
             "0.0 operation.proof power.off",
             "0.0 host.fenced 1",
             "0.0 send 2 power.on bmc",
-            "0.0 operation.succeeded: FENCED, proven by power.off; power.on failed and no longer mattered",
+            "1.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 1",
+            "1.0 operation.succeeded: FENCED, proven by power.off; power.on failed and no longer mattered",
         ],
     );
-    assert!(world.gates().evacuate.allowed);
+    assert!(world.is_fenced(), "nothing was taken back");
+    assert!(
+        !world.gates().evacuate.allowed,
+        "a worker has held its power in its hands"
+    );
 }
 
 #[test]
@@ -197,9 +205,10 @@ fn power_does_not_come_back_before_the_host_is_fenced() {
              ceph: refused)",
         ],
     );
-    // Somebody switches it on meanwhile: the old observation must not complete the set.
+    // A stranger switches it on meanwhile: the old observation must not complete the set.
+    world.pass(60_000);
     world.site.restore_power();
-    world.settle();
+    world.pass(60_000);
     world.site.manners.clear();
     world.retry().unwrap();
     let storage = world
@@ -213,14 +222,16 @@ fn power_does_not_come_back_before_the_host_is_fenced() {
     expect(
         &mut world,
         &[
-            "0.0 note operation.retry",
-            "0.0 operation.restarted: tried again by anna: mended",
-            "0.0 send 3 power.off bmc",
-            "0.0 send 4 storage.fence ceph",
-            "0.0 operation.proof storage.fence",
-            "0.0 host.fenced 1",
-            "0.0 send 5 power.on bmc",
-            "0.0 operation.succeeded: FENCED, proven by power.off, storage.fence",
+            "120.0 note operation.retry",
+            "120.0 operation.restarted: tried again by anna: mended",
+            "120.0 send 3 power.off bmc",
+            "120.0 send 4 storage.fence ceph",
+            "120.0 operation.proof storage.fence",
+            "120.0 operation.proof power.off",
+            "120.0 host.fenced 1",
+            "120.0 send 5 power.on bmc",
+            "120.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 1",
+            "120.0 operation.succeeded: FENCED, proven by power.off, storage.fence",
         ],
     );
 }
@@ -269,7 +280,7 @@ fn a_bmc_that_says_ok_and_stays_on_is_tried_again_and_never_believed() {
             "1.0 send 2 power.off bmc",
             "2.0 send 3 power.off bmc",
             "2.0 operation.needs_operator: no sufficient set was completed; failed: power.off (every level failed; last \
-             bmc: unknown, reported as confirmed, but on was read back and off was wanted)",
+             bmc: unknown)",
         ],
     );
     assert!(!world.gates().evacuate.allowed);
@@ -432,16 +443,112 @@ fn a_heartbeat_in_the_middle_of_an_off_does_not_stop_it() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     let job = world.deliver(0, "worker-1").unwrap();
-    world.see(FailureState::Up).unwrap();
+    world.pass(1_000);
+    comes_back(&mut world);
     assert!(!world.gates().evacuate.allowed);
+    world.pass(1_000);
     world.command(job);
     let result = world.finish(job).unwrap();
     world.deliver_result(result);
     assert!(world.is_fenced());
     assert!(!world.gates().evacuate.allowed, "it is not known to be gone");
     assert!(!world.gates().schedule.allowed);
+    world.pass(1_000);
     world.see(FailureState::Unreachable).unwrap();
     assert!(world.gates().evacuate.allowed);
+    assert_eq!(world.violation, None);
+}
+
+#[test]
+fn power_that_was_read_as_off_before_the_host_was_heard_is_read_again() {
+    let mut world = lost(power_plan());
+    world.site.manners.insert("bmc".to_owned(), Manner::Ghost);
+    world.fence().unwrap();
+    let job = world.deliver(0, "worker-1").unwrap();
+    world.command(job);
+    let result = world.finish(job).unwrap();
+    world.pass(1_000);
+    comes_back(&mut world);
+    world.take_log();
+    world.deliver_result(result);
+    assert!(!world.is_fenced());
+    world.pass(1_000);
+    expect(&mut world, &["2.0 send 2 power.off bmc"]);
+    world.site.manners.clear();
+    world.work(1);
+    assert!(world.is_fenced());
+    assert_eq!(world.violation, None);
+}
+
+#[test]
+fn a_device_whose_off_is_contradicted_each_time_is_given_up() {
+    let mut both = plan(vec![vec![
+        task(TaskKind::PowerOff, &[&["bmc"]]),
+        task(TaskKind::StorageFence, &[&["ceph"]]),
+    ]]);
+    both.sufficient_sets = vec![[ProofKind::PowerOff, ProofKind::StorageFence].into()];
+    let mut world = lost(both);
+    world.site.manners.insert("bmc".to_owned(), Manner::Ghost);
+    world.site.manners.insert("ceph".to_owned(), Manner::Refuses);
+    world.fence().unwrap();
+    for index in [0, 2, 3, 4] {
+        world.work(index);
+        world.pass(1_500);
+        comes_back(&mut world);
+        world.pass(1_500);
+    }
+    world.work(1);
+    assert!(!world.is_fenced());
+    assert_eq!(
+        world.take_log().last().unwrap(),
+        "12.0 operation.needs_operator: no sufficient set was completed; failed: power.off (the host was seen UP each time \
+         after it had been read as off); storage.fence (every level failed; last ceph: refused)"
+    );
+    assert_eq!(world.violation, None);
+}
+
+#[test]
+fn a_proof_counts_once_what_the_storage_had_accepted_has_landed() {
+    let policy = SegmentPolicy {
+        settle_s: 5,
+        ..ringfence_world::plans::policy()
+    };
+    let mut world = lost_under(power_plan(), policy);
+    world.site.lands_ms = 5_000;
+    world.fence().unwrap();
+    world.pass(1_000);
+    world.work(0);
+    world.pass(10_000);
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 power.off bmc",
+            "1.0 operation.proof power.off",
+            "6.0 host.fenced 1",
+            "6.0 operation.succeeded: FENCED, proven by power.off",
+        ],
+    );
+    assert!(world.gates().evacuate.allowed);
+}
+
+#[test]
+fn a_sign_of_life_ends_a_proof_that_has_not_settled_yet() {
+    let policy = SegmentPolicy {
+        settle_s: 5,
+        ..ringfence_world::plans::policy()
+    };
+    let mut world = lost_under(power_plan(), policy);
+    world.site.manners.insert("bmc".to_owned(), Manner::Ghost);
+    world.fence().unwrap();
+    world.work(0);
+    world.pass(4_000);
+    comes_back(&mut world);
+    world.take_log();
+    world.pass(10_000);
+    assert!(!world.is_fenced());
+    assert!(!world.gates().evacuate.allowed);
+    assert_eq!(world.violation, None);
 }
 
 #[test]

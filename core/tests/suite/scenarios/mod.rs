@@ -14,25 +14,68 @@ mod rising;
 mod time;
 mod waiting;
 
-use ringfence_core::{FailureState, FrozenPlan, SegmentPolicy};
+use ringfence_core::{Boot, FailureState, FrozenPlan, OldBoot, SegmentPolicy, Timestamp};
 
 use ringfence_world::World;
 
-/// A host that has just been reported UNREACHABLE.
+/// A host that the monitor has heard until a moment ago, and hears no more.
 fn lost(plan: FrozenPlan) -> World {
     lost_under(plan, ringfence_world::plans::policy())
 }
 
 fn lost_under(plan: FrozenPlan, policy: SegmentPolicy) -> World {
     let mut world = World::new(plan, policy);
-    world.see(FailureState::Unreachable).unwrap();
-    world.take_log();
+    falls_silent(&mut world);
     world
 }
 
-/// Compares what was logged since the last call.
+/// The monitor hears it for the last time five seconds before the story begins, and not when it does.
+fn falls_silent(world: &mut World) {
+    world.pass_unseen(-5_000);
+    let last = boot("boot-1", world.site.booted_at);
+    world.say("monitor", FailureState::Up, 0, Some(last)).unwrap();
+    world.pass_unseen(5_000);
+    world.see(FailureState::Unreachable).unwrap();
+    world.take_log();
+}
+
+/// A boot as a host tells of it.
+fn boot(id: &str, booted_at: Timestamp) -> Boot {
+    Boot {
+        id: Some(id.to_owned()),
+        booted_at: Some(booted_at),
+    }
+}
+
+/// The monitor hears the host again, and the host says which boot it runs.
+#[track_caller]
+fn comes_back(world: &mut World) {
+    world.site.link("monitor", true);
+    assert!(world.site.is_heard_by("monitor"), "{:?}", world.site.machine);
+    world.told_boot = world.site.boot;
+    world.told_alive_at = world.real;
+    let name = format!("boot-{}", world.site.boot);
+    let boot = boot(&name, world.site.booted_at);
+    world.say("monitor", FailureState::Up, 0, Some(boot)).unwrap();
+}
+
+/// Its kernel dies, the machine starts again by itself, and five seconds later it is heard.
+#[track_caller]
+fn boots_anew(world: &mut World) {
+    world.site.crash(true);
+    world.pass(5_000);
+    comes_back(world);
+}
+
+/// Why the boot that the host runs may not have back what was taken from it.
+fn old_boot(world: &World) -> Option<OldBoot> {
+    world.state.host.old_boot(world.state.clock_set_at)
+}
+
+/// Compares what was logged since the last call, and asks the world whether anything was that must never be.
 #[track_caller]
 fn expect(world: &mut World, lines: &[&str]) {
+    assert_eq!(world.violation, None);
     let log = world.take_log();
     assert_eq!(log, lines, "\ngot:\n{}\n", log.join("\n"));
 }

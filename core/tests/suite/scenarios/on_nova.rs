@@ -2,6 +2,7 @@
 
 use ringfence_core::*;
 
+use super::falls_silent;
 use ringfence_world::Cloud;
 use ringfence_world::World;
 use ringfence_world::plans::*;
@@ -15,8 +16,7 @@ pub fn on_nova(plan: FrozenPlan, servers: usize, policy: EvacuationPolicy) -> Wo
     world.state.host.backend = Backend::Nova;
     world.state.host.cloud = Some("east".to_owned());
     world.cloud = Cloud::with(servers);
-    world.see(FailureState::Unreachable).unwrap();
-    world.take_log();
+    falls_silent(&mut world);
     world
 }
 

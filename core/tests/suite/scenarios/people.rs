@@ -14,7 +14,7 @@ fn when_everything_failed_a_person_has_the_last_word() {
     world.work(0);
     world.take_log();
     world.pass(600_000);
-    world.site.plugged = false;
+    world.site.plug(false);
     assert_eq!(world.confirm(1, person("anna"), false), Ok(Answer::Done));
     expect(
         &mut world,
@@ -30,6 +30,7 @@ fn when_everything_failed_a_person_has_the_last_word() {
 #[test]
 fn a_word_without_an_operation_is_an_operation() {
     let mut world = lost(power_plan());
+    world.site.plug(false);
     assert_eq!(world.confirm(0, person("anna"), false), Ok(Answer::Done));
     expect(
         &mut world,
@@ -47,6 +48,7 @@ fn a_word_without_an_operation_is_an_operation() {
 fn a_plan_that_does_nothing_waits_for_a_person() {
     let mut world = lost(plan(Vec::new()));
     world.fence().unwrap();
+    world.site.plug(false);
     world.confirm(1, person("anna"), false).unwrap();
     expect(
         &mut world,
@@ -108,7 +110,11 @@ fn a_word_waits_until_nothing_is_being_given_back() {
     world.cancel().unwrap();
     let refusal = world.confirm(2, person("anna"), false).unwrap_err();
     assert_eq!(refusal.code(), "host.undoing");
-    world.pass(22_000);
+    world.pass(31_999);
+    let refusal = world.confirm(2, person("anna"), false).unwrap_err();
+    assert_eq!(refusal.code(), "host.undoing", "its device may still do it");
+    world.pass(1);
+    world.site.plug(false);
     assert_eq!(world.confirm(2, person("anna"), false), Ok(Answer::Done));
 }
 

@@ -2,7 +2,7 @@
 
 use ringfence_core::*;
 
-use super::{expect, lost, lost_under};
+use super::{boot, boots_anew, comes_back, expect, lost, lost_under};
 use ringfence_world::Manner;
 use ringfence_world::World;
 use ringfence_world::plans::*;
@@ -16,10 +16,9 @@ fn off() -> World {
     world
 }
 
-/// FENCED by storage and network, with the boot "a" on record.
+/// FENCED by storage and network; it runs on in the boot that was cut off.
 fn cut_off() -> World {
     let mut world = lost(cut_off_plan());
-    world.see_boot(FailureState::Unreachable, Some("a")).unwrap();
     world.fence().unwrap();
     world.work_off();
     world.take_log();
@@ -34,12 +33,13 @@ fn after_power_it_is_switched_on_and_waited_for() {
     assert!(!world.gates().evacuate.allowed, "from now on it may come back");
     world.work(1);
     world.pass(90_000);
-    world.see(FailureState::Up).unwrap();
+    comes_back(&mut world);
     expect(
         &mut world,
         &[
             "60.0 operation.started rejoin 2",
             "60.0 send 1 power.on bmc",
+            "60.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 2",
             "150.0 host.failure_state UP",
             "150.0 host.unfenced 2",
             "150.0 operation.succeeded: the host was taken back",
@@ -54,18 +54,12 @@ fn a_heartbeat_from_before_the_fence_does_not_bring_it_back() {
     world.fence().unwrap();
     world.pass(5_000);
     world.work(0);
-    let old = Input::FailureState {
-        operation_id: OperationId(world.next_id()),
-        state: FailureState::Up,
-        source: "slow monitor".to_owned(),
-        observed_at: world.now - chrono::TimeDelta::seconds(2),
-        boot: None,
-    };
-    world.give(old).unwrap();
+    world.say("slow monitor", FailureState::Up, 2_000, None).unwrap();
     world.rejoin(false).unwrap();
     world.work(1);
+    world.pass(6_000);
     assert!(world.is_fenced());
-    world.see(FailureState::Up).unwrap();
+    comes_back(&mut world);
     assert!(!world.is_fenced());
 }
 
@@ -73,38 +67,41 @@ fn a_heartbeat_from_before_the_fence_does_not_bring_it_back() {
 fn after_storage_and_network_it_needs_a_newer_boot() {
     let mut world = cut_off();
     world.pass(10_000);
-    world.see_boot(FailureState::Up, Some("a")).unwrap();
+    comes_back(&mut world);
     world.rejoin(false).unwrap();
     world.pass(20_000);
     expect(
         &mut world,
         &["10.0 host.failure_state UP", "10.0 operation.started rejoin 2"],
     );
-    world.see_boot(FailureState::Up, Some("b")).unwrap();
+    boots_anew(&mut world);
     world.work_off();
     expect(
         &mut world,
         &[
-            "30.0 send 1 storage.unfence ceph",
-            "30.0 send 2 network.unfence switch",
-            "30.0 host.unfenced 2",
-            "30.0 operation.succeeded: the host was taken back",
+            "35.0 send 1 storage.unfence ceph",
+            "35.0 note fence.proof_ended: a worker was allowed to carry out a storage.unfence of generation 2",
+            "35.0 send 2 network.unfence switch",
+            "35.0 note fence.proof_ended: a worker was allowed to carry out a network.unfence of generation 2",
+            "35.0 host.unfenced 2",
+            "35.0 operation.succeeded: the host was taken back",
         ],
     );
     assert!(world.gates().schedule.allowed);
+    assert_eq!(world.violation, None);
 }
 
 #[test]
 fn without_a_newer_boot_it_ends_with_a_person_whose_word_is_enough() {
     let mut world = cut_off();
     world.pass(1_000);
-    world.see_boot(FailureState::Up, Some("a")).unwrap();
+    comes_back(&mut world);
     world.rejoin(false).unwrap();
     world.pass(600_000);
     assert_eq!(
         world.take_log().last().unwrap(),
-        "601.0 operation.needs_operator: the host was fenced by storage or network alone and has shown no boot newer than \
-         the fence"
+        "601.0 operation.needs_operator: the host was cut off from storage or network and has shown no boot that began after \
+         that"
     );
     let id = world.live_id();
     assert_eq!(world.rejoin(true), Ok(Answer::Joined(id)));
@@ -113,50 +110,69 @@ fn without_a_newer_boot_it_ends_with_a_person_whose_word_is_enough() {
     assert!(!world.is_fenced());
 }
 
+fn is_given_back(world: &World) -> bool {
+    world
+        .sent
+        .iter()
+        .any(|sent| sent.kind == TaskKind::StorageUnfence)
+}
+
 #[test]
-fn another_boot_that_is_older_than_the_fence_is_not_a_newer_one() {
+fn another_boot_that_began_before_the_fence_or_close_to_it_is_not_a_newer_one() {
     let mut world = cut_off();
-    world.pass(10_000);
-    let fenced_at = world.state.host.fenced_at.unwrap();
-    let report = |world: &mut World, booted_at: Timestamp| Input::FailureState {
-        operation_id: OperationId(world.next_id()),
-        state: FailureState::Up,
-        source: "monitor".to_owned(),
-        observed_at: world.now,
-        boot: Some(Boot {
-            id: Some("b".to_owned()),
-            booted_at: Some(booted_at),
-            observed_at: world.now,
-        }),
+    world.pass(20_000);
+    let fenced_at = world.state.host.fence.as_ref().unwrap().at;
+    let up = |world: &mut World, booted_at: Timestamp| {
+        let said = world.say("monitor", FailureState::Up, 0, Some(boot("b", booted_at)));
+        said.unwrap();
     };
-    let before = report(&mut world, fenced_at - chrono::TimeDelta::minutes(5));
-    world.give(before).unwrap();
+    up(&mut world, fenced_at - chrono::TimeDelta::minutes(5));
     world.rejoin(false).unwrap();
-    assert!(world.sent.iter().all(|d| d.kind != TaskKind::StorageUnfence));
+    assert!(!is_given_back(&world));
     let ahead = world.now + chrono::TimeDelta::hours(1);
-    let wrong_clock = report(&mut world, ahead);
-    world.give(wrong_clock).unwrap();
-    assert!(world.sent.iter().all(|d| d.kind != TaskKind::StorageUnfence));
-    let after = report(&mut world, fenced_at + chrono::TimeDelta::seconds(5));
-    world.give(after).unwrap();
-    assert!(world.sent.iter().any(|d| d.kind == TaskKind::StorageUnfence));
+    up(&mut world, ahead);
+    assert!(!is_given_back(&world), "its clock is wrong");
+    up(&mut world, fenced_at + BOOT_CLOCK_MARGIN);
+    assert!(!is_given_back(&world), "its clock may be behind by so much");
+    up(
+        &mut world,
+        fenced_at + BOOT_CLOCK_MARGIN + chrono::TimeDelta::milliseconds(1),
+    );
+    assert!(is_given_back(&world));
+}
+
+#[test]
+fn without_a_date_the_first_boot_seen_after_the_fence_may_be_the_one_that_was_cut_off() {
+    let mut world = cut_off();
+    world.pass(1_000);
+    world.see_boot(FailureState::Up, Some("a")).unwrap();
+    world.rejoin(false).unwrap();
+    world.pass(10_000);
+    world.see_boot(FailureState::Up, Some("a")).unwrap();
+    assert!(!is_given_back(&world));
+    world.site.crash(true);
+    world.pass(10_000);
+    world.see_boot(FailureState::Up, Some("b")).unwrap();
+    assert!(is_given_back(&world), "one boot has replaced another since");
+    assert_eq!(world.violation, None);
 }
 
 #[test]
 fn the_network_waits_for_storage_and_unfenced_waits_for_both() {
     let mut world = cut_off();
-    world.pass(1_000);
-    world.see_boot(FailureState::Up, Some("b")).unwrap();
+    world.pass(15_000);
+    boots_anew(&mut world);
     world.site.manners.insert("ceph".to_owned(), Manner::Refuses);
     world.rejoin(false).unwrap();
     world.work_off();
     expect(
         &mut world,
         &[
-            "1.0 host.failure_state UP",
-            "1.0 operation.started rejoin 2",
-            "1.0 send 1 storage.unfence ceph",
-            "1.0 operation.needs_operator: storage.unfence failed: every level failed; last ceph: refused",
+            "20.0 host.failure_state UP",
+            "20.0 operation.started rejoin 2",
+            "20.0 send 1 storage.unfence ceph",
+            "20.0 note fence.proof_ended: a worker was allowed to carry out a storage.unfence of generation 2",
+            "20.0 operation.needs_operator: storage.unfence failed: every level failed; last ceph: refused",
         ],
     );
     assert!(world.is_fenced());
@@ -169,10 +185,12 @@ fn the_network_waits_for_storage_and_unfenced_waits_for_both() {
 #[test]
 fn a_host_that_has_gone_again_is_not_taken_back() {
     let mut world = cut_off();
-    world.pass(1_000);
-    world.see_boot(FailureState::Up, Some("b")).unwrap();
+    world.pass(15_000);
+    boots_anew(&mut world);
     world.rejoin(false).unwrap();
+    world.take_log();
     world.work(2);
+    world.pass(1_000);
     world.see(FailureState::Unreachable).unwrap();
     world.work_off();
     assert!(world.is_fenced());
@@ -180,12 +198,11 @@ fn a_host_that_has_gone_again_is_not_taken_back() {
     expect(
         &mut world,
         &[
-            "1.0 host.failure_state UP",
-            "1.0 operation.started rejoin 2",
-            "1.0 send 1 storage.unfence ceph",
-            "1.0 send 2 network.unfence switch",
-            "1.0 host.failure_state UNREACHABLE",
-            "601.0 operation.needs_operator: the host is UNREACHABLE, not UP",
+            "20.0 note fence.proof_ended: a worker was allowed to carry out a storage.unfence of generation 2",
+            "20.0 send 2 network.unfence switch",
+            "21.0 host.failure_state UNREACHABLE",
+            "21.0 note fence.proof_ended: a worker was allowed to carry out a network.unfence of generation 2",
+            "621.0 operation.needs_operator: the host is UNREACHABLE, not UP",
         ],
     );
     assert!(!world.gates().evacuate.allowed, "it has its storage again");
@@ -200,24 +217,25 @@ fn the_watchdog_is_waited_for_unless_the_host_was_booted_anew() {
     };
     let fenced = || {
         let mut world = lost_under(power_plan(), policy.clone());
-        world.see_boot(FailureState::Unreachable, Some("a")).unwrap();
         world.fence().unwrap();
         world.work(0);
         world.take_log();
-        world.pass(10_000);
+        world.pass(15_000);
         world
     };
     let mut world = fenced();
     world.rejoin(false).unwrap();
     world.work(1);
+    world.pass(5_000);
     world.see_boot(FailureState::Up, None).unwrap();
     world.pass(200_000);
     expect(
         &mut world,
         &[
-            "10.0 operation.started rejoin 2",
-            "10.0 send 1 power.on bmc",
-            "10.0 host.failure_state UP",
+            "15.0 operation.started rejoin 2",
+            "15.0 send 1 power.on bmc",
+            "15.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 2",
+            "20.0 host.failure_state UP",
             "120.0 host.unfenced 2",
             "120.0 operation.succeeded: the host was taken back",
         ],
@@ -225,7 +243,8 @@ fn the_watchdog_is_waited_for_unless_the_host_was_booted_anew() {
     let mut world = fenced();
     world.rejoin(false).unwrap();
     world.work(1);
-    world.see_boot(FailureState::Up, Some("b")).unwrap();
+    world.pass(5_000);
+    comes_back(&mut world);
     assert!(!world.is_fenced());
 }
 
@@ -251,6 +270,7 @@ fn a_rejoin_overtaken_by_a_fence_holds_the_off_until_the_on_is_over() {
         &[
             "10.0 operation.started rejoin 2",
             "10.0 send 1 power.on bmc",
+            "10.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 2",
             "10.0 operation.cancelled: superseded by a fence of generation 3",
             "10.0 operation.started fence 3",
             "15.0 note result.ignored: it is of another operation or generation",
@@ -263,27 +283,51 @@ fn a_rejoin_overtaken_by_a_fence_holds_the_off_until_the_on_is_over() {
 }
 
 #[test]
-fn an_on_whose_worker_is_silent_holds_the_off_until_its_deadline() {
+fn an_on_whose_worker_is_silent_holds_the_off_until_its_device_does_nothing_more() {
     let mut world = off();
     world.rejoin(false).unwrap();
     let on = world.deliver(1, "worker-1").unwrap();
     world.fence().unwrap();
     world.pass(19_999);
     world.command(on);
-    world.pass(3_000);
+    world.pass(13_000);
     assert!(!world.command(on), "its time is up");
+    // Its deadline, and the ten seconds that a simulated device lingers.
     expect(
         &mut world,
         &[
             "0.0 operation.started rejoin 2",
             "0.0 send 1 power.on bmc",
+            "0.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 2",
             "0.0 operation.cancelled: superseded by a fence of generation 3",
             "0.0 operation.started fence 3",
-            "22.0 send 1 power.off bmc",
+            "32.0 send 1 power.off bmc",
         ],
     );
     world.work(2);
     assert!(world.gates().evacuate.allowed);
+}
+
+#[test]
+fn an_off_waits_for_what_an_on_that_was_given_up_may_still_do() {
+    let mut world = off();
+    world.site.manners.insert("bmc".to_owned(), Manner::Slow(8_000));
+    world.rejoin(false).unwrap();
+    let on = world.deliver(1, "worker-1").unwrap();
+    world.command(on);
+    let unknown = world.finish(on).unwrap();
+    world.deliver_result(unknown);
+    world.site.manners.clear();
+    world.fence().unwrap();
+    world.take_log();
+    world.pass(9_999);
+    assert!(world.site.is_powered(), "it came eight seconds late");
+    expect(&mut world, &[]);
+    world.pass(1);
+    expect(&mut world, &["10.0 send 1 power.off bmc"]);
+    world.work_off();
+    assert!(world.gates().evacuate.allowed);
+    assert_eq!(world.violation, None);
 }
 
 #[test]
@@ -310,20 +354,20 @@ fn where_the_segment_says_so_it_comes_back_without_being_asked() {
     world.fence().unwrap();
     world.work(0);
     let on = world.deliver(1, "worker-1").unwrap();
-    world.pass(1_000);
     world.command(on);
-    // It is back before the worker has said so; nobody reports it a second time.
-    world.see(FailureState::Up).unwrap();
+    world.pass(6_000);
+    // It is back before the worker has said so; no second report comes.
+    comes_back(&mut world);
     world.take_log();
     let result = world.finish(on).unwrap();
     world.deliver_result(result);
     expect(
         &mut world,
         &[
-            "1.0 operation.succeeded: FENCED, proven by power.off",
-            "1.0 operation.started rejoin 2",
-            "1.0 host.unfenced 2",
-            "1.0 operation.succeeded: the host was taken back",
+            "6.0 operation.succeeded: FENCED, proven by power.off",
+            "6.0 operation.started rejoin 2",
+            "6.0 host.unfenced 2",
+            "6.0 operation.succeeded: the host was taken back",
         ],
     );
 }
@@ -338,10 +382,11 @@ fn a_rejoin_that_a_person_cancelled_does_not_begin_again_by_itself() {
     world.fence().unwrap();
     world.work_off();
     world.pass(1_000);
-    world.see(FailureState::Up).unwrap();
+    comes_back(&mut world);
     world.cancel().unwrap();
     world.take_log();
-    world.see(FailureState::Up).unwrap();
+    world.pass(1_000);
+    comes_back(&mut world);
     expect(&mut world, &[]);
 }
 
@@ -359,7 +404,8 @@ fn a_method_that_was_edited_between_two_fences_is_given_back_in_both_forms() {
     world.work(1);
     assert_eq!(world.state.host.standing.len(), 2);
     world.cancel().unwrap();
-    world.see(FailureState::Up).unwrap();
+    world.pass(15_000);
+    boots_anew(&mut world);
     world.rejoin(false).unwrap();
     let devices: Vec<_> = world.sent[2..]
         .iter()
@@ -422,41 +468,47 @@ fn whoever_takes_a_fenced_host_back_does_not_wait_for_what_the_fence_still_tries
     world.take_log();
     world.rejoin(false).unwrap();
     world.work(2);
-    world.see(FailureState::Up).unwrap();
+    world.pass(5_000);
+    comes_back(&mut world);
     expect(
         &mut world,
         &[
             "0.0 operation.succeeded: FENCED, proven by power.off",
             "0.0 operation.started rejoin 2",
             "0.0 send 1 power.on bmc",
-            "0.0 host.failure_state UP",
+            "0.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 2",
+            "5.0 host.failure_state UP",
         ],
     );
-    world.pass(19_000);
+    world.pass(14_000);
     assert!(world.command(storage), "the old worker is still at it");
-    world.pass(3_000);
-    world.work(3);
+    world.pass(28_000);
+    // It has cut off a boot that had begun since.
+    expect(&mut world, &[]);
+    boots_anew(&mut world);
+    world.work_off();
     expect(
         &mut world,
         &[
-            "22.0 send 2 storage.unfence ceph",
-            "22.0 host.unfenced 2",
-            "22.0 operation.succeeded: the host was taken back",
+            "52.0 send 2 storage.unfence ceph",
+            "52.0 host.unfenced 2",
+            "52.0 operation.succeeded: the host was taken back",
         ],
     );
+    assert_eq!(world.violation, None);
 }
 
 /// FENCED by storage and network; the switch was thrown away since, and the rejoin waits for a person because of that.
 fn without_its_switch() -> World {
     let mut world = cut_off();
     world.site.manners.insert("switch".to_owned(), Manner::Refuses);
-    world.pass(1_000);
-    world.see_boot(FailureState::Up, Some("b")).unwrap();
+    world.pass(15_000);
+    boots_anew(&mut world);
     world.rejoin(false).unwrap();
     world.work_off();
     assert_eq!(
         world.take_log().last().unwrap(),
-        "1.0 operation.needs_operator: network.unfence failed: every level failed; last switch: refused"
+        "20.0 operation.needs_operator: network.unfence failed: every level failed; last switch: refused"
     );
     world
 }
@@ -464,14 +516,15 @@ fn without_its_switch() -> World {
 #[test]
 fn what_no_device_can_give_back_an_admin_can_say_was_given_back() {
     let mut world = without_its_switch();
+    world.site.reconnect("switch");
     assert_eq!(world.given_back(2, &["switch"], admin("anna")), Ok(Answer::Done));
     expect(
         &mut world,
         &[
-            "1.0 note standing.given_back",
-            "1.0 operation.restarted: given back by hand, says anna: the switch was thrown away",
-            "1.0 host.unfenced 2",
-            "1.0 operation.succeeded: the host was taken back",
+            "20.0 note standing.given_back",
+            "20.0 operation.restarted: given back by hand, says anna: the switch was thrown away",
+            "20.0 host.unfenced 2",
+            "20.0 operation.succeeded: the host was taken back",
         ],
     );
     assert!(world.gates().schedule.allowed);
@@ -522,8 +575,12 @@ fn what_may_still_be_taken_is_not_given_back() {
     assert_eq!(refusal.code(), "host.fencing");
     let result = world.finish(storage).unwrap();
     world.deliver_result(result);
+    world.pass(31_999);
+    let refusal = world.given_back(1, &["ceph"], admin("anna")).unwrap_err();
+    assert_eq!(refusal.code(), "host.fencing", "the array may still do it");
+    world.pass(1);
     assert_eq!(world.given_back(1, &["ceph"], admin("anna")), Ok(Answer::Done));
-    world.see(FailureState::Up).unwrap();
+    comes_back(&mut world);
     assert!(world.gates().schedule.allowed, "nothing stands any more");
 }
 
@@ -536,17 +593,19 @@ fn a_device_beside_the_one_that_is_gone_is_still_given_back_by_itself() {
     world.fence().unwrap();
     world.work_off();
     world.cancel().unwrap();
-    world.see(FailureState::Up).unwrap();
+    world.pass(15_000);
+    boots_anew(&mut world);
     world.rejoin(false).unwrap();
     world.take_log();
+    world.site.reconnect("array-b");
     world.given_back(2, &["array-b"], admin("anna")).unwrap();
     assert!(!world.gates().schedule.allowed, "the other still stands");
     world.work_off();
     expect(
         &mut world,
         &[
-            "0.0 note standing.given_back",
-            "0.0 operation.succeeded: the host was taken back",
+            "20.0 note standing.given_back",
+            "20.0 operation.succeeded: the host was taken back",
         ],
     );
 }

@@ -2,8 +2,8 @@
 
 use ringfence_core::*;
 
-use super::expect;
 use super::on_nova::{fenced, manual, on_nova};
+use super::{comes_back, expect};
 use ringfence_world::plans::*;
 
 #[test]
@@ -32,20 +32,21 @@ fn a_host_is_taken_back_in_its_backends_order() {
     world.take_log();
     world.rejoin(false).unwrap();
     world.work_off();
-    world.pass(5_000);
-    world.see_boot(FailureState::Up, Some("new")).unwrap();
+    world.pass(6_000);
+    comes_back(&mut world);
     world.work_off();
     expect(
         &mut world,
         &[
             "0.0 operation.started rejoin 2",
             "0.0 send 1 power.on bmc",
-            "5.0 host.failure_state UP",
-            "5.0 send 2 workloads.clean-up nova:east",
-            "5.0 send 3 workloads.force-up nova:east",
-            "5.0 host.unfenced 2",
-            "5.0 send 4 workloads.start nova:east",
-            "5.0 operation.succeeded: the host was taken back",
+            "0.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 2",
+            "6.0 host.failure_state UP",
+            "6.0 send 2 workloads.clean-up nova:east",
+            "6.0 send 3 workloads.force-up nova:east",
+            "6.0 host.unfenced 2",
+            "6.0 send 4 workloads.start nova:east",
+            "6.0 operation.succeeded: the host was taken back",
         ],
     );
     assert!(!world.cloud.forced_down);
@@ -56,7 +57,8 @@ fn a_host_whose_workloads_cannot_be_started_is_taken_back_and_asks_a_person() {
     let mut world = fenced(1, manual());
     world.rejoin(false).unwrap();
     world.work_off();
-    world.see_boot(FailureState::Up, Some("new")).unwrap();
+    world.pass(6_000);
+    comes_back(&mut world);
     let before = world.sent.len();
     world.work(before - 1);
     world.work(before);
@@ -131,8 +133,8 @@ fn the_backend_believes_a_host_again_before_it_is_asked_to_connect_anything_ther
     world.work_off();
     world.rejoin(false).unwrap();
     world.work_off();
-    world.pass(5_000);
-    world.see_boot(FailureState::Up, Some("new")).unwrap();
+    world.pass(6_000);
+    comes_back(&mut world);
     world.work_off();
     let sent: Vec<TaskKind> = world.sent.iter().map(|sent| sent.kind).collect();
     let at = |kind| sent.iter().position(|sent| *sent == kind).unwrap();

@@ -2,7 +2,8 @@
 
 use ringfence_core::*;
 
-use super::{expect, lost};
+use super::{comes_back, expect, lost, old_boot};
+use ringfence_world::Manner;
 use ringfence_world::World;
 use ringfence_world::plans::*;
 
@@ -15,7 +16,8 @@ fn up_and_gone_again() -> World {
     world.take_log();
     world.pass(60_000);
     world.site.restore_power();
-    world.see(FailureState::Up).unwrap();
+    world.pass(5_000);
+    comes_back(&mut world);
     world.pass(60_000);
     world.see(FailureState::Unreachable).unwrap();
     world
@@ -27,15 +29,15 @@ fn what_proved_that_it_had_stopped_opens_nothing_any_more() {
     expect(
         &mut world,
         &[
-            "60.0 host.failure_state UP",
-            "60.0 note fence.proof_spent: the host was seen UP, so that it runs again",
-            "120.0 host.failure_state UNREACHABLE",
+            "65.0 note fence.proof_ended: monitor saw the host UP at 2030-01-01T12:01:05Z",
+            "65.0 host.failure_state UP",
+            "125.0 host.failure_state UNREACHABLE",
         ],
     );
     assert!(world.is_fenced(), "nothing was given back");
     let gate = world.gates().evacuate;
     assert!(!gate.allowed);
-    assert!(gate.reason.contains("fence it again"), "{}", gate.reason);
+    assert!(gate.reason.contains("fence the host again"), "{}", gate.reason);
 }
 
 #[test]
@@ -48,11 +50,11 @@ fn it_is_fenced_again_with_a_proof_of_its_own() {
     expect(
         &mut world,
         &[
-            "120.0 operation.started fence 2",
-            "120.0 send 1 power.off bmc",
-            "120.0 operation.proof power.off",
-            "120.0 host.fenced 2",
-            "120.0 operation.succeeded: FENCED, proven by power.off",
+            "125.0 operation.started fence 2",
+            "125.0 send 1 power.off bmc",
+            "125.0 operation.proof power.off",
+            "125.0 host.fenced 2",
+            "125.0 operation.succeeded: FENCED, proven by power.off",
         ],
     );
     assert!(world.gates().evacuate.allowed);
@@ -62,47 +64,120 @@ fn it_is_fenced_again_with_a_proof_of_its_own() {
 #[test]
 fn a_person_can_prove_it_again_too() {
     let mut world = up_and_gone_again();
+    world.site.plug(false);
     assert_eq!(world.confirm(1, person("anna"), false), Ok(Answer::Done));
     assert!(world.gates().evacuate.allowed);
     assert_eq!(world.confirm(2, person("anna"), false), Ok(Answer::AlreadySo));
 }
 
 #[test]
-fn the_same_boot_as_before_says_that_the_device_may_lie() {
+fn a_boot_that_outlived_its_stop_shows_that_the_device_may_lie_and_a_person_has_to_look() {
     let mut world = lost(power_plan());
-    world.see_boot(FailureState::Unreachable, Some("a")).unwrap();
+    world.site.manners.insert("bmc".to_owned(), Manner::Ghost);
     world.fence().unwrap();
     world.work(0);
-    world.pass(1_000);
+    world.pass(6_000);
     world.take_log();
-    world.see_boot(FailureState::Up, Some("a")).unwrap();
-    expect(
-        &mut world,
-        &[
-            "1.0 host.failure_state UP",
-            "1.0 note fence.proof_spent: the host was seen UP, in the boot from before the fence: what proved it may not tell \
-             the truth",
+    comes_back(&mut world);
+    assert_eq!(
+        world.take_log(),
+        [
+            "6.0 note fence.proof_ended: monitor saw the host UP at 2030-01-01T12:00:06Z",
+            "6.0 host.failure_state UP",
         ],
+    );
+    assert_eq!(old_boot(&world), Some(OldBoot::OutlivedItsStop));
+    world.rejoin(false).unwrap();
+    world.work_off();
+    world.pass(600_000);
+    assert_eq!(
+        world.take_log().last().unwrap(),
+        "606.0 operation.needs_operator: the host runs a boot from before it was proven to have stopped: what proved that may \
+         not tell the truth"
     );
 }
 
 #[test]
-fn a_report_from_before_the_fence_spends_nothing() {
+fn a_report_from_before_the_fence_ends_no_proof() {
+    let mut world = lost(power_plan());
+    world.say("slow monitor", FailureState::Unknown, 0, None).unwrap();
+    world.fence().unwrap();
+    world.pass(5_000);
+    world.work(0);
+    world.say("slow monitor", FailureState::Up, 2_000, None).unwrap();
+    assert!(!world.gates().evacuate.allowed, "it is seen UP");
+    world.pass(1_000);
+    world.see(FailureState::Unreachable).unwrap();
+    assert!(
+        !world.gates().evacuate.allowed,
+        "the monitor was deaf to that sign"
+    );
+    world
+        .say("slow monitor", FailureState::Unreachable, 0, None)
+        .unwrap();
+    assert!(world.gates().evacuate.allowed);
+    assert_eq!(world.violation, None);
+}
+
+#[test]
+fn a_source_whose_reports_have_always_been_late_may_have_seen_the_host_later_than_it_says() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     world.pass(5_000);
     world.work(0);
-    let old = Input::FailureState {
-        operation_id: OperationId(world.next_id()),
-        state: FailureState::Up,
-        source: "slow monitor".to_owned(),
-        observed_at: world.now - chrono::TimeDelta::seconds(2),
-        boot: None,
-    };
-    world.give(old).unwrap();
-    assert!(!world.gates().evacuate.allowed, "it is seen UP");
+    world.say("late clock", FailureState::Up, 2_000, None).unwrap();
+    world
+        .say("late clock", FailureState::Unreachable, 2_000, None)
+        .unwrap();
+    assert_eq!(world.state.host.failure_state, FailureState::Unreachable);
+    let gate = world.gates().evacuate;
+    assert!(
+        gate.reason.contains("late clock saw the host UP"),
+        "{}",
+        gate.reason
+    );
+}
+
+#[test]
+fn a_sign_of_life_so_shortly_before_a_reading_that_two_clocks_cannot_tell_ends_its_proof() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    world.pass(5_000);
+    world.work(0);
+    assert!(world.gates().evacuate.allowed);
+    world.say("monitor", FailureState::Up, 1_100, None).unwrap();
+    assert!(world.gates().evacuate.allowed, "it came before");
+    world.say("monitor", FailureState::Up, 900, None).unwrap();
+    assert!(!world.gates().evacuate.allowed);
+}
+
+#[test]
+fn a_source_that_stops_to_report_speaks_for_two_minutes_against_one_that_was_deaf_to_it() {
+    let mut world = lost(power_plan());
+    world.say("slow monitor", FailureState::Unknown, 0, None).unwrap();
+    world.fence().unwrap();
+    world.pass(5_000);
+    world.work(0);
+    world.say("slow monitor", FailureState::Up, 2_000, None).unwrap();
+    world.stays_silent(110);
+    assert!(!world.gates().evacuate.allowed);
+    world.stays_silent(10);
+    assert!(world.gates().evacuate.allowed);
+}
+
+#[test]
+fn a_sign_of_life_that_arrives_late_ends_the_proof_that_it_came_after() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    world.work(0);
+    world.pass(60_000);
     world.see(FailureState::Unreachable).unwrap();
     assert!(world.gates().evacuate.allowed);
+    world.say("monitor", FailureState::Up, 30_000, None).unwrap();
+    assert_eq!(world.state.host.failure_state, FailureState::Unreachable);
+    let gate = world.gates().evacuate;
+    assert!(!gate.allowed);
+    assert!(gate.reason.contains("monitor saw the host UP"), "{}", gate.reason);
 }
 
 #[test]
@@ -111,35 +186,37 @@ fn storage_and_network_stay_cut_off_whether_it_runs_or_not() {
     world.fence().unwrap();
     world.work_off();
     world.pass(60_000);
-    world.see(FailureState::Up).unwrap();
+    comes_back(&mut world);
     assert!(!world.gates().evacuate.allowed);
+    world.pass(1_000);
     world.see(FailureState::Unreachable).unwrap();
     assert!(world.gates().evacuate.allowed);
     assert_eq!(world.fence(), Ok(Answer::AlreadySo));
 }
 
 #[test]
-fn a_fence_that_only_adds_to_spent_proofs_makes_way() {
+fn a_fence_that_only_adds_to_proofs_that_have_ended_makes_way() {
     let mut world = lost(plan(vec![vec![
         task(TaskKind::PowerOff, &[&["bmc"]]),
         task(TaskKind::StorageFence, &[&["ceph"]]),
     ]]));
     world.fence().unwrap();
     world.work(0);
-    world.pass(1_000);
     world.site.restore_power();
-    world.see(FailureState::Up).unwrap();
+    world.pass(5_000);
+    comes_back(&mut world);
     assert_eq!(world.fence().unwrap_err().code(), "host.up");
+    world.pass(1_000);
     world.see(FailureState::Unreachable).unwrap();
     world.take_log();
     world.fence().unwrap();
     expect(
         &mut world,
         &[
-            "1.0 operation.succeeded: FENCED, proven by power.off",
-            "1.0 operation.started fence 2",
-            "1.0 send 1 power.off bmc",
-            "1.0 send 2 storage.fence ceph",
+            "6.0 operation.succeeded: FENCED, proven by power.off",
+            "6.0 operation.started fence 2",
+            "6.0 send 1 power.off bmc",
+            "6.0 send 2 storage.fence ceph",
         ],
     );
 }

@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use ringfence_core::*;
 
-use super::{expect, lost, lost_under};
+use super::{comes_back, expect, falls_silent, lost, lost_under};
 use ringfence_world::Manner;
 use ringfence_world::World;
 use ringfence_world::plans::*;
@@ -24,7 +24,7 @@ fn a_host_that_fences_itself_is_fenced_when_its_time_is_up() {
     world.pass(10_000);
     world.fence().unwrap();
     world.work(0);
-    world.pass(100_000);
+    world.stays_silent(100);
     expect(
         &mut world,
         &[
@@ -42,12 +42,28 @@ fn a_host_that_fences_itself_is_fenced_when_its_time_is_up() {
 fn a_host_that_was_heard_meanwhile_has_all_its_time_again() {
     let mut world = lost_under(plan(Vec::new()), with_watchdog(90));
     world.fence().unwrap();
-    world.pass(80_000);
+    world.stays_silent(80);
+    comes_back(&mut world);
+    world.pass(1_000);
+    world.see(FailureState::Unreachable).unwrap();
+    world.fence().unwrap();
+    world.stays_silent(85);
+    assert!(!world.is_fenced());
+    world.stays_silent(5);
+    assert!(world.is_fenced());
+    assert_eq!(world.violation, None);
+}
+
+#[test]
+fn a_source_that_knew_nothing_meanwhile_has_watched_no_silence() {
+    let mut world = lost_under(plan(Vec::new()), with_watchdog(90));
+    world.fence().unwrap();
+    world.stays_silent(80);
     world.see(FailureState::Unknown).unwrap();
     world.see(FailureState::Unreachable).unwrap();
-    world.pass(89_999);
+    world.stays_silent(85);
     assert!(!world.is_fenced());
-    world.pass(1);
+    world.stays_silent(5);
     assert!(world.is_fenced());
 }
 
@@ -56,13 +72,14 @@ fn a_clock_that_was_set_says_nothing_of_the_time_before() {
     let mut world = lost_under(plan(Vec::new()), with_watchdog(90));
     world.fence().unwrap();
     world.pass(10_000);
-    // Whoever decides was halted, or the database's clock was moved: nobody can tell.
-    world.move_clock(60);
+    // Whoever decides was halted, or the database's clock was moved: it cannot be told which.
+    world.move_clock(15);
     world.state.clock_set_at = Some(world.now);
-    world.pass(89_999);
+    world.stays_silent(85);
     assert!(!world.is_fenced());
-    world.pass(1);
+    world.stays_silent(5);
     assert!(world.is_fenced());
+    assert_eq!(world.violation, None);
 }
 
 #[test]
@@ -79,9 +96,9 @@ fn what_was_under_way_is_not_over_because_the_clock_was_set_forward() {
         in_flight.find(|f| f.attempt == first).map(|f| f.until)
     };
     let until = of_first(&world).expect("its worker may still be acting");
-    assert_eq!(until - world.now, TimeDelta::seconds(302));
+    assert_eq!(until - world.now, TimeDelta::seconds(302 + 3_600));
     // And not for longer than that.
-    world.pass(302_001);
+    world.pass(3_902_001);
     world.tick();
     assert_eq!(of_first(&world), None);
 }
@@ -100,7 +117,7 @@ fn a_host_that_was_switched_on_meanwhile_has_all_its_time_again() {
     let mut world = lost_under(power_plan(), with_watchdog(60));
     world.fence().unwrap();
     world.work(0);
-    world.pass(1_000_000);
+    world.stays_silent(1_000);
     world.rejoin(false).unwrap();
     world.work(1);
     assert!(world.site.is_powered());
@@ -113,13 +130,13 @@ fn a_host_that_was_switched_on_meanwhile_has_all_its_time_again() {
         !world.gates().evacuate.allowed,
         "it has been up for a second, and alone for a second"
     );
-    world.pass(100_000);
+    world.stays_silent(100);
     expect(
         &mut world,
         &[
-            "1060.0 operation.proof self-fencing",
-            "1060.0 host.fenced 3",
-            "1060.0 operation.succeeded: FENCED, proven by self-fencing; power.off failed and no longer mattered",
+            "1061.0 operation.proof self-fencing",
+            "1061.0 host.fenced 3",
+            "1061.0 operation.succeeded: FENCED, proven by self-fencing; power.off failed and no longer mattered",
         ],
     );
 }
@@ -130,19 +147,92 @@ fn a_timeout_that_nobody_watched_is_counted_again() {
     world.fence().unwrap();
     world.pass_unseen(600_000);
     world.tick();
+    world.see(FailureState::Unreachable).unwrap();
     assert!(!world.is_fenced(), "the host may have come and gone meanwhile");
-    world.pass(89_999);
+    world.stays_silent(85);
     assert!(!world.is_fenced());
-    world.pass(1);
+    world.stays_silent(5);
     assert!(world.is_fenced());
 }
 
 #[test]
-fn a_host_that_is_seen_to_be_still_gone_has_fenced_itself() {
+fn a_host_whose_silence_was_watched_for_long_enough_is_fenced_at_once() {
     let mut world = lost_under(plan(Vec::new()), with_watchdog(90));
+    world.stays_silent(3_600);
+    world.fence().unwrap();
+    assert!(world.is_fenced());
+    assert_eq!(world.violation, None);
+}
+
+#[test]
+fn a_silence_that_is_reported_no_more_proves_nothing_and_a_person_is_asked() {
+    let mut world = lost_under(plan(Vec::new()), with_watchdog(90));
+    world.fence().unwrap();
+    world.stays_silent(60);
+    world.take_log();
     world.pass(3_600_000);
+    expect(
+        &mut world,
+        &[
+            "90.0 operation.needs_operator: the plan does nothing by itself: fence the host by hand and confirm it",
+        ],
+    );
+    // Time alone has not proven it; one report after a gap does not either.
+    world.see(FailureState::Unreachable).unwrap();
+    assert!(!world.is_fenced());
+}
+
+#[test]
+fn reports_that_come_seldom_watch_no_silence() {
+    let mut world = lost_under(plan(Vec::new()), with_watchdog(90));
+    world.fence().unwrap();
+    for _ in 0..20 {
+        world.pass(i64::from(WATCHED_GAP_S) * 1_000 + 1);
+        world.see(FailureState::Unreachable).unwrap();
+    }
+    assert!(!world.is_fenced());
+    for _ in 0..3 {
+        world.pass(i64::from(WATCHED_GAP_S) * 1_000);
+        world.see(FailureState::Unreachable).unwrap();
+    }
+    assert!(world.is_fenced());
+}
+
+#[test]
+fn a_source_that_has_never_heard_the_host_is_no_witness_of_its_silence() {
+    let mut world = World::new(plan(Vec::new()), with_watchdog(10));
     world.see(FailureState::Unreachable).unwrap();
     world.fence().unwrap();
+    world.stays_silent(600);
+    assert!(!world.is_fenced());
+}
+
+#[test]
+fn every_source_that_has_heard_the_host_has_to_report_its_silence() {
+    let mut world = World::new(plan(Vec::new()), with_watchdog(30));
+    world.say("probe", FailureState::Up, 5_000, None).unwrap();
+    falls_silent(&mut world);
+    world.fence().unwrap();
+    world.stays_silent(100);
+    assert!(!world.is_fenced(), "the probe might hear it");
+    world.say("probe", FailureState::Unreachable, 0, None).unwrap();
+    for _ in 0..6 {
+        world.stays_silent(5);
+        assert!(!world.is_fenced());
+        world.say("probe", FailureState::Unreachable, 0, None).unwrap();
+    }
+    assert!(world.is_fenced());
+}
+
+#[test]
+fn a_sign_of_life_that_arrives_late_begins_the_silence_anew() {
+    let mut world = lost_under(plan(Vec::new()), with_watchdog(30));
+    world.fence().unwrap();
+    world.stays_silent(25);
+    world.say("monitor", FailureState::Up, 20_000, None).unwrap();
+    world.stays_silent(25);
+    assert!(!world.is_fenced());
+    world.stays_silent(5);
     assert!(world.is_fenced());
 }
 
@@ -155,7 +245,9 @@ fn a_clock_moved_forward_by_a_day_makes_no_watchdog_strike() {
     world.tick();
     assert!(world.site.running);
     assert!(!world.is_fenced());
-    world.pass(90_000);
+    world.see(FailureState::Unreachable).unwrap();
+    assert!(!world.is_fenced());
+    world.stays_silent(90);
     assert!(world.is_fenced());
     assert!(!world.site.running);
 }
@@ -188,9 +280,10 @@ fn a_clock_moved_back_by_a_day_strands_nothing() {
     assert!(world.is_fenced());
     world.rejoin(false).unwrap();
     // How long the silent worker goes on is not known any more: the longest that any may is waited for.
-    world.pass(302_000);
+    world.pass(3_902_000);
     world.work(2);
-    world.see(FailureState::Up).unwrap();
+    world.pass(5_000);
+    comes_back(&mut world);
     assert!(!world.is_fenced());
 }
 
@@ -206,37 +299,28 @@ fn a_clock_moved_back_never_frees_the_off_too_early() {
     world.pass(19_000);
     assert!(world.command(on), "the worker's own watch was not moved");
     assert!(world.deliver(2.min(world.sent.len() - 1), "worker-2").is_err());
-    world.pass(400_000);
+    world.pass(4_000_000);
     assert!(world.sent.len() > 2, "the off comes in the end");
 }
 
 #[test]
 fn a_monitor_whose_watch_is_ahead_does_not_shut_out_the_others() {
     let mut world = lost(power_plan());
-    let ahead = Input::FailureState {
-        operation_id: OperationId(world.next_id()),
-        state: FailureState::Up,
-        source: "hasty".to_owned(),
-        observed_at: world.now + TimeDelta::days(365),
-        boot: None,
-    };
-    world.give(ahead).unwrap();
+    world
+        .say("hasty", FailureState::Up, -31_536_000_000, None)
+        .unwrap();
     world.pass(1_000);
     world.see(FailureState::Unreachable).unwrap();
     assert_eq!(world.state.host.failure_state, FailureState::Unreachable);
 }
 
 #[test]
-fn a_report_that_is_older_than_the_last_is_refused() {
+fn a_report_of_silence_that_is_older_than_the_last_of_its_source_is_refused() {
     let mut world = lost(power_plan());
-    let old = Input::FailureState {
-        operation_id: OperationId(world.next_id()),
-        state: FailureState::Up,
-        source: "slow".to_owned(),
-        observed_at: world.now - TimeDelta::seconds(1),
-        boot: None,
-    };
-    assert_eq!(world.give(old).unwrap_err().code(), "observation.stale");
+    let old = world.say("monitor", FailureState::Unreachable, 1_000, None);
+    assert_eq!(old.unwrap_err().code(), "observation.stale");
+    let of_another = world.say("slow", FailureState::Unreachable, 1_000, None);
+    assert_eq!(of_another, Ok(Answer::AlreadySo));
 }
 
 #[test]
@@ -250,14 +334,15 @@ fn a_silence_that_was_broken_counts_anew_beside_another_proof() {
     world.site.manners.insert("ceph".to_owned(), Manner::Refuses);
     world.fence().unwrap();
     world.work_off();
-    world.pass(60_000);
+    world.stays_silent(60);
     world.see(FailureState::Up).unwrap();
+    world.pass(1_000);
     world.see(FailureState::Unreachable).unwrap();
     world.site.manners.clear();
     world.retry().unwrap();
     world.work_off();
-    world.pass(9_999);
+    world.stays_silent(5);
     assert!(!world.is_fenced(), "it has been silent for less than the timeout");
-    world.pass(1);
-    assert!(world.is_fenced(), "nobody had to ask");
+    world.stays_silent(5);
+    assert!(world.is_fenced(), "it did not have to be asked for");
 }

@@ -1,0 +1,42 @@
+//! S13: silence counts only while it is watched: from report to report with a bounded gap, by sources that would have heard.
+
+use proptest::prelude::*;
+use ringfence_core::*;
+
+use super::deeds::{Customs, Deed, history, live_through};
+use super::facts::{decisions, events};
+use super::record::Record;
+use super::settings::{Setting, setting};
+
+/// More is watched than usually.
+fn vigil() -> impl Strategy<Value = Vec<Deed>> {
+    let watch = (1..20_u8).prop_map(Deed::Watch);
+    (history(Customs::Any), proptest::collection::vec(watch, 1..10)).prop_map(|(deeds, watches)| {
+        let mut watches = watches.into_iter();
+        deeds
+            .into_iter()
+            .flat_map(|deed| [Some(deed), watches.next()])
+            .flatten()
+            .collect()
+    })
+}
+
+fn with_watchdog(mut setting: Setting) -> Setting {
+    setting.policy.self_fencing_timeout_s.get_or_insert(30);
+    setting
+}
+
+proptest! {
+    #[test]
+    fn s13_silence_is_watched(setting in setting().prop_map(with_watchdog), deeds in vigil()) {
+        let world = live_through(setting.world(), &deeds);
+        let record = Record::of(&world);
+        for (at, _, decision) in decisions(&world) {
+            let mut proofs = events(decision).filter(|event| event.kind == EventKind::OperationProof);
+            if proofs.any(|event| event.data["proof"]["kind"] == "self-fencing") {
+                let generation = decision.state.host.generation;
+                prop_assert!(record.standing(at, generation).contains(&ProofKind::SelfFencing), "{:#?}", world.log);
+            }
+        }
+    }
+}
