@@ -144,6 +144,12 @@ impl Client {
         self.send(self.request(Method::DELETE, path)).await
     }
 
+    /// The same with a reason.
+    pub async fn delete_because(&self, path: &str, reason: &str) -> Answer {
+        let body = json!({ "reason": reason });
+        self.send(self.request(Method::DELETE, path).json(&body)).await
+    }
+
     /// Reports what a monitor would.
     pub async fn seen(&self, host: &str, state: &str) -> Answer {
         self.seen_with_boot(host, state, None).await

@@ -1,11 +1,13 @@
 //! What a Nova of another age, or with more hosts than this machine can run, would answer: its version document and its services, with a
 //! Keystone that lets everybody in.
 
+use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use crate::client::now;
@@ -17,6 +19,8 @@ struct Shared {
     asked_with: Mutex<String>,
     answers: AtomicU64,
     ahead_s: AtomicI64,
+    /// Since when they have given no sign of life.
+    silent: Mutex<BTreeMap<String, DateTime<Utc>>>,
 }
 
 /// Lives as long as it is kept.
@@ -36,6 +40,7 @@ impl FakeNova {
             asked_with: Mutex::default(),
             answers: AtomicU64::new(0),
             ahead_s: AtomicI64::new(0),
+            silent: Mutex::default(),
         });
         let data = web::Data::from(Arc::clone(&shared));
         let (sender, handle) = std::sync::mpsc::channel();
@@ -73,6 +78,19 @@ impl FakeNova {
     pub fn with_clock(self, ahead_s: i64) -> Self {
         self.shared.ahead_s.store(ahead_s, Ordering::Relaxed);
         self
+    }
+
+    /// The host gives no sign of life from now on.
+    pub fn fall_silent(&self, host: &str) {
+        let mut silent = self.shared.silent.lock().unwrap();
+        silent.insert(host.to_owned(), now());
+    }
+
+    /// A `clouds.yaml` in which it is the cloud of this name.
+    pub fn clouds_file(&self, name: &str) -> String {
+        let auth_url = self.auth_url();
+        let auth = format!("auth: {{ auth_url: {auth_url}, username: u, password: p, project_name: p }}");
+        format!("clouds:\n  {name}:\n    {auth}\n    region_name: RegionOne\n")
     }
 
     /// Its address, as the catalogue has it.
@@ -127,8 +145,10 @@ async fn services(shared: web::Data<Shared>, request: HttpRequest) -> HttpRespon
     let version = request.headers().get("OpenStack-API-Version");
     let version = version.and_then(|version| version.to_str().ok());
     *shared.asked_with.lock().unwrap() = version.unwrap_or_default().to_owned();
-    let at = now().format("%Y-%m-%dT%H:%M:%S%.6f").to_string();
+    let silent = shared.silent.lock().unwrap().clone();
     let service = |binary: &str, host: &str| -> Value {
+        let at = silent.get(host).copied().unwrap_or_else(now);
+        let at = at.format("%Y-%m-%dT%H:%M:%S%.6f").to_string();
         json!({
             "id": format!("{binary}-{host}"), "binary": binary, "host": host, "zone": "nova", "status": "enabled",
             "state": "up", "updated_at": at, "disabled_reason": null, "forced_down": false,

@@ -4,6 +4,7 @@
 mod api;
 mod cancelling;
 mod checks;
+mod clock_set_back;
 mod deploy;
 mod devices;
 mod docs;
@@ -20,6 +21,7 @@ mod processes;
 mod rejoining;
 mod retention;
 mod scheduler_hook;
+mod sources;
 mod subscriptions;
 mod time;
 mod together;

@@ -251,13 +251,16 @@ async fn a_host_that_ran_again_is_fenced_again_before_it_is_evacuated(ground: Gr
     assert!(stack.simulators.may_write("h1"));
     let gates = stack.client.gates("h1").await;
     assert_eq!(gates["evacuate"]["allowed"], false, "{gates}");
-    assert_eq!(stack.client.host("h1").await["proof_spent"], true);
+    let host = stack.client.host("h1").await;
+    let by = host["proof_ended"]["by"].as_str().unwrap();
+    assert!(by.starts_with("test saw the host UP at "), "{host}");
+    assert_eq!(host["proofs"][0]["ended"], host["proof_ended"]);
     let again = stack.client.fence("h1").await;
     assert_eq!(again["generation"], 2);
     stack.client.until_settled(&again).await;
     stack.judge("h1").await;
     assert_eq!(stack.client.gates("h1").await["evacuate"]["allowed"], true);
-    stack.until_audited("h1", "fence.proof_spent").await;
+    stack.until_audited("h1", "fence.proof_ended").await;
     stack.stop().await;
 }
 

@@ -12,6 +12,7 @@ use serde_json::json;
 crate::on_both_grounds!(
     the_self_fencing_timeout_fences_an_unreachable_host,
     the_self_fencing_timeout_does_not_run_while_nobody_knows,
+    a_monitor_that_stops_to_report_proves_nothing,
     what_is_due_before_the_next_look_does_not_wait_for_it,
     a_fence_starts_again_by_itself_where_the_segment_says_so,
     a_clock_that_is_moved_by_a_day_strands_no_operation,
@@ -34,8 +35,10 @@ async fn with_policy_and(ground: Ground, policy: serde_json::Value, options: Sta
 
 async fn the_self_fencing_timeout_fences_an_unreachable_host(ground: Ground) {
     let stack = with_policy(ground, json!({ "self_fencing_timeout_s": 2 })).await;
+    stack.client.seen("h1", "UP").await.ok(200);
     stack.hang("h1").await;
     let operation = stack.client.fence("h1").await;
+    let _monitor = stack.client.keep_seeing("h1", "UNREACHABLE");
     let host = stack.client.until_fenced("h1").await;
     assert_eq!(host["proofs"][0]["kind"], "self-fencing");
     let operation = stack.client.until_settled(&operation).await;
@@ -46,17 +49,18 @@ async fn the_self_fencing_timeout_fences_an_unreachable_host(ground: Ground) {
     stack.stop().await;
 }
 
-/// The engine that has decided it knows when; the look that would find it comes an hour later.
+/// A proof that settles. The engine that has decided it knows when; the look that would find it comes an hour later.
 async fn what_is_due_before_the_next_look_does_not_wait_for_it(ground: Ground) {
     let options = StackOptions {
         tick_every: Duration::from_secs(3600),
         ..StackOptions::default()
     };
-    let stack = with_policy_and(ground, json!({ "self_fencing_timeout_s": 2 }), options).await;
+    let stack = with_policy_and(ground, json!({ "settle_s": 2 }), options).await;
+    stack.simulators.set_fault("h1", Resource::Power, None).unwrap();
     stack.hang("h1").await;
     stack.client.fence("h1").await;
     let host = stack.client.until_fenced("h1").await;
-    assert_eq!(host["proofs"][0]["kind"], "self-fencing");
+    assert_eq!(host["proofs"][0]["kind"], "power.off");
     stack.stop().await;
 }
 
@@ -84,9 +88,28 @@ async fn the_self_fencing_timeout_does_not_run_while_nobody_knows(ground: Ground
     let operation = stack.client.fence("h1").await;
     let operation = stack.client.until_settled(&operation).await;
     assert_eq!(operation["status"], "needs_operator");
-    tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(stack.client.host("h1").await["fencing_state"], "UNFENCED");
-    // Once it is known to be unreachable, the timeout runs from there and ends the wait for an operator.
+    // Nor does a monitor count that has never heard the host: it might be deaf to it.
+    let monitor = stack.client.keep_seeing("h1", "UNREACHABLE");
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(stack.client.host("h1").await["fencing_state"], "UNFENCED");
+    drop(monitor);
+    // One that has heard it, and reports silence from then on, proves it and ends the wait for an operator.
+    stack.client.seen("h1", "UP").await.ok(200);
+    let _monitor = stack.client.keep_seeing("h1", "UNREACHABLE");
+    stack.client.until_fenced("h1").await;
+    stack.stop().await;
+}
+
+/// Only a report shows that the time has passed in silence.
+async fn a_monitor_that_stops_to_report_proves_nothing(ground: Ground) {
+    let stack = with_policy(ground, json!({ "self_fencing_timeout_s": 1 })).await;
+    stack.client.seen("h1", "UP").await.ok(200);
+    stack.hang("h1").await;
+    stack.client.fence("h1").await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(stack.client.host("h1").await["fencing_state"], "UNFENCED");
     stack.client.seen("h1", "UNREACHABLE").await.ok(200);
     stack.client.until_fenced("h1").await;
     stack.stop().await;

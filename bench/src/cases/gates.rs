@@ -30,10 +30,9 @@ const MOST_LAST: f64 = 1.5;
 
 /// What the gates are decided from.
 const SELECT: &str = "SELECT hosts.id, hosts.name, hosts.segment_id, hosts.backend, hosts.host_type, hosts.zone, hosts.parameters,
-        hosts.failure_state, hosts.failure_source, hosts.failure_observed_at, hosts.failure_since, hosts.boot,
-        hosts.fencing_state, hosts.generation, hosts.fenced_generation, hosts.fenced_at, hosts.boot_at_fence,
-        hosts.needs_boot, hosts.proof_spent, hosts.standing, hosts.in_flight, hosts.event_sequence, hosts.revision,
-        hosts.created_at, hosts.updated_at,
+        hosts.sources, hosts.failure_state, hosts.failure_source, hosts.failure_observed_at, hosts.failure_since,
+        hosts.generation, hosts.fence, hosts.is_silence_answered, hosts.given_back_at, hosts.last_off_at, hosts.standing,
+        hosts.in_flight, hosts.event_sequence, hosts.revision, hosts.created_at, hosts.updated_at,
         segments.policy AS policy, operations.body AS body, operations.methods AS methods
     FROM hosts
     JOIN segments ON segments.id = hosts.segment_id

@@ -267,15 +267,7 @@ async fn a_nova_whose_clock_goes_wrong_is_told() {
     let nova = FakeNova::start(&["c1"]).with_clock(-3600);
     let machine = Machine::new();
     let file = machine.file("clouds.yaml");
-    let auth = format!(
-        "auth: {{ auth_url: {}, username: u, password: p, project_name: p }}",
-        nova.auth_url()
-    );
-    std::fs::write(
-        &file,
-        format!("clouds:\n  lab:\n    {auth}\n    region_name: RegionOne\n"),
-    )
-    .unwrap();
+    std::fs::write(&file, nova.clouds_file("lab")).unwrap();
     let set = [
         ("RINGFENCE_OPENSTACK_CLOUDS", "lab"),
         ("RINGFENCE_OPENSTACK_CLOUDS_FILE", file.to_str().unwrap()),
