@@ -279,7 +279,7 @@ fn deed(customs: Customs) -> BoxedStrategy<Deed> {
             override_up
         }),
         2 => (state(), -5..20_i8, boot()).prop_map(|(state, age_s, boot)| Deed::Report { state, age_s, boot }),
-        1 => (0..3_u8).prop_map(|_| Deed::Tick),
+        1 => (0..3_u8).prop_map(Deed::ForgetSource),
         2 => (index(), lies()).prop_map(|(of, lie)| Deed::Forge { of, lie }),
         1 => prop_oneof![Just(86_400), Just(-86_400), -100..100_i32].prop_map(Deed::MoveClock),
     ]

@@ -141,7 +141,7 @@ impl<'a> Listening<'a> {
             silent_since: None,
             watched_from: now,
         });
-        ear.learn_lateness(observed_at, now);
+        let late = ear.lateness(observed_at, now);
         let alive_at = report.alive_at().map(|at| at.min(observed_at));
         let sign = alive_at.filter(|at| is_up || Some(*at) > ear.alive_at);
         if let Some(sign) = sign {
@@ -149,11 +149,12 @@ impl<'a> Listening<'a> {
         }
         ear.alive_at = ear.alive_at.max(alive_at);
         if observed_at >= ear.observed_at {
+            ear.late = late;
             let last_seen = report.silent_since.or(report.last_seen_at);
             let last_seen = last_seen.map(|at| at.min(observed_at));
             ear.say(report.state, observed_at, last_seen, now);
         }
-        sign.map(|at| (at + ear.late).min(now))
+        sign.map(|at| (at + late).min(now))
     }
 
     /// By the table: a silence that no sign of another source speaks against; else whoever says UP; and a sign that is old speaks no more.
@@ -200,12 +201,10 @@ impl<'a> Listening<'a> {
 }
 
 impl Ear {
-    /// A report that comes out of order says nothing about the clock of its source.
-    fn learn_lateness(&mut self, observed_at: Timestamp, now: Timestamp) {
-        let is_late = observed_at < self.observed_at;
-        let since = now - self.reported_at;
-        let forgotten = if is_late { 0 } else { since.num_milliseconds() / LEARNT_PER_MS };
-        self.late = (now - observed_at).min(self.late + TimeDelta::milliseconds(forgotten));
+    /// By how much the clock of its source may be behind.
+    fn lateness(&self, observed_at: Timestamp, now: Timestamp) -> TimeDelta {
+        let forgotten = (now - self.reported_at).num_milliseconds() / LEARNT_PER_MS;
+        (now - observed_at).min(self.late + TimeDelta::milliseconds(forgotten))
     }
 
     fn say(

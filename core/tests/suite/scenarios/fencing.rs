@@ -223,6 +223,7 @@ fn power_does_not_come_back_before_the_host_is_fenced() {
         &mut world,
         &[
             "120.0 note operation.retry",
+            "120.0 note fence.proof_ended: the fence was started again",
             "120.0 operation.restarted: tried again by anna: mended",
             "120.0 send 3 power.off bmc",
             "120.0 send 4 storage.fence ceph",

@@ -183,6 +183,50 @@ fn a_silence_that_is_reported_no_more_proves_nothing_and_a_person_is_asked() {
 }
 
 #[test]
+fn a_silence_that_goes_on_does_not_end_the_proof_that_it_has_given() {
+    let mut world = World::new(plan(Vec::new()), with_watchdog(10));
+    world.see(FailureState::Up).unwrap();
+    world.pass(500);
+    world.see(FailureState::Unreachable).unwrap();
+    world.fence().unwrap();
+    world.stays_silent(15);
+    assert!(world.is_fenced());
+    assert!(world.gates().evacuate.allowed);
+    world.stays_silent(3_600);
+    let gate = world.gates().evacuate;
+    assert!(gate.allowed, "{}", gate.reason);
+    assert_eq!(world.violation, None);
+}
+
+#[test]
+fn a_fence_that_begins_when_nobody_watches_any_more_is_not_proven_by_the_silence_before() {
+    let mut world = lost_under(plan(Vec::new()), with_watchdog(10));
+    world.stays_silent(60);
+    world.pass(3_600_000);
+    world.fence().unwrap();
+    assert!(!world.is_fenced(), "the host may have come and gone meanwhile");
+}
+
+#[test]
+fn a_source_that_is_struck_off_takes_no_sign_of_life_along() {
+    let mut world = lost_under(plan(Vec::new()), with_watchdog(30));
+    world.stays_silent(25);
+    world.say("gossip", FailureState::Up, 0, None).unwrap();
+    world
+        .give(Input::ForgetSource {
+            source: "gossip".to_owned(),
+            reason: "it reports no more".to_owned(),
+            actor: person("anna"),
+        })
+        .unwrap();
+    world.fence().unwrap();
+    world.stays_silent(25);
+    assert!(!world.is_fenced(), "it was heard 25 s ago");
+    world.stays_silent(5);
+    assert!(world.is_fenced());
+}
+
+#[test]
 fn reports_that_come_seldom_watch_no_silence() {
     let mut world = lost_under(plan(Vec::new()), with_watchdog(90));
     world.fence().unwrap();
