@@ -51,6 +51,7 @@ fn confirmed(claim: &Claim) -> TaskResult {
         detail: "off".to_owned(),
         observed_at: chrono::DateTime::UNIX_EPOCH,
         after_ms: 0,
+        before: None,
         proves: true,
     };
     TaskResult {

@@ -52,6 +52,28 @@ fn programs_get_what_the_service_said() {
 }
 
 #[test]
+fn a_source_that_is_struck_off_is_named_with_a_reason() {
+    let service = Service::start(|_, _| Reply::json(200, &host("c1")));
+    let run = Machine::with(&service).run(&[
+        "host",
+        "forget-source",
+        "c1",
+        "prober/rack 1",
+        "-r",
+        "it was taken down",
+    ]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(
+        run.out.starts_with("c1: prober/rack 1 is struck off"),
+        "{}",
+        run.out
+    );
+    let asked = service.asked().remove(0);
+    assert_eq!(asked.line, "DELETE /hosts/c1/sources/prober%2Frack%201");
+    assert_eq!(asked.body, json!({"reason": "it was taken down"}));
+}
+
+#[test]
 fn a_parameter_of_a_host_is_changed_beside_the_others_and_only_if_nobody_else_did() {
     let service = Service::start(|_, _| Reply::json(200, &host("c1")).with("ETag: \"7\""));
     let run = Machine::with(&service).run(&[

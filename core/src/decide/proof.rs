@@ -231,11 +231,9 @@ fn settle_s(operation: &Operation, kind: ProofKind) -> u32 {
 fn confirmed_of(task: &Task) -> impl Iterator<Item = &Attempt> {
     let level = task.levels.get(task.level).into_iter().flatten();
     level.filter_map(|method| {
-        let tries = task
-            .round()
-            .iter()
-            .filter(|a| a.level == task.level && a.method_id == method.id);
-        tries.filter(|a| a.outcome() == Some(Outcome::Confirmed)).last()
+        task.round().iter().rfind(|a| {
+            a.level == task.level && a.method_id == method.id && a.outcome() == Some(Outcome::Confirmed)
+        })
     })
 }
 

@@ -118,13 +118,14 @@ fn everything(host: &Host) -> Host {
         standing: vec![Standing {
             kind: TaskKind::StorageFence,
             method,
-            attempt: None,
+            attempt,
             by: at(7),
         }],
         in_flight: vec![InFlight {
             attempt,
             generation: Generation(2),
             kind: TaskKind::PowerOff,
+            method: MethodId(Uuid::new_v4()),
             claim_id: Some(Uuid::new_v4()),
             until: at(30),
         }],

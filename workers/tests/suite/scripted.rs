@@ -82,6 +82,7 @@ pub fn observation(state: ObservedState, detail: &str) -> Observation {
         detail: detail.to_owned(),
         observed_at: Timestamp::UNIX_EPOCH,
         after_ms: 0,
+        before: None,
         proves: true,
     }
 }

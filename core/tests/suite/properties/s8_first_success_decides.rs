@@ -60,7 +60,7 @@ proptest! {
             let is_alone = levels.clone().any(|level| level.len() == 1 && level[0].id == reading.method.id);
             let counts = decision.answer == Answer::Done && reading.kind == TaskKind::PowerOff && is_alone;
             let live = decision.state.operation.as_ref();
-            if !counts || !record.stands(&reading, reading.at) || !live.is_some_and(|o| o.round == 0) {
+            if !counts || !record.stands(&reading, reading.at) || live.is_none_or(|o| o.round != 0) {
                 continue;
             }
             let settle_s = world.state.policy.settle_s.max(reading.method.times.settle_s);

@@ -128,7 +128,7 @@ proptest! {
         // One that the brake holds is let go of by such a request.
         let is_fencing = world.state.operation.as_ref().is_some_and(|o| o.kind() == OperationKind::Fence && !o.is_braked());
         // One that was proven and is spent makes way for a new one.
-        if is_fencing && !world.state.host.current_fence().is_some_and(|f| !f.holds()) {
+        if is_fencing && world.state.host.current_fence().is_none_or(|f| f.holds()) {
             let joined = decide(&world.state, edited, world.now).unwrap();
             prop_assert_eq!(&joined.state, &tick.state);
             // A request that joins is put on record, once; nothing else comes of any.
