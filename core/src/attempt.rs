@@ -3,6 +3,7 @@
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
+use crate::guard::{Guard, on};
 use crate::{Driver, MethodId, Observation, Timestamp};
 
 /// How an attempt ended.
@@ -111,6 +112,9 @@ impl Attempt {
         let after_ms = self.observation.as_ref().map_or(0, |seen| seen.after_ms);
         let after = TimeDelta::milliseconds(i64::try_from(after_ms).unwrap_or(i64::MAX / 2));
         let read_at = self.claimed_at?.checked_add_signed(after)?;
+        if !on(Guard::ReadBeforeItsResult) {
+            return self.ended_at();
+        }
         Some(self.ended_at().map_or(read_at, |ended_at| read_at.min(ended_at)))
     }
 

@@ -49,6 +49,10 @@ guards! {
     ClockSetBreaksSilence,
     /// A report, and not the time alone, shows that the silence has lasted.
     SilenceNeedsReports,
+    /// A silence that is watched no more says nothing about a host that may have come and gone since.
+    WatchHasNotLapsed,
+    /// Only a host that is UNREACHABLE is silent.
+    SilenceOfUnreachable,
     /// The claim of what undoes a proof ends it.
     ClaimEndsProof,
     /// A sign of life after a proof that the host had stopped ends it.
@@ -69,16 +73,62 @@ guards! {
     MethodCanProve,
     /// What a worker knows to be no proof is none.
     ReadingProves,
+    /// A kind is proven only when every task of it is.
+    EveryTaskProves,
+    /// A task is done only when every method of its level has done it.
+    EveryMethodIsDone,
+    /// A set suffices only as a whole.
+    WholeSetSuffices,
+    /// A host that is FENCED does not become so once more.
+    FencedOnce,
+    /// A proof is as old as the oldest reading that it rests on.
+    OldestReadingCounts,
+    /// What was read is as old as the reading, and not as the message that tells of it.
+    ReadBeforeItsResult,
+    /// Power that the host contradicts again and again is read no more in the end.
+    ContradictionEnds,
     /// A proof counts only once what the storage had accepted has landed.
     ProofSettles,
     /// A success needs the wanted state to be read back.
     WantedStateReadBack,
     /// A result counts for the claim that it was made under, and no other.
     ResultOfItsClaim,
+    /// Only the result of the very claim shows that its worker has stopped.
+    StoppedByItsClaim,
+    /// An attempt is claimed by one worker.
+    ClaimOnce,
+    /// An attempt that has ended is not claimed any more.
+    EndedIsNotClaimed,
+    /// What its task goes on without is not claimed any more.
+    ClaimOfTaskInUse,
+    /// What is claimed may be taken from then on.
+    TakenIsNoted,
+    /// What was taken late is older than no boot that began before.
+    TakenLateIsNoted,
+    /// A refusal shows that nothing was taken only if no attempt before it may have taken it.
+    StandingKeepsFirst,
+    /// What was taken by a method is given back by that method.
+    GivenBackByItsMethod,
+    /// What a worker gave up without an answer may come true yet.
+    UnansweredMayCome,
+    /// What may have been given back until a worker stopped ends what the host did to itself before.
+    StoppedUndoingIsNoted,
+    /// What may have been switched off until a worker stopped is no host that is back.
+    StoppedOffIsNoted,
+    /// Nothing is sent out while its opposite may be acting.
+    DispatchWaitsForOpposite,
     /// An attempt cannot be claimed while its opposite may be acting.
     ClaimWaitsForOpposite,
     /// A move cannot be claimed while the evacuate gate is closed.
     ClaimOfMoveNeedsGate,
+    /// No move begins while the evacuate gate is closed.
+    MoveNeedsGate,
+    /// A workload is moved by one request at a time.
+    OneAtAMove,
+    /// An evacuation ends when the host is back.
+    EvacuationEndsAtReturn,
+    /// An evacuation that finds its gate closed asks a person in the end.
+    HoldEnds,
     /// Power cannot be given back while an evacuation is to come first.
     ClaimOfPowerWaits,
     /// A worker that follows a move is stopped when the fence holds no more.
@@ -89,6 +139,14 @@ guards! {
     SecondCommandLingers,
     /// An attempt that nobody takes from a line that moves is given up in the end.
     LineEnds,
+    /// An attempt whose worker is not heard of ends.
+    AttemptsEnd,
+    /// A level that does not succeed ends.
+    LevelEnds,
+    /// What may still act is known to the end of the time by which it was claimed, also when the clock is set forward.
+    ClockSetKeepsInFlight,
+    /// What may still act ends in time although the clock was set back.
+    ClockSetBackEndsInFlight,
     /// The evacuate gate rests on a fence of the present generation.
     GateNeedsCurrentFence,
     /// The evacuate gate rests on proofs that hold.
@@ -105,8 +163,18 @@ guards! {
     WordWaitsForUndoing,
     /// What was given back by hand waits for what may still be taken.
     HandWaitsForFencing,
+    /// What a fence rests on is given back by a rejoin.
+    HandWaitsForRejoin,
+    /// A person who begins a rejoin may have plugged the host in just before.
+    RejoinMayPlugIn,
     /// Nothing is fenced by itself while too much has failed at once.
     StormBrake,
+    /// Nothing begins of a fence that the storm brake holds.
+    BrakeHolds,
+    /// A backend is told that a host is down only once the host is FENCED.
+    BackendAwaitsFenced,
+    /// Power comes back within a fence only once the host is FENCED.
+    PowerBackAfterFenced,
     /// The power comes back only after an evacuation that is wanted.
     PowerWaitsForEvacuation,
     /// A host counts as back only if it was seen since it was FENCED.
@@ -119,6 +187,8 @@ guards! {
     RejoinAwaitsFencing,
     /// A rejoin waits for the host's own watchdog.
     RejoinAwaitsSelfFencing,
+    /// What failed holds up what comes after it.
+    FailedHoldsUpTheRest,
     /// A boot that was cut off does not get back what was taken from it.
     CutBootStaysCut,
     /// A boot from before a stop shows that the stop was none.

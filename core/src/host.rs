@@ -241,13 +241,13 @@ impl Host {
 
     /// Nothing comes any more of what an attempt has done; the last moment at which it could was `at`.
     pub(crate) fn is_over(&mut self, f: &InFlight, at: Timestamp) {
-        if f.kind.is_undoing() {
+        if f.kind.is_undoing() && on(Guard::StoppedUndoingIsNoted) {
             self.given_back(at);
         }
-        if f.kind == TaskKind::PowerOff {
+        if f.kind == TaskKind::PowerOff && on(Guard::StoppedOffIsNoted) {
             self.last_off_at = self.last_off_at.max(Some(at));
         }
-        if f.kind.is_fencing() {
+        if f.kind.is_fencing() && on(Guard::TakenLateIsNoted) {
             let of_kind = self
                 .standing
                 .iter_mut()

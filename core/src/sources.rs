@@ -135,43 +135,63 @@ pub(crate) struct Stale {
 
 /// All sources of one host, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Sources(BTreeMap<String, Source>);
+pub struct Sources {
+    by_name: BTreeMap<String, Source>,
+    /// What is left of those that were struck off: they report no more, and what they heard was heard.
+    #[serde(default)]
+    struck_off: Heard,
+}
+
+/// The newest signs of life that some sources had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Heard {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    alive_by: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    alive_reported_at: Option<Timestamp>,
+}
 
 impl Sources {
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Source)> {
-        self.0.iter().map(|(name, source)| (name.as_str(), source))
+        self.by_name.iter().map(|(name, source)| (name.as_str(), source))
     }
 
     /// The one of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Source> {
-        self.0.get(name)
+        self.by_name.get(name)
     }
 
     /// Whether there is room for one of this name.
     pub(crate) fn takes(&self, name: &str) -> bool {
-        self.0.len() < MAX_SOURCES || self.0.contains_key(name)
+        self.by_name.len() < MAX_SOURCES || self.by_name.contains_key(name)
     }
 
     /// Strikes a source off. `false` if there is none of this name.
     pub(crate) fn forget(&mut self, name: &str) -> bool {
-        self.0.remove(name).is_some()
+        let Some(source) = self.by_name.remove(name) else {
+            return false;
+        };
+        let heard = &mut self.struck_off;
+        heard.alive_by = heard.alive_by.max(source.alive_by);
+        heard.alive_reported_at = heard.alive_reported_at.max(source.alive_reported_at);
+        true
     }
 
-    /// Takes a report down, and tells by when the sign of life came that is in it, by the engine's clock.
+    /// Takes a report down, and tells by when the sign of life came that is news in it, by the engine's clock.
     ///
     /// # Errors
     /// It is older than the last one of its source, and no sign of life: that one counts whenever it arrives.
     pub(crate) fn take(&mut self, report: &Report, now: Timestamp) -> Result<Option<Timestamp>, Stale> {
-        let known = self.0.entry(report.source.clone());
+        let known = self.by_name.entry(report.source.clone());
         let known = known.or_insert_with(|| Source::new(report.observed_at, now));
         let is_late = report.observed_at < known.observed_at;
         let late_ms = known.lateness_ms(report.observed_at, now);
         let late = TimeDelta::milliseconds(if on(Guard::LateSourceIsLate) { late_ms } else { 0 });
         let alive_at = report.alive_at();
         let alive_by = alive_at.map(|at| (at + late).min(now));
+        // A silence that goes on tells of one sign of life again and again.
         let is_news = report.state == FailureState::Up || alive_at > known.alive_at;
         if is_late && !is_news {
             return Err(Stale {
@@ -194,7 +214,7 @@ impl Sources {
             known.reported_at = now;
             known.late_ms = late_ms;
         }
-        Ok(alive_by)
+        Ok(alive_by.filter(|_| is_news))
     }
 
     /// The newest sign of life, and whose it is.
@@ -215,13 +235,14 @@ impl Sources {
     /// By when the newest sign of life came.
     #[must_use]
     pub fn alive_by(&self) -> Option<Timestamp> {
-        self.0.values().filter_map(|source| source.alive_by).max()
+        let known = self.by_name.values().filter_map(|source| source.alive_by);
+        known.chain(self.struck_off.alive_by).max()
     }
 
     /// The boot that was seen last, by whichever source.
     #[must_use]
     pub fn latest_boot(&self) -> Option<&SeenBoot> {
-        let boots = self.0.values().filter_map(|source| source.boots.latest());
+        let boots = self.by_name.values().filter_map(|source| source.boots.latest());
         boots.max_by_key(|seen| seen.last_seen)
     }
 
@@ -229,7 +250,7 @@ impl Sources {
     #[must_use]
     pub fn has_booted_since(&self, moment: Timestamp, clock_set_at: Option<Timestamp>) -> bool {
         let verdicts = || {
-            self.0
+            self.by_name
                 .values()
                 .filter_map(|source| source.boots.since(moment, clock_set_at))
         };
@@ -247,7 +268,7 @@ impl Sources {
     #[must_use]
     pub fn older_boot_seen(&self, moment: Timestamp, clock_set_at: Option<Timestamp>) -> Option<Timestamp> {
         let verdicts = self
-            .0
+            .by_name
             .values()
             .filter_map(|source| source.boots.since(moment, clock_set_at));
         let older = verdicts.filter_map(|verdict| match verdict {
@@ -301,7 +322,7 @@ impl Sources {
     #[must_use]
     pub fn watched_silence(&self) -> Option<Watched> {
         let mut watched: Option<Watched> = None;
-        for source in self.0.values() {
+        for source in self.by_name.values() {
             if source.alive_at.is_none() {
                 continue;
             }
@@ -320,10 +341,10 @@ impl Sources {
             watched = Some(watched.map_or(own, |other| other.and(own)));
         }
         let heard = self
-            .0
+            .by_name
             .values()
-            .filter_map(|source| source.alive_reported_at)
-            .max();
+            .filter_map(|source| source.alive_reported_at);
+        let heard = heard.chain(self.struck_off.alive_reported_at).max();
         let heard = heard.filter(|_| on(Guard::LifeBreaksSilence));
         watched.map(|watched| Watched {
             from: heard.map_or(watched.from, |heard| watched.from.max(heard)),
@@ -333,7 +354,10 @@ impl Sources {
 
     /// No moment lies after `now`.
     pub(crate) fn adjust(&mut self, now: Timestamp) {
-        for source in self.0.values_mut() {
+        let heard = &mut self.struck_off;
+        heard.alive_by = heard.alive_by.map(|at| at.min(now));
+        heard.alive_reported_at = heard.alive_reported_at.map(|at| at.min(now));
+        for source in self.by_name.values_mut() {
             source.observed_at = source.observed_at.min(now);
             source.reported_at = source.reported_at.min(now);
             source.alive_at = source.alive_at.map(|at| at.min(now));

@@ -383,7 +383,7 @@ pub async fn hosts_of_cloud(
     cloud: &str,
     source: &str,
 ) -> Result<Vec<CloudHost>, DbError> {
-    let own = run.dialect().entry_of_second_argument("hosts.sources");
+    let own = run.dialect().entry_of_second_argument("hosts.sources", "by_name");
     let sql = format!(
         "SELECT hosts.id, hosts.name, coalesce(hosts.known_as, hosts.name) AS known_as, {own} AS own,
                 hosts.fencing_state = '{}' AND segments.policy ->> 'self_fencing_timeout_s' IS NOT NULL AS is_silence_counted

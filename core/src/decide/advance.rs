@@ -95,7 +95,7 @@ fn forget_stopped(step: &mut Step) {
 
 fn advance_fence(step: &mut Step) {
     // Before a person has looked, not even the host's own watchdog opens one gate more.
-    let is_held = step.live().is_some_and(Operation::is_braked);
+    let is_held = step.live().is_some_and(Operation::is_braked) && on(Guard::BrakeHolds);
     if is_held && step.state.host.current_fence().is_none() {
         return;
     }
@@ -346,6 +346,9 @@ fn failed_before(operation: &Operation, index: usize) -> Option<String> {
     };
     let mut before = operation.stages[..index].iter().flat_map(|stage| &stage.tasks);
     let failed = before.find(|task| task.status == TaskStatus::Failed && matters(task))?;
+    if !on(Guard::FailedHoldsUpTheRest) {
+        return None;
+    }
     Some(why_failed(failed))
 }
 
@@ -394,7 +397,8 @@ fn may_begin(step: &mut Step, operation: &mut Operation, index: usize) -> Wait {
         None => Wait::Ready,
         Some(Awaits::SelfFencing) => await_self_fencing(step, operation),
         Some(Awaits::Fenced) if step.state.host.current_fence().is_some() => Wait::Ready,
-        Some(Awaits::Fenced) => Wait::Not,
+        Some(Awaits::Fenced) if on(Guard::BackendAwaitsFenced) => Wait::Not,
+        Some(Awaits::Fenced) => Wait::Ready,
         Some(Awaits::HostBack) => await_host(
             step,
             operation,

@@ -17,11 +17,13 @@ pub(super) fn claim(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
         // One that is late is still in time: nobody has given the attempt up yet, and its message may be the only one.
         AttemptStatus::Dispatched { .. } => {}
         AttemptStatus::Claimed { deadline, .. } => return granted_before(step, claim, attempt, deadline),
-        AttemptStatus::Ended { .. } | AttemptStatus::Cancelled { .. } => {
+        AttemptStatus::Ended { .. } | AttemptStatus::Cancelled { .. } if on(Guard::EndedIsNotClaimed) => {
             return Err(refuse(claim, "it has ended"));
         }
+        AttemptStatus::Ended { .. } | AttemptStatus::Cancelled { .. } => {}
     }
-    if task.status != TaskStatus::Running || task.level != attempt.level {
+    let is_in_use = task.status == TaskStatus::Running && task.level == attempt.level;
+    if !is_in_use && on(Guard::ClaimOfTaskInUse) {
         return Err(refuse(claim, "its task goes on without it"));
     }
     let opposite = step.state.host.opposite_in_flight(claim.kind, step.now);
@@ -137,7 +139,9 @@ fn granted_before(
     attempt: &Attempt,
     deadline: Timestamp,
 ) -> Result<Answer, Refusal> {
-    if attempt.claim_id != Some(claim.claim_id) || attempt.worker.as_deref() != Some(claim.worker.as_str()) {
+    let is_its =
+        attempt.claim_id == Some(claim.claim_id) && attempt.worker.as_deref() == Some(claim.worker.as_str());
+    if !is_its && on(Guard::ClaimOnce) {
         return Err(refuse(claim, "another worker has claimed it"));
     }
     let budget_ms = ms_until(step.now, deadline).saturating_sub(DEADLINE_GRACE_MS);
@@ -176,7 +180,7 @@ fn grant(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
         claim_id: Some(claim.claim_id),
         until: after_s(stopped_at, lingers_s(claim.kind, &method)),
     });
-    if claim.kind.is_fencing() {
+    if claim.kind.is_fencing() && on(Guard::TakenIsNoted) {
         note_standing(host, claim, method, now);
     }
     if claim.kind.is_undoing() {
@@ -221,7 +225,12 @@ fn note_standing(host: &mut Host, claim: &Claim, method: FrozenMethod, now: Time
         .iter_mut()
         .find(|s| s.kind == claim.kind && s.method == method);
     match known {
-        Some(standing) => standing.by = standing.by.max(now),
+        Some(standing) => {
+            standing.by = standing.by.max(now);
+            if !on(Guard::StandingKeepsFirst) {
+                standing.attempt = claim.attempt;
+            }
+        }
         None => {
             host.standing.push(Standing {
                 kind: claim.kind,

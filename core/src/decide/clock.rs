@@ -1,6 +1,7 @@
 //! The clock may be set. If it goes back, what then lies in the future is pulled back, so that nothing waits for a day and nothing
 //! that lies ahead is taken for evidence. If it goes forward, what was under way is not taken to be over because of that.
 
+use crate::guard::{Guard, on};
 use crate::{AttemptStatus, Ended, Host, Operation, Proof, Timestamp};
 
 use super::step::{after_ms, after_s};
@@ -37,12 +38,14 @@ fn adjust_host(host: &mut Host, set_at: Option<Timestamp>, now: Timestamp) {
     }
     let last_decided = host.updated_at;
     // Whether it was over when the clock was set, nobody knows.
-    let set_at = set_at.filter(|at| *at > last_decided);
+    let set_at = set_at.filter(|at| *at > last_decided && on(Guard::ClockSetKeepsInFlight));
     for f in &mut host.in_flight {
         if let Some(at) = set_at.filter(|_| f.until > last_decided) {
             f.until = f.until.max(last_effect(at));
         }
-        f.until = f.until.min(last_effect(now));
+        if on(Guard::ClockSetBackEndsInFlight) {
+            f.until = f.until.min(last_effect(now));
+        }
     }
 }
 

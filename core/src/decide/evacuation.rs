@@ -7,6 +7,7 @@
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::guard::{Guard, on};
 use crate::{
     Actor, Answer, Attempt, Driver, EvacuationPolicy, EvacuationWork, FailureState, FrozenMethod, Gate, Host,
     HostState, InFlight, MAX_LISTED, MoveReport, Operation, OperationId, OperationKind, OperationStatus,
@@ -354,7 +355,8 @@ pub(super) fn another_at_it(
     task: &Task,
     now: Timestamp,
 ) -> Option<Timestamp> {
-    if task.kind != TaskKind::WorkloadsMove || task.attempts.iter().any(Attempt::is_open) {
+    let is_move = task.kind == TaskKind::WorkloadsMove && !task.attempts.iter().any(Attempt::is_open);
+    if !is_move || !on(Guard::OneAtAMove) {
         return None;
     }
     let is_its = |f: &&InFlight| {
@@ -383,7 +385,7 @@ fn is_started_by(live: Option<&Operation>) -> bool {
 
 /// Ends the evacuation of a host that is back, once nobody is at it any more. `true` if there is nothing else to do now.
 pub(super) fn stop_if_back(step: &mut Step) -> bool {
-    if !is_back(step) {
+    if !is_back(step) || !on(Guard::EvacuationEndsAtReturn) {
         return false;
     }
     let now = step.now;
@@ -419,7 +421,7 @@ pub(super) fn hold(step: &mut Step) -> Option<String> {
     }
     let since = *evacuation.held_since.get_or_insert(now);
     let until = after_s(since, EVACUATION_HELD_S);
-    if until <= now {
+    if until <= now && on(Guard::HoldEnds) {
         evacuation.held_since = None;
         return Some(format!(
             "the gate has been closed for {EVACUATION_HELD_S} s: {}",

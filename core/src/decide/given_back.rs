@@ -71,7 +71,7 @@ fn refuse_if_fencing(step: &Step) -> Result<(), Refusal> {
             status: live.status,
         });
     }
-    if step.state.host.current_fence().is_some() {
+    if step.state.host.current_fence().is_some() && on(Guard::HandWaitsForRejoin) {
         return Err(Refusal::HostState(
             "FENCED, and what stands holds it; begin a rejoin first",
         ));

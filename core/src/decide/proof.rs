@@ -54,7 +54,7 @@ fn settle(step: &mut Step) {
     let Some(at) = settles_at(step) else {
         return;
     };
-    if step.state.host.current_fence().is_some() {
+    if step.state.host.current_fence().is_some() && on(Guard::FencedOnce) {
         return;
     }
     if at > step.now && on(Guard::ProofSettles) {
@@ -84,7 +84,7 @@ pub(super) fn settles_at(step: &Step) -> Option<Timestamp> {
     let whole = fence
         .sufficient_sets
         .iter()
-        .filter(|set| !set.is_empty() && set.is_subset(&kinds));
+        .filter(|set| !set.is_empty() && (set.is_subset(&kinds) || !on(Guard::WholeSetSuffices)));
     let at = |set: &SufficientSet| {
         let proofs = standing().filter(|proof| set.contains(&proof.kind));
         proofs
@@ -138,7 +138,7 @@ fn read_again(step: &mut Step) {
 
 fn begin_again(task: &mut Task) {
     task.contradicted += 1;
-    if task.contradicted > MAX_CONTRADICTED {
+    if task.contradicted > MAX_CONTRADICTED && on(Guard::ContradictionEnds) {
         task.status = TaskStatus::Failed;
         task.detail = Some("the host was seen UP each time after it had been read as off".to_owned());
         return;
@@ -171,7 +171,9 @@ fn by_tasks(operation: &Operation, host: &Host, kind: ProofKind, now: Timestamp)
         .tasks()
         .filter(|task| task.kind.proof_kind() == Some(kind))
         .collect();
-    if tasks.is_empty() || !tasks.iter().all(|task| does_prove(task)) {
+    let proving = tasks.iter().filter(|task| does_prove(task)).count();
+    let is_proven = proving == tasks.len() || !on(Guard::EveryTaskProves);
+    if proving == 0 || !is_proven {
         return None;
     }
     let confirmed = || {
@@ -182,7 +184,9 @@ fn by_tasks(operation: &Operation, host: &Host, kind: ProofKind, now: Timestamp)
     if !confirmed().all(|(kind, attempt)| counts(kind, attempt, host)) {
         return None;
     }
-    let read_at = confirmed().filter_map(|(_, attempt)| attempt.read_at()).min()?;
+    let readings = || confirmed().filter_map(|(_, attempt)| attempt.read_at());
+    let newest = || readings().max().filter(|_| !on(Guard::OldestReadingCounts));
+    let read_at = newest().or_else(|| readings().min())?;
     // What Ringfence itself has undone is won again by newer readings alone.
     let was_undone = |proof: &Proof| match &proof.ended {
         Some(Ended {
@@ -280,7 +284,10 @@ pub(super) fn silence(step: &Step) -> Option<Silent> {
     let timeout_s = operation.policy.self_fencing_timeout_s?;
     let host = &step.state.host;
     let is_silent = host.failure_state == FailureState::Unreachable;
-    let watched = host.sources.watched_silence().filter(|_| is_silent)?;
+    let watched = host
+        .sources
+        .watched_silence()
+        .filter(|_| is_silent || !on(Guard::SilenceOfUnreachable))?;
     let undone = host
         .undoing_in_flight(ProofKind::SelfFencing, step.now)
         .map(|f| f.until);
@@ -312,7 +319,8 @@ fn by_self_fencing(step: &Step) -> Option<Proof> {
     } else {
         step.now
     };
-    if known_until < silent.due {
+    let is_watched = silent.lapses_at() > step.now || !on(Guard::WatchHasNotLapsed);
+    if known_until < silent.due || !is_watched {
         return None;
     }
     let operation = step.live()?;

@@ -5,6 +5,7 @@
 
 use serde_json::json;
 
+use crate::guard::{Guard, on};
 use crate::{
     Actor, Answer, Awaits, Backend, EventKind, FrozenMethod, HostState, Operation, OperationId,
     OperationKind, Refusal, RejoinWork, Resource, Stage, Task, TaskKind, Work,
@@ -48,8 +49,10 @@ pub(super) fn rejoin(
     let operation = new_operation(step, operation_id, reason, &actor.name, boot_confirmed);
     step.begin(operation);
     // Whoever takes a host back may have plugged it in by hand just now.
-    let now = step.now;
-    step.state.host.given_back(now);
+    if on(Guard::RejoinMayPlugIn) {
+        let now = step.now;
+        step.state.host.given_back(now);
+    }
     Ok(Answer::Started(operation_id))
 }
 

@@ -97,7 +97,8 @@ fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
         fence.off_until = fence.off_until.max(off_until);
     }
     if let Some(method) = method.filter(|_| outcome == Outcome::Confirmed) {
-        let is_given_back = |s: &Standing| s.kind.undone_by() == Some(claim.kind) && s.method == method;
+        let is_its = |s: &Standing| s.method == method || !on(Guard::GivenBackByItsMethod);
+        let is_given_back = |s: &Standing| s.kind.undone_by() == Some(claim.kind) && is_its(s);
         step.state.host.standing.retain(|s| !is_given_back(s));
     }
     if outcome == Outcome::Refused {
@@ -159,7 +160,7 @@ fn forget_stopped(step: &mut Step, result: &TaskResult) {
             && f.attempt == claim.attempt
             && f.generation == claim.generation
             && f.kind == claim.kind
-            && f.claim_id.is_none_or(|id| id == claim.claim_id)
+            && (f.claim_id.is_none_or(|id| id == claim.claim_id) || !on(Guard::StoppedByItsClaim))
     };
     let Some(index) = host.in_flight.iter().position(is_it) else {
         return;
@@ -193,6 +194,7 @@ fn may_come_s(step: &Step, result: &TaskResult) -> u32 {
         Outcome::Refused => 0,
         // Read back: it has come true, unless what came true was an earlier command to the device, and this one comes yet.
         Outcome::Confirmed if is_read_back(result) && !comes_after_another(step, claim) => 0,
+        Outcome::Confirmed | Outcome::Unknown if !on(Guard::UnansweredMayCome) => 0,
         Outcome::Confirmed | Outcome::Unknown => {
             let found = step.live().and_then(|live| live.find(claim.attempt));
             let method = found.and_then(|(task, attempt)| method_of(task, attempt.number));

@@ -138,16 +138,19 @@ fn everything(host: &Host) -> Host {
 
 /// Of one that has heard the host and of one that reports its silence.
 fn sources() -> Sources {
+    let monitor = json!({
+        "state": "UNREACHABLE", "observed_at": at(2), "reported_at": at(3), "late_ms": 7,
+        "alive_by": at(2), "alive_at": at(1), "alive_reported_at": at(1),
+        "silence": { "since": at(2), "watched_from": at(3), "is_dated": true },
+        "boots": [{ "id": "b-1", "first_seen": at(0), "last_seen": at(1) }],
+    });
+    let agent = json!({
+        "state": "UP", "observed_at": at(0), "reported_at": at(0), "alive_at": at(0), "alive_reported_at": at(0),
+        "boots": [{ "booted_at": at(0), "first_seen": at(0), "last_seen": at(0) }],
+    });
     serde_json::from_value(json!({
-        STRANGE: {
-            "state": "UNREACHABLE", "observed_at": at(2), "reported_at": at(3), "alive_at": at(1), "alive_reported_at": at(1),
-            "silence": { "since": at(2), "watched_from": at(3) },
-            "boots": [{ "id": "b-1", "first_seen": at(0), "last_seen": at(1) }],
-        },
-        "agent": {
-            "state": "UP", "observed_at": at(0), "reported_at": at(0), "alive_at": at(0), "alive_reported_at": at(0),
-            "boots": [{ "booted_at": at(0), "first_seen": at(0), "last_seen": at(0) }],
-        },
+        "by_name": { STRANGE: monitor, "agent": agent },
+        "struck_off": { "alive_by": at(1), "alive_reported_at": at(2) },
     }))
     .unwrap()
 }
