@@ -56,7 +56,9 @@ impl Dialect {
     /// The entry whose name is bound as `$2`, of a member of the JSON object in a column of text, as text.
     pub(crate) fn entry_of_second_argument(self, column: &'static str, member: &'static str) -> String {
         match self {
-            Self::Postgres => format!("CAST(CAST({column} AS json) -> '{member}' -> CAST($2 AS text) AS text)"),
+            Self::Postgres => {
+                format!("CAST(CAST({column} AS json) -> '{member}' -> CAST($2 AS text) AS text)")
+            }
             Self::Sqlite => format!("(SELECT value FROM json_each({column}, '$.{member}') WHERE key = $2)"),
         }
     }

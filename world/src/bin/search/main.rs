@@ -2,6 +2,11 @@
 
 #![expect(clippy::print_stdout, reason = "it tells what it finds")]
 
+#[cfg(feature = "mutants")]
+mod mutants;
+#[cfg(feature = "mutants")]
+mod price;
+
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -34,6 +39,10 @@ struct Arguments {
     #[cfg(feature = "mutants")]
     #[arg(long)]
     without: Option<String>,
+    /// Counts for each guard the histories that would rightly be FENCED without it, and are not with it
+    #[cfg(feature = "mutants")]
+    #[arg(long)]
+    price: bool,
     /// How many violations are looked for before the search ends, 1 to 1,000
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000))]
     violations: u64,
@@ -68,60 +77,15 @@ fn main() -> ExitCode {
     }
     #[cfg(feature = "mutants")]
     if let Some(name) = &arguments.without {
-        return mutants(name, &arguments, seed);
+        return mutants::run(name, &arguments, seed);
+    }
+    #[cfg(feature = "mutants")]
+    if arguments.price {
+        return price::run(&arguments, seed);
     }
     println!("searching {} histories with seed {seed}", arguments.histories);
     let found = look(&arguments, seed);
     report(&found.0, seed, found.1)
-}
-
-/// Searches with guards switched off. Fails if the absence of one is not noticed.
-#[cfg(feature = "mutants")]
-fn mutants(name: &str, arguments: &Arguments, seed: u64) -> ExitCode {
-    use ringfence_core::{Guard, switch_off};
-    let mut survivors = Vec::new();
-    for guard in Guard::ALL
-        .iter()
-        .filter(|guard| name == "all" || guard.name() == name)
-    {
-        switch_off(Some(*guard));
-        let (found, began) = look(arguments, seed);
-        let Ok(mut violated) = found.violated.lock() else {
-            return ExitCode::FAILURE;
-        };
-        violated.sort();
-        let lived = found.lived.load(Ordering::Relaxed);
-        let seconds = began.elapsed().as_secs_f64();
-        match violated.first() {
-            Some((number, what)) => {
-                println!(
-                    "{:<28} noticed in history {number} after {lived} in {seconds:.1} s: {what}",
-                    guard.name()
-                );
-                if name != "all" {
-                    tell(&shrink(&History::of(seed, *number)));
-                }
-            }
-            None => {
-                println!(
-                    "{:<28} NOT NOTICED in {lived} histories, {seconds:.1} s",
-                    guard.name()
-                );
-                survivors.push(guard.name());
-            }
-        }
-    }
-    println!(
-        "{} of {} not noticed: {}",
-        survivors.len(),
-        Guard::ALL.len(),
-        survivors.join(", ")
-    );
-    if survivors.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
 }
 
 /// Searches, and tells what was found and when it began.

@@ -1,0 +1,56 @@
+//! What the search notices of a guard that is switched off.
+
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+
+use ringfence_core::{Guard, switch_off};
+use ringfence_world::search::{History, shrink};
+
+use crate::{Arguments, look, tell};
+
+/// Searches with guards switched off. Fails if the absence of one is not noticed.
+pub(super) fn run(name: &str, arguments: &Arguments, seed: u64) -> ExitCode {
+    let mut survivors = Vec::new();
+    for guard in Guard::ALL
+        .iter()
+        .filter(|guard| name == "all" || guard.name() == name)
+    {
+        switch_off(Some(*guard));
+        let (found, began) = look(arguments, seed);
+        let Ok(mut violated) = found.violated.lock() else {
+            return ExitCode::FAILURE;
+        };
+        violated.sort();
+        let lived = found.lived.load(Ordering::Relaxed);
+        let seconds = began.elapsed().as_secs_f64();
+        match violated.first() {
+            Some((number, what)) => {
+                println!(
+                    "{:<28} noticed in history {number} after {lived} in {seconds:.1} s: {what}",
+                    guard.name()
+                );
+                if name != "all" {
+                    tell(&shrink(&History::of(seed, *number)));
+                }
+            }
+            None => {
+                println!(
+                    "{:<28} NOT NOTICED in {lived} histories, {seconds:.1} s",
+                    guard.name()
+                );
+                survivors.push(guard.name());
+            }
+        }
+    }
+    println!(
+        "{} of {} not noticed: {}",
+        survivors.len(),
+        Guard::ALL.len(),
+        survivors.join(", ")
+    );
+    if survivors.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
