@@ -238,7 +238,7 @@ async fn operations_stay_while_a_state_rests_on_them(rig: &Rig) {
         .await
         .unwrap();
     standing.in_flight = vec![serde_json::from_value(json!({
-        "attempt": { "operation_id": stopped.id, "number": 1 }, "generation": 1, "kind": "storage.fence", "until": at(99),
+        "attempt": { "operation_id": stopped.id, "number": 1 }, "generation": 1, "method": uuid::Uuid::new_v4(), "kind": "storage.fence", "until": at(99),
     }))
     .unwrap()];
     standing.generation = ringfence_core::Generation(2);
