@@ -1,0 +1,44 @@
+//! What virtual hosts start from, made once and kept between runs: Debian's kernel, and a first file system with next to nothing in it.
+
+mod kernel;
+mod userland;
+
+use std::path::PathBuf;
+
+use crate::error::{XtaskError, in_full};
+use crate::packages;
+use crate::python::take_turn;
+use crate::say::say;
+use crate::workspace::Workspace;
+
+/// Whether there can be virtual hosts.
+pub enum Vm {
+    /// The folder that `ringfence_lab::VmImage` wants.
+    There(PathBuf),
+    /// Why there are none.
+    Absent(String),
+}
+
+/// Makes what is missing. Where QEMU cannot be had there are no virtual hosts, and that is no fault.
+pub fn provide(workspace: &Workspace) -> Result<Vm, XtaskError> {
+    if !cfg!(target_arch = "x86_64") {
+        return Ok(Vm::Absent(
+            "they are of another architecture than this machine".to_owned(),
+        ));
+    }
+    let folder = workspace.cache("vm")?;
+    let _turn = take_turn(&folder)?;
+    if let Err(error) = packages::provide_vm(workspace) {
+        return Ok(Vm::Absent(in_full(&error)));
+    }
+    if !kernel::is_complete(&folder) {
+        say(&format!("taking Debian's kernel into {}", folder.display()));
+        let package = match kernel::fetch(&folder) {
+            Ok(package) => package,
+            Err(error) => return Ok(Vm::Absent(in_full(&error))),
+        };
+        kernel::take_out(&package, &folder)?;
+    }
+    userland::provide(workspace, &folder)?;
+    Ok(Vm::There(folder))
+}
