@@ -8,6 +8,7 @@ echo "$(date +%s.%N) $*" >>"$here/chassis.log"
 verb=$2
 shift 2
 [ "$fault" = slow ] && sleep 8
+[ "$fault" = late ] && [ "$verb" = set ] && sleep 8
 [ "$fault" = fail ] && [ "$verb" = set ] && exit 1
 
 # Has the machine do it, and says whether it is on afterwards.

@@ -30,6 +30,8 @@ pub enum IpmiFault {
     Ghost,
     /// Takes 8 s for every answer about the chassis.
     Slow,
+    /// Takes 8 s before it changes the power, by when its client has given up, and answers nobody meanwhile.
+    Late,
     /// Refuses to change the power.
     Fails,
 }
@@ -134,6 +136,7 @@ impl IpmiBmc {
             IpmiFault::Lies => "lie",
             IpmiFault::Ghost => "ghost",
             IpmiFault::Slow => "slow",
+            IpmiFault::Late => "late",
             IpmiFault::Fails => "fail",
         };
         self.home.write("seems-off", "")?;

@@ -11,10 +11,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const A_WHILE: Duration = Duration::from_secs(3);
 
 fn image() -> VmImage {
-    let Some(image) = VmImage::from_environment() else {
-        panic!("RINGFENCE_TEST_VM is not set; run this through `cargo xtask test` or `cargo xtask lab`");
-    };
-    image
+    VmImage::from_environment()
+        .expect("RINGFENCE_TEST_VM is not set; run this through `cargo xtask test` or `cargo xtask lab`")
 }
 
 fn until(what: &str, is_so: impl Fn() -> bool) {

@@ -1,0 +1,81 @@
+//! What the disk says of a fence.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ringfence_lab::{Landed, VmStore};
+use ringfence_tests::Client;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// Between two questions whether the host is FENCED.
+const BETWEEN: Duration = Duration::from_millis(5);
+/// Many times what a fence takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Asks all the time whether a host is FENCED, from before its fence is asked for.
+pub struct Verdict {
+    store: Arc<VmStore>,
+    fenced: watch::Receiver<Option<Instant>>,
+    asking: JoinHandle<()>,
+}
+
+impl Verdict {
+    /// Begins to ask.
+    pub fn on(client: &Client, store: &Arc<VmStore>, host: &'static str) -> Self {
+        let (found, fenced) = watch::channel(None);
+        let client = client.clone();
+        let asking = tokio::spawn(async move {
+            while client.host(host).await["fencing_state"] != "FENCED" {
+                tokio::time::sleep(BETWEEN).await;
+            }
+            found.send_replace(Some(Instant::now()));
+        });
+        Self {
+            store: Arc::clone(store),
+            fenced,
+            asking,
+        }
+    }
+
+    /// Whether any answer has called it FENCED.
+    pub fn is_fenced(&self) -> bool {
+        self.fenced.borrow().is_some()
+    }
+
+    /// Waits for the first answer that calls it FENCED.
+    pub async fn until_fenced(&self) {
+        let mut fenced = self.fenced.clone();
+        let found = tokio::time::timeout(PATIENCE, fenced.wait_for(Option::is_some)).await;
+        found.expect("it never became FENCED").unwrap();
+    }
+
+    /// Fails if anything of this boot has landed since that answer.
+    #[track_caller]
+    pub fn assert_nothing_landed(&self, boot: &str) {
+        let fenced = self.fenced.borrow().expect("it is not FENCED");
+        let since: Vec<Landed> = self.landed_of(boot);
+        let since: Vec<_> = since
+            .into_iter()
+            .filter(|landed| landed.not_before >= fenced)
+            .map(|landed| (landed.not_before - fenced, landed.record))
+            .collect();
+        assert!(since.is_empty(), "landed after FENCED: {since:?}");
+    }
+
+    fn landed_of(&self, boot: &str) -> Vec<Landed> {
+        let mut landed = self.store.landed().unwrap();
+        landed.retain(|landed| landed.record.boot == boot);
+        assert!(
+            !landed.is_empty(),
+            "boot {boot} has never written: nothing is judged"
+        );
+        landed
+    }
+}
+
+impl Drop for Verdict {
+    fn drop(&mut self) {
+        self.asking.abort();
+    }
+}
