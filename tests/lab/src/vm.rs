@@ -4,6 +4,7 @@
 //! processor cannot help, which costs some seconds of a core for each boot.
 
 pub(crate) mod button;
+mod disk_slot;
 mod host;
 mod machine;
 mod qemu;

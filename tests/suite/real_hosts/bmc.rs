@@ -4,7 +4,7 @@ use ringfence_lab::IpmiFault;
 use ringfence_tests::eventually;
 use serde_json::{Value, json};
 
-use super::place::{Place, stage};
+use super::place::{HOST, Place, stage};
 
 async fn ask(place: &Place, operation: &Value, what: &str) {
     let path = format!("/operations/{}/{what}", operation["id"].as_str().unwrap());
@@ -21,6 +21,7 @@ async fn a_bmc_that_lies_proves_nothing_and_the_cut_of_the_storage_does() {
     let (place, fenced) = Place::start(json!([power]), json!([["power.off"]])).await;
     fenced.falls_silent(&place).await;
     fenced.host.bmc().set_fault(IpmiFault::Lies).unwrap();
+    place.set_power_attempt_s(5).await;
 
     let (alone, verdict) = place.fence().await;
     place.client.until_settled(&alone).await;
@@ -33,7 +34,7 @@ async fn a_bmc_that_lies_proves_nothing_and_the_cut_of_the_storage_does() {
     place
         .plan(json!([power, stage(&["storage.fence"])]), either)
         .await;
-    place.client.fence(super::place::HOST).await;
+    place.client.fence(HOST).await;
     verdict.until_fenced().await;
     fenced.until_it_has_tried().await;
     assert!(fenced.host.is_on());

@@ -3,10 +3,10 @@
 use ringfence_lab::IpmiFault;
 use serde_json::json;
 
-use super::place::{Place, stage};
+use super::place::{HOST, Place, nth_boot, stage};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn where_both_are_demanded_a_host_that_is_fenced_neither_runs_nor_has_a_way_to_its_disk() {
+async fn where_both_are_demanded_a_host_is_off_and_cut_off_and_its_next_boot_gets_the_disk_back() {
     let stages = json!([stage(&["power.off", "storage.fence"])]);
     let (place, fenced) = Place::start(stages, json!([["power.off", "storage.fence"]])).await;
     fenced.falls_silent(&place).await;
@@ -14,7 +14,14 @@ async fn where_both_are_demanded_a_host_that_is_fenced_neither_runs_nor_has_a_wa
     let (_, verdict) = place.fence().await;
     verdict.until_fenced().await;
     assert!(!fenced.host.is_on());
-    assert!(!place.store.is_open(super::place::HOST).unwrap());
+    assert!(!place.store.is_open(HOST).unwrap());
+    verdict.assert_nothing_landed(&fenced.boot);
+
+    place.rejoin().await;
+    let host = place.until_unfenced().await;
+    let next = nth_boot(&fenced.host, 2).await;
+    assert_eq!(host["boot_id"], next.as_str());
+    place.until_it_writes(&next).await;
     verdict.assert_nothing_landed(&fenced.boot);
 }
 

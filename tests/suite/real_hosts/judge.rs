@@ -24,12 +24,15 @@ impl Verdict {
     /// Begins to ask.
     pub fn on(client: &Client, store: &Arc<VmStore>, host: &'static str) -> Self {
         let (found, fenced) = watch::channel(None);
-        let client = client.clone();
+        let (client, disk) = (client.clone(), Arc::clone(store));
         let asking = tokio::spawn(async move {
             while client.host(host).await["fencing_state"] != "FENCED" {
                 tokio::time::sleep(BETWEEN).await;
             }
-            found.send_replace(Some(Instant::now()));
+            let at = Instant::now();
+            // What lands from here on is told apart from what had landed, however late the next look is.
+            disk.landed().unwrap();
+            found.send_replace(Some(at));
         });
         Self {
             store: Arc::clone(store),
@@ -47,16 +50,15 @@ impl Verdict {
     pub async fn until_fenced(&self) {
         let mut fenced = self.fenced.clone();
         let found = tokio::time::timeout(PATIENCE, fenced.wait_for(Option::is_some)).await;
-        found.expect("it never became FENCED").unwrap();
+        assert!(matches!(found, Ok(Ok(_))), "it never became FENCED");
     }
 
     /// Fails if anything of this boot has landed since that answer.
     #[track_caller]
     pub fn assert_nothing_landed(&self, boot: &str) {
-        let fenced = self.fenced.borrow().expect("it is not FENCED");
-        let since: Vec<Landed> = self.landed_of(boot);
-        let since: Vec<_> = since
-            .into_iter()
+        let fenced = self.fenced.borrow().unwrap();
+        let landed = self.landed_of(boot).into_iter();
+        let since: Vec<_> = landed
             .filter(|landed| landed.not_before >= fenced)
             .map(|landed| (landed.not_before - fenced, landed.record))
             .collect();

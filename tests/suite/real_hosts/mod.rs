@@ -11,6 +11,8 @@ mod monitor;
 mod place;
 mod power;
 mod returning;
+// Waits for the segment's policy to have `settle_s`.
+// mod slow_array;
 mod storage;
 
 use std::sync::Arc;

@@ -138,7 +138,8 @@ impl Place {
         .await;
     }
 
-    fn count(&self, boot: &str) -> usize {
+    /// How many records of this boot have landed.
+    pub fn count(&self, boot: &str) -> usize {
         let landed = self.store.landed().unwrap();
         landed.iter().filter(|landed| landed.record.boot == boot).count()
     }
@@ -167,8 +168,9 @@ pub fn stage(kinds: &[&str]) -> Value {
 
 /// Switches on a host of this name.
 pub async fn start_host(store: &Arc<VmStore>, name: &'static str) -> Arc<VmHost> {
-    let image = VmImage::from_environment()
-        .expect("RINGFENCE_TEST_VM is not set; run the tests with `cargo xtask test`");
+    let Some(image) = VmImage::from_environment() else {
+        panic!("RINGFENCE_TEST_VM is not set; run the tests with `cargo xtask test`");
+    };
     let store = Arc::clone(store);
     Arc::new(blocking(move || VmHost::start(&image, &store, name).unwrap()).await)
 }

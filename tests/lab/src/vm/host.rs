@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 
 use super::button::Button;
+use super::disk_slot::DiskSlot;
 use super::machine::Machine;
 use super::{VmImage, VmStore};
 use crate::error::LabError;
@@ -27,6 +28,7 @@ const BOOT: &str = "boot ";
 pub struct VmHost {
     // They end in this order.
     bmc: IpmiBmc,
+    _disk: DiskSlot,
     machine: Arc<Machine>,
 }
 
@@ -36,11 +38,19 @@ impl VmHost {
     /// # Errors
     /// QEMU or the BMC is not installed, or does not become ready.
     pub fn start(image: &VmImage, store: &VmStore, name: &str) -> Result<Self, LabError> {
-        let machine = Arc::new(Machine::new(image, store, name)?);
+        let way = store.way(name).ok_or_else(|| LabError::Failed {
+            program: name.to_owned(),
+            output: "the store was not started for it".to_owned(),
+        })?;
+        let machine = Arc::new(Machine::new(image, way)?);
         machine.switch_on()?;
         let of_bmc = Arc::clone(&machine);
         let bmc = IpmiBmc::start_with(|folder| Button::wire(folder, of_bmc).map(Some))?;
-        Ok(Self { bmc, machine })
+        Ok(Self {
+            bmc,
+            _disk: DiskSlot::of(Arc::clone(&machine)),
+            machine,
+        })
     }
 
     /// Its BMC.

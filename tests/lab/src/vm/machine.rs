@@ -8,9 +8,9 @@ use nix::sys::signal::Signal;
 use serde_json::json;
 
 use super::VmImage;
-use super::qemu::{CARD, CONSOLE, QMP, Qemu};
+use super::qemu::{CARD, CONSOLE, QMP, Qemu, put_in_disk};
 use super::qmp::Qmp;
-use super::store::VmStore;
+use super::store::Way;
 use crate::error::LabError;
 use crate::home::{Home, wait_ready};
 use crate::leash::{Leash, Start};
@@ -24,52 +24,71 @@ const READY_LIMIT: Duration = Duration::from_secs(60);
 /// One machine. Its power is the QEMU process.
 #[derive(Debug)]
 pub(super) struct Machine {
-    name: String,
-    number: usize,
     image: VmImage,
+    way: Way,
     port: u16,
-    nbd: std::path::PathBuf,
-    power: Mutex<Option<Leash>>,
+    power: Mutex<Option<Running>>,
     home: Home,
+}
+
+#[derive(Debug)]
+struct Running {
+    leash: Leash,
+    has_disk: bool,
 }
 
 impl Machine {
     /// One that is off.
-    pub(super) fn new(image: &VmImage, store: &VmStore, name: &str) -> Result<Self, LabError> {
-        let number = store.number(name).ok_or_else(|| LabError::Failed {
-            program: name.to_owned(),
-            output: "the store was not started for it".to_owned(),
-        })?;
+    pub(super) fn new(image: &VmImage, way: Way) -> Result<Self, LabError> {
         Ok(Self {
-            name: name.to_owned(),
-            number,
             image: image.clone(),
+            way,
             port: free_tcp_port()?,
-            nbd: store.nbd(),
             power: Mutex::new(None),
             home: Home::new("vm")?,
         })
     }
 
     pub(super) fn is_on(&self) -> bool {
-        self.power().as_ref().is_some_and(Leash::is_running)
+        self.power().as_ref().is_some_and(Running::is_still)
     }
 
     pub(super) fn switch_on(&self) -> Result<(), LabError> {
         let mut power = self.power();
-        if power.as_ref().is_some_and(Leash::is_running) {
+        if power.as_ref().is_some_and(Running::is_still) {
             return Ok(());
         }
         // What is left of a machine that went off by itself ends first.
         *power = None;
-        *power = Some(self.start()?);
+        *power = Some(Running {
+            leash: self.start()?,
+            has_disk: false,
+        });
+        Ok(())
+    }
+
+    /// Puts the disk into a machine that lacks it, once there is a way to it. A machine that starts while it is cut off gets it later, as
+    /// one would for which a disk is shared again.
+    pub(super) fn look_for_disk(&self) -> Result<(), LabError> {
+        let mut power = self.power();
+        let lacks_it = |running: &&mut Running| running.is_still() && !running.has_disk;
+        let Some(running) = power.as_mut().filter(lacks_it) else {
+            return Ok(());
+        };
+        if self.way.is_open()? {
+            let mut qmp = self.qmp()?;
+            for (command, arguments) in put_in_disk(&self.way) {
+                qmp.execute(command, &arguments)?;
+            }
+            running.has_disk = true;
+        }
         Ok(())
     }
 
     /// Returns when nothing of it runs any more, not even a thread in the middle of a write.
     pub(super) fn switch_off(&self) {
-        if let Some(mut leash) = self.power().take() {
-            leash.crash();
+        if let Some(mut running) = self.power().take() {
+            running.leash.crash();
         }
     }
 
@@ -92,7 +111,7 @@ impl Machine {
     /// To the process itself.
     pub(super) fn signal(&self, signal: Signal) -> Result<(), LabError> {
         match self.power().as_ref() {
-            Some(leash) => leash.signal(signal),
+            Some(running) => running.leash.signal(signal),
             None => Err(self.is_off()),
         }
     }
@@ -113,8 +132,11 @@ impl Machine {
         if !self.is_on() {
             return Err(self.is_off());
         }
-        let mut qmp = Qmp::connect(&self.home.join(QMP))?;
-        qmp.execute(command, arguments).map(|_| ())
+        self.qmp()?.execute(command, arguments).map(|_| ())
+    }
+
+    fn qmp(&self) -> Result<Qmp, LabError> {
+        Qmp::connect(&self.home.join(QMP))
     }
 
     fn start(&self) -> Result<Leash, LabError> {
@@ -123,11 +145,9 @@ impl Machine {
             package: PACKAGE,
         })?;
         let qemu = Qemu {
-            name: &self.name,
-            number: self.number,
             image: &self.image,
+            way: &self.way,
             port: self.port,
-            nbd: Some(&self.nbd),
             home: &self.home,
         };
         let socket = self.home.join(QMP);
@@ -155,12 +175,18 @@ impl Machine {
 
     fn is_off(&self) -> LabError {
         LabError::Failed {
-            program: self.name.clone(),
+            program: self.way.host.clone(),
             output: "the machine is off".to_owned(),
         }
     }
 
-    fn power(&self) -> MutexGuard<'_, Option<Leash>> {
+    fn power(&self) -> MutexGuard<'_, Option<Running>> {
         self.power.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Running {
+    fn is_still(&self) -> bool {
+        self.leash.is_running()
     }
 }

@@ -1,9 +1,9 @@
 //! How QEMU is started for a host.
 
-use std::path::Path;
-
 use ringfence_guest::ANSWER_PORT;
+use serde_json::{Value, json};
 
+use super::store::Way;
 use super::{VmImage, quoted};
 use crate::home::Home;
 
@@ -18,19 +18,16 @@ const MEMORY: &str = "96";
 
 /// A host that is about to be started.
 pub(super) struct Qemu<'a> {
-    pub name: &'a str,
-    pub number: usize,
     pub image: &'a VmImage,
     /// The port on 127.0.0.1 at which the host answers.
     pub port: u16,
-    /// The array's socket, if the host has a way to its disk.
-    pub nbd: Option<&'a Path>,
+    pub way: &'a Way,
     pub home: &'a Home,
 }
 
 impl Qemu<'_> {
     pub(super) fn arguments(&self) -> Vec<String> {
-        let Self { name, number, .. } = self;
+        let Way { host, number, .. } = self.way;
         let file = |name| quoted(&self.home.join(name));
         let kernel = self.image.kernel().display().to_string();
         let initrd = self.image.initrd().display().to_string();
@@ -44,7 +41,7 @@ impl Qemu<'_> {
         );
         let card = format!("virtio-net-pci,netdev=net,id={CARD},romfile=");
         let mut words = vec![
-            ["-name", name],
+            ["-name", host],
             ["-machine", "pc"],
             ["-accel", accelerator()],
             ["-cpu", "max"],
@@ -61,23 +58,21 @@ impl Qemu<'_> {
         ]
         .concat();
         words.extend(["-nodefaults", "-no-user-config"]);
-        let words = words.into_iter().map(str::to_owned);
-        words.chain(self.disk()).collect()
+        words.into_iter().map(str::to_owned).collect()
     }
+}
 
-    /// A write that is lost fails in the host at once. None is kept until the array is back, and none waits in a cache.
-    fn disk(&self) -> Vec<String> {
-        let Some(nbd) = self.nbd else {
-            return Vec::new();
-        };
-        let way = format!(
-            "driver=nbd,node-name=disk,server.type=unix,server.path={},export={}",
-            quoted(nbd),
-            self.name
-        );
-        let disk = "virtio-blk-pci,drive=disk,share-rw=on,werror=report,rerror=report,write-cache=off";
-        vec!["-blockdev".to_owned(), way, "-device".to_owned(), disk.to_owned()]
-    }
+/// What QEMU is told when the host's disk is put in, a command each: the way to it, and the disk in the host.
+///
+/// A write that is lost fails in the host at once. None is kept until the array is back, and none waits in a cache.
+pub(super) fn put_in_disk(way: &Way) -> [(&'static str, Value); 2] {
+    let server = json!({ "type": "unix", "path": way.nbd });
+    let node = json!({ "driver": "nbd", "node-name": "disk", "server": server, "export": way.host });
+    let disk = json!({
+        "driver": "virtio-blk-pci", "id": "disk", "drive": "disk", "share-rw": true, "write-cache": "off",
+        "werror": "report", "rerror": "report",
+    });
+    [("blockdev-add", node), ("device_add", disk)]
 }
 
 /// `/dev/kvm` may be there without the processor's help, and then hosts never start.

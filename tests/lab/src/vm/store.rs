@@ -102,9 +102,7 @@ impl VmStore {
     /// # Errors
     /// The array does not answer.
     pub fn is_open(&self, host: &str) -> Result<bool, LabError> {
-        let exports = self.qmp()?.execute("query-block-exports", &json!({}))?;
-        let mut exports = exports.as_array().into_iter().flatten();
-        Ok(exports.any(|export| export["id"] == host))
+        is_open(&self.control(), host)
     }
 
     /// Makes the array slow: so many writes a second, of all hosts. `None`: as fast as it can.
@@ -145,19 +143,43 @@ impl VmStore {
         self.home.join(QMP)
     }
 
-    /// Where hosts reach their disk.
-    pub(super) fn nbd(&self) -> PathBuf {
-        self.home.join(NBD)
-    }
-
-    /// The number of a host of this name.
-    pub(super) fn number(&self, host: &str) -> Option<usize> {
-        self.hosts.iter().position(|known| known == host)
+    /// The way of a host to its disk, if the array was started for it.
+    pub(super) fn way(&self, host: &str) -> Option<Way> {
+        let number = self.hosts.iter().position(|known| known == host)?;
+        Some(Way {
+            host: host.to_owned(),
+            number,
+            nbd: self.home.join(NBD),
+            control: self.control(),
+        })
     }
 
     fn qmp(&self) -> Result<Qmp, LabError> {
         Qmp::connect(&self.control())
     }
+}
+
+/// The way of one host to the disk, open or not.
+#[derive(Debug)]
+pub(super) struct Way {
+    pub host: String,
+    /// Of the host's part of the disk.
+    pub number: usize,
+    /// The socket at which the disk is reached.
+    pub nbd: PathBuf,
+    control: PathBuf,
+}
+
+impl Way {
+    pub(super) fn is_open(&self) -> Result<bool, LabError> {
+        is_open(&self.control, &self.host)
+    }
+}
+
+fn is_open(control: &Path, host: &str) -> Result<bool, LabError> {
+    let exports = Qmp::connect(control)?.execute("query-block-exports", &json!({}))?;
+    let mut exports = exports.as_array().into_iter().flatten();
+    Ok(exports.any(|export| export["id"] == host))
 }
 
 fn make_disk(path: &Path, bytes: usize) -> Result<(), LabError> {

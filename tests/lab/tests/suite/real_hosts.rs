@@ -112,6 +112,18 @@ fn the_bmc_of_a_host_kills_and_starts_it_or_lies_about_it() {
 }
 
 #[test]
+fn a_host_that_boots_while_it_is_cut_off_finds_its_disk_when_it_is_given_back() {
+    let store = VmStore::start(&["host1"]).unwrap();
+    store.cut("host1").unwrap();
+    let host = VmHost::start(&image(), &store, "host1").unwrap();
+    let boot = host.until_boot(1).unwrap();
+    until("its answer", || host.address().ask().as_ref() == Some(&boot));
+    assert_eq!(host.tried(), 0);
+    store.restore("host1").unwrap();
+    until_it_writes(&store, &boot);
+}
+
+#[test]
 fn what_a_slow_array_has_accepted_lands_after_the_host_is_dead_and_a_cut_waits_for_it() {
     let store = VmStore::start(&["host1"]).unwrap();
     let host = VmHost::start(&image(), &store, "host1").unwrap();
