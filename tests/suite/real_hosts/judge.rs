@@ -41,11 +41,6 @@ impl Verdict {
         }
     }
 
-    /// Whether any answer has called it FENCED.
-    pub fn is_fenced(&self) -> bool {
-        self.fenced.borrow().is_some()
-    }
-
     /// Waits for the first answer that calls it FENCED.
     pub async fn until_fenced(&self) {
         let mut fenced = self.fenced.clone();
