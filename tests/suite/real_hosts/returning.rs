@@ -18,9 +18,9 @@ async fn the_boot_that_was_cut_off_is_not_given_its_storage_back_and_the_next_on
     place.rejoin().await;
     place.monitor.goes_on().await;
     fenced.until_it_has_tried().await;
+    verdict.assert_nothing_landed(&fenced.boot);
     assert!(place.is_fenced().await);
     assert!(!place.store.is_open(HOST).unwrap());
-    verdict.assert_nothing_landed(&fenced.boot);
 
     fenced.host.reset().unwrap();
     let host = place.until_unfenced().await;
