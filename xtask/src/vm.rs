@@ -29,16 +29,51 @@ pub fn provide(workspace: &Workspace) -> Result<Vm, XtaskError> {
     let folder = workspace.cache("vm")?;
     let _turn = take_turn(&folder)?;
     if let Err(error) = packages::provide_vm(workspace) {
-        return Ok(Vm::Absent(in_full(&error)));
+        return Ok(Vm::Absent(in_short(&error)));
     }
     if !kernel::is_complete(&folder) {
         say(&format!("taking Debian's kernel into {}", folder.display()));
         let package = match kernel::fetch(&folder) {
             Ok(package) => package,
-            Err(error) => return Ok(Vm::Absent(in_full(&error))),
+            Err(error) => return Ok(Vm::Absent(in_short(&error))),
         };
         kernel::take_out(&package, &folder)?;
     }
     userland::provide(workspace, &folder)?;
     Ok(Vm::There(folder))
+}
+
+/// An error on one line: of what a program printed only the end, where it says why.
+fn in_short(error: &XtaskError) -> String {
+    let text = in_full(error);
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    match lines.next_back() {
+        Some(last) => format!("{first} {last}"),
+        None => first.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_error_the_beginning_and_the_end_are_told() {
+        let apt = |output: &str| {
+            in_short(&XtaskError::Failed {
+                program: "apt-get install".to_owned(),
+                status: "exit status: 100".to_owned(),
+                output: output.to_owned(),
+            })
+        };
+        let told = apt(
+            "Reading package lists...\nBuilding...\nE: Packages need to be removed but remove is disabled.\n",
+        );
+        assert_eq!(
+            told,
+            "apt-get install failed (exit status: 100): E: Packages need to be removed but remove is disabled."
+        );
+        assert_eq!(apt(""), "apt-get install failed (exit status: 100):");
+    }
 }

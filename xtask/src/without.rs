@@ -7,7 +7,7 @@ use crate::say::say;
 enum Costly {
     /// 640 MB of packages to install once; then half a minute and 1.6 GiB of memory for every run
     Openstack,
-    /// 200 MB of packages to install once; then some minutes of a core for every run of the tests
+    /// 110 MB of packages to install once; then some minutes of a core for every run of the tests
     Vm,
 }
 
