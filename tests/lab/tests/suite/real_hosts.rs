@@ -33,6 +33,15 @@ fn until_it_writes(store: &VmStore, boot: &str) {
     until("new records", || landed(store, boot) > before + 10);
 }
 
+/// A host that was stopped in the middle of a write has sent it already.
+fn until_all_has_landed(store: &VmStore, boot: &str) {
+    until("stillness", || {
+        let before = landed(store, boot);
+        std::thread::sleep(Duration::from_secs(1));
+        landed(store, boot) == before
+    });
+}
+
 fn assert_quiet(store: &VmStore, boot: &str) {
     let before = landed(store, boot);
     std::thread::sleep(A_WHILE);
@@ -59,6 +68,7 @@ fn a_host_writes_for_as_long_as_it_runs_and_is_let() {
     until_it_writes(&store, &boot);
 
     host.hang().unwrap();
+    until_all_has_landed(&store, &boot);
     assert_quiet(&store, &boot);
     host.wake().unwrap();
     until_it_writes(&store, &boot);
@@ -99,6 +109,7 @@ fn the_bmc_of_a_host_kills_and_starts_it_or_lies_about_it() {
     power("off");
     assert!(!host.is_on());
     assert_eq!(power("status"), "Chassis Power is off");
+    until_all_has_landed(&store, &boot);
     assert_quiet(&store, &boot);
     power("on");
     let second = host.until_boot(2).unwrap();
