@@ -52,6 +52,7 @@ impl Verdict {
     #[track_caller]
     pub fn assert_nothing_landed(&self, boot: &str) {
         let fenced = self.fenced.borrow().unwrap();
+        ringfence_tests::tell(&format!("MARGIN {:?}", self.landed_of(boot).iter().map(|l| fenced.saturating_duration_since(l.not_after)).min()));
         let landed = self.landed_of(boot).into_iter();
         let since: Vec<_> = landed
             .filter(|landed| landed.not_before >= fenced)
