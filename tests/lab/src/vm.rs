@@ -34,7 +34,7 @@ impl VmImage {
     /// The file name of its first file system.
     pub const INITRD: &'static str = "initrd";
 
-    /// What whoever started the tests has made, if it has.
+    /// What `cargo xtask` has made before it started the tests, if it has.
     #[must_use]
     pub fn from_environment() -> Option<Self> {
         let folder = std::env::var_os(VM).filter(|folder| !folder.is_empty())?;

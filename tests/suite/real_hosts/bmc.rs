@@ -52,7 +52,7 @@ async fn a_bmc_that_acts_after_its_client_gave_up_proves_nothing_until_it_is_rea
     let (operation, verdict) = place.fence().await;
     place.client.until_settled(&operation).await;
     assert!(!place.is_fenced().await);
-    // Nobody waits for it any more.
+    // Ringfence waits for it no more.
     eventually(async || !fenced.host.is_on()).await;
     fenced.host.bmc().set_fault(IpmiFault::None).unwrap();
     // It works off first what it was sent again and again.

@@ -27,7 +27,7 @@ async fn where_both_are_demanded_a_host_is_off_and_cut_off_and_its_next_boot_get
 
 /// No single proof by power survives such a BMC.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn where_both_are_demanded_a_bmc_that_reads_off_while_the_host_writes_fences_nobody() {
+async fn where_both_are_demanded_a_bmc_that_reads_off_while_the_host_writes_does_not_suffice() {
     let stages = json!([stage(&["power.off"]), stage(&["storage.fence"])]);
     let (place, fenced) = Place::start(stages, json!([["power.off", "storage.fence"]])).await;
     fenced.falls_silent(&place).await;

@@ -29,7 +29,7 @@ async fn a_host_that_was_frozen_while_it_was_switched_off_is_gone() {
 
     let (_, verdict) = place.fence().await;
     verdict.until_fenced().await;
-    assert!(fenced.host.thaw().is_err(), "there is somebody to thaw");
+    assert!(fenced.host.thaw().is_err(), "a host is there to thaw");
     place.until_all_has_landed().await;
     place.monitor.goes_on().await;
     verdict.assert_nothing_landed(&fenced.boot);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ringfence_lab::{Landed, VmStore};
+use ringfence_lab::{Landed, Record, VmStore};
 use ringfence_tests::Client;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -51,14 +51,26 @@ impl Verdict {
     /// Fails if anything of this boot has landed since that answer.
     #[track_caller]
     pub fn assert_nothing_landed(&self, boot: &str) {
-        let fenced = self.fenced.borrow().unwrap();
-        ringfence_tests::tell(&format!("MARGIN {:?}", self.landed_of(boot).iter().map(|l| fenced.saturating_duration_since(l.not_after)).min()));
-        let landed = self.landed_of(boot).into_iter();
-        let since: Vec<_> = landed
-            .filter(|landed| landed.not_before >= fenced)
-            .map(|landed| (landed.not_before - fenced, landed.record))
-            .collect();
+        let since = self.landed_since(boot);
         assert!(since.is_empty(), "landed after FENCED: {since:?}");
+    }
+
+    /// What of this boot has landed since that answer, and how long after it.
+    pub fn landed_since(&self, boot: &str) -> Vec<(Duration, Record)> {
+        let fenced = self.fenced.borrow().unwrap();
+        let (since, before): (Vec<_>, Vec<_>) = self
+            .landed_of(boot)
+            .into_iter()
+            .partition(|landed| landed.not_before >= fenced);
+        let last = before.iter().map(|landed| landed.not_after).max();
+        let margin = last.map(|last| fenced.saturating_duration_since(last));
+        ringfence_tests::tell(&format!(
+            "records of boot {boot}: {} before FENCED, the last {margin:?} before it; {} after",
+            before.len(),
+            since.len()
+        ));
+        let after = |landed: Landed| (landed.not_before - fenced, landed.record);
+        since.into_iter().map(after).collect()
     }
 
     fn landed_of(&self, boot: &str) -> Vec<Landed> {

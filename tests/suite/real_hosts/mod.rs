@@ -11,8 +11,7 @@ mod monitor;
 mod place;
 mod power;
 mod returning;
-// Waits for the segment's policy to have `settle_s`.
-// mod slow_array;
+mod slow_array;
 mod storage;
 
 use std::sync::Arc;
@@ -28,11 +27,18 @@ struct Booted {
 }
 
 impl Booted {
-    /// Its network cable is pulled: nobody hears of it any more, and it goes on writing.
+    /// Its network cable is pulled: nothing is heard of it any more, and it goes on writing.
     async fn falls_silent(&self, place: &Place) {
         self.host.unplug().unwrap();
         place.until_seen("UNREACHABLE").await;
         place.until_it_writes(&self.boot).await;
+    }
+
+    /// Each of its writers waits for the array: more records have landed than were on their way before.
+    async fn until_it_is_slow(&self, place: &Place) {
+        const SOME: usize = 3;
+        let before = place.count(&self.boot);
+        ringfence_tests::eventually(async || place.count(&self.boot) >= before + SOME).await;
     }
 
     /// It has tried to write again and again since: what has not landed by then was not for want of trying.

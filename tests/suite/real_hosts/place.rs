@@ -34,7 +34,7 @@ impl Place {
         Self::on(Arc::new(store), stages, sufficient_sets).await
     }
 
-    /// The same on an array that other hosts may use as well.
+    /// One host likewise, on an array that other hosts may use as well.
     pub async fn on(store: Arc<VmStore>, stages: Value, sufficient_sets: Value) -> (Self, Booted) {
         let host = start_host(&store, HOST).await;
         let (machine, ringfence, client) = start_ringfence().await;
@@ -73,7 +73,7 @@ impl Place {
         self.client.put("/methods/power", method).await.ok(200);
     }
 
-    /// What the BMC tells whoever asks; nothing if it does not answer.
+    /// What the BMC says of the power; nothing if it does not answer.
     pub async fn power_reads(&self) -> String {
         let asked = json!({ "host": HOST });
         let check = self.client.post("/methods/power/check", asked).await;

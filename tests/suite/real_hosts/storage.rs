@@ -13,7 +13,7 @@ const OTHER: &str = "host2";
 const WRITES_PER_S: u32 = 6;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_cut_is_proven_when_what_a_slow_array_has_accepted_has_landed_and_cuts_off_nobody_else() {
+async fn a_cut_is_proven_when_what_a_slow_array_has_accepted_has_landed_and_cuts_off_no_other_host() {
     let store = Arc::new(blocking(|| VmStore::start(&[HOST, OTHER]).unwrap()).await);
     let other = start_host(&store, OTHER).await;
     let stages = json!([stage(&["storage.fence"])]);

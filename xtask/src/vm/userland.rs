@@ -67,7 +67,7 @@ fn lay_out(guest: &Path, init: &Path, folder: &Path) -> Result<PathBuf, XtaskErr
     Ok(tree)
 }
 
-/// Copies a file, to be executable by whoever runs it.
+/// Copies a file, executable by every user.
 fn put(from: &Path, to: &Path) -> Result<(), XtaskError> {
     std::fs::copy(from, to).map_err(at(from))?;
     let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);

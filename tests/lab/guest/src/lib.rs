@@ -1,4 +1,4 @@
-//! What a virtual host and whoever looks at its disk agree on: where a record lies, and what it says.
+//! What a virtual host and the reader of its disk agree on: where a record lies, and what it says.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ pub const LANES: usize = 8;
 pub const RING: usize = 32;
 /// What one host has of the disk.
 pub const AREA_BYTES: usize = LANES * RING * BLOCK_BYTES;
-/// The port in the host at which it tells whoever asks which boot it is.
+/// The port in the host at which it answers which boot it is.
 pub const ANSWER_PORT: u16 = 7000;
 
 /// Who wrote, and how much it had written before.
@@ -18,7 +18,7 @@ pub const ANSWER_PORT: u16 = 7000;
 pub struct Record {
     /// The number of the host, from 0.
     pub host: usize,
-    /// The kernel's id of the boot: another one after each start, the same however often the machine stood still.
+    /// The kernel's id of the boot: another one after each start, and no other however often the machine stood still.
     pub boot: String,
     /// From 0 to [`LANES`] - 1.
     pub lane: usize,

@@ -1,4 +1,4 @@
-//! All that runs in a virtual host: workloads that never cease to write to the shared disk, and an answer to whoever asks which boot it is.
+//! All that runs in a virtual host: workloads that never cease to write to the shared disk, and an answer to the question which boot it is.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Write, stdout};
@@ -43,7 +43,7 @@ fn main() -> std::io::Result<()> {
         spawn(move || work(host, &boot, lane, &count));
     }
     let answer = format!("{boot}\n");
-    spawn(move || tell_whoever_asks(&answer));
+    spawn(move || answer_callers(&answer));
     writeln!(stdout(), "boot {boot}")?;
     loop {
         let (tried, taken) = (&count.tried, &count.taken);
@@ -88,7 +88,7 @@ fn disk() -> File {
     }
 }
 
-fn tell_whoever_asks(answer: &str) {
+fn answer_callers(answer: &str) {
     loop {
         if let Ok(listener) = TcpListener::bind((Ipv4Addr::UNSPECIFIED, ANSWER_PORT)) {
             for caller in listener.incoming().flatten() {

@@ -61,7 +61,7 @@ impl Drop for Button {
         if self.pipe.write_all(END.as_bytes()).is_ok()
             && let Some(thread) = self.thread.take()
         {
-            // Whatever it died of, nobody asks any more.
+            // Whatever it died of, no BMC asks any more.
             let _ = thread.join();
         }
     }
@@ -96,7 +96,7 @@ fn carry_out(machine: &Machine, verb: &str) -> String {
     }
 }
 
-/// At once as a whole, so that nobody reads half of it.
+/// At once as a whole, so that no reader sees half of it.
 fn put(path: &PathBuf, text: &str) -> std::io::Result<()> {
     let beside = path.with_extension("new");
     std::fs::write(&beside, format!("{text}\n"))?;

@@ -1,4 +1,4 @@
-//! Whoever puts the shared disk into a machine as soon as there is a way to it.
+//! Puts the shared disk into a machine as soon as there is a way to it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,7 +38,7 @@ impl Drop for DiskSlot {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // Whatever it died of, nobody looks any more.
+            // Whatever it died of, it looks no more.
             let _ = thread.join();
         }
     }

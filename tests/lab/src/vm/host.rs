@@ -17,7 +17,7 @@ use crate::ipmi::IpmiBmc;
 /// A boot takes 5 s of a core, and has it for itself only on a quiet machine.
 const BOOT_LIMIT: Duration = Duration::from_secs(180);
 const POLL: Duration = Duration::from_millis(50);
-/// How long whoever asks a host waits for its answer.
+/// How long a caller waits for a host's answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(1);
 /// What a host prints once in each boot, before the boot's id.
 const BOOT: &str = "boot ";
@@ -185,7 +185,7 @@ impl VmHost {
 pub struct VmAddress(u16);
 
 impl VmAddress {
-    /// Asks which boot it is. `None` if there is no answer within a second: that somebody takes the call is none, since QEMU does so for a
+    /// Asks which boot it is. `None` if there is no answer within a second: that the call is taken is none, since QEMU does so for a
     /// host that is dead.
     #[must_use]
     pub fn ask(self) -> Option<String> {

@@ -34,7 +34,7 @@ impl Qemu<'_> {
         let append = format!("console=ttyS0 quiet mitigations=off random.trust_cpu=on number={number}");
         let console = format!("file,id=console,path={},append=on", file(CONSOLE));
         let qmp = format!("unix:{},server=on,wait=off", file(QMP));
-        // It reaches nobody; whoever asks it is let through.
+        // It reaches nothing outside; callers are let through to it.
         let net = format!(
             "user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:{}-:{ANSWER_PORT}",
             self.port

@@ -78,7 +78,7 @@ impl Drop for Watch {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // Whatever it died of, nobody looks any more.
+            // Whatever it died of, it looks no more.
             let _ = thread.join();
         }
     }
