@@ -31,7 +31,6 @@ async fn a_host_that_was_frozen_while_it_was_switched_off_is_gone() {
     verdict.until_fenced().await;
     assert!(fenced.host.thaw().is_err(), "a host is there to thaw");
     place.until_all_has_landed().await;
-    place.monitor.goes_on().await;
     verdict.assert_nothing_landed(&fenced.boot);
     assert!(place.may_be_evacuated().await);
 }

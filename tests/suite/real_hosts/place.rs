@@ -128,8 +128,10 @@ impl Place {
         eventually(async || self.count(boot) >= before + SOME).await;
     }
 
-    /// Waits until everything has landed that the array has accepted of the host, whose way to it is closed and opened again for that.
+    /// Waits so long that a host which runs writes dozens of records, and then until everything has landed that the array has accepted of
+    /// it. For the latter its way to the array is closed and opened again, which would hush a host that runs: so that comes last.
     pub async fn until_all_has_landed(&self) {
+        self.monitor.goes_on().await;
         let store = Arc::clone(&self.store);
         blocking(move || {
             store.cut(HOST).unwrap();

@@ -18,7 +18,10 @@ async fn what_a_slow_array_has_accepted_lands_before_fenced() {
     let when_it_was_off = place.count(&fenced.boot);
     verdict.until_fenced().await;
     place.until_all_has_landed().await;
-    assert!(place.count(&fenced.boot) > when_it_was_off, "nothing was under way");
+    assert!(
+        place.count(&fenced.boot) > when_it_was_off,
+        "nothing was under way"
+    );
     verdict.assert_nothing_landed(&fenced.boot);
 }
 
