@@ -13,9 +13,10 @@ async fn where_both_are_demanded_a_host_is_off_and_cut_off_and_its_next_boot_get
 
     let (_, verdict) = place.fence().await;
     verdict.until_fenced().await;
+    place.monitor.goes_on().await;
+    verdict.assert_nothing_landed(&fenced.boot);
     assert!(!fenced.host.is_on());
     assert!(!place.store.is_open(HOST).unwrap());
-    verdict.assert_nothing_landed(&fenced.boot);
 
     place.rejoin().await;
     let host = place.until_unfenced().await;

@@ -11,10 +11,10 @@ async fn after_a_fence_by_power_no_record_of_that_boot_lands_and_only_the_next_b
 
     let (_, verdict) = place.fence().await;
     verdict.until_fenced().await;
-    assert!(!fenced.host.is_on());
     assert!(place.may_be_evacuated().await);
     place.until_all_has_landed().await;
     verdict.assert_nothing_landed(&fenced.boot);
+    assert!(!fenced.host.is_on());
 
     place.rejoin().await;
     let host = place.until_unfenced().await;
