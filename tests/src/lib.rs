@@ -26,7 +26,6 @@ mod policy;
 mod process;
 mod python;
 mod receiver;
-mod rope;
 mod services;
 mod stack;
 mod unheard_database;

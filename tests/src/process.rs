@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use ringfence_lab::Rope;
 use serde_json::Value;
-
-use crate::rope::Rope;
 
 /// A machine of its own: an empty home, and an environment that holds nothing but what the test puts there.
 pub struct Machine {
@@ -44,7 +43,7 @@ impl Machine {
     pub fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
         Self {
-            _rope: Rope::of(home.path()),
+            _rope: Rope::of(home.path()).unwrap(),
             home,
             variables: Vec::new(),
             other_build: None,

@@ -21,6 +21,7 @@ mod postgres;
 mod programs;
 mod rabbitmq;
 mod redfish;
+mod rope;
 mod vm;
 
 pub use certificates::{Authority, Issued};
@@ -40,4 +41,5 @@ pub use postgres::PostgreSql;
 pub use programs::{POSTGRESQL_PROGRAMS, find_postgresql, find_program, rabbitmq_folder};
 pub use rabbitmq::RabbitMq;
 pub use redfish::{REDFISH_PASSWORD, REDFISH_USER, Redfish};
+pub use rope::Rope;
 pub use vm::{Landed, Record, VM, VmAddress, VmHost, VmImage, VmStore};

@@ -16,6 +16,7 @@ use crate::home::{Home, wait_ready};
 use crate::leash::{Leash, Start};
 use crate::net::free_tcp_port;
 use crate::programs::find_program;
+use crate::rope::Rope;
 
 const PROGRAM: &str = "qemu-system-x86_64";
 const PACKAGE: &str = "qemu-system-x86";
@@ -28,6 +29,8 @@ pub(super) struct Machine {
     way: Way,
     port: u16,
     power: Mutex<Option<Running>>,
+    /// While it is off no leash holds its files.
+    _rope: Rope,
     home: Home,
 }
 
@@ -40,12 +43,14 @@ struct Running {
 impl Machine {
     /// One that is off.
     pub(super) fn new(image: &VmImage, way: Way) -> Result<Self, LabError> {
+        let home = Home::new("vm")?;
         Ok(Self {
             image: image.clone(),
             way,
             port: free_tcp_port()?,
             power: Mutex::new(None),
-            home: Home::new("vm")?,
+            _rope: Rope::of(home.path())?,
+            home,
         })
     }
 

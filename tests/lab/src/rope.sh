@@ -1,5 +1,5 @@
 # rope.sh HOME
-# Waits on stdin. A line there means that HOME is given up in good order. The end without one means that the test process has died: then
+# Waits on stdin. A line there means that HOME is untied in good order. The end without one means that the test process has died: then
 # what runs in HOME ends, and HOME goes.
 home=$1
 if read -r _; then exit 0; fi

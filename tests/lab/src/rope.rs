@@ -1,23 +1,32 @@
-//! What ends the processes of a machine when the test process dies, also where it is killed and drops nothing.
+//! What ends the processes of a folder when the test process dies, also where it is killed and drops nothing.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use crate::error::{During, LabError};
+
 const SCRIPT: &str = include_str!("rope.sh");
 
-/// Held for as long as the test process lives and the machine is there. The pipe to its shell closes with the process.
-pub(crate) struct Rope {
+/// Ties a folder to the test process: with its death what runs in the folder ends, and the folder goes. Dropping it unties them.
+///
+/// A [`Leash`](crate::leash::Leash) ends the one program that it holds, and knows nothing of a folder whose program is off.
+#[derive(Debug)]
+pub struct Rope {
     shell: Child,
 }
 
 impl Rope {
-    /// Ties to the test process what runs in this folder.
-    pub(crate) fn of(home: &Path) -> Self {
+    /// Ties this folder.
+    ///
+    /// # Errors
+    /// The folder is not there, or no shell can be started.
+    pub fn of(home: &Path) -> Result<Self, LabError> {
+        let tying = || format!("tying {}", home.display());
         let shell = Command::new("/bin/sh")
             .args(["-c", SCRIPT, "rope.sh"])
-            .arg(home.canonicalize().unwrap())
+            .arg(home.canonicalize().during(tying)?)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -25,8 +34,8 @@ impl Rope {
             // A signal to the group of the test process is not for it.
             .process_group(0)
             .spawn()
-            .unwrap();
-        Self { shell }
+            .during(tying)?;
+        Ok(Self { shell })
     }
 }
 
@@ -57,7 +66,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().join("home");
         std::fs::create_dir(&home).unwrap();
-        let mut rope = Rope::of(&home);
+        let mut rope = Rope::of(&home).unwrap();
         let (mut inside, mut outside) = (sleeping_in(&home), sleeping_in(folder.path()));
 
         drop(rope.shell.stdin.take());
@@ -71,11 +80,11 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_is_given_up_in_good_order_is_left_to_its_owner() {
+    fn a_folder_that_is_untied_in_good_order_is_left_to_its_owner() {
         let home = tempfile::tempdir().unwrap();
         let mut inside = sleeping_in(home.path());
 
-        drop(Rope::of(home.path()));
+        drop(Rope::of(home.path()).unwrap());
 
         assert!(inside.try_wait().unwrap().is_none());
         assert!(home.path().exists());
