@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use ringfence_lab::Rope;
 use serde_json::Value;
 
 /// A machine of its own: an empty home, and an environment that holds nothing but what the test puts there.
 pub struct Machine {
+    _rope: Rope,
     home: tempfile::TempDir,
     variables: Vec<(String, String)>,
     /// Another build than the one that is tested.
@@ -39,8 +41,10 @@ impl Default for Machine {
 
 impl Machine {
     pub fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
         Self {
-            home: tempfile::tempdir().unwrap(),
+            _rope: Rope::of(home.path()).unwrap(),
+            home,
             variables: Vec::new(),
             other_build: None,
         }

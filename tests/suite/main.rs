@@ -18,6 +18,7 @@ mod metrics;
 mod openstack;
 mod pacemaker;
 mod processes;
+mod real_hosts;
 mod rejoining;
 mod retention;
 mod scheduler_hook;

@@ -35,7 +35,8 @@ pub fn install(packages: &[&str], folder: &Path) -> Result<(), XtaskError> {
     std::fs::create_dir_all(archives.join("partial")).map_err(of(&archives))?;
     let install = || {
         apt(
-            &["install", "--no-install-recommends"],
+            // What is there already was put there by somebody. Where both cannot be, it stays, and what was wanted is missing.
+            &["install", "--no-install-recommends", "--no-remove"],
             packages,
             &archives,
             folder,
@@ -59,6 +60,30 @@ pub fn download(packages: &[&str], folder: &Path) -> Result<(), XtaskError> {
         apt(&["update"], &[], folder, folder)?;
         download()
     })
+}
+
+/// What a package needs, by name. Lists that are not there are fetched first, where this process may.
+pub fn needs_of(package: &str, folder: &Path) -> Result<Vec<String>, XtaskError> {
+    let needs = needs(package)?;
+    if !needs.is_empty() || !may_install() {
+        return Ok(needs);
+    }
+    apt(&["update"], &[], folder, folder)?;
+    self::needs(package)
+}
+
+fn needs(package: &str) -> Result<Vec<String>, XtaskError> {
+    let program = format!("apt-cache depends {package}");
+    let done = Command::new("apt-cache")
+        .args(["depends", package])
+        .stdin(Stdio::null())
+        .output();
+    let done = done.map_err(|source| XtaskError::Spawn { program, source })?;
+    let text = String::from_utf8_lossy(&done.stdout);
+    let names = text
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("Depends: "));
+    Ok(names.map(str::to_owned).collect())
 }
 
 fn apt(words: &[&str], packages: &[&str], archives: &Path, folder: &Path) -> Result<(), XtaskError> {

@@ -68,3 +68,15 @@ pub enum XtaskError {
     #[error(transparent)]
     Lab(#[from] LabError),
 }
+
+/// An error with everything that caused it.
+pub fn in_full(error: &XtaskError) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

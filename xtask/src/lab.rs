@@ -5,7 +5,8 @@ use std::io::IsTerminal;
 use std::process::{Command, ExitCode};
 
 use crate::error::XtaskError;
-use crate::peers::{OpenStackUse, Parts, Peers};
+use crate::peers::{OpenStackUse, Parts, Peers, Wanted};
+use crate::say::say;
 use crate::supervise::{Supervisor, exit_code};
 use crate::without::Without;
 use crate::workspace::{Workspace, forget_own_package};
@@ -29,7 +30,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
     } else {
         OpenStackUse::None
     };
-    let peers = Peers::start(Parts::provide(&workspace, openstack)?)?;
+    let vm = arguments.without.has_vm();
+    let parts = Parts::provide(&workspace, Wanted { openstack, vm })?;
+    if let Some(why) = parts.no_vm() {
+        say(&format!("there are no virtual hosts: {why}"));
+    }
+    let peers = Peers::start(parts)?;
     let mut command = match arguments.command.split_first() {
         Some((program, rest)) => {
             let mut command = Command::new(program);

@@ -3,6 +3,7 @@
 mod apt;
 mod bench;
 mod cargo_deb;
+mod deb;
 mod deploy;
 mod error;
 mod keystone;
@@ -20,6 +21,7 @@ mod search;
 mod supervise;
 mod sushy;
 mod test;
+mod vm;
 mod without;
 mod workspace;
 
@@ -27,7 +29,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::error::XtaskError;
+use crate::error::in_full;
 use crate::say::say;
 
 #[derive(Parser)]
@@ -71,32 +73,33 @@ fn main() -> ExitCode {
     })
 }
 
-/// An error with everything that caused it.
-fn in_full(error: &XtaskError) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn leaves_openstack_out(words: &[&str]) -> bool {
+    fn without(words: &[&str]) -> without::Without {
         let words = ["cargo xtask"].iter().chain(words);
         match Arguments::try_parse_from(words).unwrap().command {
-            Command::Test(arguments) => !arguments.without.has_openstack(),
-            Command::Lab(arguments) => !arguments.without.has_openstack(),
-            Command::Bench(arguments) => !arguments.without.has_openstack(),
+            Command::Test(arguments) => arguments.without,
+            Command::Lab(arguments) => arguments.without,
+            Command::Bench(arguments) => arguments.without,
             Command::Layers | Command::Search(_) | Command::ModelCheck(_) | Command::Mutants(_) => {
                 panic!("it has no peers")
             }
         }
+    }
+
+    fn leaves_openstack_out(words: &[&str]) -> bool {
+        !without(words).has_openstack()
+    }
+
+    #[test]
+    fn several_peers_can_be_left_out() {
+        let both = without(&["test", "--without", "openstack", "--without", "vm"]);
+        assert!(!both.has_openstack() && !both.has_vm());
+        let one = without(&["lab", "--without", "vm", "ls"]);
+        assert!(one.has_openstack() && !one.has_vm());
+        assert!(without(&["test"]).has_vm());
     }
 
     #[test]

@@ -1,9 +1,8 @@
 //! OpenStack as Debian packages it.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
-use crate::apt;
+use crate::deb;
 use crate::error::XtaskError;
 use crate::packages;
 use crate::python::take_turn;
@@ -55,14 +54,9 @@ fn is_complete(paste: &Path) -> bool {
 
 fn take_out(folder: &Path, paste: &Path) -> Result<(), XtaskError> {
     let downloads = folder.join("downloads");
-    let root = downloads.join("root");
-    make_folder(&root)?;
     make_folder(paste)?;
     let names: Vec<_> = PARTS.iter().map(|(package, _)| *package).collect();
-    apt::download(&names, &downloads)?;
-    for archive in archives(&downloads)? {
-        unpack(&archive, &root)?;
-    }
+    let root = deb::unpacked(&names, &downloads)?;
     for (from, to) in PARTS.iter().flat_map(|(_, files)| *files) {
         let from = root.join(from);
         std::fs::copy(&from, paste.join(to)).map_err(|source| XtaskError::File { path: from, source })?;
@@ -70,38 +64,6 @@ fn take_out(folder: &Path, paste: &Path) -> Result<(), XtaskError> {
     std::fs::remove_dir_all(&downloads).map_err(|source| XtaskError::File {
         path: downloads,
         source,
-    })
-}
-
-fn archives(folder: &Path) -> Result<Vec<PathBuf>, XtaskError> {
-    let entries = std::fs::read_dir(folder).map_err(|source| XtaskError::File {
-        path: folder.to_owned(),
-        source,
-    })?;
-    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    Ok(paths
-        .filter(|path| path.extension().is_some_and(|end| end == "deb"))
-        .collect())
-}
-
-fn unpack(archive: &Path, root: &Path) -> Result<(), XtaskError> {
-    let program = "dpkg -x".to_owned();
-    let done = Command::new("dpkg")
-        .arg("-x")
-        .args([archive, root])
-        .stdin(Stdio::null())
-        .output();
-    let done = done.map_err(|source| XtaskError::Spawn {
-        program: program.clone(),
-        source,
-    })?;
-    if done.status.success() {
-        return Ok(());
-    }
-    Err(XtaskError::Failed {
-        program,
-        status: done.status.to_string(),
-        output: String::from_utf8_lossy(&done.stderr).into_owned(),
     })
 }
 

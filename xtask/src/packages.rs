@@ -134,6 +134,42 @@ const OPENSTACK_PACKAGES: &[Package] = &[
     },
 ];
 
+/// What virtual hosts are made of, their kernel apart.
+const VM_PACKAGES: &[Package] = &[
+    Package {
+        name: "qemu-system-x86",
+        is_there: || find_program("qemu-system-x86_64").is_some(),
+    },
+    Package {
+        // For the storage daemon, which some releases have in another package that the first one brings.
+        name: "qemu-utils",
+        is_there: || find_program("qemu-storage-daemon").is_some(),
+    },
+    Package {
+        name: "busybox-static",
+        is_there: || find_program("busybox").is_some_and(|path| is_static(&path)),
+    },
+    Package {
+        name: "cpio",
+        is_there: || find_program("cpio").is_some(),
+    },
+    Package {
+        name: "xz-utils",
+        is_there: || find_program("xz").is_some(),
+    },
+    Package {
+        // For a program that needs no library of the machine that runs it.
+        name: "libc6-dev",
+        is_there: || Path::new("/usr/lib/x86_64-linux-gnu/libc.a").is_file(),
+    },
+];
+
+/// Whether a program needs no other file to run: it names no loader.
+fn is_static(path: &Path) -> bool {
+    let loader = b"/ld-linux";
+    std::fs::read(path).is_ok_and(|bytes| !bytes.windows(loader.len()).any(|word| word == loader))
+}
+
 /// Where Debian keeps what its own Python imports.
 fn has_library(name: &str) -> bool {
     Path::new("/usr/lib/python3/dist-packages").join(name).is_dir()
@@ -156,6 +192,11 @@ pub fn provide(workspace: &Workspace) -> Result<(), XtaskError> {
 /// The same for what an OpenStack needs.
 pub fn provide_openstack(workspace: &Workspace) -> Result<(), XtaskError> {
     provide_of(OPENSTACK_PACKAGES, workspace)
+}
+
+/// The same for what virtual hosts need.
+pub fn provide_vm(workspace: &Workspace) -> Result<(), XtaskError> {
+    provide_of(VM_PACKAGES, workspace)
 }
 
 fn provide_of(packages: &[Package], workspace: &Workspace) -> Result<(), XtaskError> {

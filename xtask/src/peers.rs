@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use ringfence_lab::{OPENSTACK, OpenStack, OpenStackOptions, PostgreSql, RabbitMq};
+use ringfence_lab::{OPENSTACK, OpenStack, OpenStackOptions, PostgreSql, RabbitMq, VM};
 
 use crate::error::XtaskError;
 use crate::say::say;
+use crate::vm::{self, Vm};
 use crate::workspace::Workspace;
 use crate::{cargo_deb, deploy, keystone, openstack, packages, schemathesis, sushy};
 
@@ -39,16 +40,25 @@ pub enum OpenStackUse {
     Running,
 }
 
+/// Which of the costly peers there are to be.
+#[derive(Clone, Copy)]
+pub struct Wanted {
+    pub openstack: OpenStackUse,
+    /// What virtual hosts start from. Each test starts its own.
+    pub vm: bool,
+}
+
 /// What peers are made of, installed.
 pub struct Parts {
     openstack: Option<PathBuf>,
     use_of_openstack: OpenStackUse,
+    no_vm: Option<String>,
     environment: Vec<(&'static str, OsString)>,
 }
 
 impl Parts {
     /// Installs what is missing.
-    pub fn provide(workspace: &Workspace, use_of_openstack: OpenStackUse) -> Result<Self, XtaskError> {
+    pub fn provide(workspace: &Workspace, wanted: Wanted) -> Result<Self, XtaskError> {
         packages::provide(workspace)?;
         let emulator = sushy::provide(workspace)?;
         let keystone = keystone::provide(workspace)?;
@@ -62,17 +72,30 @@ impl Parts {
             (DEPLOY_TOOLS, deploy_tools.into_os_string()),
             (CARGO_DEB, cargo_deb.into_os_string()),
         ];
+        let mut no_vm = None;
+        if wanted.vm {
+            match vm::provide(workspace)? {
+                Vm::There(folder) => environment.push((VM, folder.into_os_string())),
+                Vm::Absent(why) => no_vm = Some(why),
+            }
+        }
         let mut openstack = None;
-        if use_of_openstack != OpenStackUse::None {
+        if wanted.openstack != OpenStackUse::None {
             let parts = openstack::provide(workspace)?;
             environment.push((OPENSTACK_PARTS, parts.clone().into_os_string()));
             openstack = Some(parts);
         }
         Ok(Self {
             openstack,
-            use_of_openstack,
+            use_of_openstack: wanted.openstack,
+            no_vm,
             environment,
         })
+    }
+
+    /// Why there can be no virtual hosts although they are wanted.
+    pub fn no_vm(&self) -> Option<&str> {
+        self.no_vm.as_deref()
     }
 }
 

@@ -61,7 +61,8 @@ const EVERYTHING_AND_TESTS: &[&str] = &[
 /// All rooms, the lowest first.
 pub const ROOMS: &[Room] = &[
     room(0, "core", &[]),
-    room(0, "lab", &[]),
+    room(0, "guest", &[]),
+    room(0, "lab", &["guest"]),
     room(0, "world", &["core"]),
     room(1, "db", &["core"]),
     room(1, "bus", &["core"]),

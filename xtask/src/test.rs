@@ -3,10 +3,10 @@
 use std::process::{Command, ExitCode, Stdio};
 
 use crate::error::XtaskError;
-use crate::peers::{OpenStackUse, Parts, Peers};
+use crate::peers::{OpenStackUse, Parts, Peers, Wanted};
 use crate::say::say;
 use crate::supervise::{Supervisor, exit_code};
-use crate::without::Without;
+use crate::without::{LeftOut, Without};
 use crate::workspace::{Build, Program, Workspace, build, cargo, carry_out};
 
 /// The path of the `ringfence` binary, for the tests that run it.
@@ -26,16 +26,18 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
     let workspace = Workspace::find()?;
     let mut supervisor = Supervisor::new()?;
-    let with_openstack = arguments.without.has_openstack();
-    let openstack = if with_openstack {
-        OpenStackUse::Running
-    } else {
-        OpenStackUse::None
+    let wanted = Wanted {
+        openstack: if arguments.without.has_openstack() {
+            OpenStackUse::Running
+        } else {
+            OpenStackUse::None
+        },
+        vm: arguments.without.has_vm(),
     };
     let has_nextest = has_nextest();
     // Installing waits for disks and networks, building for the processor. What is started then has it for itself.
     let (parts, built) = std::thread::scope(|scope| {
-        let parts = scope.spawn(|| Parts::provide(&workspace, openstack));
+        let parts = scope.spawn(|| Parts::provide(&workspace, wanted));
         let built = build([Program::Ringfence], Build::ForTests)
             .and_then(|binary| build_tests(has_nextest, &arguments.runner).map(|()| binary));
         let parts = parts.join();
@@ -45,7 +47,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
         )
     });
     let [binary] = built?;
-    let peers = Peers::start(parts?)?;
+    let parts = parts?;
+    let mut left_out = LeftOut::asked(&arguments.without);
+    if let Some(why) = parts.no_vm() {
+        left_out.vm = Some(format!("because {why}"));
+    }
+    let peers = Peers::start(parts)?;
     let mut run = |mut command: Command| {
         command
             .envs(peers.environment())
@@ -58,9 +65,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
         // nextest leaves these out.
         documentation = Some(run(quiet_doc_tests())?);
     }
-    arguments.without.say();
-    let tests = run(main_run(has_nextest, with_openstack, &arguments.runner))?;
-    arguments.without.say();
+    left_out.say();
+    let tests = run(main_run(has_nextest, &left_out, &arguments.runner))?;
+    left_out.say();
     match documentation {
         Some(failed) if tests.success() && !failed.success() => {
             say("the tests in the documentation failed; they are at the beginning");
@@ -103,7 +110,7 @@ fn quiet_doc_tests() -> Command {
 }
 
 /// `cargo test` has no profiles; what it is to leave out it is told behind all else.
-fn main_run(has_nextest: bool, with_openstack: bool, arguments: &[String]) -> Command {
+fn main_run(has_nextest: bool, left_out: &LeftOut, arguments: &[String]) -> Command {
     let mut command = cargo();
     if has_nextest {
         command.args(["nextest", "run"]);
@@ -114,15 +121,16 @@ fn main_run(has_nextest: bool, with_openstack: bool, arguments: &[String]) -> Co
         command.arg("--workspace");
     }
     command.arg("--no-fail-fast");
-    if has_nextest && !with_openstack {
-        command.args(["--profile", "without-openstack"]);
+    if let Some(profile) = left_out.profile().filter(|_| has_nextest) {
+        command.args(["--profile", profile]);
     }
     command.args(arguments);
-    if !has_nextest && !with_openstack {
-        if !arguments.iter().any(|argument| argument == "--") {
-            command.arg("--");
-        }
-        command.args(["--skip", "openstack::"]);
+    let mut skipped = left_out.modules().filter(|_| !has_nextest).peekable();
+    if skipped.peek().is_some() && !arguments.iter().any(|argument| argument == "--") {
+        command.arg("--");
+    }
+    for module in skipped {
+        command.args(["--skip", module]);
     }
     command
 }
@@ -153,7 +161,7 @@ mod tests {
 
     fn line(has_nextest: bool, arguments: &[&str]) -> String {
         let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
-        words_of(&main_run(has_nextest, true, &arguments))
+        words_of(&main_run(has_nextest, &LeftOut::default(), &arguments))
     }
 
     fn words_of(command: &Command) -> String {
@@ -168,15 +176,33 @@ mod tests {
     }
 
     #[test]
-    fn openstack_is_left_out_by_a_profile_or_by_name() {
+    fn openstack_and_virtual_hosts_are_left_out_by_a_profile_or_by_name() {
         let words = ["gapless".to_owned()];
+        let mut left_out = LeftOut {
+            openstack: Some("a reason".to_owned()),
+            vm: None,
+        };
         assert_eq!(
-            words_of(&main_run(true, false, &words)),
+            words_of(&main_run(true, &left_out, &words)),
             "nextest run --workspace --no-fail-fast --profile without-openstack gapless"
         );
         assert_eq!(
-            words_of(&main_run(false, false, &words)),
+            words_of(&main_run(false, &left_out, &words)),
             "test --workspace --no-fail-fast gapless -- --skip openstack::"
+        );
+        left_out.vm = Some("another".to_owned());
+        assert_eq!(
+            words_of(&main_run(true, &left_out, &words)),
+            "nextest run --workspace --no-fail-fast --profile without-openstack-and-vm gapless"
+        );
+        assert_eq!(
+            words_of(&main_run(false, &left_out, &words)),
+            "test --workspace --no-fail-fast gapless -- --skip openstack:: --skip real_hosts::"
+        );
+        left_out.openstack = None;
+        assert_eq!(
+            words_of(&main_run(true, &left_out, &words)),
+            "nextest run --workspace --no-fail-fast --profile without-vm gapless"
         );
     }
 

@@ -7,6 +7,8 @@ use crate::say::say;
 enum Costly {
     /// 640 MB of packages to install once; then half a minute and 1.6 GiB of memory for every run
     Openstack,
+    /// 110 MB of packages to install once; then some minutes of a core for every run of the tests
+    Vm,
 }
 
 /// What is left out.
@@ -23,10 +25,54 @@ impl Without {
         !self.without.contains(&Costly::Openstack)
     }
 
-    /// Tells that something was left out: a run that passes must not look as if it had tested everything.
-    pub fn say(&self) {
-        if !self.has_openstack() {
-            say("NOT TESTED: everything with OpenStack, because of --without openstack");
+    /// Whether there are to be virtual hosts.
+    pub fn has_vm(&self) -> bool {
+        !self.without.contains(&Costly::Vm)
+    }
+}
+
+/// What a run does not test, and why.
+#[derive(Default)]
+pub struct LeftOut {
+    /// Everything with OpenStack.
+    pub openstack: Option<String>,
+    /// Everything with virtual hosts.
+    pub vm: Option<String>,
+}
+
+impl LeftOut {
+    /// What was asked for.
+    pub fn asked(without: &Without) -> Self {
+        let because =
+            |is_there: bool, flag: &str| (!is_there).then(|| format!("because of --without {flag}"));
+        Self {
+            openstack: because(without.has_openstack(), "openstack"),
+            vm: because(without.has_vm(), "vm"),
         }
+    }
+
+    /// Tells what was left out: a run that passes must not look as if it had tested everything.
+    pub fn say(&self) {
+        for (what, why) in [("OpenStack", &self.openstack), ("virtual hosts", &self.vm)] {
+            if let Some(why) = why {
+                say(&format!("NOT TESTED: everything with {what}, {why}"));
+            }
+        }
+    }
+
+    /// The profile of nextest that leaves out the same.
+    pub fn profile(&self) -> Option<&'static str> {
+        match (&self.openstack, &self.vm) {
+            (None, None) => None,
+            (Some(_), None) => Some("without-openstack"),
+            (None, Some(_)) => Some("without-vm"),
+            (Some(_), Some(_)) => Some("without-openstack-and-vm"),
+        }
+    }
+
+    /// The modules of the tests that are left out.
+    pub fn modules(&self) -> impl Iterator<Item = &'static str> {
+        let openstack = self.openstack.iter().map(|_| "openstack::");
+        openstack.chain(self.vm.iter().map(|_| "real_hosts::"))
     }
 }

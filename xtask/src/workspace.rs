@@ -137,6 +137,30 @@ pub fn built_programs(command: &mut Command) -> Result<Vec<PathBuf>, XtaskError>
     Ok(paths.collect())
 }
 
+/// A program of the workspace that needs nothing of the machine that runs it, neither libraries nor room. Where it is.
+pub fn build_static(package: &str, target: &Path) -> Result<PathBuf, XtaskError> {
+    const TARGET: &str = "x86_64-unknown-linux-gnu";
+    let mut command = cargo();
+    command
+        .args([
+            "build",
+            "--quiet",
+            "--release",
+            "--package",
+            package,
+            "--target",
+            TARGET,
+            "--target-dir",
+        ])
+        .arg(target)
+        .env(
+            "RUSTFLAGS",
+            "-C target-feature=+crt-static -C panic=abort -C opt-level=s -C strip=symbols",
+        );
+    carry_out(&mut command, BUILD)?;
+    Ok(target.join(TARGET).join("release").join(package))
+}
+
 fn executable(messages: &[Value], name: &str) -> Option<PathBuf> {
     messages
         .iter()

@@ -1,25 +1,54 @@
 #!/bin/sh
 # Called by ipmi_sim as: chassis.sh NAME get|set|check WHAT [VALUE] ...
-# Beside it: `power` holds the truth (1 or 0), `fault` how to misbehave, `chassis.log` what was asked.
+# Beside it: `power` holds the truth (1 or 0) where there is no machine; where there is one, `button` leads to it. `fault` says how to
+# misbehave, `seems-off` whether a power that was not touched is said to be off, `chassis.log` what was asked.
 here=$(dirname "$0")
 fault=$(cat "$here/fault" 2>/dev/null)
 echo "$(date +%s.%N) $*" >>"$here/chassis.log"
 verb=$2
 shift 2
 [ "$fault" = slow ] && sleep 8
+[ "$fault" = late ] && [ "$verb" = set ] && sleep 8
 [ "$fault" = fail ] && [ "$verb" = set ] && exit 1
 
+# Has the machine do it, and says whether it is on afterwards.
+machine() {
+    answer=$here/answer.$$
+    echo "$1 $$" >"$here/button"
+    until [ -f "$answer" ]; do sleep 0.01; done
+    cat "$answer"
+    rm "$answer"
+}
+
+is_on() {
+    if [ -p "$here/button" ]; then machine read; else cat "$here/power"; fi
+}
+
 set_power() {
-    [ "$fault" = lie ] || echo "$1" >"$here/power"
+    case $fault in
+    lie) ;;
+    ghost) [ "$1" = 1 ] || echo yes >"$here/seems-off" ;;
+    *) if [ -p "$here/button" ]; then [ "$(machine "$1")" = "$1" ]; else echo "$1" >"$here/power"; fi ;;
+    esac
+}
+
+# What hangs does not hear that it is asked to shut down.
+shut_down() {
+    [ -p "$here/button" ] || set_power 0
+}
+
+reset() {
+    [ "$(is_on)" = 1 ] || return 1
+    [ ! -p "$here/button" ] || machine reset
 }
 
 while [ $# -gt 0 ]; do
     case $verb:$1 in
-    get:power) echo "power:$(cat "$here/power")" ;;
+    get:power) if [ -s "$here/seems-off" ]; then echo power:0; else echo "power:$(is_on)"; fi ;;
     get:boot) echo "boot:default" ;;
-    set:power) set_power "$2" ;;
-    set:shutdown) set_power 0 ;;
-    set:reset) [ "$(cat "$here/power")" = 1 ] || exit 1 ;;
+    set:power) set_power "$2" || exit 1 ;;
+    set:shutdown) shut_down ;;
+    set:reset) reset >/dev/null || exit 1 ;;
     set:boot | set:identify | check:*) ;;
     *) exit 1 ;;
     esac

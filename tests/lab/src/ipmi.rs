@@ -1,5 +1,6 @@
-//! A real IPMI BMC without a machine behind it: OpenIPMI's `ipmi_sim`.
+//! A real IPMI BMC, OpenIPMI's `ipmi_sim`: without a machine behind it, or with a virtual one.
 
+use std::path::Path;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
@@ -9,6 +10,7 @@ use crate::home::{Home, wait_ready};
 use crate::leash::{Leash, Start};
 use crate::net::free_udp_port;
 use crate::programs::find_program;
+use crate::vm::button::Button;
 
 const PACKAGE: &str = "openipmi";
 const READY_LIMIT: Duration = Duration::from_secs(20);
@@ -24,8 +26,12 @@ pub enum IpmiFault {
     None,
     /// Answers ok and changes nothing.
     Lies,
+    /// The same, and after an off it says that the power is off.
+    Ghost,
     /// Takes 8 s for every answer about the chassis.
     Slow,
+    /// Takes 8 s before it changes the power, by when its client has given up, and answers nobody meanwhile.
+    Late,
     /// Refuses to change the power.
     Fails,
 }
@@ -33,7 +39,10 @@ pub enum IpmiFault {
 /// A BMC on a loopback UDP port of its own. It speaks cipher suite 3; clients have to say so, or each call takes 10 s.
 #[derive(Debug)]
 pub struct IpmiBmc {
+    // They end in this order.
     leash: Leash,
+    /// The way to the machine, where there is one.
+    button: Option<Button>,
     port: u16,
     home: Home,
 }
@@ -49,6 +58,13 @@ impl IpmiBmc {
     /// # Errors
     /// `ipmi_sim` or `ipmitool` is not installed, or the BMC does not answer within 20 s.
     pub fn start() -> Result<Self, LabError> {
+        Self::start_with(|_| Ok(None))
+    }
+
+    /// The same for a machine, to which `wire` makes the way from the BMC's folder.
+    pub(crate) fn start_with(
+        wire: impl FnOnce(&Path) -> Result<Option<Button>, LabError>,
+    ) -> Result<Self, LabError> {
         let missing = |program, package| LabError::Missing { program, package };
         let program = find_program("ipmi_sim").ok_or(missing("ipmi_sim", PACKAGE))?;
         let ipmitool = find_program("ipmitool").ok_or(missing("ipmitool", "ipmitool"))?;
@@ -63,6 +79,7 @@ impl IpmiBmc {
             "lan.conf",
             &lan_configuration(port, &script.display().to_string()),
         )?;
+        let button = wire(home.path())?;
         let log = home.join("ipmi_sim.log");
         let leash = Leash::start(Start {
             program: &program,
@@ -95,7 +112,12 @@ impl IpmiBmc {
                 .output()
                 .is_ok_and(|done| done.status.success())
         })?;
-        Ok(Self { leash, port, home })
+        Ok(Self {
+            leash,
+            button,
+            port,
+            home,
+        })
     }
 
     /// The UDP port on 127.0.0.1.
@@ -112,9 +134,12 @@ impl IpmiBmc {
         let word = match fault {
             IpmiFault::None => "none",
             IpmiFault::Lies => "lie",
+            IpmiFault::Ghost => "ghost",
             IpmiFault::Slow => "slow",
+            IpmiFault::Late => "late",
             IpmiFault::Fails => "fail",
         };
+        self.home.write("seems-off", "")?;
         self.home.write("fault", &format!("{word}\n")).map(|_| ())
     }
 
@@ -123,6 +148,9 @@ impl IpmiBmc {
     /// # Errors
     /// The file that holds the truth cannot be read.
     pub fn is_powered(&self) -> Result<bool, LabError> {
+        if let Some(button) = &self.button {
+            return Ok(button.is_on());
+        }
         let path = self.home.join("power");
         let text = std::fs::read_to_string(&path).during(|| format!("reading {}", path.display()))?;
         Ok(text.trim() == "1")
@@ -131,8 +159,11 @@ impl IpmiBmc {
     /// Switches the host's power behind the BMC's back.
     ///
     /// # Errors
-    /// The file that holds the truth cannot be written.
+    /// The file that holds the truth cannot be written, or the machine does not start.
     pub fn set_powered(&self, powered: bool) -> Result<(), LabError> {
+        if let Some(button) = &self.button {
+            return button.set_on(powered);
+        }
         self.home
             .write("power", if powered { "1\n" } else { "0\n" })
             .map(|_| ())

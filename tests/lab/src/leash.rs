@@ -75,10 +75,16 @@ impl Leash {
         })
     }
 
-    /// Whether the program still runs (a program that ended waits for its shell as a zombie).
+    /// Whether the program still runs (a program that ended waits for its shell as a zombie). One whose first thread has ended runs on in
+    /// the others, which may be in the middle of a write.
     pub(crate) fn is_running(&self) -> bool {
-        std::fs::read_to_string(format!("/proc/{}/stat", self.pid))
-            .is_ok_and(|stat| !stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" Z")))
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid));
+        let is_there = |stat: String| !stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" Z"));
+        stat.is_ok_and(is_there) || self.threads() > 1
+    }
+
+    fn threads(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/task", self.pid)).map_or(0, Iterator::count)
     }
 
     /// Sends a signal to the program alone.

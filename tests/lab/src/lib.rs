@@ -1,5 +1,5 @@
-//! Real peers on loopback for tests: PostgreSQL, RabbitMQ, an IPMI BMC, a Redfish service, Pacemaker's fencer, a Keystone and a whole
-//! OpenStack.
+//! Real peers on loopback for tests: PostgreSQL, RabbitMQ, an IPMI BMC, a Redfish service, Pacemaker's fencer, a Keystone, a whole
+//! OpenStack, and hosts that really write, freeze and die.
 //!
 //! Each peer runs with files, ports and credentials of its own, so that it never meets one that the machine runs anyway,
 //! and each can be stopped, crashed and started again. A peer lives as long as its value: dropping it stops the program
@@ -21,6 +21,8 @@ mod postgres;
 mod programs;
 mod rabbitmq;
 mod redfish;
+mod rope;
+mod vm;
 
 pub use certificates::{Authority, Issued};
 pub use cloud::{
@@ -39,3 +41,5 @@ pub use postgres::PostgreSql;
 pub use programs::{POSTGRESQL_PROGRAMS, find_postgresql, find_program, rabbitmq_folder};
 pub use rabbitmq::RabbitMq;
 pub use redfish::{REDFISH_PASSWORD, REDFISH_USER, Redfish};
+pub use rope::Rope;
+pub use vm::{Landed, Record, VM, VmAddress, VmHost, VmImage, VmStore};

@@ -6,6 +6,7 @@
 )]
 
 mod openstack;
+mod real_hosts;
 
 use std::net::TcpStream;
 use std::process::Command;

@@ -1,0 +1,67 @@
+//! A BMC that does not do what it says, or not when.
+
+use ringfence_lab::IpmiFault;
+use ringfence_tests::eventually;
+use serde_json::{Value, json};
+
+use super::place::{HOST, Place, stage};
+
+async fn ask(place: &Place, operation: &Value, what: &str) {
+    let path = format!("/operations/{}/{what}", operation["id"].as_str().unwrap());
+    place
+        .client
+        .post(&path, json!({ "reason": "test" }))
+        .await
+        .ok(200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bmc_that_lies_proves_nothing_and_the_cut_of_the_storage_does() {
+    let power = stage(&["power.off"]);
+    let (place, fenced) = Place::start(json!([power]), json!([["power.off"]])).await;
+    fenced.falls_silent(&place).await;
+    fenced.host.bmc().set_fault(IpmiFault::Lies).unwrap();
+    place.set_power_attempt_s(5).await;
+
+    let (alone, verdict) = place.fence().await;
+    place.client.until_settled(&alone).await;
+    place.until_it_writes(&fenced.boot).await;
+    assert!(!place.is_fenced().await);
+    assert!(!place.may_be_evacuated().await);
+    ask(&place, &alone, "cancel").await;
+
+    let either = json!([["power.off"], ["storage.fence"]]);
+    place
+        .plan(json!([power, stage(&["storage.fence"])]), either)
+        .await;
+    place.client.fence(HOST).await;
+    verdict.until_fenced().await;
+    fenced.until_it_has_tried().await;
+    assert!(fenced.host.is_on());
+    verdict.assert_nothing_landed(&fenced.boot);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bmc_that_acts_after_its_client_gave_up_proves_nothing_until_it_is_read() {
+    let (place, fenced) = Place::start(json!([stage(&["power.off"])]), json!([["power.off"]])).await;
+    fenced.falls_silent(&place).await;
+    fenced.host.bmc().set_fault(IpmiFault::Late).unwrap();
+    // The attempt is over while the BMC is at it.
+    place.set_power_attempt_s(6).await;
+
+    let (operation, verdict) = place.fence().await;
+    place.client.until_settled(&operation).await;
+    assert!(!place.is_fenced().await);
+    // Ringfence waits for it no more.
+    eventually(async || !fenced.host.is_on()).await;
+    fenced.host.bmc().set_fault(IpmiFault::None).unwrap();
+    // It works off first what it was sent again and again.
+    eventually(async || place.power_reads().await == "off").await;
+    assert!(!place.is_fenced().await);
+    assert!(!place.may_be_evacuated().await);
+
+    ask(&place, &operation, "retry").await;
+    verdict.until_fenced().await;
+    place.until_all_has_landed().await;
+    verdict.assert_nothing_landed(&fenced.boot);
+}

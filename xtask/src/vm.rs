@@ -1,0 +1,79 @@
+//! What virtual hosts start from, made once and kept between runs: Debian's kernel, and a first file system with next to nothing in it.
+
+mod kernel;
+mod userland;
+
+use std::path::PathBuf;
+
+use crate::error::{XtaskError, in_full};
+use crate::packages;
+use crate::python::take_turn;
+use crate::say::say;
+use crate::workspace::Workspace;
+
+/// Whether there can be virtual hosts.
+pub enum Vm {
+    /// The folder that `ringfence_lab::VmImage` wants.
+    There(PathBuf),
+    /// Why there are none.
+    Absent(String),
+}
+
+/// Makes what is missing. Where QEMU cannot be had there are no virtual hosts, and that is no fault.
+pub fn provide(workspace: &Workspace) -> Result<Vm, XtaskError> {
+    if !cfg!(target_arch = "x86_64") {
+        return Ok(Vm::Absent(
+            "they are of another architecture than this machine".to_owned(),
+        ));
+    }
+    let folder = workspace.cache("vm")?;
+    let _turn = take_turn(&folder)?;
+    if let Err(error) = packages::provide_vm(workspace) {
+        return Ok(Vm::Absent(in_short(&error)));
+    }
+    if !kernel::is_complete(&folder) {
+        say(&format!("taking Debian's kernel into {}", folder.display()));
+        let package = match kernel::fetch(&folder) {
+            Ok(package) => package,
+            Err(error) => return Ok(Vm::Absent(in_short(&error))),
+        };
+        kernel::take_out(&package, &folder)?;
+    }
+    userland::provide(workspace, &folder)?;
+    Ok(Vm::There(folder))
+}
+
+/// An error on one line: of what a program printed only the end, where it says why.
+fn in_short(error: &XtaskError) -> String {
+    let text = in_full(error);
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    match lines.next_back() {
+        Some(last) => format!("{first} {last}"),
+        None => first.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_error_the_beginning_and_the_end_are_told() {
+        let apt = |output: &str| {
+            in_short(&XtaskError::Failed {
+                program: "apt-get install".to_owned(),
+                status: "exit status: 100".to_owned(),
+                output: output.to_owned(),
+            })
+        };
+        let told = apt(
+            "Reading package lists...\nBuilding...\nE: Packages need to be removed but remove is disabled.\n",
+        );
+        assert_eq!(
+            told,
+            "apt-get install failed (exit status: 100): E: Packages need to be removed but remove is disabled."
+        );
+        assert_eq!(apt(""), "apt-get install failed (exit status: 100):");
+    }
+}

@@ -1,0 +1,169 @@
+//! The kernel of virtual hosts: Debian's own, taken out of its package.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use ringfence_lab::VmImage;
+
+use crate::error::XtaskError;
+use crate::{apt, deb};
+
+/// The newest kernel of this Debian; which one that is, it says by what it needs. The one for clouds lacks drivers.
+const PACKAGE: &str = "linux-image-amd64";
+const PROGRAM: &str = "taking out the kernel";
+/// The folder with the modules.
+pub const MODULES: &str = "modules";
+/// What a virtual host needs, in the order in which one needs the other, and where in the package it is.
+pub const NAMES: [&str; 9] = [
+    "drivers/virtio/virtio_ring",
+    "drivers/virtio/virtio",
+    "drivers/virtio/virtio_pci_legacy_dev",
+    "drivers/virtio/virtio_pci_modern_dev",
+    "drivers/virtio/virtio_pci",
+    "drivers/block/virtio_blk",
+    "net/core/failover",
+    "drivers/net/net_failover",
+    "drivers/net/virtio_net",
+];
+/// How an `xz` stream begins.
+const XZ: &[u8] = b"\xfd7zXZ\0";
+
+/// Whether it is there already.
+pub fn is_complete(folder: &Path) -> bool {
+    let modules = folder.join(MODULES);
+    let are_there = (0..NAMES.len()).all(|number| modules.join(module(number)).is_file());
+    are_there && folder.join(VmImage::KERNEL).is_file()
+}
+
+/// The file name of a module. Files are loaded in the order of their names.
+fn module(number: usize) -> String {
+    let name = NAMES[number].rsplit('/').next().unwrap_or_default();
+    format!("{number}-{name}.ko")
+}
+
+/// Fetches the package and unpacks it; where to.
+pub fn fetch(folder: &Path) -> Result<PathBuf, XtaskError> {
+    let downloads = folder.join("downloads");
+    std::fs::create_dir_all(&downloads).map_err(at(&downloads))?;
+    let needs = apt::needs_of(PACKAGE, &downloads)?;
+    let kernel = needs.iter().find(|name| name.starts_with("linux-image-"));
+    let kernel = kernel.ok_or(XtaskError::Absent {
+        program: "apt-cache depends linux-image-amd64",
+        what: "which kernel it stands for",
+    })?;
+    deb::unpacked(&[kernel], &downloads)
+}
+
+/// Takes what is needed out of the unpacked package, which goes.
+pub fn take_out(package: &Path, folder: &Path) -> Result<(), XtaskError> {
+    let modules = folder.join(MODULES);
+    std::fs::create_dir_all(&modules).map_err(at(&modules))?;
+    let all = only_entry(&package.join("lib/modules"))?.join("kernel");
+    for (number, name) in NAMES.iter().enumerate() {
+        let from = all.join(format!("{name}.ko"));
+        std::fs::copy(&from, modules.join(module(number))).map_err(at(&from))?;
+    }
+    let boot = package.join("boot");
+    let packed = entries(&boot)?.into_iter().find(|path| is_kernel(path));
+    let packed = packed.ok_or(XtaskError::Absent {
+        program: PROGRAM,
+        what: "where the kernel is in its package",
+    })?;
+    // Last, since it tells that all is there.
+    let (ready, beside) = (folder.join(VmImage::KERNEL), folder.join("kernel.new"));
+    unpack_kernel(&packed, &beside)?;
+    std::fs::rename(&beside, &ready).map_err(at(&ready))?;
+    let downloads = folder.join("downloads");
+    std::fs::remove_dir_all(&downloads).map_err(at(&downloads))
+}
+
+fn is_kernel(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with("vmlinuz-")
+}
+
+/// QEMU can enter the kernel itself, so that no host has to unpack it: half of the time of a boot. One that is packed in another way is
+/// taken as it is.
+fn unpack_kernel(from: &Path, to: &Path) -> Result<(), XtaskError> {
+    let packed = std::fs::read(from).map_err(at(from))?;
+    let Some(payload) = payload(&packed).filter(|payload| payload.starts_with(XZ)) else {
+        return std::fs::write(to, &packed).map_err(at(to));
+    };
+    let beside = to.with_extension("xz");
+    std::fs::write(&beside, payload).map_err(at(&beside))?;
+    unpack(&beside, to)?;
+    std::fs::remove_file(&beside).map_err(at(&beside))
+}
+
+/// Where Linux' boot protocol says that the packed kernel is.
+fn payload(kernel: &[u8]) -> Option<&[u8]> {
+    let number = |at: usize| {
+        let bytes = kernel.get(at..at + 4)?.try_into().ok()?;
+        usize::try_from(u32::from_le_bytes(bytes)).ok()
+    };
+    // 0 stands for 4, from the time of floppy disks.
+    let sectors = match *kernel.get(0x1f1)? {
+        0 => 4,
+        sectors => usize::from(sectors),
+    };
+    let (offset, length) = (number(0x248)?, number(0x24c)?);
+    let begin = (sectors + 1) * 512 + offset;
+    kernel.get(begin..begin + length)
+}
+
+/// What comes behind the stream is the kernel's own, and no fault.
+fn unpack(from: &Path, to: &Path) -> Result<(), XtaskError> {
+    let program = "xz -dc".to_owned();
+    let done = Command::new("xz")
+        .args(["-dc", "--single-stream"])
+        .arg(from)
+        .stdin(Stdio::null())
+        .stdout(File::create(to).map_err(at(to))?)
+        .output();
+    let done = done.map_err(|source| XtaskError::Spawn {
+        program: program.clone(),
+        source,
+    })?;
+    if done.status.success() {
+        return Ok(());
+    }
+    Err(XtaskError::Failed {
+        program,
+        status: done.status.to_string(),
+        output: String::from_utf8_lossy(&done.stderr).into_owned(),
+    })
+}
+
+fn only_entry(folder: &Path) -> Result<PathBuf, XtaskError> {
+    entries(folder)?.pop().ok_or(XtaskError::Absent {
+        program: PROGRAM,
+        what: "where the modules are in its package",
+    })
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, XtaskError> {
+    let entries = std::fs::read_dir(folder).map_err(at(folder))?;
+    Ok(entries.filter_map(|entry| Some(entry.ok()?.path())).collect())
+}
+
+fn at(path: &Path) -> impl FnOnce(std::io::Error) -> XtaskError + use<> {
+    let path = path.to_owned();
+    move |source| XtaskError::File { path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_packed_kernel_is_found_where_the_boot_protocol_says() {
+        let mut kernel = vec![0; 0x1000];
+        kernel[0x1f1] = 2;
+        kernel[0x248..0x24c].copy_from_slice(&16u32.to_le_bytes());
+        kernel[0x24c..0x250].copy_from_slice(&6u32.to_le_bytes());
+        kernel[3 * 512 + 16..3 * 512 + 22].copy_from_slice(XZ);
+        assert_eq!(payload(&kernel), Some(XZ));
+        assert_eq!(payload(&kernel[..0x240]), None);
+    }
+}
