@@ -193,6 +193,8 @@ guards! {
     CutBootStaysCut,
     /// A boot from before a stop shows that the stop was none.
     StopLeavesNoBoot,
+    /// A stop shows a new boot only if it clearly came after everything was taken.
+    StopCameLater,
     /// A stop that was not part of a completed set says nothing about boots.
     StopWasSufficient,
     /// A power-on shows that the host was off until then only if its power was read as off before.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::guard::{Guard, on};
+use crate::undoing::CLOCKS_APART;
 use crate::{
     AttemptId, Fence, FrozenMethod, Generation, HostId, MethodId, Operation, Parameters, ProofKind, Resource,
     SegmentId, SegmentPolicy, Sources, TaskKind, Timestamp,
@@ -235,7 +236,10 @@ impl Host {
         let stopped_until = self.fence.as_ref().and_then(Fence::stopped_until);
         let cut_by = self.cut_off().map(|standing| standing.by).max()?;
         let has_booted = self.sources.has_booted_since(cut_by, clock_set_at);
-        let is_newer = stopped_until.is_some_and(|at| at >= cut_by) || has_booted;
+        // Two engines' clocks wrote the two down: a stop that may have come first shows nothing.
+        let has_stopped_since =
+            stopped_until.is_some_and(|at| at > cut_by + CLOCKS_APART || !on(Guard::StopCameLater));
+        let is_newer = has_stopped_since || has_booted;
         (!is_newer && on(Guard::CutBootStaysCut)).then_some(OldBoot::CutOff)
     }
 

@@ -70,7 +70,7 @@ impl Undoing {
 }
 
 /// What the clocks of two engines may differ by: each follows the database's, and one that is further away is set.
-const CLOCKS_APART: TimeDelta = TimeDelta::seconds(1);
+pub(crate) const CLOCKS_APART: TimeDelta = TimeDelta::seconds(1);
 
 /// Whether a sign of life may have come after a reading, by whichever engines' clocks the two were written down.
 pub(crate) fn may_be_after(alive_at: Timestamp, read_at: Timestamp) -> bool {

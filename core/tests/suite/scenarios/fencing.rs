@@ -63,12 +63,13 @@ fn the_other_tasks_go_on_after_the_first_success() {
     assert!(world.is_fenced());
     assert_eq!(old_boot(&world), Some(OldBoot::CutOff));
     world.take_log();
+    world.pass(2_000);
     world.work(2);
     expect(
         &mut world,
         &[
-            "0.0 operation.proof power.off",
-            "0.0 operation.succeeded: FENCED, proven by power.off, storage.fence, network.fence",
+            "2.0 operation.proof power.off",
+            "2.0 operation.succeeded: FENCED, proven by power.off, storage.fence, network.fence",
         ],
     );
     assert_eq!(

@@ -131,6 +131,7 @@ fn the_backend_believes_a_host_again_before_it_is_asked_to_connect_anything_ther
     let mut world = on_nova(both, 0, manual());
     world.fence().unwrap();
     world.work_off();
+    world.pass(2_000);
     world.rejoin(false).unwrap();
     world.work_off();
     world.pass(6_000);
