@@ -51,6 +51,11 @@ pub(crate) enum Verdict {
 pub struct Boots(Vec<SeenBoot>);
 
 impl Boots {
+    /// All of them, in the order in which they were first seen.
+    pub fn iter(&self) -> std::slice::Iter<'_, SeenBoot> {
+        self.0.iter()
+    }
+
     /// Takes down a boot that was seen at `at`. Reports may come late.
     pub(crate) fn note(&mut self, boot: Boot, at: Timestamp) {
         let known = self.0.iter_mut().find(|known| known.boot.id == boot.id);

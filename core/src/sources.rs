@@ -163,6 +163,19 @@ impl Sources {
         self.by_name.get(name)
     }
 
+    /// Of those that were struck off: by when the newest sign of life came that one had, and when the engine last heard of one.
+    #[must_use]
+    pub fn struck_off(&self) -> (Option<Timestamp>, Option<Timestamp>) {
+        let Self {
+            by_name: _,
+            struck_off: Heard {
+                alive_by,
+                alive_reported_at,
+            },
+        } = self;
+        (*alive_by, *alive_reported_at)
+    }
+
     /// Whether there is room for one of this name.
     pub(crate) fn takes(&self, name: &str) -> bool {
         self.by_name.len() < MAX_SOURCES || self.by_name.contains_key(name)

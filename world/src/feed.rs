@@ -27,19 +27,20 @@ pub enum Manner {
 
 /// One device.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Feed {
+pub struct Feed {
     /// Whether it lets anything through.
     pub open: bool,
     /// Whether somebody else than a worker has opened it.
     pub by_hand: bool,
     /// What it will do, and when.
-    pending: Vec<(Timestamp, bool)>,
+    pub pending: Vec<(Timestamp, bool)>,
     /// What it shows until when, where that is not what is so.
-    old: Option<(Timestamp, bool)>,
+    pub old: Option<(Timestamp, bool)>,
 }
 
-impl Feed {
-    pub fn new() -> Self {
+impl Default for Feed {
+    /// One that lets everything through.
+    fn default() -> Self {
         Self {
             open: true,
             by_hand: false,
@@ -47,7 +48,9 @@ impl Feed {
             old: None,
         }
     }
+}
 
+impl Feed {
     /// It is told to change.
     pub fn command(&mut self, open: bool, manner: Manner, now: Timestamp) {
         match manner {

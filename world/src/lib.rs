@@ -22,7 +22,7 @@ mod told;
 mod world;
 
 pub use cloud::Cloud;
-pub use feed::Manner;
+pub use feed::{Feed, Manner};
 pub use judge::Violation;
-pub use site::{Cause, Heard, Machine, Site};
+pub use site::{Cause, Heard, Machine, Path, Site};
 pub use world::{Job, Moment, World};

@@ -12,9 +12,11 @@ use crate::feed::{Feed, Manner};
 
 /// One task's devices by level; a level that is switched off as a whole takes the thing away.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Path {
-    resource: Resource,
-    levels: Vec<Vec<String>>,
+pub struct Path {
+    /// What it carries.
+    pub resource: Resource,
+    /// The names of the methods, by level.
+    pub levels: Vec<Vec<String>>,
 }
 
 /// The machine.
@@ -59,15 +61,22 @@ pub struct Heard {
 pub struct Site {
     /// How devices behave that are not honest, by the names of their methods.
     pub manners: BTreeMap<String, Manner>,
-    feeds: BTreeMap<String, Feed>,
-    paths: Vec<Path>,
-    sets: Vec<SufficientSet>,
-    watchdog_s: Option<u32>,
-    watchdog_early: TimeDelta,
+    /// Its devices, by the names of their methods.
+    pub feeds: BTreeMap<String, Feed>,
+    /// The ways by which power, storage and network are taken from it.
+    pub paths: Vec<Path>,
+    /// What suffices.
+    pub sets: Vec<SufficientSet>,
+    /// After how many seconds alone the host fences itself.
+    pub watchdog_s: Option<u32>,
+    /// By how much its watchdog strikes earlier than that.
+    pub watchdog_early: TimeDelta,
     /// Nobody has pulled the plugs.
     pub plugged: bool,
-    plugged_by_hand: bool,
-    meddled_at: Option<Timestamp>,
+    /// Somebody has put the plugs in.
+    pub plugged_by_hand: bool,
+    /// When somebody else last switched something on.
+    pub meddled_at: Option<Timestamp>,
     /// The machine.
     pub machine: Machine,
     /// The number of its boot.
@@ -84,21 +93,26 @@ pub struct Site {
     pub running: bool,
     /// What was written can still land for so long after its writer has stopped or was cut off.
     pub lands_ms: i64,
-    landing_until: Option<Timestamp>,
+    /// Until when something that was written still lands.
+    pub landing_until: Option<Timestamp>,
     /// Which sources can hear it, by name.
-    links: BTreeMap<String, bool>,
+    pub links: BTreeMap<String, bool>,
     /// When each source last heard it, and which boot.
-    heard: BTreeMap<String, Heard>,
-    alone_since: Option<Timestamp>,
+    pub heard: BTreeMap<String, Heard>,
+    /// Since when no source can hear it.
+    pub alone_since: Option<Timestamp>,
     /// Boots that were cut off from storage while they ran.
-    cut_boots: BTreeSet<u32>,
+    pub cut_boots: BTreeSet<u32>,
     /// Storage was cut and is connected again.
     pub has_had_storage_back: bool,
     /// A boot that was cut off and has storage again.
     pub given_back_to: Option<u32>,
-    was_cut: bool,
-    had_power: bool,
-    at: Timestamp,
+    /// Storage was cut when it was last looked at.
+    pub was_cut: bool,
+    /// It had power when it was last looked at.
+    pub had_power: bool,
+    /// The time.
+    pub at: Timestamp,
 }
 
 impl Site {
@@ -120,7 +134,7 @@ impl Site {
         let names = paths.iter().flat_map(|path| path.levels.iter().flatten());
         Self {
             manners: BTreeMap::new(),
-            feeds: names.map(|name| (name.clone(), Feed::new())).collect(),
+            feeds: names.map(|name| (name.clone(), Feed::default())).collect(),
             paths,
             sets: plan.sufficient_sets.clone(),
             watchdog_s,
@@ -380,7 +394,8 @@ impl Site {
     }
 
     /// When something changes by itself.
-    fn next(&self) -> Option<Timestamp> {
+    #[must_use]
+    pub fn next(&self) -> Option<Timestamp> {
         let booted = match self.machine {
             Machine::Booting(at) => Some(at),
             Machine::Off | Machine::On | Machine::Crashed | Machine::Frozen => None,

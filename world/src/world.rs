@@ -79,10 +79,11 @@ pub struct World {
     /// The newest boot that a report which arrived was about.
     pub told_boot: u32,
     /// What is known of the queues.
-    queues: Queues,
+    pub queues: Queues,
     /// How the other hosts of the segment stand, beside this one.
     pub others: Neighbourhood,
-    ids: u128,
+    /// The number of the last id.
+    pub ids: u128,
 }
 
 impl World {

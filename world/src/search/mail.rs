@@ -8,15 +8,19 @@ use crate::World;
 
 /// A report on its way, with the boot that it is about.
 #[derive(Clone, Debug)]
-pub(super) struct Letter {
+pub struct Letter {
+    /// What it says.
     pub report: Report,
+    /// The number of that boot.
     pub boot: Option<u32>,
+    /// When the sign of life came that it tells of, by the clock that nobody moves.
     pub heard_at: Option<Timestamp>,
 }
 
 /// What one source knows.
 #[derive(Clone, Debug)]
-pub(super) struct Ear {
+pub struct Ear {
+    /// Which source.
     pub source: SimSource,
     /// Since when it listens, by the clock that nobody moves.
     pub since: Timestamp,
@@ -24,6 +28,7 @@ pub(super) struct Ear {
 
 impl Ear {
     /// What it says now. One that has not listened for long enough knows nothing of a host that it has not heard.
+    #[must_use]
     pub fn look(&self, world: &World, host_skew_ms: i64) -> Letter {
         let heard = world.site.heard_by(&self.source.name);
         let patience = TimeDelta::milliseconds(self.source.patience_ms);

@@ -8,6 +8,7 @@ mod setting;
 mod shrink;
 
 pub use deed::{Deed, Theme};
-pub use run::{Ending, History, Reached, live_through};
-pub use setting::Setting;
+pub use mail::{Ear, Letter};
+pub use run::{Ending, History, Reached, give_back, live_through, pull_and_say};
+pub use setting::{Setting, SimSource};
 pub use shrink::shrink;

@@ -384,8 +384,10 @@ fn work(world: &mut World) -> bool {
     true
 }
 
+/// A person pulls the plugs and says so.
+///
 /// What another one is doing to the power this moment would make the word untrue: then it has to be refused.
-fn pull_and_say(world: &mut World) {
+pub fn pull_and_say(world: &mut World) {
     world.site.plug(false);
     world.settle();
     let is_hearsay = world.is_hearsay;
@@ -395,7 +397,7 @@ fn pull_and_say(world: &mut World) {
 }
 
 /// Done by hand, and said, if the word will be heard.
-fn give_back(world: &mut World, of: u8) {
+pub fn give_back(world: &mut World, of: u8) {
     let Some(name) = pick(&world.state.host.standing, of).map(|standing| standing.method.name.clone()) else {
         return;
     };

@@ -1,0 +1,427 @@
+//! A state as it is, and what happens in it.
+
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+use ringfence_core::{
+    AttemptStatus, Claim, FencingState, Generation, Operation, OperationStatus, TaskKind, Timestamp,
+};
+use ringfence_world::search::{Ear, Letter, give_back, pull_and_say};
+use ringfence_world::{World, plans};
+use uuid::Uuid;
+
+use crate::{Action, Chance, Chances, Configuration, Wrong};
+
+/// By how much the clocks of two engines differ, in milliseconds.
+const APART_MS: i16 = 500;
+/// By how much the clock is set, in seconds.
+const SET_BY_S: i16 = 40;
+/// How long no engine is there, if nothing changes by itself.
+const AWAY: TimeDelta = TimeDelta::seconds(31);
+
+/// The world and everything around it.
+#[derive(Clone, Debug)]
+pub struct Life {
+    /// The world.
+    pub world: World,
+    /// Those who watch the host.
+    pub ears: Arc<[Ear]>,
+    /// Reports that are on their way.
+    pub letters: Vec<Letter>,
+    /// The claims whose workers have commanded their devices.
+    pub acted: Vec<Uuid>,
+    /// By how much the clock of the engine that decides is ahead.
+    pub offset: TimeDelta,
+    /// What may still happen.
+    pub left: Chances,
+    /// What must never be, and was.
+    pub wrong: Option<Wrong>,
+    pub(crate) configuration: Arc<Configuration>,
+}
+
+impl Life {
+    /// How a configuration begins.
+    #[must_use]
+    pub fn new(configuration: &Arc<Configuration>) -> Self {
+        let setting = &configuration.setting;
+        let world = setting.world();
+        let since = world.real - TimeDelta::hours(1);
+        let ear = |source: &ringfence_world::search::SimSource| Ear {
+            source: source.clone(),
+            since,
+        };
+        let mut life = Self {
+            ears: setting.sources.iter().map(ear).collect(),
+            letters: Vec::new(),
+            acted: Vec::new(),
+            offset: TimeDelta::zero(),
+            left: configuration.chances,
+            wrong: None,
+            configuration: Arc::clone(configuration),
+            world,
+        };
+        life.begin();
+        life
+    }
+
+    /// Every source has told of the host once, as in the random search: one that has not is not known to be one.
+    fn begin(&mut self) {
+        self.advance(TimeDelta::seconds(1));
+        for of in 0..self.ears.len() {
+            self.tell(of);
+        }
+        let configuration = Arc::clone(&self.configuration);
+        for action in &configuration.beginning {
+            assert!(self.act(*action), "{}: {action:?}", configuration.name);
+            self.forget_what_is_dead();
+        }
+        self.world.log.clear();
+    }
+
+    /// What happens next. `false` if it cannot, or changes nothing.
+    pub fn happen(&mut self, action: Action) -> bool {
+        if action.costs().is_some_and(|chance| !self.left.take(chance)) {
+            return false;
+        }
+        let generation = self.world.state.host.generation;
+        let fencing_state = self.world.state.host.fencing_state();
+        let was_rejoin = self.is_rejoining();
+        if !self.act(action) {
+            return false;
+        }
+        self.world.settle();
+        self.judge(generation, fencing_state, was_rejoin);
+        self.forget_what_is_dead();
+        true
+    }
+
+    fn is_rejoining(&self) -> bool {
+        let live = self.world.state.operation.as_ref();
+        live.is_some_and(|live| live.kind() == ringfence_core::OperationKind::Rejoin)
+    }
+
+    /// What is to be seen of the step itself.
+    fn judge(&mut self, generation: Generation, fencing_state: FencingState, was_rejoin: bool) {
+        let host = &self.world.state.host;
+        let is_lost = fencing_state == FencingState::Fenced && host.fence.is_none();
+        let own = if host.generation < generation {
+            Some(Wrong::Forgotten("a generation was taken back"))
+        } else if is_lost && !(was_rejoin || host.generation > generation) {
+            Some(Wrong::Forgotten("FENCED ended without a rejoin"))
+        } else {
+            self.world.violation.map(Wrong::Violation)
+        };
+        self.wrong = self.wrong.take().or(own);
+    }
+
+    fn act(&mut self, action: Action) -> bool {
+        let world = &mut self.world;
+        let place = usize::from;
+        match action {
+            Action::Fence => world.fence().is_ok(),
+            Action::Rejoin => world.rejoin(false).is_ok(),
+            Action::Evacuate => world.evacuate().is_ok(),
+            Action::Cancel => world.cancel().is_ok(),
+            Action::Retry => world.retry().is_ok(),
+            Action::Say => {
+                pull_and_say(world);
+                true
+            }
+            Action::Lie => {
+                let generation = world.state.host.generation.0;
+                world.confirm(generation, plans::admin("otto"), true).is_ok()
+            }
+            Action::SayLate => self.say_late(),
+            Action::PlugIn => {
+                world.site.plug(true);
+                true
+            }
+            Action::GiveBack(of) => {
+                give_back(world, of);
+                true
+            }
+            Action::Cut(of) | Action::Heal(of) => {
+                let name = &self.ears[place(of)].source.name;
+                world.site.link(name, matches!(action, Action::Heal(_)));
+                true
+            }
+            Action::Tell(of) => self.tell(place(of)),
+            Action::Post(of) => {
+                let letter = self.ears[place(of)].look(&self.world, self.configuration.setting.host_skew_ms);
+                self.letters.push(letter);
+                true
+            }
+            Action::Hear(at) => {
+                let letter = self.letters.remove(place(at));
+                self.read(letter);
+                true
+            }
+            Action::Take(at) => self.take(place(at)).is_some(),
+            Action::Command(at) => self.command(place(at)),
+            Action::Finish(at) => self.finish(place(at)),
+            Action::Arrive(at) => {
+                world.deliver_result(place(at));
+                world.results.remove(place(at));
+                true
+            }
+            Action::ArriveTwice(at) => {
+                world.deliver_result(place(at));
+                true
+            }
+            Action::Work(at) => self.work(place(at)),
+            Action::Tick => {
+                world.tick();
+                true
+            }
+            Action::Step => self.step(),
+            Action::Pause => {
+                self.advance(TimeDelta::milliseconds(self.configuration.pause_ms));
+                true
+            }
+            Action::Unseen => {
+                let by = self.until_something().unwrap_or(AWAY);
+                self.advance(by);
+                true
+            }
+            Action::Die | Action::Reboot => {
+                world.site.crash(action == Action::Reboot);
+                true
+            }
+            Action::Stranger => {
+                world.site.restore_power();
+                true
+            }
+            Action::Engine(ahead_ms) => {
+                self.other_engine(TimeDelta::milliseconds(i64::from(ahead_ms)));
+                true
+            }
+            Action::Clock(seconds) => {
+                world.move_clock(i64::from(seconds));
+                world.state.clock_set_at = Some(world.now);
+                let host = &mut world.state.host;
+                host.updated_at = host.updated_at.min(world.now);
+                true
+            }
+            Action::Cloud => {
+                world.cloud.is_away = !world.cloud.is_away;
+                true
+            }
+        }
+    }
+
+    /// A word for another generation excuses nothing: it has to be refused.
+    fn say_late(&mut self) -> bool {
+        let Some(before) = self.world.state.host.generation.0.checked_sub(1) else {
+            return false;
+        };
+        let is_hearsay = self.world.is_hearsay;
+        let said = self.world.confirm(before, plans::admin("otto"), false);
+        self.world.is_hearsay = is_hearsay;
+        said.is_ok()
+    }
+
+    fn tell(&mut self, of: usize) -> bool {
+        let letter = self.ears[of].look(&self.world, self.configuration.setting.host_skew_ms);
+        self.read(letter)
+    }
+
+    /// A report arrives, and the judge takes note of which sign of life has arrived with it.
+    fn read(&mut self, letter: Letter) -> bool {
+        let world = &mut self.world;
+        if letter.report.alive_at().is_some() {
+            world.told_boot = world.told_boot.max(letter.boot.unwrap_or_default());
+            let heard_at = letter.heard_at.unwrap_or(world.told_alive_at);
+            world.told_alive_at = world.told_alive_at.max(heard_at);
+        }
+        world.report(letter.report).is_ok()
+    }
+
+    /// A worker gets a message and claims it.
+    fn take(&mut self, at: usize) -> Option<usize> {
+        let job = self.world.deliver(at, "worker-1").ok()?;
+        self.world.sent.remove(at);
+        let real = self.world.real;
+        let own = &self.world.jobs[job];
+        let mut others = self.world.jobs.iter().filter(|other| other.stops_at > real);
+        if others.any(|other| are_opposites(&other.claim, &own.claim)) {
+            self.wrong = Some(Wrong::Opposites);
+        }
+        Some(job)
+    }
+
+    fn command(&mut self, at: usize) -> bool {
+        let claim_id = self.world.jobs[at].claim.claim_id;
+        self.acted.push(claim_id);
+        // One that may not go on any more has stopped by that.
+        self.world.command(at);
+        true
+    }
+
+    fn finish(&mut self, at: usize) -> bool {
+        let is_sent = self.world.finish(at).is_some();
+        self.world.jobs.remove(at);
+        is_sent
+    }
+
+    fn work(&mut self, at: usize) -> bool {
+        let Some(job) = self.take(at) else { return false };
+        if self.command(job) && self.finish(job) {
+            let last = self.world.results.len() - 1;
+            self.world.deliver_result(last);
+            self.world.results.remove(last);
+        }
+        true
+    }
+
+    fn step(&mut self) -> bool {
+        let Some(by) = self.until_something() else {
+            return false;
+        };
+        self.advance(by);
+        if self.is_due() {
+            self.world.tick();
+        }
+        true
+    }
+
+    /// Engines follow one clock, and differ a little. None decides before what another one has decided.
+    fn other_engine(&mut self, offset: TimeDelta) {
+        let world = &mut self.world;
+        let now = world.now - self.offset + offset;
+        self.offset = offset;
+        world.now = now.max(world.last_decided);
+        self.offset += world.now - now;
+    }
+
+    /// Drops what nothing can come of any more: messages of attempts that cannot be claimed, workers that have stopped, results that
+    /// nobody waits for.
+    fn forget_what_is_dead(&mut self) {
+        let world = &mut self.world;
+        let live = world.state.operation.as_ref();
+        world.sent.retain(|sent| {
+            let found = live.and_then(|live| live.find(sent.attempt));
+            found.is_some_and(|(_, attempt)| matches!(attempt.state, AttemptStatus::Dispatched { .. }))
+        });
+        let real = world.real;
+        world.jobs.retain(|job| job.stops_at > real);
+        let in_flight = &world.state.host.in_flight;
+        world.results.retain(|result| {
+            let claim = &result.claim;
+            in_flight.iter().any(|f| f.attempt == claim.attempt) || is_awaited(live, claim)
+        });
+        let jobs = &world.jobs;
+        self.acted
+            .retain(|id| jobs.iter().any(|job| job.claim.claim_id == *id));
+    }
+
+    /// Everything that may happen next.
+    pub fn actions(&self, actions: &mut Vec<Action>) {
+        self.persons(actions);
+        self.sources(actions);
+        self.workers(actions);
+        self.nature(actions);
+        actions.retain(|action| action.costs().is_none_or(|chance| self.left.left(chance) > 0));
+    }
+
+    fn persons(&self, actions: &mut Vec<Action>) {
+        let host = &self.world.state.host;
+        let live = self.world.state.operation.as_ref();
+        actions.extend([Action::Fence, Action::Rejoin, Action::Evacuate]);
+        if live.is_some() {
+            actions.push(Action::Cancel);
+        }
+        if live.is_some_and(|live| live.status == OperationStatus::NeedsOperator) {
+            actions.push(Action::Retry);
+        }
+        actions.extend([Action::Say, Action::Lie, Action::SayLate]);
+        if !self.world.site.plugged {
+            actions.push(Action::PlugIn);
+        }
+        actions.extend((0..host.standing.len()).filter_map(|at| u8::try_from(at).ok().map(Action::GiveBack)));
+    }
+
+    fn sources(&self, actions: &mut Vec<Action>) {
+        for (at, ear) in (0..).zip(self.ears.iter()) {
+            let links = &self.world.site.links;
+            let hears = links.get(&ear.source.name).copied().unwrap_or_default();
+            actions.push(if hears { Action::Cut(at) } else { Action::Heal(at) });
+            actions.extend([Action::Tell(at), Action::Post(at)]);
+        }
+        actions.extend((0..).zip(&self.letters).map(|(at, _)| Action::Hear(at)));
+    }
+
+    fn workers(&self, actions: &mut Vec<Action>) {
+        let world = &self.world;
+        for (at, sent) in (0..).zip(&world.sent) {
+            let whole = self.configuration.at_a_stroke.contains(&sent.kind);
+            actions.push(if whole { Action::Work(at) } else { Action::Take(at) });
+        }
+        for (at, job) in (0..).zip(&world.jobs) {
+            let has_acted = self.acted.contains(&job.claim.claim_id);
+            actions.push(if has_acted {
+                Action::Finish(at)
+            } else {
+                Action::Command(at)
+            });
+        }
+        for (at, _) in (0..).zip(&world.results) {
+            actions.extend([Action::Arrive(at), Action::ArriveTwice(at)]);
+        }
+    }
+
+    fn nature(&self, actions: &mut Vec<Action>) {
+        let something = self.until_something();
+        if self.is_due() {
+            actions.push(Action::Tick);
+        } else if something.is_some() {
+            actions.push(Action::Step);
+        }
+        let pause = TimeDelta::milliseconds(self.configuration.pause_ms);
+        if something.is_none_or(|after| after > pause) && !self.is_due() {
+            actions.push(Action::Pause);
+        }
+        actions.extend([
+            Action::Unseen,
+            Action::Die,
+            Action::Reboot,
+            Action::Stranger,
+            Action::Cloud,
+        ]);
+        let other = if self.offset > TimeDelta::zero() {
+            -APART_MS
+        } else {
+            APART_MS
+        };
+        actions.extend([
+            Action::Engine(other),
+            Action::Clock(SET_BY_S),
+            Action::Clock(-SET_BY_S),
+        ]);
+    }
+
+    /// The clock by which engines decide.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.world.now
+    }
+
+    /// Whether a kind of thing may still happen.
+    #[must_use]
+    pub fn may(&self, chance: Chance) -> bool {
+        self.left.left(chance) > 0
+    }
+}
+
+fn are_opposites(one: &Claim, other: &Claim) -> bool {
+    let takes_or_gives = |kind: TaskKind| kind.is_fencing() || kind.is_undoing();
+    one.kind.resource() == other.kind.resource()
+        && takes_or_gives(one.kind)
+        && takes_or_gives(other.kind)
+        && one.kind.is_undoing() != other.kind.is_undoing()
+}
+
+/// Whether the claim is of an attempt that waits for its result.
+fn is_awaited(live: Option<&Operation>, claim: &Claim) -> bool {
+    let found = live.and_then(|live| live.find(claim.attempt));
+    found.is_some_and(|(_, attempt)| matches!(attempt.state, AttemptStatus::Claimed { .. }))
+}

@@ -1,0 +1,236 @@
+//! What is under way.
+
+use ringfence_core::*;
+
+use super::Packer;
+use super::host::proof;
+
+pub(super) fn operation(p: &mut Packer, operation: &Operation, in_flight: &[InFlight]) {
+    let Operation {
+        id,
+        host_id: _,
+        work: kind,
+        status,
+        detail: _,
+        generation,
+        reason: _,
+        requested_by: _,
+        // The segment's, which nobody edits.
+        policy: _,
+        stages,
+        proofs,
+        round: _,
+        restarts_left,
+        restart_at,
+        // Attempts are told apart by the order in which they come up.
+        last_attempt: _,
+        revision: _,
+        created_at: _,
+        updated_at: _,
+        finished_at: _,
+    } = operation;
+    p.id(id.0);
+    work(p, kind);
+    p.byte(*status as u8);
+    p.generation(*generation);
+    p.list(stages.iter(), |p, one| stage(p, one, *id, in_flight));
+    p.list(proofs.iter(), proof);
+    p.number(u64::from(*restarts_left));
+    p.some(*restart_at, Packer::at);
+}
+
+fn work(p: &mut Packer, work: &Work) {
+    match work {
+        Work::Fence(FenceWork {
+            plan,
+            // Those of the plan.
+            sufficient_sets: _,
+            is_braked,
+        }) => {
+            p.byte(0);
+            p.flag(plan.is_some());
+            p.flag(*is_braked);
+        }
+        Work::Rejoin(RejoinWork { boot_confirmed }) => {
+            p.byte(1);
+            p.flag(*boot_confirmed);
+        }
+        Work::Evacuation(EvacuationWork {
+            listings,
+            spares,
+            is_cut,
+            held_since,
+        }) => {
+            p.byte(2);
+            p.number(u64::from(*listings));
+            p.number(u64::from(*spares));
+            p.flag(*is_cut);
+            p.some(*held_since, Packer::at);
+        }
+    }
+}
+
+fn stage(p: &mut Packer, stage: &Stage, id: OperationId, in_flight: &[InFlight]) {
+    let Stage {
+        delay_s,
+        at_once,
+        awaits,
+        entered_at,
+        started_at,
+        tasks,
+    } = stage;
+    p.number(u64::from(*delay_s));
+    p.some(*at_once, |p, at_once| p.number(u64::from(at_once)));
+    p.some(*awaits, |p, awaits| p.byte(awaits as u8));
+    p.flag(started_at.is_some());
+    // Once it has begun, nobody asks when its turn came.
+    p.some(entered_at.filter(|_| started_at.is_none()), Packer::at);
+    p.list(tasks.iter(), |p, one| task(p, one, id, in_flight));
+}
+
+fn task(p: &mut Packer, task: &Task, id: OperationId, in_flight: &[InFlight]) {
+    let Task {
+        kind,
+        status,
+        workload,
+        moved,
+        detail: _,
+        levels,
+        level,
+        level_started_at,
+        contradicted,
+        first_attempt,
+        attempts,
+    } = task;
+    p.byte(*kind as u8);
+    p.byte(*status as u8);
+    p.some(workload.as_deref(), self::workload);
+    p.some(moved.as_deref(), moved_to);
+    p.list(levels.iter(), |p, level| {
+        p.list(level.iter(), |p, method| p.text(&method.name))
+    });
+    p.count(*level);
+    p.some(level_started_at.filter(|_| !status.is_over()), Packer::at);
+    p.number(u64::from(*contradicted));
+    // Those of an earlier round count no more, unless one is still open or acting.
+    let is_acting = |number: u32| {
+        let its = AttemptId {
+            operation_id: id,
+            number,
+        };
+        in_flight.iter().any(|f| f.attempt == its)
+    };
+    for (at, one) in attempts.iter().enumerate() {
+        let is_of_the_round = at >= *first_attempt;
+        if is_of_the_round || one.is_open() || is_acting(one.number) {
+            p.flag(is_of_the_round);
+            attempt(p, one, id);
+        }
+    }
+    p.byte(u8::MAX);
+}
+
+fn workload(p: &mut Packer, workload: &Workload) {
+    let Workload {
+        id,
+        name: _,
+        state,
+        metadata: _,
+    } = workload;
+    p.text(id);
+    p.byte(*state as u8);
+}
+
+fn moved_to(p: &mut Packer, moved: &MoveReport) {
+    let MoveReport {
+        to,
+        request_id: _,
+        no_room,
+        unanswered,
+        stuck,
+        given_up,
+    } = moved;
+    p.some(to.as_deref(), Packer::text);
+    p.flag(*no_room);
+    p.flag(*unanswered);
+    p.some(stuck.as_ref(), |p, stuck| {
+        let Stuck { record, to } = stuck;
+        p.number(*record);
+        p.text(to);
+    });
+    p.some(*given_up, Packer::number);
+}
+
+fn attempt(p: &mut Packer, attempt: &Attempt, id: OperationId) {
+    let read_at = attempt.read_at();
+    let Attempt {
+        number,
+        level,
+        method_id,
+        method: _,
+        driver: _,
+        started_at,
+        // There is one of them.
+        worker: _,
+        claim_id,
+        claimed_at,
+        state,
+        observation,
+        detail: _,
+    } = attempt;
+    p.attempt(AttemptId {
+        operation_id: id,
+        number: *number,
+    });
+    p.count(*level);
+    p.number(method_id.0.as_u64_pair().0);
+    match state {
+        AttemptStatus::Dispatched { claim_by } => {
+            p.byte(0);
+            p.at(*started_at);
+            p.at(*claim_by);
+        }
+        AttemptStatus::Claimed {
+            lease_until,
+            deadline,
+        } => {
+            p.byte(1);
+            p.some(*claim_id, Packer::id);
+            p.some(*claimed_at, Packer::at);
+            p.at(*lease_until);
+            p.at(*deadline);
+        }
+        AttemptStatus::Ended { outcome, ended_at } => {
+            p.byte(2);
+            p.byte(*outcome as u8);
+            p.flag(claimed_at.is_some());
+            // What was confirmed counts from its reading on, anything else until its pause is over.
+            match outcome {
+                Outcome::Confirmed => {
+                    p.some(read_at, Packer::at);
+                    p.some(*claimed_at, Packer::at);
+                    p.at(*ended_at);
+                }
+                Outcome::Unknown | Outcome::Refused => p.at(*ended_at),
+            }
+            p.some(observation.as_ref(), self::observation);
+        }
+        AttemptStatus::Cancelled { ended_at: _ } => p.byte(3),
+    }
+}
+
+pub(super) fn observation(p: &mut Packer, observation: &Observation) {
+    let Observation {
+        state,
+        detail: _,
+        // By the worker's clock, which nobody compares.
+        observed_at: _,
+        // Part of when it was read.
+        after_ms: _,
+        before,
+        proves,
+    } = observation;
+    p.byte(*state as u8);
+    p.some(*before, |p, before| p.byte(before as u8));
+    p.flag(*proves);
+}

@@ -1,0 +1,131 @@
+//! Writes.
+
+use ringfence_core::{AttemptId, Generation, Timestamp};
+use uuid::Uuid;
+
+/// What is written depends on what can still matter in a configuration.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Matters {
+    /// The clock may be set, or other engines decide.
+    pub clocks: bool,
+    /// The host fences itself.
+    pub watchdog: bool,
+    /// Hosts are fenced without being asked.
+    pub automatic: bool,
+    /// Hosts say when they booted.
+    pub dates: bool,
+}
+
+/// Writes numbers in as few bytes as they need.
+pub(crate) struct Packer {
+    bytes: Vec<u8>,
+    now: Timestamp,
+    real: Timestamp,
+    generation: Generation,
+    ids: Vec<(Uuid, u32)>,
+    pub matters: Matters,
+}
+
+impl Packer {
+    pub fn new(now: Timestamp, real: Timestamp, generation: Generation, matters: Matters) -> Self {
+        Self {
+            bytes: Vec::with_capacity(512),
+            now,
+            real,
+            generation,
+            ids: Vec::with_capacity(16),
+            matters,
+        }
+    }
+
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    pub fn byte(&mut self, byte: u8) {
+        self.bytes.push(byte);
+    }
+
+    pub fn flag(&mut self, flag: bool) {
+        self.bytes.push(u8::from(flag));
+    }
+
+    pub fn number(&mut self, mut number: u64) {
+        while number >= 0x80 {
+            self.bytes.push(number.to_le_bytes()[0] | 0x80);
+            number >>= 7;
+        }
+        self.bytes.push(number.to_le_bytes()[0]);
+    }
+
+    pub fn count(&mut self, count: usize) {
+        self.number(u64::try_from(count).unwrap_or(u64::MAX));
+    }
+
+    pub fn signed(&mut self, number: i64) {
+        let folded = (number << 1) ^ (number >> 63);
+        self.number(u64::from_le_bytes(folded.to_le_bytes()));
+    }
+
+    /// A time by the engine's clock.
+    pub fn at(&mut self, at: Timestamp) {
+        self.signed((at - self.now).num_milliseconds());
+    }
+
+    /// A time by the clock that nobody moves.
+    pub fn really(&mut self, at: Timestamp) {
+        self.signed((at - self.real).num_milliseconds());
+    }
+
+    /// Whether a time by the engine's clock is yet to come.
+    pub fn is_ahead(&self, at: Timestamp) -> bool {
+        at > self.now
+    }
+
+    /// Milliseconds since a time by the clock that nobody moves.
+    pub fn real_ms_since(&self, at: Timestamp) -> i64 {
+        (self.real - at).num_milliseconds()
+    }
+
+    pub fn generation(&mut self, generation: Generation) {
+        self.signed(i64::from(generation.0) - i64::from(self.generation.0));
+    }
+
+    pub fn id(&mut self, id: Uuid) {
+        self.pair(id, 0);
+    }
+
+    pub fn attempt(&mut self, attempt: AttemptId) {
+        self.pair(attempt.operation_id.0, attempt.number);
+    }
+
+    fn pair(&mut self, id: Uuid, number: u32) {
+        let known = self.ids.iter().position(|known| *known == (id, number));
+        let place = known.unwrap_or_else(|| {
+            self.ids.push((id, number));
+            self.ids.len() - 1
+        });
+        self.count(place);
+    }
+
+    pub fn text(&mut self, text: &str) {
+        self.count(text.len());
+        self.bytes.extend_from_slice(text.as_bytes());
+    }
+
+    /// Something or nothing.
+    pub fn some<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Self, T)) {
+        self.flag(value.is_some());
+        if let Some(value) = value {
+            write(self, value);
+        }
+    }
+
+    /// As many as there are.
+    pub fn list<T>(&mut self, all: impl ExactSizeIterator<Item = T>, mut write: impl FnMut(&mut Self, T)) {
+        self.count(all.len());
+        for one in all {
+            write(self, one);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Hosts that are cut off from storage and network, and their boots.
+
+use ringfence_core::TaskKind;
+use ringfence_world::search::{Setting, SimSource};
+
+use super::parts::{cut_off, fencing, of, setting, source};
+use crate::{Action, Chance, Chances, Configuration, Goal};
+
+pub(super) fn all() -> Vec<Configuration> {
+    let named = SimSource {
+        names_boots: true,
+        ..source("monitor")
+    };
+    let dated = SimSource {
+        dates_boots: true,
+        ..named.clone()
+    };
+    vec![
+        cut(),
+        boots(
+            "boots-named",
+            "a host that is cut off, and a source that names its boots",
+            named,
+        ),
+        boots(
+            "boots-dated",
+            "a host that is cut off, and a source that names and dates its boots",
+            dated,
+        ),
+    ]
+}
+
+fn cut() -> Configuration {
+    Configuration {
+        beginning: fencing(),
+        chances: Chances::of(&[
+            (Chance::Fence, 1),
+            (Chance::Cancel, 1),
+            (Chance::Step, 2),
+            (Chance::Pause, 1),
+            (Chance::Heal, 1),
+            (Chance::Tell, 1),
+            (Chance::GiveBack, 1),
+        ]),
+        at_a_stroke: vec![TaskKind::NetworkFence, TaskKind::NetworkUnfence],
+        goals: vec![Goal::Fenced, Goal::OpenGate, Goal::RunsFenced, Goal::FenceAsks],
+        ..of(
+            "cut",
+            "a host that is cut off from storage and network",
+            setting(cut_off()),
+        )
+    }
+}
+
+fn boots(name: &'static str, about: &'static str, monitor: SimSource) -> Configuration {
+    let setting = Setting {
+        sources: vec![monitor],
+        host_skew_ms: 4_000,
+        ..setting(cut_off())
+    };
+    Configuration {
+        beginning: [fencing(), vec![Action::Work(0)]].concat(),
+        chances: Chances::of(&[
+            (Chance::Rejoin, 1),
+            (Chance::Heal, 1),
+            (Chance::Tell, 3),
+            (Chance::Reboot, 2),
+            (Chance::Step, 6),
+            (Chance::Pause, 1),
+        ]),
+        at_a_stroke: vec![
+            TaskKind::NetworkFence,
+            TaskKind::NetworkUnfence,
+            TaskKind::StorageUnfence,
+        ],
+        goals: vec![
+            Goal::Fenced,
+            Goal::OpenGate,
+            Goal::StorageBack,
+            Goal::Unfenced,
+            Goal::RejoinAsks,
+        ],
+        ..of(name, about, setting)
+    }
+}

@@ -1,0 +1,79 @@
+//! Clocks that differ, and one that is set.
+
+use std::collections::BTreeMap;
+
+use ringfence_core::{SegmentPolicy, TaskKind};
+use ringfence_world::Manner;
+use ringfence_world::plans::plan;
+use ringfence_world::search::Setting;
+
+use super::parts::{fencing, of, off_and_on, once, policy, setting};
+use crate::{Chance, Chances, Configuration, Goal};
+
+pub(super) fn all() -> Vec<Configuration> {
+    vec![engines(), clock_set(), clock_and_watchdog()]
+}
+
+fn engines() -> Configuration {
+    Configuration {
+        beginning: fencing(),
+        chances: Chances::of(&[
+            (Chance::Engine, 2),
+            (Chance::Heal, 1),
+            (Chance::Tell, 1),
+            (Chance::Step, 4),
+        ]),
+        goals: vec![Goal::Fenced, Goal::OpenGate, Goal::ProofEnded, Goal::RunsFenced],
+        ..of(
+            "engines",
+            "two engines whose clocks differ",
+            setting(off_and_on()),
+        )
+    }
+}
+
+fn clock_set() -> Configuration {
+    Configuration {
+        beginning: fencing(),
+        chances: Chances::of(&[
+            (Chance::Clock, 1),
+            (Chance::Heal, 1),
+            (Chance::Tell, 1),
+            (Chance::Step, 4),
+        ]),
+        goals: vec![Goal::Fenced, Goal::OpenGate, Goal::ProofEnded, Goal::Lingers],
+        ..of(
+            "clock-set",
+            "a clock that is set, forwards or backwards",
+            setting(off_and_on()),
+        )
+    }
+}
+
+fn clock_and_watchdog() -> Configuration {
+    let setting = Setting {
+        policy: SegmentPolicy {
+            self_fencing_timeout_s: Some(8),
+            settle_s: 3,
+            ..policy()
+        },
+        lands_ms: 2_000,
+        manners: BTreeMap::from([("bmc".to_owned(), Manner::Silent)]),
+        ..setting(plan(vec![vec![once(TaskKind::PowerOff, &[&["bmc"]])]]))
+    };
+    Configuration {
+        beginning: fencing(),
+        chances: Chances::of(&[
+            (Chance::Clock, 1),
+            (Chance::Tell, 5),
+            (Chance::Step, 5),
+            (Chance::Pause, 2),
+        ]),
+        goals: vec![Goal::Fenced, Goal::OpenGate, Goal::SelfFenced, Goal::Settling],
+        ..of(
+            "clock-alone",
+            "a clock that is set while a host fences itself",
+            setting,
+        )
+    }
+}

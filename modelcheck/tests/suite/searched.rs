@@ -1,0 +1,80 @@
+//! A part of the search; `cargo xtask model-check` does all of it.
+
+use ringfence_modelcheck::{Found, Goal, Limits, Order, Wrong, by_name, run, small, trace};
+
+/// Seconds for each configuration.
+const SECONDS: u64 = 2;
+
+fn briefly() -> Limits {
+    Limits {
+        seconds: Some(SECONDS),
+        ..Limits::default()
+    }
+}
+
+fn assert_well(name: &str, found: &Found) {
+    if let Some((wrong, path)) = &found.wrong {
+        let trace = trace(&by_name(name).unwrap(), path);
+        unreachable!("{name}: {wrong}\n{}", trace.join("\n"));
+    }
+}
+
+#[test]
+fn no_history_of_a_small_world_opens_a_gate_over_a_host_that_runs() {
+    for configuration in small() {
+        let found = run(&configuration, briefly());
+        assert_well(configuration.name, &found);
+        if found.is_exhausted {
+            assert_eq!(found.missed(&configuration), [], "{}", configuration.name);
+        }
+    }
+}
+
+#[test]
+fn depth_and_breadth_find_as_much() {
+    let tiny = by_name("tiny").unwrap();
+    let down = run(&tiny, Limits::default());
+    let wide = run(
+        &tiny,
+        Limits {
+            order: Order::Breadth,
+            ..Limits::default()
+        },
+    );
+    assert!(down.is_exhausted && wide.is_exhausted);
+    assert_eq!((down.states, &down.goals), (wide.states, &wide.goals));
+    assert_eq!(down.missed(&tiny), []);
+}
+
+#[test]
+fn a_goal_that_no_state_reaches_is_told() {
+    let mut tiny = by_name("tiny").unwrap();
+    tiny.goals.push(Goal::Moved);
+    assert_eq!(run(&tiny, Limits::default()).missed(&tiny), [Goal::Moved]);
+}
+
+#[test]
+fn a_search_whose_time_is_up_says_so() {
+    let limits = Limits {
+        seconds: Some(0),
+        ..Limits::default()
+    };
+    assert!(!run(&by_name("power").unwrap(), limits).is_exhausted);
+}
+
+#[test]
+fn what_must_never_be_is_found_where_devices_show_what_is_not_so() {
+    let mut power = by_name("power").unwrap();
+    power
+        .setting
+        .manners
+        .insert("bmc".to_owned(), ringfence_world::Manner::Ghost);
+    let found = run(&power, briefly());
+    let (wrong, path) = found.wrong.unwrap();
+    assert!(matches!(wrong, Wrong::Violation(_)), "{wrong}");
+    assert!(
+        trace(&power, &path)
+            .iter()
+            .any(|line| line.contains("host.fenced"))
+    );
+}
