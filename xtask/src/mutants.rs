@@ -29,11 +29,16 @@ pub struct Arguments {
     /// Random histories for a guard that the tests have not noticed
     #[arg(long, default_value_t = 300_000)]
     histories: u64,
+    /// Seconds for each small world of the model check, for a guard that the tests have not noticed
+    #[arg(long, default_value_t = 10)]
+    seconds: u64,
 }
 
 /// What notices the absence of guards.
 struct Notice {
     tests: Vec<PathBuf>,
+    model_check: PathBuf,
+    seconds: u64,
     search: PathBuf,
     histories: u64,
 }
@@ -41,7 +46,7 @@ struct Notice {
 /// Switches the guards off, one after the other. Fails if the absence of one is not noticed.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
     let target = Workspace::find()?.target.join("mutants");
-    let notice = Notice::build(&target, arguments.histories)?;
+    let notice = Notice::build(&target, arguments)?;
     let mut missed = Vec::new();
     for guard in notice.guards()? {
         if arguments.guard.as_ref().is_some_and(|wanted| *wanted != guard) {
@@ -70,32 +75,18 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
 }
 
 impl Notice {
-    fn build(target: &Path, histories: u64) -> Result<Self, XtaskError> {
+    fn build(target: &Path, arguments: &Arguments) -> Result<Self, XtaskError> {
         let mut tests = cargo();
         tests.args(["test", "--no-run", "--test", "suite", "--features", FEATURES]);
         for package in PACKAGES {
             tests.args(["--package", package]);
         }
-        let mut search = cargo();
-        search.args([
-            "build",
-            "--release",
-            "--package",
-            "ringfence-world",
-            "--bin",
-            "search",
-        ]);
-        search.args(["--features", FEATURES]);
-        let tests = built_programs(tests.arg("--target-dir").arg(target))?;
-        let search = built_programs(search.arg("--target-dir").arg(target))?;
-        let search = search.into_iter().next().ok_or(XtaskError::Absent {
-            program: "cargo build",
-            what: "where the search is",
-        })?;
         Ok(Self {
-            tests,
-            search,
-            histories,
+            tests: built_programs(tests.arg("--target-dir").arg(target))?,
+            model_check: program(target, "ringfence-modelcheck", "modelcheck")?,
+            seconds: arguments.seconds,
+            search: program(target, "ringfence-world", "search")?,
+            histories: arguments.histories,
         })
     }
 
@@ -123,12 +114,29 @@ impl Notice {
                 return Ok(Some(format!("the tests ({})", name.unwrap_or_default())));
             }
         }
-        let mut command = Command::new(&self.search);
-        command.args(["--histories", &self.histories.to_string(), "--without", guard]);
-        // It ends well once it has noticed.
-        let noticed = !fails(command, guard)?;
+        // Both end well once they have noticed.
+        let mut model_check = Command::new(&self.model_check);
+        model_check.args(["--seconds", &self.seconds.to_string(), "--without", guard]);
+        if !fails(model_check, guard)? {
+            return Ok(Some("the model check".to_owned()));
+        }
+        let mut search = Command::new(&self.search);
+        search.args(["--histories", &self.histories.to_string(), "--without", guard]);
+        let noticed = !fails(search, guard)?;
         Ok(noticed.then(|| "the search".to_owned()))
     }
+}
+
+/// A program of this package in which guards can be switched off.
+fn program(target: &Path, package: &str, name: &str) -> Result<PathBuf, XtaskError> {
+    let mut build = cargo();
+    build.args(["build", "--release", "--package", package, "--bin", name]);
+    build.args(["--features", &format!("{package}/mutants")]);
+    let built = built_programs(build.arg("--target-dir").arg(target))?;
+    built.into_iter().next().ok_or(XtaskError::Absent {
+        program: "cargo build",
+        what: "where the program is",
+    })
 }
 
 fn fails(mut command: Command, guard: &str) -> Result<bool, XtaskError> {

@@ -110,10 +110,8 @@ fn late() -> Configuration {
         ],
         chances: Chances::of(&[
             (Chance::Heal, 1),
-            (Chance::Tell, 1),
             (Chance::Post, 2),
-            (Chance::Step, 2),
-            (Chance::Pause, 1),
+            (Chance::Step, 3),
             (Chance::Stranger, 1),
         ]),
         goals: vec![Goal::Fenced, Goal::OpenGate, Goal::ProofEnded, Goal::RunsFenced],

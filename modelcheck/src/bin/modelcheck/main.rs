@@ -2,6 +2,9 @@
 
 #![expect(clippy::print_stdout, reason = "it tells what it finds")]
 
+#[cfg(feature = "mutants")]
+mod mutants;
+
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -33,6 +36,14 @@ struct Arguments {
     /// How often a kind of thing may happen, instead of what the configuration says: KIND=NUMBER
     #[arg(long)]
     chance: Vec<String>,
+    /// Prints the names of the guards
+    #[cfg(feature = "mutants")]
+    #[arg(long)]
+    guards: bool,
+    /// Switches this guard of the rules off; `all`: one after the other, each until the search has noticed
+    #[cfg(feature = "mutants")]
+    #[arg(long)]
+    without: Option<String>,
 }
 
 fn main() -> ExitCode {
@@ -50,6 +61,15 @@ fn carry_out(arguments: &Arguments) -> Result<ExitCode, ModelCheckError> {
     if arguments.list {
         list();
         return Ok(ExitCode::SUCCESS);
+    }
+    #[cfg(feature = "mutants")]
+    if arguments.guards {
+        mutants::list();
+        return Ok(ExitCode::SUCCESS);
+    }
+    #[cfg(feature = "mutants")]
+    if let Some(name) = &arguments.without {
+        return mutants::run_without(name, arguments);
     }
     let mut is_well = true;
     for configuration in wanted(arguments)? {
@@ -91,9 +111,8 @@ fn list() {
     println!("kinds: {}", kinds.join(" "));
 }
 
-/// `false` if something is wrong.
-fn search(configuration: &Configuration, arguments: &Arguments) -> bool {
-    let limits = Limits {
+fn limits(arguments: &Arguments) -> Limits {
+    Limits {
         order: if arguments.bfs {
             Order::Breadth
         } else {
@@ -101,8 +120,12 @@ fn search(configuration: &Configuration, arguments: &Arguments) -> bool {
         },
         threads: usize::from(arguments.threads),
         seconds: arguments.seconds,
-    };
-    let found = run(configuration, limits);
+    }
+}
+
+/// `false` if something is wrong.
+fn search(configuration: &Configuration, arguments: &Arguments) -> bool {
+    let found = run(configuration, limits(arguments));
     tell(configuration, &found);
     let missed = found.missed(configuration);
     if found.is_exhausted && !missed.is_empty() {
