@@ -1,9 +1,10 @@
 //! Hosts that are cut off from storage and network, and their boots.
 
 use ringfence_core::TaskKind;
+use ringfence_world::plans::plan;
 use ringfence_world::search::{Setting, SimSource};
 
-use super::parts::{cut_off, fencing, of, setting, source};
+use super::parts::{cut_off, fencing, lost, of, once, setting, source};
 use crate::{Action, Chance, Chances, Configuration, Goal};
 
 pub(super) fn all() -> Vec<Configuration> {
@@ -17,6 +18,7 @@ pub(super) fn all() -> Vec<Configuration> {
     };
     vec![
         cut(),
+        whole(),
         boots(
             "boots-named",
             "a host that is cut off, and a source that names its boots",
@@ -52,6 +54,49 @@ fn cut() -> Configuration {
     }
 }
 
+/// A boot began that no source has seen, and was cut off from storage.
+fn rebooted_and_cut() -> Vec<Action> {
+    let rebooted = [lost(), vec![Action::Reboot, Action::Step]].concat();
+    [rebooted, vec![Action::Fence, Action::Work(0)]].concat()
+}
+
+fn whole() -> Configuration {
+    let storage = once(TaskKind::StorageFence, &[&["ceph"]]);
+    let network = once(TaskKind::NetworkFence, &[&["switch"]]);
+    let power = once(TaskKind::PowerOff, &[&["bmc"]]);
+    Configuration {
+        beginning: fencing(),
+        chances: Chances::of(&[
+            (Chance::Rejoin, 1),
+            (Chance::Heal, 1),
+            (Chance::Tell, 1),
+            (Chance::Step, 2),
+            (Chance::Pause, 1),
+            (Chance::Stranger, 1),
+        ]),
+        at_a_stroke: vec![
+            TaskKind::StorageFence,
+            TaskKind::NetworkFence,
+            TaskKind::PowerOn,
+            TaskKind::StorageUnfence,
+            TaskKind::NetworkUnfence,
+        ],
+        goals: vec![
+            Goal::Fenced,
+            Goal::OpenGate,
+            Goal::ProofEnded,
+            Goal::RunsFenced,
+            Goal::StorageBack,
+            Goal::Unfenced,
+        ],
+        ..of(
+            "whole",
+            "a host that loses power, storage and network, in any order",
+            setting(plan(vec![vec![storage, network, power]])),
+        )
+    }
+}
+
 fn boots(name: &'static str, about: &'static str, monitor: SimSource) -> Configuration {
     let setting = Setting {
         sources: vec![monitor],
@@ -59,12 +104,12 @@ fn boots(name: &'static str, about: &'static str, monitor: SimSource) -> Configu
         ..setting(cut_off())
     };
     Configuration {
-        beginning: [fencing(), vec![Action::Work(0)]].concat(),
+        beginning: rebooted_and_cut(),
         chances: Chances::of(&[
             (Chance::Rejoin, 1),
             (Chance::Heal, 1),
             (Chance::Tell, 3),
-            (Chance::Reboot, 2),
+            (Chance::Reboot, 1),
             (Chance::Step, 6),
             (Chance::Pause, 1),
         ]),

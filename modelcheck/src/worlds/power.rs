@@ -11,7 +11,16 @@ use super::parts::{fenced, fencing, lost, of, off, off_and_on, once, policy, set
 use crate::{Chance, Chances, Configuration, Goal};
 
 pub(super) fn all() -> Vec<Configuration> {
-    vec![tiny(), power(), rejoin(), reboot(), levels(), slow(), settles()]
+    vec![
+        tiny(),
+        power(),
+        returns(),
+        rejoin(),
+        reboot(),
+        levels(),
+        slow(),
+        settles(),
+    ]
 }
 
 fn tiny() -> Configuration {
@@ -45,6 +54,27 @@ fn power() -> Configuration {
         ..of(
             "power",
             "fences by power, and another party who switches the host on",
+            setting(off()),
+        )
+    }
+}
+
+fn returns() -> Configuration {
+    Configuration {
+        beginning: fenced(),
+        chances: Chances::of(&[
+            (Chance::Fence, 1),
+            (Chance::Heal, 1),
+            (Chance::Cut, 1),
+            (Chance::Tell, 3),
+            (Chance::Step, 5),
+            (Chance::Pause, 2),
+            (Chance::Stranger, 1),
+        ]),
+        goals: vec![Goal::Fenced, Goal::OpenGate, Goal::ProofEnded, Goal::RunsFenced],
+        ..of(
+            "returns",
+            "a host that is FENCED comes back and falls silent again",
             setting(off()),
         )
     }

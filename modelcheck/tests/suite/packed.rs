@@ -8,7 +8,7 @@ use ringfence_modelcheck::{Action, Configuration, Model, State, all};
 use stateright::Model as _;
 
 /// States that are looked at of each configuration.
-const STATES: usize = 1_500;
+const STATES: usize = 1_000;
 
 /// A state, and how it was reached.
 type Known = (State, Vec<Action>);

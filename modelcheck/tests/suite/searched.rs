@@ -3,7 +3,7 @@
 use ringfence_modelcheck::{Found, Goal, Limits, Order, Wrong, by_name, run, small, trace};
 
 /// Seconds for each configuration.
-const SECONDS: u64 = 2;
+const SECONDS: u64 = 1;
 
 fn briefly() -> Limits {
     Limits {
