@@ -5,29 +5,40 @@ use std::collections::BTreeMap;
 use ringfence_core::{SegmentPolicy, TaskKind};
 use ringfence_world::Manner;
 use ringfence_world::plans::plan;
-use ringfence_world::search::Setting;
+use ringfence_world::search::{Setting, SimSource};
 
-use super::parts::{fencing, of, off_and_on, once, policy, setting};
+use super::parts::{fencing, of, off, off_and_on, once, policy, setting, source};
 use crate::{Chance, Chances, Configuration, Goal};
 
 pub(super) fn all() -> Vec<Configuration> {
     vec![engines(), clock_set(), clock_and_watchdog()]
 }
 
+/// A host that starts so fast that clocks cannot tell what came first.
 fn engines() -> Configuration {
+    let setting = Setting {
+        boot_ms: 400,
+        sources: vec![SimSource {
+            skew_ms: -1_500,
+            ..source("monitor")
+        }],
+        ..setting(off())
+    };
     Configuration {
         beginning: fencing(),
         chances: Chances::of(&[
             (Chance::Engine, 2),
+            (Chance::Stranger, 1),
             (Chance::Heal, 1),
-            (Chance::Tell, 1),
-            (Chance::Step, 4),
+            (Chance::Cut, 1),
+            (Chance::Tell, 2),
+            (Chance::Step, 3),
         ]),
         goals: vec![Goal::Fenced, Goal::OpenGate, Goal::ProofEnded, Goal::RunsFenced],
         ..of(
             "engines",
-            "two engines whose clocks differ",
-            setting(off_and_on()),
+            "two engines whose clocks differ, and a source whose clock is behind",
+            setting,
         )
     }
 }

@@ -95,8 +95,12 @@ fn witnesses() -> Configuration {
 }
 
 fn late() -> Configuration {
+    let behind = SimSource {
+        skew_ms: -1_500,
+        ..source("platform")
+    };
     let setting = Setting {
-        sources: vec![source("monitor"), source("platform")],
+        sources: vec![source("monitor"), behind],
         ..setting(off())
     };
     Configuration {
@@ -117,7 +121,7 @@ fn late() -> Configuration {
         goals: vec![Goal::Fenced, Goal::OpenGate, Goal::ProofEnded, Goal::RunsFenced],
         ..of(
             "late",
-            "two sources whose reports come late and in any order",
+            "two sources whose reports come late and in any order, one of them with a clock that is behind",
             setting,
         )
     }
