@@ -85,10 +85,7 @@ impl Goal {
             Self::ByWord => by_alone(ProofKind::Operator),
             Self::RunsFenced => fence.is_some() && world.site.running && world.site.machine == Machine::On,
             Self::Settling => fence.is_none() && live.is_some_and(|live| !live.proofs.is_empty()),
-            // Only a rejoin takes a second generation after a fence, and none is live.
-            Self::Unfenced => {
-                fence.is_none() && host.generation.0 > 1 && host.standing.is_empty() && live.is_none()
-            }
+            Self::Unfenced => fence.is_none() && life.was_taken_back,
             Self::StorageBack => world.site.has_had_storage_back,
             Self::Moved => !world.cloud.started.is_empty(),
             Self::FenceAsks => asks(OperationKind::Fence),

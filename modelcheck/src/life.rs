@@ -34,6 +34,8 @@ pub struct Life {
     pub offset: TimeDelta,
     /// What may still happen.
     pub left: Chances,
+    /// A rejoin has taken the host back.
+    pub was_taken_back: bool,
     /// What must never be, and was.
     pub wrong: Option<Wrong>,
     pub(crate) configuration: Arc<Configuration>,
@@ -56,6 +58,7 @@ impl Life {
             acted: Vec::new(),
             offset: TimeDelta::zero(),
             left: configuration.chances,
+            was_taken_back: false,
             wrong: None,
             configuration: Arc::clone(configuration),
             world,
@@ -111,6 +114,7 @@ impl Life {
         } else {
             self.world.violation.map(Wrong::Violation)
         };
+        self.was_taken_back |= is_lost;
         self.wrong = self.wrong.take().or(own);
     }
 

@@ -22,6 +22,7 @@ pub fn pack(life: &Life) -> Vec<u8> {
         acted,
         offset,
         left,
+        was_taken_back,
         wrong,
         configuration: _,
     } = life;
@@ -33,6 +34,7 @@ pub fn pack(life: &Life) -> Vec<u8> {
     for left in left.all() {
         p.byte(*left);
     }
+    p.flag(*was_taken_back);
     p.some(wrong.as_ref(), |p, wrong| {
         p.byte(match wrong {
             Wrong::Violation(violation) => *violation as u8,
