@@ -12,6 +12,7 @@ pub(super) fn big() -> Configuration {
             (Chance::Heal, 1),
             (Chance::Tell, 1),
             (Chance::Step, 5),
+            (Chance::Pause, 1),
             (Chance::Stranger, 1),
         ]),
         goals: vec![
