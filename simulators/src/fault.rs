@@ -24,6 +24,8 @@ pub enum FaultKind {
     Flap,
     /// Answers 409 to a command and 500 to a reading, and does nothing.
     Refuse,
+    /// Answers ok to a command, does nothing, and from then on shows what was wanted: no reading of it proves anything.
+    Ghost,
 }
 
 impl FaultKind {
@@ -31,7 +33,7 @@ impl FaultKind {
         match self {
             Self::Slow => 6000,
             Self::Flap => 1000,
-            Self::Lie | Self::Silent | Self::Refuse => 0,
+            Self::Lie | Self::Silent | Self::Refuse | Self::Ghost => 0,
         }
     }
 }

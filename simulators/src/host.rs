@@ -73,6 +73,8 @@ pub struct HostView {
     /// What a monitor sees.
     #[serde(flatten)]
     pub seen: SeenHost,
+    /// How often it has booted.
+    pub boot: u64,
     /// Whether any device gives it power.
     pub powered: bool,
     /// What goes on in it, if it has power.

@@ -15,7 +15,7 @@ mod world;
 
 pub use error::SimulatorError;
 pub use fault::{Fault, FaultKind, MAX_DELAY_MS, MAX_TIMES};
-pub use host::{Condition, HostView, SeenHost};
+pub use host::{Condition, DeviceView, HostView, SeenHost};
 pub use port::{Behaviour, PortState, Verb};
 pub use server::{Handle, Observer, Simulators};
 pub use world::{MAX_DEVICES, MAX_HOSTS, World};

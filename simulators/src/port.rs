@@ -100,6 +100,9 @@ pub(crate) struct Port {
     pub fault: Option<Fault>,
     /// When the state turns into its opposite by itself.
     pub turns_at: Option<Timestamp>,
+    /// What it shows, where that is not so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pretended: Option<PortState>,
 }
 
 impl Port {
@@ -108,6 +111,7 @@ impl Port {
             state: PortState::initial(resource),
             fault: None,
             turns_at: None,
+            pretended: None,
         }
     }
 
@@ -118,10 +122,16 @@ impl Port {
         };
         let behaviour = match (fault.kind, verb) {
             (FaultKind::Lie, Verb::Command(_)) => Behaviour::Lie,
+            (FaultKind::Ghost, Verb::Command(state)) => {
+                self.pretended = Some(state);
+                Behaviour::Lie
+            }
             (FaultKind::Flap, Verb::Command(state)) if state.takes_away() => {
                 Behaviour::TakeBackAfter(fault.delay_ms)
             }
-            (FaultKind::Lie | FaultKind::Flap, Verb::Read | Verb::Command(_)) => return Behaviour::Obey,
+            (FaultKind::Lie | FaultKind::Flap | FaultKind::Ghost, Verb::Read | Verb::Command(_)) => {
+                return Behaviour::Obey;
+            }
             (FaultKind::Slow, _) => Behaviour::ObeyAfter(fault.delay_ms),
             (FaultKind::Silent, _) => Behaviour::Silence,
             (FaultKind::Refuse, _) => Behaviour::Refuse,
@@ -133,6 +143,18 @@ impl Port {
     pub fn take_on(&mut self, state: PortState, turns_at: Option<Timestamp>) {
         self.state = state;
         self.turns_at = turns_at;
+        self.pretended = None;
+    }
+
+    /// What it shows to who asks.
+    pub fn shown(&self) -> PortState {
+        self.pretended.unwrap_or(self.state)
+    }
+
+    /// From now on it misbehaves so, and shows what is so.
+    pub fn set_fault(&mut self, fault: Option<Fault>) {
+        self.fault = fault;
+        self.pretended = None;
     }
 
     /// Does what is due by now.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `GET /devices/{device}/{resource}` | 200 `{"state":"on\|off\|fenced\|unfenced"}` |
 //! | `PUT /devices/{device}/{resource}` | takes `{"state":...}`; 204 |
-//! | `PUT /devices/{device}/{resource}/fault` | takes `{"fault":"lie\|slow\|silent\|flap\|refuse\|none","times":N\|null,"delay_ms":N\|null}`; 204 |
+//! | `PUT /devices/{device}/{resource}/fault` | takes `{"fault":"lie\|slow\|silent\|flap\|refuse\|ghost\|none","times":N\|null,"delay_ms":N\|null}`; 204 |
 //! | `GET /hosts` | 200 `{"hosts":[...]}`: the truth |
 //! | `PUT /hosts/{name}` | takes `{"condition":"running\|hung\|crashed"}`; 204 |
 //!
@@ -92,6 +92,7 @@ enum FaultWord {
     Silent,
     Flap,
     Refuse,
+    Ghost,
     None,
 }
 
@@ -103,6 +104,7 @@ impl FaultBody {
             FaultWord::Silent => FaultKind::Silent,
             FaultWord::Flap => FaultKind::Flap,
             FaultWord::Refuse => FaultKind::Refuse,
+            FaultWord::Ghost => FaultKind::Ghost,
             FaultWord::None => return Ok(None),
         };
         Fault::new(kind, self.times, self.delay_ms).map(Some)
@@ -171,7 +173,7 @@ async fn obey(
     take_back_after_ms: Option<u64>,
 ) -> Answer {
     let Verb::Command(state) = verb else {
-        let state = change(shared, move |world| world.state(&device, resource)).await?;
+        let state = change(shared, move |world| world.shown(&device, resource)).await?;
         return Ok(HttpResponse::Ok().json(json!({ "state": state })));
     };
     let set =

@@ -9,7 +9,7 @@ use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpServer, web};
 use ringfence_core::{Resource, Timestamp};
 
-use crate::host::{Condition, SeenHost};
+use crate::host::{Condition, HostView, SeenHost};
 use crate::{Fault, PortState, SimulatorError, World, routes, store};
 
 /// The most connections at once; silent devices keep theirs.
@@ -110,6 +110,12 @@ impl Handle {
     #[must_use]
     pub fn world(&self) -> World {
         self.shared.now()
+    }
+
+    /// Everything about every host, as it is now.
+    #[must_use]
+    pub fn hosts(&self) -> Vec<HostView> {
+        self.world().hosts()
     }
 
     /// Decides what goes on in a host.

@@ -148,6 +148,15 @@ impl World {
             .ok_or_else(|| unknown(device, resource))
     }
 
+    /// What a device shows when it is asked.
+    ///
+    /// # Errors
+    /// The device is unknown.
+    pub fn shown(&self, device: &str, resource: Resource) -> Result<PortState, SimulatorError> {
+        let port = self.devices.get(device).and_then(|d| d.ports.get(&resource));
+        port.map(Port::shown).ok_or_else(|| unknown(device, resource))
+    }
+
     /// Gives a device its state. It takes it back after `take_back_after_ms`, if that is given.
     ///
     /// # Errors
@@ -179,7 +188,7 @@ impl World {
         resource: Resource,
         fault: Option<Fault>,
     ) -> Result<(), SimulatorError> {
-        self.known_port(device, resource)?.fault = fault;
+        self.known_port(device, resource)?.set_fault(fault);
         Ok(())
     }
 
@@ -218,6 +227,7 @@ impl World {
     pub fn hosts(&self) -> Vec<HostView> {
         let view = |(name, host): (&String, &Host)| HostView {
             seen: see(name, host),
+            boot: host.boot,
             powered: host.powered,
             condition: host.condition,
             may_write: self.may_write(name),

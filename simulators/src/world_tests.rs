@@ -198,3 +198,18 @@ fn what_does_not_fit_is_refused() {
     assert!(Fault::new(FaultKind::Lie, Some(0), None).is_err());
     assert!(Fault::new(FaultKind::Slow, None, Some(MAX_DELAY_MS + 1)).is_err());
 }
+
+#[test]
+fn a_ghost_shows_what_was_wanted_until_it_is_laid() {
+    let mut world = one_host();
+    let ghost = Fault::forever(FaultKind::Ghost);
+    world.set_fault("a", Resource::Power, Some(ghost)).unwrap();
+
+    let met = world.meet("a", Resource::Power, Verb::Command(PortState::Off));
+
+    assert_eq!(met.unwrap(), Behaviour::Lie);
+    assert_eq!(world.shown("a", Resource::Power).unwrap(), PortState::Off);
+    assert!(world.may_write("a"));
+    world.set_fault("a", Resource::Power, None).unwrap();
+    assert_eq!(world.shown("a", Resource::Power).unwrap(), PortState::On);
+}

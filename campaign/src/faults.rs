@@ -1,0 +1,160 @@
+//! Plays the script.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use ringfence_core::Resource;
+use ringfence_simulators::{Fault as DeviceFault, FaultKind};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use crate::broker::Mischief;
+use crate::error::CampaignError;
+use crate::field::Field;
+use crate::peers::Peers;
+use crate::process::Process;
+use crate::proxy::Way;
+use crate::rng::Dice;
+use crate::script::{Astray, Fault, Leg, Script, Trouble, What, host_name, slow_ms};
+
+/// How much later everything comes on a slow way.
+const SLOW_WAY: Duration = Duration::from_millis(150);
+
+/// Plays it to its end, or to the first violation. How many faults of each kind there were.
+pub async fn play(field: &Arc<Field>, script: &Script) -> BTreeMap<&'static str, u64> {
+    let begun = Instant::now();
+    let mut played = BTreeMap::new();
+    let mut under_way = JoinSet::new();
+    for (number, fault) in script.faults.iter().enumerate() {
+        sleep(Duration::from_millis(fault.at_ms).saturating_sub(begun.elapsed())).await;
+        if field.is_violated() {
+            break;
+        }
+        field.log.fault(&format!("{number}: {}", script.line(fault)));
+        *played.entry(fault.kind()).or_default() += 1;
+        let (field, fault) = (Arc::clone(field), fault.clone());
+        under_way.spawn(async move {
+            if let Err(error) = happen(&field, &fault, number).await {
+                field.log.note(&format!("fault {number} did not happen: {error}"));
+            }
+        });
+        while under_way.try_join_next().is_some() {}
+    }
+    while under_way.join_next().await.is_some() {}
+    played
+}
+
+async fn happen(field: &Field, fault: &Fault, number: usize) -> Result<(), CampaignError> {
+    let lasts = Duration::from_millis(fault.lasts_ms);
+    let process = |number: &usize| field.plant.processes.get(*number);
+    match &fault.what {
+        What::Device(host, resource, kind) => misbehave(field, *host, *resource, *kind, fault).await?,
+        What::Report(host, astray) => lead_astray(field, *host, *astray, lasts),
+        What::SwitchedOn(host) => field.truth.switch_on(&host_name(*host))?,
+        What::Killed(number) => process(number).into_iter().for_each(|p| p.kill(lasts / 2)),
+        What::Halted(number) => process(number).into_iter().for_each(|p| p.halt(lasts)),
+        What::DiskFull(number) => process(number).into_iter().for_each(|p| p.fill_disk(lasts)),
+        What::ClockSet(by_ms) => set_clock(field, *by_ms).await?,
+        What::MachineApart(number, by_ms) => {
+            if let Some(process) = process(number) {
+                process.clock.set_apart(*by_ms);
+                process.clock.follow(&field.clock)?;
+            }
+        }
+        What::EngineApart(number, by_ms) => {
+            if let (Some(process), Some(peers)) = (process(number), &field.plant.peers) {
+                peers.set_clock(&process.name, *by_ms).await?;
+            }
+        }
+        What::Way(number, leg, trouble) => {
+            process(number)
+                .into_iter()
+                .for_each(|p| spoil_way(p, *leg, *trouble, lasts));
+        }
+        What::DatabaseRestarts | What::BrokerRestarts | What::Message(_) => {
+            if let Some(peers) = &field.plant.peers {
+                happen_to_peers(field, peers, &fault.what, number).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn happen_to_peers(
+    field: &Field,
+    peers: &Peers,
+    what: &What,
+    number: usize,
+) -> Result<(), CampaignError> {
+    match what {
+        What::DatabaseRestarts => peers.restart_postgres().await,
+        What::BrokerRestarts => peers.restart_rabbit().await,
+        What::Message(mischief) => play_on(field, peers, *mischief, number).await,
+        _ => Ok(()),
+    }
+}
+
+async fn play_on(
+    field: &Field,
+    peers: &Peers,
+    mischief: Mischief,
+    number: usize,
+) -> Result<(), CampaignError> {
+    let mut dice = Dice::of(field.options.seed, 1_000_000 + number as u64);
+    let played = peers.tap.play(mischief, &mut dice).await?;
+    let played = played.unwrap_or_else(|| "nothing was heard yet".to_owned());
+    field.log.note(&format!("message {mischief:?}: {played}"));
+    Ok(())
+}
+
+async fn misbehave(
+    field: &Field,
+    host: usize,
+    resource: Resource,
+    kind: FaultKind,
+    fault: &Fault,
+) -> Result<(), CampaignError> {
+    let name = host_name(host);
+    let delay_ms = (kind == FaultKind::Slow).then(|| slow_ms(fault));
+    let misbehaves = DeviceFault::new(kind, None, delay_ms)?;
+    field
+        .log
+        .host(&name, &format!("device {}: {kind:?}", resource.as_str()));
+    field.truth.set_fault(&name, resource, Some(misbehaves))?;
+    sleep(Duration::from_millis(fault.lasts_ms)).await;
+    field
+        .log
+        .host(&name, &format!("device {}: behaves", resource.as_str()));
+    Ok(field.truth.set_fault(&name, resource, None)?)
+}
+
+fn lead_astray(field: &Field, host: usize, astray: Astray, lasts: Duration) {
+    let mut reports = field.astray.lock().unwrap_or_else(PoisonError::into_inner);
+    reports.insert(host_name(host), (astray, Instant::now() + lasts));
+}
+
+/// Time comes from one place: what the database tells, what the machines tell, and what a monitor tells are set together.
+async fn set_clock(field: &Field, by_ms: i64) -> Result<(), CampaignError> {
+    field.clock.step(by_ms);
+    if let Some(peers) = &field.plant.peers {
+        peers.set_clock("all", field.clock.off_ms()).await?;
+    }
+    field.plant.follow(&field.clock)
+}
+
+fn spoil_way(process: &Process, leg: Leg, trouble: Trouble, lasts: Duration) {
+    let way = match trouble {
+        Trouble::Cut => Way::Cut,
+        Trouble::Deaf => Way::Deaf,
+        Trouble::Slow => Way::Slow(SLOW_WAY),
+    };
+    let proxy = match leg {
+        Leg::Front => process.front.as_ref().map(|(_, front)| front),
+        Leg::Database => process.database.as_ref(),
+        Leg::Broker => process.broker.as_ref(),
+    };
+    if let Some(proxy) = proxy {
+        proxy.set(way, lasts);
+    }
+}

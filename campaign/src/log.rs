@@ -1,0 +1,96 @@
+//! What happened: everything in a file, and of each host and of the faults the last lines at hand.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use crate::error::CampaignError;
+
+/// Lines of a host, and of the faults, that are told with a violation.
+const AT_HAND: usize = 60;
+
+/// The log of a campaign.
+pub struct Log {
+    begun: Instant,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    file: File,
+    hosts: BTreeMap<String, VecDeque<String>>,
+    faults: VecDeque<String>,
+}
+
+impl Log {
+    /// An empty one in a folder.
+    pub fn new(folder: &Path) -> Result<Self, CampaignError> {
+        let path = folder.join("campaign.log");
+        let file = File::create(&path).map_err(CampaignError::system(format!("write {}", path.display())))?;
+        Ok(Self {
+            begun: Instant::now(),
+            inner: Mutex::new(Inner {
+                file,
+                hosts: BTreeMap::new(),
+                faults: VecDeque::new(),
+            }),
+        })
+    }
+
+    /// Something that concerns one host: a request with its answer, a report, a deed at the host.
+    pub fn host(&self, host: &str, text: &str) {
+        let line = self.line(text);
+        let mut inner = self.lock();
+        inner.write(&format!("{host} {line}"));
+        push(inner.hosts.entry(host.to_owned()).or_default(), line);
+    }
+
+    /// A fault.
+    pub fn fault(&self, text: &str) {
+        let line = self.line(text);
+        let mut inner = self.lock();
+        inner.write(&format!("fault {line}"));
+        push(&mut inner.faults, line);
+    }
+
+    /// Anything else.
+    pub fn note(&self, text: &str) {
+        let line = self.line(text);
+        self.lock().write(&line);
+    }
+
+    /// The last faults.
+    pub fn last_faults(&self) -> Vec<String> {
+        self.lock().faults.iter().cloned().collect()
+    }
+
+    /// The last that concerned a host.
+    pub fn last_of(&self, host: &str) -> Vec<String> {
+        let inner = self.lock();
+        inner.hosts.get(host).into_iter().flatten().cloned().collect()
+    }
+
+    fn line(&self, text: &str) -> String {
+        format!("{:9.3} {text}", self.begun.elapsed().as_secs_f64())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn write(&mut self, line: &str) {
+        // A campaign goes on without its log.
+        let _ = writeln!(self.file, "{line}");
+    }
+}
+
+fn push(lines: &mut VecDeque<String>, line: String) {
+    if lines.len() >= AT_HAND {
+        lines.pop_front();
+    }
+    lines.push_back(line);
+}

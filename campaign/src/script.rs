@@ -1,0 +1,335 @@
+//! The script: which faults happen when, for how long, and to what. A seed repeats it.
+
+use std::fmt;
+
+use ringfence_core::Resource;
+use ringfence_simulators::FaultKind;
+
+use crate::broker::Mischief;
+use crate::options::{Ground, Options};
+use crate::rng::Dice;
+
+/// The longest that a slow device takes, in milliseconds: within what its method says of it.
+const SLOWEST_MS: u64 = 2_500;
+/// The processes of a ground.
+const STANDALONE: &[&str] = &["standalone"];
+const DISTRIBUTED: &[&str] = &["api-1", "api-2", "engine-1", "engine-2", "worker-1", "worker-2"];
+/// Of so many faults on the distributed ground one restarts the database, and one the broker.
+const DATABASE_RESTARTS_EVERY: usize = 40;
+const BROKER_RESTARTS_EVERY: usize = 150;
+
+/// One fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Milliseconds since the beginning.
+    pub at_ms: u64,
+    /// Milliseconds until it is over, where it does not end by itself.
+    pub lasts_ms: u64,
+    /// What happens.
+    pub(crate) what: What,
+}
+
+/// What happens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// A device misbehaves.
+    Device(usize, Resource, FaultKind),
+    /// What a monitor reports of a host goes astray.
+    Report(usize, Astray),
+    /// Another party switches a host on.
+    SwitchedOn(usize),
+    /// A process is ended with -9.
+    Killed(usize),
+    /// A process stands still.
+    Halted(usize),
+    /// No file of a process can be written.
+    DiskFull(usize),
+    /// The clock of the whole site is set by so many milliseconds.
+    ClockSet(i64),
+    /// The clock of one machine is so many milliseconds from the others'.
+    MachineApart(usize, i64),
+    /// The database tells one process a time that is so many milliseconds from what it tells the others.
+    EngineApart(usize, i64),
+    /// A way is cut, deaf or slow.
+    Way(usize, Leg, Trouble),
+    /// The database is ended with -9 and started again.
+    DatabaseRestarts,
+    /// The broker is ended and started again.
+    BrokerRestarts,
+    /// Somebody on the broker sends what is not theirs.
+    Message(Mischief),
+}
+
+/// What becomes of reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Astray {
+    Late,
+    Lost,
+    Doubled,
+}
+
+/// A way of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leg {
+    Front,
+    Database,
+    Broker,
+}
+
+/// What is wrong with a way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    Cut,
+    Deaf,
+    Slow,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Device,
+    Report,
+    SwitchedOn,
+    Killed,
+    Halted,
+    DiskFull,
+    ClockSet,
+    MachineApart,
+    EngineApart,
+    Way,
+    Message,
+}
+
+const ON_STANDALONE: &[(u64, Kind)] = &[
+    (58, Kind::Device),
+    (14, Kind::Report),
+    (3, Kind::SwitchedOn),
+    (6, Kind::Killed),
+    (3, Kind::Halted),
+    (4, Kind::DiskFull),
+    (2, Kind::ClockSet),
+    (10, Kind::Way),
+];
+const ON_DISTRIBUTED: &[(u64, Kind)] = &[
+    (34, Kind::Device),
+    (10, Kind::Report),
+    (3, Kind::SwitchedOn),
+    (14, Kind::Killed),
+    (6, Kind::Halted),
+    (1, Kind::ClockSet),
+    (2, Kind::MachineApart),
+    (3, Kind::EngineApart),
+    (13, Kind::Way),
+    (14, Kind::Message),
+];
+
+/// All faults of a campaign, the first one first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Script {
+    /// They.
+    pub faults: Vec<Fault>,
+    processes: &'static [&'static str],
+}
+
+impl Script {
+    /// That of a campaign.
+    #[must_use]
+    pub fn of(options: &Options) -> Self {
+        let mut dice = Dice::of(options.seed, 1);
+        let processes = match options.ground {
+            Ground::Standalone => STANDALONE,
+            Ground::Distributed => DISTRIBUTED,
+        };
+        let mut moments: Vec<_> = (0..options.faults)
+            .map(|_| dice.between(0, options.seconds * 1000))
+            .collect();
+        moments.sort_unstable();
+        let faults = moments.into_iter().enumerate();
+        let fault = |(number, at_ms)| Fault {
+            at_ms,
+            lasts_ms: dice.between(200, 4_000),
+            what: what(options, number, processes.len(), &mut dice),
+        };
+        Self {
+            faults: faults.map(fault).collect(),
+            processes,
+        }
+    }
+
+    /// A fault in one line.
+    #[must_use]
+    pub fn line(&self, fault: &Fault) -> String {
+        Line {
+            fault,
+            processes: self.processes,
+        }
+        .to_string()
+    }
+}
+
+fn what(options: &Options, number: usize, processes: usize, dice: &mut Dice) -> What {
+    if options.ghosts {
+        return What::Report(any(options.hosts, dice), Astray::Doubled);
+    }
+    let is_distributed = options.ground == Ground::Distributed;
+    if is_distributed && number % BROKER_RESTARTS_EVERY == BROKER_RESTARTS_EVERY / 2 {
+        return What::BrokerRestarts;
+    }
+    if is_distributed && number % DATABASE_RESTARTS_EVERY == DATABASE_RESTARTS_EVERY / 2 {
+        return What::DatabaseRestarts;
+    }
+    let weights = if is_distributed {
+        ON_DISTRIBUTED
+    } else {
+        ON_STANDALONE
+    };
+    let kind = dice.weighted(weights).unwrap_or(Kind::Device);
+    of_kind(kind, options, processes, dice)
+}
+
+fn of_kind(kind: Kind, options: &Options, processes: usize, dice: &mut Dice) -> What {
+    let host = any(options.hosts, dice);
+    let process = any(processes, dice);
+    match kind {
+        Kind::Device => device(host, dice),
+        Kind::Report => What::Report(host, *dice.pick(&[Astray::Late, Astray::Lost, Astray::Doubled])),
+        Kind::SwitchedOn => What::SwitchedOn(host),
+        Kind::Killed => What::Killed(process),
+        Kind::Halted => What::Halted(process),
+        Kind::DiskFull => What::DiskFull(process),
+        Kind::ClockSet => What::ClockSet(step(dice)),
+        Kind::MachineApart => What::MachineApart(process, off(60_000, dice)),
+        // What engines' clocks may differ by.
+        Kind::EngineApart => What::EngineApart(*dice.pick(&[0, 1, 2, 3]), off(200, dice)),
+        Kind::Way => way(process, options.ground, dice),
+        Kind::Message => What::Message(*dice.pick(&[
+            Mischief::Doubled,
+            Mischief::Late,
+            Mischief::Forged,
+            Mischief::Misled,
+        ])),
+    }
+}
+
+/// A ghost is given to those hosts alone of which power does not suffice.
+fn device(host: usize, dice: &mut Dice) -> What {
+    let resources = [
+        Resource::Power,
+        Resource::Power,
+        Resource::Storage,
+        Resource::Network,
+    ];
+    let resource = *dice.pick(&resources);
+    let kinds = [
+        FaultKind::Lie,
+        FaultKind::Slow,
+        FaultKind::Silent,
+        FaultKind::Refuse,
+    ];
+    if resource == Resource::Power && needs_more_than_power(host) && dice.one_of(40) {
+        return What::Device(host, resource, FaultKind::Ghost);
+    }
+    What::Device(host, resource, *dice.pick(&kinds))
+}
+
+/// Whether a host's plan wants more than its power.
+pub(crate) fn needs_more_than_power(host: usize) -> bool {
+    host % 2 == 1
+}
+
+fn way(process: usize, ground: Ground, dice: &mut Dice) -> What {
+    let legs: &[Leg] = match (ground, process) {
+        (Ground::Standalone, _) => &[Leg::Front],
+        (Ground::Distributed, 0 | 1) => &[Leg::Front, Leg::Database, Leg::Broker],
+        (Ground::Distributed, 2 | 3) => &[Leg::Database, Leg::Broker],
+        (Ground::Distributed, _) => &[Leg::Broker],
+    };
+    let trouble = [Trouble::Cut, Trouble::Deaf, Trouble::Slow];
+    What::Way(process, *dice.pick(legs), *dice.pick(&trouble))
+}
+
+/// How far a clock is set: mostly by seconds and minutes, and now and then by hours.
+fn step(dice: &mut Dice) -> i64 {
+    let furthest = if dice.one_of(25) { 7_200_000 } else { 120_000 };
+    off(furthest, dice)
+}
+
+fn off(furthest_ms: u64, dice: &mut Dice) -> i64 {
+    let ms = i64::try_from(dice.between(1, furthest_ms)).unwrap_or(0);
+    if dice.one_of(50) { -ms } else { ms }
+}
+
+fn any(of: usize, dice: &mut Dice) -> usize {
+    usize::try_from(dice.between(0, of as u64 - 1)).unwrap_or(0)
+}
+
+/// The delay of a slow device, which the moment of its fault decides.
+pub(crate) fn slow_ms(fault: &Fault) -> u64 {
+    300 + fault.lasts_ms % (SLOWEST_MS - 300)
+}
+
+/// The name of a host.
+pub(crate) fn host_name(host: usize) -> String {
+    format!("h{}", host + 1)
+}
+
+struct Line<'a> {
+    fault: &'a Fault,
+    processes: &'static [&'static str],
+}
+
+impl fmt::Display for Line<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let process = |number: &usize| self.processes.get(*number).copied().unwrap_or_default();
+        let lasts = self.fault.lasts_ms;
+        match &self.fault.what {
+            What::Device(host, resource, kind) => {
+                let (name, resource) = (host_name(*host), resource.as_str());
+                write!(f, "device {resource} of {name}: {kind:?} for {lasts} ms")
+            }
+            What::Report(host, astray) => {
+                write!(f, "reports of {}: {astray:?} for {lasts} ms", host_name(*host))
+            }
+            What::SwitchedOn(host) => write!(f, "another party switches {} on", host_name(*host)),
+            What::Killed(number) => write!(f, "kill -9 of {}, away for {lasts} ms", process(number)),
+            What::Halted(number) => write!(f, "{} stands still for {lasts} ms", process(number)),
+            What::DiskFull(number) => write!(f, "the disk of {} is full for {lasts} ms", process(number)),
+            What::ClockSet(by) => write!(f, "the site's clock is set by {by} ms"),
+            What::MachineApart(number, by) => {
+                write!(f, "the machine of {} is {by} ms off", process(number))
+            }
+            What::EngineApart(number, by) => {
+                write!(f, "{} is told a time that is {by} ms off", process(number))
+            }
+            What::Way(number, leg, trouble) => {
+                write!(
+                    f,
+                    "way {leg:?} of {}: {trouble:?} for {lasts} ms",
+                    process(number)
+                )
+            }
+            What::DatabaseRestarts => write!(f, "kill -9 of the database, and its start"),
+            What::BrokerRestarts => write!(f, "the broker restarts"),
+            What::Message(mischief) => write!(f, "message: {mischief:?}"),
+        }
+    }
+}
+
+impl Fault {
+    /// What kind of fault it is, in one word.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match &self.what {
+            What::Device(..) => "devices",
+            What::Report(..) => "reports",
+            What::SwitchedOn(..) => "switched on by another",
+            What::Killed(..) => "kill -9",
+            What::Halted(..) => "halted",
+            What::DiskFull(..) => "disk full",
+            What::ClockSet(..) => "clock set",
+            What::MachineApart(..) | What::EngineApart(..) => "clocks apart",
+            What::Way(..) => "cut off",
+            What::DatabaseRestarts | What::BrokerRestarts => "peers restarted",
+            What::Message(..) => "messages",
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Small campaigns, each with a seed of its own, and one that has to fail.
+
+use ringfence_campaign::{Ground, Options, Script, run};
+use ringfence_tests::tell;
+
+#[test]
+fn a_seed_repeats_the_script_and_another_has_another() {
+    let of = |ground, seed| Script::of(&Options::new(ground, 300, seed));
+    for ground in [Ground::Standalone, Ground::Distributed] {
+        assert_eq!(of(ground, 7), of(ground, 7));
+        assert_ne!(of(ground, 7), of(ground, 8));
+    }
+}
+
+/// What is wrong has to be found: every power device says that it is off, and every host runs on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_judge_finds_a_host_that_runs_on_behind_a_device_that_says_off() {
+    let kept = tempfile::tempdir().unwrap();
+    let options = Options {
+        ghosts: true,
+        kept: kept.path().to_owned(),
+        hosts: 4,
+        seconds: 40,
+        ..Options::new(Ground::Standalone, 200, 1)
+    };
+    let report = run(options).await.unwrap();
+    let found = report.violations.first().unwrap_or_else(|| panic!("{report}"));
+    assert!(
+        ["false FENCED", "open gate"].contains(&found.what.as_str()),
+        "{report}"
+    );
+    assert!(!found.faults.is_empty() && !found.of_host.is_empty(), "{report}");
+    assert!(report.kept.is_some(), "{report}");
+}
+
+async fn holds(ground: Ground, faults: usize, hosts: usize) {
+    let seed = u64::from(std::process::id()) ^ ringfence_tests::now().timestamp().unsigned_abs();
+    tell(&format!("a campaign on {} with seed {seed}", ground.as_str()));
+    let options = Options {
+        hosts,
+        ..Options::new(ground, faults, seed)
+    };
+    let report = run(options).await.unwrap();
+    tell(&report.to_string());
+    assert!(report.violations.is_empty(), "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_gate_opens_over_a_host_that_writes_on_standalone() {
+    holds(Ground::Standalone, 40, 6).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_gate_opens_over_a_host_that_writes_on_distributed() {
+    holds(Ground::Distributed, 40, 6).await;
+}
