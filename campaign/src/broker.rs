@@ -226,17 +226,17 @@ fn as_sent(told: &FieldTable) -> BasicProperties {
     let mut properties = BasicProperties::default()
         .with_content_type("application/json".into())
         .with_delivery_mode(2);
-    if let Some(kind) = of("type").and_then(|kind| kind.try_into().ok()) {
-        properties = properties.with_type(kind);
+    if let Some(kind) = of("type") {
+        properties = properties.with_type(kind.into());
     }
-    if let Some(id) = of("message_id").and_then(|id| id.try_into().ok()) {
-        properties = properties.with_message_id(id);
+    if let Some(id) = of("message_id") {
+        properties = properties.with_message_id(id.into());
     }
-    if let Some(reply_to) = of("reply_to").and_then(|to| to.try_into().ok()) {
-        properties = properties.with_reply_to(reply_to);
+    if let Some(reply_to) = of("reply_to") {
+        properties = properties.with_reply_to(reply_to.into());
     }
-    if let Some(correlation) = of("correlation_id").and_then(|id| id.try_into().ok()) {
-        properties = properties.with_correlation_id(correlation);
+    if let Some(correlation) = of("correlation_id") {
+        properties = properties.with_correlation_id(correlation.into());
     }
     match told.inner().get("headers") {
         Some(AMQPValue::FieldTable(headers)) => properties.with_headers(headers.clone()),

@@ -145,7 +145,7 @@ async fn help(field: &Field, host: &Value, turns: &mut BTreeMap<String, u32>) {
                 // A device has shown that it gives power, and does not.
                 actor::switch_on(field, name);
             }
-            let what = if *turn % 2 == 0 { "retry" } else { "cancel" };
+            let what = if turn.is_multiple_of(2) { "retry" } else { "cancel" };
             actor::ask(field, name, &format!("/operations/{id}/{what}"), because).await;
         }
         _ if host["failure_state"] == "UP" || host["fencing_state"] == "FENCED" => {

@@ -119,6 +119,9 @@ pub struct InFlight {
     pub claim_id: Option<Uuid>,
     /// Nothing comes of it any more after this: the worker has stopped by itself, and its device no longer carries out what it was told.
     pub until: Timestamp,
+    /// How long that was from the moment at which it was known, in milliseconds. When the clock is set, this is what remains of it at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lasts_ms: Option<u64>,
 }
 
 /// A hypervisor or node that can be fenced.

@@ -2,6 +2,7 @@
 
 mod apt;
 mod bench;
+mod campaign;
 mod cargo_deb;
 mod deb;
 mod deploy;
@@ -53,6 +54,8 @@ enum Command {
     ModelCheck(search::Arguments),
     /// Switches every guard of the rules off once; fails if one is not missed
     Mutants(mutants::Arguments),
+    /// Makes everything fail around real processes, and looks for a gate that opens over a host that writes
+    Campaign(campaign::Arguments),
     /// Measures what the program costs, each figure beside its floor
     Bench(bench::Arguments),
 }
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         Command::Layers => layers::run(),
         Command::Lab(arguments) => lab::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Campaign(arguments) => campaign::run(&arguments),
         Command::Search(arguments) => search::search(&arguments),
         Command::ModelCheck(arguments) => search::model_check(&arguments),
         Command::Mutants(arguments) => mutants::run(&arguments),
@@ -83,7 +87,11 @@ mod tests {
             Command::Test(arguments) => arguments.without,
             Command::Lab(arguments) => arguments.without,
             Command::Bench(arguments) => arguments.without,
-            Command::Layers | Command::Search(_) | Command::ModelCheck(_) | Command::Mutants(_) => {
+            Command::Layers
+            | Command::Campaign(_)
+            | Command::Search(_)
+            | Command::ModelCheck(_)
+            | Command::Mutants(_) => {
                 panic!("it has no peers")
             }
         }

@@ -73,6 +73,11 @@ const PACKAGES: &[Package] = &[
         is_there: || Fencer::is_installed() || !Fencer::is_allowed(),
     },
     Package {
+        // Gives a process another time.
+        name: "libfaketime",
+        is_there: || has_shared_library("faketime/libfaketime.so.1"),
+    },
+    Package {
         name: "python3-venv",
         is_there: has_venv,
     },
@@ -168,6 +173,13 @@ const VM_PACKAGES: &[Package] = &[
 fn is_static(path: &Path) -> bool {
     let loader = b"/ld-linux";
     std::fs::read(path).is_ok_and(|bytes| !bytes.windows(loader.len()).any(|word| word == loader))
+}
+
+/// Whether a library is there that Debian keeps in a folder for the kind of machine.
+fn has_shared_library(path: &str) -> bool {
+    ["x86_64-linux-gnu", "aarch64-linux-gnu"]
+        .iter()
+        .any(|kind| Path::new("/usr/lib").join(kind).join(path).is_file())
 }
 
 /// Where Debian keeps what its own Python imports.

@@ -80,6 +80,8 @@ pub enum Program {
     Ringfence,
     /// What measures it.
     Bench,
+    /// What makes everything fail around it.
+    Campaign,
 }
 
 impl Program {
@@ -87,6 +89,7 @@ impl Program {
         match self {
             Self::Ringfence => ("ringfence-cli", "ringfence"),
             Self::Bench => ("ringfence-bench", "ringfence-bench"),
+            Self::Campaign => ("ringfence-campaign", "ringfence-campaign"),
         }
     }
 }

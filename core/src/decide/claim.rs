@@ -171,14 +171,15 @@ fn grant(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
         .nth(index)
         .and_then(|task| take(task, claim, now))
         .ok_or_else(|| refuse(claim, "its method is not in the plan"))?;
-    let stopped_at = after_ms(now, budget_ms + DEADLINE_GRACE_MS);
+    let lasts_ms = budget_ms + DEADLINE_GRACE_MS + u64::from(lingers_s(claim.kind, &method)) * 1_000;
     host.in_flight.push(InFlight {
         attempt: claim.attempt,
         generation: claim.generation,
         kind: claim.kind,
         method: method.id,
         claim_id: Some(claim.claim_id),
-        until: after_s(stopped_at, lingers_s(claim.kind, &method)),
+        until: after_ms(now, lasts_ms),
+        lasts_ms: Some(lasts_ms),
     });
     if claim.kind.is_fencing() && on(Guard::TakenIsNoted) {
         note_standing(host, claim, method, now);

@@ -2,10 +2,11 @@
 //! that lies ahead is taken for evidence. If it goes forward, what was under way is not taken to be over because of that.
 
 use crate::guard::{Guard, on};
-use crate::{AttemptStatus, Ended, Host, Operation, Proof, Timestamp};
+use crate::{AttemptStatus, Ended, Host, InFlight, Operation, Proof, Timestamp};
 
 use super::step::{after_ms, after_s};
 use super::{CLAIM_WINDOW_S, DEADLINE_GRACE_MS, LEASE_MS, MAX_BUDGET_MS, MAX_LINGER_S, Step};
+use crate::undoing::CLOCKS_APART;
 
 /// No moment of the past lies after now, and no deadline further ahead than it can have been set. Changes nothing while the
 /// clock runs forwards.
@@ -23,28 +24,35 @@ fn last_effect(now: Timestamp) -> Timestamp {
     after_s(after_ms(now, MAX_BUDGET_MS + DEADLINE_GRACE_MS), MAX_LINGER_S)
 }
 
+/// The same for one that was claimed before: it has no more time ahead of it than it had in the beginning.
+fn last_effect_of(f: &InFlight, now: Timestamp) -> Timestamp {
+    f.lasts_ms
+        .map_or_else(|| last_effect(now), |lasts_ms| after_ms(now, lasts_ms))
+}
+
 fn adjust_host(host: &mut Host, set_at: Option<Timestamp>, now: Timestamp) {
     host.failure_since = host.failure_since.map(|at| at.min(now));
     host.failure_observed_at = host.failure_observed_at.map(|at| at.min(now));
     host.sources.adjust(now);
-    host.given_back_at = host.given_back_at.map(|at| at.min(last_effect(now)));
-    host.last_off_at = host.last_off_at.map(|at| at.min(last_effect(now)));
+    host.given_back_at = host.given_back_at.map(|at| at.min(now + CLOCKS_APART));
+    host.last_off_at = host.last_off_at.map(|at| at.min(now + CLOCKS_APART));
     if let Some(fence) = &mut host.fence {
         fence.at = fence.at.min(now);
         fence.proofs.iter_mut().for_each(|proof| adjust_proof(proof, now));
     }
     for standing in &mut host.standing {
-        standing.by = standing.by.min(last_effect(now));
+        standing.by = standing.by.min(now + CLOCKS_APART);
     }
     let last_decided = host.updated_at;
     // Whether it was over when the clock was set, nobody knows.
     let set_at = set_at.filter(|at| *at > last_decided && on(Guard::ClockSetKeepsInFlight));
     for f in &mut host.in_flight {
         if let Some(at) = set_at.filter(|_| f.until > last_decided) {
-            f.until = f.until.max(last_effect(at));
+            f.until = f.until.max(last_effect_of(f, at));
         }
         if on(Guard::ClockSetBackEndsInFlight) {
-            f.until = f.until.min(last_effect(now));
+            // Another engine's clock may have written it down.
+            f.until = f.until.min(last_effect_of(f, now) + CLOCKS_APART);
         }
     }
 }

@@ -167,13 +167,14 @@ fn forget_stopped(step: &mut Step, result: &TaskResult) {
     };
     if may_come > 0 {
         let until = after_s(now, may_come);
-        let known = &mut host.in_flight[index].until;
-        // A move is told of when it has begun: that may be late in its time.
-        *known = if claim.kind == TaskKind::WorkloadsMove {
-            until
+        let known = &mut host.in_flight[index];
+        if claim.kind == TaskKind::WorkloadsMove {
+            // It is told of when it has begun: that may be late in its time.
+            known.until = until;
+            known.lasts_ms = known.lasts_ms.map(|ms| ms.max(u64::from(may_come) * 1_000));
         } else {
-            until.min(*known)
-        };
+            known.until = until.min(known.until);
+        }
         return;
     }
     let stopped = host.in_flight.remove(index);

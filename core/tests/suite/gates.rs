@@ -73,6 +73,7 @@ fn in_flight(kind: TaskKind, generation: u32, seconds: i64) -> InFlight {
         method: MethodId(Uuid::from_u128(7)),
         claim_id: None,
         until: start() + TimeDelta::seconds(seconds),
+        lasts_ms: None,
     }
 }
 

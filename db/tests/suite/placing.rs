@@ -56,6 +56,7 @@ pub async fn all_at_once_decides_as_one_by_one(rig: &Rig) {
         method: MethodId(uuid::Uuid::new_v4()),
         claim_id: None,
         until: at(60),
+        lasts_ms: None,
     };
     hosts[5].in_flight.push(struck);
     update_host(&mut reader, &hosts[5], None).await.unwrap();

@@ -128,6 +128,7 @@ fn everything(host: &Host) -> Host {
             method: MethodId(Uuid::new_v4()),
             claim_id: Some(Uuid::new_v4()),
             until: at(30),
+            lasts_ms: Some(26_000),
         }],
         event_sequence: 41,
         revision: u64::try_from(i64::MAX).unwrap(),

@@ -183,6 +183,7 @@ fn in_flight(p: &mut Packer, f: &InFlight) {
         method,
         claim_id,
         until,
+        lasts_ms,
     } = f;
     p.attempt(*attempt);
     p.generation(*generation);
@@ -190,4 +191,5 @@ fn in_flight(p: &mut Packer, f: &InFlight) {
     p.number(method.0.as_u64_pair().0);
     p.some(*claim_id, Packer::id);
     p.at(*until);
+    p.some(*lasts_ms, Packer::number);
 }

@@ -125,3 +125,47 @@ fn a_source_whose_clock_is_behind_has_heard_the_host_later_than_it_says() {
     world.say("probe", FailureState::Up, 10_000, None).unwrap();
     assert!(!is_open(&world));
 }
+
+/// The worker that has claimed the first off is not heard of again.
+fn an_off_under_way() -> ringfence_world::World {
+    let mut world = lost(power_plan(), policy());
+    world.fence().unwrap();
+    world.deliver(0, "worker-1").unwrap();
+    world
+}
+
+#[test]
+fn what_was_under_way_when_the_clock_was_set_is_waited_for_as_long_as_itself() {
+    for seconds in [-DAY_S, -60, 60, DAY_S] {
+        let mut world = an_off_under_way();
+        set_clock(&mut world, seconds);
+        world.tick();
+        // Its time, what it has to stop in, and what its device may take: 32 s.
+        world.pass(31_000);
+        world.tick();
+        assert!(!world.state.host.in_flight.is_empty(), "{seconds} s");
+        world.pass(3_000);
+        world.tick();
+        assert!(world.state.host.in_flight.is_empty(), "{seconds} s");
+        assert_eq!(world.violation, None);
+    }
+}
+
+#[test]
+fn after_a_clock_was_set_back_a_host_that_was_switched_off_before_is_seen_back_at_once() {
+    let mut world = lost(power_plan(), policy());
+    world.fence().unwrap();
+    work(&mut world);
+    assert!(is_open(&world));
+    set_clock(&mut world, -7_200);
+    world.tick();
+    world.rejoin(false).unwrap();
+    world.pass(1_000);
+    work(&mut world);
+    world.pass(10_000);
+    world.see(FailureState::Up).unwrap();
+    world.pass(1_000);
+    world.tick();
+    assert!(!world.is_fenced(), "{}", world.log.join("\n"));
+    assert_eq!(world.violation, None);
+}
