@@ -157,7 +157,17 @@ async fn help(field: &Field, host: &Value, turns: &mut BTreeMap<String, u32>) {
             }
             actor::ask(field, name, &format!("/hosts/{name}/rejoin"), because).await;
         }
-        _ => actor::repair(field, name),
+        _ => {
+            actor::repair(field, name);
+            let standing = host["standing"]
+                .as_array()
+                .is_some_and(|standing| !standing.is_empty());
+            if standing {
+                actor::ask(field, name, &format!("/hosts/{name}/rejoin"), because).await;
+            } else if *turn > 4 {
+                actor::switch_on(field, name);
+            }
+        }
     }
 }
 

@@ -88,6 +88,13 @@ async fn act(device: &dyn Device, kind: TaskKind, clock: &Clock, time: TimeGiven
             Reading::Unclear(_) => {}
         }
     }
+    // A process that stood still meanwhile finds everything else ready: what it commands now nobody waits for any more.
+    if time.left().is_zero() {
+        return told_before(
+            Report::unknown("the time ran out before the device was commanded"),
+            before,
+        );
+    }
     let report = match command(device, kind, end_of_command(time.until)).await {
         Answer::Refused(detail) => Report::refused(detail),
         Answer::Sent(answer) => watch(device, kind, &answer, clock, time).await,
@@ -224,3 +231,7 @@ pub(crate) fn clean_error(error: WorkerError, secrets: &Secrets) -> WorkerError 
         WorkerError::Secret { .. } | WorkerError::Configuration(_) | WorkerError::Bus(_) => error,
     }
 }
+
+#[cfg(test)]
+#[path = "act_tests.rs"]
+mod tests;
