@@ -23,7 +23,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
     let workspace = Workspace::find()?;
     let mut supervisor = Supervisor::new()?;
     let [ringfence, campaign] = build([Program::Ringfence, Program::Campaign], Build::ForTests)?;
-    packages::provide(&workspace)?;
+    packages::provide_for_campaign(&workspace)?;
     let mut command = Command::new(campaign);
     command
         .arg("--folder")

@@ -193,7 +193,7 @@ mod tests {
         assert!(breaches("ringfence-db", sqlx.clone()).is_empty());
         assert_eq!(
             breaches("ringfence-api", sqlx),
-            ["ringfence-api depends on sqlx; only these may: db, tests, bench"]
+            ["ringfence-api depends on sqlx; only these may: db, tests, bench, campaign"]
         );
     }
 

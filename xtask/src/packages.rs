@@ -196,9 +196,18 @@ fn has_venv() -> bool {
         .is_ok_and(|status| status.success())
 }
 
+/// What a campaign needs of them.
+const OF_A_CAMPAIGN: &[&str] = &["postgresql", "rabbitmq-server", "libfaketime"];
+
 /// Installs what is missing, or says precisely what that is where this process may not install it.
 pub fn provide(workspace: &Workspace) -> Result<(), XtaskError> {
     provide_of(PACKAGES, workspace)
+}
+
+/// The same for what a campaign needs.
+pub fn provide_for_campaign(workspace: &Workspace) -> Result<(), XtaskError> {
+    let needed = |package: &&Package| OF_A_CAMPAIGN.contains(&package.name);
+    provide_of(PACKAGES.iter().filter(needed), workspace)
 }
 
 /// The same for what an OpenStack needs.
@@ -211,8 +220,11 @@ pub fn provide_vm(workspace: &Workspace) -> Result<(), XtaskError> {
     provide_of(VM_PACKAGES, workspace)
 }
 
-fn provide_of(packages: &[Package], workspace: &Workspace) -> Result<(), XtaskError> {
-    let missing = missing(packages);
+fn provide_of<'a>(
+    packages: impl IntoIterator<Item = &'a Package> + Clone,
+    workspace: &Workspace,
+) -> Result<(), XtaskError> {
+    let missing = missing(packages.clone());
     if missing.is_empty() {
         return Ok(());
     }
@@ -232,8 +244,8 @@ fn absent(names: &[&str]) -> XtaskError {
     }
 }
 
-fn missing(packages: &[Package]) -> Vec<&'static str> {
-    let absent = packages.iter().filter(|package| !(package.is_there)());
+fn missing<'a>(packages: impl IntoIterator<Item = &'a Package>) -> Vec<&'static str> {
+    let absent = packages.into_iter().filter(|package| !(package.is_there)());
     absent.map(|package| package.name).collect()
 }
 
