@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use ringfence_core::Resource;
 use ringfence_simulators::{Fault as DeviceFault, FaultKind};
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::sleep;
 
 use crate::broker::Mischief;
@@ -21,28 +21,42 @@ use crate::script::{Astray, Fault, Leg, Script, Trouble, What, host_name, slow_m
 /// How much later everything comes on a slow way.
 const SLOW_WAY: Duration = Duration::from_millis(150);
 
-/// Plays it to its end, or to the first violation. How many faults of each kind there were.
+/// Plays it to its end, or to the first violation. How many faults of each kind there were; what did not happen is no fault.
 pub async fn play(field: &Arc<Field>, script: &Script) -> BTreeMap<&'static str, u64> {
     let begun = Instant::now();
-    let mut played = BTreeMap::new();
     let mut under_way = JoinSet::new();
+    let mut played = BTreeMap::new();
+    let mut count = |ended: Result<Option<&'static str>, JoinError>| {
+        if let Ok(Some(kind)) = ended {
+            *played.entry(kind).or_default() += 1;
+        }
+    };
     for (number, fault) in script.faults.iter().enumerate() {
         sleep(Duration::from_millis(fault.at_ms).saturating_sub(begun.elapsed())).await;
         if field.is_violated() {
             break;
         }
         field.log.fault(&format!("{number}: {}", script.line(fault)));
-        *played.entry(fault.kind()).or_default() += 1;
-        let (field, fault) = (Arc::clone(field), fault.clone());
-        under_way.spawn(async move {
-            if let Err(error) = happen(&field, &fault, number).await {
-                field.log.note(&format!("fault {number} did not happen: {error}"));
-            }
-        });
-        while under_way.try_join_next().is_some() {}
+        under_way.spawn(happened(Arc::clone(field), fault.clone(), number));
+        while let Some(ended) = under_way.try_join_next() {
+            count(ended);
+        }
     }
-    while under_way.join_next().await.is_some() {}
+    while let Some(ended) = under_way.join_next().await {
+        count(ended);
+    }
     played
+}
+
+/// Its kind, if it has happened.
+async fn happened(field: Arc<Field>, fault: Fault, number: usize) -> Option<&'static str> {
+    match happen(&field, &fault, number).await {
+        Ok(()) => Some(fault.kind()),
+        Err(error) => {
+            field.log.note(&format!("fault {number} did not happen: {error}"));
+            None
+        }
+    }
 }
 
 async fn happen(field: &Field, fault: &Fault, number: usize) -> Result<(), CampaignError> {
@@ -52,9 +66,9 @@ async fn happen(field: &Field, fault: &Fault, number: usize) -> Result<(), Campa
         What::Device(host, resource, kind) => misbehave(field, *host, *resource, *kind, fault).await?,
         What::Report(host, astray) => lead_astray(field, *host, *astray, lasts),
         What::SwitchedOn(host) => field.truth.switch_on(&host_name(*host))?,
-        What::Killed(number) => process(number).into_iter().for_each(|p| p.kill(lasts / 2)),
-        What::Halted(number) => process(number).into_iter().for_each(|p| p.halt(lasts)),
-        What::DiskFull(number) => process(number).into_iter().for_each(|p| p.fill_disk(lasts)),
+        What::Killed(number) => struck(process(number).is_some_and(|p| p.kill(lasts / 2)))?,
+        What::Halted(number) => struck(process(number).is_some_and(|p| p.halt(lasts)))?,
+        What::DiskFull(number) => struck(process(number).is_some_and(|p| p.fill_disk(lasts)))?,
         What::ClockSet(by_ms) => set_clock(field, *by_ms).await?,
         What::MachineApart(number, by_ms) => {
             if let Some(process) = process(number) {
@@ -81,6 +95,14 @@ async fn happen(field: &Field, fault: &Fault, number: usize) -> Result<(), Campa
     Ok(())
 }
 
+/// A process that does not run cannot be struck.
+fn struck(ran: bool) -> Result<(), CampaignError> {
+    ran.then_some(()).ok_or_else(|| CampaignError::Unexpected {
+        what: "a process".to_owned(),
+        found: "none that runs".to_owned(),
+    })
+}
+
 async fn happen_to_peers(
     field: &Field,
     peers: &Peers,
@@ -103,7 +125,10 @@ async fn play_on(
 ) -> Result<(), CampaignError> {
     let mut dice = Dice::of(field.options.seed, 1_000_000 + number as u64);
     let played = peers.tap.play(mischief, &mut dice).await?;
-    let played = played.unwrap_or_else(|| "nothing was heard yet".to_owned());
+    let played = played.ok_or_else(|| CampaignError::Unexpected {
+        what: format!("a message for {mischief:?}"),
+        found: "none that was heard".to_owned(),
+    })?;
     field.log.note(&format!("message {mischief:?}: {played}"));
     Ok(())
 }

@@ -60,33 +60,37 @@ impl Process {
         self.variables.push((name.to_owned(), value));
     }
 
-    /// Ends it as a loss of power would. It comes back after a time.
-    pub fn kill(&self, away: Duration) {
+    /// Ends it as a loss of power would. It comes back after a time. Whether it ran.
+    pub fn kill(&self, away: Duration) -> bool {
         let mut state = self.lock();
+        let ran = state.service.is_some();
         if let Some(mut service) = state.service.take() {
             service.kill();
         }
         self.lead_nowhere();
         (state.halted_until, state.full_until) = (None, None);
         state.down_until = Some(Instant::now() + away);
+        ran
     }
 
-    /// Lets it stand still for a time, as a machine that is short of everything would.
-    pub fn halt(&self, lasts: Duration) {
+    /// Lets it stand still for a time, as a machine that is short of everything would. Whether it ran.
+    pub fn halt(&self, lasts: Duration) -> bool {
         let mut state = self.lock();
         if let Some(service) = &state.service {
             signal(service, Signal::SIGSTOP);
             state.halted_until = Some(Instant::now() + lasts);
         }
+        state.service.is_some()
     }
 
-    /// Lets no file of it grow, or be written at all, for a time.
-    pub fn fill_disk(&self, lasts: Duration) {
+    /// Lets no file of it grow, or be written at all, for a time. Whether it ran.
+    pub fn fill_disk(&self, lasts: Duration) -> bool {
         let mut state = self.lock();
         if let Some(service) = &state.service {
             limit_files(service, "0");
             state.full_until = Some(Instant::now() + lasts);
         }
+        state.service.is_some()
     }
 
     /// Nothing is wrong with it any more.

@@ -1,6 +1,7 @@
 //! The script: which faults happen when, for how long, and to what. A seed repeats it.
 
 use std::fmt;
+use std::ops::Range;
 
 use ringfence_core::Resource;
 use ringfence_simulators::FaultKind;
@@ -14,9 +15,10 @@ const SLOWEST_MS: u64 = 2_500;
 /// The processes of a ground.
 const STANDALONE: &[&str] = &["standalone"];
 const DISTRIBUTED: &[&str] = &["api-1", "api-2", "engine-1", "engine-2", "worker-1", "worker-2"];
-/// Of so many faults on the distributed ground one restarts the database, and one the broker.
-const DATABASE_RESTARTS_EVERY: usize = 40;
-const BROKER_RESTARTS_EVERY: usize = 150;
+/// On the distributed ground the first fault of each so many milliseconds restarts the database, and of each so many the broker. The
+/// broker takes up to ten seconds to come back.
+const DATABASE_RESTARTS_EVERY_MS: u64 = 12_000;
+const BROKER_RESTARTS_EVERY_MS: u64 = 45_000;
 
 /// One fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,14 +145,18 @@ impl Script {
             .map(|_| dice.between(0, options.seconds * 1000))
             .collect();
         moments.sort_unstable();
-        let faults = moments.into_iter().enumerate();
-        let fault = |(number, at_ms)| Fault {
-            at_ms,
-            lasts_ms: dice.between(200, 4_000),
-            what: what(options, number, processes.len(), &mut dice),
+        let mut before_ms = 0;
+        let fault = |at_ms| {
+            let span = before_ms..at_ms;
+            before_ms = at_ms;
+            Fault {
+                at_ms,
+                lasts_ms: dice.between(200, 4_000),
+                what: what(options, &span, processes.len(), &mut dice),
+            }
         };
         Self {
-            faults: faults.map(fault).collect(),
+            faults: moments.into_iter().map(fault).collect(),
             processes,
         }
     }
@@ -166,15 +172,21 @@ impl Script {
     }
 }
 
-fn what(options: &Options, number: usize, processes: usize, dice: &mut Dice) -> What {
+/// Whether the middle of a period lies between two faults.
+fn begins(period_ms: u64, span: &Range<u64>) -> bool {
+    let of = |ms: u64| (ms + period_ms / 2) / period_ms;
+    of(span.start) < of(span.end)
+}
+
+fn what(options: &Options, span: &Range<u64>, processes: usize, dice: &mut Dice) -> What {
     if options.ghosts {
         return What::Report(any(options.hosts, dice), Astray::Doubled);
     }
     let is_distributed = options.ground == Ground::Distributed;
-    if is_distributed && number % BROKER_RESTARTS_EVERY == BROKER_RESTARTS_EVERY / 2 {
+    if is_distributed && begins(BROKER_RESTARTS_EVERY_MS, span) {
         return What::BrokerRestarts;
     }
-    if is_distributed && number % DATABASE_RESTARTS_EVERY == DATABASE_RESTARTS_EVERY / 2 {
+    if is_distributed && begins(DATABASE_RESTARTS_EVERY_MS, span) {
         return What::DatabaseRestarts;
     }
     let weights = if is_distributed {
