@@ -227,7 +227,7 @@ mod switch {
     /// The environment has yet to be asked.
     const UNASKED: usize = usize::MAX;
     /// The guard that is off from the start, so that a test program can be run without it.
-    const VARIABLE: &str = "RINGFENCE_WITHOUT_GUARD";
+    const VARIABLE: &str = "RINGFENCE_TEST_WITHOUT_GUARD";
 
     /// Whether a guard is on.
     pub(crate) fn on(guard: Guard) -> bool {

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use chrono::{DateTime, Utc};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -161,6 +162,13 @@ impl Client {
         self.put(&format!("/hosts/{host}/failure-state"), body).await
     }
 
+    /// Reports what a monitor would that heard the host last at that moment, or never.
+    pub async fn reports(&self, host: &str, state: &str, last_seen_at: Option<DateTime<Utc>>) -> Answer {
+        let observed_at = now();
+        let body = json!({ "failure_state": state, "source": "test", "observed_at": observed_at, "last_seen_at": last_seen_at });
+        self.put(&format!("/hosts/{host}/failure-state"), body).await
+    }
+
     /// Asks for a fence; the operation that answers.
     pub async fn fence(&self, host: &str) -> Value {
         self.post(&format!("/hosts/{host}/fence"), json!({ "reason": "test" }))
@@ -227,8 +235,8 @@ impl Client {
     reason = "a monitor outside of the service tells its own time"
 )]
 /// The time, for tests.
-pub fn now() -> chrono::DateTime<chrono::Utc> {
-    chrono::Utc::now()
+pub fn now() -> DateTime<Utc> {
+    Utc::now()
 }
 
 fn tls(trusted: rustls::RootCertStore) -> rustls::ClientConfig {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::Client;
@@ -15,12 +16,26 @@ pub struct Monitor {
 }
 
 impl Client {
-    /// Reports the host so until what comes back is dropped.
-    pub fn keep_seeing(&self, host: &str, state: &'static str) -> Monitor {
+    /// Reports the host UP until what comes back is dropped.
+    pub fn keep_seeing(&self, host: &str) -> Monitor {
+        self.keep_reporting(host, "UP", None)
+    }
+
+    /// Reports the host UNREACHABLE until what comes back is dropped: by a monitor that heard it last at that moment, or never.
+    pub fn keep_missing(&self, host: &str, last_seen_at: Option<DateTime<Utc>>) -> Monitor {
+        self.keep_reporting(host, "UNREACHABLE", last_seen_at)
+    }
+
+    fn keep_reporting(
+        &self,
+        host: &str,
+        state: &'static str,
+        last_seen_at: Option<DateTime<Utc>>,
+    ) -> Monitor {
         let (client, host) = (self.clone(), host.to_owned());
         let reporting = async move {
             loop {
-                client.seen(&host, state).await;
+                client.reports(&host, state, last_seen_at).await;
                 tokio::time::sleep(EVERY).await;
             }
         };

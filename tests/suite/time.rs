@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use ringfence_core::Resource;
 use ringfence_engine::ClockSource;
 use ringfence_simulators::{Fault, FaultKind};
-use ringfence_tests::{Ground, Site, Stack, StackOptions, eventually, power_plan};
+use ringfence_tests::{Ground, Site, Stack, StackOptions, eventually, now, power_plan};
 use serde_json::json;
 
 crate::on_both_grounds!(
@@ -36,9 +36,10 @@ async fn with_policy_and(ground: Ground, policy: serde_json::Value, options: Sta
 async fn the_self_fencing_timeout_fences_an_unreachable_host(ground: Ground) {
     let stack = with_policy(ground, json!({ "self_fencing_timeout_s": 2 })).await;
     stack.client.seen("h1", "UP").await.ok(200);
+    let last_seen_at = Some(now());
     stack.hang("h1").await;
     let operation = stack.client.fence("h1").await;
-    let _monitor = stack.client.keep_seeing("h1", "UNREACHABLE");
+    let _monitor = stack.client.keep_missing("h1", last_seen_at);
     let host = stack.client.until_fenced("h1").await;
     assert_eq!(host["proofs"][0]["kind"], "self-fencing");
     let operation = stack.client.until_settled(&operation).await;
@@ -67,7 +68,7 @@ async fn what_is_due_before_the_next_look_does_not_wait_for_it(ground: Ground) {
 /// Its count of the time stood still meanwhile.
 #[tokio::test]
 async fn a_process_that_was_halted_decides_by_no_time_that_is_over() {
-    let before = ringfence_tests::now();
+    let before = now();
     let options = StackOptions {
         clock: ClockSource::Counting(before - TimeDelta::seconds(200)),
         ..StackOptions::default()
@@ -91,13 +92,19 @@ async fn the_self_fencing_timeout_does_not_run_while_nobody_knows(ground: Ground
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(stack.client.host("h1").await["fencing_state"], "UNFENCED");
     // Nor does a monitor count that has never heard the host: it might be deaf to it.
-    let monitor = stack.client.keep_seeing("h1", "UNREACHABLE");
+    let monitor = stack.client.keep_missing("h1", None);
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(stack.client.host("h1").await["fencing_state"], "UNFENCED");
     drop(monitor);
-    // One that has heard it, and reports silence from then on, proves it and ends the wait for an operator.
+    // Nor one that has heard it and does not say when: it may have heard it again between two reports of silence.
     stack.client.seen("h1", "UP").await.ok(200);
-    let _monitor = stack.client.keep_seeing("h1", "UNREACHABLE");
+    let last_seen_at = Some(now());
+    let monitor = stack.client.keep_missing("h1", None);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(stack.client.host("h1").await["fencing_state"], "UNFENCED");
+    drop(monitor);
+    // One that says when it heard the host last, and goes on to report silence, proves it and ends the wait for an operator.
+    let _monitor = stack.client.keep_missing("h1", last_seen_at);
     stack.client.until_fenced("h1").await;
     stack.stop().await;
 }
@@ -106,11 +113,14 @@ async fn the_self_fencing_timeout_does_not_run_while_nobody_knows(ground: Ground
 async fn a_monitor_that_stops_to_report_proves_nothing(ground: Ground) {
     let stack = with_policy(ground, json!({ "self_fencing_timeout_s": 1 })).await;
     stack.client.seen("h1", "UP").await.ok(200);
+    let last_seen_at = Some(now());
     stack.hang("h1").await;
+    let silence = || stack.client.reports("h1", "UNREACHABLE", last_seen_at);
+    silence().await.ok(200);
     stack.client.fence("h1").await;
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!(stack.client.host("h1").await["fencing_state"], "UNFENCED");
-    stack.client.seen("h1", "UNREACHABLE").await.ok(200);
+    silence().await.ok(200);
     stack.client.until_fenced("h1").await;
     stack.stop().await;
 }

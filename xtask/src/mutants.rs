@@ -11,7 +11,7 @@ use crate::say::say;
 use crate::workspace::{Workspace, built_programs, cargo};
 
 /// The guard that a program is to do without.
-const VARIABLE: &str = "RINGFENCE_WITHOUT_GUARD";
+const VARIABLE: &str = "RINGFENCE_TEST_WITHOUT_GUARD";
 /// Packages whose tests are run, all of them in the build in which guards can be switched off.
 const PACKAGES: [&str; 2] = ["ringfence-core", "ringfence-world"];
 /// What makes that build.

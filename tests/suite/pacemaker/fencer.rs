@@ -220,7 +220,8 @@ async fn pacemaker_hears_of_a_fence_by_ringfence_once_it_is_proven_and_takes_the
     assert_eq!(place.client.host("f1").await["operation"]["kind"], "rejoin");
     assert!(place.is_fenced("f1").await);
     eventually(async || bmc.is_powered().unwrap()).await;
-    place.client.seen("f1", "UP").await.ok(200);
+    // Until it has settled, what was seen may have been seen before the switch took effect.
+    let _monitor = place.client.keep_seeing("f1");
     place
         .client
         .until("/hosts/f1", |host| host["fencing_state"] == "UNFENCED")

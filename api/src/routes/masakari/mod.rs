@@ -165,8 +165,9 @@ async fn act(
     };
     let id = host.host.id.to_string();
     match state.engine.report_failure_state(&id, report, by).await {
+        // Another source has had a newer sign of life of the host.
+        Ok(known) if known.host.failure_state != failure_state => Ok("ignored"),
         Ok(_) => Ok(status),
-        // Somebody has seen the host since.
         Err(EngineError::Refused(Refusal::StaleObservation { .. })) => Ok("ignored"),
         Err(error) => Err(crate::ApiError::from(error).into()),
     }

@@ -56,6 +56,11 @@ pub fn has_event(decision: &Decision, kind: EventKind) -> bool {
     events(decision).any(|event| event.kind == kind)
 }
 
+pub fn has_note(decision: &Decision, action: &str) -> bool {
+    let is_it = |effect: &Effect| matches!(effect, Effect::Note(note) if note.action == action);
+    decision.effects.iter().any(is_it)
+}
+
 /// The generation that a host is FENCED at.
 pub fn fenced_generation(host: &Host) -> Option<Generation> {
     host.fence.as_ref().map(|fence| fence.generation)

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use ringfence_core::*;
 
 use super::deeds::{Customs, history, live_through};
-use super::facts::{decisions, fenced_generation};
+use super::facts::{decisions, fenced_generation, has_note};
 use super::settings::setting;
 
 fn limits_hold(policy: &FencingPolicy, around: Neighbourhood) -> bool {
@@ -62,7 +62,9 @@ proptest! {
                 prop_assert!(silent_for >= TimeDelta::seconds(i64::from(policy.after_s)));
             }
             is_answered |= matches!(decision.answer, Answer::Started(_)) && decision.state.host.failure_state == FailureState::Unreachable;
-            let is_life = matches!(&moment.input, Input::FailureState { report, .. } if report.state == FailureState::Up);
+            // Whatever it reports now: a sign of life that ended a proof ended the silence before it.
+            let is_life = matches!(&moment.input, Input::FailureState { report, .. }
+                if report.state == FailureState::Up || has_note(decision, "fence.proof_ended"));
             is_answered &= !is_life;
         }
     }
