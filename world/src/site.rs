@@ -71,6 +71,8 @@ pub struct Site {
     pub watchdog_s: Option<u32>,
     /// By how much its watchdog strikes earlier than that.
     pub watchdog_early: TimeDelta,
+    /// It resets the host, which boots again; otherwise it switches the host off.
+    pub watchdog_resets: bool,
     /// Nobody has pulled the plugs.
     pub plugged: bool,
     /// Somebody has put the plugs in.
@@ -139,6 +141,7 @@ impl Site {
             sets: plan.sufficient_sets.clone(),
             watchdog_s,
             watchdog_early: TimeDelta::zero(),
+            watchdog_resets: false,
             plugged: true,
             plugged_by_hand: false,
             meddled_at: None,
@@ -416,6 +419,9 @@ impl Site {
         if self.watchdog_strikes_at().is_some_and(|at| at <= now) {
             self.stop_workloads();
             self.machine = Machine::Off;
+            if self.watchdog_resets {
+                self.start(Cause::Itself);
+            }
         }
         if matches!(self.machine, Machine::Booting(at) if at <= now) {
             self.machine = Machine::On;

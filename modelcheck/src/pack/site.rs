@@ -15,6 +15,7 @@ pub(super) fn site(p: &mut Packer, site: &Site, told_alive_at: Timestamp) {
         sets: _,
         watchdog_s: _,
         watchdog_early: _,
+        watchdog_resets: _,
         plugged,
         plugged_by_hand,
         meddled_at,

@@ -78,6 +78,7 @@ pub(super) fn setting(plan: FrozenPlan) -> Setting {
         boot_ms: 3_000,
         lands_ms: 0,
         host_skew_ms: 0,
+        watchdog_resets: false,
         is_sloppy: false,
     }
 }

@@ -11,7 +11,7 @@ use super::parts::{fencing, lost, of, off, once, policy, setting, source};
 use crate::{Action, Chance, Chances, Configuration, Goal};
 
 pub(super) fn all() -> Vec<Configuration> {
-    vec![watchdog(), undated(), witnesses(), late(), automatic()]
+    vec![watchdog(), resets(), undated(), witnesses(), late(), automatic()]
 }
 
 /// A host that fences itself, whose controller never answers.
@@ -39,6 +39,32 @@ fn watchdog() -> Configuration {
         ]),
         goals: vec![Goal::Fenced, Goal::OpenGate, Goal::SelfFenced, Goal::FenceAsks],
         ..of("watchdog", "a host that fences itself", alone())
+    }
+}
+
+fn resets() -> Configuration {
+    let setting = Setting {
+        watchdog_resets: true,
+        ..alone()
+    };
+    Configuration {
+        beginning: fencing(),
+        chances: Chances::of(&[
+            (Chance::Heal, 1),
+            (Chance::Cut, 1),
+            (Chance::Tell, 3),
+            (Chance::Step, 5),
+            (Chance::Pause, 1),
+            (Chance::Rejoin, 1),
+        ]),
+        goals: vec![
+            Goal::Fenced,
+            Goal::OpenGate,
+            Goal::SelfFenced,
+            Goal::ProofEnded,
+            Goal::Unfenced,
+        ],
+        ..of("resets", "a host whose watchdog resets it, so that it boots again", setting)
     }
 }
 

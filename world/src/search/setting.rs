@@ -57,6 +57,8 @@ pub struct Setting {
     pub lands_ms: i64,
     /// By how much the host's clock is ahead, in milliseconds.
     pub host_skew_ms: i64,
+    /// Whether the host's watchdog resets it, so that it boots again.
+    pub watchdog_resets: bool,
     /// Whether workers say that it is done whatever they have read.
     pub is_sloppy: bool,
 }
@@ -77,6 +79,7 @@ impl Setting {
         world.site.boot_ms = self.boot_ms;
         world.site.lands_ms = self.lands_ms;
         world.site.shorten_watchdog(CLOCKS_APART_MS);
+        world.site.watchdog_resets = self.watchdog_resets;
         world.is_sloppy = self.is_sloppy;
         world
             .site
@@ -113,8 +116,12 @@ impl Setting {
         lines.push(format!("{:?}", self.policy));
         lines.extend(self.sources.iter().map(|source| format!("{source:?}")));
         lines.push(format!(
-            "servers {:?}, a boot takes {} ms, writes land for {} ms, the host's clock is ahead by {} ms",
-            self.servers, self.boot_ms, self.lands_ms, self.host_skew_ms
+            "servers {:?}, a boot takes {} ms, writes land for {} ms, the host's clock is ahead by {} ms, its watchdog {}",
+            self.servers,
+            self.boot_ms,
+            self.lands_ms,
+            self.host_skew_ms,
+            if self.watchdog_resets { "resets it" } else { "switches it off" },
         ));
         lines.join("\n")
     }
@@ -144,6 +151,7 @@ impl Setting {
             boot_ms: rng.random_range(500..15_000),
             lands_ms,
             host_skew_ms: rng.random_range(-8_000..8_000),
+            watchdog_resets: rng.random_bool(0.5),
             is_sloppy: rng.random_bool(0.05),
             plan,
             policy,
