@@ -6,6 +6,7 @@ use ringfence_core::{
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
+use crate::dialect::Dialect;
 use crate::hosts;
 use crate::row::Row;
 use crate::run::{Run, fetch_all, fetch_optional};
@@ -51,20 +52,16 @@ pub struct HostFilter {
     pub updated_at: Vec<Test<Timestamp>>,
 }
 
-macro_rules! select {
-    ($rest:literal) => {
-        concat!(
-            "SELECT ",
-            hosts::columns!(),
-            ", segments.name AS segment_name,
-                 operations.id AS live_id, operations.kind AS live_kind, operations.status AS live_status
-             FROM hosts
-             JOIN segments ON segments.id = hosts.segment_id
-             LEFT JOIN operations
-                 ON operations.host_id = hosts.id AND operations.finished_at IS NULL",
-            $rest
-        )
-    };
+/// Hosts as they are listed; `rest` says which.
+fn select(dialect: Dialect, rest: &str) -> AssertSqlSafe<String> {
+    let (columns, live) = (hosts::columns!(), dialect.live_operation());
+    AssertSqlSafe(format!(
+        "SELECT {columns}, segments.name AS segment_name,
+             operations.id AS live_id, operations.kind AS live_kind, operations.status AS live_status
+         FROM hosts
+         JOIN segments ON segments.id = hosts.segment_id
+         {live}{rest}"
+    ))
 }
 
 fn read_listed(row: &Row) -> Result<HostRow, DbError> {
@@ -86,8 +83,14 @@ fn read_listed(row: &Row) -> Result<HostRow, DbError> {
 /// The host with this id or name, as it is listed.
 pub async fn host_row(run: &mut impl Run, id_or_name: &str) -> Result<Option<HostRow>, DbError> {
     let row = match Uuid::parse_str(id_or_name) {
-        Ok(id) => fetch_optional(run, select!(" WHERE hosts.id = $1"), args![id]).await?,
-        Err(_) => fetch_optional(run, select!(" WHERE hosts.name = $1"), args![id_or_name]).await?,
+        Ok(id) => {
+            let sql = select(run.dialect(), " WHERE hosts.id = $1");
+            fetch_optional(run, sql, args![id]).await?
+        }
+        Err(_) => {
+            let sql = select(run.dialect(), " WHERE hosts.name = $1");
+            fetch_optional(run, sql, args![id_or_name]).await?
+        }
     };
     row.as_ref().map(read_listed).transpose()
 }
@@ -100,10 +103,10 @@ pub async fn hosts_page(
 ) -> Result<Vec<HostRow>, DbError> {
     let mut wanted = wanted(filter);
     let end = page.close(&mut wanted, "hosts");
-    let (select, conditions) = (select!(""), wanted.conditions());
-    let sql = format!("{select}{conditions}{end}");
+    let conditions = wanted.conditions();
+    let sql = select(run.dialect(), &format!("{conditions}{end}"));
     let values = wanted.values();
-    let rows = fetch_all(run, AssertSqlSafe(sql), values).await?;
+    let rows = fetch_all(run, sql, values).await?;
     rows.iter().map(read_listed).collect()
 }
 

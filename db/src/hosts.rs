@@ -86,11 +86,11 @@ pub async fn begin_with_hosts(db: &Database, ids: &[HostId]) -> Result<Locked, D
 /// A host with its policy and its live operation, in one statement.
 fn states(dialect: Dialect, condition: &str) -> String {
     let (columns, operation, version) = (columns!(), operations::columns!(), dialect.version("hosts"));
-    let read_at = dialect.read_at();
+    let (read_at, live) = (dialect.read_at(), dialect.live_operation());
     format!(
         "SELECT {version} AS version, {read_at}, (SELECT revision FROM configuration WHERE one = 1) AS configuration, {columns}, segments.policy AS policy, {operation} FROM hosts
          JOIN segments ON segments.id = hosts.segment_id
-         LEFT JOIN operations ON operations.host_id = hosts.id AND operations.finished_at IS NULL
+         {live}
          WHERE {condition}"
     )
 }
@@ -128,10 +128,10 @@ async fn with_operations(
     let sql = format!(
         "SELECT {}, hosts.id AS id, segments.policy AS policy, {columns} FROM hosts
          JOIN segments ON segments.id = hosts.segment_id
-         LEFT JOIN operations
-             ON operations.host_id = hosts.id AND operations.finished_at IS NULL
+         {}
          WHERE {}",
         run.dialect().read_at(),
+        run.dialect().live_operation(),
         run.dialect().id_in_first_argument("hosts.id")
     );
     let (mut rest, mut read_at) = (HashMap::new(), None);

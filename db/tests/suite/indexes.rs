@@ -229,6 +229,62 @@ async fn a_large_site_is_read_by_indexes() {
     rig.end().await;
 }
 
+/// Statistics are taken while nothing is live, which is nearly always. Then a storm comes.
+#[tokio::test]
+async fn a_storm_makes_no_question_about_one_host_read_every_live_operation() {
+    let rig = Rig::postgresql().await;
+    let mut tx = rig.db.begin().await.unwrap();
+    let rack = segment("rack");
+    insert_segment(&mut tx, &rack).await.unwrap();
+    let hosts: Vec<Host> = (0..HOSTS).map(|n| host(&format!("node-{n:04}"), &rack)).collect();
+    for host in &hosts {
+        insert_host(&mut tx, host).await.unwrap();
+        insert_operation(&mut tx, &done(&fence(host, 1))).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+    rig.past("ANALYZE").await.unwrap();
+    let mut tx = rig.db.begin().await.unwrap();
+    for host in &hosts {
+        insert_operation(&mut tx, &fence(host, 2)).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+    let notices = Notices::default();
+    let subscriber = tracing_subscriber::registry().with(notices.clone());
+    let _guard = tracing::subscriber::set_default(subscriber);
+    for mode in ["force_custom_plan", "force_generic_plan"] {
+        let db = explain_from_now_on(&rig, mode).await;
+        db.ping().await.unwrap();
+        notices.take();
+        let mut reader = db.reader();
+        for id_or_name in [hosts[50].id.to_string(), hosts[50].name.clone()] {
+            assert!(
+                load_state(&mut reader, &id_or_name)
+                    .await
+                    .unwrap()
+                    .unwrap()
+                    .operation
+                    .is_some()
+            );
+            assert_finds_live_by_host(&notices.take());
+            host_row(&mut reader, &id_or_name).await.unwrap().unwrap();
+            assert_finds_live_by_host(&notices.take());
+        }
+        let mut tx = db.begin().await.unwrap();
+        lock_host(&mut tx, hosts[50].id).await.unwrap().unwrap();
+        assert_finds_live_by_host(&notices.take());
+        drop(tx);
+        db.close().await;
+    }
+    rig.end().await;
+}
+
+/// By the index and one host's id, and not by the index from end to end.
+fn assert_finds_live_by_host(plans: &str) {
+    assert_uses(plans, "operations_one_live_per_host");
+    assert_uses(plans, "Index Cond: (host_id = hosts.id)");
+    assert_no_scan_of(plans, "operations");
+}
+
 /// The last page costs what the first does: both begin where the index says.
 async fn listings_of_many_orders_are_read_by_indexes(db: &Database, notices: &Notices, hosts: &[Host]) {
     let by_name = [SortKey::Name.ascending(), SortKey::CreatedAt.descending()];

@@ -64,7 +64,11 @@ fn resets() -> Configuration {
             Goal::ProofEnded,
             Goal::Unfenced,
         ],
-        ..of("resets", "a host whose watchdog resets it, so that it boots again", setting)
+        ..of(
+            "resets",
+            "a host whose watchdog resets it, so that it boots again",
+            setting,
+        )
     }
 }
 
