@@ -71,7 +71,7 @@ impl Dialect {
         match self {
             Self::Postgres => {
                 "LEFT JOIN LATERAL
-                     (SELECT * FROM operations
+                     (SELECT id, kind, status, body, methods FROM operations
                       WHERE operations.host_id = hosts.id AND operations.finished_at IS NULL LIMIT 1) AS operations
                      ON TRUE"
             }

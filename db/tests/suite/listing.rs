@@ -497,7 +497,7 @@ async fn an_observer_reads_its_own_record_of_the_hosts_of_its_cloud(rig: &Rig) {
     let of_cloud = |name, segment, sources| Host {
         backend: Backend::Nova,
         cloud: Some("east".to_owned()),
-        sources: serde_json::from_value(sources).unwrap(),
+        sources: serde_json::from_value(json!({ "by_name": sources })).unwrap(),
         ..host(name, segment)
     };
     let hosts = [
