@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::guard::{Guard, on};
+use crate::undoing::clearly_after;
 use crate::{Ended, Generation, OperationId, Proof, SufficientSet, Timestamp};
 
 /// A fence that was proven. It stays on record until the host is taken back, whether its proofs still hold or not.
@@ -52,10 +53,19 @@ impl Fence {
         ended.max_by_key(|ended| ended.at)
     }
 
+    /// Whether the proofs show that the host had stopped after a moment that was decided upon: by what was allowed after it, whatever the
+    /// engines' clocks say, or by a time that two clocks can tell from it.
+    #[must_use]
+    pub(crate) fn has_stopped_since(&self, moment: Timestamp) -> bool {
+        let was_allowed_later = |proof: &Proof| proof.claimed_at.is_some_and(|at| at > moment);
+        let is_clear = |at: Timestamp| at > clearly_after(moment) || !on(Guard::StopCameLater);
+        self.stops().any(was_allowed_later) || self.stopped_until().is_some_and(is_clear)
+    }
+
     /// A moment that every boot of the host since its fence began after, if the proofs show one: it had stopped by then, or it was read
     /// as off when Ringfence switched it on.
     #[must_use]
-    pub(crate) fn stopped_until(&self) -> Option<Timestamp> {
+    fn stopped_until(&self) -> Option<Timestamp> {
         let stopped_at = self.stopped_at()?;
         Some(
             self.off_until

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::guard::{Guard, on};
-use crate::undoing::CLOCKS_APART;
 use crate::{
     AttemptId, Fence, FrozenMethod, Generation, HostId, MethodId, Operation, Parameters, ProofKind, Resource,
     SegmentId, SegmentPolicy, Sources, TaskKind, Timestamp,
@@ -236,13 +235,13 @@ impl Host {
         if survivor.is_some() && on(Guard::StopLeavesNoBoot) {
             return Some(OldBoot::OutlivedItsStop);
         }
-        let stopped_until = self.fence.as_ref().and_then(Fence::stopped_until);
         let cut_by = self.cut_off().map(|standing| standing.by).max()?;
         let has_booted = self.sources.has_booted_since(cut_by, clock_set_at);
-        // Two engines' clocks wrote the two down: a stop that may have come first shows nothing.
-        let has_stopped_since =
-            stopped_until.is_some_and(|at| at > cut_by + CLOCKS_APART || !on(Guard::StopCameLater));
-        let is_newer = has_stopped_since || has_booted;
+        let has_stopped = self
+            .fence
+            .as_ref()
+            .is_some_and(|fence| fence.has_stopped_since(cut_by));
+        let is_newer = has_stopped || has_booted;
         (!is_newer && on(Guard::CutBootStaysCut)).then_some(OldBoot::CutOff)
     }
 

@@ -73,6 +73,10 @@ pub struct Proof {
     pub observed_at: Timestamp,
     /// The moment after which nothing may contradict it: all that it rests on was read then or later.
     pub read_at: Timestamp,
+    /// When the first of the claims that it rests on was granted, if it rests on claims. What was decided before came before it, whatever
+    /// the engines' clocks say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed_at: Option<Timestamp>,
     /// Seconds after the engine learnt of it in which what the storage had accepted still lands; it counts after them.
     #[serde(default)]
     pub settle_s: u32,

@@ -82,6 +82,11 @@ pub(crate) fn may_be_after(alive_at: Timestamp, read_at: Timestamp) -> bool {
     alive_at > read_at - apart
 }
 
+/// From when on a reading comes after a sign of life for certain.
+pub(crate) fn clearly_after(alive_at: Timestamp) -> Timestamp {
+    alive_at + CLOCKS_APART
+}
+
 impl fmt::Display for Undoing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -62,6 +62,30 @@ pub fn download(packages: &[&str], folder: &Path) -> Result<(), XtaskError> {
     })
 }
 
+/// What would be installed with a package, itself included, by name. Lists that are not there are fetched first, where this process may.
+pub fn would_install(package: &str, folder: &Path) -> Result<Vec<String>, XtaskError> {
+    let names = simulate(package)?;
+    if !names.is_empty() || !may_install() {
+        return Ok(names);
+    }
+    apt(&["update"], &[], folder, folder)?;
+    simulate(package)
+}
+
+fn simulate(package: &str) -> Result<Vec<String>, XtaskError> {
+    let program = format!("apt-get --simulate install {package}");
+    let done = Command::new("apt-get")
+        .args(["--simulate", "install", "--no-install-recommends", package])
+        .stdin(Stdio::null())
+        .output();
+    let done = done.map_err(|source| XtaskError::Spawn { program, source })?;
+    let text = String::from_utf8_lossy(&done.stdout);
+    let names = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("Inst ")?.split_whitespace().next());
+    Ok(names.map(str::to_owned).collect())
+}
+
 /// What a package needs, by name. Lists that are not there are fetched first, where this process may.
 pub fn needs_of(package: &str, folder: &Path) -> Result<Vec<String>, XtaskError> {
     let needs = needs(package)?;

@@ -1,7 +1,7 @@
 //! What can go wrong with a developer's command.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ringfence_lab::LabError;
 
@@ -79,4 +79,10 @@ pub fn in_full(error: &XtaskError) -> String {
         cause = error.source();
     }
     text
+}
+
+/// What has gone wrong with a file.
+pub fn at(path: &Path) -> impl FnOnce(io::Error) -> XtaskError + use<> {
+    let path = path.to_owned();
+    move |source| XtaskError::File { path, source }
 }

@@ -142,11 +142,7 @@ const OPENSTACK_PACKAGES: &[Package] = &[
 /// What virtual hosts are made of, their kernel apart.
 const VM_PACKAGES: &[Package] = &[
     Package {
-        name: "qemu-system-x86",
-        is_there: || find_program("qemu-system-x86_64").is_some(),
-    },
-    Package {
-        // For the storage daemon, which some releases have in another package that the first one brings.
+        // For the storage daemon.
         name: "qemu-utils",
         is_there: || find_program("qemu-storage-daemon").is_some(),
     },

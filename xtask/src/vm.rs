@@ -1,6 +1,7 @@
 //! What virtual hosts start from, made once and kept between runs: Debian's kernel, and a first file system with next to nothing in it.
 
 mod kernel;
+mod qemu;
 mod userland;
 
 use std::path::PathBuf;
@@ -28,7 +29,7 @@ pub fn provide(workspace: &Workspace) -> Result<Vm, XtaskError> {
     }
     let folder = workspace.cache("vm")?;
     let _turn = take_turn(&folder)?;
-    if let Err(error) = packages::provide_vm(workspace) {
+    if let Err(error) = packages::provide_vm(workspace).and_then(|()| qemu::provide(&folder)) {
         return Ok(Vm::Absent(in_short(&error)));
     }
     if !kernel::is_complete(&folder) {

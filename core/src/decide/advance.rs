@@ -108,7 +108,11 @@ fn advance_fence(step: &mut Step) {
         if waits && !is_fenced && proof::settles_at(step).is_none() {
             return;
         }
-        resume(step);
+        if waits {
+            // It runs again, and what has to be read again is begun now.
+            resume(step);
+            continue;
+        }
         let is_told = tell_backend(step);
         match run_next_stage(step) {
             Stages::Moved => {}

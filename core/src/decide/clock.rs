@@ -60,6 +60,7 @@ fn adjust_host(host: &mut Host, set_at: Option<Timestamp>, now: Timestamp) {
 fn adjust_proof(proof: &mut Proof, now: Timestamp) {
     proof.observed_at = proof.observed_at.min(now);
     proof.read_at = proof.read_at.min(now);
+    proof.claimed_at = proof.claimed_at.map(|at| at.min(now));
     if let Some(Ended { at, .. }) = &mut proof.ended {
         *at = (*at).min(now);
     }
@@ -80,7 +81,8 @@ fn adjust_operation(operation: &mut Operation, now: Timestamp) {
         stage.entered_at = stage.entered_at.map(|at| at.min(now));
     }
     for task in operation.tasks_mut() {
-        task.level_started_at = task.level_started_at.map(|at| at.min(now));
+        // One that is begun again waits until its reading can count.
+        task.level_started_at = task.level_started_at.map(|at| at.min(now + CLOCKS_APART));
         for attempt in &mut task.attempts {
             attempt.started_at = attempt.started_at.min(now);
             attempt.claimed_at = attempt.claimed_at.map(|at| at.min(now));

@@ -128,6 +128,7 @@ fn add_word(step: &mut Step, word: Word) {
         source: word.actor.name,
         observed_at: step.now,
         read_at: step.now,
+        claimed_at: None,
         settle_s: operation.policy.settle_s,
         operation_id: operation.id,
         generation: operation.generation,

@@ -3,9 +3,10 @@
 use chrono::TimeDelta;
 
 use crate::guard::{Guard, on};
+use crate::undoing::clearly_after;
 use crate::{
-    Attempt, AttemptStatus, Dispatch, EventKind, FrozenMethod, Host, Operation, OperationKind, Outcome, Task,
-    TaskKind, TaskStatus, Timestamp,
+    Attempt, AttemptStatus, Dispatch, EventKind, FrozenMethod, Host, Operation, OperationKind, Outcome,
+    ProofKind, Task, TaskKind, TaskStatus, Timestamp,
 };
 
 use super::step::{after_ms, after_s};
@@ -283,7 +284,7 @@ fn standing(task: &Task, method: &FrozenMethod, level_started_at: Timestamp, ste
             .filter(|a| a.level == task.level && a.method_id == method.id)
     };
     let Some(last) = tries().next_back() else {
-        return Method::Due(now);
+        return Method::Due(level_started_at.max(now));
     };
     let (outcome, ended_at) = match last.state {
         AttemptStatus::Dispatched { .. } | AttemptStatus::Claimed { .. } => return Method::Open,
@@ -306,11 +307,24 @@ fn standing(task: &Task, method: &FrozenMethod, level_started_at: Timestamp, ste
             let acted = tries().filter(|a| a.claimed_at.is_some()).count();
             let last_start = after_ms(level_started_at, u64::from(times.timeout_s) * 700);
             let due = after_ms(ended_at, u64::from(times.pause_ms));
+            let due = contradicted_until(task, step).map_or(due, |until| due.max(until));
             let is_in_time = due < last_start || !on(Guard::LevelEnds);
             let may = u32::try_from(acted).is_ok_and(|acted| acted <= times.retries) && is_in_time;
             if may { Method::Due(due) } else { Method::Failed }
         }
     }
+}
+
+/// Until when a reading would be contradicted by the sign of life that the host has given already: it is not made before.
+fn contradicted_until(task: &Task, step: &Step) -> Option<Timestamp> {
+    let says_stopped = task.kind.proof_kind().is_some_and(ProofKind::says_stopped);
+    let is_counted = says_stopped && step.state.host.current_fence().is_none();
+    step.state
+        .host
+        .sources
+        .alive_by()
+        .filter(|_| is_counted)
+        .map(clearly_after)
 }
 
 /// The host was seen UP since, and what was read still has to count.

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::guard::{Guard, on};
-use crate::undoing::may_be_after;
+use crate::undoing::{clearly_after, may_be_after};
 use crate::{
     Attempt, Ended, EventKind, FailureState, Fence, Host, Operation, OperationKind, OperationStatus, Outcome,
     Proof, ProofKind, Resource, SufficientSet, Task, TaskKind, TaskStatus, Timestamp, Undoing, Watched, Work,
@@ -129,14 +129,16 @@ fn read_again(step: &mut Step) {
             task.status == TaskStatus::Confirmed
                 && confirmed_of(task).any(|attempt| !counts(task.kind, attempt, host))
         };
+        // Before that it would be contradicted by a sign of life that has come already.
+        let can_count = host.sources.alive_by().map(clearly_after);
         for task in operation.tasks_mut().filter(is_contradicted) {
-            begin_again(task);
+            begin_again(task, can_count);
         }
     }
     step.state.operation = Some(operation);
 }
 
-fn begin_again(task: &mut Task) {
+fn begin_again(task: &mut Task, at: Option<Timestamp>) {
     task.contradicted += 1;
     if task.contradicted > MAX_CONTRADICTED && on(Guard::ContradictionEnds) {
         task.status = TaskStatus::Failed;
@@ -144,7 +146,7 @@ fn begin_again(task: &mut Task) {
         return;
     }
     task.status = TaskStatus::Running;
-    task.level_started_at = None;
+    task.level_started_at = at;
     task.first_attempt = task.attempts.len();
 }
 
@@ -213,6 +215,7 @@ fn by_tasks(operation: &Operation, host: &Host, kind: ProofKind, now: Timestamp)
         source: methods.join(", "),
         observed_at: now,
         read_at,
+        claimed_at: confirmed().filter_map(|(_, attempt)| attempt.claimed_at).min(),
         settle_s: by_method.max(settle_s(operation, kind)),
         operation_id: operation.id,
         generation: operation.generation,
@@ -329,6 +332,7 @@ fn by_self_fencing(step: &Step) -> Option<Proof> {
         source: "the segment's self-fencing timeout".to_owned(),
         observed_at: step.now,
         read_at: silent.from,
+        claimed_at: None,
         settle_s: settle_s(operation, ProofKind::SelfFencing),
         operation_id: operation.id,
         generation: operation.generation,

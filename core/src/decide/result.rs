@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::guard::{Guard, on};
 use crate::{
     Answer, Attempt, AttemptStatus, Claim, Finding, FrozenMethod, InFlight, MoveReport, ObservedState,
-    Outcome, Standing, Task, TaskKind, TaskResult, Timestamp,
+    Outcome, Resource, Standing, Task, TaskKind, TaskResult, Timestamp,
 };
 
 use super::{MAX_LINGER_S, Step, UNANSWERED_S, after_s, claim, evacuation, progress, proof};
@@ -191,15 +191,15 @@ fn may_come_s(step: &Step, result: &TaskResult) -> u32 {
     if !claim.kind.is_fencing() && !claim.kind.is_undoing() {
         return 0;
     }
+    let found = step.live().and_then(|live| live.find(claim.attempt));
+    let method = found.and_then(|(task, attempt)| method_of(task, attempt.number));
     match result.outcome {
         Outcome::Refused => 0,
         // Read back: it has come true, unless what came true was an earlier command to the device, and this one comes yet.
-        Outcome::Confirmed if is_read_back(result) && !comes_after_another(step, claim) => 0,
+        Outcome::Confirmed if is_read_back(result) && !comes_after_another(step, claim, method.as_ref()) => 0,
         Outcome::Confirmed | Outcome::Unknown if !on(Guard::UnansweredMayCome) => 0,
+        // Of an operation that is over the method is not at hand: the longest that its claim allows for holds.
         Outcome::Confirmed | Outcome::Unknown => {
-            let found = step.live().and_then(|live| live.find(claim.attempt));
-            let method = found.and_then(|(task, attempt)| method_of(task, attempt.number));
-            // Of an operation that is over the method is not at hand: the longest that its claim allows for holds.
             method.map_or(MAX_LINGER_S, |method| claim::lingers_s(claim.kind, &method))
         }
     }
@@ -213,18 +213,20 @@ fn is_read_back(result: &TaskResult) -> bool {
         .is_some_and(|seen| seen.state == wanted)
 }
 
-/// Whether the device may still be at an earlier command of the kind.
-fn comes_after_another(step: &Step, claim: &Claim) -> bool {
-    let in_flight = || {
-        step.state
-            .host
-            .in_flight
-            .iter()
-            .filter(|f| f.kind == claim.kind && f.until > step.now)
+/// Whether what was read back may be the doing of an earlier command of the kind to this device: one that may still come true, or one by
+/// which it was so before. The latter matters for a cut: a hand may undo it, in no order with what the device has yet to do.
+fn comes_after_another(step: &Step, claim: &Claim, method: Option<&FrozenMethod>) -> bool {
+    let host = &step.state.host;
+    let is_of_kind = |f: &&InFlight| f.kind == claim.kind && f.until > step.now;
+    let in_flight = || host.in_flight.iter().filter(is_of_kind);
+    let Some(own) = in_flight().find(|f| f.attempt == claim.attempt) else {
+        return false;
     };
-    let own = in_flight().find(|f| f.attempt == claim.attempt);
-    let is_another = |f: &InFlight| own.is_some_and(|own| f.method == own.method && f.attempt != own.attempt);
-    in_flight().any(is_another) && on(Guard::SecondCommandLingers)
+    let is_under_way = in_flight().any(|f| f.method == own.method && f.attempt != own.attempt);
+    let is_its = |s: &Standing| method.map_or(s.method.id == own.method, |method| s.method == *method);
+    let stood_before = |s: &Standing| s.kind == claim.kind && is_its(s) && s.attempt != own.attempt;
+    let is_cut = matches!(claim.kind.resource(), Resource::Storage | Resource::Network);
+    (is_under_way || (is_cut && host.standing.iter().any(stood_before))) && on(Guard::SecondCommandLingers)
 }
 
 fn method_of(task: &Task, number: u32) -> Option<FrozenMethod> {

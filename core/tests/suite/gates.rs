@@ -12,6 +12,7 @@ fn proof(kind: ProofKind) -> Proof {
         source: "test".to_owned(),
         observed_at: start(),
         read_at: start(),
+        claimed_at: None,
         settle_s: 0,
         operation_id: OperationId(Uuid::from_u128(3)),
         generation: Generation(3),

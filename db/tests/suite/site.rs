@@ -103,6 +103,7 @@ pub fn proof(operation: &Operation, kind: ProofKind) -> Proof {
         source: "bmc".to_owned(),
         observed_at: at(5),
         read_at: at(4),
+        claimed_at: Some(at(3)),
         settle_s: 0,
         operation_id: operation.id,
         generation: operation.generation,

@@ -132,6 +132,7 @@ pub(super) fn proof(p: &mut Packer, proof: &Proof) {
         source: _,
         observed_at,
         read_at,
+        claimed_at,
         settle_s,
         operation_id: _,
         generation: _,
@@ -140,6 +141,7 @@ pub(super) fn proof(p: &mut Packer, proof: &Proof) {
     } = proof;
     p.byte(*kind as u8);
     p.at(*read_at);
+    p.some(*claimed_at, Packer::at);
     p.number(u64::from(*settle_s));
     // It counts from then on, or does already; a clock that is set makes it count anew.
     let settles = p.matters.clocks || p.is_ahead(proof.settled_at(None));

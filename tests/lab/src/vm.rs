@@ -14,6 +14,8 @@ mod store;
 
 use std::path::{Path, PathBuf};
 
+use crate::programs::find_program;
+
 pub use host::{VmAddress, VmHost};
 pub use records::Landed;
 pub use ringfence_guest::Record;
@@ -33,6 +35,10 @@ impl VmImage {
     pub const KERNEL: &'static str = "kernel";
     /// The file name of its first file system.
     pub const INITRD: &'static str = "initrd";
+    /// The name of the folder with QEMU's packages, where the machine has no QEMU of its own.
+    pub const QEMU_FOLDER: &'static str = "qemu";
+    /// QEMU's program.
+    pub const QEMU: &'static str = "qemu-system-x86_64";
 
     /// What `cargo xtask` has made before it started the tests, if it has.
     #[must_use]
@@ -49,6 +55,16 @@ impl VmImage {
 
     pub(crate) fn initrd(&self) -> PathBuf {
         self.folder.join(Self::INITRD)
+    }
+
+    /// QEMU, and the folder with its libraries where they are not the machine's.
+    pub(crate) fn qemu(&self) -> Option<(PathBuf, Option<PathBuf>)> {
+        let unpacked = self.folder.join(Self::QEMU_FOLDER).join("usr");
+        let program = unpacked.join("bin").join(Self::QEMU);
+        if program.is_file() {
+            return Some((program, Some(unpacked.join("lib/x86_64-linux-gnu"))));
+        }
+        Some((find_program(Self::QEMU)?, None))
     }
 }
 

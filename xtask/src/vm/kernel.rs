@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use ringfence_lab::VmImage;
 
-use crate::error::XtaskError;
+use crate::error::{XtaskError, at};
 use crate::{apt, deb};
 
 /// The newest kernel of this Debian; which one that is, it says by what it needs. The one for clouds lacks drivers.
@@ -145,11 +145,6 @@ fn only_entry(folder: &Path) -> Result<PathBuf, XtaskError> {
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, XtaskError> {
     let entries = std::fs::read_dir(folder).map_err(at(folder))?;
     Ok(entries.filter_map(|entry| Some(entry.ok()?.path())).collect())
-}
-
-fn at(path: &Path) -> impl FnOnce(std::io::Error) -> XtaskError + use<> {
-    let path = path.to_owned();
-    move |source| XtaskError::File { path, source }
 }
 
 #[cfg(test)]

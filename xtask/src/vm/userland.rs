@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use ringfence_lab::{VmImage, find_program};
 
 use super::kernel::MODULES;
-use crate::error::XtaskError;
+use crate::error::{XtaskError, at};
 use crate::workspace::{Workspace, build_static, root};
 
 /// What runs first, in the workspace.
@@ -94,9 +94,4 @@ fn pack(tree: &Path, to: &Path) -> Result<(), XtaskError> {
         status: done.status.to_string(),
         output: String::from_utf8_lossy(&done.stderr).into_owned(),
     })
-}
-
-fn at(path: &Path) -> impl FnOnce(std::io::Error) -> XtaskError + use<> {
-    let path = path.to_owned();
-    move |source| XtaskError::File { path, source }
 }

@@ -146,8 +146,22 @@ fn was_seen_up_since(world: &World, fenced: usize, at: usize) -> bool {
         return false;
     };
     let mut silent = until_now().filter(|(_, _, report)| report.state == FailureState::Unreachable);
-    let is_gone = silent.any(|(i, _, report)| report.observed_at > heard_at && is_last_word(world, i, at));
+    let is_gone = silent.any(|(i, _, _)| silent_since(world, i) > heard_at && is_last_word(world, i, at));
     heard_at >= fenced_at && !is_gone
+}
+
+/// When the source of this report first said what it says there without having said anything else in between. Who calls the host silent
+/// from before another one's sign of life on is deaf to it.
+fn silent_since(world: &World, said: usize) -> Timestamp {
+    let Input::FailureState { report: last, .. } = &world.trace[said].input else {
+        unreachable!("it is a report");
+    };
+    let own: Vec<_> = reports(world)
+        .filter(|(i, _, report)| *i <= said && report.source == last.source)
+        .map(|(_, _, report)| report)
+        .collect();
+    let row = own.iter().rev().take_while(|report| report.state == last.state);
+    row.last().map_or(last.observed_at, |first| first.observed_at)
 }
 
 /// Its source has said nothing else since.
@@ -180,9 +194,11 @@ fn has_booted_since(world: &World, moment: Timestamp, at: usize) -> bool {
         .any(|(source, boot)| is_dated(boot) || has_replaced(source, boot))
 }
 
-/// When storage or network was last allowed to be cut.
+/// When storage or network was last allowed to be cut, of what a person has not given back by hand: that is the person's word.
 fn last_cut(world: &World, at: usize) -> Timestamp {
-    let cuts = [TaskKind::StorageFence, TaskKind::NetworkFence];
+    let standing = &world.trace[at].before.host.standing;
+    let mut cuts = vec![TaskKind::StorageFence, TaskKind::NetworkFence];
+    cuts.retain(|kind| standing.iter().any(|standing| standing.kind == *kind));
     let grants = grants(world)
         .into_iter()
         .filter(|g| g.at < at && cuts.contains(&g.claim.kind));

@@ -15,10 +15,8 @@ use crate::error::LabError;
 use crate::home::{Home, wait_ready};
 use crate::leash::{Leash, Start};
 use crate::net::free_tcp_port;
-use crate::programs::find_program;
 use crate::rope::Rope;
 
-const PROGRAM: &str = "qemu-system-x86_64";
 const PACKAGE: &str = "qemu-system-x86";
 const READY_LIMIT: Duration = Duration::from_secs(60);
 
@@ -145,8 +143,8 @@ impl Machine {
     }
 
     fn start(&self) -> Result<Leash, LabError> {
-        let program = find_program(PROGRAM).ok_or(LabError::Missing {
-            program: PROGRAM,
+        let (program, libraries) = self.image.qemu().ok_or(LabError::Missing {
+            program: VmImage::QEMU,
             package: PACKAGE,
         })?;
         let qemu = Qemu {
@@ -158,15 +156,27 @@ impl Machine {
         let socket = self.home.join(QMP);
         // That of the boot before would be taken for the new one.
         let _ = std::fs::remove_file(&socket);
-        self.leash(&program, qemu.arguments(), &socket)
+        let libraries = libraries.map(|folder| ("LD_LIBRARY_PATH", folder.display().to_string()));
+        self.leash(
+            &program,
+            libraries.into_iter().collect(),
+            qemu.arguments(),
+            &socket,
+        )
     }
 
-    fn leash(&self, program: &Path, arguments: Vec<String>, socket: &Path) -> Result<Leash, LabError> {
+    fn leash(
+        &self,
+        program: &Path,
+        environment: Vec<(&'static str, String)>,
+        arguments: Vec<String>,
+        socket: &Path,
+    ) -> Result<Leash, LabError> {
         let log = self.home.join("qemu.log");
         let leash = Leash::start(Start {
             program,
             arguments,
-            environment: Vec::new(),
+            environment,
             without: &[],
             // One that is stopped hears no other.
             stop_signal: Signal::SIGKILL,
@@ -174,7 +184,7 @@ impl Machine {
             home: self.home.path(),
             user: None,
         })?;
-        wait_ready(PROGRAM, &leash, &log, READY_LIMIT, || socket.exists())?;
+        wait_ready(VmImage::QEMU, &leash, &log, READY_LIMIT, || socket.exists())?;
         Ok(leash)
     }
 
