@@ -54,23 +54,19 @@ impl Fence {
     }
 
     /// Whether the proofs show that the host had stopped after a moment that was decided upon: by what was allowed after it, whatever the
-    /// engines' clocks say, or by a time that two clocks can tell from it.
+    /// engines' clocks say, or by a time that two clocks can tell from it. It had stopped, or it was read as off when Ringfence switched
+    /// it on: every boot of it has begun after that.
     #[must_use]
     pub(crate) fn has_stopped_since(&self, moment: Timestamp) -> bool {
-        let was_allowed_later = |proof: &Proof| proof.claimed_at.is_some_and(|at| at > moment);
-        let is_clear = |at: Timestamp| at > clearly_after(moment) || !on(Guard::StopCameLater);
-        self.stops().any(was_allowed_later) || self.stopped_until().is_some_and(is_clear)
-    }
-
-    /// A moment that every boot of the host since its fence began after, if the proofs show one: it had stopped by then, or it was read
-    /// as off when Ringfence switched it on.
-    #[must_use]
-    fn stopped_until(&self) -> Option<Timestamp> {
-        let stopped_at = self.stopped_at()?;
-        Some(
-            self.off_until
-                .map_or(stopped_at, |off_until| off_until.max(stopped_at)),
-        )
+        let Some(stopped_at) = self.stopped_at() else {
+            return false;
+        };
+        let mut allowed = self
+            .stops()
+            .filter_map(|proof| proof.claimed_at)
+            .chain(self.off_until);
+        let is_clear = stopped_at > clearly_after(moment) || !on(Guard::StopCameLater);
+        allowed.any(|at| at > moment) || is_clear
     }
 
     /// When the host was last proven to have stopped.

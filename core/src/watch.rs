@@ -109,15 +109,20 @@ impl Seen {
     ) -> Self {
         match known {
             Some(known) if known.sign == sign && known.settings == settings => known.clone(),
-            Some(known) => Self {
+            Some(known) if known.settings == settings => Self {
                 sign,
                 at: now,
                 after,
-                moves: if known.settings == settings {
-                    known.moves.saturating_add(1)
-                } else {
-                    0
-                },
+                moves: known.moves.saturating_add(1),
+                settings: settings.to_owned(),
+            },
+            // It may be what was set, and not the host: then its last sign of life is the one before. (Ringfence itself sets that a host
+            // which it has fenced is down.)
+            Some(known) => Self {
+                sign,
+                at: now,
+                after: known.after,
+                moves: 0,
                 settings: settings.to_owned(),
             },
             None => Self {

@@ -174,7 +174,7 @@ async fn a_returning_host_is_taken_back_by_itself_where_the_segment_says_so(grou
     stack.hang("h1").await;
     let fence = stack.client.fence("h1").await;
     stack.client.until_settled(&fence).await;
-    stack.client.seen("h1", "UP").await.ok(200);
+    let _monitor = stack.client.keep_seeing("h1");
     stack
         .client
         .until("/hosts/h1", |host| host["fencing_state"] == "UNFENCED")

@@ -24,7 +24,7 @@ const HOST_TYPE: &str = "simulated";
 /// Between two looks of the monitor.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How old its last report of a host may become.
-const REPEAT_EVERY: Duration = Duration::from_secs(10);
+const REPEAT_EVERY: Duration = Duration::from_secs(3);
 
 /// The simulated world, if there is to be one: asked for, or left by an earlier start.
 pub fn simulators(state_file: &Path, demo: bool) -> Result<Option<Handle>, CliError> {

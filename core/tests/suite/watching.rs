@@ -207,8 +207,17 @@ fn what_an_administrator_sets_is_no_sign_of_life() {
         state(&mut watch, &poll(30, vec![set(23, "forced down, disabled")]), 30),
         None
     );
-    let silent = state(&mut watch, &poll(83, vec![set(23, "forced down, disabled")]), 83);
-    assert_eq!(silent, Some((FailureState::Unreachable, 83)));
+    let answer = poll(83, vec![set(23, "forced down, disabled")]);
+    let silent = watch.look(Some(&answer), &["c1"], at(83)).remove("c1").unwrap();
+    assert_eq!(
+        (silent.state, silent.observed_at),
+        (FailureState::Unreachable, at(83))
+    );
+    // Its last sign is the one before anything was set: a fence that was proven in between holds. Silent for certain it is since then only.
+    assert_eq!(
+        (silent.last_seen_at, silent.silent_since),
+        (Some(at(0)), Some(at(25)))
+    );
 }
 
 /// How `c1` is after an answer of which nothing came.

@@ -173,7 +173,7 @@ async fn a_hung_host_that_was_only_cut_off_and_goes_on_needs_a_boot_before_it_is
         rejoin["detail"]
             .as_str()
             .unwrap()
-            .contains("no boot newer than the fence"),
+            .contains("no boot that began after that"),
         "{rejoin}"
     );
     let host = client.host("hung-a").await;

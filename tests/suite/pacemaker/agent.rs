@@ -164,7 +164,7 @@ async fn it_fails_where_the_plan_does_not_count_it_or_the_evacuation_cannot_begi
             ("action", "off"),
             ("mode", "confirm"),
             ("plug", host),
-            ("timeout", "5"),
+            ("timeout", "15"),
             more,
         ]
     };
