@@ -341,3 +341,29 @@ fn a_rejoin_waits_for_a_cut_that_may_yet_come_true() {
     );
     assert_eq!(world.violation, None);
 }
+
+#[test]
+fn a_stop_that_was_allowed_after_the_cut_came_after_it() {
+    let stages = vec![
+        vec![
+            task(TaskKind::StorageFence, &[&["ceph"]]),
+            task(TaskKind::NetworkFence, &[&["switch"]]),
+        ],
+        vec![task(TaskKind::PowerOff, &[&["bmc"]])],
+    ];
+    let mut world = lost(plan(stages), patient());
+    world.fence().unwrap();
+    for message in 0..3 {
+        // Less than two engines' clocks may differ by.
+        world.pass(100);
+        world.work(message);
+    }
+    world.pass(10_000);
+    world.site.restore_power();
+    world.pass(10_000);
+    sees(&mut world, "b", None);
+    world.rejoin(false).unwrap();
+    world.work_off();
+    assert!(gives_storage_back(&world));
+    assert_eq!(world.violation, None);
+}

@@ -4,7 +4,7 @@ use ringfence_core::{
     Answer, Backend, EvacuationPolicy, FailureState, Input, Observation, ObservedState, Outcome, ProofKind,
     SegmentPolicy, TaskKind,
 };
-use ringfence_world::plans::{cut_off_plan, plan, policy, power_plan, task};
+use ringfence_world::plans::{admin, cut_off_plan, plan, policy, power_plan, task};
 use ringfence_world::{Cloud, Manner, World};
 
 use crate::{is_open, lost, work};
@@ -268,4 +268,32 @@ fn two_tasks_of_a_kind_are_proven_together_or_not_at_all() {
     assert!(!world.is_fenced());
     world.work(1);
     assert!(world.is_fenced());
+}
+
+#[test]
+fn what_an_earlier_command_has_cut_off_already_is_not_given_back_by_hand_while_the_last_one_may_come() {
+    let mut world = lost(cut_off_plan(), policy());
+    world.site.manners.insert("ceph".to_owned(), Manner::Slow(3_000));
+    world.fence().unwrap();
+    let first = world.deliver(0, "worker-1").unwrap();
+    world.command(first);
+    let result = world.finish(first).unwrap();
+    assert_eq!(world.results[result].outcome, Outcome::Unknown);
+    world.deliver_result(result);
+    world.pass(40_000);
+    let of_ceph = world
+        .sent
+        .iter()
+        .rposition(|sent| sent.kind == TaskKind::StorageFence);
+    // What it reads is the doing of the first one, of which nothing can come any more; this one comes 3 s later.
+    world.work(of_ceph.unwrap());
+    world.cancel().unwrap();
+    let early = world.given_back(1, &["ceph"], admin("anna")).unwrap_err();
+    assert_eq!(early.code(), "host.fencing");
+    world.pass(40_000);
+    world.site.reconnect("ceph");
+    world.given_back(1, &["ceph"], admin("anna")).unwrap();
+    world.see(FailureState::Up).unwrap();
+    world.pass(60_000);
+    assert_eq!(world.violation, None);
 }

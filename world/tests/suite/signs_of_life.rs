@@ -1,6 +1,7 @@
 //! A sign of life after a proof that the host had stopped ends it, whenever it arrives and whoever had it.
 
 use ringfence_core::{FailureState, ProofKind, Refusal, TaskKind};
+use ringfence_world::World;
 use ringfence_world::plans::{cut_off_plan, plan, policy, power_plan, task};
 
 use crate::{is_open, lost, work};
@@ -109,6 +110,7 @@ fn an_up_between_the_two_proofs_of_a_set_ends_the_first_and_power_is_read_again(
     let result = world.finish(cut).unwrap();
     world.deliver_result(result);
     assert!(!world.is_fenced(), "it runs");
+    world.pass(1_000);
     let again = world.sent.last().unwrap();
     assert_eq!(again.kind, TaskKind::PowerOff, "and is switched off again");
     world.pass(2_000);
@@ -167,4 +169,19 @@ fn a_host_that_comes_up_each_time_it_was_read_as_off_asks_a_person() {
     assert!(!world.is_fenced());
     let detail = world.state.operation.clone().unwrap().detail;
     assert!(detail.contains("the host was seen UP"), "{detail}");
+}
+
+#[test]
+fn power_that_is_read_within_a_second_of_a_sign_of_life_is_read_again_once_that_can_count() {
+    let mut world = World::new(power_plan(), policy());
+    world.see(FailureState::Up).unwrap();
+    world.see(FailureState::Unreachable).unwrap();
+    world.fence().unwrap();
+    world.work(0);
+    assert!(!world.is_fenced(), "the clocks cannot tell which came first");
+    world.pass(900);
+    assert_eq!(world.sent.len(), 1, "a reading made now could not count either");
+    world.pass(100);
+    world.work(1);
+    assert!(world.is_fenced() && is_open(&world));
 }

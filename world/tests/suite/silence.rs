@@ -177,3 +177,20 @@ fn a_host_has_sixteen_sources_and_no_more() {
     let one_more = world.say("one-more", FailureState::Up, 0, None);
     assert!(matches!(one_more, Err(Refusal::TooManySources { .. })));
 }
+
+#[test]
+fn a_host_that_its_watchdog_resets_ends_the_proof_before_it_starts_anything() {
+    let mut world = alone();
+    world.site.watchdog_resets = true;
+    world.stays_silent(65);
+    assert!(world.is_fenced() && crate::is_open(&world));
+    // It has booted again by now, and is alone: its agent hears from none.
+    world.stays_silent(15);
+    assert_eq!(world.site.boot, 2);
+    assert!(!world.site.running && crate::is_open(&world));
+    world.site.link("monitor", true);
+    world.tick();
+    assert!(!crate::is_open(&world), "its agent has said that it lives");
+    assert!(!world.site.running, "it was told that it may not start anything");
+    assert_eq!(world.violation, None);
+}
