@@ -39,15 +39,16 @@ fn assert_refused(answer: &Answer, message: &str) {
     );
 }
 
-async fn until_on(plant: &Plant, server: &str, host: &str) {
+/// Waits until a server is on one of these hosts.
+async fn until_on(plant: &Plant, server: &str, hosts: &[&str]) {
     for _ in 0..120 {
         let server = block_in_place(|| plant.cloud.server(server).unwrap());
-        if server.host.as_deref() == Some(host) {
+        if server.host.as_deref().is_some_and(|host| hosts.contains(&host)) {
             return;
         }
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
-    panic!("{server} never came to {host}");
+    panic!("{server} never came to {hosts:?}");
 }
 
 /// Its BMC answers nobody: the fence of a host that Nova sees up does not come to an end.
@@ -100,7 +101,7 @@ async fn nova_places_and_evacuates_nothing_against_the_gates() {
     assert_eq!(fence["status"], "succeeded", "{fence}");
     let evacuated = evacuate(&plant, &first);
     assert_eq!(evacuated.status, 200, "{}", evacuated.body);
-    until_on(&plant, &first, "gate-b").await;
+    until_on(&plant, &first, &["gate-b"]).await;
     plant.judge();
 
     // Nobody takes a FENCED host for up again.
@@ -122,7 +123,8 @@ async fn nova_places_and_evacuates_nothing_against_the_gates() {
     let evacuated = evacuate(&plant, &second);
     assert_eq!(evacuated.status, 200, "{}", evacuated.body);
     plant.asked = Some(Asked::start(&plant.cloud, &plant.stack).await);
-    until_on(&plant, &second, "gate-b").await;
+    // Where the scheduler may not ask, every host will do that Nova itself sees up.
+    until_on(&plant, &second, &["gate-b", "gate-c"]).await;
     plant.judge();
     plant.stop().await;
 }
