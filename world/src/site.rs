@@ -510,17 +510,18 @@ impl Site {
         self.note_cut(cause);
     }
 
-    /// A boot that is cut off while it runs must not get its storage back.
+    /// A boot that is cut off while its workloads run must not get its storage back.
     fn note_cut(&mut self, cause: Cause) {
         let is_cut = self.is_cut(Resource::Storage);
-        let runs = matches!(self.machine, Machine::On | Machine::Frozen | Machine::Booting(_));
-        if is_cut && !self.was_cut && runs {
+        let is_there = matches!(self.machine, Machine::On | Machine::Frozen | Machine::Booting(_));
+        // A host whose agent has yet to ask has nothing that was half written.
+        if is_cut && !self.was_cut && is_there && (self.running || self.will_run()) {
             self.cut_boots.insert(self.boot);
             if self.running {
                 self.begin_landing();
             }
         }
-        let is_same = self.was_cut && !is_cut && runs && self.cut_boots.contains(&self.boot);
+        let is_same = self.was_cut && !is_cut && is_there && self.cut_boots.contains(&self.boot);
         if is_same && cause == Cause::Ringfence {
             self.given_back_to = Some(self.boot);
         }

@@ -164,19 +164,19 @@ fn left_by_the_fence(fence: Option<&Operation>) -> Vec<Task> {
         return Vec::new();
     };
     let is_open = |task: &&Task| !task.status.is_over();
-    // One of its kind that has failed comes along as it is: without it the others prove nothing.
-    let is_failed_beside = |task: &&Task| {
+    // One of its kind that is over comes along without its attempts, which are the fence's: without it the others prove nothing.
+    let is_over_beside = |task: &&Task| {
         let mut open = fence.tasks().filter(is_open);
-        task.status == TaskStatus::Failed && open.any(|other| other.kind == task.kind)
+        task.status.is_over() && open.any(|other| other.kind == task.kind)
     };
-    let left = fence
-        .tasks()
-        .filter(|task| is_open(task) || is_failed_beside(task));
+    let left = fence.tasks().filter(|task| is_open(task) || is_over_beside(task));
     left.filter_map(|task| match task.kind {
-        TaskKind::PowerOff | TaskKind::StorageFence | TaskKind::NetworkFence
-            if task.status == TaskStatus::Failed =>
-        {
-            Some(task.clone())
+        TaskKind::PowerOff | TaskKind::StorageFence | TaskKind::NetworkFence if task.status.is_over() => {
+            Some(Task {
+                attempts: Vec::new(),
+                first_attempt: 0,
+                ..task.clone()
+            })
         }
         TaskKind::PowerOff | TaskKind::StorageFence | TaskKind::NetworkFence => Some(Task {
             level: task.level,

@@ -67,6 +67,16 @@ fn a_sign_of_life_while_a_proof_settles_ends_it() {
 
 #[test]
 fn an_evacuation_does_not_announce_a_proof_of_which_one_task_has_failed() {
+    announces_no_storage(ringfence_world::Manner::Refuses);
+}
+
+#[test]
+fn nor_one_of_which_one_task_was_done_on_paper_alone() {
+    announces_no_storage(ringfence_world::Manner::OnPaper);
+}
+
+/// One of two arrays is over before the evacuation begins, and of no use.
+fn announces_no_storage(ceph: ringfence_world::Manner) {
     let mut both = plan(vec![
         vec![task(TaskKind::PowerOff, &[&["bmc"]])],
         vec![
@@ -79,10 +89,7 @@ fn an_evacuation_does_not_announce_a_proof_of_which_one_task_has_failed() {
     world.state.host.backend = ringfence_core::Backend::Nova;
     world.state.host.cloud = Some("east".to_owned());
     world.cloud = ringfence_world::Cloud::with(1);
-    world
-        .site
-        .manners
-        .insert("ceph".to_owned(), ringfence_world::Manner::Refuses);
+    world.site.manners.insert("ceph".to_owned(), ceph);
     world.fence().unwrap();
     work(&mut world);
     let ceph = world
