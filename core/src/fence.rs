@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::guard::{Guard, on};
 use crate::undoing::clearly_after;
-use crate::{Ended, Generation, OperationId, Proof, SufficientSet, Timestamp};
+use crate::{Ended, Generation, OperationId, Proof, ProofKind, SufficientSet, Timestamp, Undoing};
 
 /// A fence that was proven. It stays on record until the host is taken back, whether its proofs still hold or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,6 +67,25 @@ impl Fence {
             .chain(self.off_until);
         let is_clear = stopped_at > clearly_after(moment) || !on(Guard::StopCameLater);
         allowed.any(|at| at > moment) || is_clear
+    }
+
+    /// When the first of its power was allowed to come back, if that is what has ended the proof of its power.
+    #[must_use]
+    pub(crate) fn power_given_back_at(&self) -> Option<Timestamp> {
+        let power = self
+            .proofs
+            .iter()
+            .find(|proof| proof.kind == ProofKind::PowerOff)?;
+        match power.ended.as_ref()? {
+            Ended {
+                undoing: Undoing::Claimed { .. },
+                at,
+            } => Some(*at),
+            Ended {
+                undoing: Undoing::StartedAgain | Undoing::SignOfLife { .. },
+                ..
+            } => None,
+        }
     }
 
     /// When the host was last proven to have stopped.

@@ -199,6 +199,8 @@ guards! {
     StopWasSufficient,
     /// A power-on shows that the host was off until then only if its power was read as off before.
     OnWasReadOff,
+    /// A power-on shows that the host was off until then only if nothing of its power had been given back before.
+    OnWasTheFirst,
     /// Without a date the first boot that is seen after the fence may have begun before it.
     FirstBootIsBaseline,
     /// A boot that a host dates too close to the fence may have begun before it.

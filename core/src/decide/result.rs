@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::guard::{Guard, on};
 use crate::{
-    Answer, Attempt, AttemptStatus, Claim, Finding, FrozenMethod, InFlight, MoveReport, ObservedState,
+    Answer, Attempt, AttemptStatus, Claim, Fence, Finding, FrozenMethod, InFlight, MoveReport, ObservedState,
     Outcome, Resource, Standing, Task, TaskKind, TaskResult, Timestamp,
 };
 
@@ -87,7 +87,7 @@ fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
     if let Some(Finding::Move(report)) = &result.finding {
         note_move(task, report);
     }
-    let off_until = off_until(task);
+    let off_until = off_until(task, step.state.host.fence.as_ref());
     progress::excuse(task, lease_until, now);
     operation.updated_at = now;
     if let Some(Finding::Workloads(found)) = result.finding.as_ref().filter(|_| is_listing(claim, outcome)) {
@@ -108,9 +108,18 @@ fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// The power of a host was switched on by this task alone: every device was read as off before its command. When the first of these
-/// commands was allowed.
-fn off_until(task: &Task) -> Option<Timestamp> {
+/// The power of a host was switched on by this task, and nothing of it before: every device was read as off before its command. When the
+/// first of these commands was allowed.
+fn off_until(task: &Task, fence: Option<&Fence>) -> Option<Timestamp> {
+    let first_claim = task
+        .attempts
+        .iter()
+        .filter_map(|attempt| attempt.claimed_at)
+        .min();
+    let given_back_at = fence.and_then(Fence::power_given_back_at);
+    if given_back_at != first_claim && on(Guard::OnWasTheFirst) {
+        return None;
+    }
     let level = task
         .levels
         .get(task.level)

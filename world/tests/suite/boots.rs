@@ -1,9 +1,9 @@
 //! Which boot may have back what was taken.
 
 use chrono::TimeDelta;
-use ringfence_core::{Boot, FailureState, OldBoot, SegmentPolicy, TaskKind};
+use ringfence_core::{Boot, FailureState, MethodTimes, OldBoot, SegmentPolicy, TaskKind};
 use ringfence_world::World;
-use ringfence_world::plans::{cut_off_plan, plan, policy, power_plan, task};
+use ringfence_world::plans::{cut_off_plan, plan, policy, power_plan, task, task_with};
 
 use crate::{lost, work};
 
@@ -365,5 +365,46 @@ fn a_stop_that_was_allowed_after_the_cut_came_after_it() {
     world.rejoin(false).unwrap();
     world.work_off();
     assert!(gives_storage_back(&world));
+    assert_eq!(world.violation, None);
+}
+
+#[test]
+fn a_supply_that_reads_off_tells_nothing_of_the_time_before_where_another_one_had_come_back() {
+    let once = MethodTimes {
+        retries: 0,
+        ..MethodTimes::default()
+    };
+    let stages = vec![
+        vec![
+            task(TaskKind::PowerOff, &[&["bmc-a"]]),
+            task(TaskKind::PowerOff, &[&["bmc-b"]]),
+            task_with(TaskKind::StorageFence, &[&["ceph"]], once),
+        ],
+        vec![task(TaskKind::PowerOn, &[])],
+    ];
+    let mut world = lost(plan(stages), patient());
+    let slow = ringfence_world::Manner::Slow(9_000);
+    world.site.manners.insert("ceph".to_owned(), slow);
+    world.fence().unwrap();
+    // The power comes back by the first supply, and the array does what it was told when the host runs again.
+    world.work_off();
+    world.pass(60_000);
+    assert!(world.site.is_cut(ringfence_core::Resource::Storage));
+    assert_eq!(world.site.boot, 2);
+    world.site.link("monitor", true);
+    world.told_alive_at = world.real;
+    world.say("monitor", FailureState::Up, 0, None).unwrap();
+    world.rejoin(false).unwrap();
+    world.work_off();
+    let on = |name: &str| {
+        let is_it =
+            |sent: &ringfence_core::Dispatch| sent.kind == TaskKind::PowerOn && sent.method.name == name;
+        world.sent.iter().any(is_it)
+    };
+    assert!(
+        on("bmc-a") && on("bmc-b"),
+        "each was switched on, one after the other"
+    );
+    assert!(!gives_storage_back(&world), "it was cut off in that boot");
     assert_eq!(world.violation, None);
 }
