@@ -10,6 +10,9 @@ use crate::guard::{Guard, on};
 /// than this may have begun before it.
 pub const BOOT_CLOCK_MARGIN: TimeDelta = TimeDelta::seconds(10);
 
+/// How far a source's clock may be ahead of the engine's. What it saw closer to a moment than this it may have seen before it.
+const SOURCE_CLOCK_MARGIN: TimeDelta = TimeDelta::seconds(3);
+
 /// Boots that are remembered of one source.
 const MAX_BOOTS: usize = 8;
 
@@ -86,7 +89,7 @@ impl Boots {
     /// Whether the boot that was seen last began after `moment`; `None` if nothing was seen since, or what was seen does not tell.
     ///
     /// A boot that was seen at the moment or before it is older. The host's own date decides where it is clear of the moment and not
-    /// later than the sight of it, which would show a wrong clock. Without one two boots have to be seen after the moment: the first
+    /// later than the sight of it, which would show a wrong clock. Without one two boots have to be seen clearly after the moment: the first
     /// of them may have begun, unseen, before it.
     /// A date of a host speaks of the clock that holds now: it counts from `clock_set_at` on only.
     pub(crate) fn since(&self, moment: Timestamp, clock_set_at: Option<Timestamp>) -> Option<Verdict> {
@@ -109,10 +112,15 @@ impl Boots {
         (is_dated_newer || !is_baseline).then_some(newer)
     }
 
-    /// Whether another boot was seen after the moment and before this one.
+    /// Whether another boot was seen after the moment and before this one. The source's clock may be ahead of the engine's.
     fn has_replaced_one_since(&self, latest: &SeenBoot, moment: Timestamp) -> bool {
+        let clear = if on(Guard::BootSeenClearlyLater) {
+            moment + SOURCE_CLOCK_MARGIN
+        } else {
+            moment
+        };
         let is_between = |other: &SeenBoot| {
-            other.boot.id.is_some() && other.last_seen > moment && other.last_seen < latest.first_seen
+            other.boot.id.is_some() && other.last_seen > clear && other.last_seen < latest.first_seen
         };
         self.0.iter().any(is_between)
     }

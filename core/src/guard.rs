@@ -203,6 +203,8 @@ guards! {
     OnWasTheFirst,
     /// Without a date the first boot that is seen after the fence may have begun before it.
     FirstBootIsBaseline,
+    /// A boot that is seen too close to the fence may have been seen before it.
+    BootSeenClearlyLater,
     /// A boot that a host dates too close to the fence may have begun before it.
     BootClockMargin,
 }
