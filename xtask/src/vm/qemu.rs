@@ -22,6 +22,12 @@ pub fn provide(folder: &Path) -> Result<(), XtaskError> {
     let packages = apt::would_install(PACKAGE, &beside)?;
     let names: Vec<_> = packages.iter().map(String::as_str).collect();
     let root = deb::unpacked(&names, &beside)?;
+    if !root.join("usr/bin").join(VmImage::QEMU).is_file() {
+        return Err(XtaskError::Absent {
+            program: "apt-get download qemu-system-x86",
+            what: "where QEMU is",
+        });
+    }
     std::fs::rename(&root, &ready).map_err(at(&ready))?;
     std::fs::remove_dir_all(&beside).map_err(at(&beside))
 }
