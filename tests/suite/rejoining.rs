@@ -96,12 +96,13 @@ async fn after_a_fence_by_storage_and_network_a_newer_boot_is_needed(ground: Gro
     stack.client.until_settled(&fence).await;
     let operation = rejoin(&stack).await;
     let path = format!("/operations/{}", operation["id"].as_str().unwrap());
-    // The same boot: what it had not yet written when it was cut off could still be written.
-    stack
-        .client
-        .seen_with_boot("h1", "UP", Some("boot-1"))
-        .await
-        .ok(200);
+    // The same boot: what it had not yet written when it was cut off could still be written. It is seen for longer than its monitor's
+    // clock may be ahead.
+    for _ in 0..20 {
+        let seen = stack.client.seen_with_boot("h1", "UP", Some("boot-1"));
+        seen.await.ok(200);
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    }
     stack
         .client
         .until(&path, |o| o["detail"].as_str().unwrap().contains("boot"))
