@@ -81,8 +81,11 @@ impl Notice {
         for package in PACKAGES {
             tests.args(["--package", package]);
         }
+        let mut tests = built_programs(tests.arg("--target-dir").arg(target))?;
+        // Cargo names the programs beside the tests too, and one that does not know a test's arguments would notice everything.
+        tests.retain(|program| program.parent().is_some_and(|folder| folder.ends_with("deps")));
         Ok(Self {
-            tests: built_programs(tests.arg("--target-dir").arg(target))?,
+            tests,
             model_check: program(target, "ringfence-modelcheck", "modelcheck")?,
             seconds: arguments.seconds,
             search: program(target, "ringfence-world", "search")?,
