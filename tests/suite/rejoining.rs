@@ -96,8 +96,7 @@ async fn after_a_fence_by_storage_and_network_a_newer_boot_is_needed(ground: Gro
     stack.client.until_settled(&fence).await;
     let operation = rejoin(&stack).await;
     let path = format!("/operations/{}", operation["id"].as_str().unwrap());
-    // The same boot: what it had not yet written when it was cut off could still be written. It is seen for longer than its monitor's
-    // clock may be ahead.
+    // The boot that was cut off may still write what it had not written then. The monitor sees it for longer than its clock may be ahead.
     for _ in 0..20 {
         let seen = stack.client.seen_with_boot("h1", "UP", Some("boot-1"));
         seen.await.ok(200);
