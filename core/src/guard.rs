@@ -105,6 +105,8 @@ guards! {
     TakenIsNoted,
     /// What was taken late is older than no boot that began before.
     TakenLateIsNoted,
+    /// What a device has shown before its method was claimed once more says nothing of what was taken since.
+    ShownSinceClaim,
     /// A refusal shows that nothing was taken only if no attempt before it may have taken it.
     StandingKeepsFirst,
     /// What was taken by a method is given back by that method.

@@ -100,6 +100,8 @@ pub struct Standing {
     pub attempt: AttemptId,
     /// By when it was taken for certain, if it was: the boot that ran until then is the one that was cut off.
     pub by: Timestamp,
+    /// Whether its device has shown since the last claim that it was taken: what comes late takes nothing more.
+    pub is_shown: bool,
 }
 
 /// A claimed attempt whose worker may still be acting, whatever has become of its operation.
@@ -254,11 +256,9 @@ impl Host {
             self.last_off_at = self.last_off_at.max(Some(at));
         }
         if f.kind.is_fencing() && on(Guard::TakenLateIsNoted) {
-            let of_kind = self
-                .standing
-                .iter_mut()
-                .filter(|standing| standing.kind == f.kind);
-            of_kind.for_each(|standing| standing.by = standing.by.max(at));
+            let may_be_taken = |standing: &&mut Standing| standing.kind == f.kind && !standing.is_shown;
+            let taken_late = self.standing.iter_mut().filter(may_be_taken);
+            taken_late.for_each(|standing| standing.by = standing.by.max(at));
         }
     }
 

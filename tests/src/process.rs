@@ -264,8 +264,10 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
+        // A second panic here would hide the first.
         if std::thread::panicking() {
-            tell(&format!("{} has printed:\n{}", self.name, self.printed()));
+            let printed = std::fs::read_to_string(&self.log).unwrap_or_else(|error| error.to_string());
+            tell(&format!("{} has printed:\n{printed}", self.name));
         }
         // Fails only if it has ended already.
         let _ = self.child.kill();

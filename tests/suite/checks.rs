@@ -249,10 +249,11 @@ async fn what_is_asked_follows_the_configuration(ground: Ground) {
     stack.client.put("/methods/power", method).await.ok(200);
     eventually(async || {
         let checks = checks(&stack, "power").await;
-        let detail = checks[0]["detail"].as_str().unwrap_or_default();
         checks.len() == 1
             && (&checks[0]["host"], &checks[0]["outcome"]) == (&json!("h1"), &json!("refused"))
-            && detail.contains("would be taken for a proof of each")
+            && checks[0]["detail"]
+                .as_str()
+                .is_some_and(|detail| detail.contains("would be taken for a proof of each"))
     })
     .await;
     // The plan goes: it is asked without a host, as it is whole.

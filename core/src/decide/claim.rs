@@ -228,6 +228,9 @@ fn note_standing(host: &mut Host, claim: &Claim, method: FrozenMethod, now: Time
     match known {
         Some(standing) => {
             standing.by = standing.by.max(now);
+            if on(Guard::ShownSinceClaim) {
+                standing.is_shown = false;
+            }
             if !on(Guard::StandingKeepsFirst) {
                 standing.attempt = claim.attempt;
             }
@@ -238,6 +241,7 @@ fn note_standing(host: &mut Host, claim: &Claim, method: FrozenMethod, now: Time
                 method,
                 attempt: claim.attempt,
                 by: now,
+                is_shown: false,
             });
             // As they are listed everywhere, whichever device was taken first.
             host.standing

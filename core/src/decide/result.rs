@@ -4,8 +4,8 @@ use serde_json::json;
 
 use crate::guard::{Guard, on};
 use crate::{
-    Answer, Attempt, AttemptStatus, Claim, Fence, Finding, FrozenMethod, InFlight, MoveReport, ObservedState,
-    Outcome, Resource, Standing, Task, TaskKind, TaskResult, Timestamp,
+    Answer, Attempt, AttemptStatus, Claim, Fence, Finding, FrozenMethod, Host, InFlight, MoveReport,
+    ObservedState, Outcome, Resource, Standing, Task, TaskKind, TaskResult, Timestamp,
 };
 
 use super::{MAX_LINGER_S, Step, UNANSWERED_S, after_s, claim, evacuation, progress, proof};
@@ -97,15 +97,25 @@ fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
         fence.off_until = fence.off_until.max(off_until);
     }
     if let Some(method) = method.filter(|_| outcome == Outcome::Confirmed) {
-        let is_its = |s: &Standing| s.method == method || !on(Guard::GivenBackByItsMethod);
-        let is_given_back = |s: &Standing| s.kind.undone_by() == Some(claim.kind) && is_its(s);
-        step.state.host.standing.retain(|s| !is_given_back(s));
+        let proves = method.can_prove() && result.observation.as_ref().is_some_and(|seen| seen.proves);
+        note_shown(&mut step.state.host, claim.kind, &method, proves);
     }
     if outcome == Outcome::Refused {
         // The first that might have taken it was told no: there is nothing to give back. Whatever was tried before it stays.
         step.state.host.standing.retain(|s| s.attempt != claim.attempt);
     }
     Ok(())
+}
+
+/// The device of this method has shown what it was told: it has taken something, or given it back.
+fn note_shown(host: &mut Host, kind: TaskKind, method: &FrozenMethod, proves: bool) {
+    let is_its = |s: &Standing| s.method == *method || !on(Guard::GivenBackByItsMethod);
+    host.standing
+        .retain(|s| s.kind.undone_by() != Some(kind) || !is_its(s));
+    let mut taken = host.standing.iter_mut();
+    if let Some(standing) = taken.find(|s| s.kind == kind && s.method == *method) {
+        standing.is_shown = proves;
+    }
 }
 
 /// The power of a host was switched on by this task, and nothing of it before: every device was read as off before its command. When the

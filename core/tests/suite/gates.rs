@@ -154,6 +154,7 @@ fn a_host_that_is_cut_off_takes_no_workloads() {
         method: ringfence_world::plans::method_with("ceph", Resource::Storage, MethodTimes::default()),
         attempt: attempt(2),
         by: start(),
+        is_shown: true,
     });
     let gate = gates(&state, start()).schedule;
     assert!(!gate.allowed);
@@ -191,6 +192,7 @@ fn a_host_is_unforced_by_its_own_rejoin_or_while_nothing_needs_it_down() {
         method: ringfence_world::plans::method_with("ceph", Resource::Storage, MethodTimes::default()),
         attempt: attempt(2),
         by: start(),
+        is_shown: true,
     });
     assert!(!unforce(&fencing, 20).allowed);
 }

@@ -120,6 +120,7 @@ fn everything(host: &Host) -> Host {
             method,
             attempt,
             by: at(7),
+            is_shown: true,
         }],
         in_flight: vec![InFlight {
             attempt,

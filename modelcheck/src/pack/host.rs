@@ -169,12 +169,14 @@ fn standing(p: &mut Packer, standing: &Standing) {
         method,
         attempt,
         by,
+        is_shown,
     } = standing;
     p.byte(*kind as u8);
     // A configuration has one method of a name.
     p.text(&method.name);
     p.attempt(*attempt);
     p.at(*by);
+    p.flag(*is_shown);
 }
 
 fn in_flight(p: &mut Packer, f: &InFlight) {

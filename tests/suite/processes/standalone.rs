@@ -10,8 +10,9 @@ use super::{assert_gapless, times_fenced, until_told};
 
 /// A running demonstration.
 struct Demo {
-    machine: Machine,
+    /// Goes before its machine, where it has printed to.
     service: Service,
+    machine: Machine,
     /// As admin.
     client: Client,
     simulators: Client,

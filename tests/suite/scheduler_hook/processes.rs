@@ -12,10 +12,11 @@ use super::{add, filter, until_allowed};
 const MAX_AGE: Duration = Duration::from_millis(1000);
 
 struct Pair {
-    _site: Site,
-    _machine: Machine,
-    _api: Service,
+    // They end in this order.
     hook: Service,
+    _api: Service,
+    _machine: Machine,
+    _site: Site,
     api_client: Client,
     client: Client,
 }

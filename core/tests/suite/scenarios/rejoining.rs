@@ -2,7 +2,7 @@
 
 use ringfence_core::*;
 
-use super::{boot, boots_anew, comes_back, expect, lost, lost_under};
+use super::{boot, boots_anew, comes_back, expect, lost, lost_under, old_boot};
 use ringfence_world::Manner;
 use ringfence_world::World;
 use ringfence_world::plans::*;
@@ -496,6 +496,88 @@ fn whoever_takes_a_fenced_host_back_does_not_wait_for_what_the_fence_still_tries
         ],
     );
     assert_eq!(world.violation, None);
+}
+
+/// Power, and storage beside it.
+fn off_and_cut_plan() -> FrozenPlan {
+    plan(vec![vec![
+        task(TaskKind::PowerOff, &[&["bmc"]]),
+        task(TaskKind::StorageFence, &[&["ceph"]]),
+    ]])
+}
+
+/// The host boots and is heard, without a word about when it booted.
+fn boots_undated(world: &mut World) {
+    world.pass(5_000);
+    world.site.link("monitor", true);
+    world.told_boot = world.site.boot;
+    world.told_alive_at = world.real;
+    let boot = Boot {
+        id: Some(format!("boot-{}", world.site.boot)),
+        booted_at: None,
+    };
+    world.say("monitor", FailureState::Up, 0, Some(boot)).unwrap();
+}
+
+#[test]
+fn what_was_shown_as_taken_a_late_command_does_not_take_again() {
+    let mut world = lost(off_and_cut_plan());
+    world.fence().unwrap();
+    world.work(0);
+    // This worker is killed, and nothing is known of its command.
+    world.deliver(1, "worker-1").unwrap();
+    world.pass(11_000);
+    world.work(2);
+    world.pass(1);
+    world.rejoin(false).unwrap();
+    world.work(3);
+    world.take_log();
+    boots_undated(&mut world);
+    // Until then the killed worker's command may come.
+    world.pass(16_000);
+    world.work_off();
+    expect(
+        &mut world,
+        &[
+            "16.0 host.failure_state UP",
+            "32.0 send 2 storage.unfence ceph",
+            "32.0 note fence.proof_ended: a worker was allowed to carry out a storage.unfence of generation 2",
+            "32.0 host.unfenced 2",
+            "32.0 operation.succeeded: the host was taken back",
+        ],
+    );
+}
+
+#[test]
+fn what_was_shown_as_taken_in_an_earlier_fence_may_be_taken_late_in_this_one() {
+    let mut world = lost(off_and_cut_plan());
+    world.fence().unwrap();
+    world.work_off();
+    world.pass(1);
+    world.rejoin(false).unwrap();
+    world.work(2);
+    world.pass(15_000);
+    comes_back(&mut world);
+    // Its storage is given back, and nothing is heard of that.
+    let back = world.deliver(world.sent.len() - 1, "worker-1").unwrap();
+    world.command(back);
+    world.cancel().unwrap();
+    world.pass(60_000);
+    world.see(FailureState::Unreachable).unwrap();
+    world.fence().unwrap();
+    let [off, cut] = [world.sent.len() - 2, world.sent.len() - 1];
+    world.work(off);
+    world.site.manners.insert("ceph".to_owned(), Manner::Slow(12_000));
+    let late = world.deliver(cut, "worker-1").unwrap();
+    world.command(late);
+    world.pass(1);
+    world.rejoin(false).unwrap();
+    world.work(world.sent.len() - 1);
+    boots_undated(&mut world);
+    world.take_log();
+    world.pass(60_000);
+    assert_eq!(old_boot(&world), Some(OldBoot::CutOff));
+    expect(&mut world, &[]);
 }
 
 /// FENCED by storage and network; the switch was thrown away since, and the rejoin waits for a person because of that.
