@@ -158,6 +158,40 @@ fn without_a_date_the_first_boot_seen_after_the_fence_may_be_the_one_that_was_cu
 }
 
 #[test]
+fn a_source_whose_clock_is_ahead_may_have_seen_the_boot_that_was_replaced_before_the_fence() {
+    let mut world = World::new(cut_off_plan(), policy());
+    world.see(FailureState::Up).unwrap();
+    world.pass(60_000);
+    world.see(FailureState::Unreachable).unwrap();
+    // The other source sees this boot now, and dates that by a clock that is 2.5 s ahead.
+    let seen_at = world.now + chrono::TimeDelta::milliseconds(2_500);
+    world.pass(1_000);
+    world.site.crash(true);
+    world.pass(1_000);
+    // The boot that is cut off has begun.
+    world.fence().unwrap();
+    world.work_off();
+    world.pass(1_000);
+    let age_ms = (world.now - seen_at).num_milliseconds();
+    let first = Boot {
+        id: Some("a".to_owned()),
+        booted_at: None,
+    };
+    world.say("ahead", FailureState::Up, age_ms, Some(first)).unwrap();
+    world.pass(20_000);
+    world.site.link("ahead", true);
+    world.told_boot = world.site.boot;
+    world.told_alive_at = world.real;
+    let second = Boot {
+        id: Some("b".to_owned()),
+        booted_at: None,
+    };
+    world.say("ahead", FailureState::Up, 0, Some(second)).unwrap();
+    assert_eq!(old_boot(&world), Some(OldBoot::CutOff));
+    assert_eq!(world.violation, None);
+}
+
+#[test]
 fn the_network_waits_for_storage_and_unfenced_waits_for_both() {
     let mut world = cut_off();
     world.pass(15_000);
