@@ -139,10 +139,27 @@ impl Notice {
         if !fails(model_check, guard)? {
             return Ok(Some("the model check".to_owned()));
         }
+        self.searched(guard)
+    }
+
+    /// What the search says that it has noticed; with that its history can be lived through again.
+    fn searched(&self, guard: &str) -> Result<Option<String>, XtaskError> {
         let mut search = Command::new(&self.search);
         search.args(["--histories", &self.histories.to_string(), "--without", guard]);
-        let noticed = !fails(search, guard)?;
-        Ok(noticed.then(|| "the search".to_owned()))
+        let output = search.stdin(Stdio::null()).output();
+        let output = output.map_err(|source| XtaskError::Spawn {
+            program: self.search.display().to_string(),
+            source,
+        })?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        let first = said.lines().next().unwrap_or_default();
+        let by = first.trim_start_matches(guard).trim_start();
+        if output.status.success() {
+            return Ok(Some(format!("the search: {by}")));
+        }
+        // Perhaps a history that goes wrong in any case: that is worth more than the guard.
+        say(&format!("{guard:<28} the search: {by}"));
+        Ok(None)
     }
 }
 

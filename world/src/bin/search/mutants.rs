@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
 use ringfence_core::{Guard, switch_off};
-use ringfence_world::search::{History, shrink};
+use ringfence_world::search::{Ending, History, live_through, shrink};
 
 use crate::{Arguments, look, tell};
 
@@ -25,12 +25,19 @@ pub(super) fn run(name: &str, arguments: &Arguments, seed: u64) -> ExitCode {
         let seconds = began.elapsed().as_secs_f64();
         match violated.first() {
             Some((number, what)) => {
+                let history = History::of(seed, *number);
                 println!(
-                    "{:<28} noticed in history {number} after {lived} in {seconds:.1} s: {what}",
+                    "{:<28} noticed in history {number} of seed {seed} after {lived} in {seconds:.1} s: {what}",
                     guard.name()
                 );
                 if name != "all" {
-                    tell(&shrink(&History::of(seed, *number)));
+                    tell(&shrink(&history));
+                }
+                // What goes wrong with every guard on tells nothing about this one.
+                switch_off(None);
+                if !matches!(live_through(&history, false).0, Ending::Well(_)) {
+                    println!("history {number} of seed {seed} goes wrong WITH EVERY GUARD ON");
+                    survivors.push(guard.name());
                 }
             }
             None => {
