@@ -23,6 +23,23 @@ fn a_late_up_ends_the_proof_although_a_newer_report_says_unreachable() {
 }
 
 #[test]
+fn a_late_up_between_the_readings_of_two_supplies_ends_the_proof() {
+    let two = plan(vec![vec![task(TaskKind::PowerOff, &[&["supply-a", "supply-b"]])]]);
+    let mut world = lost(two, policy());
+    world.fence().unwrap();
+    world.work(0);
+    world.pass(1_500);
+    world.site.restore_power();
+    world.pass(2_500);
+    world.work(1);
+    assert!(is_open(&world));
+    // By then the first one had been switched on again.
+    world.say("monitor", FailureState::Up, 2_000, None).unwrap();
+    world.see(FailureState::Unreachable).unwrap();
+    assert!(!is_open(&world));
+}
+
+#[test]
 fn a_late_up_from_before_the_proof_changes_nothing() {
     let mut world = lost(power_plan(), policy());
     world.fence().unwrap();

@@ -146,6 +146,31 @@ fn a_host_that_was_switched_on_meanwhile_has_all_its_time_again() {
 }
 
 #[test]
+fn a_host_that_a_killed_worker_may_have_switched_on_has_all_its_time_again() {
+    let mut world = lost_under(power_plan(), with_watchdog(60));
+    world.fence().unwrap();
+    world.work(0);
+    world.stays_silent(1_000);
+    world.rejoin(false).unwrap();
+    world.site.manners.insert("bmc".to_owned(), Manner::Slow(8_000));
+    let on = world.deliver(1, "worker-1").unwrap();
+    world.command(on);
+    world.cancel().unwrap();
+    world.pass(1_000);
+    world.fence().unwrap();
+    world.site.manners.insert("bmc".to_owned(), Manner::Refuses);
+    world.stays_silent(30);
+    assert!(world.site.is_powered(), "it came true 8 s later");
+    world.stays_silent(55);
+    assert!(
+        !world.is_fenced(),
+        "the command might have come true until half a minute after its claim"
+    );
+    world.stays_silent(5);
+    assert!(world.is_fenced());
+}
+
+#[test]
 fn a_timeout_that_nobody_watched_is_counted_again() {
     let mut world = lost_under(plan(Vec::new()), with_watchdog(90));
     world.fence().unwrap();
