@@ -18,7 +18,17 @@ const PACKAGES: [&str; 2] = ["ringfence-core", "ringfence-world"];
 const FEATURES: &str = "ringfence-core/mutants,ringfence-world/mutants";
 
 /// Guards without which nothing can go wrong that another guard does not hold, and which one that is.
-const EQUIVALENT: &[(&str, &str)] = &[];
+const EQUIVALENT: &[(&str, &str)] = &[
+    (
+        "SilenceOfUnreachable",
+        "where every source that has heard the host reports its silence, no sign of life is newer than that of the source that heard it \
+         last, and the host is UNREACHABLE (EveryWitnessIsSilent, LifeBreaksSilence)",
+    ),
+    (
+        "ClaimOfTaskInUse",
+        "an attempt that its task goes on without has ended or is cancelled (EndedIsNotClaimed)",
+    ),
+];
 
 /// How long to search.
 #[derive(clap::Args)]

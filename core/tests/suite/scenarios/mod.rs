@@ -1,6 +1,7 @@
 //! Short scripts with exact logs. A line is seconds since the start, then an event, a message to a worker (`send`), or a
 //! note for the audit trail.
 
+mod attempts;
 mod cancelling;
 mod evacuating;
 mod evacuating_meanwhile;

@@ -64,6 +64,48 @@ fn a_heartbeat_from_before_the_fence_does_not_bring_it_back() {
 }
 
 #[test]
+fn what_was_heard_before_a_person_confirmed_the_fence_does_not_bring_it_back() {
+    let mut world = lost(plan(Vec::new()));
+    world.fence().unwrap();
+    world.pass(5_000);
+    world.site.plug(false);
+    world.pass(5_000);
+    world.confirm(1, person("anna"), false).unwrap();
+    world.rejoin(false).unwrap();
+    world.say("slow monitor", FailureState::Up, 9_000, None).unwrap();
+    assert_eq!(world.state.host.failure_state, FailureState::Up);
+    assert!(world.is_fenced(), "it was heard a second after the fence began");
+    assert_eq!(world.violation, None);
+}
+
+#[test]
+fn an_off_that_does_not_suffice_shows_no_newer_boot() {
+    let mut not_alone = plan(vec![
+        vec![
+            task(TaskKind::StorageFence, &[&["ceph"]]),
+            task(TaskKind::NetworkFence, &[&["switch"]]),
+        ],
+        vec![task(TaskKind::PowerOff, &[&["bmc"]])],
+    ]);
+    not_alone.sufficient_sets = vec![[ProofKind::StorageFence, ProofKind::NetworkFence].into()];
+    let mut world = lost(not_alone);
+    // It says that the host is off, and the host runs on.
+    world.site.manners.insert("bmc".to_owned(), Manner::Ghost);
+    world.fence().unwrap();
+    world.work(0);
+    world.work(1);
+    world.pass(5_000);
+    world.work(2);
+    world.rejoin(false).unwrap();
+    world.work_off();
+    world.pass(30_000);
+    world.see(FailureState::Up).unwrap();
+    world.work_off();
+    assert_eq!(old_boot(&world), Some(OldBoot::CutOff));
+    assert_eq!(world.violation, None);
+}
+
+#[test]
 fn after_storage_and_network_it_needs_a_newer_boot() {
     let mut world = cut_off();
     world.pass(10_000);
