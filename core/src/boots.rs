@@ -91,7 +91,7 @@ impl Boots {
     /// A boot that was seen at the moment or before it is older. The host's own date decides where it is clear of the moment and not
     /// later than the sight of it, which would show a wrong clock. Without one two boots have to be seen clearly after the moment: the first
     /// of them may have begun, unseen, before it.
-    /// A date of a host speaks of the clock that holds now: it counts from `clock_set_at` on only.
+    /// A date of a host, and of what a source saw, speaks of the clock that holds now: it counts from `clock_set_at` on only.
     pub(crate) fn since(&self, moment: Timestamp, clock_set_at: Option<Timestamp>) -> Option<Verdict> {
         let latest = self.latest().filter(|latest| latest.last_seen > moment)?;
         let newer = Verdict::Newer(latest.first_seen);
@@ -106,9 +106,15 @@ impl Boots {
         if dated.is_some_and(|at| at < moment - BOOT_CLOCK_MARGIN) {
             return Some(older);
         }
-        let clear = clock_set_at.map_or(moment, |set_at| set_at.max(moment)) + BOOT_CLOCK_MARGIN;
+        let told_since = clock_set_at.map_or(moment, |set_at| set_at.max(moment));
+        let clear = told_since + BOOT_CLOCK_MARGIN;
         let is_dated_newer = dated.is_some_and(|at| at > clear || !on(Guard::BootClockMargin));
-        let is_baseline = !self.has_replaced_one_since(latest, moment) && on(Guard::FirstBootIsBaseline);
+        let seen_since = if on(Guard::SeenSinceClockSet) {
+            told_since
+        } else {
+            moment
+        };
+        let is_baseline = !self.has_replaced_one_since(latest, seen_since) && on(Guard::FirstBootIsBaseline);
         (is_dated_newer || !is_baseline).then_some(newer)
     }
 

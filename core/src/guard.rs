@@ -183,6 +183,8 @@ guards! {
     BackSinceFence,
     /// A host counts as back only if it was seen since it was last switched off.
     BackSinceOff,
+    /// A sign of life that may be from before the clock was set shows no host that is back, and no boot that was replaced.
+    SeenSinceClockSet,
     /// A rejoin waits until the host is seen.
     RejoinAwaitsHost,
     /// A rejoin waits until nothing more can be taken from the host.

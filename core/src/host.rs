@@ -213,15 +213,20 @@ impl Host {
     }
 
     /// Whether the host was seen UP since it was FENCED and since it was last switched off.
+    ///
+    /// A clock that was set forward may date a sign of life from before that after everything else.
     #[must_use]
-    pub fn is_seen_back(&self) -> bool {
+    pub fn is_seen_back(&self, clock_set_at: Option<Timestamp>) -> bool {
         let fenced_at = self.fence.as_ref().map(|fence| fence.at);
         let Some(alive_at) = self.sources.alive_at() else {
             return false;
         };
-        let is_since_the_fence = fenced_at.is_none_or(|at| alive_at >= at) || !on(Guard::BackSinceFence);
-        let is_since_the_off =
-            self.last_off_at.is_none_or(|at| alive_at > at + SEEN_AFTER_OFF) || !on(Guard::BackSinceOff);
+        let set_at = clock_set_at.filter(|_| on(Guard::SeenSinceClockSet));
+        let is_since = |at: Option<Timestamp>, by: TimeDelta| {
+            at.is_none_or(|at| alive_at >= set_at.max(Some(at)).unwrap_or(at) + by)
+        };
+        let is_since_the_fence = is_since(fenced_at, TimeDelta::zero()) || !on(Guard::BackSinceFence);
+        let is_since_the_off = is_since(self.last_off_at, SEEN_AFTER_OFF) || !on(Guard::BackSinceOff);
         self.failure_state == FailureState::Up && is_since_the_fence && is_since_the_off
     }
 

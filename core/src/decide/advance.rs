@@ -463,7 +463,7 @@ fn await_host(step: &mut Step, operation: &mut Operation, until: Timestamp) -> W
     let missing = if let Some(f) = taking {
         step.wake(f.until);
         format!("a {} may still be carried out", f.kind)
-    } else if !host.is_seen_back() && on(Guard::RejoinAwaitsHost) {
+    } else if !host.is_seen_back(step.state.clock_set_at) && on(Guard::RejoinAwaitsHost) {
         match host.failure_state {
             FailureState::Up => {
                 "the host was last seen UP before it was fenced or switched off, and not since".to_owned()

@@ -75,7 +75,7 @@ fn confirm_boot(step: &mut Step, reason: &str, actor: &Actor) {
 /// has begun since the fence (a rejoin that a person has cancelled stays cancelled).
 pub(super) fn is_due(step: &Step) -> bool {
     let host = &step.state.host;
-    let is_back = host.current_fence().is_some() && host.is_seen_back();
+    let is_back = host.current_fence().is_some() && host.is_seen_back(step.state.clock_set_at);
     is_back && step.state.policy.auto_rejoin && step.live().is_none()
 }
 

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use ringfence_core::{FailureState, SegmentPolicy};
-use ringfence_world::plans::{person, plan, policy, power_plan};
+use ringfence_world::plans::{cut_off_plan, person, plan, policy, power_plan};
 
 use crate::{is_open, lost, work};
 
@@ -167,5 +167,51 @@ fn after_a_clock_was_set_back_a_host_that_was_switched_off_before_is_seen_back_a
     world.pass(1_000);
     world.tick();
     assert!(!world.is_fenced(), "{}", world.log.join("\n"));
+    assert_eq!(world.violation, None);
+}
+
+#[test]
+fn a_sign_of_life_from_before_the_clock_was_set_forward_does_not_bring_back_a_host_that_was_switched_off() {
+    let mut world = lost(power_plan(), policy());
+    world.fence().unwrap();
+    world.pass(3_000);
+    work(&mut world);
+    set_clock(&mut world, 60);
+    // It was heard a second before the off; its source has the new time already.
+    world.pass(1_000);
+    world.say("monitor", FailureState::Up, 2_000, None).unwrap();
+    world.rejoin(false).unwrap();
+    // No worker switches it on.
+    world.pass(80_000);
+    assert!(world.is_fenced());
+    assert_eq!(world.violation, None);
+}
+
+#[test]
+fn a_boot_that_was_seen_before_the_clock_was_set_forward_was_not_replaced_after_the_cut() {
+    let mut world = lost(cut_off_plan(), policy());
+    let seen = |id: &str| {
+        Some(ringfence_core::Boot {
+            id: Some(id.to_owned()),
+            booted_at: None,
+        })
+    };
+    world.site.crash(true);
+    world.pass(8_000);
+    // The boot that is cut off runs.
+    world.fence().unwrap();
+    world.work_off();
+    set_clock(&mut world, 60);
+    world.pass(1_000);
+    // The boot before it was heard ten seconds ago; its source has the new time already.
+    world.say("monitor", FailureState::Up, 10_000, seen("a")).unwrap();
+    world.pass(20_000);
+    world.site.link("monitor", true);
+    world.told_boot = world.site.boot;
+    world.told_alive_at = world.real;
+    world.say("monitor", FailureState::Up, 0, seen("b")).unwrap();
+    world.rejoin(false).unwrap();
+    world.work_off();
+    assert!(world.is_fenced());
     assert_eq!(world.violation, None);
 }
