@@ -113,7 +113,7 @@ impl ServerTls {
         Ok(())
     }
 
-    /// TLS 1.2 and 1.3. The server adds what it speaks above that: HTTP/2 and HTTP/1.1.
+    /// TLS 1.2 and 1.3. The server adds what it speaks above that: HTTP/1.1.
     pub(crate) fn config(&self) -> Result<ServerConfig, StartError> {
         let provider: Arc<CryptoProvider> = Arc::new(ring::default_provider());
         let config = ServerConfig::builder_with_provider(provider)

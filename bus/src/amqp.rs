@@ -36,12 +36,11 @@ use self::consumer::Server;
 pub use self::exchange::{AmqpExchange, ExchangeConfig};
 use self::fault::{fault, unavailable};
 use self::link::Link;
-pub use self::load::QueueLoad;
 use self::publisher::Publisher;
 use self::replies::Replies;
 use self::together::{Place, Together};
 use crate::wire::check_size;
-use crate::{Bus, BusError, DeadLetters, Deliveries, Message, Queue, ReplyTo};
+use crate::{Bus, BusError, DeadLetters, Deliveries, Message, Queue, QueueLoad, ReplyTo};
 
 /// How long the first connection waits for its queue for answers.
 const READY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -227,6 +226,10 @@ impl Bus for AmqpBus {
                 .map_err(|error| fault(link.address(), || "to open a channel".to_owned(), error))?;
         }
         Ok(())
+    }
+
+    async fn queue_load(&self, queue: &Queue) -> Result<Option<QueueLoad>, BusError> {
+        self.look_at(queue).await
     }
 
     fn dead_letter_box(&self) -> Option<&dyn DeadLetters> {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use crate::{BusError, DeadLetters, Message, Queue};
 
@@ -34,6 +35,15 @@ pub struct Delivery {
     pub settle: Box<dyn Settle>,
 }
 
+/// A queue at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueLoad {
+    /// Messages that nobody has taken.
+    pub messages: u32,
+    /// Those who serve it.
+    pub consumers: u32,
+}
+
 /// Messages of one queue, in the order of their delivery. It ends when the bus is closed; a lost connection it outlives.
 pub type Deliveries = mpsc::Receiver<Delivery>;
 
@@ -56,6 +66,16 @@ pub trait Bus: Send + Sync + 'static {
 
     /// Whether the bus can be used at this moment, and if not, why.
     async fn health(&self) -> Result<(), BusError>;
+
+    /// Since when it has been there, if it was empty then: nothing outlives it. `None` for one that outlives the process.
+    fn began(&self) -> Option<Instant> {
+        None
+    }
+
+    /// How a queue stands; `None` if it is not there, or is not to be looked at. Nothing is made or taken.
+    async fn queue_load(&self, _queue: &Queue) -> Result<Option<QueueLoad>, BusError> {
+        Ok(None)
+    }
 
     /// Its dead letters, where they can be looked at.
     fn dead_letter_box(&self) -> Option<&dyn DeadLetters> {

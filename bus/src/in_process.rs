@@ -23,22 +23,34 @@ use crate::{Bus, BusError, DeadLetter, DeadLetters, Deliveries, Message, Queue, 
 const HERE: &str = "in-process";
 
 /// A bus within one process. Clones are the same bus.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct InProcessBus(Arc<Inner>);
 
-#[derive(Default)]
 struct Inner {
+    began: Instant,
     lines: RwLock<HashMap<Queue, Arc<Line>>>,
     dead: Arc<Dead>,
     questions: Questions,
     closed: AtomicBool,
 }
 
+impl Default for InProcessBus {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl InProcessBus {
     /// An empty bus.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self(Arc::new(Inner {
+            began: Instant::now(),
+            lines: RwLock::default(),
+            dead: Arc::default(),
+            questions: Questions::default(),
+            closed: AtomicBool::default(),
+        }))
     }
 
     fn ensure_open(&self) -> Result<(), BusError> {
@@ -111,6 +123,10 @@ impl Bus for InProcessBus {
 
     async fn health(&self) -> Result<(), BusError> {
         self.ensure_open()
+    }
+
+    fn began(&self) -> Option<Instant> {
+        Some(self.0.began)
     }
 
     fn dead_letter_box(&self) -> Option<&dyn DeadLetters> {

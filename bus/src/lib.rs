@@ -19,9 +19,9 @@ mod queue;
 mod trace;
 mod wire;
 
-pub use amqp::{AmqpBus, AmqpConfig, AmqpExchange, ExchangeConfig, QueueLoad};
+pub use amqp::{AmqpBus, AmqpConfig, AmqpExchange, ExchangeConfig};
 pub use announce::{Announcement, Announcer};
-pub use contract::{Bus, Deliveries, Delivery, ReplyTo, Settle};
+pub use contract::{Bus, Deliveries, Delivery, QueueLoad, ReplyTo, Settle};
 pub use dead_letters::{About, DeadLetter, DeadLetters, Survey};
 pub use error::BusError;
 pub use in_process::InProcessBus;

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::{
     AttemptId, Finding, FrozenPlan, Generation, HostId, Neighbourhood, Observation, OperationId, Outcome,
-    Report, Resource, SufficientSet, TaskKind,
+    Report, Resource, SufficientSet, TaskKind, Timestamp,
 };
 
 /// Who asks.
@@ -31,10 +31,29 @@ pub struct Line {
 /// What is known of the queues of tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Queues {
-    /// From these workers have taken tasks lately: what waits in them waits for its turn.
-    Moving(BTreeSet<Line>),
+    /// The broker is there.
+    There {
+        /// From these workers have taken tasks lately: what waits in them waits for its turn.
+        moving: BTreeSet<Line>,
+        /// These are served, and no task waits in them.
+        empty: BTreeSet<Line>,
+        /// Every task that was sent before and was not claimed by then was lost with the bus that carried it.
+        began_at: Option<Timestamp>,
+    },
     /// The broker is away: nobody can take anything, and whatever waits, waits for it.
     Away,
+}
+
+impl Queues {
+    /// Nothing is known of them.
+    #[must_use]
+    pub fn unknown() -> Self {
+        Self::There {
+            moving: BTreeSet::new(),
+            empty: BTreeSet::new(),
+            began_at: None,
+        }
+    }
 }
 
 /// A worker asks whether it may act. It names everything that the attempt was made for.
@@ -195,7 +214,7 @@ impl Input {
     #[must_use]
     pub fn tick() -> Self {
         Self::Tick {
-            queues: Queues::Moving(BTreeSet::new()),
+            queues: Queues::unknown(),
         }
     }
 }

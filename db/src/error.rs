@@ -1,8 +1,9 @@
 //! What can go wrong with the database.
 
 use rusqlite::ffi::{
-    SQLITE_BUSY, SQLITE_CONSTRAINT_CHECK, SQLITE_CONSTRAINT_FOREIGNKEY, SQLITE_CONSTRAINT_PRIMARYKEY,
-    SQLITE_CONSTRAINT_TRIGGER, SQLITE_CONSTRAINT_UNIQUE, SQLITE_LOCKED,
+    SQLITE_BUSY, SQLITE_CANTOPEN, SQLITE_CONSTRAINT_CHECK, SQLITE_CONSTRAINT_FOREIGNKEY,
+    SQLITE_CONSTRAINT_PRIMARYKEY, SQLITE_CONSTRAINT_TRIGGER, SQLITE_CONSTRAINT_UNIQUE, SQLITE_FULL,
+    SQLITE_IOERR, SQLITE_LOCKED, SQLITE_NOMEM, SQLITE_READONLY,
 };
 use sqlx::error::DatabaseError;
 
@@ -20,6 +21,17 @@ pub enum DbError {
     /// The database is not there, or went away.
     #[error("the database at {address} cannot be reached")]
     Unavailable {
+        /// Without credentials.
+        address: String,
+        /// What the client saw.
+        #[source]
+        source: ClientError,
+    },
+    /// It answers, and writes nothing down.
+    #[error(
+        "the database at {address} writes nothing down: it is full, read-only, out of memory, or its disk fails"
+    )]
+    NoWrites {
         /// Without credentials.
         address: String,
         /// What the client saw.
@@ -68,11 +80,11 @@ pub enum DbError {
 }
 
 impl DbError {
-    /// Whether trying again later can help: the connection was lost, not the argument.
+    /// Whether trying again later can help: the database is at fault, not the argument.
     #[must_use]
     pub fn is_passing(&self) -> bool {
         match self {
-            Self::Unavailable { .. } => true,
+            Self::Unavailable { .. } | Self::NoWrites { .. } => true,
             Self::Address { .. }
             | Self::Changed
             | Self::Statement(_)
@@ -89,6 +101,10 @@ impl DbError {
         let source = source.into();
         match seen(&source) {
             Seen::Lost => Self::Unavailable {
+                address: address.to_owned(),
+                source,
+            },
+            Seen::NoWrites => Self::NoWrites {
                 address: address.to_owned(),
                 source,
             },
@@ -136,6 +152,7 @@ pub enum ClientError {
 /// What it comes to.
 enum Seen {
     Lost,
+    NoWrites,
     Changed,
     NotAdmitted(String),
     Violated { constraint: String, is_duplicate: bool },
@@ -172,6 +189,9 @@ fn seen_by_postgres(said: &dyn DatabaseError) -> Seen {
     if is_passing_code(&code) {
         return Seen::Lost;
     }
+    if is_no_writes_code(&code) {
+        return Seen::NoWrites;
+    }
     if is_admission_code(&code) {
         return Seen::NotAdmitted(said.message().to_owned());
     }
@@ -198,6 +218,13 @@ fn seen_by_sqlite(code: i32, said: Option<&str>) -> Seen {
         },
         // An extended code has the plain one in its low byte.
         _ if matches!(code & 0xff, SQLITE_BUSY | SQLITE_LOCKED) => Seen::Lost,
+        _ if matches!(
+            code & 0xff,
+            SQLITE_FULL | SQLITE_IOERR | SQLITE_READONLY | SQLITE_CANTOPEN | SQLITE_NOMEM
+        ) =>
+        {
+            Seen::NoWrites
+        }
         _ => Seen::Refused,
     }
 }
@@ -209,6 +236,12 @@ const CHANGED: &str = "RF001";
 fn is_passing_code(code: &str) -> bool {
     ["08", "57P", "40"].iter().any(|class| code.starts_with(class))
         || matches!(code, "53300" | "57014" | "55P03" | "25P03")
+}
+
+/// PostgreSQL: a transaction that may only read (25006), insufficient resources such as a full disk (53100) or no memory (53200), and a
+/// disk that fails (58030).
+fn is_no_writes_code(code: &str) -> bool {
+    matches!(code, "25006" | "53100" | "53200" | "58030")
 }
 
 /// PostgreSQL lets nobody in with this user and password (28), or has no such database (3D000).
@@ -227,18 +260,25 @@ mod tests {
         ] {
             assert!(is_passing_code(code), "{code}");
         }
+        for code in ["25006", "53100", "53200", "58030"] {
+            assert!(is_no_writes_code(code), "{code}");
+        }
         for code in ["23505", "42601", "28P01", "00005", ""] {
             assert!(!is_passing_code(code), "{code}");
         }
     }
 
-    /// Busy and locked, each plain and extended; an error, a file that cannot be opened, a column that must not be null.
+    /// Busy and locked, each plain and extended; an error, a column that must not be null.
     #[test]
     fn the_same_of_sqlite() {
         for code in [5, 6, 261, 262, 517, 773] {
             assert!(matches!(seen_by_sqlite(code, None), Seen::Lost), "{code}");
         }
-        for code in [1, 14, 1299] {
+        // A disk that fails, a full one, a file that may only be read or cannot be opened, no memory.
+        for code in [10, 778, 13, 8, 1032, 14, 7] {
+            assert!(matches!(seen_by_sqlite(code, None), Seen::NoWrites), "{code}");
+        }
+        for code in [1, 1299] {
             assert!(matches!(seen_by_sqlite(code, None), Seen::Refused), "{code}");
         }
         for (code, expected) in [

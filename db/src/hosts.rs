@@ -316,6 +316,14 @@ pub async fn wake_segment(run: &mut impl Run, segment_id: SegmentId, now: Timest
     execute(run, sql, args![segment_id.0, now]).await.map(|_| ())
 }
 
+/// Has every host with a live operation looked at by the next engine that looks for due hosts.
+pub async fn wake_live(run: &mut impl Run, now: Timestamp) -> Result<(), DbError> {
+    let sql = "UPDATE hosts SET wake_at = $1
+               WHERE id IN (SELECT host_id FROM operations WHERE finished_at IS NULL)
+                 AND (wake_at IS NULL OR wake_at > $1)";
+    execute(run, sql, args![now]).await.map(|_| ())
+}
+
 /// Whether a segment has hosts.
 pub async fn segment_has_hosts(run: &mut impl Run, id: SegmentId) -> Result<bool, DbError> {
     let row = fetch_optional(

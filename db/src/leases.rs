@@ -26,6 +26,13 @@ pub async fn take_lease(
     Ok(execute(run, sql, values).await? == 1)
 }
 
+/// Writes something down, for the sake of it alone: whether the database takes it.
+pub async fn note_write(run: &mut impl Run, now: Timestamp) -> Result<(), DbError> {
+    let sql = "INSERT INTO leases (name, held_by, held_until) VALUES ('writes', 'all', $1)
+               ON CONFLICT (name) DO UPDATE SET held_until = excluded.held_until";
+    execute(run, sql, args![now]).await.map(|_| ())
+}
+
 /// Takes the work of this name if nobody has done it since: whoever takes it, even the same, has it until `until`.
 pub async fn take_turn(
     run: &mut impl Run,

@@ -66,13 +66,14 @@ pub use host_write::{HostWrite, update_hosts};
 pub use hosts::{
     CloudHost, ListedHost, Locked, SeenHost, begin_with_hosts, cloud_has_hosts, delete_host, due_hosts,
     has_several_clouds, hosts_ahead, hosts_called, hosts_of_cloud, insert_host, listed_hosts, load_state,
-    load_state_in_cloud, lock_host, neighbourhood, see_host, segment_has_hosts, stranded_hosts, wake_segment,
+    load_state_in_cloud, lock_host, neighbourhood, see_host, segment_has_hosts, stranded_hosts, wake_live,
+    wake_segment,
 };
 pub use idempotency::{
     KeyName, KeyRow, delete_old_keys, forget_old_key, insert_key, key_row, put_answer, put_receipt,
     put_receipt_or_end, release_key, take_key_over,
 };
-pub use leases::{lease_holder, take_lease, take_turn};
+pub use leases::{lease_holder, note_write, take_lease, take_turn};
 pub use lone_change::{LoneChange, Written};
 pub use method_checks::{
     CheckAnswer, CheckOutcome, CheckSummary, CheckTarget, MethodCheckRow, add_check_targets, check_summaries,

@@ -91,6 +91,9 @@ pub enum EngineError {
         "the change was interrupted; whether it was made is not known here, and asking again does no harm"
     )]
     Interrupted,
+    /// The database answers, and takes no change.
+    #[error("the database writes nothing down: it is full, read-only, out of memory, or its disk fails")]
+    NoWrites,
     /// Another try has made the change, or carries the request out.
     #[error("another request with the same Idempotency-Key has made the change, or is being carried out")]
     KeySpent,

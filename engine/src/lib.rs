@@ -31,6 +31,7 @@ mod service;
 mod shared_devices;
 mod taken;
 mod webhooks;
+mod writes;
 
 pub use checks::{CheckConfig, DeviceQuestion};
 pub use clock::{Clock, ClockSource};

@@ -1,10 +1,13 @@
-//! What is known of the queues of tasks: those that move, where a task waits for its turn, and whether the broker is there at all.
+//! What is known of the queues of tasks: those that move, where a task waits for its turn, those in which none waits, and whether the
+//! broker is there at all.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ringfence_core::{Claim, HostState, Line, Queues};
+use chrono::TimeDelta;
+use ringfence_bus::{Queue, QueueLoad};
+use ringfence_core::{Attempt, AttemptStatus, Claim, HostState, Line, Queues, Task, TaskStatus, Timestamp};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +19,14 @@ const MOVES_FOR: Duration = Duration::from_secs(30);
 
 /// How often the broker is looked after.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often queues are looked into in which a task may wait.
+const LOOK_INTO_EVERY: Duration = Duration::from_secs(5);
+/// A queue may hold an unclaimed task for so long after one was sent to it, or was seen to wait.
+const LOOKED_INTO_FOR: Duration = Duration::from_secs(60);
+/// What was seen of a queue is known for so long.
+const SEEN_FOR: Duration = Duration::from_secs(10);
+/// Queues that are looked into at most.
+const MAX_LOOKED_INTO: usize = 256;
 /// When the broker is back, workers need some time to find out; what waits for them may wait so much longer.
 const COMES_BACK_WITHIN: Duration = Duration::from_secs(30);
 
@@ -24,6 +35,10 @@ const COMES_BACK_WITHIN: Duration = Duration::from_secs(30);
 pub(crate) struct Lines {
     /// When each has last moved.
     moved: Mutex<HashMap<Line, Instant>>,
+    /// When a task was last known to be on its way in each.
+    awaited: Mutex<HashMap<Line, Instant>>,
+    /// When each was last seen to be served and empty.
+    empty: Mutex<HashMap<Line, Instant>>,
     /// When the broker was last seen away.
     away_at: Mutex<Option<Instant>>,
 }
@@ -32,7 +47,21 @@ pub(crate) struct Lines {
 pub(crate) async fn watch_broker(engine: Engine, stop: CancellationToken) {
     while pause(&stop, LOOK_EVERY).await {
         if engine.0.bus.health().await.is_err() {
-            *engine.0.lines.away_at() = Some(Instant::now());
+            *lock(&engine.0.lines.away_at) = Some(Instant::now());
+        }
+    }
+}
+
+/// Looks into the queues in which tasks may wait, until it is told to stop: whether they still do.
+pub(crate) async fn look_into_queues(engine: Engine, stop: CancellationToken) {
+    while pause(&stop, LOOK_INTO_EVERY).await {
+        for line in engine.0.lines.awaited() {
+            let queue = Queue::Tasks {
+                resource: line.resource,
+                zone: line.zone.clone(),
+            };
+            let load = engine.0.bus.queue_load(&queue).await;
+            engine.0.lines.seen(line, load.ok().flatten());
         }
     }
 }
@@ -40,42 +69,77 @@ pub(crate) async fn watch_broker(engine: Engine, stop: CancellationToken) {
 impl Lines {
     /// A worker has claimed what it took from its queue. `state` is the host as the claim has left it.
     pub fn moved(&self, state: &HostState, claim: &Claim) {
-        let Some(zone) = zone_of(state, claim) else { return };
-        let line = Line {
-            resource: claim.kind.resource(),
-            zone,
-        };
-        let mut lines = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.insert(line, Instant::now());
-    }
-
-    /// Those that move, the others are forgotten; or that the broker is away, or was a moment ago.
-    pub fn queues(&self) -> Queues {
-        let away_at = *self.away_at();
-        if away_at.is_some_and(|at| at.elapsed() < COMES_BACK_WITHIN) {
-            Queues::Away
-        } else {
-            Queues::Moving(self.moving())
+        let found = state.operation.as_ref().and_then(|live| live.find(claim.attempt));
+        if let Some(line) = found.and_then(|(task, attempt)| line_of(task, attempt)) {
+            lock(&self.moved).insert(line, Instant::now());
         }
     }
 
-    fn away_at(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.away_at.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The unclaimed tasks of a host wait in their queues.
+    pub fn wait(&self, state: &HostState) {
+        let Some(live) = &state.operation else { return };
+        let running = live.tasks().filter(|task| task.status == TaskStatus::Running);
+        for task in running {
+            let is_unclaimed = |a: &&Attempt| matches!(a.state, AttemptStatus::Dispatched { .. });
+            for line in task
+                .attempts
+                .iter()
+                .filter(is_unclaimed)
+                .filter_map(|attempt| line_of(task, attempt))
+            {
+                lock(&self.awaited).insert(line, Instant::now());
+            }
+        }
     }
 
-    fn moving(&self) -> BTreeSet<Line> {
-        let mut lines = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.retain(|_, at| at.elapsed() < MOVES_FOR);
-        lines.keys().cloned().collect()
+    /// Those that move, the others are forgotten, and those that are empty; or that the broker is away, or was a moment ago. `began` is
+    /// when a bus began that began empty.
+    pub fn queues(&self, began: Option<Instant>, now: Timestamp) -> Queues {
+        let away_at = *lock(&self.away_at);
+        if away_at.is_some_and(|at| at.elapsed() < COMES_BACK_WITHIN) {
+            return Queues::Away;
+        }
+        Queues::There {
+            moving: newer(&self.moved, MOVES_FOR),
+            empty: newer(&self.empty, SEEN_FOR),
+            began_at: began.and_then(|began| Some(now - TimeDelta::from_std(began.elapsed()).ok()?)),
+        }
+    }
+
+    fn awaited(&self) -> Vec<Line> {
+        newer(&self.awaited, LOOKED_INTO_FOR)
+            .into_iter()
+            .take(MAX_LOOKED_INTO)
+            .collect()
+    }
+
+    fn seen(&self, line: Line, load: Option<QueueLoad>) {
+        let is_empty = load.is_some_and(|load| load.messages == 0 && load.consumers > 0);
+        let mut empty = lock(&self.empty);
+        if is_empty {
+            empty.insert(line, Instant::now());
+        } else {
+            empty.remove(&line);
+        }
     }
 }
 
-fn zone_of(state: &HostState, claim: &Claim) -> Option<String> {
-    let (task, attempt) = state.operation.as_ref()?.find(claim.attempt)?;
-    let method = task
-        .levels
-        .get(attempt.level)?
-        .iter()
-        .find(|method| method.id == attempt.method_id)?;
-    Some(method.zone.clone())
+/// The queues about which something is known that is no older than that; the others are forgotten.
+fn newer(known: &Mutex<HashMap<Line, Instant>>, than: Duration) -> BTreeSet<Line> {
+    let mut known = lock(known);
+    known.retain(|_, at| at.elapsed() < than);
+    known.keys().cloned().collect()
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn line_of(task: &Task, attempt: &Attempt) -> Option<Line> {
+    let mut methods = task.levels.get(attempt.level)?.iter();
+    let method = methods.find(|method| method.id == attempt.method_id)?;
+    Some(Line {
+        resource: task.kind.resource(),
+        zone: method.zone.clone(),
+    })
 }

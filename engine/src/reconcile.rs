@@ -32,7 +32,12 @@ const FORGOTTEN_AT_ONCE: u32 = 500;
 /// ahead now.
 pub(crate) async fn tick(engine: Engine, stop: CancellationToken) {
     let every = engine.0.config.tick_every;
+    let mut is_awake = engine.0.bus.began().is_none();
     while pause_or_alarm(&stop, every, &engine).await {
+        // What was under way in another bus than this was lost with that.
+        if !is_awake {
+            is_awake = wake_live(&engine).await;
+        }
         if let Err(error) = tick_due(&engine).await {
             tracing::warn!(error = %error_chain(&error), "due hosts could not be looked for");
         }
@@ -43,6 +48,18 @@ async fn pause_or_alarm(stop: &CancellationToken, time: Duration, engine: &Engin
     tokio::select! {
         goes_on = pause(stop, time) => goes_on,
         () = engine.0.alarm.ring(&engine.0.clock) => true,
+    }
+}
+
+/// Has every host with a live operation looked at. `false` if that could not be written.
+async fn wake_live(engine: &Engine) -> bool {
+    let now = engine.0.clock.now();
+    match ringfence_db::wake_live(&mut engine.0.db.reader(), now).await {
+        Ok(()) => true,
+        Err(error) => {
+            tracing::warn!(error = %error_chain(&error), "hosts with a live operation could not be woken");
+            false
+        }
     }
 }
 
@@ -68,9 +85,12 @@ async fn tick_all(engine: &Engine, hosts: Vec<HostId>) {
     stream::iter(hosts)
         .for_each_concurrent(SIDE_BY_SIDE, |host_id| async move {
             let by = Context::own("ringfence");
-            let queues = engine.0.lines.queues();
+            let queues = engine.0.lines.queues(engine.0.bus.began(), engine.0.clock.now());
             match engine.apply(host_id, Input::Tick { queues }, &by).await {
-                Ok(applied) => engine.fence_if_due(&applied.state).await,
+                Ok(applied) => {
+                    engine.0.lines.wait(&applied.state);
+                    engine.fence_if_due(&applied.state).await;
+                }
                 Err(EngineError::NotFound { .. }) => {}
                 Err(error) => {
                     tracing::warn!(%host_id, error = %error_chain(&error), "a due host could not be ticked")

@@ -23,6 +23,7 @@ use crate::outlet::{self, Outlet};
 use crate::relay::Relay;
 use crate::retention::RetentionConfig;
 use crate::webhooks::{WebhookConfig, Webhooks};
+use crate::writes::{self, Writes};
 use crate::{EngineError, checks, intake, reconcile, retention, webhooks};
 
 /// How an engine works. The defaults suit both one machine and many.
@@ -91,6 +92,7 @@ pub(crate) struct Shared {
     /// Who waits at the door.
     pub queue: Queue,
     pub lines: Lines,
+    pub writes: Writes,
     /// Something that has to be numbered was committed.
     pub events_written: Notify,
     /// When this engine knows a host to be due.
@@ -119,6 +121,7 @@ impl Engine {
         Ok(Self(Arc::new(Shared {
             queue: Queue::new(parts.db.is_sqlite()),
             lines: Lines::default(),
+            writes: Writes::default(),
             db: parts.db,
             bus: parts.bus,
             keys: parts.keys,
@@ -181,6 +184,9 @@ impl Engine {
             .spawn(lines::watch_broker(self.clone(), stop.clone()));
         running
             .tasks
+            .spawn(lines::look_into_queues(self.clone(), stop.clone()));
+        running
+            .tasks
             .spawn(reconcile::find_stranded(self.clone(), stop.clone()));
         running
             .tasks
@@ -205,6 +211,7 @@ impl Engine {
         running
             .tasks
             .spawn(reconcile::follow_clock(self.clone(), stop.clone()));
+        running.tasks.spawn(writes::watch(self.clone(), stop.clone()));
         running
             .tasks
             .spawn(reconcile::sweep_outbox(self.clone(), stop.clone()));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use ringfence_bus::{Bus, BusError, DeadLetters, Deliveries, Message, Queue, ReplyTo};
+use ringfence_bus::{Bus, BusError, DeadLetters, Deliveries, Message, Queue, QueueLoad, ReplyTo};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -89,6 +89,14 @@ impl Bus for DyingBus {
 
     async fn respond(&self, to: &ReplyTo, request: &Message, answer: &Message) -> Result<(), BusError> {
         self.used(self.inner.respond(to, request, answer)).await
+    }
+
+    fn began(&self) -> Option<tokio::time::Instant> {
+        self.inner.began()
+    }
+
+    async fn queue_load(&self, queue: &Queue) -> Result<Option<QueueLoad>, BusError> {
+        self.used(self.inner.queue_load(queue)).await
     }
 
     async fn health(&self) -> Result<(), BusError> {

@@ -116,7 +116,7 @@ impl World {
             told_alive_at: start(),
             told_at: start() - TimeDelta::hours(1),
             told_boot: 1,
-            queues: Queues::Moving(BTreeSet::new()),
+            queues: Queues::unknown(),
             others: Neighbourhood {
                 hosts: 9,
                 ..Neighbourhood::default()
@@ -221,7 +221,33 @@ impl World {
             resource: Resource::Power,
             zone: "here".to_owned(),
         });
-        self.queues = Queues::Moving(line.into_iter().collect());
+        self.queues = Queues::There {
+            moving: line.into_iter().collect(),
+            empty: BTreeSet::new(),
+            began_at: None,
+        };
+    }
+
+    /// Workers serve the queue of power tasks, and none waits in it.
+    pub fn line_is_empty(&mut self) {
+        let line = Line {
+            resource: Resource::Power,
+            zone: "here".to_owned(),
+        };
+        self.queues = Queues::There {
+            moving: BTreeSet::new(),
+            empty: [line].into(),
+            began_at: None,
+        };
+    }
+
+    /// The bus begins anew, without what was sent before.
+    pub fn bus_begins_anew(&mut self) {
+        self.queues = Queues::There {
+            moving: BTreeSet::new(),
+            empty: BTreeSet::new(),
+            began_at: Some(self.now),
+        };
     }
 
     /// Nobody can take anything from any queue, until somebody says what moves.

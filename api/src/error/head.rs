@@ -106,6 +106,11 @@ fn engine_head(error: &EngineError) -> (StatusCode, String, &'static str) {
             "database.unavailable",
             "Database unavailable",
         ),
+        EngineError::NoWrites => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "database.unavailable",
+            "Database unavailable",
+        ),
         EngineError::Db(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal", "Internal error"),
         EngineError::Bus(_) => (
             StatusCode::SERVICE_UNAVAILABLE,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use actix_web::{HttpResponse, web};
+use ringfence_engine::EngineError;
 use ringfence_scheduler_hook::Hook;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -81,7 +82,7 @@ async fn ready(state: Option<&web::Data<State>>, hook: Option<&web::Data<Hook>>)
         scheduler_hook: hook.map(|hook| word(hook.health())),
     };
     if let Some(state) = state {
-        health.database = Some(told(state.engine.db().ping()).await);
+        health.database = Some(told(state.engine.database_health()).await);
         health.bus = Some(told(state.engine.bus_health()).await);
     }
     let parts = [&health.database, &health.bus, &health.scheduler_hook];
@@ -96,8 +97,10 @@ async fn ready(state: Option<&web::Data<State>>, hook: Option<&web::Data<Hook>>)
     }
 }
 
-async fn told<E: std::fmt::Display>(part: impl Future<Output = Result<(), E>>) -> String {
+/// Everybody may ask, so that it names no address; the log does.
+async fn told(part: impl Future<Output = Result<(), EngineError>>) -> String {
     match tokio::time::timeout(Duration::from_secs(PATIENCE_S), part).await {
+        Ok(Err(EngineError::Db(_) | EngineError::Bus(_))) => "cannot be reached".to_owned(),
         Ok(result) => word(result),
         Err(_) => format!("no answer within {PATIENCE_S} s"),
     }

@@ -11,23 +11,14 @@ use tokio::time::timeout;
 use super::AmqpBus;
 use super::fault::{fault, unavailable};
 use super::link::Live;
-use crate::{BusError, Queue};
+use crate::{BusError, Queue, QueueLoad};
 
 /// One question to the broker takes milliseconds; a connection that has just died would never answer.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A queue as the broker sees it at one moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct QueueLoad {
-    /// Messages that nobody has taken.
-    pub messages: u32,
-    /// Those who serve it.
-    pub consumers: u32,
-}
-
 impl AmqpBus {
-    /// How a queue stands; `None` if it is not there. Nothing is made or taken.
-    pub async fn queue_load(&self, queue: &Queue) -> Result<Option<QueueLoad>, BusError> {
+    /// How a queue stands; `None` if it is not there.
+    pub(super) async fn look_at(&self, queue: &Queue) -> Result<Option<QueueLoad>, BusError> {
         let live = self.live_again().await?;
         let name = self.outgoing.names().queue(queue);
         let address = self.outgoing.address();

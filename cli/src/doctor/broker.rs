@@ -1,6 +1,6 @@
 //! The broker: there, with its queues served, and without dead letters.
 
-use ringfence_bus::{AmqpBus, BusError, DeadLetters, Queue, QueueLoad};
+use ringfence_bus::{AmqpBus, Bus, BusError, DeadLetters, Queue, QueueLoad};
 
 use super::Report;
 use super::hosts::{Served, Site};

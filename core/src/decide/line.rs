@@ -3,6 +3,8 @@
 //! In a storm there are more tasks than workers. An attempt that was given up for that would come again at the end of the line, in
 //! front of it a message that nobody is let act on: the longer the line, the less gets done.
 
+use std::collections::BTreeSet;
+
 use chrono::TimeDelta;
 
 use crate::{Attempt, AttemptStatus, Line, Queues, Task, TaskStatus, Timestamp};
@@ -15,36 +17,20 @@ use super::{CLAIM_WINDOW_S, IN_LINE_S, Step, progress};
 /// How often an attempt in a line that moves is sent, about an hour in all.
 const SENT_AT_MOST: usize = 12;
 
-/// Lets the unclaimed attempts wait whose queues move, or which nobody can claim while the broker is away. None of that time is their
-/// methods'.
+/// Lets the unclaimed attempts wait whose queues move, or which nobody can claim while the broker is away, and has those sent again that
+/// were lost. None of that time is their methods'.
 pub(super) fn wait(step: &mut Step, queues: &Queues) {
     let now = step.now;
     let Some(operation) = step.state.operation.as_mut().filter(|o| o.status.is_live()) else {
         return;
     };
     let mut waits = false;
-    for task in operation
-        .tasks_mut()
-        .filter(|task| task.status == TaskStatus::Running)
-    {
+    let running = operation.tasks_mut();
+    for task in running.filter(|task| task.status == TaskStatus::Running) {
         for at in 0..task.attempts.len() {
-            let Some(since) = waits_since(&task.attempts[at], now) else {
-                continue;
-            };
-            match queues {
-                Queues::Moving(lines) => {
-                    let moves = line_of(task, &task.attempts[at]).is_some_and(|line| lines.contains(&line));
-                    if !moves {
-                        continue;
-                    }
-                    wait_in_line(task, at, now);
-                }
-                Queues::Away => {
-                    progress::excuse(task, since, now);
-                    put_off(&mut task.attempts[at], now);
-                }
+            if let Some(unclaimed) = Unclaimed::of(&task.attempts[at]) {
+                waits |= wait_with(task, at, &unclaimed, queues, now);
             }
-            waits = true;
         }
     }
     if waits {
@@ -52,23 +38,75 @@ pub(super) fn wait(step: &mut Step, queues: &Queues) {
     }
 }
 
-/// Since when an attempt that should have been claimed by now waits: it was sent then, or put off the last time.
-fn waits_since(attempt: &Attempt, now: Timestamp) -> Option<Timestamp> {
-    let AttemptStatus::Dispatched { claim_by } = attempt.state else {
-        return None;
-    };
-    (claim_by <= now).then(|| claim_by - TimeDelta::seconds(i64::from(CLAIM_WINDOW_S)))
+/// An attempt that no worker has claimed.
+struct Unclaimed {
+    /// When it was sent, or last put off.
+    since: Timestamp,
+    /// Until when it should have been claimed.
+    claim_by: Timestamp,
+}
+
+impl Unclaimed {
+    fn of(attempt: &Attempt) -> Option<Self> {
+        let AttemptStatus::Dispatched { claim_by } = attempt.state else {
+            return None;
+        };
+        Some(Self {
+            since: claim_by - TimeDelta::seconds(i64::from(CLAIM_WINDOW_S)),
+            claim_by,
+        })
+    }
+}
+
+/// Whether anything was done about it.
+fn wait_with(task: &mut Task, at: usize, unclaimed: &Unclaimed, queues: &Queues, now: Timestamp) -> bool {
+    let is_late = unclaimed.claim_by <= now;
+    match queues {
+        Queues::There { began_at, .. }
+            if began_at.is_some_and(|at_start| task.attempts[at].started_at < at_start) =>
+        {
+            send_again(task, at, now);
+            true
+        }
+        Queues::There { moving, empty, .. } => {
+            let line = line_of(task, &task.attempts[at]).filter(|_| is_late);
+            let is_in = |lines: &BTreeSet<Line>| line.as_ref().is_some_and(|line| lines.contains(line));
+            // Its message was lost, or a worker has it and waits for the device: a second one does no harm.
+            if is_in(empty) && times_sent(task, at) == 1 {
+                send_again(task, at, now);
+                return true;
+            }
+            if is_in(moving) {
+                wait_in_line(task, at, now);
+            }
+            is_in(moving)
+        }
+        Queues::Away if is_late => {
+            progress::excuse(task, unclaimed.since, now);
+            put_off(&mut task.attempts[at], now);
+            true
+        }
+        Queues::Away => false,
+    }
 }
 
 /// After [`IN_LINE_S`] it is sent again all the same, for its message may have been lost; after [`SENT_AT_MOST`] times that way nothing
 /// more is to be expected of the line.
 fn wait_in_line(task: &mut Task, at: usize, now: Timestamp) {
-    let sent_at = task.attempts[at].started_at;
-    if now < after_s(sent_at, IN_LINE_S) {
+    if now < after_s(task.attempts[at].started_at, IN_LINE_S) {
         put_off(&mut task.attempts[at], now);
-    } else if times_sent(task, at) < SENT_AT_MOST || !on(Guard::LineEnds) {
-        progress::excuse(task, sent_at, now);
+    } else {
+        send_again(task, at, now);
     }
+}
+
+/// Has it sent again at once, unless it was sent [`SENT_AT_MOST`] times already: an attempt that was not claimed in time makes way for
+/// another one.
+fn send_again(task: &mut Task, at: usize, now: Timestamp) {
+    if times_sent(task, at) < SENT_AT_MOST || !on(Guard::LineEnds) {
+        progress::excuse(task, task.attempts[at].started_at, now);
+    }
+    task.attempts[at].state = AttemptStatus::Dispatched { claim_by: now };
 }
 
 /// How often the message of an attempt has been sent in this round without a claim.

@@ -33,6 +33,7 @@ type Count = Family<Words<0>, Gauge>;
 #[derive(Default)]
 pub(crate) struct Gauges {
     database_up: Gauge,
+    database_writable: Gauge,
     hosts: Gauges2,
     operations: Gauges2,
     oldest_unproven_fence: Seconds,
@@ -52,6 +53,11 @@ impl Gauges {
             "database_up",
             "Whether the database could be read for these numbers (1) or not (0)",
             self.database_up.clone(),
+        );
+        registry.register(
+            "database_writable",
+            "Whether the database wrote down what it was last given to try (1) or not (0)",
+            self.database_writable.clone(),
         );
         registry.register(
             "hosts",
@@ -169,6 +175,7 @@ pub(crate) async fn look(engine: &Engine) {
         .listeners
         .set(i64::try_from(engine.0.feed.listeners()).unwrap_or(i64::MAX));
     gauges.behind.show_own(engine.0.clock.now());
+    gauges.database_writable.set(i64::from(engine.is_written()));
     if !gauges.is_time() {
         return;
     }

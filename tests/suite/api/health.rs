@@ -1,6 +1,6 @@
 //! Whether the service says itself that it can do its work.
 
-use ringfence_tests::{Client, Site, Stack, StackOptions, eventually};
+use ringfence_tests::{Client, Site, Stack, StackOptions, eventually, power_plan};
 use serde_json::{Value, json};
 
 /// The service's own word, once it says this of the part, or of all of them, and goes on saying it: what the hook read before the database
@@ -81,6 +81,48 @@ async fn what_is_away_is_told_and_the_process_is_called_alive_all_the_same() {
     stack.site.postgres = Some(postgres);
     let (status, health) = until(&client, "status", true).await;
     assert_eq!(status, 200, "{health}");
+    stack.stop().await;
+}
+
+/// As a standby is, or a server whose disk is full: it answers, and takes no change.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_may_only_be_read_is_an_outage_that_loses_nothing() {
+    let stack = Stack::start_with(Site::with_own_peers().await, StackOptions::default()).await;
+    stack.plan(power_plan()).await;
+    stack.hang("h1").await;
+    let reload = "SELECT pg_reload_conf()";
+    stack
+        .site
+        .past("ALTER SYSTEM SET default_transaction_read_only = on")
+        .await;
+    stack.site.past(reload).await;
+    let health = until(&stack.client, "database", false).await.1;
+    assert!(
+        health["database"]
+            .as_str()
+            .unwrap()
+            .contains("writes nothing down"),
+        "{health}"
+    );
+    let asked = json!({ "reason": "test" });
+    let refused = stack.client.post("/hosts/h1/fence", asked).await;
+    assert_eq!(
+        (refused.status, refused.code()),
+        (503, "fencing.database.unavailable"),
+        "{}",
+        refused.body
+    );
+    assert!(refused.headers.contains_key("retry-after"));
+    assert_eq!(stack.client.host("h1").await["fencing_state"], "UNFENCED");
+    assert_eq!(stack.client.gates("h1").await["evacuate"]["allowed"], false);
+    stack
+        .site
+        .past("ALTER SYSTEM SET default_transaction_read_only = off")
+        .await;
+    stack.site.past(reload).await;
+    until(&stack.client, "database", true).await;
+    stack.client.fence("h1").await;
+    stack.client.until_fenced("h1").await;
     stack.stop().await;
 }
 

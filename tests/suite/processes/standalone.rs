@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use ringfence_tests::{Client, Machine, Service, tell};
+use ringfence_tests::{Client, Machine, Service, eventually, tell};
 use serde_json::{Value, json};
 
 use super::{assert_gapless, times_fenced, until_told};
@@ -220,6 +220,53 @@ async fn killed_at_any_moment_it_goes_on_where_it_was() {
     demo.service.stop().await;
 }
 
+/// The bus of standalone is lost with its process, and what waited in it for a worker is sent again by the next one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_no_worker_had_claimed_when_it_was_killed_is_done_by_the_next_start() {
+    let one_by_one = Machine::new().set("RINGFENCE_WORKER_CONCURRENCY", "1");
+    let mut demo = Demo::start(one_by_one).await;
+    power_alone(&demo).await;
+    let waiting = ["sim-1", "sim-2", "sim-6"];
+    // Its controller takes seconds to answer, and nothing else is done meanwhile.
+    demo.hang("sim-4").await;
+    for host in waiting {
+        demo.hang(host).await;
+    }
+    demo.client.fence("sim-4").await;
+    let claimed =
+        |list: &Value| list["operations"][0]["stages"][0]["tasks"][0]["attempts"][0]["status"] == "claimed";
+    demo.client
+        .until("/operations?host=sim-4&status=running", claimed)
+        .await;
+    let mut operations = Vec::new();
+    for host in waiting {
+        operations.push(demo.client.fence(host).await);
+    }
+    // By then their messages are in the bus alone.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    demo = demo.start_again().await;
+    for operation in &operations {
+        let ended = demo.client.until_settled(operation).await;
+        assert_eq!(ended["status"], "succeeded", "{ended}");
+    }
+    demo.service.stop().await;
+}
+
+/// Hosts are fenced by power, which has no time to lose.
+async fn power_alone(demo: &Demo) {
+    let method = json!({
+        "name": "demo-power", "resource": "power", "driver": "simulated", "parameters": { "device": "${host.name}" },
+        "times": { "attempt_timeout_s": 13, "timeout_s": 15, "retries": 1 },
+    });
+    demo.client.put("/methods/demo-power", method).await.ok(200);
+    let known = demo.client.get("/plans/demo").await.ok(200);
+    let plan = json!({
+        "name": "demo", "scope": known["scope"], "stages": [known["stages"][0]],
+        "sufficient_sets": known["sufficient_sets"],
+    });
+    demo.client.put("/plans/demo", plan).await.ok(200);
+}
+
 /// What a killed process had begun may go on until the end of the attempt's time, and so long nobody else touches the device.
 async fn shorten_attempts(demo: &Demo) {
     for resource in ["power", "storage", "network"] {
@@ -254,4 +301,83 @@ async fn take_back(demo: &Demo, host: &str) {
         .await;
     assert_eq!(back.code, Some(0), "{back:?}");
     assert!(demo.may_write(host).await);
+}
+
+/// The program with a limit to the size of its files, which tells it so and does not end it.
+fn machine_with_limits() -> (tempfile::TempDir, Machine) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ringfence");
+    let text = format!(
+        "#!/bin/sh\ntrap '' XFSZ\nexec '{}' \"$@\"\n",
+        Machine::program().display()
+    );
+    std::fs::write(&path, text).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let machine = Machine::with_build(&Machine::new(), path);
+    (folder, machine)
+}
+
+/// No file of the service may grow beyond this.
+fn limit_files(service: &Service, bytes: &str) {
+    let limited = std::process::Command::new("prlimit")
+        .args(["--pid", &service.pid().to_string(), &format!("--fsize={bytes}:")])
+        .status();
+    assert!(limited.unwrap().success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_disk_without_room_is_an_outage_that_loses_nothing() {
+    let (_folder, machine) = machine_with_limits();
+    let demo = Demo::start(machine).await;
+    for host in ["sim-1", "sim-2", "sim-4"] {
+        demo.hang(host).await;
+    }
+    demo.client.fence("sim-1").await;
+    demo.client.until_fenced("sim-1").await;
+    // Its controller takes seconds: what it says comes when nothing can be written down.
+    demo.client.fence("sim-4").await;
+    let claimed =
+        |list: &Value| list["operations"][0]["stages"][0]["tasks"][0]["attempts"][0]["status"] == "claimed";
+    demo.client
+        .until("/operations?host=sim-4&status=running", claimed)
+        .await;
+    limit_files(&demo.service, "1");
+    let refused = demo
+        .client
+        .post("/hosts/sim-2/fence", json!({ "reason": "test" }))
+        .await;
+    assert_eq!(
+        (refused.status, refused.code()),
+        (503, "fencing.database.unavailable"),
+        "{}",
+        refused.body
+    );
+    assert!(refused.headers.contains_key("retry-after"));
+    let mut health = Value::Null;
+    eventually(async || {
+        let answer = demo.client.get("/healthcheck").await;
+        health = answer.body;
+        answer.status == 503
+    })
+    .await;
+    assert!(
+        health["database"]
+            .as_str()
+            .unwrap()
+            .contains("writes nothing down"),
+        "{health}"
+    );
+    // What was written before is read as ever.
+    assert_eq!(demo.client.gates("sim-1").await["evacuate"]["allowed"], true);
+    assert_eq!(demo.client.host("sim-2").await["fencing_state"], "UNFENCED");
+    // Long enough for the result.
+    tokio::time::sleep(Duration::from_secs(15)).await;
+    limit_files(&demo.service, "unlimited");
+    demo.client.until_fenced("sim-4").await;
+    let said = demo.service.printed();
+    assert!(!said.contains("went to the dead letters"), "{said}");
+    eventually(async || demo.client.get("/healthcheck").await.status == 200).await;
+    demo.client.fence("sim-2").await;
+    demo.client.until_fenced("sim-2").await;
+    demo.service.stop().await;
 }

@@ -75,6 +75,10 @@ pub enum Deed {
     SetClock(i32),
     /// Queues move, or not.
     LineMoves(bool),
+    /// Workers serve their queue, and no task waits in it.
+    LineEmpty,
+    /// The bus begins anew, without what was sent before.
+    BusAnew,
     /// The broker is away.
     BrokerAway,
 }
@@ -222,6 +226,8 @@ impl Deed {
             128 => Self::LineMoves(rng.random()),
             129 => Self::BrokerAway,
             130..=134 => Self::Tell(byte(rng)),
+            135 => Self::LineEmpty,
+            136 => Self::BusAnew,
             _ => Self::Work,
         }
     }

@@ -284,6 +284,8 @@ impl Life {
                 world.state.host.updated_at = world.state.host.updated_at.min(world.now);
             }
             Deed::LineMoves(moves) => world.line_moves(moves),
+            Deed::LineEmpty => world.line_is_empty(),
+            Deed::BusAnew => world.bus_begins_anew(),
             Deed::BrokerAway => world.broker_goes_away(),
         }
         self.world.settle();

@@ -88,3 +88,63 @@ fn what_waited_for_the_broker_goes_on_with_the_first_message() {
         ],
     );
 }
+
+#[test]
+fn what_was_lost_with_its_bus_is_sent_again_at_once_and_costs_a_method_none_of_its_time() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    world.pass(12_000);
+    world.bus_begins_anew();
+    world.pass(1_000);
+    world.tick();
+    world.pass(50_000);
+    world.work(world.sent.len() - 1);
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 power.off bmc",
+            "13.0 send 2 power.off bmc",
+            "28.0 send 3 power.off bmc",
+            "43.0 send 4 power.off bmc",
+            "58.0 send 5 power.off bmc",
+            "63.0 operation.proof power.off",
+            "63.0 host.fenced 1",
+            "63.0 operation.succeeded: FENCED, proven by power.off",
+        ],
+    );
+}
+
+#[test]
+fn what_was_lost_from_a_queue_that_is_empty_is_sent_again_and_costs_a_method_none_of_its_time() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    world.line_is_empty();
+    world.pass(80_000);
+    expect(
+        &mut world,
+        &[
+            "0.0 operation.started fence 1",
+            "0.0 send 1 power.off bmc",
+            "15.0 send 2 power.off bmc",
+            "30.0 send 3 power.off bmc",
+            "45.0 send 4 power.off bmc",
+            "60.0 send 5 power.off bmc",
+            "75.0 operation.needs_operator: no sufficient set was completed; failed: power.off (every level failed; last \
+             bmc: unknown, no worker claimed it in time)",
+        ],
+    );
+}
+
+#[test]
+fn what_a_worker_had_claimed_is_not_lost_with_the_bus() {
+    let mut world = lost(power_plan());
+    world.fence().unwrap();
+    world.deliver(0, "worker-1").unwrap();
+    world.pass(1_000);
+    world.bus_begins_anew();
+    world.tick();
+    world.take_log();
+    world.pass(5_000);
+    expect(&mut world, &[]);
+}
