@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ringfence_bus::{Audience, ClaimReply, ClaimRequest, Key, Keys, Queue, TaskMessage};
 use ringfence_core::{Claim, Generation, Observation, ObservedState, Outcome, Resource, TaskResult};
-use ringfence_tests::{Ground, Stack, keys, power_plan};
+use ringfence_tests::{Ground, Site, Stack, StackOptions, keys, power_plan};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -18,7 +18,10 @@ crate::on_both_grounds!(
 
 /// A stack without workers, whose host is being fenced, and the task as a worker gets it.
 async fn dispatched(ground: Ground) -> (Stack, TaskMessage) {
-    let stack = Stack::start_without_workers(ground).await;
+    dispatched_in(Stack::start_without_workers(ground).await).await
+}
+
+async fn dispatched_in(stack: Stack) -> (Stack, TaskMessage) {
     stack.plan(power_plan()).await;
     let bus = stack.site.bus("worker").await;
     let queue = Queue::Tasks {
@@ -169,5 +172,28 @@ async fn a_result_that_overtakes_its_claim_changes_nothing(ground: Ground) {
     report(&stack, &keys(), &confirmed(&claim)).await;
     stack.until_audited("h1", "result.ignored").await;
     assert_eq!(stack.client.host("h1").await["fencing_state"], "UNFENCED");
+    stack.stop().await;
+}
+
+/// A queue that was purged, or a broker that came back without what it had been given. While workers take other tasks from the queue a
+/// task is taken to wait for its turn, for minutes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_that_the_broker_has_lost_is_sent_again_soon_although_its_queue_moves() {
+    let options = StackOptions {
+        workers: 0,
+        hosts: 2,
+        ..StackOptions::default()
+    };
+    let site = Site::new(Ground::Distributed).await;
+    let (mut stack, _) = dispatched_in(Stack::start_with(site, options).await).await;
+    stack.add_worker().await;
+    stack.hang("h2").await;
+    stack.client.fence("h2").await;
+    stack.client.until_fenced("h2").await;
+    let fenced = stack.client.until_fenced("h1").await;
+    stack.judge("h1").await;
+    let operation = stack.client.get("/operations?host=h1&limit=1").await.ok(200);
+    let attempts = &operation["operations"][0]["stages"][0]["tasks"][0]["attempts"];
+    assert_eq!(attempts.as_array().unwrap().len(), 2, "{attempts} {fenced}");
     stack.stop().await;
 }
