@@ -18,6 +18,7 @@ use crate::keystone::{Keystone, KeystoneConfig};
 use crate::limits::{Limits, RateLimits};
 use crate::metrics::RequestMetrics;
 use crate::state::{Front, State};
+use crate::streams::{StreamLimits, Streams};
 use crate::tls::ServerTls;
 use crate::tokens::Tokens;
 use crate::vouchers::Vouchers;
@@ -40,6 +41,8 @@ pub struct ApiConfig {
     pub keystone: Option<KeystoneConfig>,
     /// How often one caller may ask.
     pub limits: RateLimits,
+    /// How many event streams may be open.
+    pub streams: StreamLimits,
     /// Between two looks whether the token of an open stream still works.
     pub recheck_every: Duration,
 }
@@ -156,6 +159,7 @@ impl Application {
                 front: front.clone(),
                 engine,
                 recheck_every: self.config.recheck_every,
+                streams: Arc::new(Streams::new(self.config.streams)),
                 stop: stop.clone(),
             })
         });

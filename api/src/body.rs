@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest, error::PayloadError, web};
@@ -9,9 +10,14 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
+use tokio::time::timeout;
+
 use crate::ApiError;
 use crate::state::Front;
 use crate::whole_numbers::as_integers;
+
+/// How long the whole of a body may take.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A body that was read as `T`.
 #[derive(Debug)]
@@ -71,12 +77,25 @@ fn read(
         if !is_json {
             return Err(ApiError::NotJson(content_type));
         }
-        bytes.await.map_err(|error| payload_error(&error, allowed))
+        whole(bytes, allowed).await
+    }
+}
+
+/// A body of at most `allowed` bytes, once all of it has come. One that comes byte by byte would hold its connection for ever.
+pub(crate) async fn whole(
+    bytes: impl Future<Output = Result<web::Bytes, actix_web::Error>>,
+    allowed: usize,
+) -> Result<web::Bytes, ApiError> {
+    match timeout(BODY_TIMEOUT, bytes).await {
+        Ok(bytes) => bytes.map_err(|error| payload_error(&error, allowed)),
+        Err(_) => Err(ApiError::BodyTooSlow {
+            allowed_s: BODY_TIMEOUT.as_secs(),
+        }),
     }
 }
 
 /// Why a body of at most `allowed` bytes could not be read.
-pub(crate) fn payload_error(error: &actix_web::Error, allowed: usize) -> ApiError {
+fn payload_error(error: &actix_web::Error, allowed: usize) -> ApiError {
     match error.as_error::<PayloadError>() {
         Some(PayloadError::Overflow) => ApiError::TooLarge { allowed },
         _ if error.as_response_error().status_code() == 413 => ApiError::TooLarge { allowed },

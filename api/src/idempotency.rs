@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::ApiError;
 use crate::auth::identify;
-use crate::body::payload_error;
+use crate::body::whole;
 use crate::request::is_masakaris;
 use crate::routes::again;
 use crate::state::State;
@@ -138,8 +138,7 @@ fn key_of(request: &HttpRequest) -> Result<Option<String>, ApiError> {
 
 /// Reads the body and puts it back.
 async fn body_of(request: &mut ServiceRequest, allowed: usize) -> Result<web::Bytes, ApiError> {
-    let body = request.extract::<web::Bytes>().await;
-    let body = body.map_err(|error| payload_error(&error, allowed))?;
+    let body = whole(request.extract::<web::Bytes>(), allowed).await?;
     request.set_payload(Payload::from(body.clone()));
     Ok(body)
 }

@@ -22,6 +22,7 @@ mod request;
 mod request_log;
 mod routes;
 mod state;
+mod streams;
 mod tls;
 mod tokens;
 mod view;
@@ -35,5 +36,6 @@ pub use keystone::{KeystoneConfig, KeystoneError, Password, RoleNames, Scope, ch
 pub use limits::RateLimits;
 pub use metrics::MetricsListener;
 pub use openapi::openapi_json;
+pub use streams::StreamLimits;
 pub use tls::{ServerTls, TlsFiles, Validity};
 pub use tokens::{Role, TOKEN_PREFIX, TokenEntry, TokenFile, Tokens, hash_token};

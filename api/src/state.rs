@@ -1,5 +1,6 @@
 //! What handlers share.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::web;
@@ -7,6 +8,7 @@ use ringfence_engine::{Clock, Engine, Exposition};
 use tokio_util::sync::CancellationToken;
 
 use crate::metrics::RequestMetrics;
+use crate::streams::Streams;
 use crate::vouchers::Vouchers;
 
 /// What every request goes by, whichever service it is for.
@@ -24,6 +26,7 @@ pub(crate) struct State {
     pub front: web::Data<Front>,
     pub engine: Engine,
     pub recheck_every: Duration,
+    pub streams: Arc<Streams>,
     /// Ends the streams when the service stops.
     pub stop: CancellationToken,
 }

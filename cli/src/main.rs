@@ -9,6 +9,7 @@ mod config;
 mod doctor;
 mod error;
 mod logging;
+mod open_files;
 mod output;
 mod services;
 mod tokens;
@@ -28,6 +29,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     install_tls();
+    open_files::allow_as_many_as_possible();
     let cli = Cli::parse();
     let format = commands::format_of(&cli.command);
     let ended = tokio::runtime::Builder::new_multi_thread()

@@ -70,6 +70,9 @@ impl ResponseError for ApiError {
         if let Self::TooManyRequests { wait } | Self::TooManyFailures { wait } = self {
             answer.insert_header(("Retry-After", seconds(*wait)));
         }
+        if let Self::TooManyStreams { .. } = self {
+            answer.insert_header(("Retry-After", "30"));
+        }
         if let Self::MethodNotAllowed { allowed, .. } = self {
             answer.insert_header(("Allow", allowed.as_str()));
         }

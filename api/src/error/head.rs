@@ -23,6 +23,11 @@ impl ApiError {
             Self::TooManyRequests { .. } => {
                 (StatusCode::TOO_MANY_REQUESTS, "rate.limited", "Too many requests")
             }
+            Self::TooManyStreams { .. } => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "streams.limited",
+                "Too many event streams",
+            ),
             Self::TooManyFailures { .. } => (
                 StatusCode::TOO_MANY_REQUESTS,
                 "authentication.limited",
@@ -40,6 +45,7 @@ impl ApiError {
                 "request.too_large",
                 "Body too large",
             ),
+            Self::BodyTooSlow { .. } => (StatusCode::REQUEST_TIMEOUT, "request.too_slow", "Body too slow"),
             Self::NotJson(_) => (
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 "request.not_json",

@@ -85,6 +85,14 @@ pub enum ApiError {
         /// Until the next one is served.
         wait: Duration,
     },
+    /// More event streams than are allowed.
+    #[error("{whose} {allowed} event streams open, which is as many as are allowed; close one")]
+    TooManyStreams {
+        /// Who has them open.
+        whose: &'static str,
+        /// How many are allowed.
+        allowed: u32,
+    },
     /// Too many tokens from the caller's address did not work.
     #[error("too many tokens from this address did not work; try again in {} s", seconds(*wait))]
     TooManyFailures {
@@ -118,6 +126,12 @@ pub enum ApiError {
     TooLarge {
         /// The bound.
         allowed: usize,
+    },
+    /// The body did not come in time.
+    #[error("the body had not come whole after {allowed_s} s")]
+    BodyTooSlow {
+        /// The bound.
+        allowed_s: u64,
     },
     /// The body is not JSON.
     #[error("the body has content type {0:?}; application/json is allowed")]

@@ -14,6 +14,7 @@ use crate::auth::Caller;
 use crate::error::ErrorList;
 use crate::routes::events::{host_id, refuse_gap, sequence};
 use crate::state::State;
+use crate::streams::OpenStream;
 use crate::tokens::Role;
 use crate::view::event::EventView;
 use crate::watch::Watch;
@@ -45,14 +46,14 @@ pub(crate) struct StreamQuery {
     params(StreamQuery, ("Last-Event-ID" = Option<String>, Header, description = "where the stream goes on")),
     responses((status = 200, description = "Events, each with its number as id", content_type = "text/event-stream", body = String),
         (status = 400, body = ErrorList), (status = 401, body = ErrorList), (status = 404, body = ErrorList),
-        (status = 410, body = ErrorList)))]
+        (status = 410, body = ErrorList), (status = 429, body = ErrorList)))]
 pub(crate) async fn stream(
     state: web::Data<State>,
     caller: Caller,
     request: HttpRequest,
     query: web::Query<StreamQuery>,
 ) -> Result<HttpResponse, ApiError> {
-    caller.require(Role::Reader)?;
+    let actor = caller.require(Role::Reader)?.actor;
     let last = request
         .headers()
         .get("last-event-id")
@@ -62,6 +63,7 @@ pub(crate) async fn stream(
         (None, Some(text)) => sequence("after", text)?,
         (None, None) => ringfence_db::last_sequence(&mut state.engine.db().reader()).await?,
     };
+    let open = state.streams.open(actor)?;
     let removed = ringfence_db::events_removed_up_to(&mut state.engine.db().reader()).await?;
     refuse_gap(after, removed)?;
     let host_id = host_id(&state, query.host.as_deref()).await?;
@@ -70,6 +72,7 @@ pub(crate) async fn stream(
         stop: state.stop.clone(),
         watch: caller.watch(&state),
         is_over: false,
+        _open: open,
     };
     // A block without data sets the listener's last id: should the stream break before the first event, it goes on from here.
     let first = stream::iter([Ok(web::Bytes::from(format!("id: {after}\n\n")))]);
@@ -89,6 +92,7 @@ struct Stream {
     stop: CancellationToken,
     watch: Watch,
     is_over: bool,
+    _open: OpenStream,
 }
 
 impl Stream {

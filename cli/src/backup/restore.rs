@@ -184,20 +184,23 @@ fn put(new: &Path, data_dir: &Path, was_there: bool, now: Timestamp) -> Result<O
             before.display()
         )));
     }
-    match renameat2(AT_FDCWD, new, AT_FDCWD, data_dir, RenameFlags::RENAME_EXCHANGE) {
-        Ok(()) => std::fs::rename(new, &before).map_err(fault)?,
-        Err(Errno::EINVAL | Errno::ENOSYS) => swap_in_two_steps(new, data_dir, &before).map_err(fault)?,
-        Err(Errno::EBUSY | Errno::EXDEV) => {
-            return Err(CliError::Usage(format!(
-                "{} is a mount point, which cannot be replaced; keep the data in a directory below it, or restore into \
-                 another with --data-dir",
-                data_dir.display()
-            )));
-        }
-        Err(error) => return Err(fault(error.into())),
-    }
+    replace(new, data_dir, &before).map_err(|error| refused(data_dir, error))?;
     sync_parent(data_dir).map_err(fault)?;
     Ok(Some(before))
+}
+
+/// What was there is at `before` afterwards. `new` gets its name first, so that the exchange is the last step: nothing has to be undone
+/// that could fail as well.
+fn replace(new: &Path, data_dir: &Path, before: &Path) -> std::io::Result<()> {
+    std::fs::rename(new, before)?;
+    let Err(error) = renameat2(AT_FDCWD, before, AT_FDCWD, data_dir, RenameFlags::RENAME_EXCHANGE) else {
+        return Ok(());
+    };
+    std::fs::rename(before, new)?;
+    match error {
+        Errno::EINVAL | Errno::ENOSYS => swap_in_two_steps(new, data_dir, before),
+        other => Err(other.into()),
+    }
 }
 
 /// Where the file system cannot exchange: should the second step fail, the first one is taken back.
@@ -209,6 +212,70 @@ fn swap_in_two_steps(new: &Path, data_dir: &Path, before: &Path) -> std::io::Res
     })
 }
 
+fn refused(data_dir: &Path, error: std::io::Error) -> CliError {
+    match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::EBUSY | Errno::EXDEV) => CliError::Usage(format!(
+            "{} is a mount point, which cannot be replaced; keep the data in a directory below it, or restore into another \
+             with --data-dir",
+            data_dir.display()
+        )),
+        Some(_) | None => CliError::file("put the backup into", data_dir, error),
+    }
+}
+
 fn sync_dir(dir: &Path) -> std::io::Result<()> {
     File::open(dir)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(at: &Path, says: &str) {
+        std::fs::create_dir(at).unwrap();
+        std::fs::write(at.join("which"), says).unwrap();
+    }
+
+    fn says(at: &Path) -> String {
+        std::fs::read_to_string(at.join("which")).unwrap()
+    }
+
+    #[test]
+    fn what_was_there_is_kept_beside_what_is_there_now() {
+        let parent = tempfile::tempdir().unwrap();
+        let at = |name: &str| parent.path().join(name);
+        folder(&at("data"), "old");
+        folder(&at("new"), "new");
+        let before = put(&at("new"), &at("data"), true, Timestamp::UNIX_EPOCH).unwrap();
+        assert_eq!(
+            (says(&at("data")), says(&before.unwrap())),
+            ("new".to_owned(), "old".to_owned())
+        );
+        assert!(!at("new").exists());
+    }
+
+    /// What was there cannot be given the name that it would get: with that one it is too long.
+    #[test]
+    fn where_a_step_fails_the_old_directory_is_there_whole() {
+        let parent = tempfile::tempdir().unwrap();
+        let at = |name: &str| parent.path().join(name);
+        let data = at(&"d".repeat(240));
+        folder(&data, "old");
+        folder(&at("new"), "new");
+        let error = put(&at("new"), &data, true, Timestamp::UNIX_EPOCH).unwrap_err();
+        assert!(error.to_string().contains("put the backup into"), "{error}");
+        assert_eq!(
+            (says(&data), says(&at("new"))),
+            ("old".to_owned(), "new".to_owned())
+        );
+    }
+
+    #[test]
+    fn where_the_second_of_two_steps_fails_the_first_one_is_taken_back() {
+        let parent = tempfile::tempdir().unwrap();
+        let at = |name: &str| parent.path().join(name);
+        folder(&at("data"), "old");
+        swap_in_two_steps(&at("nothing"), &at("data"), &at("before")).unwrap_err();
+        assert_eq!(says(&at("data")), "old");
+    }
 }

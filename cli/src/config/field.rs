@@ -146,6 +146,12 @@ pub const FIELDS: &[Field] = &[
         Kind::Integer(1, 1_000_000),
         Default::Fixed("1000"),
     ),
+    field("api.streams", Kind::Integer(1, 100_000), Default::Fixed("500")),
+    field(
+        "api.streams_per_caller",
+        Kind::Integer(1, 100_000),
+        Default::Fixed("50"),
+    ),
     field(
         "api.failed_authentications_per_minute",
         Kind::Integer(0, 100_000),

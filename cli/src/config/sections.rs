@@ -54,6 +54,10 @@ pub struct ApiSettings {
     pub requests_per_second: u32,
     /// Requests of one caller at once, after a pause.
     pub request_burst: u32,
+    /// Event streams of all callers; no more than half of the files that the process may have open.
+    pub streams: u32,
+    /// Event streams of one caller.
+    pub streams_per_caller: u32,
     /// Tokens from one address that do not work; 0: as many as it likes.
     pub failed_authentications_per_minute: u32,
 }

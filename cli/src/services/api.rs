@@ -41,6 +41,7 @@ pub async fn run(settings: Settings) -> Result<(), CliError> {
         tls,
         keystone,
         limits: identity::limits(&settings.api),
+        streams: identity::streams(&settings.api),
         recheck_every: RECHECK_EVERY,
     };
     let mut application = Application::build(config, engine.clone(), tokens).map_err(fault)?;

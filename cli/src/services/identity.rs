@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ringfence_api::{KeystoneConfig, Password, RateLimits, RoleNames, Scope, Tokens};
+use ringfence_api::{KeystoneConfig, Password, RateLimits, RoleNames, Scope, StreamLimits, Tokens};
 use ringfence_core::SecretReference;
 use ringfence_workers::Secrets;
 
 use crate::config::{ApiSettings, KeystoneSettings, Settings};
 use crate::error::{CliError, Complaints};
+use crate::open_files;
 
 /// The key whose reference leads to the password.
 const PASSWORD: &str = "keystone.password";
@@ -19,6 +20,14 @@ pub fn limits(api: &ApiSettings) -> RateLimits {
         requests_per_second: api.requests_per_second,
         request_burst: api.request_burst,
         failed_authentications_per_minute: api.failed_authentications_per_minute,
+    }
+}
+
+/// How many event streams may be open.
+pub fn streams(api: &ApiSettings) -> StreamLimits {
+    StreamLimits {
+        of_one_caller: api.streams_per_caller,
+        in_all: open_files::streams_at_most(api.streams),
     }
 }
 

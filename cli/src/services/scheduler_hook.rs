@@ -30,6 +30,7 @@ pub async fn run(settings: Settings) -> Result<(), CliError> {
         tls: tls.map_err(fault)?,
         keystone,
         limits: limits(&settings),
+        streams: identity::streams(&settings.api),
         recheck_every: RECHECK_EVERY,
     };
     settings.hook_ages()?;

@@ -107,6 +107,7 @@ fn listen(
         tls: None,
         keystone: None,
         limits: identity::limits(&settings.api),
+        streams: identity::streams(&settings.api),
         recheck_every: RECHECK_EVERY,
     };
     let hook = parts::hook(settings, engine.db().clone(), engine.clock())?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringfence_api::{KeystoneConfig, RateLimits};
+use ringfence_api::{KeystoneConfig, RateLimits, StreamLimits};
 use ringfence_engine::{ClockSource, EngineConfig, ObserverConfig, RetentionConfig};
 use ringfence_scheduler_hook::HookConfig;
 
@@ -29,6 +29,7 @@ pub struct StackOptions {
     /// Who vouches for tokens beside the static ones.
     pub keystone: Option<KeystoneConfig>,
     pub limits: RateLimits,
+    pub streams: StreamLimits,
     /// Between two checks of a device; without, none are made, so that they meet no fault that a story has laid for others.
     pub checks_every: Option<Duration>,
     /// How long things are kept.
@@ -54,6 +55,10 @@ impl Default for StackOptions {
             may_call_loopback: true,
             keystone: None,
             limits: RateLimits::OFF,
+            streams: StreamLimits {
+                of_one_caller: 50,
+                in_all: 100,
+            },
             checks_every: None,
             retention: RetentionConfig::default(),
             observer: ObserverConfig::default(),

@@ -81,6 +81,7 @@ pub(super) fn serve(site: &Site, engine: Engine, options: &StackOptions) -> (Soc
         tls: None,
         keystone: options.keystone.clone(),
         limits: options.limits,
+        streams: options.streams,
         recheck_every: Duration::from_secs(1),
     };
     let stop = CancellationToken::new();

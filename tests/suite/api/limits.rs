@@ -1,7 +1,11 @@
-//! How often one may ask.
+//! How often one may ask, and how much one may hold.
 
-use ringfence_api::{RateLimits, Role};
-use ringfence_tests::{Ground, Site, Stack, StackOptions};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use ringfence_api::{RateLimits, Role, StreamLimits};
+use ringfence_tests::{Client, Ground, Site, Stack, StackOptions, eventually};
 
 use super::refused;
 
@@ -64,5 +68,66 @@ async fn an_address_cannot_try_tokens_without_end_and_known_callers_there_go_on(
     refused(&limited, 429, "fencing.authentication.limited", &["this address"]);
     assert!(limited.header("retry-after").parse::<u64>().unwrap() >= 1);
     stack.as_role(Role::Reader).get("/hosts").await.ok(200);
+    stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_caller_cannot_take_all_event_streams_and_one_that_ends_makes_room() {
+    let options = StackOptions {
+        streams: StreamLimits {
+            of_one_caller: 2,
+            in_all: 3,
+        },
+        hosts: 0,
+        ..StackOptions::default()
+    };
+    let stack = Stack::start_with(Site::new(Ground::Standalone).await, options).await;
+    let (reader, operator) = (stack.as_role(Role::Reader), stack.as_role(Role::Operator));
+    let open = async |client: &Client| {
+        let request = client.request(reqwest::Method::GET, "/events/stream");
+        request.send().await.unwrap()
+    };
+    let (first, _second) = (open(&reader).await, open(&reader).await);
+    assert_eq!(first.status(), 200);
+    let beyond = reader.get("/events/stream").await;
+    refused(&beyond, 429, "fencing.streams.limited", &["this caller has 2"]);
+    assert_eq!(beyond.header("retry-after"), "30");
+    let _third = open(&operator).await;
+    let beyond = operator.get("/events/stream").await;
+    refused(
+        &beyond,
+        429,
+        "fencing.streams.limited",
+        &["all callers together have 3"],
+    );
+    // Requests are served as ever.
+    reader.get("/hosts").await.ok(200);
+    drop(first);
+    eventually(async || open(&operator).await.status() == 200).await;
+    stack.stop().await;
+}
+
+/// A connection that is held by a body which never comes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_body_that_does_not_come_is_waited_for_half_a_minute() {
+    let stack = stack(RateLimits::OFF).await;
+    let address = stack.client.base().strip_prefix("http://").unwrap().to_owned();
+    let token = stack.client.token().unwrap().to_owned();
+    let answer = tokio::task::spawn_blocking(move || {
+        let mut connection = TcpStream::connect(address).unwrap();
+        connection
+            .set_read_timeout(Some(Duration::from_secs(60)))
+            .unwrap();
+        let head = format!(
+            "POST /hosts HTTP/1.1\r\nHost: here\r\nX-Auth-Token: {token}\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{{"
+        );
+        connection.write_all(head.as_bytes()).unwrap();
+        let mut answer = [0; 1024];
+        let bytes = connection.read(&mut answer).unwrap();
+        String::from_utf8_lossy(&answer[..bytes]).into_owned()
+    });
+    let answer = answer.await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+    assert!(answer.contains("fencing.request.too_slow"), "{answer}");
     stack.stop().await;
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use ringfence_api::{ApiConfig, Application, RateLimits, Tokens, hash_token};
+use ringfence_api::{ApiConfig, Application, RateLimits, StreamLimits, Tokens, hash_token};
 use ringfence_db::Database;
 use ringfence_engine::{Clock, ClockSource};
 use ringfence_lab::{Cloud, HOOK_TOKEN};
@@ -31,6 +31,10 @@ impl Asked {
             tls: None,
             keystone: None,
             limits: RateLimits::OFF,
+            streams: StreamLimits {
+                of_one_caller: 1,
+                in_all: 1,
+            },
             recheck_every: std::time::Duration::from_secs(30),
         };
         let now = clock.clone();

@@ -7,6 +7,7 @@ mod fault;
 mod notification;
 mod version;
 
+use actix_web::error::PayloadError;
 use actix_web::{HttpRequest, HttpResponse, web};
 use chrono::{DateTime, TimeDelta, Utc};
 use ringfence_core::{FailureState, FencingState, HostState, OperationKind, Refusal, Report};
@@ -17,7 +18,7 @@ use uuid::Uuid;
 pub(crate) use self::fault::{Fault, FaultBody};
 use self::notification::{Kind, Notification, NotificationBody};
 use crate::auth::identify;
-use crate::body::payload_error;
+use crate::body::whole;
 use crate::state::State;
 use crate::tokens::Role;
 
@@ -99,11 +100,11 @@ async fn take(
     let by = identify(&request).await?.require(Role::Service)?;
     version::check(&request)?;
     let allowed = state.front.max_body_bytes;
-    let body = body
-        .to_bytes_limited(allowed)
-        .await
-        .map_err(|_| crate::ApiError::TooLarge { allowed })?;
-    let body = body.map_err(|error| payload_error(&error, allowed))?;
+    let read = async {
+        let read = body.to_bytes_limited(allowed).await;
+        read.unwrap_or_else(|_| Err(PayloadError::Overflow.into()))
+    };
+    let body = whole(read, allowed).await?;
     let given: Value = serde_json::from_slice(&body).map_err(|_| Fault::bad("Malformed request body"))?;
     let notification = Notification::read(&given).map_err(Fault::bad)?;
     let host = host_called(&state, &notification.hostname, cloud).await?;
