@@ -72,10 +72,16 @@ fn read(
         .next()
         .is_some_and(|t| t.trim().eq_ignore_ascii_case("application/json"));
     let content_type = content_type.to_owned();
+    let encoding = request.headers().get("content-encoding").cloned();
     let bytes = web::Bytes::from_request(request, payload);
     async move {
         if !is_json {
             return Err(ApiError::NotJson(content_type));
+        }
+        if let Some(encoding) = encoding.filter(|encoding| encoding != "identity") {
+            return Err(ApiError::Encoded(
+                String::from_utf8_lossy(encoding.as_bytes()).into_owned(),
+            ));
         }
         whole(bytes, allowed).await
     }

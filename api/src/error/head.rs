@@ -46,6 +46,11 @@ impl ApiError {
                 "Body too large",
             ),
             Self::BodyTooSlow { .. } => (StatusCode::REQUEST_TIMEOUT, "request.too_slow", "Body too slow"),
+            Self::Encoded(_) => (
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "request.encoded",
+                "Compressed body",
+            ),
             Self::NotJson(_) => (
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 "request.not_json",

@@ -136,6 +136,9 @@ pub enum ApiError {
     /// The body is not JSON.
     #[error("the body has content type {0:?}; application/json is allowed")]
     NotJson(String),
+    /// The body is compressed.
+    #[error("the body has the content encoding {0:?}; it is taken as it is, without one")]
+    Encoded(String),
     /// The version of the API that was asked for is not there.
     #[error("{0}")]
     Version(String),

@@ -1,9 +1,11 @@
 //! The data directory of standalone: what is in it, and who holds it.
 
-use std::fs::{DirBuilder, File, TryLockError};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{DirBuilder, File, Permissions, TryLockError};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
+
+use nix::sys::stat::{Mode, umask};
 
 pub use crate::client::DATABASE;
 use crate::client::LOCK_FILE;
@@ -22,7 +24,7 @@ pub const SIMULATORS: &str = "simulators.json";
 const LOCK_TRIES: u32 = 10;
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
-/// Makes the directory if it is not there, and holds it until the file is dropped.
+/// Makes the directory if it is not there, and holds it until the file is dropped. It is for its owner alone, also where it was there.
 ///
 /// # Errors
 /// Another process holds it.
@@ -32,6 +34,7 @@ pub fn hold(path: &Path) -> Result<File, CliError> {
         .mode(0o700)
         .create(path)
         .map_err(|e| CliError::file("make the data directory", path, e))?;
+    keep_others_out(path);
     let lock = path.join(LOCK_FILE);
     let fault = |e| CliError::file("lock the data directory by", &lock, e);
     let file = File::options()
@@ -48,6 +51,15 @@ pub fn hold(path: &Path) -> Result<File, CliError> {
             path.display()
         ))),
         Err(TryLockError::Error(e)) => Err(fault(e)),
+    }
+}
+
+/// A directory that was made by hand may be open to everybody. What is made in it from now on is for its owner alone too.
+fn keep_others_out(path: &Path) {
+    umask(Mode::S_IRWXG | Mode::S_IRWXO);
+    let is_open = std::fs::metadata(path).is_ok_and(|data| data.permissions().mode() & 0o077 != 0);
+    if is_open && let Err(error) = std::fs::set_permissions(path, Permissions::from_mode(0o700)) {
+        tracing::warn!(path = %path.display(), %error, "others can look into the data directory; make its mode 0700");
     }
 }
 

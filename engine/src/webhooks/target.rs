@@ -21,6 +21,10 @@ fn read(text: &str, allowed: &[IpNet]) -> Result<Url, String> {
             "has {chars} characters; up to {MAX_URL_CHARS} are allowed"
         ));
     }
+    // A reader of URLs mends these without a word, and what is shown would not be what is called.
+    if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        return Err("holds white space or a control character; leave it out, or write it as %20".to_owned());
+    }
     let url =
         Url::parse(text).map_err(|error| format!("is no URL ({error}); https://HOST/PATH is allowed"))?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -28,6 +32,10 @@ fn read(text: &str, allowed: &[IpNet]) -> Result<Url, String> {
             "has the scheme {:?}; https and http are allowed",
             url.scheme()
         ));
+    }
+    let authority = text.split_once("://").map(|(_, rest)| rest);
+    if authority.is_none_or(|rest| rest.starts_with(['/', '\\'])) {
+        return Err("names no host after the two slashes; https://HOST/PATH is allowed".to_owned());
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err("holds a user or a password; messages are signed instead".to_owned());
@@ -70,6 +78,11 @@ mod tests {
             ("http://[::1]/", "::1"),
             ("http://[::ffff:10.0.0.1]/", "10.0.0.1"),
             ("https://example.org:0/", "port 0"),
+            ("http://exa\nmple.org/", "white space"),
+            (" http://example.org/", "white space"),
+            ("http:///example.org", "no host"),
+            ("http:example.org", "no host"),
+            ("https:\\\\example.org\\x", "no host"),
         ];
         for (url, why) in bad {
             let told = validate_url(url, &[]).unwrap_err().to_string();

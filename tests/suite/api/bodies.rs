@@ -57,6 +57,12 @@ async fn bad_bodies_are_refused_with_the_field_the_value_and_what_is_allowed(gro
         "fencing.request.not_json",
         &["text/plain", "application/json"],
     );
+    let compressed = client.request(Method::POST, "/hosts");
+    let compressed = compressed
+        .header("content-encoding", "gzip")
+        .json(&json!({ "name": "h2" }));
+    let answer = client.send(compressed).await;
+    refused(&answer, 415, "fencing.request.encoded", &["gzip"]);
     let answer = raw(
         client,
         Method::POST,

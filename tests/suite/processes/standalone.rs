@@ -81,12 +81,22 @@ impl Demo {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_newcomer_starts_it_with_one_command_and_fences_a_host() {
-    let demo = Demo::start(Machine::new()).await;
+    let machine = Machine::new();
+    // One that was made by hand, for everybody to look into.
+    std::fs::create_dir(machine.file("data")).unwrap();
+    let demo = Demo::start(machine).await;
     let mode = std::fs::metadata(demo.machine.file("data/admin.token"))
         .unwrap()
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o600);
+    for (name, wanted) in [("data", 0o700), ("data/ringfence.db", 0o600)] {
+        let mode = std::fs::metadata(demo.machine.file(name))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, wanted, "{name}");
+    }
     let listed = demo.run(&["host", "list", "--output", "json"]).await;
     assert_eq!(listed.code, Some(0), "{listed:?}");
     assert_eq!(listed.json()["hosts"].as_array().unwrap().len(), 6);
