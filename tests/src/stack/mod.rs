@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ringfence_api::Role;
 use ringfence_backends::openstack::Cloud;
-use ringfence_bus::Bus;
+use ringfence_bus::{Bus, Queue};
 use ringfence_core::{FailureState, Resource, Segment};
 use ringfence_db::Database;
 use ringfence_engine::{Engine, Running};
@@ -22,7 +22,7 @@ pub use self::options::StackOptions;
 pub use self::parts::keys;
 use self::parts::{engine, serve, token};
 use crate::client::{Client, now};
-use crate::{DyingBus, Ground, Site};
+use crate::{DyingBus, Ground, Site, eventually};
 
 /// A running stack.
 pub struct Stack {
@@ -118,6 +118,9 @@ impl Stack {
         }
         for _ in 0..options.workers {
             stack.add_worker().await;
+        }
+        if options.workers > 0 {
+            until_served(&*stack.site.bus("onlooker").await).await;
         }
         for number in 1..=options.hosts {
             stack
@@ -298,6 +301,25 @@ impl Stack {
 impl Drop for Stack {
     fn drop(&mut self) {
         self.stop.cancel();
+    }
+}
+
+/// Until the queues of a worker are there, what is published for it has to be published again later: never, by a clock that is moved by
+/// hand.
+async fn until_served(bus: &dyn Bus) {
+    let is_broker = bus.began().is_none();
+    for resource in [Resource::Power, Resource::Storage, Resource::Network] {
+        let queue = Queue::Tasks {
+            resource,
+            zone: "default".to_owned(),
+        };
+        let is_served = async || matches!(bus.queue_load(&queue).await, Ok(Some(load)) if load.consumers > 0);
+        if is_broker {
+            eventually(is_served).await;
+        }
+    }
+    if is_broker {
+        bus.close().await;
     }
 }
 

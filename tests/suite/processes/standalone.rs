@@ -389,5 +389,11 @@ async fn a_disk_without_room_is_an_outage_that_loses_nothing() {
     eventually(async || demo.client.get("/healthcheck").await.status == 200).await;
     demo.client.fence("sim-2").await;
     demo.client.until_fenced("sim-2").await;
+    // A service that stops waits for what its workers are at.
+    demo.client
+        .until("/operations?status=running", |list| {
+            list["operations"] == json!([])
+        })
+        .await;
     demo.service.stop().await;
 }
