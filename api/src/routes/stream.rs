@@ -46,7 +46,7 @@ pub(crate) struct StreamQuery {
     params(StreamQuery, ("Last-Event-ID" = Option<String>, Header, description = "where the stream goes on")),
     responses((status = 200, description = "Events, each with its number as id", content_type = "text/event-stream", body = String),
         (status = 400, body = ErrorList), (status = 401, body = ErrorList), (status = 404, body = ErrorList),
-        (status = 410, body = ErrorList), (status = 429, body = ErrorList)))]
+        (status = 410, body = ErrorList)))]
 pub(crate) async fn stream(
     state: web::Data<State>,
     caller: Caller,
