@@ -14,6 +14,7 @@ use tracing::{Instrument, Span};
 use super::attempt::resolve;
 use super::context::Context;
 use super::metrics::Metrics;
+use super::unless;
 use crate::text::cut;
 use crate::{WorkerError, act};
 
@@ -39,8 +40,11 @@ pub(super) async fn handle(context: Arc<Context>, queue: Queue, delivery: Delive
                     tracing::warn!(%error, "an answer about a device could not be sent");
                 }
             };
-            answering.instrument(span(&context, &message)).await;
-            settle.ack().await
+            // Nothing is lost with a question: another worker may answer it yet.
+            match unless(&context.stop, answering.instrument(span(&context, &message))).await {
+                Some(()) => settle.ack().await,
+                None => settle.requeue().await,
+            }
         }
         (Ok(_), None) | (Err(_), _) => settle.reject().await,
     };

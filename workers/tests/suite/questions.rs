@@ -6,6 +6,7 @@ use ringfence_bus::{CheckRequest, DeviceReply, DeviceRequest, ValidateRequest};
 use ringfence_core::{Driver as Name, ObservedState, Problem, Resource, SecretReference};
 
 use crate::engine::{Engine, granted, task};
+use crate::runtime::until;
 use crate::scripted::{Does, Scripted, observation};
 
 fn check(budget_ms: u64) -> CheckRequest {
@@ -42,6 +43,23 @@ async fn a_check_of_a_silent_device_ends_in_time_and_says_so() {
     match engine.ask(&DeviceRequest::Check(check(300))).await {
         DeviceReply::Failed { detail, .. } => assert!(detail.contains("did not answer in time"), "{detail}"),
         other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_worker_that_is_shut_down_does_not_wait_for_a_silent_device_that_it_only_asks() {
+    let engine = Engine::start(|_| None).await;
+    let driver = Scripted::new(Does::Hangs);
+    let worker = engine.worker(driver.clone(), 1).await;
+    let request = DeviceRequest::Check(check(10_000));
+    let stopping = async {
+        until(|| driver.at_work() == 1).await;
+        worker.shutdown(std::time::Duration::from_millis(200)).await;
+        assert_eq!(driver.at_work(), 0);
+    };
+    tokio::select! {
+        reply = engine.ask(&request) => panic!("{reply:?}"),
+        () = stopping => {}
     }
 }
 

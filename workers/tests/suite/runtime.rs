@@ -12,7 +12,7 @@ use crate::seconds;
 
 const AT_ONCE: Does = Does::Succeeds(Duration::ZERO);
 
-async fn until(mut is_so: impl FnMut() -> bool) {
+pub async fn until(mut is_so: impl FnMut() -> bool) {
     for _ in 0..1000 {
         if is_so() {
             return;

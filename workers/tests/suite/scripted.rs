@@ -135,7 +135,11 @@ impl Driver for Scripted {
         _: Duration,
     ) -> Result<Observation, WorkerError> {
         match self.does {
-            Does::Hangs => std::future::pending().await,
+            Does::Hangs => {
+                self.seen.now.fetch_add(1, SeqCst);
+                let _at_work = AtWork(&self.seen, false);
+                std::future::pending().await
+            }
             _ => {
                 let with = secrets.get("password").map_or("no password", |_| "a password");
                 Ok(observation(ObservedState::On, &format!("read with {with}")))
