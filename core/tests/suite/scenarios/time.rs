@@ -146,6 +146,24 @@ fn a_host_that_was_switched_on_meanwhile_has_all_its_time_again() {
 }
 
 #[test]
+fn a_host_that_a_person_may_have_plugged_in_has_all_its_time_again() {
+    let mut world = lost_under(plan(Vec::new()), with_watchdog(60));
+    world.fence().unwrap();
+    world.stays_silent(1_000);
+    assert!(world.gates().evacuate.allowed);
+    // It boots, and its monitor does not hear it.
+    world.rejoin(false).unwrap();
+    world.site.restore_power();
+    world.cancel().unwrap();
+    world.pass(1_000);
+    world.fence().unwrap();
+    world.stays_silent(50);
+    assert!(!world.gates().evacuate.allowed);
+    world.stays_silent(15);
+    assert!(world.gates().evacuate.allowed);
+}
+
+#[test]
 fn a_host_that_a_killed_worker_may_have_switched_on_has_all_its_time_again() {
     let mut world = lost_under(power_plan(), with_watchdog(60));
     world.fence().unwrap();
