@@ -9,7 +9,6 @@ use actix_web::{FromRequest, HttpRequest, error::PayloadError, web};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
-
 use tokio::time::timeout;
 
 use crate::ApiError;

@@ -1,5 +1,5 @@
 //! How many event streams may be open. Each holds a connection for as long as its listener likes: without a bound one token could take
-//! them all, and nobody could fence a host.
+//! all connections, and no operator could fence a host.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

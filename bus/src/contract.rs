@@ -38,9 +38,9 @@ pub struct Delivery {
 /// A queue at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueLoad {
-    /// Messages that nobody has taken.
+    /// Messages that no consumer has taken.
     pub messages: u32,
-    /// Those who serve it.
+    /// Consumers that serve the queue.
     pub consumers: u32,
 }
 

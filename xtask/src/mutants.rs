@@ -30,6 +30,9 @@ const EQUIVALENT: &[(&str, &str)] = &[
     ),
 ];
 
+/// How the search ends where a history goes wrong with every guard on.
+const WRONG_IN_ANY_CASE: i32 = 3;
+
 /// How long to search.
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -167,8 +170,14 @@ impl Notice {
         if output.status.success() {
             return Ok(Some(format!("the search: {by}")));
         }
-        // Perhaps a history that goes wrong in any case: that is worth more than the guard.
-        say(&format!("{guard:<28} the search: {by}"));
+        // It has found a history that goes wrong with every guard on: that is worth more than any guard.
+        if output.status.code() == Some(WRONG_IN_ANY_CASE) {
+            return Err(XtaskError::Failed {
+                program: self.search.display().to_string(),
+                status: output.status.to_string(),
+                output: said.into_owned(),
+            });
+        }
         Ok(None)
     }
 }

@@ -17,8 +17,8 @@ use super::{CLAIM_WINDOW_S, IN_LINE_S, Step, progress};
 /// How often an attempt in a line that moves is sent, about an hour in all.
 const SENT_AT_MOST: usize = 12;
 
-/// Lets the unclaimed attempts wait whose queues move, or which nobody can claim while the broker is away, and has those sent again that
-/// were lost. None of that time is their methods'.
+/// Lets unclaimed attempts wait while their queue moves, or while the broker is away, and has lost ones sent again. No method is charged
+/// for that time.
 pub(super) fn wait(step: &mut Step, queues: &Queues) {
     let now = step.now;
     let Some(operation) = step.state.operation.as_mut().filter(|o| o.status.is_live()) else {

@@ -243,11 +243,7 @@ async fn what_no_worker_had_claimed_when_it_was_killed_is_done_by_the_next_start
         demo.hang(host).await;
     }
     demo.client.fence("sim-4").await;
-    let claimed =
-        |list: &Value| list["operations"][0]["stages"][0]["tasks"][0]["attempts"][0]["status"] == "claimed";
-    demo.client
-        .until("/operations?host=sim-4&status=running", claimed)
-        .await;
+    until_claimed(&demo, "sim-4").await;
     let mut operations = Vec::new();
     for host in waiting {
         operations.push(demo.client.fence(host).await);
@@ -260,6 +256,16 @@ async fn what_no_worker_had_claimed_when_it_was_killed_is_done_by_the_next_start
         assert_eq!(ended["status"], "succeeded", "{ended}");
     }
     demo.service.stop().await;
+}
+
+/// A worker has begun with the first task of the host's operation.
+async fn until_claimed(demo: &Demo, host: &str) {
+    let claimed = |list: &Value| {
+        let task = &list["operations"][0]["stages"][0]["tasks"][0];
+        task["attempts"][0]["status"] == "claimed"
+    };
+    let path = format!("/operations?host={host}&status=running");
+    demo.client.until(&path, claimed).await;
 }
 
 /// Hosts are fenced by power, which has no time to lose.
@@ -346,11 +352,7 @@ async fn a_disk_without_room_is_an_outage_that_loses_nothing() {
     demo.client.until_fenced("sim-1").await;
     // Its controller takes seconds: what it says comes when nothing can be written down.
     demo.client.fence("sim-4").await;
-    let claimed =
-        |list: &Value| list["operations"][0]["stages"][0]["tasks"][0]["attempts"][0]["status"] == "claimed";
-    demo.client
-        .until("/operations?host=sim-4&status=running", claimed)
-        .await;
+    until_claimed(&demo, "sim-4").await;
     limit_files(&demo.service, "1");
     let refused = demo
         .client
