@@ -4,5 +4,9 @@
 
 mod error;
 pub mod openstack;
+mod platform;
+mod time_given;
 
 pub use error::BackendError;
+pub use platform::{Platform, Preflight, StepOrder, StepReport, Unanswered};
+pub use time_given::TimeGiven;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use ringfence_core::{
-    AttemptId, Claim, Driver, FrozenMethod, Generation, HostId, Observation, Outcome, Parameters, Problem,
-    Resource, SecretReference, TaskKind, TaskResult, Workload,
+    AttemptId, Claim, Driver, FrozenMethod, Generation, HostId, Job, Observation, Outcome, Parameters,
+    Problem, Resource, SecretReference, TaskResult,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -26,13 +26,8 @@ pub struct TaskMessage {
     pub attempt: AttemptId,
     /// The generation that it is for.
     pub generation: Generation,
-    /// What to make true.
-    pub kind: TaskKind,
-    /// The workload that it is about, where it is about one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workload: Option<Box<Workload>>,
-    /// How.
-    pub method: FrozenMethod,
+    /// What to do.
+    pub job: Job,
 }
 
 impl Payload for TaskMessage {

@@ -11,6 +11,7 @@ mod error;
 mod logging;
 mod open_files;
 mod output;
+mod platforms;
 mod services;
 mod tokens;
 mod traces;

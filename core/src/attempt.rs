@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
 use crate::guard::{Guard, on};
-use crate::{Driver, MethodId, Observation, Timestamp};
+use crate::{Backend, Driver, MethodId, Observation, Timestamp};
 
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,19 +60,66 @@ pub enum AttemptStatus {
     },
 }
 
-/// One try of one task with one method.
+/// The way in which an attempt is made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptBy {
+    /// With a method.
+    Method {
+        /// The level of the task that it belongs to, counted from 0.
+        level: usize,
+        /// The method.
+        id: MethodId,
+        /// The method's name when the operation began.
+        name: String,
+        /// The method's driver.
+        driver: Driver,
+    },
+    /// By a platform.
+    Platform {
+        /// Which sort.
+        backend: Backend,
+        /// The platform's name in the configuration.
+        name: String,
+    },
+}
+
+impl AttemptBy {
+    /// The method's name, or the platform's with its sort before it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Method { name, .. } => name.clone(),
+            Self::Platform { backend, name } => format!("{backend}:{name}"),
+        }
+    }
+
+    /// The method, where it is one.
+    #[must_use]
+    pub fn method_id(&self) -> Option<MethodId> {
+        match self {
+            Self::Method { id, .. } => Some(*id),
+            Self::Platform { .. } => None,
+        }
+    }
+
+    /// The word for the code that speaks to the device or the platform.
+    #[must_use]
+    pub fn driver(&self) -> &'static str {
+        match self {
+            Self::Method { driver, .. } => driver.as_str(),
+            Self::Platform { backend, .. } => backend.as_str(),
+        }
+    }
+}
+
+/// One try of one task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
     /// Its number within the operation, from 1.
     pub number: u32,
-    /// The level of the task that it belongs to, counted from 0.
-    pub level: usize,
-    /// The method in use.
-    pub method_id: MethodId,
-    /// The method's name when the operation began.
-    pub method: String,
-    /// The method's driver.
-    pub driver: Driver,
+    /// The way in which it is made.
+    pub by: AttemptBy,
     /// When it was sent out.
     pub started_at: Timestamp,
     /// The worker that claimed it.
@@ -96,13 +143,22 @@ pub struct Attempt {
 }
 
 impl Attempt {
+    /// Whether it was made with this method of this level.
+    #[must_use]
+    pub fn is_by(&self, of_level: usize, method: MethodId) -> bool {
+        match &self.by {
+            AttemptBy::Method { level, id, .. } => *level == of_level && *id == method,
+            AttemptBy::Platform { .. } => false,
+        }
+    }
+
     /// What it has to say for itself, for a person.
     #[must_use]
     pub fn in_words(&self) -> String {
         let outcome = self.outcome().map_or("open", Outcome::as_str);
         match &self.detail {
-            Some(detail) => format!("{}: {outcome}, {detail}", self.method),
-            None => format!("{}: {outcome}", self.method),
+            Some(detail) => format!("{}: {outcome}, {detail}", self.by.name()),
+            None => format!("{}: {outcome}", self.by.name()),
         }
     }
 

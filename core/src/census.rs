@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::validate_name;
+use crate::{Backend, validate_name};
 
 /// A host on record, as far as it matters where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,12 @@ pub struct Census {
 /// Host names are unique within one cloud only: where a host of another cloud has the name already, the cloud's own goes before it.
 /// A host on record that is said to be in no cloud may be the same machine: it is left to a person.
 #[must_use]
-pub fn census(cloud: &str, prefix: &str, named: &[&str], listed: &[Listed<'_>]) -> Census {
+pub fn census(
+    (backend, cloud): (Backend, &str),
+    prefix: &str,
+    named: &[&str],
+    listed: &[Listed<'_>],
+) -> Census {
     let mut names: BTreeMap<String, Option<&str>> = listed
         .iter()
         .map(|host| (host.name.to_owned(), host.cloud))
@@ -50,7 +55,7 @@ pub fn census(cloud: &str, prefix: &str, named: &[&str], listed: &[Listed<'_>]) 
     let named: BTreeSet<&str> = named.iter().copied().collect();
     let mut census = Census::default();
     for host in named.iter().filter(|host| !known.contains_key(*host)) {
-        match name_for(cloud, prefix, host, &names) {
+        match name_for((backend, cloud), prefix, host, &names) {
             Ok(name) => {
                 names.insert(name.clone(), Some(cloud));
                 census.new.push(Newcomer {
@@ -67,7 +72,7 @@ pub fn census(cloud: &str, prefix: &str, named: &[&str], listed: &[Listed<'_>]) 
 }
 
 fn name_for(
-    cloud: &str,
+    (backend, cloud): (Backend, &str),
     prefix: &str,
     host: &str,
     names: &BTreeMap<String, Option<&str>>,
@@ -76,7 +81,7 @@ fn name_for(
     let in_no_cloud = |name: &str| matches!(names.get(name), Some(None));
     if let Some(same) = [host, wanted.as_str()].into_iter().find(|name| in_no_cloud(name)) {
         return Err(format!(
-            "there is a host {same:?} of no cloud, which may be the same; if it is, give it backend nova and cloud {cloud:?}"
+            "there is a host {same:?} of no cloud, which may be the same; if it is, give it backend {backend} and cloud {cloud:?}"
         ));
     }
     let with_cloud = format!("{cloud}-{host}");

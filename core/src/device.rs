@@ -22,7 +22,7 @@ pub fn device_key(driver: Driver, parameters: &Parameters) -> Option<String> {
         )),
         Driver::Ironic => Some(format!("ironic/{}/{}", value("cloud")?, value("node")?)),
         // Their services take many commands at once.
-        Driver::Nova | Driver::Cinder | Driver::Neutron => None,
+        Driver::Cinder | Driver::Neutron => None,
         Driver::Simulated => Some(format!("simulated/{}", value("device")?)),
     }
 }

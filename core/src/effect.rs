@@ -1,11 +1,61 @@
 //! Effects: what has to be committed with the next state.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AttemptId, Event, FrozenMethod, Generation, HostId, HostState, Operation, OperationId, TaskKind,
-    Timestamp, Workload,
+    AttemptId, Event, FencingKind, FrozenMethod, Generation, HostId, HostState, Operation, OperationId,
+    PlatformHost, TaskKind, Timestamp, WorkloadStep,
 };
+
+/// What a worker is to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Job {
+    /// A task on devices.
+    Fencing {
+        /// What to make true.
+        kind: FencingKind,
+        /// How.
+        method: FrozenMethod,
+    },
+    /// A step on a platform.
+    Step {
+        /// What to make true.
+        step: WorkloadStep,
+        /// Of which host of which platform.
+        at: PlatformHost,
+    },
+}
+
+impl Job {
+    /// What to make true.
+    #[must_use]
+    pub fn kind(&self) -> TaskKind {
+        match self {
+            Self::Fencing { kind, .. } => TaskKind::Fencing(*kind),
+            Self::Step { step, .. } => TaskKind::Step(step.kind()),
+        }
+    }
+
+    /// The zone whose workers do it.
+    #[must_use]
+    pub fn zone(&self) -> &str {
+        match self {
+            Self::Fencing { method, .. } => &method.zone,
+            Self::Step { at, .. } => &at.zone,
+        }
+    }
+
+    /// The name of the method, or of the platform with its sort before it.
+    #[must_use]
+    pub fn by(&self) -> String {
+        match self {
+            Self::Fencing { method, .. } => method.name.clone(),
+            Self::Step { at, .. } => at.label(),
+        }
+    }
+}
 
 /// Work for a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,12 +68,8 @@ pub struct Dispatch {
     pub attempt: AttemptId,
     /// The generation that it is for.
     pub generation: Generation,
-    /// What to make true.
-    pub kind: TaskKind,
-    /// The workload that it is about, where it is about one.
-    pub workload: Option<Box<Workload>>,
-    /// How.
-    pub method: FrozenMethod,
+    /// What to do.
+    pub job: Job,
     /// A claim later than this is refused.
     pub claim_by: Timestamp,
 }

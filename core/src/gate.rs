@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::guard::{Guard, on};
 use crate::{
-    FailureState, FencingState, Generation, Host, HostState, InFlight, OperationKind, OperationStatus,
-    Resource, Standing, TaskKind, Timestamp,
+    Applied, FailureState, FencingState, Generation, Host, HostState, InFlight, OperationKind,
+    OperationStatus, Resource, StepKind, Timestamp,
 };
 
 /// One answer.
@@ -40,7 +40,7 @@ pub struct Placing<'a> {
     /// Its live operation: what it is for, where it stands, and its generation.
     pub operation: Option<(OperationKind, OperationStatus, Generation)>,
     /// What has to be given back to it.
-    pub standing: &'a [Standing],
+    pub applied: &'a Applied,
     /// What may be acting on it.
     pub in_flight: &'a [InFlight],
 }
@@ -54,7 +54,7 @@ impl<'a> From<&'a HostState> for Placing<'a> {
             fencing_state: host.fencing_state(),
             generation: host.generation,
             operation: live.map(|operation| (operation.kind(), operation.status, operation.generation)),
-            standing: &host.standing,
+            applied: &host.applied,
             in_flight: &host.in_flight,
         }
     }
@@ -110,9 +110,8 @@ fn schedule(host: &Placing<'_>, now: Timestamp) -> Result<String, String> {
 /// before. Who asks does not matter: at that moment the answer is the same for everybody.
 fn unforce(state: &HostState, now: Timestamp) -> Result<String, String> {
     let host = &state.host;
-    let is_own = |f: &&InFlight| {
-        f.kind == TaskKind::WorkloadsForceUp && f.generation == host.generation && f.until > now
-    };
+    let is_own =
+        |f: &&InFlight| f.kind == StepKind::MarkUp && f.generation == host.generation && f.until > now;
     if let Some(f) = host.in_flight.iter().find(is_own) {
         return Ok(format!(
             "the rejoin of generation {} has come to it",
@@ -134,16 +133,12 @@ fn left_alone(host: &Placing<'_>, now: Timestamp) -> Result<(), String> {
             return Err(format!("a {kind} of the host is {status}"));
         }
     }
-    if let Some(f) = host
-        .in_flight
-        .iter()
-        .find(|f| f.until > now && f.kind.is_fencing())
-    {
+    if let Some(f) = host.in_flight.iter().find(|f| f.until > now && f.kind.takes()) {
         return Err(format!("a {} may still be running until {}", f.kind, f.until));
     }
     if is_cut_off(host) {
         return Err(
-            "a fence that was stopped has left the host without storage or network; rejoin it".to_owned(),
+            "a fence that was stopped has left the host without storage or network, or marked down; rejoin it".to_owned(),
         );
     }
     Ok(())
@@ -154,8 +149,11 @@ fn is_taken_back(host: &Placing<'_>) -> bool {
     host.fencing_state == FencingState::Unfenced && !is_cut_off(host)
 }
 
+/// Whether something other than power has yet to be given back. A host that is seen UP has power.
 fn is_cut_off(host: &Placing<'_>) -> bool {
-    host.standing.iter().any(|s| s.kind.resource() != Resource::Power)
+    let applied = host.applied;
+    let mut kinds = applied.fencing.iter().map(|applied| applied.kind.resource());
+    kinds.any(|resource| resource != Resource::Power) || applied.marked_down_by.is_some()
 }
 
 /// Rests on proofs that hold, and on nothing else that time or a message could change.

@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use crate::guard::{Guard, on};
 use crate::{
-    AttemptId, Fence, FrozenMethod, Generation, HostId, MethodId, Operation, Parameters, ProofKind, Resource,
-    SegmentId, SegmentPolicy, Sources, TaskKind, Timestamp,
+    AttemptId, Fence, FencingKind, FrozenMethod, Generation, HostId, MethodId, Operation, Parameters,
+    ProofKind, Resource, SegmentId, SegmentPolicy, Sources, StepKind, TaskKind, Timestamp,
 };
 
 macro_rules! words {
@@ -91,9 +91,9 @@ words!(FencingState { Unfenced => "UNFENCED", Fenced => "FENCED" });
 
 /// Something that a fence took from the host (or may have taken) and that has not been seen given back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Standing {
+pub struct AppliedFencing {
     /// The fencing task.
-    pub kind: TaskKind,
+    pub kind: FencingKind,
     /// The way it was done, as it was then: an edited or deleted method does not lose what has to be undone.
     pub method: FrozenMethod,
     /// The first attempt that may have taken it. Should that one be refused, nothing was taken.
@@ -102,6 +102,25 @@ pub struct Standing {
     pub by: Timestamp,
     /// Whether its device has shown since the last claim that it was taken: what comes late takes nothing more.
     pub is_shown: bool,
+}
+
+/// Everything that fences took from a host (or may have taken) and that has not been seen given back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Applied {
+    /// By devices, ordered by kind and method.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fencing: Vec<AppliedFencing>,
+    /// The first attempt that may have told the host's platform that the host is down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub marked_down_by: Option<AttemptId>,
+}
+
+impl Applied {
+    /// Whether nothing has to be given back.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.fencing.is_empty() && self.marked_down_by.is_none()
+    }
 }
 
 /// A claimed attempt whose worker may still be acting, whatever has become of its operation.
@@ -113,8 +132,9 @@ pub struct InFlight {
     pub generation: Generation,
     /// What it does.
     pub kind: TaskKind,
-    /// By which method.
-    pub method: MethodId,
+    /// By which method; `None` for a workload step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<MethodId>,
     /// The claim under which it acts: only a result of this claim says that it has stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim_id: Option<Uuid>,
@@ -166,8 +186,8 @@ pub struct Host {
     pub given_back_at: Option<Timestamp>,
     /// Until when the host may last have been switched off: a sign of life from before says nothing about its power.
     pub last_off_at: Option<Timestamp>,
-    /// What has to be given back to it, by kind and method.
-    pub standing: Vec<Standing>,
+    /// What fences have taken from it.
+    pub applied: Applied,
     /// What may be acting on it.
     pub in_flight: Vec<InFlight>,
     /// The number of its last event.
@@ -207,9 +227,7 @@ impl Host {
     /// Whether something may still be taken from the host.
     #[must_use]
     pub fn fencing_in_flight(&self, now: Timestamp) -> Option<&InFlight> {
-        self.in_flight
-            .iter()
-            .find(|f| f.until > now && f.kind.is_fencing())
+        self.in_flight.iter().find(|f| f.until > now && f.kind.takes())
     }
 
     /// Whether the host was seen UP since it was FENCED and since it was last switched off.
@@ -254,15 +272,15 @@ impl Host {
 
     /// Nothing comes any more of what an attempt has done; the last moment at which it could was `at`.
     pub(crate) fn is_over(&mut self, f: &InFlight, at: Timestamp) {
-        if f.kind.is_undoing() && on(Guard::StoppedUndoingIsNoted) {
+        if f.kind.gives_back() && on(Guard::StoppedUndoingIsNoted) {
             self.given_back(at);
         }
-        if f.kind == TaskKind::PowerOff && on(Guard::StoppedOffIsNoted) {
+        if f.kind == FencingKind::PowerOff && on(Guard::StoppedOffIsNoted) {
             self.last_off_at = self.last_off_at.max(Some(at));
         }
-        if f.kind.is_fencing() && on(Guard::TakenLateIsNoted) {
-            let may_be_taken = |standing: &&mut Standing| standing.kind == f.kind && !standing.is_shown;
-            let taken_late = self.standing.iter_mut().filter(may_be_taken);
+        if f.kind.takes() && on(Guard::TakenLateIsNoted) {
+            let may_be_taken = |standing: &&mut AppliedFencing| f.kind == standing.kind && !standing.is_shown;
+            let taken_late = self.applied.fencing.iter_mut().filter(may_be_taken);
             taken_late.for_each(|standing| standing.by = standing.by.max(at));
         }
     }
@@ -276,15 +294,16 @@ impl Host {
     /// way, or one that starts a workload elsewhere while `kind` gives something back to the host.
     #[must_use]
     pub fn opposite_in_flight(&self, kind: TaskKind, now: Timestamp) -> Option<&InFlight> {
-        let leads_back = kind.is_undoing() || kind == TaskKind::WorkloadsCleanUp;
-        let is_opposite = |other: TaskKind| {
-            let pulls = other.resource() == kind.resource() && other.is_undoing() != kind.is_undoing();
-            let is_move = other == TaskKind::WorkloadsMove;
-            if is_move {
-                leads_back
-            } else {
-                pulls && !is_look(other) && !is_look(kind)
+        let is_opposite = |other: TaskKind| match (other, kind) {
+            (TaskKind::Step(StepKind::Move), _) => kind.gives_back() || kind == StepKind::CleanUp,
+            (TaskKind::Fencing(other), TaskKind::Fencing(kind)) => {
+                other.resource() == kind.resource() && other.gives_back() != kind.gives_back()
             }
+            (TaskKind::Step(other), TaskKind::Step(kind)) => {
+                let is_look = other.only_looks() || kind.only_looks();
+                !is_look && other.gives_back() != kind.gives_back()
+            }
+            (TaskKind::Fencing(_), TaskKind::Step(_)) | (TaskKind::Step(_), TaskKind::Fencing(_)) => false,
         };
         self.in_flight
             .iter()
@@ -304,10 +323,11 @@ impl Host {
         self.cut_off().next().is_some()
     }
 
-    fn cut_off(&self) -> impl Iterator<Item = &Standing> {
-        let is_cut =
-            |standing: &&Standing| matches!(standing.kind.resource(), Resource::Storage | Resource::Network);
-        self.standing.iter().filter(is_cut)
+    fn cut_off(&self) -> impl Iterator<Item = &AppliedFencing> {
+        let is_cut = |standing: &&AppliedFencing| {
+            matches!(standing.kind.resource(), Resource::Storage | Resource::Network)
+        };
+        self.applied.fencing.iter().filter(is_cut)
     }
 
     /// The attempt that may still undo a proof of this kind, the one that lasts longest.
@@ -329,14 +349,6 @@ pub enum OldBoot {
     CutOff,
     /// It was proven to have stopped, and runs a boot from before.
     OutlivedItsStop,
-}
-
-/// Whether a task only reads.
-fn is_look(kind: TaskKind) -> bool {
-    matches!(
-        kind,
-        TaskKind::WorkloadsList | TaskKind::WorkloadsCleanUp | TaskKind::WorkloadsAddSpare
-    )
 }
 
 /// All that one decision needs to know.

@@ -78,7 +78,7 @@ pub fn may_remove(state: &HostState) -> Result<(), Refusal> {
     if state.host.fence.is_some() {
         return Err(Refusal::HostState("FENCED; rejoin it before it is removed"));
     }
-    if !state.host.standing.is_empty() {
+    if !state.host.applied.is_empty() {
         return Err(Refusal::HostState(
             "partly fenced by an operation that was stopped; rejoin it before it is removed",
         ));
@@ -118,7 +118,7 @@ fn in_use(state: &HostState) -> Option<&'static str> {
     if state.operation.as_ref().is_some_and(|o| o.status.is_live()) {
         return Some("in an operation");
     }
-    if !host.standing.is_empty() {
+    if !host.applied.is_empty() {
         return Some("partly fenced");
     }
     (!host.in_flight.is_empty()).then_some("being acted on")

@@ -28,6 +28,7 @@ mod observation;
 mod operation;
 mod own_device;
 mod plan;
+mod platform;
 mod problem;
 mod proof;
 mod reach;
@@ -37,20 +38,21 @@ mod segment;
 mod sources;
 mod subscription;
 mod task;
+mod task_kind;
 mod trust;
 mod undoing;
 mod watch;
 mod workload;
-mod workload_method;
+mod workload_step;
 
-pub use attempt::{Attempt, AttemptStatus, Outcome};
+pub use attempt::{Attempt, AttemptBy, AttemptStatus, Outcome};
 pub use boots::{BOOT_CLOCK_MARGIN, Boot, Boots, SeenBoot};
 pub use by_scope::ByScope;
 pub use census::{Census, Listed, Newcomer, census};
 pub use decide::decide;
 pub use delivery::{NextTry, TRIED_FOR, Tried, after_try};
 pub use device::device_key;
-pub use effect::{Answer, Decision, Dispatch, Effect, Note};
+pub use effect::{Answer, Decision, Dispatch, Effect, Job, Note};
 pub use evacuation_policy::{EvacuationPolicy, Wanted};
 pub use event::{Event, EventKind};
 pub use fence::Fence;
@@ -59,7 +61,9 @@ pub use gate::{Gate, Gates, Placing, gates, schedule_gate, unforce_gate};
 pub use guard::Guard;
 #[cfg(feature = "mutants")]
 pub use guard::switch_off;
-pub use host::{Backend, FailureState, FencingState, Host, HostState, InFlight, OldBoot, Standing};
+pub use host::{
+    Applied, AppliedFencing, Backend, FailureState, FencingState, Host, HostState, InFlight, OldBoot,
+};
 pub use host_rules::{HostDescription, may_change, may_remove, validate_host};
 pub use ids::{
     AttemptId, DEFAULT_SEGMENT_ID, DEFAULT_ZONE, Generation, HostId, MethodId, OperationId, PlanId,
@@ -78,6 +82,8 @@ pub use own_device::target_key;
 pub use plan::{
     Level, Plan, PlanScope, PlanStage, SufficientSet, TaskSpec, default_sufficient_sets, validate_plan,
 };
+pub use platform::Abilities;
+pub(crate) use platform::step_times;
 pub use problem::{Problem, Problems};
 pub use proof::{Proof, ProofKind};
 pub use refusal::Refusal;
@@ -87,7 +93,10 @@ pub use sources::{CONTESTED_S, MAX_SOURCES, Report, Seen, Silence, Source, Sourc
 pub use subscription::{
     EventFilter, MAX_FILTER_WORDS, SecretVersion, SecretVersions, Subscription, validate_subscription,
 };
-pub use task::{Resource, Task, TaskKind, TaskStatus};
+pub use task::{FencingTask, StepTask, Task, TaskStatus, TaskWork};
+pub(crate) use task::{Means, Way};
+pub use task_kind::{FencingKind, Resource, StepKind, TaskKind};
 pub use undoing::{Ended, Undoing};
 pub use watch::{Poll, Refresh, Sighting, Sign, Watch, is_news};
 pub use workload::{Finding, MAX_LISTED, MoveReport, Stuck, Workload, WorkloadState};
+pub use workload_step::{MoveStep, PlatformHost, WorkloadStep};

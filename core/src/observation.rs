@@ -16,20 +16,8 @@ pub enum ObservedState {
     Fenced,
     /// The host is connected.
     Unfenced,
-    /// The backend takes the host for down, whatever the host says.
-    ForcedDown,
-    /// The backend believes the host again.
-    ForcedUp,
-    /// The workloads of the host are known.
-    Listed,
-    /// The workload runs elsewhere, or is no more.
-    Moved,
-    /// The host is open to workloads.
-    Enabled,
-    /// No obsolete workload is left.
-    Clean,
-    /// The remaining workloads were started.
-    Started,
+    /// The platform shows that the workload step is done.
+    Done,
     /// The device did not answer, or not in a form that can be trusted.
     Unknown,
 }
@@ -43,13 +31,7 @@ impl ObservedState {
             Self::On => "on",
             Self::Fenced => "fenced",
             Self::Unfenced => "unfenced",
-            Self::ForcedDown => "forced_down",
-            Self::ForcedUp => "forced_up",
-            Self::Listed => "listed",
-            Self::Moved => "moved",
-            Self::Enabled => "enabled",
-            Self::Clean => "clean",
-            Self::Started => "started",
+            Self::Done => "done",
             Self::Unknown => "unknown",
         }
     }

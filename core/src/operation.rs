@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::words;
 use crate::{
-    Attempt, AttemptId, FrozenMethod, Generation, HostId, OperationId, Proof, SegmentPolicy, SufficientSet,
-    Task, TaskKind, TaskStatus, Timestamp,
+    Attempt, AttemptId, FencingKind, FrozenMethod, Generation, HostId, OperationId, PlatformHost, Proof,
+    SegmentPolicy, SufficientSet, Task, TaskStatus, Timestamp,
 };
 
 /// What an operation is for.
@@ -164,6 +164,9 @@ pub struct Operation {
     pub requested_by: String,
     /// What the host's segment said when it began; later edits change nothing.
     pub policy: Box<SegmentPolicy>,
+    /// The platform that carries out its workload steps, as the host knew it when the operation began; `None` if no platform does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub platform: Option<Box<PlatformHost>>,
     /// What is done, in order.
     pub stages: Vec<Stage>,
     /// What was proven in it, by kind; the last one of each.
@@ -240,9 +243,9 @@ impl Operation {
     /// The devices that a fence has seen off, if it has.
     #[must_use]
     pub fn seen_off(&self) -> Option<&[FrozenMethod]> {
-        let is_it = |task: &&Task| task.kind == TaskKind::PowerOff && task.status == TaskStatus::Confirmed;
-        let task = self.tasks().find(is_it)?;
-        task.levels.get(task.level).map(Vec::as_slice)
+        let is_it =
+            |task: &&Task| task.kind() == FencingKind::PowerOff && task.status == TaskStatus::Confirmed;
+        self.tasks().find(is_it)?.methods_in_use()
     }
 
     /// What became of every workload at last, in the order in which they were taken up.
@@ -250,7 +253,7 @@ impl Operation {
     pub fn moves(&self) -> Vec<&Task> {
         let mut last: BTreeMap<&str, (usize, &Task)> = BTreeMap::new();
         for (at, task) in self.tasks().enumerate() {
-            if let Some(workload) = &task.workload {
+            if let Some(workload) = task.workload() {
                 let first = last.get(workload.id.as_str()).map_or(at, |(first, _)| *first);
                 last.insert(&workload.id, (first, task));
             }

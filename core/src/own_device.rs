@@ -107,7 +107,7 @@ fn tells_apart(driver: Driver, name: &str) -> bool {
         Driver::FenceAgent => !MANNERS.contains(&name) && !MANNERS_END.iter().any(|end| name.ends_with(end)),
         Driver::Redfish => matches!(name, "address" | "system"),
         Driver::Ipmi => matches!(name, "address" | "port"),
-        Driver::Nova | Driver::Cinder | Driver::Neutron => name == "host",
+        Driver::Cinder | Driver::Neutron => name == "host",
         Driver::Ironic => name == "node",
         Driver::Simulated => name == "device",
     }
@@ -119,7 +119,7 @@ fn telling(driver: Driver) -> &'static str {
         Driver::FenceAgent => "a parameter that says which device (ip, plug, nodename, ...)",
         Driver::Redfish => "address or system",
         Driver::Ipmi => "address or port",
-        Driver::Nova | Driver::Cinder | Driver::Neutron => "host",
+        Driver::Cinder | Driver::Neutron => "host",
         Driver::Ironic => "node",
         Driver::Simulated => "device",
     }

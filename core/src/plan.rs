@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Method, PlanId, Problems, ProofKind, TaskKind, Timestamp, validate_name};
+use crate::{FencingKind, Method, PlanId, Problems, ProofKind, Timestamp, validate_name};
 
 /// The most stages of a plan.
 const MAX_STAGES: usize = 16;
@@ -65,7 +65,7 @@ pub struct Level {
 #[serde(deny_unknown_fields)]
 pub struct TaskSpec {
     /// `power.off`, `power.on`, `storage.fence` or `network.fence`.
-    pub kind: TaskKind,
+    pub kind: FencingKind,
     /// The ways to do it. None for `power.on`: it uses the devices that were seen off.
     #[serde(default)]
     pub levels: Vec<Level>,
@@ -154,7 +154,7 @@ fn check_stage(at: &str, stage: &PlanStage, methods: &BTreeMap<String, Method>, 
 
 fn check_task(at: &str, task: &TaskSpec, methods: &BTreeMap<String, Method>, problems: &mut Problems) {
     match task.kind {
-        TaskKind::PowerOn => {
+        FencingKind::PowerOn => {
             if !task.levels.is_empty() {
                 problems.add(
                     format!("{at}.levels"),
@@ -163,16 +163,8 @@ fn check_task(at: &str, task: &TaskSpec, methods: &BTreeMap<String, Method>, pro
             }
             return;
         }
-        TaskKind::PowerOff | TaskKind::StorageFence | TaskKind::NetworkFence => {}
-        TaskKind::StorageUnfence
-        | TaskKind::NetworkUnfence
-        | TaskKind::WorkloadsForceDown
-        | TaskKind::WorkloadsForceUp
-        | TaskKind::WorkloadsList
-        | TaskKind::WorkloadsMove
-        | TaskKind::WorkloadsAddSpare
-        | TaskKind::WorkloadsCleanUp
-        | TaskKind::WorkloadsStart => {
+        FencingKind::PowerOff | FencingKind::StorageFence | FencingKind::NetworkFence => {}
+        FencingKind::StorageUnfence | FencingKind::NetworkUnfence => {
             problems.add(
                 format!("{at}.kind"),
                 format!(
@@ -207,7 +199,7 @@ fn check_task(at: &str, task: &TaskSpec, methods: &BTreeMap<String, Method>, pro
 
 fn check_level_methods(
     at: &str,
-    kind: TaskKind,
+    kind: FencingKind,
     level: &Level,
     methods: &BTreeMap<String, Method>,
     problems: &mut Problems,
@@ -244,7 +236,7 @@ fn check_level_methods(
 
 /// One `power.off`, and `power.on` only in a later stage than it.
 fn check_order(plan: &Plan, problems: &mut Problems) {
-    let stages_of = |kind: TaskKind| {
+    let stages_of = |kind: FencingKind| {
         plan.stages.iter().enumerate().flat_map(move |(i, stage)| {
             stage
                 .tasks
@@ -253,8 +245,8 @@ fn check_order(plan: &Plan, problems: &mut Problems) {
                 .map(move |_| i)
         })
     };
-    let off: Vec<_> = stages_of(TaskKind::PowerOff).collect();
-    let on: Vec<_> = stages_of(TaskKind::PowerOn).collect();
+    let off: Vec<_> = stages_of(FencingKind::PowerOff).collect();
+    let on: Vec<_> = stages_of(FencingKind::PowerOn).collect();
     if off.len() > 1 {
         problems.add(
             "stages",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{FrozenMethod, FrozenPlan, ProofKind, Resource, SufficientSet, TaskKind};
+use crate::{FencingKind, FrozenMethod, FrozenPlan, ProofKind, Resource, SufficientSet};
 
 impl FrozenPlan {
     /// The proofs that the plan's own tasks could win if only the methods of which `is_served` says so (by resource and zone)
@@ -16,7 +16,7 @@ impl FrozenPlan {
                     .all(|method| method.can_prove() && is_served(method.resource, &method.zone))
         };
         let tasks = || self.stages.iter().flat_map(|stage| &stage.tasks);
-        let kinds: BTreeSet<TaskKind> = tasks().map(|task| task.kind).collect();
+        let kinds: BTreeSet<FencingKind> = tasks().map(|task| task.kind).collect();
         kinds
             .into_iter()
             .filter(|kind| {
@@ -24,7 +24,7 @@ impl FrozenPlan {
                     .filter(|task| task.kind == *kind)
                     .all(|task| task.levels.iter().any(is_level_served))
             })
-            .filter_map(TaskKind::proof_kind)
+            .filter_map(FencingKind::proof_kind)
             .collect()
     }
 

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::method::check_use;
 use crate::own_device::check_own_device;
 use crate::{
-    Driver, Host, Method, MethodId, MethodTimes, Parameters, Plan, PlanScope, Problems, Resource,
-    SecretReference, SufficientSet, TaskKind, device_key,
+    Driver, FencingKind, Host, Method, MethodId, MethodTimes, Parameters, Plan, PlanScope, Problems,
+    Resource, SecretReference, SufficientSet, device_key,
 };
 
 /// A method with everything filled in for one host.
@@ -39,7 +39,7 @@ pub struct FrozenMethod {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrozenTask {
     /// What to make true.
-    pub kind: TaskKind,
+    pub kind: FencingKind,
     /// Methods by level.
     pub levels: Vec<Vec<FrozenMethod>>,
 }

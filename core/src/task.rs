@@ -1,226 +1,11 @@
-//! Tasks: the things to make true.
-
-use std::fmt;
+//! Tasks: the things that an operation makes true, with all that was tried for each.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Attempt, FrozenMethod, MoveReport, ObservedState, ProofKind, Timestamp, Workload};
-
-/// One kind of thing to make true.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum TaskKind {
-    /// Take the power away from the host.
-    #[serde(rename = "power.off")]
-    PowerOff,
-    /// Give the power back.
-    #[serde(rename = "power.on")]
-    PowerOn,
-    /// Cut the host off from its volumes.
-    #[serde(rename = "storage.fence")]
-    StorageFence,
-    /// Connect the host to its volumes again.
-    #[serde(rename = "storage.unfence")]
-    StorageUnfence,
-    /// Cut the host off from the data network.
-    #[serde(rename = "network.fence")]
-    NetworkFence,
-    /// Connect the host to the data network again.
-    #[serde(rename = "network.unfence")]
-    NetworkUnfence,
-    /// Tell the host's backend that the host is down, so that it neither places anything there nor waits for it.
-    #[serde(rename = "workloads.force-down")]
-    WorkloadsForceDown,
-    /// Take that back.
-    #[serde(rename = "workloads.force-up")]
-    WorkloadsForceUp,
-    /// Find out which workloads belong to the host.
-    #[serde(rename = "workloads.list")]
-    WorkloadsList,
-    /// Start one workload elsewhere.
-    #[serde(rename = "workloads.move")]
-    WorkloadsMove,
-    /// Open a spare host to workloads.
-    #[serde(rename = "workloads.add-spare")]
-    WorkloadsAddSpare,
-    /// Remove what is left of workloads that were started elsewhere.
-    #[serde(rename = "workloads.clean-up")]
-    WorkloadsCleanUp,
-    /// Start the workloads that still belong to the host.
-    #[serde(rename = "workloads.start")]
-    WorkloadsStart,
-}
-
-/// What a task acts on. Two tasks that pull the same resource in opposite directions must never overlap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Resource {
-    /// The host's power supply.
-    Power,
-    /// The host's way to its volumes.
-    Storage,
-    /// The host's way to the data network.
-    Network,
-    /// The workloads that the backend has placed on the host.
-    Workloads,
-}
-
-impl Resource {
-    /// The word used in queue names and configuration.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Power => "power",
-            Self::Storage => "storage",
-            Self::Network => "network",
-            Self::Workloads => "workloads",
-        }
-    }
-
-    /// All resources, in the order in which a rejoin deals with them.
-    pub const ALL: [Self; 4] = [Self::Power, Self::Storage, Self::Network, Self::Workloads];
-}
-
-impl TaskKind {
-    /// All kinds.
-    pub const ALL: [Self; 13] = [
-        Self::PowerOff,
-        Self::PowerOn,
-        Self::StorageFence,
-        Self::StorageUnfence,
-        Self::NetworkFence,
-        Self::NetworkUnfence,
-        Self::WorkloadsForceDown,
-        Self::WorkloadsForceUp,
-        Self::WorkloadsList,
-        Self::WorkloadsMove,
-        Self::WorkloadsAddSpare,
-        Self::WorkloadsCleanUp,
-        Self::WorkloadsStart,
-    ];
-
-    /// The word used in the API.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::PowerOff => "power.off",
-            Self::PowerOn => "power.on",
-            Self::StorageFence => "storage.fence",
-            Self::StorageUnfence => "storage.unfence",
-            Self::NetworkFence => "network.fence",
-            Self::NetworkUnfence => "network.unfence",
-            Self::WorkloadsForceDown => "workloads.force-down",
-            Self::WorkloadsForceUp => "workloads.force-up",
-            Self::WorkloadsList => "workloads.list",
-            Self::WorkloadsMove => "workloads.move",
-            Self::WorkloadsAddSpare => "workloads.add-spare",
-            Self::WorkloadsCleanUp => "workloads.clean-up",
-            Self::WorkloadsStart => "workloads.start",
-        }
-    }
-
-    /// What the task acts on.
-    #[must_use]
-    pub fn resource(self) -> Resource {
-        match self {
-            Self::PowerOff | Self::PowerOn => Resource::Power,
-            Self::StorageFence | Self::StorageUnfence => Resource::Storage,
-            Self::NetworkFence | Self::NetworkUnfence => Resource::Network,
-            Self::WorkloadsForceDown
-            | Self::WorkloadsForceUp
-            | Self::WorkloadsList
-            | Self::WorkloadsMove
-            | Self::WorkloadsAddSpare
-            | Self::WorkloadsCleanUp
-            | Self::WorkloadsStart => Resource::Workloads,
-        }
-    }
-
-    /// Whether the task takes something away from the host.
-    #[must_use]
-    pub fn is_fencing(self) -> bool {
-        matches!(
-            self,
-            Self::PowerOff | Self::StorageFence | Self::NetworkFence | Self::WorkloadsForceDown
-        )
-    }
-
-    /// Whether the task gives back what a fence took.
-    #[must_use]
-    pub fn is_undoing(self) -> bool {
-        matches!(
-            self,
-            Self::PowerOn
-                | Self::StorageUnfence
-                | Self::NetworkUnfence
-                | Self::WorkloadsForceUp
-                | Self::WorkloadsStart
-        )
-    }
-
-    /// The task that undoes this one.
-    #[must_use]
-    pub fn undone_by(self) -> Option<Self> {
-        match self {
-            Self::PowerOff => Some(Self::PowerOn),
-            Self::StorageFence => Some(Self::StorageUnfence),
-            Self::NetworkFence => Some(Self::NetworkUnfence),
-            Self::WorkloadsForceDown => Some(Self::WorkloadsForceUp),
-            Self::PowerOn
-            | Self::StorageUnfence
-            | Self::NetworkUnfence
-            | Self::WorkloadsForceUp
-            | Self::WorkloadsList
-            | Self::WorkloadsMove
-            | Self::WorkloadsAddSpare
-            | Self::WorkloadsCleanUp
-            | Self::WorkloadsStart => None,
-        }
-    }
-
-    /// The kind of proof that the task gives when it was observed done.
-    #[must_use]
-    pub fn proof_kind(self) -> Option<ProofKind> {
-        match self {
-            Self::PowerOff => Some(ProofKind::PowerOff),
-            Self::StorageFence => Some(ProofKind::StorageFence),
-            Self::NetworkFence => Some(ProofKind::NetworkFence),
-            Self::PowerOn
-            | Self::StorageUnfence
-            | Self::NetworkUnfence
-            | Self::WorkloadsForceDown
-            | Self::WorkloadsForceUp
-            | Self::WorkloadsList
-            | Self::WorkloadsMove
-            | Self::WorkloadsAddSpare
-            | Self::WorkloadsCleanUp
-            | Self::WorkloadsStart => None,
-        }
-    }
-
-    /// What has to be read back for the task to count as done.
-    #[must_use]
-    pub fn wanted_state(self) -> ObservedState {
-        match self {
-            Self::PowerOff => ObservedState::Off,
-            Self::PowerOn => ObservedState::On,
-            Self::StorageFence | Self::NetworkFence => ObservedState::Fenced,
-            Self::StorageUnfence | Self::NetworkUnfence => ObservedState::Unfenced,
-            Self::WorkloadsForceDown => ObservedState::ForcedDown,
-            Self::WorkloadsForceUp => ObservedState::ForcedUp,
-            Self::WorkloadsList => ObservedState::Listed,
-            Self::WorkloadsMove => ObservedState::Moved,
-            Self::WorkloadsAddSpare => ObservedState::Enabled,
-            Self::WorkloadsCleanUp => ObservedState::Clean,
-            Self::WorkloadsStart => ObservedState::Started,
-        }
-    }
-}
-
-impl fmt::Display for TaskKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+use crate::{
+    Attempt, AttemptBy, FencingKind, FrozenMethod, Line, MethodTimes, MoveReport, Operation, PlatformHost,
+    SegmentPolicy, TaskKind, Timestamp, Workload, WorkloadStep, step_times,
+};
 
 /// How far a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -230,9 +15,9 @@ pub enum TaskStatus {
     Pending,
     /// An attempt is under way, or waits for a pause or an opposite task to end.
     Running,
-    /// Every device of one level was observed in the wanted state.
+    /// It was observed done: on every device of one level, or on the platform.
     Confirmed,
-    /// Every level failed.
+    /// Everything that could be tried failed.
     Failed,
     /// There was nothing to do; `detail` says why.
     Skipped,
@@ -251,33 +36,54 @@ impl TaskStatus {
     }
 }
 
-/// One task of an operation, with all that was tried for it.
+/// What a task makes true.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Task {
+#[serde(rename_all = "snake_case")]
+pub enum TaskWork {
+    /// Something of the host's devices.
+    Fencing(FencingTask),
+    /// Something of the host's workloads, by the platform of the operation.
+    Step(StepTask),
+}
+
+/// A task on devices.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FencingTask {
     /// What to make true.
-    pub kind: TaskKind,
-    /// How far it is.
-    pub status: TaskStatus,
-    /// The workload that it is about, where it is about one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workload: Option<Box<Workload>>,
-    /// What became of the workload, as far as is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub moved: Option<Box<MoveReport>>,
-    /// Why it was skipped, cancelled or failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub detail: Option<String>,
+    pub kind: FencingKind,
     /// The ways to do it, frozen when the operation began: every method of a level has to succeed, or the next level is tried.
     pub levels: Vec<Vec<FrozenMethod>>,
     /// The level in use, counted from 0.
     pub level: usize,
-    /// When the level in use was begun; each of its methods has its own time from here. Moved on by the time that no device
-    /// is to blame for: waiting for a free device, or for an engine that was away.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub level_started_at: Option<Timestamp>,
     /// How often it was begun again because the host was seen UP after the reading that had confirmed it.
     #[serde(default)]
     pub contradicted: u32,
+}
+
+/// A step on a platform.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepTask {
+    /// What to make true.
+    pub step: WorkloadStep,
+    /// What became of the workload, as far as is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved: Option<Box<MoveReport>>,
+}
+
+/// One task of an operation, with all that was tried for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// What to make true.
+    pub work: TaskWork,
+    /// How far it is.
+    pub status: TaskStatus,
+    /// Why it was skipped, cancelled or failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// When what is in use was begun: the level of a fencing task, or the step; each of its methods has its own time from here. Moved
+    /// on by the time that no device is to blame for: waiting for a free device, or for an engine that was away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begun_at: Option<Timestamp>,
     /// Attempts of earlier rounds stay in the list for the record; those before this index no longer count.
     #[serde(default)]
     pub first_attempt: usize,
@@ -285,38 +91,302 @@ pub struct Task {
     pub attempts: Vec<Attempt>,
 }
 
+/// One way to do a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// By a method of a level.
+    Method { level: usize, method: FrozenMethod },
+    /// By the platform of the operation.
+    Platform { at: PlatformHost, times: MethodTimes },
+}
+
+impl Way {
+    pub fn times(&self) -> &MethodTimes {
+        match self {
+            Self::Method { method, .. } => &method.times,
+            Self::Platform { times, .. } => times,
+        }
+    }
+
+    pub fn zone(&self) -> &str {
+        match self {
+            Self::Method { method, .. } => &method.zone,
+            Self::Platform { at, .. } => &at.zone,
+        }
+    }
+
+    /// Seconds for which a command that was given up may still be carried out.
+    pub fn lingers_s(&self) -> u32 {
+        match self {
+            Self::Method { method, .. } => method.lingers_s(),
+            Self::Platform { .. } => STEP_LINGERS_S,
+        }
+    }
+
+    pub fn method(&self) -> Option<&FrozenMethod> {
+        match self {
+            Self::Method { method, .. } => Some(method),
+            Self::Platform { .. } => None,
+        }
+    }
+
+    /// Whether an attempt was made this way.
+    pub fn is_of(&self, attempt: &Attempt) -> bool {
+        match (self, &attempt.by) {
+            (Self::Method { level, method }, AttemptBy::Method { level: its, id, .. }) => {
+                level == its && method.id == *id
+            }
+            (Self::Platform { .. }, AttemptBy::Platform { .. }) => true,
+            (Self::Method { .. }, AttemptBy::Platform { .. })
+            | (Self::Platform { .. }, AttemptBy::Method { .. }) => false,
+        }
+    }
+
+    /// How an attempt made this way names it.
+    pub fn name(&self) -> AttemptBy {
+        match self {
+            Self::Method { level, method } => AttemptBy::Method {
+                level: *level,
+                id: method.id,
+                name: method.name.clone(),
+                driver: method.driver,
+            },
+            Self::Platform { at, .. } => AttemptBy::Platform {
+                backend: at.backend,
+                name: at.platform.clone(),
+            },
+        }
+    }
+}
+
+/// A service of a platform may carry out for so long what was asked for and given up.
+const STEP_LINGERS_S: u32 = 10;
+
 impl Task {
-    /// A task that waits for its stage.
+    /// A fencing task that waits for its stage.
     #[must_use]
-    pub fn pending(kind: TaskKind, levels: Vec<Vec<FrozenMethod>>) -> Self {
-        Self {
+    pub fn fencing(kind: FencingKind, levels: Vec<Vec<FrozenMethod>>) -> Self {
+        Self::pending(TaskWork::Fencing(FencingTask {
             kind,
-            status: TaskStatus::Pending,
-            workload: None,
-            moved: None,
-            detail: None,
             levels,
             level: 0,
-            level_started_at: None,
             contradicted: 0,
+        }))
+    }
+
+    /// A workload step that waits for its stage.
+    #[must_use]
+    pub fn step(step: WorkloadStep) -> Self {
+        Self::pending(TaskWork::Step(StepTask { step, moved: None }))
+    }
+
+    fn pending(work: TaskWork) -> Self {
+        Self {
+            work,
+            status: TaskStatus::Pending,
+            detail: None,
+            begun_at: None,
             first_attempt: 0,
             attempts: Vec::new(),
         }
     }
 
-    /// A task that has nothing to do.
+    /// The task, with nothing to do.
     #[must_use]
-    pub fn skipped(kind: TaskKind, why: impl Into<String>) -> Self {
+    pub fn skipped(self, why: impl Into<String>) -> Self {
         Self {
             status: TaskStatus::Skipped,
             detail: Some(why.into()),
-            ..Self::pending(kind, Vec::new())
+            ..self
         }
+    }
+
+    /// What to make true.
+    #[must_use]
+    pub fn kind(&self) -> TaskKind {
+        match &self.work {
+            TaskWork::Fencing(task) => TaskKind::Fencing(task.kind),
+            TaskWork::Step(task) => TaskKind::Step(task.step.kind()),
+        }
+    }
+
+    /// It as a fencing task, if it is one.
+    #[must_use]
+    pub fn as_fencing(&self) -> Option<&FencingTask> {
+        match &self.work {
+            TaskWork::Fencing(task) => Some(task),
+            TaskWork::Step(_) => None,
+        }
+    }
+
+    /// It as a fencing task to change, if it is one.
+    pub fn as_fencing_mut(&mut self) -> Option<&mut FencingTask> {
+        match &mut self.work {
+            TaskWork::Fencing(task) => Some(task),
+            TaskWork::Step(_) => None,
+        }
+    }
+
+    /// It as a workload step, if it is one.
+    #[must_use]
+    pub fn as_step(&self) -> Option<&StepTask> {
+        match &self.work {
+            TaskWork::Step(task) => Some(task),
+            TaskWork::Fencing(_) => None,
+        }
+    }
+
+    /// The workload that it is about, where it is about one.
+    #[must_use]
+    pub fn workload(&self) -> Option<&Workload> {
+        self.as_step()?.step.workload()
+    }
+
+    /// What became of its workload, as far as is known.
+    #[must_use]
+    pub fn moved(&self) -> Option<&MoveReport> {
+        self.as_step()?.moved.as_deref()
+    }
+
+    /// The methods of every level; none for a workload step.
+    #[must_use]
+    pub fn levels(&self) -> &[Vec<FrozenMethod>] {
+        self.as_fencing().map_or(&[], |task| &task.levels)
+    }
+
+    /// The methods of the level in use; `None` for a workload step, and when every level has failed.
+    #[must_use]
+    pub fn methods_in_use(&self) -> Option<&[FrozenMethod]> {
+        let task = self.as_fencing()?;
+        task.levels.get(task.level).map(Vec::as_slice)
     }
 
     /// The attempts of this round.
     #[must_use]
     pub fn round(&self) -> &[Attempt] {
         self.attempts.get(self.first_attempt..).unwrap_or_default()
+    }
+
+    /// The method with which an attempt was made; `None` for one by a platform, and if its level has no such method any more.
+    #[must_use]
+    pub fn method_of(&self, attempt: &Attempt) -> Option<&FrozenMethod> {
+        let AttemptBy::Method { level, id, .. } = &attempt.by else {
+            return None;
+        };
+        self.levels().get(*level)?.iter().find(|method| method.id == *id)
+    }
+
+    /// The last attempt of this round that was made with a method of the level in use.
+    pub(crate) fn last_with(&self, method: &FrozenMethod) -> Option<&Attempt> {
+        let level = self.as_fencing()?.level;
+        let is_its = |attempt: &&Attempt| attempt.is_by(level, method.id);
+        self.round().iter().rfind(is_its)
+    }
+
+    /// Sets it back to its beginning; what was tried stays on record.
+    pub(crate) fn begin_anew(&mut self) {
+        self.status = TaskStatus::Pending;
+        self.detail = None;
+        self.begun_at = None;
+        self.first_attempt = self.attempts.len();
+        if let TaskWork::Fencing(task) = &mut self.work {
+            task.level = 0;
+            task.contradicted = 0;
+        }
+    }
+
+    /// Leaves the level in use. `false` if there is no other way.
+    pub(crate) fn next_level(&mut self) -> bool {
+        self.begun_at = None;
+        match &mut self.work {
+            TaskWork::Fencing(task) => {
+                task.level += 1;
+                task.level < task.levels.len()
+            }
+            TaskWork::Step(_) => false,
+        }
+    }
+
+    /// Whether an attempt is of what is in use.
+    pub(crate) fn uses(&self, attempt: &Attempt) -> bool {
+        match (&self.work, &attempt.by) {
+            (TaskWork::Fencing(task), AttemptBy::Method { level, .. }) => task.level == *level,
+            (TaskWork::Step(_), AttemptBy::Platform { .. }) => true,
+            (TaskWork::Fencing(_), AttemptBy::Platform { .. })
+            | (TaskWork::Step(_), AttemptBy::Method { .. }) => false,
+        }
+    }
+}
+
+/// What an operation was begun with, as far as it says how a task is done.
+#[derive(Clone, Copy)]
+pub(crate) struct Means<'a> {
+    platform: Option<&'a PlatformHost>,
+    policy: &'a SegmentPolicy,
+}
+
+impl Operation {
+    pub(crate) fn means(&self) -> Means<'_> {
+        Means {
+            platform: self.platform.as_deref(),
+            policy: &self.policy,
+        }
+    }
+
+    /// The queue that an attempt's message is in; `None` if its level has no such method any more.
+    #[must_use]
+    pub fn queue_of(&self, task: &Task, attempt: &Attempt) -> Option<Line> {
+        self.means().queue_of(task, attempt)
+    }
+
+    /// The tasks to change, and what they are done with.
+    pub(crate) fn tasks_and_means(&mut self) -> (impl Iterator<Item = &mut Task>, Means<'_>) {
+        let means = Means {
+            platform: self.platform.as_deref(),
+            policy: &self.policy,
+        };
+        (self.stages.iter_mut().flat_map(|stage| &mut stage.tasks), means)
+    }
+}
+
+impl Means<'_> {
+    /// Everything that has to succeed for what a task has in use: the methods of its level, or the platform. `None` if nothing is left.
+    pub fn ways(self, task: &Task) -> Option<Vec<Way>> {
+        match &task.work {
+            TaskWork::Fencing(fencing) => {
+                let level = fencing.level;
+                let methods = fencing.levels.get(level)?.iter().cloned();
+                Some(methods.map(|method| Way::Method { level, method }).collect())
+            }
+            TaskWork::Step(step) => Some(vec![self.by_platform(&step.step)?]),
+        }
+    }
+
+    /// The way in which an attempt at a task was made; `None` if its level has no such method any more.
+    pub fn way_of(self, task: &Task, attempt: &Attempt) -> Option<Way> {
+        match (&task.work, &attempt.by) {
+            (TaskWork::Fencing(_), AttemptBy::Method { level, .. }) => Some(Way::Method {
+                level: *level,
+                method: task.method_of(attempt)?.clone(),
+            }),
+            (TaskWork::Step(step), AttemptBy::Platform { .. }) => self.by_platform(&step.step),
+            (TaskWork::Fencing(_), AttemptBy::Platform { .. })
+            | (TaskWork::Step(_), AttemptBy::Method { .. }) => None,
+        }
+    }
+
+    /// The queue that an attempt's message is in; `None` if its level has no such method any more.
+    pub fn queue_of(self, task: &Task, attempt: &Attempt) -> Option<Line> {
+        Some(Line {
+            resource: task.kind().resource(),
+            zone: self.way_of(task, attempt)?.zone().to_owned(),
+        })
+    }
+
+    fn by_platform(self, step: &WorkloadStep) -> Option<Way> {
+        Some(Way::Platform {
+            at: self.platform.cloned()?,
+            times: step_times(step.kind(), self.policy),
+        })
     }
 }

@@ -19,7 +19,7 @@ pub struct Sign {
     /// Whether the backend itself takes it for alive.
     pub is_up: bool,
     /// Whether the backend was told to take it for down, so that what it takes it for says nothing.
-    pub is_forced_down: bool,
+    pub is_marked_down: bool,
     /// What administrators have set. A backend that writes that down as a sign of life shows one of a host that is dead.
     pub settings: String,
 }
@@ -269,7 +269,7 @@ impl Watch {
 
     fn conclude(&self, sign: &Sign, is_well: bool, now: Timestamp) -> Option<Sighting> {
         let seen = self.hosts.get(&sign.host);
-        let enough = if sign.is_forced_down {
+        let enough = if sign.is_marked_down {
             MOVES_WHEN_FORCED_DOWN
         } else {
             1
@@ -300,7 +300,7 @@ impl Watch {
             .as_ref()
             .zip(seen)
             .map(|(own, seen)| own.sign - seen.sign);
-        match (behind, sign.is_forced_down) {
+        match (behind, sign.is_marked_down) {
             (Some(behind), _) if behind >= self.down_after => Some(silent()),
             (_, false) if !sign.is_up => Some(silent()),
             // Not seen to move yet: the backend's word for it, of the time of the sign at best.

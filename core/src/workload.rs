@@ -56,17 +56,17 @@ pub struct MoveReport {
     /// The move that the backend is still at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stuck: Option<Stuck>,
-    /// The backend's number of a move that nothing will come of any more, since the host that it goes to is dead. An engine's word: what a
-    /// worker says of it counts for nothing.
+    /// The platform's id of a move that ends no more, since the host that it goes to is dead. An engine sets it: what a worker says of it
+    /// counts for nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub given_up: Option<u64>,
+    pub given_up: Option<String>,
 }
 
 /// A move that has not come to an end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stuck {
-    /// The backend's number of it; later ones have greater numbers.
-    pub record: u64,
+    /// The platform's id of it.
+    pub id: String,
     /// The host that it goes to, as the backend calls it.
     pub to: String,
 }

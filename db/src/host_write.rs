@@ -203,7 +203,7 @@ fn step(host: &Host, wake_at: Option<Timestamp>) -> Vec<Value> {
     args![
         host.given_back_at,
         host.last_off_at,
-        Value::document(&host.standing),
+        Value::document(&host.applied),
         Value::document(&host.in_flight),
         host.event_sequence,
         wake_at,

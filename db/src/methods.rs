@@ -13,9 +13,7 @@ use crate::wanted::Wanted;
 use crate::{DbError, Test};
 
 fn resource(word: &str) -> Option<Resource> {
-    Resource::ALL
-        .into_iter()
-        .find(|resource| resource.as_str() == word)
+    Resource::from_word(word)
 }
 
 table! {

@@ -1,6 +1,8 @@
 //! Operations and proofs.
 
-use ringfence_core::{FrozenMethod, HostId, Operation, OperationKind, OperationStatus, Proof, Timestamp};
+use ringfence_core::{
+    FrozenMethod, HostId, Operation, OperationKind, OperationStatus, Proof, Task, Timestamp,
+};
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
@@ -30,21 +32,19 @@ pub struct OperationFilter {
     pub finished_at: Vec<Test<Timestamp>>,
 }
 
-/// The methods of each task, by level.
+/// The methods of each fencing task, by level.
 type Methods = Vec<Vec<Vec<FrozenMethod>>>;
 
 /// What changes at every step, and what hardly ever does and is the greater part: the methods of its tasks.
 fn apart(operation: &Operation) -> (Operation, Methods) {
     let mut body = operation.clone();
-    let methods = body.tasks_mut().map(|task| std::mem::take(&mut task.levels));
-    let methods = methods.collect();
+    let fencing = body.tasks_mut().filter_map(Task::as_fencing_mut);
+    let methods = fencing.map(|task| std::mem::take(&mut task.levels)).collect();
     (body, methods)
 }
 
 fn have_same_methods(one: &Operation, other: &Operation) -> bool {
-    one.tasks()
-        .map(|task| &task.levels)
-        .eq(other.tasks().map(|task| &task.levels))
+    one.tasks().map(Task::levels).eq(other.tasks().map(Task::levels))
 }
 
 table! { pub "operations": body, methods }
@@ -55,7 +55,8 @@ pub(crate) fn read_operation(row: &Row) -> Result<Option<Operation>, DbError> {
         return Ok(None);
     };
     let methods: Methods = row.document(column::methods)?;
-    for (task, levels) in operation.tasks_mut().zip(methods) {
+    let fencing = operation.tasks_mut().filter_map(Task::as_fencing_mut);
+    for (task, levels) in fencing.zip(methods) {
         task.levels = levels;
     }
     Ok(Some(operation))

@@ -1,7 +1,7 @@
 //! What the schedule gates of all hosts are decided from, in one statement.
 
 use ringfence_core::{
-    FailureState, FencingState, Generation, InFlight, OperationKind, OperationStatus, Placing, Standing,
+    Applied, FailureState, FencingState, Generation, InFlight, OperationKind, OperationStatus, Placing,
 };
 
 use crate::DbError;
@@ -20,7 +20,7 @@ pub struct PlacingRow {
     fencing_state: FencingState,
     generation: Generation,
     operation: Option<(OperationKind, OperationStatus, Generation)>,
-    standing: Vec<Standing>,
+    applied: Applied,
     in_flight: Vec<InFlight>,
 }
 
@@ -33,7 +33,7 @@ impl PlacingRow {
             fencing_state: self.fencing_state,
             generation: self.generation,
             operation: self.operation,
-            standing: &self.standing,
+            applied: &self.applied,
             in_flight: &self.in_flight,
         }
     }
@@ -68,7 +68,7 @@ fn read(row: &Row) -> Result<PlacingRow, DbError> {
         fencing_state: row.word("fencing_state", FencingState::from_word)?,
         generation: row.generation("generation")?,
         operation,
-        standing: row.document("standing")?,
+        applied: row.document("standing")?,
         in_flight: row.document("in_flight")?,
     })
 }

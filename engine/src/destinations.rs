@@ -15,7 +15,7 @@ pub(crate) async fn looked_up(engine: &Engine, mut result: TaskResult) -> TaskRe
     report.given_up = None;
     if let Some(stuck) = &report.stuck {
         match is_dead(engine, host_id, stuck).await {
-            Ok(is_dead) => report.given_up = is_dead.then_some(stuck.record),
+            Ok(is_dead) => report.given_up = is_dead.then(|| stuck.id.clone()),
             Err(error) => {
                 tracing::warn!(to = stuck.to, error = %error_chain(&error), "whether the destination of a move is dead cannot be looked up");
             }

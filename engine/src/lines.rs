@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use ringfence_bus::{Queue, QueueLoad};
-use ringfence_core::{Attempt, AttemptStatus, Claim, HostState, Line, Queues, Task, TaskStatus, Timestamp};
+use ringfence_core::{Attempt, AttemptStatus, Claim, HostState, Line, Queues, TaskStatus, Timestamp};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -69,8 +69,12 @@ pub(crate) async fn look_into_queues(engine: Engine, stop: CancellationToken) {
 impl Lines {
     /// A worker has claimed what it took from its queue. `state` is the host as the claim has left it.
     pub fn moved(&self, state: &HostState, claim: &Claim) {
-        let found = state.operation.as_ref().and_then(|live| live.find(claim.attempt));
-        if let Some(line) = found.and_then(|(task, attempt)| line_of(task, attempt)) {
+        let live = state.operation.as_ref();
+        let found = live.and_then(|live| {
+            let (task, attempt) = live.find(claim.attempt)?;
+            live.queue_of(task, attempt)
+        });
+        if let Some(line) = found {
             lock(&self.moved).insert(line, Instant::now());
         }
     }
@@ -85,7 +89,7 @@ impl Lines {
                 .attempts
                 .iter()
                 .filter(is_unclaimed)
-                .filter_map(|attempt| line_of(task, attempt))
+                .filter_map(|attempt| live.queue_of(task, attempt))
             {
                 lock(&self.awaited).insert(line, Instant::now());
             }
@@ -133,13 +137,4 @@ fn newer(known: &Mutex<HashMap<Line, Instant>>, than: Duration) -> BTreeSet<Line
 
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn line_of(task: &Task, attempt: &Attempt) -> Option<Line> {
-    let mut methods = task.levels.get(attempt.level)?.iter();
-    let method = methods.find(|method| method.id == attempt.method_id)?;
-    Some(Line {
-        resource: task.kind.resource(),
-        zone: method.zone.clone(),
-    })
 }

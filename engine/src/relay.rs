@@ -57,9 +57,7 @@ impl Outgoing {
                 host: dispatch.host,
                 attempt: dispatch.attempt,
                 generation: dispatch.generation,
-                kind: dispatch.kind,
-                workload: dispatch.workload,
-                method: dispatch.method,
+                job: dispatch.job,
             },
         }
     }
@@ -96,17 +94,17 @@ impl Outgoing {
             attempt = task.attempt.number,
             host = task.host,
             generation = task.generation.0,
-            task = %task.kind,
-            resource = task.kind.resource().as_str(),
-            zone = task.method.zone,
-            method = task.method.name,
+            task = %task.job.kind(),
+            resource = task.job.kind().resource().as_str(),
+            zone = task.job.zone(),
+            method = task.job.by(),
         )
     }
 
     fn queue(&self) -> Queue {
         Queue::Tasks {
-            resource: self.task.kind.resource(),
-            zone: self.task.method.zone.clone(),
+            resource: self.task.job.kind().resource(),
+            zone: self.task.job.zone().to_owned(),
         }
     }
 }

@@ -197,11 +197,11 @@ impl Engine {
             .spawn(webhooks::answer_asked(self.clone(), stop.clone()));
         running.tasks.spawn(checks::run(self.clone(), stop.clone()));
         running.tasks.spawn(retention::run(self.clone(), stop.clone()));
-        for cloud in &self.0.config.observer.clouds {
-            let cloud = Arc::clone(cloud);
+        for platform in &self.0.config.observer.platforms {
+            let platform = Arc::clone(platform);
             running
                 .tasks
-                .spawn(observer::watch(self.clone(), cloud, stop.clone()));
+                .spawn(observer::watch(self.clone(), platform, stop.clone()));
         }
         running
     }

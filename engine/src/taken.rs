@@ -36,13 +36,8 @@ impl Device {
     /// What the claimed attempt acts on, where that takes one command at a time.
     pub fn of(state: &HostState, claim: &Claim) -> Option<Self> {
         let (task, attempt) = state.operation.as_ref()?.find(claim.attempt)?;
-        let method = task
-            .levels
-            .get(attempt.level)?
-            .iter()
-            .find(|m| m.id == attempt.method_id)?;
         Some(Self {
-            key: method.device.clone()?,
+            key: task.method_of(attempt)?.device.clone()?,
             attempt: claim.attempt,
         })
     }

@@ -341,7 +341,9 @@ impl Life {
         if !self.world.site.plugged {
             actions.push(Action::PlugIn);
         }
-        actions.extend((0..host.standing.len()).filter_map(|at| u8::try_from(at).ok().map(Action::GiveBack)));
+        actions.extend(
+            (0..host.applied.fencing.len()).filter_map(|at| u8::try_from(at).ok().map(Action::GiveBack)),
+        );
     }
 
     fn sources(&self, actions: &mut Vec<Action>) {

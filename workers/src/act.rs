@@ -6,15 +6,15 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ringfence_core::{Observation, ObservedState, Outcome, TaskKind};
+use ringfence_core::{FencingKind, Observation, ObservedState, Outcome};
 use tokio::time::{Instant, sleep, timeout_at};
 use tracing::Instrument;
 use tracing::field::Empty;
 
 use crate::driver::{Clock, Report};
 use crate::text::cut;
-use crate::time_given::TimeGiven;
 use crate::{Secrets, WorkerError};
+use ringfence_backends::TimeGiven;
 
 /// One reading of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(crate) enum Answer {
 #[async_trait]
 pub(crate) trait Device: Send + Sync {
     async fn read(&self, until: Instant) -> Reading;
-    async fn command(&self, kind: TaskKind, until: Instant) -> Answer;
+    async fn command(&self, kind: FencingKind, until: Instant) -> Answer;
     /// Between two readings.
     fn pause(&self) -> Duration;
 }
@@ -62,7 +62,7 @@ fn end_of_command(until: Instant) -> Instant {
 
 pub(crate) async fn act_and_observe(
     device: &dyn Device,
-    kind: TaskKind,
+    kind: FencingKind,
     secrets: &Secrets,
     clock: &Clock,
     time: TimeGiven,
@@ -73,9 +73,9 @@ pub(crate) async fn act_and_observe(
     clean(report, secrets)
 }
 
-async fn act(device: &dyn Device, kind: TaskKind, clock: &Clock, time: TimeGiven) -> Report {
+async fn act(device: &dyn Device, kind: FencingKind, clock: &Clock, time: TimeGiven) -> Report {
     let mut before = None;
-    if kind.is_undoing() {
+    if kind.gives_back() {
         let after_ms = time.ms_before(Instant::now());
         match read(device, end_of_first_reading(time.until)).await {
             // What was given back already needs no command.
@@ -124,7 +124,7 @@ async fn read(device: &dyn Device, until: Instant) -> Reading {
 }
 
 /// The same for a command.
-async fn command(device: &dyn Device, kind: TaskKind, until: Instant) -> Answer {
+async fn command(device: &dyn Device, kind: FencingKind, until: Instant) -> Answer {
     let span = tracing::error_span!("command", task = %kind, outcome = Empty);
     let answer = device.command(kind, until).instrument(span.clone()).await;
     match &answer {
@@ -135,7 +135,13 @@ async fn command(device: &dyn Device, kind: TaskKind, until: Instant) -> Answer 
 }
 
 /// Reads until the wanted state is shown or no time is left for another reading.
-async fn watch(device: &dyn Device, kind: TaskKind, answer: &str, clock: &Clock, time: TimeGiven) -> Report {
+async fn watch(
+    device: &dyn Device,
+    kind: FencingKind,
+    answer: &str,
+    clock: &Clock,
+    time: TimeGiven,
+) -> Report {
     let wanted = kind.wanted_state();
     let mut seen = None;
     let mut trouble;

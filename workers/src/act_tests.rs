@@ -17,7 +17,7 @@ impl Device for Stalling {
         Reading::State(ObservedState::Off, "off".to_owned())
     }
 
-    async fn command(&self, _: TaskKind, _: Instant) -> Answer {
+    async fn command(&self, _: FencingKind, _: Instant) -> Answer {
         self.commands.fetch_add(1, Ordering::Relaxed);
         Answer::Sent("done".to_owned())
     }
@@ -27,7 +27,7 @@ impl Device for Stalling {
     }
 }
 
-async fn act_on(device: &Stalling, kind: TaskKind, budget: Duration) -> Outcome {
+async fn act_on(device: &Stalling, kind: FencingKind, budget: Duration) -> Outcome {
     let secrets = Secrets::resolve(&BTreeMap::new()).unwrap();
     let clock: Clock = Arc::new(|| "2026-01-01T12:00:00Z".parse().unwrap());
     let time = TimeGiven::of(budget);
@@ -43,9 +43,9 @@ async fn a_worker_whose_time_has_run_out_commands_nothing() {
         lasts: Duration::from_millis(60),
         commands: AtomicUsize::new(0),
     };
-    let off = act_on(&device, TaskKind::PowerOff, Duration::ZERO).await;
+    let off = act_on(&device, FencingKind::PowerOff, Duration::ZERO).await;
     assert_eq!(off, Outcome::Unknown);
-    let on = act_on(&device, TaskKind::PowerOn, Duration::from_millis(30)).await;
+    let on = act_on(&device, FencingKind::PowerOn, Duration::from_millis(30)).await;
     assert_eq!(on, Outcome::Unknown);
     assert_eq!(device.commands.load(Ordering::Relaxed), 0);
 }

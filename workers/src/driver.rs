@@ -3,23 +3,24 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use ringfence_backends::Platform;
 use ringfence_backends::openstack::Cloud;
 use ringfence_bus::ValidateRequest;
 use ringfence_core::{
-    Driver as DriverName, Finding, FrozenMethod, Observation, Outcome, Problem, TaskKind, Timestamp, Workload,
+    Driver as DriverName, FencingKind, Finding, FrozenMethod, Observation, Outcome, PlatformHost, Problem,
+    Timestamp,
 };
 use url::Url;
 
 use crate::fence_agent::FenceAgent;
 use crate::network::Neutron;
+use crate::platform::PlatformDriver;
 use crate::power::{Ipmi, Ironic, Redfish};
 use crate::simulated::Simulated;
 use crate::storage::Cinder;
-use crate::workloads::Nova;
 use crate::{Secrets, WorkerError};
 
 /// Tells the time of an observation; for people.
@@ -81,7 +82,7 @@ pub trait Driver: Send + Sync {
     /// where the device shows that it is so already.
     async fn act_and_observe(
         &self,
-        kind: TaskKind,
+        kind: FencingKind,
         method: &FrozenMethod,
         secrets: &Secrets,
         budget: Duration,
@@ -97,50 +98,6 @@ pub trait Driver: Send + Sync {
 
     /// What is wrong with parameters, as far as it can be known on this machine without the device.
     async fn validate(&self, request: &ValidateRequest) -> Vec<Problem>;
-}
-
-/// One thing to do to the workloads of a host.
-#[derive(Clone, Copy, Debug)]
-pub struct WorkloadJob<'a> {
-    /// What.
-    pub kind: TaskKind,
-    /// Which cloud and which host.
-    pub method: &'a FrozenMethod,
-    /// Which workload, where it is about one.
-    pub workload: Option<&'a Workload>,
-    /// Whether the backend may yet do something that it was asked for.
-    pub open: &'a Open,
-}
-
-/// Whether a backend was asked to start a workload elsewhere, has not answered, and shows nothing of it. Known to whoever stops the driver,
-/// too.
-#[derive(Debug, Default)]
-pub struct Open(AtomicBool);
-
-impl Open {
-    /// It is being asked.
-    pub fn begin(&self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
-
-    /// It has answered, or what it was asked for is to be seen.
-    pub fn end(&self) {
-        self.0.store(false, Ordering::SeqCst);
-    }
-
-    /// Whether it may yet be carried out.
-    #[must_use]
-    pub fn is_open(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
-    }
-}
-
-/// Speaks to the backends of hosts.
-#[async_trait]
-pub trait WorkloadDriver: Send + Sync {
-    /// Makes it true and reads it back, as [`Driver::act_and_observe`]. Dropped, it sends nothing more; what the backend has taken by
-    /// then, the next one finds there.
-    async fn carry_out(&self, job: WorkloadJob<'_>, budget: Duration) -> Report;
 }
 
 /// What the drivers need to know of this machine.
@@ -169,11 +126,11 @@ impl DriverSettings {
     }
 }
 
-/// The drivers of a worker, by name.
+/// The drivers of a worker by name, and the platforms that it asks.
 #[derive(Clone, Default)]
 pub struct Drivers {
     devices: BTreeMap<DriverName, Arc<dyn Driver>>,
-    workloads: BTreeMap<DriverName, Arc<dyn WorkloadDriver>>,
+    platforms: Vec<PlatformDriver>,
 }
 
 impl Drivers {
@@ -204,10 +161,13 @@ impl Drivers {
         self
     }
 
-    /// The same for a driver of workloads.
+    /// These drivers, and these platforms for workload steps.
     #[must_use]
-    pub fn with_workloads(mut self, name: DriverName, driver: Arc<dyn WorkloadDriver>) -> Self {
-        self.workloads.insert(name, driver);
+    pub fn with_platforms(mut self, platforms: &[Arc<dyn Platform>], clock: &Clock) -> Self {
+        let drivers = platforms
+            .iter()
+            .map(|platform| PlatformDriver::new(platform, clock));
+        self.platforms.extend(drivers);
         self
     }
 
@@ -227,13 +187,11 @@ impl Drivers {
             DriverName::Ironic,
             Arc::new(Ironic::new(all(), Arc::clone(clock))),
         )
-        .with_workloads(DriverName::Nova, Arc::new(Nova::new(all(), Arc::clone(clock))))
     }
 
-    /// The driver of workloads of this name.
-    #[must_use]
-    pub fn workloads(&self, name: DriverName) -> Option<Arc<dyn WorkloadDriver>> {
-        self.workloads.get(&name).map(Arc::clone)
+    /// What asks the platform of a host.
+    pub(crate) fn platform_of(&self, at: &PlatformHost) -> Option<PlatformDriver> {
+        self.platforms.iter().find(|platform| platform.has(at)).cloned()
     }
 
     /// The driver of this name.

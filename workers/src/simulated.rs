@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use reqwest::{Client, Method, StatusCode};
 use ringfence_bus::ValidateRequest;
-use ringfence_core::{FrozenMethod, Observation, ObservedState, Problem, Resource, TaskKind};
+use ringfence_core::{FencingKind, FrozenMethod, Observation, ObservedState, Problem, Resource};
 use serde_json::json;
 use tokio::time::Instant;
 use url::Url;
@@ -17,8 +17,8 @@ use url::Url;
 use crate::act::{self, Answer, Device, Reading};
 use crate::driver::{Clock, Driver, Report};
 use crate::http::{self, Reply, Request};
-use crate::time_given::TimeGiven;
 use crate::{Secrets, WorkerError};
+use ringfence_backends::TimeGiven;
 
 /// The driver `simulated`.
 pub struct Simulated {
@@ -75,7 +75,7 @@ const NO_SIMULATOR: &str = "this worker has no simulator";
 impl Driver for Simulated {
     async fn act_and_observe(
         &self,
-        kind: TaskKind,
+        kind: FencingKind,
         method: &FrozenMethod,
         secrets: &Secrets,
         budget: Duration,
@@ -123,7 +123,7 @@ impl Device for Simulation {
         }
     }
 
-    async fn command(&self, kind: TaskKind, until: Instant) -> Answer {
+    async fn command(&self, kind: FencingKind, until: Instant) -> Answer {
         if kind.resource() != self.resource {
             return Answer::Refused(format!(
                 "a device for {} cannot do {kind}",

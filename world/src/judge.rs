@@ -64,7 +64,7 @@ pub(crate) fn now(world: &mut World) {
 }
 
 fn has_forgotten(world: &World) -> bool {
-    let standing = &world.state.host.standing;
+    let standing = &world.state.host.applied.fencing;
     let mut taken = world.site.taken();
     let is_forgotten = taken.any(|name| standing.iter().all(|standing| standing.method.name != name));
     is_forgotten && gates(&world.state, world.now).schedule.allowed

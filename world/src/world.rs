@@ -596,7 +596,7 @@ fn reread(mut state: HostState, restarts: bool) -> HostState {
         let host = &mut state.host;
         host.sources = through_json(&host.sources);
         host.fence = through_json(&host.fence);
-        host.standing = through_json(&host.standing);
+        host.applied.fencing = through_json(&host.applied.fencing);
         host.in_flight = through_json(&host.in_flight);
         state.operation = through_json(&state.operation);
     }

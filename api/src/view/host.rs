@@ -4,7 +4,8 @@ use chrono::{DateTime, Utc};
 use std::collections::BTreeMap;
 
 use ringfence_core::{
-    Backend, Ended, FailureState, Fence, FencingState, Parameters, Proof, SeenBoot, Source, Standing,
+    AppliedFencing, Backend, Ended, FailureState, Fence, FencingState, Parameters, Proof, SeenBoot, Source,
+    StepKind,
 };
 use ringfence_db::HostRow;
 use serde::Serialize;
@@ -131,8 +132,8 @@ impl From<&Proof> for ProofView {
     }
 }
 
-impl From<&Standing> for StandingView {
-    fn from(standing: &Standing) -> Self {
+impl From<&AppliedFencing> for StandingView {
+    fn from(standing: &AppliedFencing) -> Self {
         Self {
             kind: standing.kind.as_str(),
             method: standing.method.name.clone(),
@@ -171,7 +172,16 @@ impl From<HostRow> for HostView {
         let fence = host.fence.as_ref();
         let proofs = fence.into_iter().flat_map(|fence| &fence.proofs);
         let ended = fence.filter(|fence| !fence.holds()).and_then(Fence::ended);
-        let standing = host.standing.iter().map(StandingView::from);
+        let marked_down = host.applied.marked_down_by.map(|_| StandingView {
+            kind: StepKind::MarkDown.as_str(),
+            method: format!("{}:{}", host.backend, host.cloud.as_deref().unwrap_or_default()),
+        });
+        let standing = host
+            .applied
+            .fencing
+            .iter()
+            .map(StandingView::from)
+            .chain(marked_down);
         Self {
             id: host.id.0,
             segment: row.segment,

@@ -38,8 +38,8 @@ pub(crate) struct MoveView {
 impl MoveView {
     /// `None` for a task that is about no workload.
     pub fn of(task: &Task, from: Option<&str>) -> Option<Self> {
-        let workload = task.workload.as_ref()?;
-        let moved = task.moved.as_ref();
+        let workload = task.workload()?;
+        let moved = task.moved();
         let claimed = || task.attempts.iter().filter_map(|attempt| attempt.claimed_at);
         let last = task.attempts.last().and_then(ringfence_core::Attempt::ended_at);
         Some(Self {

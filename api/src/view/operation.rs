@@ -1,7 +1,7 @@
 //! Operations.
 
 use chrono::{DateTime, Utc};
-use ringfence_core::{Attempt, AttemptStatus, Observation, Operation, Outcome, Task, TaskStatus};
+use ringfence_core::{Attempt, AttemptBy, AttemptStatus, Observation, Operation, Outcome, Task, TaskStatus};
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -62,7 +62,7 @@ pub(crate) struct TaskView {
     /// The name of the workload that it is about, where it is about one.
     pub workload: Option<String>,
     pub detail: Option<String>,
-    /// The ways to do it, by level: names of methods.
+    /// The ways to do it, by level: names of methods. Empty for a workload step, which the host's platform carries out.
     pub levels: Vec<Vec<String>>,
     pub attempts: Vec<AttemptView>,
 }
@@ -72,9 +72,11 @@ pub(crate) struct TaskView {
 pub(crate) struct AttemptView {
     /// Counts from 1 within the operation.
     pub number: u32,
-    /// The level that it belongs to, from 1.
-    pub level: usize,
+    /// The level that it belongs to, from 1; null for a workload step
+    pub level: Option<usize>,
+    /// The method; for a workload step the platform, as in nova:paris
     pub method: String,
+    /// What speaks to the device; for a workload step the backend
     #[schema(example = "ipmi")]
     pub driver: &'static str,
     pub worker: Option<String>,
@@ -124,9 +126,12 @@ impl From<&Attempt> for AttemptView {
         };
         Self {
             number: attempt.number,
-            level: attempt.level + 1,
-            method: attempt.method.clone(),
-            driver: attempt.driver.as_str(),
+            level: match attempt.by {
+                AttemptBy::Method { level, .. } => Some(level + 1),
+                AttemptBy::Platform { .. } => None,
+            },
+            method: attempt.by.name(),
+            driver: attempt.by.driver(),
             worker: attempt.worker.clone(),
             status,
             outcome: attempt.outcome().map(Outcome::as_str),
@@ -144,11 +149,11 @@ impl From<&Task> for TaskView {
         let names =
             |level: &Vec<ringfence_core::FrozenMethod>| level.iter().map(|m| m.name.clone()).collect();
         Self {
-            kind: task.kind.as_str(),
+            kind: task.kind().as_str(),
             status: task.status,
-            workload: task.workload.as_ref().map(|workload| workload.name.clone()),
+            workload: task.workload().map(|workload| workload.name.clone()),
             detail: task.detail.clone(),
-            levels: task.levels.iter().map(names).collect(),
+            levels: task.levels().iter().map(names).collect(),
             attempts: task.attempts.iter().map(AttemptView::from).collect(),
         }
     }

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use std::collections::BTreeSet;
 
 use ringfence_core::{
-    Level, Plan, PlanScope, PlanStage, Problems, ProofKind, TaskKind, TaskSpec, default_sufficient_sets,
+    FencingKind, Level, Plan, PlanScope, PlanStage, Problems, ProofKind, TaskSpec, default_sufficient_sets,
 };
 use ringfence_engine::PlanDraft;
 use serde::{Deserialize, Serialize};
@@ -81,7 +81,7 @@ pub(crate) struct PlanStageView {
 pub(crate) struct PlanTaskView {
     /// power.off, power.on, storage.fence or network.fence
     #[schema(value_type = String, example = "power.off")]
-    pub kind: TaskKind,
+    pub kind: FencingKind,
     /// None for power.on.
     #[serde(default)]
     pub levels: Vec<LevelView>,

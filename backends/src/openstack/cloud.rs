@@ -38,6 +38,11 @@ impl Cloud {
         &self.settings.name
     }
 
+    /// How it is reached.
+    pub(super) fn settings(&self) -> &CloudSettings {
+        &self.settings
+    }
+
     /// How long one call may take.
     #[must_use]
     pub fn timeout(&self) -> Duration {

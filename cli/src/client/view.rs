@@ -38,7 +38,7 @@ pub struct Host {
     #[serde(default)]
     pub proofs: Vec<Proof>,
     #[serde(default)]
-    pub standing: Vec<Standing>,
+    pub standing: Vec<AppliedFencing>,
     pub operation: Option<LiveOperation>,
 }
 
@@ -79,7 +79,7 @@ pub struct Ended {
 
 /// Something that a fence has taken from a host.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Standing {
+pub struct AppliedFencing {
     pub kind: String,
     pub method: String,
 }

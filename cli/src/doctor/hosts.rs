@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringfence_core::{
-    Backend, Driver, FrozenPlan, Host, Method, Plan, PlanScope, Resource, Segment, resolve,
-};
+use ringfence_core::{Driver, FrozenPlan, Host, Method, Plan, PlanScope, Resource, Segment, resolve};
 use ringfence_db::{
     Database, DbError, HostFilter, Page, SortKey, hosts_page, list_methods, list_plans, list_segments,
 };
@@ -111,7 +109,7 @@ fn plan_of<'a>(host: &Host, plans: &'a [Plan]) -> Option<&'a Plan> {
 
 /// What a worker has to serve so that the cloud of a host is told.
 fn workloads_of(host: &Host, segments: &[Segment]) -> Option<(Resource, String)> {
-    if host.backend != Backend::Nova || host.cloud.is_none() {
+    if host.backend.abilities().is_none() || host.cloud.is_none() {
         return None;
     }
     let segment = segments.iter().find(|segment| segment.id == host.segment_id);

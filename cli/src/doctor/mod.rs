@@ -4,7 +4,6 @@
 
 mod answers;
 mod broker;
-mod clouds;
 mod database;
 mod devices;
 mod files;
@@ -12,6 +11,7 @@ mod hosts;
 mod inside;
 mod keystone;
 mod one_device;
+mod platforms;
 
 use ringfence_bus::Bus;
 
@@ -85,13 +85,13 @@ pub async fn examine(settings: &Settings, which: Option<&Which>, tell: Tell<'_>)
     let mut report = Report::default();
     files::look(settings, &mut report);
     keystone::look(settings, &mut report).await;
-    let clouds = clouds::look(settings, &mut report).await;
+    let platforms = platforms::look(settings, &mut report).await;
     let Some(db) = database::look(settings, &mut report).await else {
         return report;
     };
     let site = hosts::look(&db, &mut report).await;
-    clouds::compare(settings, &db, &clouds, &mut report).await;
-    clouds::try_drivers(&clouds, &site, &mut report).await;
+    platforms::compare(settings, &db, &platforms, &mut report).await;
+    platforms::try_drivers(&platforms, &site, &mut report).await;
     answers::look(settings, &db, &site, which, &mut report).await;
     if let Some(bus) = broker::connect(settings, &mut report).await {
         let served = broker::look(&bus, &site, &mut report).await;

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ringfence_core::{
-    Backend, Boot, DEFAULT_ZONE, Driver, Level, MethodTimes, PlanScope, PlanStage, Report, Resource,
-    SegmentPolicy, TaskKind, TaskSpec, default_sufficient_sets,
+    Backend, Boot, DEFAULT_ZONE, Driver, FencingKind, Level, MethodTimes, PlanScope, PlanStage, Report,
+    Resource, SegmentPolicy, TaskSpec, default_sufficient_sets,
 };
 use ringfence_engine::{Context, Engine, EngineError, HostDraft, MethodDraft, PlanDraft, SegmentDraft};
 use ringfence_simulators::{Handle, SeenHost, Simulators, World};
@@ -97,7 +97,7 @@ fn method(resource: Resource) -> MethodDraft {
 
 /// Power first; then, whatever came of it, storage and network.
 fn plan() -> PlanDraft {
-    let task = |kind: TaskKind| TaskSpec {
+    let task = |kind: FencingKind| TaskSpec {
         kind,
         levels: vec![Level {
             level: 1,
@@ -109,8 +109,11 @@ fn plan() -> PlanDraft {
         name: "demo".to_owned(),
         scope: PlanScope::HostType(HOST_TYPE.to_owned()),
         stages: vec![
-            stage(vec![task(TaskKind::PowerOff)]),
-            stage(vec![task(TaskKind::StorageFence), task(TaskKind::NetworkFence)]),
+            stage(vec![task(FencingKind::PowerOff)]),
+            stage(vec![
+                task(FencingKind::StorageFence),
+                task(FencingKind::NetworkFence),
+            ]),
         ],
         sufficient_sets: default_sufficient_sets(),
     }

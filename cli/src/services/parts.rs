@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use ringfence_backends::openstack::{Cloud, CloudSettings};
 use ringfence_bus::{AmqpBus, AmqpConfig, AmqpExchange, Bus, ExchangeConfig, Keys};
 use ringfence_db::{Database, schema_state};
 use ringfence_engine::{
@@ -22,6 +21,7 @@ use uuid::Uuid;
 use crate::clock::now;
 use crate::config::{Settings, UnknownHostsWord, read_keys, read_webhook_keys};
 use crate::error::{CliError, Complaints};
+use crate::platforms;
 
 /// Between two looks for a database that is not there.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
@@ -192,7 +192,7 @@ pub async fn engine(
         },
         retention: retention(settings),
         observer: ObserverConfig {
-            clouds: clouds(settings)?,
+            platforms: platforms::of(&platforms::clouds(settings)?),
             every: Duration::from_secs(settings.openstack.poll_s),
             down_after: TimeDelta::seconds(i64::try_from(settings.openstack.down_after_s).unwrap_or(60)),
             adopt: adopted(settings)?,
@@ -232,17 +232,6 @@ fn adopted(settings: &Settings) -> Result<BTreeMap<String, String>, CliError> {
     Ok(adopted)
 }
 
-/// The clouds of the configuration. Nobody is asked yet, but each has to be there.
-pub fn clouds(settings: &Settings) -> Result<Vec<Arc<Cloud>>, CliError> {
-    let clouds = cloud_settings(settings).map(|cloud| {
-        cloud
-            .check()
-            .map_err(|e| CliError::service("openstack", "cannot be used", e))?;
-        Ok(Arc::new(Cloud::new(cloud)))
-    });
-    clouds.collect()
-}
-
 /// A scheduler hook, by the clock of the process.
 pub fn hook(settings: &Settings, db: Database, clock: &Clock) -> Result<Hook, CliError> {
     let (refresh_every, max_age) = settings.hook_ages()?;
@@ -257,16 +246,6 @@ pub fn hook(settings: &Settings, db: Database, clock: &Clock) -> Result<Hook, Cl
     };
     let clock = clock.clone();
     Ok(Hook::new(db, Arc::new(move || clock.now()), config))
-}
-
-/// The entries that they are.
-pub fn cloud_settings(settings: &Settings) -> impl Iterator<Item = CloudSettings> {
-    let own = &settings.openstack;
-    own.clouds.iter().map(|name| CloudSettings {
-        name: name.clone(),
-        file: own.clouds_file.clone(),
-        timeout: Duration::from_millis(own.timeout_ms),
-    })
 }
 
 /// A worker at work.
@@ -289,7 +268,10 @@ pub fn worker(
         simulator,
     });
     let clock: WorkersClock = Arc::new(now);
-    let drivers = drivers.with_clouds(&clouds(settings)?, &clock);
+    let clouds = platforms::clouds(settings)?;
+    let drivers = drivers
+        .with_clouds(&clouds, &clock)
+        .with_platforms(&platforms::of(&clouds), &clock);
     Worker::start(config, bus, keys, drivers, Arc::new(Uuid::new_v4))
         .map_err(|e| CliError::service("worker", "cannot start", e))
 }

@@ -6,8 +6,8 @@ use uuid::Uuid;
 
 use crate::guard::{Guard, on};
 use crate::{
-    Awaits, EventKind, FailureState, InFlight, OldBoot, Operation, OperationId, OperationKind,
-    OperationStatus, SegmentPolicy, Stage, Task, TaskKind, TaskStatus, Timestamp,
+    Awaits, EventKind, FailureState, FencingKind, InFlight, OldBoot, Operation, OperationId, OperationKind,
+    OperationStatus, SegmentPolicy, Stage, StepKind, Task, TaskStatus, Timestamp,
 };
 
 use super::step::{after_ms, after_s};
@@ -181,21 +181,21 @@ fn wait_or_ask(step: &mut Step) {
         .map(|task| {
             format!(
                 "{} ({})",
-                task.kind,
+                task.kind(),
                 task.detail.as_deref().unwrap_or("no detail")
             )
         })
         .collect();
     let unproven: Vec<_> = operation
         .tasks()
-        .filter(|task| task.status == TaskStatus::Confirmed && task.kind.proof_kind().is_some())
+        .filter(|task| task.status == TaskStatus::Confirmed && task.kind().proof_kind().is_some())
         .filter(|task| !proof::does_prove(task))
-        .map(|task| task.kind.to_string())
+        .map(|task| task.kind().to_string())
         .collect();
     let has_plan = operation.fence().is_some_and(|fence| fence.plan.is_some());
     let why = if !has_plan {
         "no plan can be carried out: fence the host by hand and confirm it".to_owned()
-    } else if operation.tasks().all(|task| task.kind.proof_kind().is_none()) {
+    } else if operation.tasks().all(|task| task.kind().proof_kind().is_none()) {
         "the plan does nothing by itself: fence the host by hand and confirm it".to_owned()
     } else {
         let mut why = "no sufficient set was completed".to_owned();
@@ -229,8 +229,7 @@ fn advance_rejoin(step: &mut Step) {
 /// Everything is over. UNFENCED stands, whatever has become of the workloads that remained.
 fn taken_back(step: &mut Step) {
     let mut starts = step.live().into_iter().flat_map(Operation::tasks);
-    let failed =
-        starts.find(|task| task.kind == TaskKind::WorkloadsStart && task.status == TaskStatus::Failed);
+    let failed = starts.find(|task| task.kind() == StepKind::Start && task.status == TaskStatus::Failed);
     let why = failed.map(why_failed);
     drop(starts);
     match why {
@@ -343,10 +342,8 @@ fn failed_before(operation: &Operation, index: usize) -> Option<String> {
     let matters = |task: &Task| match operation.kind() {
         OperationKind::Fence => false,
         // Power alone does not matter: that the host is back is what counts.
-        OperationKind::Rejoin => task.kind != TaskKind::PowerOn,
-        OperationKind::Evacuation => {
-            matches!(task.kind, TaskKind::WorkloadsForceDown | TaskKind::WorkloadsList)
-        }
+        OperationKind::Rejoin => task.kind() != FencingKind::PowerOn,
+        OperationKind::Evacuation => task.kind() == StepKind::MarkDown || task.kind() == StepKind::List,
     };
     let mut before = operation.stages[..index].iter().flat_map(|stage| &stage.tasks);
     let failed = before.find(|task| task.status == TaskStatus::Failed && matters(task))?;
@@ -360,7 +357,7 @@ fn failed_before(operation: &Operation, index: usize) -> Option<String> {
 fn why_failed(task: &Task) -> String {
     format!(
         "{} failed: {}",
-        task.kind,
+        task.kind(),
         task.detail.as_deref().unwrap_or("no detail")
     )
 }
@@ -386,7 +383,7 @@ fn may_begin(step: &mut Step, operation: &mut Operation, index: usize) -> Wait {
     let is_fence = operation.kind() == OperationKind::Fence;
     let stage = &mut operation.stages[index];
     if is_fence
-        && stage.tasks.iter().any(|task| task.kind == TaskKind::PowerOn)
+        && stage.tasks.iter().any(|task| task.kind() == FencingKind::PowerOn)
         && !power_may_come(step, &operation.policy, stage)
     {
         return Wait::Not;
@@ -428,7 +425,7 @@ fn power_may_come(step: &mut Step, policy: &SegmentPolicy, stage: &mut Stage) ->
     for task in stage
         .tasks
         .iter_mut()
-        .filter(|task| task.kind == TaskKind::PowerOn)
+        .filter(|task| task.kind() == FencingKind::PowerOn)
     {
         task.status = TaskStatus::Skipped;
         task.detail = Some(format!(

@@ -2,8 +2,9 @@
 
 use crate::guard::{Guard, on};
 use crate::{
-    Answer, Attempt, AttemptStatus, Claim, EventKind, FrozenMethod, Host, InFlight, Operation,
-    OperationStatus, Refusal, Standing, Task, TaskKind, TaskStatus, Timestamp, Undoing,
+    Answer, AppliedFencing, Attempt, AttemptStatus, Claim, EventKind, FencingKind, FrozenMethod, Host,
+    InFlight, Means, Operation, OperationStatus, Refusal, StepKind, Task, TaskKind, TaskStatus, Timestamp,
+    Undoing, Way,
 };
 
 use super::step::{after_ms, after_s, ms_until};
@@ -22,7 +23,7 @@ pub(super) fn claim(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
         }
         AttemptStatus::Ended { .. } | AttemptStatus::Cancelled { .. } => {}
     }
-    let is_in_use = task.status == TaskStatus::Running && task.level == attempt.level;
+    let is_in_use = task.status == TaskStatus::Running && task.uses(attempt);
     if !is_in_use && on(Guard::ClaimOfTaskInUse) {
         return Err(refuse(claim, "its task goes on without it"));
     }
@@ -30,11 +31,10 @@ pub(super) fn claim(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
     if opposite.is_some() && on(Guard::ClaimWaitsForOpposite) {
         return Err(refuse(claim, "the opposite of its task may still be running"));
     }
-    if claim.kind == TaskKind::WorkloadsMove && !evacuation::may_move(step) && on(Guard::ClaimOfMoveNeedsGate)
-    {
+    if claim.kind == StepKind::Move && !evacuation::may_move(step) && on(Guard::ClaimOfMoveNeedsGate) {
         return Err(refuse(claim, "the evacuate gate is closed"));
     }
-    if claim.kind == TaskKind::PowerOn && evacuation::is_expected(step) && on(Guard::ClaimOfPowerWaits) {
+    if claim.kind == FencingKind::PowerOn && evacuation::is_expected(step) && on(Guard::ClaimOfPowerWaits) {
         return Err(refuse(
             claim,
             "the host's workloads are to be started elsewhere first",
@@ -66,10 +66,7 @@ pub(super) fn renew(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
         return Err(refuse(claim, "another worker has claimed it"));
     }
     // What was only followed until now must not be asked for anew.
-    if claim.kind == TaskKind::WorkloadsMove
-        && evacuation::is_back(step)
-        && on(Guard::RenewalOfMoveNeedsFence)
-    {
+    if claim.kind == StepKind::Move && evacuation::is_back(step) && on(Guard::RenewalOfMoveNeedsFence) {
         return Err(refuse(claim, "the host is back"));
     }
     match &mut attempt_mut(step, claim)?.state {
@@ -96,7 +93,7 @@ fn find<'a>(step: &'a Step, claim: &Claim) -> Result<(&'a Task, &'a Attempt), Re
     let (task, attempt) = operation
         .find(claim.attempt)
         .ok_or_else(|| refuse(claim, "there is no such attempt"))?;
-    if task.kind != claim.kind {
+    if task.kind() != claim.kind {
         return Err(refuse(claim, "it belongs to another task"));
     }
     Ok((task, attempt))
@@ -166,31 +163,32 @@ fn grant(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
         })
         .ok_or_else(|| refuse(claim, "there is no such attempt"))?;
     operation.updated_at = now;
-    let (budget_ms, method) = operation
-        .tasks_mut()
+    let (mut tasks, means) = operation.tasks_and_means();
+    let (budget_ms, way) = tasks
         .nth(index)
-        .and_then(|task| take(task, claim, now))
+        .and_then(|task| take(task, means, claim, now))
         .ok_or_else(|| refuse(claim, "its method is not in the plan"))?;
-    let lasts_ms = budget_ms + DEADLINE_GRACE_MS + u64::from(lingers_s(claim.kind, &method)) * 1_000;
+    drop(tasks);
+    let lasts_ms = budget_ms + DEADLINE_GRACE_MS + u64::from(lingers_s(claim.kind, &way)) * 1_000;
     host.in_flight.push(InFlight {
         attempt: claim.attempt,
         generation: claim.generation,
         kind: claim.kind,
-        method: method.id,
+        method: way.method().map(|method| method.id),
         claim_id: Some(claim.claim_id),
         until: after_ms(now, lasts_ms),
         lasts_ms: Some(lasts_ms),
     });
-    if claim.kind.is_fencing() && on(Guard::TakenIsNoted) {
-        note_standing(host, claim, method, now);
+    if on(Guard::TakenIsNoted) {
+        note_taken(host, claim, way, now);
     }
-    if claim.kind.is_undoing() {
+    if claim.kind.gives_back() {
         step.undo(&Undoing::Claimed {
             kind: claim.kind,
             generation: claim.generation,
         });
     }
-    if claim.kind == TaskKind::WorkloadsMove {
+    if claim.kind == StepKind::Move {
         tell_moving(step, claim);
     }
     Ok(Answer::Granted {
@@ -201,10 +199,10 @@ fn grant(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
 
 /// Seconds after the worker has stopped in which its device may still carry out what it was told. What only reads leaves nothing behind,
 /// and what a backend may still do its driver tells.
-pub(super) fn lingers_s(kind: TaskKind, method: &FrozenMethod) -> u32 {
-    let leaves_something = kind.is_fencing() || kind.is_undoing();
+pub(super) fn lingers_s(kind: TaskKind, way: &Way) -> u32 {
+    let leaves_something = kind.takes() || kind.gives_back();
     if leaves_something && on(Guard::CommandLingers) {
-        method.lingers_s().min(MAX_LINGER_S)
+        way.lingers_s().min(MAX_LINGER_S)
     } else {
         0
     }
@@ -219,12 +217,30 @@ fn tell_moving(step: &mut Step, claim: &Claim) {
     }
 }
 
+fn note_taken(host: &mut Host, claim: &Claim, way: Way, now: Timestamp) {
+    match (claim.kind, way) {
+        (TaskKind::Fencing(kind), Way::Method { method, .. }) if kind.takes() => {
+            note_standing(host, claim, (kind, method), now);
+        }
+        (TaskKind::Step(StepKind::MarkDown), Way::Platform { .. }) => {
+            host.applied.marked_down_by.get_or_insert(claim.attempt);
+        }
+        (TaskKind::Fencing(_) | TaskKind::Step(_), Way::Method { .. } | Way::Platform { .. }) => {}
+    }
+}
+
 /// Compared as a whole: a method that was edited since may have meant another device then.
-fn note_standing(host: &mut Host, claim: &Claim, method: FrozenMethod, now: Timestamp) {
+fn note_standing(
+    host: &mut Host,
+    claim: &Claim,
+    (kind, method): (FencingKind, FrozenMethod),
+    now: Timestamp,
+) {
     let known = host
-        .standing
+        .applied
+        .fencing
         .iter_mut()
-        .find(|s| s.kind == claim.kind && s.method == method);
+        .find(|s| s.kind == kind && s.method == method);
     match known {
         Some(standing) => {
             standing.by = standing.by.max(now);
@@ -236,31 +252,32 @@ fn note_standing(host: &mut Host, claim: &Claim, method: FrozenMethod, now: Time
             }
         }
         None => {
-            host.standing.push(Standing {
-                kind: claim.kind,
+            host.applied.fencing.push(AppliedFencing {
+                kind,
                 method,
                 attempt: claim.attempt,
                 by: now,
                 is_shown: false,
             });
             // As they are listed everywhere, whichever device was taken first.
-            host.standing
+            host.applied
+                .fencing
                 .sort_by(|a, b| (a.kind, &a.method.name).cmp(&(b.kind, &b.method.name)));
         }
     }
 }
 
-/// Marks the attempt as claimed; gives its budget and its method.
-fn take(task: &mut Task, claim: &Claim, now: Timestamp) -> Option<(u64, FrozenMethod)> {
+/// Marks the attempt as claimed; gives its budget and the way in which it is made.
+fn take(task: &mut Task, means: Means<'_>, claim: &Claim, now: Timestamp) -> Option<(u64, Way)> {
     let attempt = task.attempts.iter().find(|a| a.number == claim.attempt.number)?;
-    let level = task.levels.get(attempt.level)?;
-    let method = level.iter().find(|m| m.id == attempt.method_id)?.clone();
+    let way = means.way_of(task, attempt)?;
+    let times = way.times();
     // Waiting for a worker or a free device is not the time of this method.
     let waited = now - attempt.started_at;
-    let began_at = (task.level_started_at.unwrap_or(now) + waited).min(now);
-    task.level_started_at = Some(began_at);
-    let longest_ms = (u64::from(method.times.attempt_timeout_s) * 1_000).clamp(1_000, MAX_BUDGET_MS);
-    let budget_ms = ms_until(now, after_s(began_at, method.times.timeout_s)).clamp(1_000, longest_ms);
+    let began_at = (task.begun_at.unwrap_or(now) + waited).min(now);
+    task.begun_at = Some(began_at);
+    let longest_ms = (u64::from(times.attempt_timeout_s) * 1_000).clamp(1_000, MAX_BUDGET_MS);
+    let budget_ms = ms_until(now, after_s(began_at, times.timeout_s)).clamp(1_000, longest_ms);
     let deadline = after_ms(now, budget_ms + DEADLINE_GRACE_MS);
     let attempt = task
         .attempts
@@ -273,7 +290,7 @@ fn take(task: &mut Task, claim: &Claim, now: Timestamp) -> Option<(u64, FrozenMe
         lease_until: after_ms(now, LEASE_MS).min(deadline),
         deadline,
     };
-    Some((budget_ms, method))
+    Some((budget_ms, way))
 }
 
 fn refuse(claim: &Claim, why: &'static str) -> Refusal {

@@ -40,7 +40,7 @@ fn adjust_host(host: &mut Host, set_at: Option<Timestamp>, now: Timestamp) {
         fence.at = fence.at.min(now);
         fence.proofs.iter_mut().for_each(|proof| adjust_proof(proof, now));
     }
-    for standing in &mut host.standing {
+    for standing in &mut host.applied.fencing {
         standing.by = standing.by.min(now + CLOCKS_APART);
     }
     let last_decided = host.updated_at;
@@ -82,7 +82,7 @@ fn adjust_operation(operation: &mut Operation, now: Timestamp) {
     }
     for task in operation.tasks_mut() {
         // One that is begun again waits until its reading can count.
-        task.level_started_at = task.level_started_at.map(|at| at.min(now + CLOCKS_APART));
+        task.begun_at = task.begun_at.map(|at| at.min(now + CLOCKS_APART));
         for attempt in &mut task.attempts {
             attempt.started_at = attempt.started_at.min(now);
             attempt.claimed_at = attempt.claimed_at.map(|at| at.min(now));

@@ -9,14 +9,15 @@ use uuid::Uuid;
 
 use crate::guard::{Guard, on};
 use crate::{
-    Actor, Answer, Attempt, Driver, EvacuationPolicy, EvacuationWork, FailureState, FrozenMethod, Gate, Host,
-    HostState, InFlight, MAX_LISTED, MoveReport, Operation, OperationId, OperationKind, OperationStatus,
-    Refusal, SegmentPolicy, Stage, Task, TaskKind, TaskStatus, Timestamp, Work, Workload, gates,
+    Actor, Answer, Attempt, EvacuationWork, FailureState, FencingKind, FencingTask, FrozenMethod, Gate, Host,
+    HostState, InFlight, MAX_LISTED, MoveReport, MoveStep, Operation, OperationId, OperationKind,
+    OperationStatus, Refusal, SegmentPolicy, Stage, StepKind, StepTask, Task, TaskStatus, TaskWork,
+    Timestamp, Work, Workload, WorkloadStep, gates,
 };
 
 use super::step::{after_ms, after_s};
 use super::{EVACUATION_HELD_S, MAX_LISTINGS, Step, TAKE_OVER_MS};
-use crate::workload_method::{times_of_a_move, workload_method};
+use crate::platform::can_be_evacuated;
 
 /// The stage of what the fence has left to do: it goes on beside everything else.
 pub(super) const BESIDE: usize = 0;
@@ -62,7 +63,7 @@ pub(super) fn by_itself(step: &mut Step) -> bool {
     };
     let is_busy = |live: &Operation| {
         let mut tasks = live.tasks();
-        tasks.any(|task| !task.status.is_over() && task.kind != TaskKind::PowerOn)
+        tasks.any(|task| !task.status.is_over() && task.kind() != FencingKind::PowerOn)
     };
     let patience_ms = if step.live().is_some_and(is_busy) {
         TAKE_OVER_MS
@@ -104,7 +105,7 @@ pub(super) fn is_expected_by(state: &HostState, policy: &SegmentPolicy) -> bool 
     policy.evacuation.automatic
         && is_open
         && host.failure_state != FailureState::Up
-        && workload_method(state, TaskKind::WorkloadsList).is_some()
+        && can_be_evacuated(state)
 }
 
 fn gate(step: &Step) -> Gate {
@@ -128,10 +129,15 @@ fn begin(step: &mut Step, operation: Operation) {
 }
 
 fn new_operation(step: &Step, id: OperationId, reason: String, requested_by: &str) -> Option<Operation> {
+    if !can_be_evacuated(&step.state) {
+        return None;
+    }
+    let evacuation = &step.state.policy.evacuation;
+    let metadata_keys = vec![evacuation.metadata_key.clone(), evacuation.priority_key.clone()];
     let stages = vec![
         stage(left_by_the_fence(step.live())),
-        stage(vec![task(step, TaskKind::WorkloadsForceDown)?]),
-        stage(vec![task(step, TaskKind::WorkloadsList)?]),
+        stage(vec![Task::step(WorkloadStep::MarkDown)]),
+        stage(vec![Task::step(WorkloadStep::List { metadata_keys })]),
     ];
     let generation = step.state.host.generation;
     let work = Work::Evacuation(EvacuationWork::default());
@@ -152,11 +158,6 @@ pub(super) fn stage(tasks: Vec<Task>) -> Stage {
     }
 }
 
-fn task(step: &Step, kind: TaskKind) -> Option<Task> {
-    let method = workload_method(&step.state, kind)?;
-    Some(Task::pending(kind, vec![vec![method]]))
-}
-
 /// What is not over of a fence that is proven, to be done by attempts of its own. Power comes back only to devices that were seen off,
 /// and when everything else is over; if that is still being tried, it stays for the rejoin.
 fn left_by_the_fence(fence: Option<&Operation>) -> Vec<Task> {
@@ -167,38 +168,41 @@ fn left_by_the_fence(fence: Option<&Operation>) -> Vec<Task> {
     // One of its kind that is over comes along without its attempts, which are the fence's: without it the others prove nothing.
     let is_over_beside = |task: &&Task| {
         let mut open = fence.tasks().filter(is_open);
-        task.status.is_over() && open.any(|other| other.kind == task.kind)
+        task.status.is_over() && open.any(|other| other.kind() == task.kind())
     };
     let left = fence.tasks().filter(|task| is_open(task) || is_over_beside(task));
-    left.filter_map(|task| match task.kind {
-        TaskKind::PowerOff | TaskKind::StorageFence | TaskKind::NetworkFence if task.status.is_over() => {
-            Some(Task {
-                attempts: Vec::new(),
-                first_attempt: 0,
-                ..task.clone()
-            })
-        }
-        TaskKind::PowerOff | TaskKind::StorageFence | TaskKind::NetworkFence => Some(Task {
-            level: task.level,
-            ..Task::pending(task.kind, task.levels.clone())
-        }),
-        TaskKind::PowerOn => Some(Task::pending(task.kind, vec![fence.seen_off()?.to_vec()])),
-        TaskKind::StorageUnfence
-        | TaskKind::NetworkUnfence
-        | TaskKind::WorkloadsForceDown
-        | TaskKind::WorkloadsForceUp
-        | TaskKind::WorkloadsList
-        | TaskKind::WorkloadsMove
-        | TaskKind::WorkloadsAddSpare
-        | TaskKind::WorkloadsCleanUp
-        | TaskKind::WorkloadsStart => None,
+    left.filter_map(|task| {
+        let fencing = task.as_fencing()?;
+        Some(match fencing.kind {
+            FencingKind::PowerOff | FencingKind::StorageFence | FencingKind::NetworkFence
+                if task.status.is_over() =>
+            {
+                Task {
+                    attempts: Vec::new(),
+                    first_attempt: 0,
+                    ..task.clone()
+                }
+            }
+            FencingKind::PowerOff | FencingKind::StorageFence | FencingKind::NetworkFence => {
+                let work = TaskWork::Fencing(FencingTask {
+                    contradicted: 0,
+                    ..fencing.clone()
+                });
+                Task {
+                    work,
+                    ..Task::fencing(fencing.kind, Vec::new())
+                }
+            }
+            FencingKind::PowerOn => Task::fencing(fencing.kind, vec![fence.seen_off()?.to_vec()]),
+            FencingKind::StorageUnfence | FencingKind::NetworkUnfence => return None,
+        })
     })
     .collect()
 }
 
 /// The backend has said what is on the host: what nobody has dealt with yet becomes tasks, and a look after them.
-pub(super) fn listed(operation: &mut Operation, host: &Host, found: Vec<Workload>) {
-    let Some(list) = find_task(operation, TaskKind::WorkloadsList) else {
+pub(super) fn listed(operation: &mut Operation, found: Vec<Workload>) {
+    let Some(list) = listing(operation) else {
         return;
     };
     let Some(evacuation) = operation.evacuation_mut() else {
@@ -223,15 +227,11 @@ pub(super) fn listed(operation: &mut Operation, host: &Host, found: Vec<Workload
             workload.name.clone(),
         )
     });
-    let mut method = move_method(&list, host.known_as(), &policy);
-    add_what_is_given_back(&mut method, host, &operation.stages);
-    let tasks = new
-        .into_iter()
-        .map(|workload| {
-            let left = policy.leaves(&workload);
-            move_task(workload, left, &method)
-        })
-        .collect();
+    let tasks = new.into_iter().map(|workload| {
+        let left = policy.leaves(&workload);
+        move_task(workload, left)
+    });
+    let tasks = tasks.collect();
     operation.stages.push(Stage {
         at_once: Some(policy.at_once),
         ..stage(tasks)
@@ -243,76 +243,66 @@ fn is_known(stages: &[Stage], id: &str) -> bool {
     let mut workloads = stages
         .iter()
         .flat_map(|stage| &stage.tasks)
-        .filter_map(|task| task.workload.as_ref());
+        .filter_map(Task::workload);
     workloads.any(|workload| workload.id == id)
 }
 
-fn move_method(list: &Task, host: &str, policy: &EvacuationPolicy) -> Vec<Vec<FrozenMethod>> {
-    let mut levels = list.levels.clone();
-    for method in levels.iter_mut().flatten() {
-        method.times = times_of_a_move(policy);
-        method.parameters.retain(|name, _| name == "cloud");
-        method.parameters.insert("host".to_owned(), host.to_owned());
-    }
-    levels
-}
-
-/// A workload takes along what the services of its own cloud have taken from it: with these parameters the driver finds it.
-fn add_what_is_given_back(levels: &mut [Vec<FrozenMethod>], host: &Host, stages: &[Stage]) {
-    let tasks = stages.iter().flat_map(|stage| &stage.tasks);
-    let standing = host.standing.iter().map(|standing| &standing.method);
-    let taken: Vec<&FrozenMethod> = standing
-        .chain(tasks.flat_map(|task| task.levels.iter().flatten()))
-        .collect();
-    for method in levels.iter_mut().flatten() {
-        let cloud = method.parameters.get("cloud").cloned();
-        for (driver, name) in [(Driver::Neutron, "ports_of"), (Driver::Cinder, "volumes_of")] {
-            let by = taken
-                .iter()
-                .find(|m| m.driver == driver && m.parameters.get("cloud") == cloud.as_ref());
-            let host = by.and_then(|m| m.parameters.get("host"));
-            method
-                .parameters
-                .extend(host.map(|host| (name.to_owned(), host.clone())));
+/// The methods by which services of the platform itself have cut the host off. With them the platform finds what they have taken from
+/// a workload.
+pub(super) fn cut_off_by(host: &Host, operation: &Operation) -> Vec<FrozenMethod> {
+    let Some(platform) = &operation.platform else {
+        return Vec::new();
+    };
+    let standing = host.applied.fencing.iter().map(|standing| &standing.method);
+    let taken = standing.chain(operation.tasks().flat_map(Task::levels).flatten());
+    let is_its = |method: &&FrozenMethod| {
+        let place = method
+            .driver
+            .place()
+            .and_then(|[cloud, _]| method.parameters.get(cloud));
+        method.driver.is_one_for_a_cloud() && place == Some(&platform.platform)
+    };
+    let mut cut: Vec<FrozenMethod> = Vec::new();
+    for method in taken.filter(is_its) {
+        if cut.iter().all(|known| known.driver != method.driver) {
+            cut.push(method.clone());
         }
     }
+    cut
 }
 
-fn move_task(workload: Workload, left: Option<String>, levels: &[Vec<FrozenMethod>]) -> Task {
-    let task = match left {
-        Some(why) => Task::skipped(TaskKind::WorkloadsMove, why),
-        None => Task::pending(TaskKind::WorkloadsMove, levels.to_vec()),
-    };
-    Task {
-        workload: Some(Box::new(workload)),
-        ..task
+fn move_task(workload: Workload, left: Option<String>) -> Task {
+    let task = Task::step(WorkloadStep::Move(Box::new(MoveStep {
+        workload,
+        cut_off_by: Vec::new(),
+        given_up: None,
+    })));
+    match left {
+        Some(why) => task.skipped(why),
+        None => task,
     }
 }
 
-/// The same task once more.
-fn again(task: &Task) -> Task {
-    Task {
-        workload: task.workload.clone(),
-        ..Task::pending(task.kind, task.levels.clone())
-    }
+/// The step once more.
+fn again(task: &StepTask) -> Task {
+    Task::step(task.step.clone())
 }
 
-fn find_task(operation: &Operation, kind: TaskKind) -> Option<Task> {
-    operation.tasks().find(|task| task.kind == kind).map(again)
+fn listing(operation: &Operation) -> Option<StepTask> {
+    let mut steps = operation.tasks().filter_map(Task::as_step);
+    steps.find(|task| task.step.kind() == StepKind::List).cloned()
 }
 
 /// All stages are over. Opens a spare host if that may help; `false` if there is nothing more to do.
 pub(super) fn open_spare(operation: &mut Operation) -> bool {
     let is_full = |task: &&Task| {
-        let no_room = task.moved.as_ref().is_some_and(|moved| moved.no_room);
+        let no_room = task.moved().is_some_and(|moved| moved.no_room);
         task.status == TaskStatus::Failed && no_room
     };
-    let stuck: Vec<Task> = operation.moves().into_iter().filter(is_full).map(again).collect();
+    let full = operation.moves().into_iter().filter(is_full);
+    let stuck: Vec<Task> = full.filter_map(Task::as_step).map(again).collect();
     let policy = operation.policy.evacuation.clone();
-    let (Some(list), Some(evacuation)) = (
-        find_task(operation, TaskKind::WorkloadsList),
-        operation.evacuation_mut(),
-    ) else {
+    let (Some(list), Some(evacuation)) = (listing(operation), operation.evacuation_mut()) else {
         return false;
     };
     let at = usize::try_from(evacuation.spares).unwrap_or(usize::MAX);
@@ -324,26 +314,22 @@ pub(super) fn open_spare(operation: &mut Operation) -> bool {
     }
     evacuation.spares += 1;
     let at_once = Some(policy.at_once);
-    let mut open = Task::pending(TaskKind::WorkloadsAddSpare, list.levels.clone());
-    for method in open.levels.iter_mut().flatten() {
-        method.parameters.retain(|name, _| name == "cloud");
-        method.parameters.insert("host".to_owned(), spare.clone());
-    }
+    let open = Task::step(WorkloadStep::AddCapacity { host: spare });
     operation.stages.push(stage(vec![open]));
     operation.stages.push(Stage {
         at_once,
         ..stage(stuck)
     });
-    operation.stages.push(stage(vec![list]));
+    operation.stages.push(stage(vec![again(&list)]));
     true
 }
 
 /// Tried again: the last look has to come after the last move.
 pub(super) fn look_again(operation: &mut Operation) {
     if operation.kind() == OperationKind::Evacuation
-        && let Some(list) = find_task(operation, TaskKind::WorkloadsList)
+        && let Some(list) = listing(operation)
     {
-        operation.stages.push(stage(vec![list]));
+        operation.stages.push(stage(vec![again(&list)]));
     }
 }
 
@@ -355,7 +341,7 @@ pub(super) fn another_at_it(
     task: &Task,
     now: Timestamp,
 ) -> Option<Timestamp> {
-    let is_move = task.kind == TaskKind::WorkloadsMove && !task.attempts.iter().any(Attempt::is_open);
+    let is_move = task.kind() == StepKind::Move && !task.attempts.iter().any(Attempt::is_open);
     if !is_move || !on(Guard::OneAtAMove) {
         return None;
     }
@@ -364,7 +350,7 @@ pub(super) fn another_at_it(
             .attempts
             .iter()
             .any(|attempt| attempt.number == f.attempt.number);
-        f.kind == TaskKind::WorkloadsMove && f.until > now && (f.attempt.operation_id != operation || of_task)
+        f.kind == StepKind::Move && f.until > now && (f.attempt.operation_id != operation || of_task)
     };
     host.in_flight.iter().filter(is_its).map(|f| f.until).max()
 }
@@ -380,7 +366,7 @@ pub(super) fn is_back(step: &Step) -> bool {
 fn is_started_by(live: Option<&Operation>) -> bool {
     let last = live.and_then(|live| live.stages.last());
     let mut tasks = last.into_iter().flat_map(|stage| &stage.tasks);
-    tasks.any(|task| task.kind == TaskKind::PowerOn)
+    tasks.any(|task| task.kind() == FencingKind::PowerOn)
 }
 
 /// Ends the evacuation of a host that is back, once nobody is at it any more. `true` if there is nothing else to do now.
@@ -394,7 +380,7 @@ pub(super) fn stop_if_back(step: &mut Step) -> bool {
     };
     let is_at_it = |task: &Task| {
         let mut claimed = task.attempts.iter().filter(|attempt| attempt.is_open());
-        task.kind == TaskKind::WorkloadsMove && claimed.any(|attempt| attempt.claimed_at.is_some())
+        task.kind() == StepKind::Move && claimed.any(|attempt| attempt.claimed_at.is_some())
     };
     if operation.tasks().any(is_at_it) {
         let detail = "the host is back; waiting for what is on its way";
@@ -443,9 +429,7 @@ pub(super) fn failed(operation: &Operation) -> Option<String> {
             told(operation)
         ));
     }
-    let list = operation
-        .tasks()
-        .filter(|task| task.kind == TaskKind::WorkloadsList);
+    let list = operation.tasks().filter(|task| task.kind() == StepKind::List);
     if let Some(list) = list.last().filter(|task| task.status == TaskStatus::Failed) {
         return Some(describe_list(list));
     }
@@ -472,10 +456,7 @@ fn describe_list(task: &Task) -> String {
 }
 
 fn describe(task: &Task) -> String {
-    let name = task
-        .workload
-        .as_ref()
-        .map_or("", |workload| workload.name.as_str());
+    let name = task.workload().map_or("", |workload| workload.name.as_str());
     format!("{name} ({})", task.detail.as_deref().unwrap_or("no detail"))
 }
 
@@ -493,8 +474,8 @@ pub(super) fn told(operation: &Operation) -> String {
 
 /// What is told of a workload that is being moved.
 pub(super) fn news(operation_id: OperationId, host: &Host, task: &Task) -> Option<Value> {
-    let workload = task.workload.as_ref()?;
-    let MoveReport { to, request_id, .. } = task.moved.as_deref().cloned().unwrap_or_default();
+    let workload = task.workload()?;
+    let MoveReport { to, request_id, .. } = task.moved().cloned().unwrap_or_default();
     Some(json!({
         "operation_id": operation_id,
         "generation": host.generation,

@@ -5,11 +5,11 @@ use serde_json::json;
 use crate::guard::{Guard, on};
 use crate::{
     Actor, Answer, Awaits, FailureState, FenceWork, FrozenPlan, Operation, OperationId, OperationKind,
-    OperationStatus, Refusal, Stage, Task, TaskKind, Work,
+    OperationStatus, Refusal, Stage, Task, Work, WorkloadStep,
 };
 
 use super::{Step, proof, retry};
-use crate::workload_method::workload_method;
+use crate::platform::platform_of;
 
 /// Already FENCED by proofs that hold: nothing. A fence is live: that one; what the brake holds begins now. Seen UP: refused. No plan: refused. A rejoin is
 /// live: it makes way. Else: a new one.
@@ -74,15 +74,14 @@ pub(super) fn supersede(step: &mut Step) {
 
 /// The backend of a host that is FENCED is told so, and never before.
 pub(super) fn after_fenced(step: &Step) -> Option<Stage> {
-    let kind = TaskKind::WorkloadsForceDown;
-    let method = workload_method(&step.state, kind)?;
+    platform_of(&step.state)?;
     Some(Stage {
         delay_s: 0,
         at_once: None,
         awaits: Some(Awaits::Fenced),
         entered_at: None,
         started_at: None,
-        tasks: vec![Task::pending(kind, vec![vec![method]])],
+        tasks: vec![Task::step(WorkloadStep::MarkDown)],
     })
 }
 
@@ -106,7 +105,7 @@ pub(super) fn new_operation(
             tasks: stage
                 .tasks
                 .into_iter()
-                .map(|task| Task::pending(task.kind, task.levels))
+                .map(|task| Task::fencing(task.kind, task.levels))
                 .collect(),
         })
         .chain(after_fenced(step))

@@ -8,8 +8,8 @@ use serde_json::json;
 
 use crate::guard::{Guard, on};
 use crate::{
-    Actor, Answer, AttemptStatus, Generation, Operation, OperationKind, OperationStatus, Refusal, Resource,
-    Standing, Task, TaskStatus, Timestamp,
+    Actor, Answer, AppliedFencing, AttemptStatus, Generation, Host, Operation, OperationKind,
+    OperationStatus, Refusal, Resource, StepKind, Task, TaskStatus, TaskWork, Timestamp,
 };
 
 use super::{Step, retry};
@@ -35,11 +35,14 @@ pub(super) fn given_back(
     refuse_if_fencing(step)?;
     refuse_if_unknown(step, methods)?;
     let now = step.now;
-    step.state
-        .host
-        .standing
+    let host = &mut step.state.host;
+    if marked_by(host).is_some_and(|platform| methods.contains(&platform)) {
+        host.applied.marked_down_by = None;
+    }
+    host.applied
+        .fencing
         .retain(|s| !(counts(s) && methods.contains(&s.method.name)));
-    step.state.host.given_back(now);
+    host.given_back(now);
     step.note(
         "standing.given_back",
         json!({ "generation": generation, "methods": methods, "reason": reason, "by": actor.name }),
@@ -57,8 +60,14 @@ pub(super) fn given_back(
     Ok(Answer::Done)
 }
 
+/// The platform that was told that the host is down, as the request names it.
+fn marked_by(host: &Host) -> Option<String> {
+    host.applied.marked_down_by?;
+    Some(format!("{}:{}", host.backend, host.cloud.as_deref()?))
+}
+
 /// Power holds no rejoin up: that the host is back is what counts there.
-fn counts(standing: &Standing) -> bool {
+fn counts(standing: &AppliedFencing) -> bool {
     standing.kind.resource() != Resource::Power
 }
 
@@ -87,15 +96,15 @@ fn refuse_if_fencing(step: &Step) -> Result<(), Refusal> {
 }
 
 fn refuse_if_unknown(step: &Step, methods: &BTreeSet<String>) -> Result<(), Refusal> {
-    let standing: BTreeSet<&str> = step
-        .state
-        .host
-        .standing
+    let host = &step.state.host;
+    let methods_there = host
+        .applied
+        .fencing
         .iter()
         .filter(|s| counts(s))
-        .map(|s| s.method.name.as_str())
-        .collect();
-    match methods.iter().find(|name| !standing.contains(name.as_str())) {
+        .map(|s| s.method.name.clone());
+    let standing: BTreeSet<String> = methods_there.chain(marked_by(host)).collect();
+    match methods.iter().find(|name| !standing.contains(*name)) {
         Some(method) => Err(Refusal::NotStanding {
             method: method.clone(),
             standing: if standing.is_empty() {
@@ -109,18 +118,28 @@ fn refuse_if_unknown(step: &Step, methods: &BTreeSet<String>) -> Result<(), Refu
 }
 
 fn take_off(operation: &mut Operation, methods: &BTreeSet<String>, why: &str, now: Timestamp) {
+    let platform = operation.platform.as_ref().map(|at| at.label());
     let open = operation.tasks_mut().filter(|task| {
-        task.kind.is_undoing()
-            && task.kind.resource() != Resource::Power
+        task.kind().gives_back()
+            && task.kind().resource() != Resource::Power
             && task.status != TaskStatus::Confirmed
             && task.status != TaskStatus::Skipped
     });
     for task in open {
-        for level in &mut task.levels {
-            level.retain(|method| !methods.contains(&method.name));
-        }
         withdraw(task, methods, now);
-        if task.levels.iter().all(Vec::is_empty) {
+        let is_done = match &mut task.work {
+            TaskWork::Fencing(fencing) => {
+                for level in &mut fencing.levels {
+                    level.retain(|method| !methods.contains(&method.name));
+                }
+                fencing.levels.iter().all(Vec::is_empty)
+            }
+            TaskWork::Step(mark) => {
+                let is_mark = mark.step.kind() == StepKind::MarkUp;
+                is_mark && platform.as_ref().is_some_and(|name| methods.contains(name))
+            }
+        };
+        if is_done {
             task.status = TaskStatus::Skipped;
             task.detail = Some(why.to_owned());
         }
@@ -130,7 +149,11 @@ fn take_off(operation: &mut Operation, methods: &BTreeSet<String>, why: &str, no
 
 /// Nobody needs to try any more what nobody has claimed yet.
 fn withdraw(task: &mut Task, methods: &BTreeSet<String>, now: Timestamp) {
-    for attempt in task.attempts.iter_mut().filter(|a| methods.contains(&a.method)) {
+    for attempt in task
+        .attempts
+        .iter_mut()
+        .filter(|a| methods.contains(&a.by.name()))
+    {
         if matches!(attempt.state, AttemptStatus::Dispatched { .. }) {
             attempt.state = AttemptStatus::Cancelled { ended_at: now };
         }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use chrono::TimeDelta;
 
-use crate::{Attempt, AttemptStatus, Line, Queues, Task, TaskStatus, Timestamp};
+use crate::{Attempt, AttemptStatus, Line, Means, Queues, Task, TaskStatus, Timestamp};
 
 use crate::guard::{Guard, on};
 
@@ -25,11 +25,11 @@ pub(super) fn wait(step: &mut Step, queues: &Queues) {
         return;
     };
     let mut waits = false;
-    let running = operation.tasks_mut();
+    let (running, means) = operation.tasks_and_means();
     for task in running.filter(|task| task.status == TaskStatus::Running) {
         for at in 0..task.attempts.len() {
             if let Some(unclaimed) = Unclaimed::of(&task.attempts[at]) {
-                waits |= wait_with(task, at, &unclaimed, queues, now);
+                waits |= wait_with(task, at, (&unclaimed, means), queues, now);
             }
         }
     }
@@ -59,7 +59,13 @@ impl Unclaimed {
 }
 
 /// Whether anything was done about it.
-fn wait_with(task: &mut Task, at: usize, unclaimed: &Unclaimed, queues: &Queues, now: Timestamp) -> bool {
+fn wait_with(
+    task: &mut Task,
+    at: usize,
+    (unclaimed, means): (&Unclaimed, Means<'_>),
+    queues: &Queues,
+    now: Timestamp,
+) -> bool {
     let is_late = unclaimed.claim_by <= now;
     match queues {
         Queues::There { began_at, .. }
@@ -69,7 +75,7 @@ fn wait_with(task: &mut Task, at: usize, unclaimed: &Unclaimed, queues: &Queues,
             true
         }
         Queues::There { moving, empty, .. } => {
-            let line = line_of(task, &task.attempts[at]).filter(|_| is_late);
+            let line = means.queue_of(task, &task.attempts[at]).filter(|_| is_late);
             let is_in = |lines: &BTreeSet<Line>| line.as_ref().is_some_and(|line| lines.contains(line));
             // Its message was lost, or a worker has it and waits for the device: a second one does no harm.
             if is_in(empty) && times_sent(task, at) == 1 {
@@ -111,8 +117,8 @@ fn send_again(task: &mut Task, at: usize, now: Timestamp) {
 
 /// How often the message of an attempt has been sent in this round without a claim.
 fn times_sent(task: &Task, at: usize) -> usize {
-    let method = task.attempts[at].method_id;
-    let unclaimed = |attempt: &&Attempt| attempt.method_id == method && attempt.claimed_at.is_none();
+    let method = task.attempts[at].by.method_id();
+    let unclaimed = |attempt: &&Attempt| attempt.by.method_id() == method && attempt.claimed_at.is_none();
     task.round().iter().filter(unclaimed).count()
 }
 
@@ -120,14 +126,4 @@ fn put_off(attempt: &mut Attempt, now: Timestamp) {
     attempt.state = AttemptStatus::Dispatched {
         claim_by: after_s(now, CLAIM_WINDOW_S),
     };
-}
-
-/// The queue that an attempt's message is in; none if its level has no such method any more.
-fn line_of(task: &Task, attempt: &Attempt) -> Option<Line> {
-    let methods = task.levels.get(attempt.level)?;
-    let method = methods.iter().find(|method| method.id == attempt.method_id)?;
-    Some(Line {
-        resource: task.kind.resource(),
-        zone: method.zone.clone(),
-    })
 }

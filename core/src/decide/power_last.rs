@@ -1,12 +1,12 @@
 //! Power comes back to an evacuated host last: one that starts may start again what it had.
 
-use crate::{Operation, OperationKind, Task, TaskKind};
+use crate::{FencingKind, Operation, OperationKind, Task};
 
 use super::evacuation::{BESIDE, stage};
 
 /// Whether a task of an evacuation waits until the workloads are elsewhere: a host that has power starts, and may start them again.
 pub(super) fn waits(kind: OperationKind, task: &Task) -> bool {
-    kind == OperationKind::Evacuation && task.kind == TaskKind::PowerOn
+    kind == OperationKind::Evacuation && task.kind() == FencingKind::PowerOn
 }
 
 /// Whether nothing but power is left of what the fence had to do.
@@ -21,7 +21,7 @@ pub(super) fn give_back(operation: &mut Operation) -> bool {
     let Some(beside) = operation.stages.get_mut(BESIDE) else {
         return false;
     };
-    let is_held = |task: &mut Task| task.kind == TaskKind::PowerOn && !task.status.is_over();
+    let is_held = |task: &mut Task| task.kind() == FencingKind::PowerOn && !task.status.is_over();
     let held: Vec<Task> = beside.tasks.extract_if(.., is_held).collect();
     if held.is_empty() {
         return false;

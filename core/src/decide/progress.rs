@@ -5,18 +5,16 @@ use chrono::TimeDelta;
 use crate::guard::{Guard, on};
 use crate::undoing::clearly_after;
 use crate::{
-    Attempt, AttemptStatus, Dispatch, EventKind, FrozenMethod, Host, Operation, OperationKind, Outcome,
-    ProofKind, Task, TaskKind, TaskStatus, Timestamp,
+    Attempt, AttemptStatus, Dispatch, EventKind, FencingKind, FencingTask, FrozenMethod, Host, Job, Means,
+    Operation, OperationKind, Outcome, ProofKind, StepKind, Task, TaskKind, TaskStatus, TaskWork, Timestamp,
+    Way, WorkloadStep,
 };
 
 use super::step::{after_ms, after_s};
 use super::{CLAIM_WINDOW_S, Step, evacuation, proof};
 
-/// The parameter that names a move which is not to be waited for.
-const GIVEN_UP: &str = "given_up";
-
-/// Where one method of the level in use stands.
-enum Method {
+/// Where one way of those in use stands.
+enum WayState {
     Confirmed,
     Open,
     Failed,
@@ -89,7 +87,7 @@ fn expire_attempts(task: &mut Task, now: Timestamp) -> Option<Timestamp> {
 /// What was due at `due` is seen only now, because no engine was there to see it: that time is not the methods'.
 pub(super) fn excuse(task: &mut Task, due: Timestamp, now: Timestamp) {
     let late = (now - due).max(TimeDelta::zero());
-    task.level_started_at = task.level_started_at.map(|at| (at + late).min(now));
+    task.begun_at = task.begun_at.map(|at| (at + late).min(now));
 }
 
 /// Does what is due for the tasks of one stage.
@@ -98,7 +96,7 @@ pub(super) fn run_stage(step: &mut Step, operation: &mut Operation, index: usize
     let mut stage = std::mem::take(&mut operation.stages[index].tasks);
     let mut free = free_places(&stage, at_once);
     for task in &mut stage {
-        if task.status == TaskStatus::Pending && free > 0 && may_begin(step, task.kind) {
+        if task.status == TaskStatus::Pending && free > 0 && may_begin(step, task.kind()) {
             task.status = TaskStatus::Running;
             free -= 1;
         }
@@ -123,7 +121,7 @@ pub(super) fn settle(step: &mut Step) {
     for index in 0..operation.stages.len() {
         let mut tasks = std::mem::take(&mut operation.stages[index].tasks);
         for task in tasks.iter_mut().filter(|task| task.status == TaskStatus::Running) {
-            if is_confirmed(task) {
+            if is_confirmed(task, operation.means()) {
                 task.status = TaskStatus::Confirmed;
                 tell_end(step, &operation, task);
             }
@@ -133,16 +131,13 @@ pub(super) fn settle(step: &mut Step) {
     step.state.operation = Some(operation);
 }
 
-fn is_confirmed(task: &Task) -> bool {
-    let level = task.levels.get(task.level);
-    let is_done = |method: &FrozenMethod| {
-        let mut tries = task
-            .round()
-            .iter()
-            .filter(|a| a.level == task.level && a.method_id == method.id);
-        tries.next_back().and_then(Attempt::outcome) == Some(Outcome::Confirmed)
+fn is_confirmed(task: &Task, means: Means<'_>) -> bool {
+    let is_done = |way: &Way| {
+        let last = task.round().iter().rfind(|attempt| way.is_of(attempt));
+        last.and_then(Attempt::outcome) == Some(Outcome::Confirmed)
     };
-    level.is_some_and(|methods| !methods.is_empty() && methods.iter().all(is_done))
+    let ways = means.ways(task).unwrap_or_default();
+    !ways.is_empty() && ways.iter().all(is_done)
 }
 
 /// How many more of a stage's tasks may begin. Where there is no limit, all have begun with their stage.
@@ -154,7 +149,7 @@ fn free_places(stage: &[Task], at_once: Option<u32>) -> usize {
 
 /// Nothing is started elsewhere while the gate is closed.
 fn may_begin(step: &Step, kind: TaskKind) -> bool {
-    kind != TaskKind::WorkloadsMove || evacuation::may_move(step) || !on(Guard::MoveNeedsGate)
+    kind != StepKind::Move || evacuation::may_move(step) || !on(Guard::MoveNeedsGate)
 }
 
 fn tell_end(step: &mut Step, operation: &Operation, task: &Task) {
@@ -201,8 +196,12 @@ pub(super) fn start_task(task: &mut Task, power: &PowerBack) {
     task.status = TaskStatus::Running;
     match power {
         PowerBack::AsPlanned => {}
-        PowerBack::To(methods) if task.kind == TaskKind::PowerOn => task.levels = vec![methods.clone()],
-        PowerBack::No(why) if task.kind == TaskKind::PowerOn => {
+        PowerBack::To(methods) if task.kind() == FencingKind::PowerOn => {
+            if let TaskWork::Fencing(fencing) = &mut task.work {
+                fencing.levels = vec![methods.clone()];
+            }
+        }
+        PowerBack::No(why) if task.kind() == FencingKind::PowerOn => {
             task.status = TaskStatus::Skipped;
             task.detail = Some((*why).to_owned());
         }
@@ -212,58 +211,58 @@ pub(super) fn start_task(task: &mut Task, power: &PowerBack) {
 
 fn run_task(step: &mut Step, operation: &mut Operation, task: &mut Task) {
     while task.status == TaskStatus::Running {
-        let Some(methods) = task.levels.get(task.level).cloned() else {
+        let Some(ways) = operation.means().ways(task) else {
             fail(task);
             return;
         };
         // "Every device was seen off" must not be true of none.
-        if methods.is_empty() {
-            task.level += 1;
+        if ways.is_empty() {
+            task.next_level();
             continue;
         }
-        let opposite = step.state.host.opposite_in_flight(task.kind, step.now);
+        let opposite = step.state.host.opposite_in_flight(task.kind(), step.now);
         if let Some(f) = opposite.filter(|_| on(Guard::DispatchWaitsForOpposite)) {
             step.wake(f.until);
             return;
         }
-        if !may_begin(step, task.kind) {
+        if !may_begin(step, task.kind()) {
             return;
         }
         if let Some(until) = evacuation::another_at_it(&step.state.host, operation.id, task, step.now) {
             step.wake(until);
             return;
         }
-        let level_started_at = *task.level_started_at.get_or_insert(step.now);
-        let standings: Vec<Method> = methods
+        let begun_at = *task.begun_at.get_or_insert(step.now);
+        let states: Vec<WayState> = ways
             .iter()
-            .map(|method| standing(task, method, level_started_at, step))
+            .map(|way| state_of(task, way, begun_at, step))
             .collect();
-        let mut done = standings.iter().map(|s| matches!(s, Method::Confirmed));
+        let mut done = states.iter().map(|s| matches!(s, WayState::Confirmed));
         if done.clone().all(|is_done| is_done)
             || (!on(Guard::EveryMethodIsDone) && done.any(|is_done| is_done))
         {
             if next_may_prove_more(step, task) {
-                task.level += 1;
-                task.level_started_at = None;
+                task.next_level();
                 continue;
             }
             task.status = TaskStatus::Confirmed;
             return;
         }
-        if standings.iter().any(|s| matches!(s, Method::Failed)) {
+        if states.iter().any(|s| matches!(s, WayState::Failed)) {
             withdraw_unclaimed(task, step.now);
-            task.level += 1;
-            task.level_started_at = None;
+            if !task.next_level() {
+                fail(task);
+            }
             continue;
         }
-        for (method, standing) in methods.iter().zip(standings) {
-            match standing {
-                Method::Due(at) if at <= step.now => {
+        for (way, state) in ways.into_iter().zip(states) {
+            match state {
+                WayState::Due(at) if at <= step.now => {
                     excuse(task, at, step.now);
-                    dispatch(step, operation, task, method);
+                    dispatch(step, operation, task, way);
                 }
-                Method::Due(at) => step.wake(at),
-                Method::Confirmed | Method::Open | Method::Failed => {}
+                WayState::Due(at) => step.wake(at),
+                WayState::Confirmed | WayState::Open | WayState::Failed => {}
             }
         }
         return;
@@ -272,52 +271,49 @@ fn run_task(step: &mut Step, operation: &mut Operation, task: &mut Task) {
 
 /// It is done and proves nothing, which another level may.
 fn next_may_prove_more(step: &Step, task: &Task) -> bool {
-    let is_wanted = task.kind.proof_kind().is_some() && step.state.host.current_fence().is_none();
-    is_wanted && task.level + 1 < task.levels.len() && !proof::does_prove(task)
+    let is_wanted = task.kind().proof_kind().is_some() && step.state.host.current_fence().is_none();
+    let has_next = |fencing: &FencingTask| fencing.level + 1 < fencing.levels.len();
+    is_wanted && task.as_fencing().is_some_and(has_next) && !proof::does_prove(task)
 }
 
-fn standing(task: &Task, method: &FrozenMethod, level_started_at: Timestamp, step: &Step) -> Method {
+fn state_of(task: &Task, way: &Way, begun_at: Timestamp, step: &Step) -> WayState {
     let now = step.now;
-    let tries = || {
-        task.round()
-            .iter()
-            .filter(|a| a.level == task.level && a.method_id == method.id)
-    };
+    let tries = || task.round().iter().filter(|attempt| way.is_of(attempt));
     let Some(last) = tries().next_back() else {
-        return Method::Due(level_started_at.max(now));
+        return WayState::Due(begun_at.max(now));
     };
     let (outcome, ended_at) = match last.state {
-        AttemptStatus::Dispatched { .. } | AttemptStatus::Claimed { .. } => return Method::Open,
-        AttemptStatus::Cancelled { .. } => return Method::Due(now),
+        AttemptStatus::Dispatched { .. } | AttemptStatus::Claimed { .. } => return WayState::Open,
+        AttemptStatus::Cancelled { .. } => return WayState::Due(now),
         AttemptStatus::Ended { outcome, ended_at } => (outcome, ended_at),
     };
-    let times = &method.times;
+    let times = way.times();
     match outcome {
-        Outcome::Confirmed if !must_be_read_again(task, last, step) => Method::Confirmed,
-        Outcome::Refused => Method::Failed,
+        Outcome::Confirmed if !must_be_read_again(task, last, step) => WayState::Confirmed,
+        Outcome::Refused => WayState::Failed,
         Outcome::Unknown if last.claimed_at.is_none() => {
             // The device was never asked: try until the method's time is up.
-            if now < after_s(level_started_at, times.timeout_s) {
-                Method::Due(now)
+            if now < after_s(begun_at, times.timeout_s) {
+                WayState::Due(now)
             } else {
-                Method::Failed
+                WayState::Failed
             }
         }
         Outcome::Confirmed | Outcome::Unknown => {
             let acted = tries().filter(|a| a.claimed_at.is_some()).count();
-            let last_start = after_ms(level_started_at, u64::from(times.timeout_s) * 700);
+            let last_start = after_ms(begun_at, u64::from(times.timeout_s) * 700);
             let due = after_ms(ended_at, u64::from(times.pause_ms));
             let due = contradicted_until(task, step).map_or(due, |until| due.max(until));
             let is_in_time = due < last_start || !on(Guard::LevelEnds);
             let may = u32::try_from(acted).is_ok_and(|acted| acted <= times.retries) && is_in_time;
-            if may { Method::Due(due) } else { Method::Failed }
+            if may { WayState::Due(due) } else { WayState::Failed }
         }
     }
 }
 
 /// Until when a reading would be contradicted by the sign of life that the host has given already: it is not made before.
 fn contradicted_until(task: &Task, step: &Step) -> Option<Timestamp> {
-    let says_stopped = task.kind.proof_kind().is_some_and(ProofKind::says_stopped);
+    let says_stopped = task.kind().proof_kind().is_some_and(ProofKind::says_stopped);
     let is_counted = says_stopped && step.state.host.current_fence().is_none();
     step.state
         .host
@@ -329,20 +325,21 @@ fn contradicted_until(task: &Task, step: &Step) -> Option<Timestamp> {
 
 /// The host was seen UP since, and what was read still has to count.
 fn must_be_read_again(task: &Task, attempt: &Attempt, step: &Step) -> bool {
-    step.state.host.current_fence().is_none() && !proof::counts(task.kind, attempt, &step.state.host)
+    step.state.host.current_fence().is_none() && !proof::counts(task.kind(), attempt, &step.state.host)
 }
 
-fn dispatch(step: &mut Step, operation: &mut Operation, task: &mut Task, method: &FrozenMethod) {
+fn dispatch(step: &mut Step, operation: &mut Operation, task: &mut Task, way: Way) {
+    let by = way.name();
+    let Some(job) = job(&step.state.host, operation, task, way) else {
+        return;
+    };
     operation.last_attempt = operation.last_attempt.saturating_add(1);
     operation.updated_at = step.now;
     let claim_by = after_s(step.now, CLAIM_WINDOW_S);
     let number = operation.last_attempt;
     task.attempts.push(Attempt {
         number,
-        level: task.level,
-        method_id: method.id,
-        method: method.name.clone(),
-        driver: method.driver,
+        by,
         started_at: step.now,
         worker: None,
         claim_id: None,
@@ -351,11 +348,7 @@ fn dispatch(step: &mut Step, operation: &mut Operation, task: &mut Task, method:
         observation: None,
         detail: None,
     });
-    let mut method = method.clone();
-    let given_up = task.moved.as_ref().and_then(|moved| moved.given_up);
-    let given_up = given_up.map(|record| (GIVEN_UP.to_owned(), record.to_string()));
-    method.parameters.extend(given_up);
-    let host: &Host = &step.state.host;
+    let host = &step.state.host;
     let dispatch = Dispatch {
         host_id: host.id,
         host: host.name.clone(),
@@ -364,12 +357,28 @@ fn dispatch(step: &mut Step, operation: &mut Operation, task: &mut Task, method:
             number,
         },
         generation: operation.generation,
-        kind: task.kind,
-        workload: task.workload.clone(),
-        method,
+        job,
         claim_by,
     };
     step.dispatch(dispatch);
+}
+
+fn job(host: &Host, operation: &Operation, task: &Task, way: Way) -> Option<Job> {
+    match (&task.work, way) {
+        (TaskWork::Fencing(fencing), Way::Method { method, .. }) => Some(Job::Fencing {
+            kind: fencing.kind,
+            method,
+        }),
+        (TaskWork::Step(own), Way::Platform { at, .. }) => {
+            let mut step = own.step.clone();
+            if let WorkloadStep::Move(moving) = &mut step {
+                moving.cut_off_by = evacuation::cut_off_by(host, operation);
+                moving.given_up = own.moved.as_ref().and_then(|moved| moved.given_up.clone());
+            }
+            Some(Job::Step { step, at })
+        }
+        (TaskWork::Fencing(_), Way::Platform { .. }) | (TaskWork::Step(_), Way::Method { .. }) => None,
+    }
 }
 
 /// Attempts that nobody has claimed when their level or task is over never act.

@@ -127,7 +127,7 @@ fn read_again(step: &mut Step) {
         let host = &step.state.host;
         let is_contradicted = |task: &&mut Task| {
             task.status == TaskStatus::Confirmed
-                && confirmed_of(task).any(|attempt| !counts(task.kind, attempt, host))
+                && confirmed_of(task).any(|attempt| !counts(task.kind(), attempt, host))
         };
         // Before that it would be contradicted by a sign of life that has come already.
         let can_count = host.sources.alive_by().map(clearly_after);
@@ -139,14 +139,17 @@ fn read_again(step: &mut Step) {
 }
 
 fn begin_again(task: &mut Task, at: Option<Timestamp>) {
-    task.contradicted += 1;
-    if task.contradicted > MAX_CONTRADICTED && on(Guard::ContradictionEnds) {
+    let Some(fencing) = task.as_fencing_mut() else {
+        return;
+    };
+    fencing.contradicted += 1;
+    if fencing.contradicted > MAX_CONTRADICTED && on(Guard::ContradictionEnds) {
         task.status = TaskStatus::Failed;
         task.detail = Some("the host was seen UP each time after it had been read as off".to_owned());
         return;
     }
     task.status = TaskStatus::Running;
-    task.level_started_at = at;
+    task.begun_at = at;
     task.first_attempt = task.attempts.len();
 }
 
@@ -171,7 +174,7 @@ fn by_tasks(operation: &Operation, host: &Host, kind: ProofKind, now: Timestamp)
     }
     let tasks: Vec<&Task> = operation
         .tasks()
-        .filter(|task| task.kind.proof_kind() == Some(kind))
+        .filter(|task| task.kind().proof_kind() == Some(kind))
         .collect();
     let proving = tasks.iter().filter(|task| does_prove(task)).count();
     let is_proven = proving == tasks.len() || !on(Guard::EveryTaskProves);
@@ -181,7 +184,7 @@ fn by_tasks(operation: &Operation, host: &Host, kind: ProofKind, now: Timestamp)
     let confirmed = || {
         tasks
             .iter()
-            .flat_map(|task| confirmed_of(task).map(|a| (task.kind, a)))
+            .flat_map(|task| confirmed_of(task).map(|a| (task.kind(), a)))
     };
     if !confirmed().all(|(kind, attempt)| counts(kind, attempt, host)) {
         return None;
@@ -200,15 +203,12 @@ fn by_tasks(operation: &Operation, host: &Host, kind: ProofKind, now: Timestamp)
     if operation.proofs.iter().any(was_undone) && on(Guard::EndedProofStaysEnded) {
         return None;
     }
-    let methods: Vec<_> = confirmed().map(|(_, attempt)| attempt.method.as_str()).collect();
+    let methods: Vec<_> = confirmed().map(|(_, attempt)| attempt.by.name()).collect();
     let details: Vec<_> = confirmed()
         .filter_map(|(_, attempt)| attempt.observation.as_ref())
         .map(|o| o.detail.as_str())
         .collect();
-    let levels = tasks
-        .iter()
-        .filter_map(|task| task.levels.get(task.level))
-        .flatten();
+    let levels = tasks.iter().filter_map(|task| task.methods_in_use()).flatten();
     let by_method = levels.map(|method| method.times.settle_s).max().unwrap_or(0);
     Some(Proof {
         kind,
@@ -236,22 +236,24 @@ fn settle_s(operation: &Operation, kind: ProofKind) -> u32 {
 /// The attempts by which a confirmed task was confirmed: the last one of each method of its level. What an earlier one has read may
 /// have been contradicted since.
 fn confirmed_of(task: &Task) -> impl Iterator<Item = &Attempt> {
-    let level = task.levels.get(task.level).into_iter().flatten();
-    level.filter_map(|method| {
-        task.round().iter().rfind(|a| {
-            a.level == task.level && a.method_id == method.id && a.outcome() == Some(Outcome::Confirmed)
-        })
+    let methods = task.methods_in_use().unwrap_or_default();
+    methods.iter().filter_map(|method| {
+        let tries = task.as_fencing().map(|fencing| fencing.level);
+        let is_it = |a: &&Attempt| {
+            tries.is_some_and(|level| a.is_by(level, method.id)) && a.outcome() == Some(Outcome::Confirmed)
+        };
+        task.round().iter().rfind(is_it)
     })
 }
 
 /// Whether what a confirmed task has shown counts: every method of the level in use has to be one that can prove something, and what was
 /// read back last with it too. A worker cannot make more of a method than its configuration says.
 pub(super) fn does_prove(task: &Task) -> bool {
-    let Some(level) = task.levels.get(task.level) else {
+    let Some(level) = task.methods_in_use() else {
         return false;
     };
     level.iter().all(|method| {
-        let last = confirmed_of(task).find(|a| a.method_id == method.id);
+        let last = confirmed_of(task).find(|a| a.by.method_id() == Some(method.id));
         let observation = last.and_then(|attempt| attempt.observation.as_ref());
         let may_prove = method.can_prove() || !on(Guard::MethodCanProve);
         may_prove && observation.is_some_and(|o| o.proves || !on(Guard::ReadingProves))
@@ -393,7 +395,7 @@ pub(super) fn succeed(step: &mut Step) {
     let failed = operation
         .tasks()
         .filter(|task| task.status == TaskStatus::Failed)
-        .map(|task| task.kind);
+        .map(Task::kind);
     let (fencing, others): (Vec<_>, Vec<_>) = failed.partition(|kind| kind.resource() != Resource::Workloads);
     let names = |kinds: Vec<TaskKind>| {
         kinds

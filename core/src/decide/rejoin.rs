@@ -7,12 +7,12 @@ use serde_json::json;
 
 use crate::guard::{Guard, on};
 use crate::{
-    Actor, Answer, Awaits, Backend, EventKind, FrozenMethod, HostState, Operation, OperationId,
-    OperationKind, Refusal, RejoinWork, Resource, Stage, Task, TaskKind, Work,
+    Actor, Answer, Awaits, Backend, EventKind, FencingKind, FrozenMethod, HostState, Operation, OperationId,
+    OperationKind, Refusal, RejoinWork, Resource, Stage, StepKind, Task, Work, WorkloadStep,
 };
 
 use super::{Step, proof};
-use crate::workload_method::workload_method;
+use crate::platform::platform_of;
 
 pub(super) fn rejoin(
     step: &mut Step,
@@ -43,7 +43,7 @@ pub(super) fn rejoin(
         None => {}
     }
     let host = &step.state.host;
-    if host.fence.is_none() && host.standing.is_empty() {
+    if host.fence.is_none() && host.applied.is_empty() {
         return Ok(Answer::AlreadySo);
     }
     let operation = new_operation(step, operation_id, reason, &actor.name, boot_confirmed);
@@ -111,32 +111,34 @@ fn new_operation(
 
 fn stages(state: &HostState) -> Vec<Stage> {
     let mut stages = Vec::new();
-    if state.host.standing.iter().any(|s| s.kind == TaskKind::PowerOff) {
-        stages.push(stage(None, undo(state, TaskKind::PowerOff)));
+    if state
+        .host
+        .applied
+        .fencing
+        .iter()
+        .any(|s| s.kind == FencingKind::PowerOff)
+    {
+        stages.push(stage(None, undo(state, FencingKind::PowerOff)));
     }
     if state.host.fence.is_some() && state.policy.self_fencing_timeout_s.is_some() {
         stages.push(stage(Some(Awaits::SelfFencing), Vec::new()));
     }
     stages.push(stage(
         Some(Awaits::HostBack),
-        vec![workloads(state, TaskKind::WorkloadsCleanUp)],
+        vec![workloads(state, WorkloadStep::CleanUp)],
     ));
     // Before storage and network: a backend connects nothing on a host that it takes for down. It places nothing there either, until it is
     // told so after UNFENCED. A host that has gone again meanwhile is not taken back.
-    if state
-        .host
-        .standing
-        .iter()
-        .any(|s| s.kind == TaskKind::WorkloadsForceDown)
-    {
-        let tasks = undo(state, TaskKind::WorkloadsForceDown);
-        stages.push(stage(Some(Awaits::HostBack), tasks));
+    if state.host.applied.marked_down_by.is_some() {
+        let mark_up = workloads(state, WorkloadStep::MarkUp);
+        stages.push(stage(Some(Awaits::HostBack), vec![mark_up]));
     }
-    stages.push(stage(None, undo(state, TaskKind::StorageFence)));
-    stages.push(stage(None, undo(state, TaskKind::NetworkFence)));
+    stages.push(stage(None, undo(state, FencingKind::StorageFence)));
+    stages.push(stage(None, undo(state, FencingKind::NetworkFence)));
+    let fenced_at = state.host.fence.as_ref().map(|fence| fence.at);
     stages.push(stage(
         Some(Awaits::HostBack),
-        vec![workloads(state, TaskKind::WorkloadsStart)],
+        vec![workloads(state, WorkloadStep::Start { fenced_at })],
     ));
     stages
 }
@@ -154,10 +156,10 @@ fn stage(awaits: Option<Awaits>, tasks: Vec<Task>) -> Stage {
 
 /// The tasks that give back everything that stands of one kind: one task, and one more for each time that a method was
 /// edited between two fences, since a task knows its methods by their ids.
-fn undo(state: &HostState, fencing: TaskKind) -> Vec<Task> {
+fn undo(state: &HostState, fencing: FencingKind) -> Vec<Task> {
     let kind = fencing.undone_by().unwrap_or(fencing);
     let mut levels: Vec<Vec<FrozenMethod>> = Vec::new();
-    for standing in state.host.standing.iter().filter(|s| s.kind == fencing) {
+    for standing in state.host.applied.fencing.iter().filter(|s| s.kind == fencing) {
         let method = standing.method.clone();
         match levels
             .iter_mut()
@@ -168,41 +170,41 @@ fn undo(state: &HostState, fencing: TaskKind) -> Vec<Task> {
         }
     }
     if levels.is_empty() {
-        return vec![Task::skipped(kind, format!("no {fencing} stands"))];
+        return vec![Task::fencing(kind, Vec::new()).skipped(format!("no {fencing} stands"))];
     }
     levels
         .into_iter()
-        .map(|level| Task::pending(kind, vec![level]))
+        .map(|level| Task::fencing(kind, vec![level]))
         .collect()
 }
 
-/// Workload steps belong to a backend; where nobody here speaks to it, they are left to it.
-fn workloads(state: &HostState, kind: TaskKind) -> Task {
-    if let Some(method) = workload_method(state, kind) {
-        return Task::pending(kind, vec![vec![method]]);
+/// A step is left to the platform itself where Ringfence asks nothing of it.
+fn workloads(state: &HostState, step: WorkloadStep) -> Task {
+    let task = Task::step(step);
+    if platform_of(state).is_some() {
+        return task;
     }
     match state.host.backend {
-        Backend::None => Task::skipped(kind, "the host's backend is none"),
-        Backend::Nova | Backend::Kubernetes => Task::skipped(
-            kind,
-            format!("left to {} itself: the host names no cloud", state.host.backend),
-        ),
+        Backend::None => task.skipped("the host's backend is none"),
+        Backend::Nova | Backend::Kubernetes => task.skipped(format!(
+            "left to {} itself: the host names no cloud",
+            state.host.backend
+        )),
     }
 }
 
 /// Whether the next stage is the one that comes after UNFENCED.
 pub(super) fn is_after_unfencing(stage: &Stage) -> bool {
-    stage
-        .tasks
-        .iter()
-        .any(|task| task.kind == TaskKind::WorkloadsStart)
+    stage.tasks.iter().any(|task| task.kind() == StepKind::Start)
 }
 
 /// Everything was observed to be given back: the host is UNFENCED.
 pub(super) fn become_unfenced(step: &mut Step, operation: &Operation) {
     let host = &mut step.state.host;
     // The host is seen UP, so that what power it has suffices; a feed that could not be switched on shows in the operation.
-    host.standing.retain(|s| s.kind.resource() != Resource::Power);
+    host.applied
+        .fencing
+        .retain(|s| s.kind.resource() != Resource::Power);
     if host.fence.take().is_none() {
         return;
     }

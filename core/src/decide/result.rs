@@ -4,8 +4,9 @@ use serde_json::json;
 
 use crate::guard::{Guard, on};
 use crate::{
-    Answer, Attempt, AttemptStatus, Claim, Fence, Finding, FrozenMethod, Host, InFlight, MoveReport,
-    ObservedState, Outcome, Resource, Standing, Task, TaskKind, TaskResult, Timestamp,
+    Answer, AppliedFencing, Attempt, AttemptStatus, Claim, Fence, FencingKind, Finding, FrozenMethod, Host,
+    InFlight, MoveReport, ObservedState, Operation, Outcome, Resource, StepKind, Task, TaskKind, TaskResult,
+    TaskWork, Timestamp, Way,
 };
 
 use super::{MAX_LINGER_S, Step, UNANSWERED_S, after_s, claim, evacuation, progress, proof};
@@ -52,10 +53,10 @@ fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
     else {
         return Err("there is no such attempt");
     };
-    if task.kind != claim.kind && on(Guard::ResultOfItsClaim) {
+    if task.kind() != claim.kind && on(Guard::ResultOfItsClaim) {
         return Err("it belongs to another task");
     }
-    let wanted = task.kind.wanted_state();
+    let wanted = task.kind().wanted_state();
     let Some(attempt) = task
         .attempts
         .iter_mut()
@@ -83,7 +84,8 @@ fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
     if is_contradicted {
         attempt.detail = Some("the host was seen UP after it had been read as off".to_owned());
     }
-    let method = method_of(task, claim.attempt.number);
+    let tried = task.attempts.iter().find(|a| a.number == claim.attempt.number);
+    let method = tried.and_then(|attempt| task.method_of(attempt)).cloned();
     if let Some(Finding::Move(report)) = &result.finding {
         note_move(task, report);
     }
@@ -91,7 +93,7 @@ fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
     progress::excuse(task, lease_until, now);
     operation.updated_at = now;
     if let Some(Finding::Workloads(found)) = result.finding.as_ref().filter(|_| is_listing(claim, outcome)) {
-        evacuation::listed(operation, &step.state.host, found.clone());
+        evacuation::listed(operation, found.clone());
     }
     if let Some(fence) = &mut step.state.host.fence {
         fence.off_until = fence.off_until.max(off_until);
@@ -100,20 +102,28 @@ fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
         let proves = method.can_prove() && result.observation.as_ref().is_some_and(|seen| seen.proves);
         note_shown(&mut step.state.host, claim.kind, &method, proves);
     }
+    if claim.kind == StepKind::MarkUp && outcome == Outcome::Confirmed {
+        step.state.host.applied.marked_down_by = None;
+    }
     if outcome == Outcome::Refused {
         // The first that might have taken it was told no: there is nothing to give back. Whatever was tried before it stays.
-        step.state.host.standing.retain(|s| s.attempt != claim.attempt);
+        let host = &mut step.state.host;
+        host.applied.fencing.retain(|s| s.attempt != claim.attempt);
+        host.applied
+            .marked_down_by
+            .take_if(|attempt| *attempt == claim.attempt);
     }
     Ok(())
 }
 
 /// The device of this method has shown what it was told: it has taken something, or given it back.
 fn note_shown(host: &mut Host, kind: TaskKind, method: &FrozenMethod, proves: bool) {
-    let is_its = |s: &Standing| s.method == *method || !on(Guard::GivenBackByItsMethod);
-    host.standing
-        .retain(|s| s.kind.undone_by() != Some(kind) || !is_its(s));
-    let mut taken = host.standing.iter_mut();
-    if let Some(standing) = taken.find(|s| s.kind == kind && s.method == *method) {
+    let is_its = |s: &AppliedFencing| s.method == *method || !on(Guard::GivenBackByItsMethod);
+    host.applied
+        .fencing
+        .retain(|s| s.kind.undone_by().is_none_or(|undoing| kind != undoing) || !is_its(s));
+    let mut taken = host.applied.fencing.iter_mut();
+    if let Some(standing) = taken.find(|s| kind == s.kind && s.method == *method) {
         standing.is_shown = proves;
     }
 }
@@ -131,16 +141,8 @@ fn off_until(task: &Task, fence: Option<&Fence>) -> Option<Timestamp> {
         return None;
     }
     let level = task
-        .levels
-        .get(task.level)
-        .filter(|_| task.kind == TaskKind::PowerOn)?;
-    let last_of = |method: &FrozenMethod| {
-        let mut tries = task
-            .round()
-            .iter()
-            .filter(|a| a.level == task.level && a.method_id == method.id);
-        tries.next_back()
-    };
+        .methods_in_use()
+        .filter(|_| task.kind() == FencingKind::PowerOn)?;
     let was_off = |attempt: &&Attempt| {
         let before = attempt.observation.as_ref().and_then(|seen| seen.before);
         attempt.outcome() == Some(Outcome::Confirmed)
@@ -148,16 +150,19 @@ fn off_until(task: &Task, fence: Option<&Fence>) -> Option<Timestamp> {
     };
     let allowed = level
         .iter()
-        .map(|method| last_of(method).filter(was_off)?.claimed_at);
+        .map(|method| task.last_with(method).filter(was_off)?.claimed_at);
     allowed.collect::<Option<Vec<_>>>()?.into_iter().min()
 }
 
 fn is_listing(claim: &Claim, outcome: Outcome) -> bool {
-    claim.kind == TaskKind::WorkloadsList && outcome == Outcome::Confirmed
+    claim.kind == StepKind::List && outcome == Outcome::Confirmed
 }
 
 /// A later try may not know what an earlier one was told.
 fn note_move(task: &mut Task, report: &MoveReport) {
+    let TaskWork::Step(task) = &mut task.work else {
+        return;
+    };
     let known = task.moved.take().map(|known| *known).unwrap_or_default();
     task.moved = Some(Box::new(MoveReport {
         to: report.to.clone().or(known.to),
@@ -165,7 +170,7 @@ fn note_move(task: &mut Task, report: &MoveReport) {
         no_room: report.no_room,
         unanswered: report.unanswered,
         stuck: report.stuck.clone(),
-        given_up: report.given_up.max(known.given_up),
+        given_up: report.given_up.clone().or(known.given_up),
     }));
 }
 
@@ -187,7 +192,7 @@ fn forget_stopped(step: &mut Step, result: &TaskResult) {
     if may_come > 0 {
         let until = after_s(now, may_come);
         let known = &mut host.in_flight[index];
-        if claim.kind == TaskKind::WorkloadsMove {
+        if claim.kind == StepKind::Move {
             // It is told of when it has begun: that may be late in its time.
             known.until = until;
             known.lasts_ms = known.lasts_ms.map(|ms| ms.max(u64::from(may_come) * 1_000));
@@ -203,23 +208,24 @@ fn forget_stopped(step: &mut Step, result: &TaskResult) {
 /// Seconds for which what was asked for may still come true although the worker has stopped.
 fn may_come_s(step: &Step, result: &TaskResult) -> u32 {
     let claim = &result.claim;
-    if claim.kind == TaskKind::WorkloadsMove {
+    if claim.kind == StepKind::Move {
         let is_open = matches!(&result.finding, Some(Finding::Move(report)) if report.unanswered);
         return if is_open { UNANSWERED_S } else { 0 };
     }
-    if !claim.kind.is_fencing() && !claim.kind.is_undoing() {
+    if !claim.kind.takes() && !claim.kind.gives_back() {
         return 0;
     }
     let found = step.live().and_then(|live| live.find(claim.attempt));
-    let method = found.and_then(|(task, attempt)| method_of(task, attempt.number));
+    let means = step.live().map(Operation::means);
+    let way = means.and_then(|means| found.and_then(|(task, attempt)| means.way_of(task, attempt)));
     match result.outcome {
         Outcome::Refused => 0,
         // Read back: it has come true, unless what came true was an earlier command to the device, and this one comes yet.
-        Outcome::Confirmed if is_read_back(result) && !comes_after_another(step, claim, method.as_ref()) => 0,
+        Outcome::Confirmed if is_read_back(result) && !comes_after_another(step, claim, way.as_ref()) => 0,
         Outcome::Confirmed | Outcome::Unknown if !on(Guard::UnansweredMayCome) => 0,
         // Of an operation that is over the method is not at hand: the longest that its claim allows for holds.
         Outcome::Confirmed | Outcome::Unknown => {
-            method.map_or(MAX_LINGER_S, |method| claim::lingers_s(claim.kind, &method))
+            way.map_or(MAX_LINGER_S, |way| claim::lingers_s(claim.kind, &way))
         }
     }
 }
@@ -234,7 +240,8 @@ fn is_read_back(result: &TaskResult) -> bool {
 
 /// Whether what was read back may be the doing of an earlier command of the kind to this device: one that may still come true, or one by
 /// which it was so before. The latter matters for a cut: a hand may undo it, in no order with what the device has yet to do.
-fn comes_after_another(step: &Step, claim: &Claim, method: Option<&FrozenMethod>) -> bool {
+fn comes_after_another(step: &Step, claim: &Claim, way: Option<&Way>) -> bool {
+    let method = way.and_then(Way::method);
     let host = &step.state.host;
     let is_of_kind = |f: &&InFlight| f.kind == claim.kind && f.until > step.now;
     let in_flight = || host.in_flight.iter().filter(is_of_kind);
@@ -242,16 +249,12 @@ fn comes_after_another(step: &Step, claim: &Claim, method: Option<&FrozenMethod>
         return false;
     };
     let is_under_way = in_flight().any(|f| f.method == own.method && f.attempt != own.attempt);
-    let is_its = |s: &Standing| method.map_or(s.method.id == own.method, |method| s.method == *method);
-    let stood_before = |s: &Standing| s.kind == claim.kind && is_its(s) && s.attempt != own.attempt;
+    let is_its =
+        |s: &AppliedFencing| method.map_or(Some(s.method.id) == own.method, |method| s.method == *method);
+    let stood_before = |s: &AppliedFencing| claim.kind == s.kind && is_its(s) && s.attempt != own.attempt;
     let is_cut = matches!(claim.kind.resource(), Resource::Storage | Resource::Network);
-    (is_under_way || (is_cut && host.standing.iter().any(stood_before))) && on(Guard::SecondCommandLingers)
-}
-
-fn method_of(task: &Task, number: u32) -> Option<FrozenMethod> {
-    let attempt = task.attempts.iter().find(|a| a.number == number)?;
-    let level = task.levels.get(attempt.level)?;
-    level.iter().find(|m| m.id == attempt.method_id).cloned()
+    (is_under_way || (is_cut && host.applied.fencing.iter().any(stood_before)))
+        && on(Guard::SecondCommandLingers)
 }
 
 /// A success counts only with the wanted state read back, exactly.

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::{
-    Actor, Answer, EventKind, OperationId, OperationStatus, Refusal, TaskKind, TaskStatus, Undoing, Work,
+    Actor, Answer, EventKind, FencingKind, OperationId, OperationStatus, Refusal, TaskStatus, Undoing, Work,
 };
 
 use super::{Step, evacuation, proof};
@@ -49,19 +49,14 @@ pub(super) fn restart(step: &mut Step, why: &str) {
                     true
                 }
                 // Skipped because its power.off had failed; all others were skipped because there is nothing to do.
-                TaskStatus::Skipped => task.kind == TaskKind::PowerOn,
+                TaskStatus::Skipped => task.kind() == FencingKind::PowerOn,
                 TaskStatus::Confirmed => {
-                    let is_done = task.kind != TaskKind::PowerOff && proof::does_prove(task);
-                    task.kind.proof_kind().is_some() && !is_done && !is_fenced
+                    let is_done = task.kind() != FencingKind::PowerOff && proof::does_prove(task);
+                    task.kind().proof_kind().is_some() && !is_done && !is_fenced
                 }
             };
             if again {
-                task.status = TaskStatus::Pending;
-                task.detail = None;
-                task.level = 0;
-                task.level_started_at = None;
-                task.contradicted = 0;
-                task.first_attempt = task.attempts.len();
+                task.begin_anew();
             }
         }
         if stage.started_at.is_none() || stage.tasks.iter().any(|task| task.status == TaskStatus::Pending) {

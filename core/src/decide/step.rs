@@ -3,6 +3,7 @@
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
+use crate::platform::platform_of;
 use crate::{
     Answer, AttemptStatus, Decision, Dispatch, Effect, Ended, Event, EventKind, FailureState, Generation,
     HostState, Note, Operation, OperationId, OperationStatus, Outcome, TaskStatus, Timestamp, Undoing, Work,
@@ -97,6 +98,7 @@ impl Step {
             generation,
             reason,
             requested_by: requested_by.to_owned(),
+            platform: platform_of(&self.state).map(Box::new),
             stages: Vec::new(),
             proofs: Vec::new(),
             round: 0,

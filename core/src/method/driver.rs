@@ -19,8 +19,6 @@ pub enum Driver {
     Redfish,
     /// IPMI over LAN by `ipmitool`.
     Ipmi,
-    /// OpenStack Nova: the workloads of a host. No method names it; hosts do, by their backend.
-    Nova,
     /// OpenStack Cinder: the volumes of a host's servers.
     Cinder,
     /// OpenStack Neutron: the ports of a host's servers.
@@ -35,7 +33,6 @@ words!(Driver {
     FenceAgent => "fence-agent",
     Redfish => "redfish",
     Ipmi => "ipmi",
-    Nova => "nova",
     Cinder => "cinder",
     Neutron => "neutron",
     Ironic => "ironic",
@@ -66,7 +63,6 @@ impl Driver {
         match self {
             Self::FenceAgent => &[Resource::Power, Resource::Storage, Resource::Network],
             Self::Redfish | Self::Ipmi | Self::Ironic => &[Resource::Power],
-            Self::Nova => &[Resource::Workloads],
             Self::Cinder => &[Resource::Storage],
             Self::Neutron => &[Resource::Network],
             Self::Simulated => &[Resource::Power, Resource::Storage, Resource::Network],
@@ -90,7 +86,6 @@ impl Driver {
             optional("cipher"),
             optional("privilege"),
         ];
-        const NOVA: &[Known] = &[required("cloud"), required("host")];
         // What is not given of these is the host's own, from when the method is filled in for it.
         const CINDER: &[Known] = &[
             optional("cloud"),
@@ -105,7 +100,6 @@ impl Driver {
             Self::FenceAgent => FENCE_AGENT,
             Self::Redfish => REDFISH,
             Self::Ipmi => IPMI,
-            Self::Nova => NOVA,
             Self::Cinder => CINDER,
             Self::Neutron => NEUTRON,
             Self::Ironic => IRONIC,
@@ -119,7 +113,7 @@ impl Driver {
         match self {
             Self::FenceAgent => None,
             Self::Redfish | Self::Ipmi => Some(PASSWORD),
-            Self::Nova | Self::Cinder | Self::Neutron | Self::Ironic | Self::Simulated => Some(&[]),
+            Self::Cinder | Self::Neutron | Self::Ironic | Self::Simulated => Some(&[]),
         }
     }
 
@@ -130,7 +124,7 @@ impl Driver {
         match self {
             Self::Redfish | Self::Ipmi | Self::FenceAgent => 30,
             Self::Ironic | Self::Cinder | Self::Neutron => 120,
-            Self::Nova | Self::Simulated => 10,
+            Self::Simulated => 10,
         }
     }
 
@@ -138,7 +132,7 @@ impl Driver {
     #[must_use]
     pub fn is_one_for_a_cloud(self) -> bool {
         match self {
-            Self::Nova | Self::Cinder | Self::Neutron => true,
+            Self::Cinder | Self::Neutron => true,
             Self::FenceAgent | Self::Redfish | Self::Ipmi | Self::Ironic | Self::Simulated => false,
         }
     }
@@ -150,7 +144,7 @@ impl Driver {
         match self {
             Self::Cinder | Self::Neutron => Some(["cloud", "host"]),
             Self::Ironic => Some(["cloud", "node"]),
-            Self::FenceAgent | Self::Redfish | Self::Ipmi | Self::Nova | Self::Simulated => None,
+            Self::FenceAgent | Self::Redfish | Self::Ipmi | Self::Simulated => None,
         }
     }
 }

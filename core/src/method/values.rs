@@ -11,7 +11,7 @@ pub(super) fn check_values(method: &Method, problems: &mut Problems) {
         Driver::Ipmi => check_ipmi(method, problems),
         Driver::Cinder => check_cinder(method, problems),
         Driver::Neutron => check_flag(method, "trusted", problems),
-        Driver::Nova | Driver::Ironic | Driver::Simulated => {}
+        Driver::Ironic | Driver::Simulated => {}
     }
 }
 

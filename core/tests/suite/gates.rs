@@ -149,7 +149,7 @@ fn what_may_still_be_taken_keeps_the_schedule_gate_shut() {
 #[test]
 fn a_host_that_is_cut_off_takes_no_workloads() {
     let mut state = state(FailureState::Up, FencingState::Unfenced);
-    state.host.standing.push(Standing {
+    state.host.applied.fencing.push(AppliedFencing {
         kind: TaskKind::StorageFence,
         method: ringfence_world::plans::method_with("ceph", Resource::Storage, MethodTimes::default()),
         attempt: attempt(2),
@@ -187,7 +187,7 @@ fn a_host_is_unforced_by_its_own_rejoin_or_while_nothing_needs_it_down() {
     fencing.host.in_flight.push(in_flight(TaskKind::PowerOff, 3, 20));
     assert!(!unforce(&fencing, 0).allowed);
     assert!(unforce(&fencing, 20).allowed);
-    fencing.host.standing.push(Standing {
+    fencing.host.applied.fencing.push(AppliedFencing {
         kind: TaskKind::StorageFence,
         method: ringfence_world::plans::method_with("ceph", Resource::Storage, MethodTimes::default()),
         attempt: attempt(2),

@@ -19,7 +19,7 @@ fn sign(host: &str, last: i64) -> Sign {
         host: host.to_owned(),
         last: Some(theirs(last)),
         is_up: true,
-        is_forced_down: false,
+        is_marked_down: false,
         settings: String::new(),
     }
 }
@@ -157,7 +157,7 @@ fn a_host_that_was_forced_down_is_up_when_its_signs_are_seen_to_come() {
     let mut watch = watch();
     let forced = |last| Sign {
         is_up: false,
-        is_forced_down: true,
+        is_marked_down: true,
         ..sign("c1", last)
     };
     // The sign may be from before it died.
@@ -191,7 +191,7 @@ fn what_an_administrator_sets_is_no_sign_of_life() {
     state(&mut watch, &poll(5, vec![sign("c1", 5)]), 5);
     let set = |last, settings: &str| Sign {
         is_up: false,
-        is_forced_down: true,
+        is_marked_down: true,
         settings: settings.to_owned(),
         ..sign("c1", last)
     };

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
 use ringfence_core::{
-    AttemptId, Backend, Driver, Ended, FailureState, FrozenMethod, Generation, Host, InFlight, MethodId,
-    MethodTimes, Operation, Proof, ProofKind, RejoinWork, Resource, Sources, Standing, TaskKind, Undoing,
-    Work,
+    AppliedFencing, AttemptId, Backend, Driver, Ended, FailureState, FrozenMethod, Generation, Host,
+    InFlight, MethodId, MethodTimes, Operation, Proof, ProofKind, RejoinWork, Resource, Sources, TaskKind,
+    Undoing, Work,
 };
 use ringfence_db::{
     append_events, events_after, host_row, insert_host, insert_segment, load_state, lock_host, number_events,
@@ -115,7 +115,7 @@ fn everything(host: &Host) -> Host {
         is_silence_answered: true,
         given_back_at: Some(at(5)),
         last_off_at: Some(at(6)),
-        standing: vec![Standing {
+        standing: vec![AppliedFencing {
             kind: TaskKind::StorageFence,
             method,
             attempt,

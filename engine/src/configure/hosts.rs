@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use ringfence_core::{
-    Backend, EventKind, FailureState, Generation, Host, HostDescription, HostId, Parameters, SegmentId,
-    Sources, may_change, may_remove, validate_host,
+    Applied, Backend, EventKind, FailureState, Generation, Host, HostDescription, HostId, Parameters,
+    SegmentId, Sources, may_change, may_remove, validate_host,
 };
 use ringfence_db::{DbError, EventHost, HostWrite, NewEvent, Tx};
 use serde_json::{Value, json};
@@ -124,7 +124,7 @@ impl Engine {
             is_silence_answered: false,
             given_back_at: None,
             last_off_at: None,
-            standing: Vec::new(),
+            applied: Applied::default(),
             in_flight: Vec::new(),
             event_sequence: 1,
             revision: 1,

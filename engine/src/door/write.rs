@@ -145,8 +145,8 @@ fn outgoing(decision: &mut Decision) -> Vec<Outgoing> {
 fn outbox_row(message: &Outgoing, now: Timestamp) -> OutboxRow {
     OutboxRow {
         id: message.id,
-        resource: message.task.kind.resource().as_str().to_owned(),
-        zone: message.task.method.zone.clone(),
+        resource: message.task.job.kind().resource().as_str().to_owned(),
+        zone: message.task.job.zone().to_owned(),
         payload: serde_json::to_value(&message.task).unwrap_or(Value::Null),
         trace: message.trace.clone(),
         available_at: now + relay::HEAD_START,

@@ -76,8 +76,8 @@ fn compare(
                 ended.push(Ended::Lease);
             }
             ended.push(Ended::Attempt {
-                driver: attempt.driver.as_str(),
-                task: task.kind.as_str(),
+                driver: attempt.by.driver(),
+                task: task.kind().as_str(),
                 outcome: outcome.as_str(),
                 after_s: seconds(attempt.started_at, ended_at),
             });

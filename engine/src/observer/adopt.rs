@@ -1,11 +1,11 @@
-//! Hosts that a cloud has and we do not: added by themselves, where that is wanted.
+//! Hosts that a platform has and Ringfence does not: added by themselves, where that is wanted.
 //!
-//! Nothing is ever removed here. A part of a cloud that is away is not named by it either, and with a host would go what it is fenced by.
+//! Nothing is ever removed here. A part of a platform that is away is not named by it either, and with a host would go what it is fenced by.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringfence_backends::openstack::ComputeService;
-use ringfence_core::{Backend, Census, DEFAULT_ZONE, Listed, Newcomer, census};
+use ringfence_backends::Platform;
+use ringfence_core::{Backend, Census, DEFAULT_ZONE, Listed, Newcomer, Sign, census};
 
 use crate::error::error_chain;
 use crate::{Context, Engine, EngineError, HostDraft};
@@ -13,18 +13,20 @@ use crate::{Context, Engine, EngineError, HostDraft};
 /// Hosts that are added between two questions.
 const AT_ONCE: usize = 64;
 
-/// Adds hosts of one cloud.
+/// Adds hosts of one platform.
 pub(super) struct Adopter {
-    cloud: String,
+    backend: Backend,
+    platform: String,
     segment: String,
     /// Why hosts could not be added, so that only a change is told.
     told: BTreeMap<String, String>,
 }
 
 impl Adopter {
-    pub fn new(cloud: &str, segment: String) -> Self {
+    pub fn new(platform: &dyn Platform, segment: String) -> Self {
         Self {
-            cloud: cloud.to_owned(),
+            backend: platform.kind(),
+            platform: platform.name().to_owned(),
             segment,
             told: BTreeMap::new(),
         }
@@ -34,17 +36,13 @@ impl Adopter {
     pub async fn take_in(
         &mut self,
         engine: &Engine,
-        services: &[ComputeService],
+        signs: &[Sign],
         known_as: &[&str],
     ) -> Result<(), EngineError> {
         let known: BTreeSet<&str> = known_as.iter().copied().collect();
-        let is_new =
-            |service: &&ComputeService| !known.contains(service.host.as_str()) && may_be_added(service);
-        let new: Vec<&str> = services
-            .iter()
-            .filter(is_new)
-            .map(|service| service.host.as_str())
-            .collect();
+        let is_new = |sign: &&Sign| !known.contains(sign.host.as_str()) && may_be_added(sign);
+        let new = signs.iter().filter(is_new).map(|sign| sign.host.as_str());
+        let new: Vec<&str> = new.collect();
         self.told.retain(|host, _| new.contains(&host.as_str()));
         if new.is_empty() {
             return Ok(());
@@ -62,7 +60,7 @@ impl Adopter {
     async fn census(&self, engine: &Engine, named: &[&str]) -> Result<Census, EngineError> {
         let hosts = ringfence_db::listed_hosts(&mut engine.0.db.reader()).await?;
         let listed: Vec<Listed<'_>> = hosts.iter().map(Listed::from).collect();
-        Ok(census(&self.cloud, "", named, &listed))
+        Ok(census((self.backend, &self.platform), "", named, &listed))
     }
 
     async fn add(&mut self, engine: &Engine, newcomer: Newcomer) {
@@ -70,20 +68,20 @@ impl Adopter {
         let draft = HostDraft {
             name: newcomer.name,
             segment: Some(self.segment.clone()),
-            backend: Backend::Nova,
-            cloud: Some(self.cloud.clone()),
+            backend: self.backend,
+            cloud: Some(self.platform.clone()),
             known_as: newcomer.known_as,
             host_type: None,
             zone: DEFAULT_ZONE.to_owned(),
             parameters: BTreeMap::new(),
         };
-        let by = Context::own(&format!("nova:{}", self.cloud));
+        let by = Context::own(&format!("{}:{}", self.backend, self.platform));
         match engine.create_host(draft, &by).await {
             Ok(host) => {
                 tracing::info!(
-                    cloud = self.cloud,
+                    platform = self.platform,
                     host = host.name,
-                    "a host of the cloud was added"
+                    "a host of the platform was added"
                 );
             }
             Err(error) => self.tell(theirs, error_chain(&error)),
@@ -93,10 +91,10 @@ impl Adopter {
     fn tell(&mut self, host: String, why: String) {
         if self.told.get(&host) != Some(&why) {
             tracing::warn!(
-                cloud = self.cloud,
+                platform = self.platform,
                 host,
                 why,
-                "a host of the cloud cannot be added"
+                "a host of the platform cannot be added"
             );
             self.told.insert(host, why);
         }
@@ -104,6 +102,6 @@ impl Adopter {
 }
 
 /// One that is down, or was said to be, may have been left behind: it is added when it lives.
-fn may_be_added(service: &ComputeService) -> bool {
-    service.binary == "nova-compute" && service.is_up() && !service.forced_down
+fn may_be_added(sign: &Sign) -> bool {
+    sign.is_up && !sign.is_marked_down
 }

@@ -1,4 +1,4 @@
-//! Watching the hosts of clouds: one question for all hosts of a cloud, and one engine at a time asks it.
+//! Watching the hosts of platforms: one question for all hosts of a platform, and one engine at a time asks it.
 
 mod adopt;
 
@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use ringfence_backends::BackendError;
-use ringfence_backends::openstack::{Cloud, ComputeService};
-use ringfence_core::{FailureState, Poll, Refresh, Report, Sighting, Sign, Timestamp, Watch, is_news};
+use ringfence_backends::Platform;
+use ringfence_core::{FailureState, Poll, Refresh, Report, Sighting, Timestamp, Watch, is_news};
 use ringfence_db::CloudHost;
 use tokio_util::sync::CancellationToken;
 
@@ -21,20 +21,20 @@ use crate::{Context, Engine, EngineError};
 /// How hosts are watched.
 #[derive(Clone, Debug)]
 pub struct ObserverConfig {
-    /// The clouds.
-    pub clouds: Vec<Arc<Cloud>>,
+    /// The platforms.
+    pub platforms: Vec<Arc<dyn Platform>>,
     /// Between two questions.
     pub every: Duration,
     /// How long a host may be silent.
     pub down_after: TimeDelta,
-    /// The clouds whose new hosts are added by themselves, and the segment that they go to.
+    /// The platforms whose new hosts are added by themselves, and the segment that they go to.
     pub adopt: BTreeMap<String, String>,
 }
 
 impl Default for ObserverConfig {
     fn default() -> Self {
         Self {
-            clouds: Vec::new(),
+            platforms: Vec::new(),
             every: Duration::from_secs(5),
             down_after: TimeDelta::seconds(60),
             adopt: BTreeMap::new(),
@@ -46,44 +46,49 @@ impl Default for ObserverConfig {
 const REFRESH: TimeDelta = TimeDelta::seconds(60);
 /// The same for a silence that may prove something: a gap between two reports would start it anew.
 const REFRESH_OF_SILENCE: TimeDelta = TimeDelta::seconds(10);
-/// An engine has a cloud for the time of one answer and so many more questions; then another one takes over.
+/// An engine has a platform for the time of one answer and so many more questions; then another one takes over.
 const KEPT_FOR: u32 = 2;
 
-/// Watches one cloud until it is told to stop.
-pub(crate) async fn watch(engine: Engine, cloud: Arc<Cloud>, stop: CancellationToken) {
+/// Watches one platform until it is told to stop.
+pub(crate) async fn watch(engine: Engine, platform: Arc<dyn Platform>, stop: CancellationToken) {
     let every = engine.0.config.observer.every;
-    let mut observer = Observer::new(&engine, cloud);
+    let mut observer = Observer::new(&engine, Arc::clone(&platform));
     loop {
         observer.turn(&engine).await;
-        if !pause(&stop, every).await {
-            return;
+        tokio::select! {
+            goes_on = pause(&stop, every) => {
+                if !goes_on {
+                    return;
+                }
+            }
+            () = platform.changed() => {}
         }
     }
 }
 
-/// What one engine knows of one cloud.
+/// What one engine knows of one platform.
 struct Observer {
-    cloud: Arc<Cloud>,
+    platform: Arc<dyn Platform>,
     /// Its name in reports.
     source: String,
     watch: Watch,
     /// When the engine's clock had last been set to another time when the watch began.
     clock_set_at: Option<Timestamp>,
     adopter: Option<Adopter>,
-    /// Whether the cloud has answered the last time, so that only a change is told.
+    /// Whether the platform has answered the last time, so that only a change is told.
     answers: Option<bool>,
 }
 
 impl Observer {
-    fn new(engine: &Engine, cloud: Arc<Cloud>) -> Self {
+    fn new(engine: &Engine, platform: Arc<dyn Platform>) -> Self {
         let config = &engine.0.config.observer;
-        let segment = config.adopt.get(cloud.name()).cloned();
+        let segment = config.adopt.get(platform.name()).cloned();
         Self {
-            source: format!("nova:{}", cloud.name()),
+            source: platform.label(),
             watch: Watch::new(config.down_after),
             clock_set_at: engine.0.clock.set_at(),
-            adopter: segment.map(|segment| Adopter::new(cloud.name(), segment)),
-            cloud,
+            adopter: segment.map(|segment| Adopter::new(&*platform, segment)),
+            platform,
             answers: None,
         }
     }
@@ -92,8 +97,8 @@ impl Observer {
         match self.try_turn(engine).await {
             Ok(()) => {}
             Err(error) => {
-                let cloud = self.cloud.name();
-                tracing::warn!(cloud, error = %error_chain(&error), "what a cloud says could not be taken down");
+                let platform = self.platform.name();
+                tracing::warn!(platform, error = %error_chain(&error), "what a platform says could not be recorded");
             }
         }
     }
@@ -110,13 +115,12 @@ impl Observer {
         }
         // An answer may speak of the moment at which it was asked for.
         let now = engine.0.clock.now();
-        let answer = self.cloud.services().await;
+        let answer = self.platform.look().await;
         self.tell_answer(&answer);
         let mut reader = engine.0.db.reader();
-        let hosts = ringfence_db::hosts_of_cloud(&mut reader, self.cloud.name(), &self.source).await?;
+        let hosts = ringfence_db::hosts_of_cloud(&mut reader, self.platform.name(), &self.source).await?;
         let known_as: Vec<&str> = hosts.iter().map(|host| host.known_as.as_str()).collect();
-        let polled = answer.as_deref().ok().map(poll);
-        let sightings = self.watch.look(polled.as_ref(), &known_as, now);
+        let sightings = self.watch.look(answer.as_ref().ok(), &known_as, now);
         let news = hosts.iter().filter_map(|host| {
             let sighting = sightings.get(&host.known_as).copied()?;
             is_news(sighting, host.own.as_ref(), refresh(host)).then_some((host, sighting))
@@ -128,7 +132,7 @@ impl Observer {
             self.report(engine, host, sighting).await;
         }
         match (&mut self.adopter, answer) {
-            (Some(adopter), Ok(services)) => adopter.take_in(engine, &services, &known_as).await,
+            (Some(adopter), Ok(poll)) => adopter.take_in(engine, &poll.hosts, &known_as).await,
             (None, _) | (Some(_), Err(_)) => Ok(()),
         }
     }
@@ -140,22 +144,22 @@ impl Observer {
 
     async fn has_turn(&self, engine: &Engine) -> Result<bool, EngineError> {
         let now = engine.0.clock.now();
-        let held = engine.0.config.observer.every * KEPT_FOR + self.cloud.timeout();
+        let held = engine.0.config.observer.every * KEPT_FOR + self.platform.timeout();
         let until = now + TimeDelta::from_std(held).unwrap_or(TimeDelta::minutes(5));
-        let lease = format!("observer {}", self.cloud.name());
+        let lease = format!("observer {}", self.platform.name());
         let mut reader = engine.0.db.reader();
         Ok(ringfence_db::take_lease(&mut reader, &lease, &engine.0.id, now, until).await?)
     }
 
-    fn tell_answer(&mut self, answer: &Result<Vec<ComputeService>, BackendError>) {
-        let cloud = self.cloud.name();
+    fn tell_answer(&mut self, answer: &Result<Poll, BackendError>) {
+        let platform = self.platform.name();
         let answers = answer.is_ok();
         if self.answers.replace(answers) == Some(answers) {
             return;
         }
         match answer {
-            Ok(services) => tracing::info!(cloud, services = services.len(), "the cloud is watched"),
-            Err(error) => tracing::warn!(cloud, %error, "the cloud cannot be watched"),
+            Ok(poll) => tracing::info!(platform, hosts = poll.hosts.len(), "the platform is watched"),
+            Err(error) => tracing::warn!(platform, %error, "the platform cannot be watched"),
         }
     }
 
@@ -182,30 +186,6 @@ impl Observer {
                 tracing::warn!(host = host.name, error = %error_chain(&error), "a sighting could not be taken down");
             }
         }
-    }
-}
-
-/// What Nova says of its hosts. Their signs of life go through a conductor: while none lives, none comes.
-fn poll(services: &[ComputeService]) -> Poll {
-    let hosts = services.iter().filter(|service| service.binary == "nova-compute");
-    let own = services
-        .iter()
-        .filter(|service| service.binary == "nova-conductor");
-    Poll {
-        hosts: hosts
-            .map(|service| Sign {
-                host: service.host.clone(),
-                last: service.updated_at,
-                is_up: service.is_up(),
-                is_forced_down: service.forced_down,
-                // Nova writes the time of every change where it writes that of the last sign of life.
-                settings: format!(
-                    "{} {} {:?}",
-                    service.forced_down, service.status, service.disabled_reason
-                ),
-            })
-            .collect(),
-        own: own.filter_map(|service| service.updated_at).max(),
     }
 }
 

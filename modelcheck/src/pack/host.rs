@@ -163,8 +163,8 @@ pub(super) fn proof(p: &mut Packer, proof: &Proof) {
     });
 }
 
-fn standing(p: &mut Packer, standing: &Standing) {
-    let Standing {
+fn standing(p: &mut Packer, standing: &AppliedFencing) {
+    let AppliedFencing {
         kind,
         method,
         attempt,

@@ -10,15 +10,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ringfence_bus::ValidateRequest;
-use ringfence_core::{FrozenMethod, Observation, ObservedState, Problem, Resource, TaskKind};
+use ringfence_core::{FencingKind, FrozenMethod, Observation, ObservedState, Problem, Resource};
 use tokio::time::Instant;
 
 use crate::act::{self, Answer, Device, Reading};
 use crate::driver::{Clock, Driver, Report};
 use crate::process::{Ended, ProcessError};
 use crate::text::chain;
-use crate::time_given::TimeGiven;
 use crate::{Secrets, WorkerError};
+use ringfence_backends::TimeGiven;
 
 use call::{Call, Power};
 use metadata::Catalogue;
@@ -69,7 +69,7 @@ impl FenceAgent {
 impl Driver for FenceAgent {
     async fn act_and_observe(
         &self,
-        kind: TaskKind,
+        kind: FencingKind,
         method: &FrozenMethod,
         secrets: &Secrets,
         budget: Duration,
@@ -149,19 +149,10 @@ impl Device for Agent<'_> {
         }
     }
 
-    async fn command(&self, kind: TaskKind, until: Instant) -> Answer {
+    async fn command(&self, kind: FencingKind, until: Instant) -> Answer {
         let action = match kind {
-            TaskKind::PowerOff | TaskKind::StorageFence | TaskKind::NetworkFence => "off",
-            TaskKind::PowerOn | TaskKind::StorageUnfence | TaskKind::NetworkUnfence => "on",
-            TaskKind::WorkloadsForceDown
-            | TaskKind::WorkloadsForceUp
-            | TaskKind::WorkloadsList
-            | TaskKind::WorkloadsMove
-            | TaskKind::WorkloadsAddSpare
-            | TaskKind::WorkloadsCleanUp
-            | TaskKind::WorkloadsStart => {
-                return Answer::Refused(format!("driver fence-agent cannot do {kind}"));
-            }
+            FencingKind::PowerOff | FencingKind::StorageFence | FencingKind::NetworkFence => "off",
+            FencingKind::PowerOn | FencingKind::StorageUnfence | FencingKind::NetworkUnfence => "on",
         };
         match self.run(action, until).await {
             Ok(ended) if call::is_definite(&ended) => Answer::Refused(call::words(self.name, &ended)),

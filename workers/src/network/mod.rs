@@ -3,4 +3,3 @@
 mod neutron;
 
 pub use neutron::Neutron;
-pub(crate) use neutron::give_back_ports_of;

@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ringfence_bus::ValidateRequest;
-use ringfence_core::{FrozenMethod, Observation, ObservedState, Problem, TaskKind};
+use ringfence_core::{FencingKind, FrozenMethod, Observation, ObservedState, Problem};
 use tokio::time::Instant;
 
 use crate::act::{self, Answer, Device, Reading};
 use crate::driver::{Clock, Driver, Report};
 use crate::process::{self, Ended, ProcessError, Program};
 use crate::text::chain;
-use crate::time_given::TimeGiven;
 use crate::{Secrets, WorkerError};
+use ringfence_backends::TimeGiven;
 
 const MAX_OUTPUT_BYTES: usize = 16 * 1024;
 
@@ -48,7 +48,7 @@ impl Ipmi {
 impl Driver for Ipmi {
     async fn act_and_observe(
         &self,
-        kind: TaskKind,
+        kind: FencingKind,
         method: &FrozenMethod,
         secrets: &Secrets,
         budget: Duration,
@@ -164,10 +164,10 @@ impl Device for Bmc<'_> {
         }
     }
 
-    async fn command(&self, kind: TaskKind, until: Instant) -> Answer {
+    async fn command(&self, kind: FencingKind, until: Instant) -> Answer {
         let command = match kind {
-            TaskKind::PowerOff => "off",
-            TaskKind::PowerOn => "on",
+            FencingKind::PowerOff => "off",
+            FencingKind::PowerOn => "on",
             other => return Answer::Refused(format!("driver ipmi cannot do {other}")),
         };
         match self.ipmitool(command, until).await {

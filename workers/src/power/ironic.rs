@@ -7,19 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ringfence_backends::BackendError;
-use ringfence_backends::openstack::{Cloud, Node, PowerTarget};
+use ringfence_backends::openstack::{Cloud, Fenced, NodePower};
 use ringfence_bus::ValidateRequest;
-use ringfence_core::{FrozenMethod, Observation, ObservedState, Problem, TaskKind};
-use tokio::time::{Instant, sleep};
+use ringfence_core::{FencingKind, FrozenMethod, Observation, Problem};
 
 use crate::driver::{Clock, Driver, Report};
-use crate::openstack::{Clouds, Done, HostOf, PAUSE, ReadBack, seen};
+use crate::openstack::{Clouds, act, read, seen};
 use crate::{Secrets, WorkerError};
 
 const PLACE: [&str; 2] = ["cloud", "node"];
-/// How every reason of ours begins. Maintenance for another reason is not ours to end.
-const OURS: &str = "fenced by Ringfence";
 
 /// The driver `ironic`.
 pub struct Ironic {
@@ -42,7 +38,7 @@ impl Ironic {
 impl Driver for Ironic {
     async fn act_and_observe(
         &self,
-        kind: TaskKind,
+        kind: FencingKind,
         method: &FrozenMethod,
         _: &Secrets,
         budget: Duration,
@@ -53,12 +49,12 @@ impl Driver for Ironic {
         };
         let switching = async {
             match kind {
-                TaskKind::PowerOff => at.switch_off().await,
-                TaskKind::PowerOn => at.switch_on().await,
-                other => Ok(Done::No(format!("driver ironic cannot do {other}"))),
+                FencingKind::PowerOff => at.switch_off().await,
+                FencingKind::PowerOn => at.switch_on().await,
+                other => Ok(Fenced::No(format!("driver ironic cannot do {other}"))),
             }
         };
-        at.act(kind, switching, &self.clock).await
+        act(kind, at.time, switching, &self.clock).await
     }
 
     async fn observe(
@@ -69,177 +65,14 @@ impl Driver for Ironic {
     ) -> Result<Observation, WorkerError> {
         let at = self.clouds.host(&method.parameters, PLACE, budget);
         let at = at.map_err(WorkerError::refused)?;
-        let found = at.read(at.cloud.node(at.host)).await?;
-        let node = found.ok_or_else(|| WorkerError::refused(at.unknown()))?;
-        let state = shown(&node);
-        if state == ObservedState::Unknown {
-            return Err(WorkerError::unclear(trouble(
-                &node,
-                "its power state is not known",
-            )));
+        match read(at.time, at.power()).await? {
+            NodePower::Known(state, detail) => Ok(seen(state, &detail, &self.clock)),
+            NodePower::Unclear(why) => Err(WorkerError::unclear(why)),
+            NodePower::NoNode(why) => Err(WorkerError::refused(why)),
         }
-        let detail = format!("{}, as ironic last read or set it", words(&node));
-        Ok(seen(state, &detail, &self.clock))
     }
 
     async fn validate(&self, request: &ValidateRequest) -> Vec<Problem> {
         self.clouds.validate(request)
-    }
-}
-
-impl HostOf<'_> {
-    fn unknown(&self) -> String {
-        format!(
-            "ironic of cloud {} knows no node {}, or does not show it to this user",
-            self.cloud.name(),
-            self.host
-        )
-    }
-
-    async fn switch_off(&self) -> Result<Done, BackendError> {
-        let Some(node) = self.cloud.node(self.host).await? else {
-            return Ok(Done::No(self.unknown()));
-        };
-        // Before anything else: Ironic would switch it on again within a minute.
-        if !node.maintenance {
-            let reason = format!("{OURS}: host {}", self.host);
-            self.cloud.begin_maintenance(self.host, &reason).await?;
-        }
-        let mut from = Instant::now();
-        for _ in 0..2 {
-            from = Instant::now();
-            let node = self.switch(PowerTarget::Off).await?;
-            if shown(&node) != ObservedState::Off || node.last_error.is_some() {
-                return Ok(Done::NotYet(trouble(&node, "told to be off")));
-            }
-        }
-        let detail = "power off, read by ironic after it was off".to_owned();
-        Ok(Done::So(ReadBack::new(detail, from)))
-    }
-
-    async fn switch_on(&self) -> Result<Done, BackendError> {
-        let Some(node) = self.cloud.node(self.host).await? else {
-            return Ok(Done::No(self.unknown()));
-        };
-        if is_our_maintenance(&node) {
-            self.cloud.end_maintenance(self.host).await?;
-        }
-        let from = Instant::now();
-        let node = self.switch(PowerTarget::On).await?;
-        if shown(&node) != ObservedState::On || node.last_error.is_some() {
-            return Ok(Done::NotYet(trouble(&node, "told to be on")));
-        }
-        if is_our_maintenance(&node) {
-            return Ok(Done::NotYet("our maintenance is still there".to_owned()));
-        }
-        let detail = words(&node);
-        Ok(Done::So(ReadBack::new(detail, from)))
-    }
-
-    /// Tells the node, as soon as nobody else is at it, and waits until Ironic is done with it.
-    async fn switch(&self, target: PowerTarget) -> Result<Node, BackendError> {
-        loop {
-            match self.cloud.set_power(self.host, target).await {
-                Err(BackendError::Refused { .. }) if self.has_time() => sleep(PAUSE).await,
-                done => break done?,
-            }
-        }
-        loop {
-            let node = self.cloud.node(self.host).await?;
-            match node {
-                Some(node) if node.is_idle() || !self.has_time() => return Ok(node),
-                Some(_) | None => sleep(PAUSE).await,
-            }
-        }
-    }
-}
-
-fn is_our_maintenance(node: &Node) -> bool {
-    let reason = node.maintenance_reason.as_deref().unwrap_or_default();
-    node.maintenance && reason.starts_with(OURS)
-}
-
-/// Exactly off or exactly on, and nothing under way.
-fn shown(node: &Node) -> ObservedState {
-    match node.power_state.as_deref() {
-        Some("power off") if node.is_idle() => ObservedState::Off,
-        Some("power on") if node.is_idle() => ObservedState::On,
-        Some(_) | None => ObservedState::Unknown,
-    }
-}
-
-fn words(node: &Node) -> String {
-    let power = node.power_state.as_deref().unwrap_or("no power state");
-    match &node.maintenance_reason {
-        Some(reason) if node.maintenance => format!("{power}, in maintenance ({reason})"),
-        Some(_) | None => power.to_owned(),
-    }
-}
-
-fn trouble(node: &Node, what: &str) -> String {
-    let mut detail = format!("{what}; the node reads as {}", words(node));
-    if let Some(target) = &node.target_power_state {
-        detail += &format!(", on its way to {target}");
-    }
-    if let Some(who) = &node.reservation {
-        detail += &format!(", held by {who}");
-    }
-    if let Some(error) = &node.last_error {
-        detail += &format!("; ironic says: {error}");
-    }
-    detail
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn node(power_state: Option<&str>) -> Node {
-        Node {
-            power_state: power_state.map(str::to_owned),
-            target_power_state: None,
-            last_error: None,
-            maintenance: false,
-            maintenance_reason: None,
-            reservation: None,
-        }
-    }
-
-    #[test]
-    fn nothing_but_the_exact_words_of_an_idle_node_counts() {
-        assert_eq!(shown(&node(Some("power off"))), ObservedState::Off);
-        assert_eq!(shown(&node(Some("power on"))), ObservedState::On);
-        for odd in [None, Some("error"), Some("rebooting"), Some("Power Off")] {
-            assert_eq!(shown(&node(odd)), ObservedState::Unknown, "{odd:?}");
-        }
-        let held = Node {
-            reservation: Some("conductor-1".to_owned()),
-            ..node(Some("power off"))
-        };
-        assert_eq!(shown(&held), ObservedState::Unknown);
-        let under_way = Node {
-            target_power_state: Some("power on".to_owned()),
-            ..node(Some("power off"))
-        };
-        assert_eq!(shown(&under_way), ObservedState::Unknown);
-    }
-
-    #[test]
-    fn only_our_own_maintenance_is_ours() {
-        let kept = |maintenance, reason: Option<&str>| Node {
-            maintenance,
-            maintenance_reason: reason.map(str::to_owned),
-            ..node(None)
-        };
-        assert!(is_our_maintenance(&kept(
-            true,
-            Some("fenced by Ringfence: host a")
-        )));
-        assert!(!is_our_maintenance(&kept(true, Some("new disks"))));
-        assert!(!is_our_maintenance(&kept(true, None)));
-        assert!(!is_our_maintenance(&kept(
-            false,
-            Some("fenced by Ringfence: host a")
-        )));
     }
 }

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ringfence_backends::{StepOrder, Unanswered};
 use ringfence_bus::TaskMessage;
-use ringfence_core::{Finding, MoveReport, Outcome, Resource};
+use ringfence_core::{
+    FencingKind, Finding, FrozenMethod, Job, MoveReport, Outcome, PlatformHost, WorkloadStep,
+};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinError;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
@@ -14,8 +17,8 @@ use tracing::Instrument;
 use super::context::Context;
 use super::locks::Held;
 use super::metrics::Metrics;
-use super::task::End;
-use crate::driver::{Open, Report, WorkloadJob};
+use super::task::{End, device_of};
+use crate::driver::Report;
 use crate::secrets::Secrets;
 use crate::{WorkerError, act};
 
@@ -45,16 +48,16 @@ pub(super) struct Attempt {
     pub task: TaskMessage,
     /// When everything must have stopped.
     pub until: Instant,
-    /// What its backend may yet do.
-    pub open: Arc<Open>,
+    /// What its platform may yet do.
+    pub unanswered: Arc<Unanswered>,
 }
 
 impl Attempt {
     /// Lets the driver act until it ends, the time is up, or `taken_back` says why it must stop.
     pub(super) async fn carry_out(self, turn: Option<Turn>, taken_back: impl Future<Output = String>) -> End {
-        let open = Arc::clone(&self.open);
+        let asked = Arc::clone(&self.unanswered);
         match self.watch(turn, taken_back).await {
-            End::Report(report) if open.is_open() => End::Report(unanswered(report)),
+            End::Report(report) if asked.is_open() => End::Report(Box::new(unanswered(*report))),
             end => end,
         }
     }
@@ -71,7 +74,7 @@ impl Attempt {
         };
         work.abort();
         match timeout(STOP_WAIT, work).await {
-            Ok(Err(stopped)) if stopped.is_cancelled() => End::Report(Report::unknown(why)),
+            Ok(Err(stopped)) if stopped.is_cancelled() => End::Report(Box::new(Report::unknown(why))),
             Ok(ended) => finished(&context, ended),
             Err(_) => {
                 Metrics::count(&context.metrics.drivers_stuck);
@@ -91,56 +94,53 @@ impl Attempt {
                 }
             },
         };
-        let secrets = match self.secrets().await {
-            Ok(secrets) => secrets,
-            Err(error) => return error.into(),
+        let report = match &self.task.job {
+            Job::Fencing { kind, method } => self.ask_driver(*kind, method).await,
+            Job::Step { step, at } => self.ask_platform(step, at).await,
         };
-        let report = act::clean(self.ask_driver(&secrets).await, &secrets);
         self.believe(report)
     }
 
     async fn wait_for_turn(&self) -> Option<Turn> {
-        let held = self.context.locks.hold(self.task.method.device.as_deref()).await;
+        let held = self.context.locks.hold(device_of(&self.task.job)).await;
         Turn::new(&self.context, held).await
     }
 
-    async fn secrets(&self) -> Result<Secrets, WorkerError> {
-        timeout_at(self.until, resolve(&self.task.method.secrets))
-            .await
-            .unwrap_or_else(|_| Err(WorkerError::unclear("the secrets could not be read in time")))
-    }
-
-    async fn ask_driver(&self, secrets: &Secrets) -> Report {
-        let method = &self.task.method;
+    /// The time that a driver has, with a margin in which it can say what it saw.
+    fn budget(&self) -> Duration {
         let left = self.until.saturating_duration_since(Instant::now());
-        let budget = left - MARGIN.min(left / 10);
-        let missing = || Report::refused(format!("this worker has no driver {}", method.driver));
-        if self.task.kind.resource() == Resource::Workloads {
-            let Some(driver) = self.context.drivers.workloads(method.driver) else {
-                return missing();
-            };
-            return driver.carry_out(self.workload_job(), budget).await;
-        }
-        let Some(driver) = self.context.drivers.get(method.driver) else {
-            return missing();
-        };
-        driver
-            .act_and_observe(self.task.kind, method, secrets, budget)
-            .await
+        left - MARGIN.min(left / 10)
     }
 
-    fn workload_job(&self) -> WorkloadJob<'_> {
-        WorkloadJob {
-            kind: self.task.kind,
-            method: &self.task.method,
-            workload: self.task.workload.as_deref(),
-            open: &self.open,
-        }
+    async fn ask_driver(&self, kind: FencingKind, method: &FrozenMethod) -> Report {
+        let secrets = timeout_at(self.until, resolve(&method.secrets)).await;
+        let secrets = match secrets {
+            Ok(Ok(secrets)) => secrets,
+            Ok(Err(error)) => return error.into(),
+            Err(_) => return WorkerError::unclear("the secrets could not be read in time").into(),
+        };
+        let Some(driver) = self.context.drivers.get(method.driver) else {
+            return Report::refused(format!("this worker has no driver {}", method.driver));
+        };
+        let report = driver.act_and_observe(kind, method, &secrets, self.budget());
+        act::clean(report.await, &secrets)
+    }
+
+    async fn ask_platform(&self, step: &WorkloadStep, at: &PlatformHost) -> Report {
+        let Some(platform) = self.context.drivers.platform_of(at) else {
+            return Report::refused(format!("this worker's configuration has no {}", at.label()));
+        };
+        let order = StepOrder {
+            step,
+            at,
+            unanswered: &self.unanswered,
+        };
+        platform.carry_out(order, self.budget()).await
     }
 
     /// Whatever a driver says: confirmed is only what was read back.
     fn believe(&self, report: Report) -> Report {
-        let wanted = self.task.kind.wanted_state();
+        let wanted = self.task.job.kind().wanted_state();
         let read_back = report.observation.as_ref().is_some_and(|o| o.state == wanted);
         if report.outcome == Outcome::Confirmed && !read_back {
             let detail = format!("confirmed without reading back {}", wanted.as_str());
@@ -183,9 +183,9 @@ pub(super) async fn resolve(
 }
 
 fn finished(context: &Context, ended: Result<Report, JoinError>) -> End {
-    End::Report(ended.unwrap_or_else(|_| {
+    End::Report(Box::new(ended.unwrap_or_else(|_| {
         Metrics::count(&context.metrics.driver_panics);
         tracing::error!("a driver panicked");
         Report::unknown("the driver died in the middle of the attempt")
-    }))
+    })))
 }

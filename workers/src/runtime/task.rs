@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringfence_bus::{Audience, BusError, Delivery, Queue, Settle, TaskMessage};
-use ringfence_core::{Claim, TaskResult};
+use ringfence_core::{Claim, Job, TaskResult};
 use tokio::time::{Instant, sleep, timeout};
 use tracing::field::Empty;
 use tracing::{Instrument, Span};
@@ -27,7 +27,7 @@ const UNANSWERED_PAUSE: Duration = Duration::from_secs(1);
 /// What to do with a delivery.
 pub(super) enum End {
     /// Say this, then let the task go.
-    Report(Report),
+    Report(Box<Report>),
     /// Let the task go: nothing was done.
     Drop,
     /// Somebody else may try: nothing was done.
@@ -55,8 +55,8 @@ pub(super) async fn handle(context: Arc<Context>, queue: Queue, delivery: Delive
         attempt = task.attempt.number,
         host = task.host,
         generation = task.generation.0,
-        task = %task.kind,
-        method = task.method.name,
+        task = %task.job.kind(),
+        method = task.job.by(),
         worker = context.config.name,
         outcome = Empty,
     );
@@ -76,7 +76,7 @@ async fn carry_out(
         host_id: task.host_id,
         attempt: task.attempt,
         generation: task.generation,
-        kind: task.kind,
+        kind: task.job.kind(),
         worker: context.config.name.clone(),
         claim_id,
     };
@@ -127,7 +127,7 @@ async fn claim_and_act(context: &Arc<Context>, task: &TaskMessage, asked: &Claim
                     context: Arc::clone(context),
                     task: task.clone(),
                     until,
-                    open: Arc::default(),
+                    unanswered: Arc::default(),
                 };
                 return attempt
                     .carry_out(turn, renew_until_refused(context, asked, trace, lease))
@@ -140,9 +140,9 @@ async fn claim_and_act(context: &Arc<Context>, task: &TaskMessage, asked: &Claim
             }
             Claimed::TooLate(why) => {
                 Metrics::count(&context.metrics.claims_refused);
-                return End::Report(Report::unknown(format!(
+                return End::Report(Box::new(Report::unknown(format!(
                     "nothing was done: the first answer to the worker's claim was lost, and then {why}"
-                )));
+                ))));
             }
             Claimed::Unanswered(error) => {
                 Metrics::count(&context.metrics.claims_unanswered);
@@ -163,9 +163,17 @@ async fn claim_and_act(context: &Arc<Context>, task: &TaskMessage, asked: &Claim
     }
 }
 
+/// The device, where it takes one command at a time.
+pub(super) fn device_of(job: &Job) -> Option<&str> {
+    match job {
+        Job::Fencing { method, .. } => method.device.as_deref(),
+        Job::Step { .. } => None,
+    }
+}
+
 /// `None` after a while, so that the engine can be asked and learns of the wait; it then answers that the device is busy.
 async fn wait_for_turn(context: &Context, task: &TaskMessage) -> Option<Turn> {
-    let held = timeout(DEVICE_WAIT, context.locks.hold(task.method.device.as_deref()))
+    let held = timeout(DEVICE_WAIT, context.locks.hold(device_of(&task.job)))
         .await
         .ok()?;
     Turn::new(context, held).await

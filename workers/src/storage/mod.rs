@@ -3,4 +3,3 @@
 mod cinder;
 
 pub use cinder::Cinder;
-pub(crate) use cinder::release_reserves_of;

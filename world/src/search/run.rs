@@ -400,7 +400,8 @@ pub fn pull_and_say(world: &mut World) {
 
 /// Done by hand, and said, if the word will be heard.
 pub fn give_back(world: &mut World, of: u8) {
-    let Some(name) = pick(&world.state.host.standing, of).map(|standing| standing.method.name.clone()) else {
+    let Some(name) = pick(&world.state.host.applied.fencing, of).map(|standing| standing.method.name.clone())
+    else {
         return;
     };
     let generation = world.state.host.generation.0;

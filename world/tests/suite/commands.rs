@@ -184,7 +184,15 @@ fn a_refusal_releases_nothing_that_another_attempt_may_have_taken() {
     let result = world.finish(second).unwrap();
     world.deliver_result(result);
     world.pass(60_000);
-    let stands = |world: &World| world.state.host.standing.iter().any(|s| s.method.name == "ceph");
+    let stands = |world: &World| {
+        world
+            .state
+            .host
+            .applied
+            .fencing
+            .iter()
+            .any(|s| s.method.name == "ceph")
+    };
     assert!(stands(&world), "the first one has taken it");
     assert_eq!(world.violation, None);
 }

@@ -1,14 +1,21 @@
 //! Cinder: who is connected to which volume.
 
 mod attachments;
+mod cutting;
+mod giving_back;
+mod held;
+mod note;
 mod rights;
 mod volumes;
 
 pub use attachments::{Attachment, AttachmentStatus};
+pub(super) use giving_back::release_reserves_of;
+pub use held::HeldVolumes;
 pub use volumes::Volume;
 
 use osauth::services::ServiceType;
 use osauth::{ServiceRequestBuilder, Session};
+use ringfence_core::Parameters;
 
 /// How errors call it.
 const CINDER: &str = "cinder";
@@ -46,4 +53,26 @@ fn post(session: &Session, path: &[&str]) -> Request {
 
 fn delete(session: &Session, path: &[&str]) -> Request {
     versioned(session.delete(Volumes, path))
+}
+
+/// What an operator vouches for.
+#[derive(Debug)]
+pub struct Trust<'a> {
+    /// Backends that let a host write no more once it is disconnected.
+    backends: Vec<&'a str>,
+    /// Whether the disks of servers that are no volumes are on their host alone.
+    local_disks: bool,
+}
+
+impl<'a> Trust<'a> {
+    /// As the parameters of a method say.
+    #[must_use]
+    pub fn of(parameters: &'a Parameters) -> Self {
+        let value = |name: &str| parameters.get(name).map_or("", String::as_str);
+        let backends = value("trusted_backends").split(',').map(str::trim);
+        Self {
+            backends: backends.filter(|name| !name.is_empty()).collect(),
+            local_disks: value("local_disks") == "true",
+        }
+    }
 }

@@ -1,6 +1,9 @@
 //! Ironic: the power of nodes.
 
+mod power;
 mod rights;
+
+pub use power::NodePower;
 
 use osauth::services::{BAREMETAL, BareMetalService};
 use osauth::{ServiceRequestBuilder, Session};

@@ -480,7 +480,7 @@ fn forget_source(world: &mut World, of: u8) {
 
 /// Done by hand before it is said, if the word will be heard.
 fn give_back(world: &mut World, of: &Index, is_admin: bool) {
-    let standing = &world.state.host.standing;
+    let standing = &world.state.host.applied.fencing;
     if standing.is_empty() {
         return;
     }

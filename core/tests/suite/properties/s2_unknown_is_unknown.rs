@@ -57,7 +57,7 @@ proptest! {
         let world = live_through(world, &deeds);
         for (_, _, decision) in decisions(&world).skip(before) {
             prop_assert_eq!(decision.state.host.fencing_state(), FencingState::Fenced);
-            prop_assert_eq!(decision.state.host.standing.len(), 2);
+            prop_assert_eq!(decision.state.host.applied.fencing.len(), 2);
         }
     }
 }

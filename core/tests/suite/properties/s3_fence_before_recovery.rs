@@ -35,7 +35,7 @@ proptest! {
                 if gates.schedule.allowed {
                     prop_assert_eq!(host.fencing_state(), FencingState::Unfenced);
                     prop_assert_eq!(host.failure_state, FailureState::Up);
-                    prop_assert!(host.standing.iter().all(|s| s.kind == TaskKind::PowerOff), "nothing is cut off");
+                    prop_assert!(host.applied.fencing.iter().all(|s| s.kind == TaskKind::PowerOff), "nothing is cut off");
                 }
                 prop_assert!(!(gates.evacuate.allowed && gates.schedule.allowed));
             }

@@ -13,7 +13,7 @@ use super::settings::setting;
 
 /// Without the moment until which it may have been taken, which every worker that stops makes known.
 fn what_stands(state: &HostState) -> Vec<(TaskKind, &FrozenMethod, AttemptId)> {
-    let standing = state.host.standing.iter();
+    let standing = state.host.applied.fencing.iter();
     standing.map(|s| (s.kind, &s.method, s.attempt)).collect()
 }
 

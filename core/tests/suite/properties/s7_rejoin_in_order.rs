@@ -91,19 +91,19 @@ fn last_fence_before(world: &World, at: usize) -> Option<usize> {
     fenced.last().map(|(i, _, _)| i)
 }
 
-fn standing_at_the_start(world: &World, id: OperationId) -> Vec<Standing> {
+fn standing_at_the_start(world: &World, id: OperationId) -> Vec<AppliedFencing> {
     let begun = decisions(world).find(|(_, moment, decision)| {
         let is_it = |o: &Operation| o.id == id;
         decision.state.operation.as_ref().is_some_and(is_it)
             && !moment.before.operation.as_ref().is_some_and(is_it)
     });
-    begun.expect("it began").1.before.host.standing.clone()
+    begun.expect("it began").1.before.host.applied.fencing.clone()
 }
 
 /// Read back as given back; a power supply may fail as long as the host itself shows that it has power.
 fn was_given_back(
     world: &World,
-    standing: &Standing,
+    standing: &AppliedFencing,
     readings: &[Reading],
     id: OperationId,
     at: usize,
@@ -117,7 +117,7 @@ fn was_given_back(
 }
 
 /// An admin named it, with the generation that the host has, and was heard; counts until the next fence takes it again.
-fn was_said(world: &World, standing: &Standing, at: usize) -> bool {
+fn was_said(world: &World, standing: &AppliedFencing, at: usize) -> bool {
     let fenced = last_fence_before(world, at).unwrap_or_default();
     let now = world.trace[at].before.host.generation;
     decisions(world)
@@ -196,7 +196,7 @@ fn has_booted_since(world: &World, moment: Timestamp, at: usize) -> bool {
 
 /// When storage or network was last allowed to be cut, of what a person has not given back by hand: that is the person's word.
 fn last_cut(world: &World, at: usize) -> Timestamp {
-    let standing = &world.trace[at].before.host.standing;
+    let standing = &world.trace[at].before.host.applied.fencing;
     let mut cuts = vec![TaskKind::StorageFence, TaskKind::NetworkFence];
     cuts.retain(|kind| standing.iter().any(|standing| standing.kind == *kind));
     let grants = grants(world)

@@ -11,12 +11,12 @@ use ringfence_world::World;
 use ringfence_world::plans::{person, power_plan};
 
 /// The device said no to the only attempt that was allowed to take it since it stands.
-fn was_refused(world: &World, at: usize, standing: &Standing) -> bool {
+fn was_refused(world: &World, at: usize, standing: &AppliedFencing) -> bool {
     let Input::Result(result) = &world.trace[at].input else {
         return false;
     };
     let stands = |i: &usize| {
-        let standing_then = &world.trace[*i].before.host.standing;
+        let standing_then = &world.trace[*i].before.host.applied.fencing;
         standing_then
             .iter()
             .any(|s| s.kind == standing.kind && s.method == standing.method)
@@ -29,7 +29,7 @@ fn was_refused(world: &World, at: usize, standing: &Standing) -> bool {
     result.outcome == Outcome::Refused && takers.all(|g| g.claim == result.claim)
 }
 
-fn an_admin_said_so(input: &Input, standing: &Standing) -> bool {
+fn an_admin_said_so(input: &Input, standing: &AppliedFencing) -> bool {
     let Input::GivenBack { methods, actor, .. } = input else {
         return false;
     };
@@ -54,7 +54,7 @@ proptest! {
                 prop_assert!(is_newer || before.proofs.iter().all(is_kept), "a proof was forgotten");
                 prop_assert!(is_newer || after.is_evacuation_begun || !before.is_evacuation_begun);
             }
-            let still = |s: &&Standing| after.standing.iter().any(|a| a.kind == s.kind && a.method == s.method);
+            let still = |s: &&AppliedFencing| after.standing.iter().any(|a| a.kind == s.kind && a.method == s.method);
             for standing in before.standing.iter().filter(|s| !still(s)) {
                 let was_read = readings.iter().any(|r| {
                     r.at == at && Some(r.kind) == standing.kind.undone_by() && r.method == standing.method

@@ -21,7 +21,7 @@ fn cancelled_before_a_claim_nobody_acts() {
             "0.0 operation.cancelled: cancelled by anna: a mistake",
         ],
     );
-    assert!(world.state.host.standing.is_empty());
+    assert!(world.state.host.applied.fencing.is_empty());
     assert!(world.site.running);
 }
 
@@ -69,7 +69,7 @@ fn cancelled_during_an_attempt_its_worker_is_waited_for() {
             "7.0 operation.succeeded: the host was taken back",
         ],
     );
-    assert!(world.state.host.standing.is_empty());
+    assert!(world.state.host.applied.fencing.is_empty());
 }
 
 #[test]

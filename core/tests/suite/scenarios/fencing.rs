@@ -151,7 +151,7 @@ fn two_power_supplies_are_all_off_before_any_is_on() {
         ],
     );
     assert!(
-        world.state.host.standing.is_empty(),
+        world.state.host.applied.fencing.is_empty(),
         "the power has been given back"
     );
 }
@@ -635,7 +635,7 @@ fn what_stands_on_paper_alone_proves_nothing() {
         ],
     );
     assert!(!world.is_fenced());
-    let standing: Vec<_> = world.state.host.standing.iter().map(|s| s.kind).collect();
+    let standing: Vec<_> = world.state.host.applied.fencing.iter().map(|s| s.kind).collect();
     assert_eq!(
         standing,
         [TaskKind::StorageFence, TaskKind::NetworkFence],
@@ -676,7 +676,13 @@ fn what_is_done_and_proves_nothing_is_done_by_the_next_level_too() {
     assert!(world.is_fenced());
     let methods: Vec<&str> = world.sent.iter().map(|sent| sent.method.name.as_str()).collect();
     assert_eq!(methods, ["ceph", "cloud", "fabric"]);
-    let standing = world.state.host.standing.iter().map(|s| s.method.name.as_str());
+    let standing = world
+        .state
+        .host
+        .applied
+        .fencing
+        .iter()
+        .map(|s| s.method.name.as_str());
     assert_eq!(
         standing.collect::<Vec<_>>(),
         ["ceph", "cloud", "fabric"],

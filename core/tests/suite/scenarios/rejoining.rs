@@ -478,7 +478,7 @@ fn a_method_that_was_edited_between_two_fences_is_given_back_in_both_forms() {
         .insert("device".to_owned(), "another".to_owned());
     world.fence().unwrap();
     world.work(1);
-    assert_eq!(world.state.host.standing.len(), 2);
+    assert_eq!(world.state.host.applied.fencing.len(), 2);
     world.cancel().unwrap();
     world.pass(15_000);
     boots_anew(&mut world);
@@ -491,7 +491,7 @@ fn a_method_that_was_edited_between_two_fences_is_given_back_in_both_forms() {
     world.work(2);
     assert!(!world.gates().schedule.allowed, "half of it still stands");
     world.work(3);
-    assert!(world.state.host.standing.is_empty());
+    assert!(world.state.host.applied.fencing.is_empty());
 }
 
 #[test]
@@ -508,7 +508,7 @@ fn a_device_that_said_no_has_taken_nothing() {
     world.site.manners.insert("ceph".to_owned(), Manner::Refuses);
     world.fence().unwrap();
     world.work_off();
-    let standing: Vec<_> = world.state.host.standing.iter().map(|s| s.kind).collect();
+    let standing: Vec<_> = world.state.host.applied.fencing.iter().map(|s| s.kind).collect();
     assert_eq!(standing, [TaskKind::NetworkFence]);
 }
 
@@ -526,7 +526,7 @@ fn a_no_after_an_attempt_of_which_nothing_is_known_proves_nothing() {
         .unwrap();
     world.work(again);
     assert_eq!(
-        world.state.host.standing.len(),
+        world.state.host.applied.fencing.len(),
         1,
         "the first one may have cut it off"
     );

@@ -13,13 +13,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ringfence_bus::ValidateRequest;
-use ringfence_core::{FrozenMethod, Observation, Problem, TaskKind};
+use ringfence_core::{FencingKind, FrozenMethod, Observation, Problem};
 use tokio::time::Instant;
 
 use crate::act;
 use crate::driver::{Clock, Driver, Report};
-use crate::time_given::TimeGiven;
 use crate::{Secrets, WorkerError};
+use ringfence_backends::TimeGiven;
 
 use connection::Connection;
 use session::Session;
@@ -48,7 +48,7 @@ fn end_of_work(until: Instant) -> Instant {
 impl Driver for Redfish {
     async fn act_and_observe(
         &self,
-        kind: TaskKind,
+        kind: FencingKind,
         method: &FrozenMethod,
         secrets: &Secrets,
         budget: Duration,

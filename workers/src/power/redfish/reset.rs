@@ -1,6 +1,6 @@
 //! How a system wants to be reset (`ComputerSystem.Reset`, DSP0268).
 
-use ringfence_core::TaskKind;
+use ringfence_core::FencingKind;
 use serde_json::Value;
 
 /// Where to send a reset, and which ones the system knows.
@@ -31,10 +31,10 @@ impl Reset {
 
     /// The reset that does the task. A system that does not list the plain one may still know its nearest; what became of it is
     /// read back in any case.
-    pub(super) fn kind(&self, task: TaskKind) -> Option<&'static str> {
+    pub(super) fn kind(&self, task: FencingKind) -> Option<&'static str> {
         let wishes = match task {
-            TaskKind::PowerOff => ["ForceOff", "GracefulShutdown"],
-            TaskKind::PowerOn => ["On", "ForceOn"],
+            FencingKind::PowerOff => ["ForceOff", "GracefulShutdown"],
+            FencingKind::PowerOn => ["On", "ForceOn"],
             _ => return None,
         };
         let listed = |wish: &&str| {
@@ -72,15 +72,18 @@ mod tests {
     fn force_off_is_preferred_and_taken_where_nothing_is_listed() {
         let with = |values: Value| reset(&json!({ "ResetType@Redfish.AllowableValues": values }));
         assert_eq!(
-            with(json!(["On", "GracefulShutdown", "ForceOff"])).kind(TaskKind::PowerOff),
+            with(json!(["On", "GracefulShutdown", "ForceOff"])).kind(FencingKind::PowerOff),
             Some("ForceOff")
         );
         assert_eq!(
-            with(json!(["On", "GracefulShutdown"])).kind(TaskKind::PowerOff),
+            with(json!(["On", "GracefulShutdown"])).kind(FencingKind::PowerOff),
             Some("GracefulShutdown")
         );
-        assert_eq!(with(json!(["ForceOn"])).kind(TaskKind::PowerOn), Some("ForceOn"));
-        assert_eq!(with(json!([])).kind(TaskKind::PowerOff), Some("ForceOff"));
-        assert_eq!(with(Value::Null).kind(TaskKind::PowerOn), Some("On"));
+        assert_eq!(
+            with(json!(["ForceOn"])).kind(FencingKind::PowerOn),
+            Some("ForceOn")
+        );
+        assert_eq!(with(json!([])).kind(FencingKind::PowerOff), Some("ForceOff"));
+        assert_eq!(with(Value::Null).kind(FencingKind::PowerOn), Some("On"));
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use reqwest::{Method, StatusCode};
-use ringfence_core::{ObservedState, TaskKind};
+use ringfence_core::{FencingKind, ObservedState};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -109,9 +109,9 @@ impl<'a> System<'a> {
     }
 
     /// Whether a refused `On` is worth asking again, after a pause.
-    async fn may_ask_again(&self, kind: TaskKind, reply: &Reply, until: Instant) -> bool {
+    async fn may_ask_again(&self, kind: FencingKind, reply: &Reply, until: Instant) -> bool {
         let left = until.saturating_duration_since(Instant::now());
-        if kind != TaskKind::PowerOn || reply.status != StatusCode::CONFLICT || left <= ON_PAUSE {
+        if kind != FencingKind::PowerOn || reply.status != StatusCode::CONFLICT || left <= ON_PAUSE {
             return false;
         }
         sleep(ON_PAUSE).await;
@@ -132,7 +132,7 @@ impl Device for System<'_> {
     }
 
     /// A 400 or 409 may mean that it is so already, and a success means nothing: reading decides.
-    async fn command(&self, kind: TaskKind, until: Instant) -> Answer {
+    async fn command(&self, kind: FencingKind, until: Instant) -> Answer {
         let reset = match self.reset(until).await {
             Ok(reset) => reset,
             Err(answer) => return answer,

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use ringfence_backends::openstack::{Cloud, CloudSettings};
 use ringfence_core::{Backend, Census, Listed, Newcomer, census, validate_name};
 
 use super::entry::{Entry, Sheet, Wish};
 use crate::client::view::Host;
 use crate::commands::session::Session;
 use crate::error::CliError;
+use crate::platforms;
 
 /// How long one call to the cloud may take.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -44,20 +44,20 @@ pub async fn sheet(
 ) -> Result<Sheet, CliError> {
     let name = args.cloud.as_deref().unwrap_or_default();
     check(args, name, session).await?;
-    let settings = CloudSettings {
-        name: name.to_owned(),
-        file: args.clouds_file.clone(),
-        timeout: TIMEOUT,
-    };
-    let services = Cloud::new(settings).services().await?;
-    let computes = services.iter().filter(|service| service.binary == "nova-compute");
-    let named: Vec<&str> = computes.map(|service| service.host.as_str()).collect();
+    let platform = platforms::one_cloud(name, args.clouds_file.clone(), TIMEOUT);
+    let poll = platform.look().await?;
+    let named: Vec<&str> = poll.hosts.iter().map(|sign| sign.host.as_str()).collect();
     if named.is_empty() && args.prune {
         let why = format!("--prune: cloud {name} names no host at all; nothing is deleted on such a word");
         return Err(CliError::Usage(why));
     }
     let listed: Vec<Listed<'_>> = hosts.values().map(listed).collect();
-    let census = census(name, args.prefix.as_deref().unwrap_or_default(), &named, &listed);
+    let census = census(
+        (platform.kind(), name),
+        args.prefix.as_deref().unwrap_or_default(),
+        &named,
+        &listed,
+    );
     if !census.missing.is_empty() && !args.prune {
         session.screen.note(format!(
             "the cloud does not have {}; --prune deletes what it does not have",
@@ -65,7 +65,7 @@ pub async fn sheet(
         ));
     }
     Ok(Sheet {
-        entries: entries(args, name, census, &named, &listed),
+        entries: entries(args, (platform.kind(), name), census, &named, &listed),
         complaints: Vec::new(),
     })
 }
@@ -104,7 +104,7 @@ fn listed(host: &Host) -> Listed<'_> {
 
 fn entries(
     args: &CloudArgs,
-    cloud: &str,
+    (backend, cloud): (Backend, &str),
     census: Census,
     named: &[&str],
     listed: &[Listed<'_>],
@@ -118,7 +118,10 @@ fn entries(
     let is_there = |host: &&Listed<'_>| host.cloud == Some(cloud) && named.contains(host.known_as);
     let there = listed.iter().filter(is_there);
     let there = there.map(|host| wish(host.name.to_owned(), Wish::Here));
-    let new = census.new.into_iter().map(|host| newcomer(args, cloud, host));
+    let new = census
+        .new
+        .into_iter()
+        .map(|host| newcomer(args, (backend, cloud), host));
     let barred = census.barred.into_iter();
     let barred = barred.map(|(host, why)| wish(host, Wish::Barred(why)));
     let gone = census.missing.into_iter().filter(|_| args.prune);
@@ -126,11 +129,8 @@ fn entries(
     there.chain(new).chain(barred).chain(gone).collect()
 }
 
-fn newcomer(args: &CloudArgs, cloud: &str, host: Newcomer) -> Entry {
-    let mut fields = BTreeMap::from([
-        ("backend", Backend::Nova.to_string()),
-        ("cloud", cloud.to_owned()),
-    ]);
+fn newcomer(args: &CloudArgs, (backend, cloud): (Backend, &str), host: Newcomer) -> Entry {
+    let mut fields = BTreeMap::from([("backend", backend.to_string()), ("cloud", cloud.to_owned())]);
     fields.extend(host.known_as.map(|name| ("known_as", name)));
     fields.extend(args.segment.clone().map(|segment| ("segment", segment)));
     Entry {

@@ -1,0 +1,179 @@
+//! Whether a cloud can be used, found out before it is needed and without changing anything.
+
+use std::os::unix::fs::PermissionsExt;
+
+use chrono::TimeDelta;
+use ringfence_core::{Driver, Timestamp};
+
+use super::{Cloud, ComputeService};
+use crate::{BackendError, Preflight};
+
+/// Nova's clock is told in whole seconds, and an answer takes its time.
+const SKEW: TimeDelta = TimeDelta::seconds(10);
+const SEE_LOG: &str = "see the service's own log";
+const GIVE_ADMIN: &str =
+    "openstack role add --user USER --project PROJECT admin, with the entry's user and project";
+const START_SERVICE: &str =
+    "start the service, or mend its address in the service catalogue or the way there";
+
+/// Looks at the entry, at Keystone, and at Nova.
+pub(super) async fn of(cloud: &Cloud, now: Timestamp) -> Vec<Preflight> {
+    let mut found: Vec<Preflight> = file(cloud).into_iter().collect();
+    match nova(cloud, now).await {
+        Ok(nova) => found.extend(nova),
+        Err(failure) => found.push(failure),
+    }
+    found
+}
+
+fn file(cloud: &Cloud) -> Option<Preflight> {
+    let path = cloud.settings().path()?;
+    // What cannot be read is told where it is read.
+    let metadata = std::fs::metadata(&path).ok()?;
+    let mode = metadata.permissions().mode() & 0o777;
+    let found = format!("{} has mode {mode:04o}, and it holds a password", path.display());
+    let remedy = "chmod 600, and give it to the user of the service".to_owned();
+    (mode & 0o077 != 0).then_some(Preflight::Warning(found, remedy))
+}
+
+async fn nova(cloud: &Cloud, now: Timestamp) -> Result<Vec<Preflight>, Preflight> {
+    cloud.settings().check().map_err(|error| of_keystone(&error))?;
+    cloud.sign_in().await.map_err(|error| of_keystone(&error))?;
+    let versions = cloud.nova_versions().await.map_err(|error| of_nova(&error))?;
+    let mut found = vec![Preflight::Good(format!(
+        "{}: Nova has versions {} to {}, and {} is used",
+        cloud.name(),
+        versions.oldest,
+        versions.newest,
+        versions.used
+    ))];
+    found.extend(rights(cloud).await);
+    found.extend(clock(cloud, now).await);
+    if let Ok(services) = cloud.services().await {
+        found.extend(hosts(cloud.name(), &services));
+    }
+    Ok(found)
+}
+
+/// What has to be mended depends on who has failed, and how.
+fn of_keystone(error: &BackendError) -> Preflight {
+    let remedy = match error {
+        BackendError::Denied { .. } => "mend user, password, project or domains of the entry",
+        BackendError::NotFound { .. } => "mend auth_url of the entry; it ends in /v3",
+        BackendError::Away { .. } | BackendError::Late { .. } => {
+            "start Keystone, or mend auth_url of the entry or the way there"
+        }
+        other => return of_nova(other),
+    };
+    Preflight::Failure(told(error), remedy.to_owned())
+}
+
+fn of_nova(error: &BackendError) -> Preflight {
+    let remedy = match error {
+        BackendError::Settings { .. } => {
+            "mend openstack.clouds, openstack.clouds_file or the entry in that file"
+        }
+        BackendError::Denied { .. } => GIVE_ADMIN,
+        BackendError::NoEndpoint { .. } | BackendError::NotFound { .. } => {
+            "mend region_name or interface of the entry, or the service catalogue of Keystone"
+        }
+        BackendError::Version { .. } => "Nova has to be of the release Stein or later",
+        BackendError::Away { .. } | BackendError::Late { .. } => START_SERVICE,
+        BackendError::Refused { .. } | BackendError::Unreadable { .. } => SEE_LOG,
+    };
+    Preflight::Failure(told(error), remedy.to_owned())
+}
+
+async fn rights(cloud: &Cloud) -> Vec<Preflight> {
+    let failing = cloud.failing_calls().await;
+    if failing.is_empty() {
+        return vec![Preflight::Good(format!(
+            "{}: all calls are allowed that can be tried without changing anything",
+            cloud.name()
+        ))];
+    }
+    let failed = failing.into_iter().map(|(what, error)| {
+        let remedy = match &error {
+            BackendError::Denied { .. } => GIVE_ADMIN,
+            _ => SEE_LOG,
+        };
+        Preflight::Failure(format!("{what}: {}", told(&error)), remedy.to_owned())
+    });
+    failed.collect()
+}
+
+/// That Nova does not answer, or refuses, is told already.
+async fn clock(cloud: &Cloud, now: Timestamp) -> Option<Preflight> {
+    let ahead = cloud.nova_time().await.ok()?? - now;
+    let direction = if ahead > TimeDelta::zero() {
+        "ahead of"
+    } else {
+        "behind"
+    };
+    let found = format!(
+        "{}: Nova's clock is {} s {direction} this machine's",
+        cloud.name(),
+        ahead.num_seconds().abs()
+    );
+    let remedy = "let both follow the same time servers; logs and events are hard to compare until then";
+    (ahead.abs() > SKEW).then(|| Preflight::Warning(found, remedy.to_owned()))
+}
+
+fn hosts(cloud: &str, services: &[ComputeService]) -> Vec<Preflight> {
+    let computes: Vec<&ComputeService> = services.iter().filter(|s| s.binary == "nova-compute").collect();
+    let up = computes.iter().filter(|service| service.is_up()).count();
+    let mut found = vec![if computes.is_empty() {
+        let remedy = "look whether this is the right region".to_owned();
+        Preflight::Warning(format!("{cloud}: Nova has no hosts"), remedy)
+    } else {
+        Preflight::Good(format!("{cloud}: Nova has {} hosts; {up} are up", computes.len()))
+    }];
+    let mut conductors = services
+        .iter()
+        .filter(|service| service.binary == "nova-conductor");
+    if !conductors.any(ComputeService::is_up) {
+        found.push(Preflight::Failure(
+            format!("{cloud}: no nova-conductor is up; all hosts count as UNKNOWN, and none as UNREACHABLE"),
+            "start nova-conductor".to_owned(),
+        ));
+    }
+    found
+}
+
+/// Whether the cloud allows what a driver of its services needs.
+pub(super) async fn fencing(cloud: &Cloud, driver: Driver) -> Vec<Preflight> {
+    let failing = cloud.failing_calls_of(driver).await;
+    if failing.is_empty() {
+        return vec![Preflight::Good(format!(
+            "{}: the driver {driver} is allowed what it needs",
+            cloud.name()
+        ))];
+    }
+    let failed = failing.into_iter().map(|(what, error)| {
+        let found = format!("the driver {driver} could not {what}: {}", told(&error));
+        Preflight::Failure(found, remedy_of(driver, &error).to_owned())
+    });
+    failed.collect()
+}
+
+fn remedy_of(driver: Driver, error: &BackendError) -> &'static str {
+    match (error, driver) {
+        (BackendError::Denied { .. }, Driver::Cinder) => {
+            "openstack role add --user USER --project PROJECT with the roles admin and service, and the entry's user and project"
+        }
+        (BackendError::Denied { .. }, _) => GIVE_ADMIN,
+        (BackendError::Version { .. }, _) => {
+            "the driver needs a Nova of the release Xena or later, with version 2.89 of its API"
+        }
+        (BackendError::NoEndpoint { .. }, _) => {
+            "mend region_name or interface of the entry, or the service catalogue; or remove the methods of this driver"
+        }
+        (BackendError::Away { .. } | BackendError::Late { .. }, _) => START_SERVICE,
+        _ => SEE_LOG,
+    }
+}
+
+/// The errors of a backend hold what caused them in their own text.
+fn told(error: &BackendError) -> String {
+    error.to_string()
+}

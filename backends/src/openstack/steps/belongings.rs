@@ -1,0 +1,68 @@
+//! What a fence has taken from a server that moves, and that it needs where it goes: its ports, and its volumes to itself.
+
+use std::time::Duration;
+
+use crate::BackendError;
+use ringfence_core::{Driver, FrozenMethod};
+use tokio::time::Instant;
+
+use super::sight::Step;
+use crate::openstack::cinder::release_reserves_of;
+use crate::openstack::host::HostOf;
+use crate::openstack::neutron::give_back_ports_of;
+
+/// Between two looks at the ports: Neutron takes its time for each.
+const PORTS_EVERY: Duration = Duration::from_secs(1);
+
+/// What has to be given back. Nothing was taken by another method.
+pub(super) struct Belongings<'a> {
+    ports_of: Option<HostOf<'a>>,
+    volumes_of: Option<HostOf<'a>>,
+    ports_next: Instant,
+}
+
+impl<'a> Belongings<'a> {
+    /// Of the servers of a host, which Neutron and Cinder may know by other names.
+    pub fn of(at: &HostOf<'a>, cut_off_by: &'a [FrozenMethod]) -> Self {
+        let of = |driver: Driver| {
+            let by = cut_off_by.iter().find(|method| method.driver == driver)?;
+            let host = by.parameters.get("host")?;
+            Some(HostOf { host, ..*at })
+        };
+        Self {
+            ports_of: of(Driver::Neutron),
+            volumes_of: of(Driver::Cinder),
+            ports_next: Instant::now(),
+        }
+    }
+
+    /// Gives back the ports that are no more bound to the host. That cannot wait until the server has arrived: Nova waits for its ports
+    /// before. Says how many are left, as far as it was looked at.
+    pub async fn give_back_ports(&mut self, server: &str, step: &Step) -> Result<usize, BackendError> {
+        let Some(at) = self.ports_of else { return Ok(0) };
+        let is_due = Instant::now() >= self.ports_next;
+        match step {
+            Step::Wait if is_due => {}
+            Step::Arrived(_) => {}
+            Step::Wait | Step::Ask | Step::Failed(_) => return Ok(0),
+        }
+        let left = give_back_ports_of(server, at).await?;
+        self.ports_next = Instant::now() + PORTS_EVERY;
+        Ok(left.err().unwrap_or(0))
+    }
+
+    /// What a server that has arrived does not have back yet.
+    pub async fn left(&self, server: &str, ports: usize) -> Result<Option<String>, BackendError> {
+        if ports > 0 {
+            return Ok(Some(format!("{ports} of its ports are still down")));
+        }
+        let Some(at) = self.volumes_of else {
+            return Ok(None);
+        };
+        let Some(server) = at.cloud.server(server).await? else {
+            return Ok(None);
+        };
+        let is_clean = release_reserves_of(&server, at).await?;
+        Ok((!is_clean).then(|| "its volumes are still kept for it".to_owned()))
+    }
+}

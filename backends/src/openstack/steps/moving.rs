@@ -1,0 +1,264 @@
+//! Starting one server elsewhere.
+//!
+//! Nova keeps a record of every evacuation. Whoever comes later, because a worker died or its time ran out, finds it there and follows it:
+//! a second one is asked for only when the last one has failed. Nova itself would take a second one beside it, and the two would wreck each
+//! other.
+
+mod asking;
+mod ending;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::BackendError;
+use crate::openstack::{Evacuation, EvacuationStatus};
+use ringfence_core::{Finding, MoveReport, MoveStep, Stuck, WorkloadState};
+use tokio::time::{Instant, sleep};
+
+use super::Done;
+use super::belongings::Belongings;
+use super::looks::{AskingTurn, HostLooks, Looks, recent};
+use super::sight::{Sight, Step};
+use crate::Unanswered;
+use crate::openstack::host::{HostOf, PAUSE};
+
+/// Between two looks whether the host that a server goes to is there.
+const DESTINATION_EVERY: Duration = Duration::from_secs(10);
+/// Between two looks at an evacuation.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(150);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// One server on its way.
+struct Move<'a> {
+    at: &'a HostOf<'a>,
+    looks: Arc<HostLooks>,
+    /// Until its evacuation is asked for, or it is seen that it need not be.
+    turn: Option<AskingTurn>,
+    server: &'a str,
+    begun: Instant,
+    /// Its last evacuation.
+    last: Option<Evacuation>,
+    /// The newest that was there before this attempt.
+    known: u64,
+    asked_at: Option<Instant>,
+    /// Whether Nova may yet carry out what it has not answered.
+    open: &'a Unanswered,
+    /// Since when somebody seems to be at it of whom there is no record.
+    rebuilding_since: Option<Instant>,
+    /// Whether its records have to be looked at first, as they are since then.
+    must_look: bool,
+    waited_since: Instant,
+    /// Whether its state was declared.
+    is_declared: bool,
+    /// The number of one that is not waited for: the host that it goes to is dead.
+    given_up: Option<u64>,
+    /// When it was looked last whether the host that it goes to is there.
+    destination_seen_at: Instant,
+    /// Whether it is to end stopped.
+    is_off: bool,
+    looks_for_fault: u32,
+    report: MoveReport,
+}
+
+/// What comes after a look.
+enum Next {
+    Look,
+    Wait,
+    Over(Done),
+}
+
+impl HostOf<'_> {
+    pub(super) async fn move_away(
+        &self,
+        step: &MoveStep,
+        open: &Unanswered,
+        looks: &Looks,
+    ) -> Result<Done, BackendError> {
+        let mut belongings = Belongings::of(self, &step.cut_off_by);
+        let mut moving = Move::begin(self, looks, step, open).await?;
+        loop {
+            let next = match moving.step(&mut belongings).await {
+                Err(error) if moving.goes_on_after(&error) => Next::Wait,
+                next => next?,
+            };
+            if !matches!(next, Next::Look) {
+                moving.turn = None;
+            }
+            match next {
+                Next::Over(done) => return Ok(done),
+                _ if !self.has_time() => return Ok(moving.out_of_time()),
+                Next::Look => {}
+                Next::Wait => moving.wait().await,
+            }
+        }
+    }
+
+    /// Who has waited for long waits a little longer for the next look: what that may add stays a small part of it.
+    fn pause_after(&self, waited: Duration) -> Duration {
+        let pause = (waited / 20).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
+        let left = self.time.left();
+        pause.min(left.saturating_sub(PAUSE)).max(SHORTEST_PAUSE)
+    }
+}
+
+impl<'a> Move<'a> {
+    async fn begin(
+        at: &'a HostOf<'a>,
+        looks: &'a Looks,
+        step: &'a MoveStep,
+        open: &'a Unanswered,
+    ) -> Result<Self, BackendError> {
+        let begun = Instant::now();
+        let looks = looks.of(at);
+        let turn = looks.turn().await;
+        let workload = &step.workload;
+        let given_up = step.given_up.as_ref().and_then(|id| id.parse().ok());
+        let last = looks.last_evacuation(at, &workload.id, recent(begun)).await?;
+        let last = last.map(|last| unless_given_up(last, given_up));
+        Ok(Self {
+            at,
+            looks,
+            turn: Some(turn),
+            server: &workload.id,
+            begun,
+            known: last.as_ref().map_or(0, |evacuation| evacuation.id),
+            last,
+            asked_at: None,
+            open,
+            given_up,
+            destination_seen_at: begun,
+            rebuilding_since: None,
+            must_look: false,
+            waited_since: begun,
+            is_declared: false,
+            is_off: workload.state == WorkloadState::Stopped,
+            looks_for_fault: 0,
+            report: MoveReport::default(),
+        })
+    }
+
+    async fn step(&mut self, belongings: &mut Belongings<'_>) -> Result<Next, BackendError> {
+        if self.must_look {
+            let not_before = self.asked_at.max(Some(self.waited_since));
+            self.look(not_before.unwrap_or(self.begun)).await?;
+            self.must_look = false;
+        }
+        if let Some(done) = self.unless_in_vain().await? {
+            return Ok(Next::Over(done));
+        }
+        let sight = self.see().await?;
+        self.act(&sight, belongings).await
+    }
+
+    /// The evacuation that its destination has begun. Of one that is only accepted the order may still wait for that host, which would carry
+    /// it out when it is back.
+    fn under_way(&self) -> Option<Stuck> {
+        let has_begun = |last: &&Evacuation| last.status == EvacuationStatus::PreMigrating;
+        let last = self.last.as_ref().filter(has_begun)?;
+        let to = last.to.clone()?;
+        Some(Stuck {
+            id: last.id.to_string(),
+            to,
+        })
+    }
+
+    /// Nova goes on waiting for a destination that was forced down, for ever. An engine knows whether that one is dead.
+    async fn unless_in_vain(&mut self) -> Result<Option<Done>, BackendError> {
+        let Some(stuck) = self.under_way() else {
+            return Ok(None);
+        };
+        if self.destination_seen_at.elapsed() < DESTINATION_EVERY {
+            return Ok(None);
+        }
+        self.destination_seen_at = Instant::now();
+        let service = self.at.cloud.compute_service(&stuck.to).await?;
+        if !service.is_some_and(|service| service.forced_down) {
+            return Ok(None);
+        }
+        let why = format!(
+            "nova is still at it, and its destination {} is forced down",
+            stuck.to
+        );
+        Ok(Some(Done::NotYet(why, Some(self.found()))))
+    }
+
+    /// Once Nova is at it, a look that fails is made again: the attempt after this one would know less.
+    fn goes_on_after(&self, error: &BackendError) -> bool {
+        self.asked_at.is_some() && (error.is_passing() || self.open.is_open())
+    }
+
+    async fn see(&self) -> Result<Sight, BackendError> {
+        if let Some(last) = self.last.as_ref().filter(|last| self.has_brought(last)) {
+            return Ok(Sight::told_by(last));
+        }
+        // What was evacuated before may be elsewhere since it was listed.
+        if self.last.is_none()
+            && let Some((listed_at, server)) = self.looks.take_listed(self.server, Instant::now())
+        {
+            return Ok(Sight::listed(self.last.clone(), server, listed_at));
+        }
+        self.at.see(self.server, self.last.clone()).await
+    }
+
+    /// Whether it is this attempt's evacuation, and has brought the server somewhere: Nova writes that down last.
+    fn has_brought(&self, last: &Evacuation) -> bool {
+        let is_done = matches!(last.status, EvacuationStatus::Done | EvacuationStatus::Completed);
+        self.asked_at.is_some() && self.is_new(last) && is_done && last.to.is_some()
+    }
+
+    /// Whether it was asked for after this attempt began.
+    fn is_new(&self, evacuation: &Evacuation) -> bool {
+        evacuation.id > self.known
+    }
+
+    async fn act(&mut self, sight: &Sight, belongings: &mut Belongings<'_>) -> Result<Next, BackendError> {
+        let step = sight.step(self.at.host);
+        let ports_left = belongings.give_back_ports(self.server, &step).await?;
+        match step {
+            Step::Arrived(to) => match belongings.left(self.server, ports_left).await? {
+                None => self.arrived(to).await,
+                Some(_) if self.at.has_time() => Ok(Next::Wait),
+                Some(left) => {
+                    let report = MoveReport {
+                        to,
+                        ..self.report.clone()
+                    };
+                    let why = format!("it has moved, but {left}");
+                    Ok(Next::Over(Done::NotYet(why, Some(Finding::Move(report)))))
+                }
+            },
+            Step::Failed(why) if self.asked_at.is_some() => Ok(self.failed(why)),
+            // One that failed before this attempt is no reason not to try again.
+            Step::Ask | Step::Failed(_) if self.asked_at.is_none() => self.ask(sight).await,
+            // Nova has taken it, and its record is not there yet.
+            Step::Ask | Step::Failed(_) | Step::Wait => Ok(Next::Wait),
+        }
+    }
+
+    async fn wait(&mut self) {
+        let pause = self.at.pause_after(self.begun.elapsed());
+        self.waited_since = Instant::now();
+        sleep(pause).await;
+        self.must_look = true;
+    }
+
+    async fn look(&mut self, not_before: Instant) -> Result<(), BackendError> {
+        let last = self
+            .looks
+            .last_evacuation(self.at, self.server, not_before)
+            .await?;
+        self.last = last.map(|last| unless_given_up(last, self.given_up));
+        if self.last.as_ref().is_some_and(|last| self.is_new(last)) {
+            self.open.end();
+        }
+        Ok(())
+    }
+}
+
+/// Nothing will come of it any more: whatever Nova says, nobody is at it.
+fn unless_given_up(mut last: Evacuation, given_up: Option<u64>) -> Evacuation {
+    if last.status == EvacuationStatus::PreMigrating && given_up.is_some_and(|record| last.id <= record) {
+        last.status = EvacuationStatus::Other("given up".to_owned());
+    }
+    last
+}

@@ -1,0 +1,52 @@
+//! Signs of life of a `nova-compute`.
+
+use crate::openstack::ComputeService;
+use chrono::{DateTime, Utc};
+
+/// The last sign of life, and what administrators had set by then: Nova writes the time of every change of that where it writes the other.
+#[derive(Clone, Debug)]
+pub(super) struct Sign {
+    at: Option<DateTime<Utc>>,
+    settings: (bool, String, Option<String>),
+}
+
+impl Sign {
+    pub fn of(service: &ComputeService) -> Self {
+        Self {
+            at: service.updated_at,
+            settings: (
+                service.forced_down,
+                service.status.clone(),
+                service.disabled_reason.clone(),
+            ),
+        }
+    }
+
+    /// Whether it is another one than that, and none that an administrator has caused.
+    pub fn came_after(&self, known: &Self) -> bool {
+        self.at > known.at && self.settings == known.settings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn sign(second: u32, reason: &str) -> Sign {
+        let service = json!({
+            "id": "1", "binary": "nova-compute", "host": "c1", "state": "down", "status": "disabled",
+            "disabled_reason": reason, "forced_down": true, "updated_at": format!("2026-01-01T12:00:{second:02}.000000"),
+        });
+        Sign::of(&serde_json::from_value(service).unwrap())
+    }
+
+    #[test]
+    fn what_an_administrator_sets_is_no_sign_of_life() {
+        let known = sign(10, "fenced");
+        assert!(sign(11, "fenced").came_after(&known));
+        assert!(!sign(10, "fenced").came_after(&known));
+        assert!(!sign(11, "broken").came_after(&known));
+    }
+}

@@ -1,0 +1,228 @@
+//! After UNFENCED: servers may be placed on the host again, and those that remained on it and were to run do.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::BackendError;
+use crate::openstack::{EvacuationStatus, Server, ServerAction, VmState};
+use chrono::{DateTime, Utc};
+use tokio::time::sleep;
+
+use super::{Done, REASON};
+use crate::openstack::host::{HostOf, PAUSE};
+
+/// Nova's word for a guest that runs.
+const RUNNING: i64 = 1;
+/// So many things that were done to a server are looked through for what its owner wanted last.
+const ACTIONS: u32 = 50;
+
+impl HostOf<'_> {
+    /// Servers may be placed there again, and those that should run do.
+    pub(super) async fn start(&self, fenced_at: Option<DateTime<Utc>>) -> Result<Done, BackendError> {
+        let Some(service) = self.service().await? else {
+            return Ok(self.unknown_host());
+        };
+        let is_ours = service.disabled_reason.as_deref() == Some(REASON);
+        let open = if service.is_enabled() || is_ours {
+            if is_ours {
+                self.cloud.enable(&service.id).await?;
+            }
+            match self.until_open().await? {
+                Done::So(open) => open,
+                not_open => return Ok(not_open),
+            }
+        } else {
+            let why = service
+                .disabled_reason
+                .unwrap_or_else(|| "no reason given".to_owned());
+            format!(
+                "{} stays disabled, as an administrator wants it ({why})",
+                self.host
+            )
+        };
+        let mut waking = Waking::new(fenced_at);
+        self.until_all_run(&open, &mut waking).await
+    }
+
+    /// Asks once for each server, and looks until all of them run.
+    async fn until_all_run(&self, open: &str, waking: &mut Waking) -> Result<Done, BackendError> {
+        loop {
+            let servers = self.cloud.servers_on(self.host).await?;
+            let mut idle = Vec::new();
+            for server in &servers {
+                if self.should_run_and_does_not(server, waking).await? {
+                    idle.push(server);
+                }
+            }
+            if idle.is_empty() {
+                let started = waking.asked.len();
+                return Ok(Done::So(format!("{open}; {started} servers were started")));
+            }
+            for server in &idle {
+                if server.task_state.is_none() && waking.asked.insert(server.id.clone()) {
+                    // Connects volumes and ports anew, and is taken whether Nova calls the server active or stopped. One that Nova refuses
+                    // keeps no other from being started.
+                    match self.cloud.reboot_hard(&server.id).await {
+                        Ok(_) | Err(BackendError::Refused { .. }) => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+            }
+            if !self.has_time() {
+                let names: Vec<&str> = idle.iter().map(|server| server.name.as_str()).collect();
+                return Ok(Done::NotYet(
+                    format!("{open}; not running: {}", names.join(", ")),
+                    None,
+                ));
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    /// For Nova it is active and its guest is not; or Nova itself has called it stopped, when it found the guest shut off after the boot; or
+    /// its evacuation has failed, which leaves it in ERROR.
+    async fn should_run_and_does_not(
+        &self,
+        server: &Server,
+        waking: &mut Waking,
+    ) -> Result<bool, BackendError> {
+        match server.vm_state {
+            VmState::Active => Ok(server.power_state != RUNNING),
+            VmState::Stopped => {
+                if let Some(known) = waking.stopped.get(&server.id) {
+                    return Ok(*known);
+                }
+                let is_novas = self.was_stopped_by_nova(server, waking.since).await?;
+                // While something is being done to it, what was done last may not be on record yet.
+                if server.task_state.is_none() {
+                    waking.stopped.insert(server.id.clone(), is_novas);
+                }
+                Ok(is_novas)
+            }
+            VmState::Error => {
+                if let Some(known) = waking.failed.get(&server.id) {
+                    return Ok(*known);
+                }
+                let is_to_run = self.ran_before_its_evacuation(server, waking.since).await?;
+                waking.failed.insert(server.id.clone(), is_to_run);
+                Ok(is_to_run)
+            }
+            VmState::Building | VmState::Deleted | VmState::ShelvedOffloaded | VmState::Other(_) => Ok(false),
+        }
+    }
+
+    /// It is in ERROR because no host could take it, which was done to it last, and nobody had stopped it before.
+    async fn ran_before_its_evacuation(
+        &self,
+        server: &Server,
+        since: Option<DateTime<Utc>>,
+    ) -> Result<bool, BackendError> {
+        let last = self.last_evacuation(&server.id).await?;
+        if last.is_none_or(|last| last.status != EvacuationStatus::Failed) {
+            return Ok(false);
+        }
+        let actions = self.cloud.last_actions(&server.id, ACTIONS).await?;
+        Ok(was_running(&actions, since))
+    }
+
+    /// Nobody has asked for it, and it was after the host was FENCED: before, its owner may have shut the guest down from within.
+    async fn was_stopped_by_nova(
+        &self,
+        server: &Server,
+        since: Option<DateTime<Utc>>,
+    ) -> Result<bool, BackendError> {
+        let Some(last) = self.cloud.last_action(&server.id).await? else {
+            return Ok(false);
+        };
+        Ok(is_novas_stop(&last, since))
+    }
+}
+
+/// Of a guest that it has found shut off after the boot.
+fn is_novas_stop(action: &ServerAction, since: Option<DateTime<Utc>>) -> bool {
+    let is_later = action.start_time.zip(since).is_some_and(|(at, since)| at > since);
+    action.action == "stop" && action.user_id.is_none() && is_later
+}
+
+/// Whether a server was to run before its evacuation, if that was done to it last; the newest comes first.
+fn was_running(actions: &[ServerAction], since: Option<DateTime<Utc>>) -> bool {
+    let mut done = actions
+        .iter()
+        .filter(|action| !is_novas_stop(action, since))
+        .map(|action| action.action.as_str());
+    if done.next() != Some("evacuate") {
+        return false;
+    }
+    done.find(|action| *action != "evacuate") != Some("stop")
+}
+
+/// What is known of the servers while they are being started.
+struct Waking {
+    since: Option<DateTime<Utc>>,
+    asked: BTreeSet<String>,
+    /// Those that are stopped, and whether they should not be.
+    stopped: BTreeMap<String, bool>,
+    /// Those in ERROR, and whether they should run.
+    failed: BTreeMap<String, bool>,
+}
+
+impl Waking {
+    fn new(since: Option<DateTime<Utc>>) -> Self {
+        Self {
+            since,
+            asked: BTreeSet::new(),
+            stopped: BTreeMap::new(),
+            failed: BTreeMap::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn actions(newest_first: &[(&str, Option<&str>, u32)]) -> Vec<ServerAction> {
+        let action = |(action, user, minute): &(&str, Option<&str>, u32)| {
+            let start_time = format!("2026-01-01T12:{minute:02}:00.000000");
+            serde_json::from_value(json!({ "action": action, "user_id": user, "start_time": start_time }))
+                .unwrap()
+        };
+        newest_first.iter().map(action).collect()
+    }
+
+    #[test]
+    fn what_ran_until_nobody_could_take_it_was_to_run() {
+        let fenced = DateTime::parse_from_rfc3339("2026-01-01T12:30:00Z")
+            .unwrap()
+            .to_utc();
+        let us = Some("us");
+        for (done, was) in [
+            (vec![("evacuate", us, 30), ("create", us, 1)], true),
+            (
+                vec![("evacuate", us, 31), ("evacuate", us, 30), ("start", us, 2)],
+                true,
+            ),
+            (
+                vec![("stop", None, 40), ("evacuate", us, 30), ("create", us, 1)],
+                true,
+            ),
+            (
+                vec![("evacuate", us, 30), ("stop", us, 2), ("create", us, 1)],
+                false,
+            ),
+            // Its owner had shut it down from within.
+            (
+                vec![("evacuate", us, 30), ("stop", None, 2), ("create", us, 1)],
+                false,
+            ),
+            (
+                vec![("reboot", us, 40), ("evacuate", us, 30), ("create", us, 1)],
+                false,
+            ),
+            (vec![], false),
+        ] {
+            assert_eq!(was_running(&actions(&done), Some(fenced)), was, "{done:?}");
+        }
+    }
+}

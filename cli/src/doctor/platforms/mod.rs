@@ -1,0 +1,60 @@
+//! Platforms: whether each can be asked and lets Ringfence do its work, and whether it and Ringfence have the same hosts.
+
+mod records;
+
+use std::sync::Arc;
+
+use ringfence_backends::{Platform, Preflight};
+
+use super::Report;
+use super::hosts::Site;
+use crate::clock::now;
+use crate::config::Settings;
+use crate::platforms;
+
+pub(super) use records::compare;
+
+const PART: &str = "platforms";
+
+/// A platform that has answered, and the hosts that it names.
+pub(super) struct Seen {
+    platform: Arc<dyn Platform>,
+    hosts: Vec<String>,
+}
+
+/// Looks at every platform of the configuration, and gives those that have answered.
+pub(super) async fn look(settings: &Settings, report: &mut Report) -> Vec<Seen> {
+    let mut seen = Vec::new();
+    for platform in platforms::unchecked(settings) {
+        tell(platform.preflight(now()).await, report);
+        if let Ok(poll) = platform.look().await {
+            let hosts = poll.hosts.into_iter().map(|sign| sign.host);
+            seen.push(Seen {
+                hosts: hosts.collect(),
+                platform,
+            });
+        }
+    }
+    seen
+}
+
+/// Tries, on each platform that has answered, what the drivers of its services need by which plans fence there. One that does not answer,
+/// or is for others to speak to, is told of elsewhere.
+pub(super) async fn try_drivers(seen: &[Seen], site: &Site, report: &mut Report) {
+    for (name, driver) in site.cloud_drivers() {
+        let mut platforms = seen.iter().map(|seen| &seen.platform);
+        if let Some(platform) = platforms.find(|platform| platform.name() == name) {
+            tell(platform.preflight_fencing(driver).await, report);
+        }
+    }
+}
+
+fn tell(found: Vec<Preflight>, report: &mut Report) {
+    for found in found {
+        match found {
+            Preflight::Good(found) => report.good(PART, found),
+            Preflight::Warning(found, remedy) => report.warning(PART, found, remedy),
+            Preflight::Failure(found, remedy) => report.failure(PART, found, remedy),
+        }
+    }
+}

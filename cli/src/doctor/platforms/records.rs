@@ -1,0 +1,125 @@
+//! What platforms have and what Ringfence has: hosts, and an engine that watches them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ringfence_core::{Census, Listed, census};
+use ringfence_db::{Database, DbError, ListedHost, lease_holder, listed_hosts};
+
+use super::{PART, Seen};
+use crate::config::Settings;
+use crate::doctor::Report;
+use crate::doctor::hosts::some_of;
+use crate::error::error_chain;
+
+/// Complaints of one kind.
+const NAMED: usize = 5;
+
+/// Compares the platforms that have answered with the hosts on record, and looks who watches.
+pub(in crate::doctor) async fn compare(
+    settings: &Settings,
+    db: &Database,
+    seen: &[Seen],
+    report: &mut Report,
+) {
+    if let Err(error) = look(settings, db, seen, report).await {
+        report.failure(PART, error_chain(&error), "see the database's own log");
+    }
+}
+
+async fn look(settings: &Settings, db: &Database, seen: &[Seen], report: &mut Report) -> Result<(), DbError> {
+    let hosts = listed_hosts(&mut db.reader()).await?;
+    let listed: Vec<Listed<'_>> = hosts.iter().map(Listed::from).collect();
+    for Seen { platform, hosts } in seen {
+        let named: Vec<&str> = hosts.iter().map(String::as_str).collect();
+        let census = census((platform.kind(), platform.name()), "", &named, &listed);
+        tell(&platform.label(), platform.name(), &census, settings, report);
+    }
+    judge_watchers(settings, db, &hosts, report).await
+}
+
+fn tell(label: &str, cloud: &str, census: &Census, settings: &Settings, report: &mut Report) {
+    let is_empty = *census == Census::default();
+    if is_empty {
+        report.good(PART, format!("{label} and Ringfence have the same hosts"));
+    }
+    if !census.missing.is_empty() {
+        report.failure(
+            PART,
+            format!("{label} does not know {}", some_of(&census.missing)),
+            "mend what they are known as (ringfence host set HOST --known-as NAME), or delete them here",
+        );
+    }
+    let new: Vec<String> = census
+        .new
+        .iter()
+        .map(|host| host.known_as.clone().unwrap_or(host.name.clone()))
+        .collect();
+    if !new.is_empty() {
+        let is_adopted = settings
+            .openstack
+            .adopt
+            .iter()
+            .any(|pair| pair.split(':').next() == Some(cloud));
+        let remedy = if is_adopted {
+            "openstack.adopt adds them when they are up; see the engine's log".to_owned()
+        } else {
+            format!("ringfence host import --cloud {cloud}; or let openstack.adopt do it")
+        };
+        report.warning(
+            PART,
+            format!("{label}: Ringfence does not have {}", some_of(&new)),
+            remedy,
+        );
+    }
+    for (host, why) in census.barred.iter().take(NAMED) {
+        report.warning(
+            PART,
+            format!("{label}: {host} cannot be added: {why}"),
+            "add it by hand, under another name: ringfence host add NAME --known-as ...",
+        );
+    }
+}
+
+async fn judge_watchers(
+    settings: &Settings,
+    db: &Database,
+    hosts: &[ListedHost],
+    report: &mut Report,
+) -> Result<(), DbError> {
+    let asked = hosts.iter().filter(|host| host.backend.abilities().is_some());
+    let mut by_cloud: BTreeMap<Option<&str>, Vec<String>> = BTreeMap::new();
+    for host in asked {
+        let of = by_cloud.entry(host.cloud.as_deref()).or_default();
+        of.push(host.name.clone());
+    }
+    if let Some(homeless) = by_cloud.remove(&None) {
+        report.warning(
+            PART,
+            format!(
+                "the backend is a platform, and no cloud is named, of {}",
+                some_of(&homeless)
+            ),
+            "ringfence host set HOST --cloud NAME, where Ringfence is to watch them and to tell their platform of a fence",
+        );
+    }
+    let own: BTreeSet<&str> = settings.openstack.clouds.iter().map(String::as_str).collect();
+    let now = db.now().await?;
+    for (cloud, of) in by_cloud {
+        let Some(cloud) = cloud else { continue };
+        let lease = format!("observer {cloud}");
+        if lease_holder(&mut db.reader(), &lease, now).await?.is_none() {
+            report.failure(
+                PART,
+                format!("{cloud}: no engine watches {}", some_of(&of)),
+                format!("start an engine with {cloud} in openstack.clouds"),
+            );
+        } else if !own.contains(cloud) {
+            report.warning(
+                PART,
+                format!("{cloud}: not in openstack.clouds here, and {} belong to it", some_of(&of)),
+                "name it here if this is a machine of an engine, or of a worker with workloads in worker.resources",
+            );
+        }
+    }
+    Ok(())
+}

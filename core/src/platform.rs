@@ -1,0 +1,98 @@
+//! What the rules know of platforms: which sorts there are, what each is able to do, and how long its steps may take.
+
+use crate::{Backend, EvacuationPolicy, Host, HostState, MethodTimes, PlatformHost, SegmentPolicy, StepKind};
+
+/// The longest that one attempt at anything may take, in seconds.
+const LONGEST_ATTEMPT_S: u32 = 300;
+/// The longest that all attempts at one step may take, in seconds.
+const LONGEST_S: u32 = 900;
+
+/// What a platform is able to do for the workloads of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Abilities {
+    /// It lists the workloads of a host, and starts one at a time elsewhere.
+    pub moves_workloads: bool,
+    /// It opens a spare host to workloads.
+    pub adds_capacity: bool,
+}
+
+impl Backend {
+    /// What platforms of this sort are able to do; `None` if Ringfence asks nothing of them.
+    #[must_use]
+    pub const fn abilities(self) -> Option<Abilities> {
+        match self {
+            Self::Nova => Some(Abilities {
+                moves_workloads: true,
+                adds_capacity: true,
+            }),
+            Self::Kubernetes | Self::None => None,
+        }
+    }
+}
+
+/// The platform that carries out workload steps for the host; `None` if no platform does.
+pub(crate) fn platform_of(state: &HostState) -> Option<PlatformHost> {
+    let host = &state.host;
+    host.backend.abilities()?;
+    Some(PlatformHost {
+        backend: host.backend,
+        platform: host.cloud.clone()?,
+        host: host.known_as().to_owned(),
+        zone: state
+            .policy
+            .workloads_zone
+            .clone()
+            .unwrap_or_else(|| host.zone.clone()),
+    })
+}
+
+/// Whether the workloads of the host can be started elsewhere.
+pub(crate) fn can_be_evacuated(state: &HostState) -> bool {
+    let moves = state
+        .host
+        .backend
+        .abilities()
+        .is_some_and(|able| able.moves_workloads);
+    moves && platform_of(state).is_some()
+}
+
+/// The time that a step has.
+pub(crate) fn step_times(kind: StepKind, policy: &SegmentPolicy) -> MethodTimes {
+    match kind {
+        StepKind::Move => times_of_a_move(&policy.evacuation),
+        // The host's own agent has to do it, which begins when it has started.
+        StepKind::CleanUp | StepKind::MarkUp | StepKind::Start => MethodTimes {
+            attempt_timeout_s: policy.rejoin_wait_s.clamp(30, LONGEST_ATTEMPT_S),
+            timeout_s: policy.rejoin_wait_s.clamp(60, LONGEST_S),
+            retries: 10,
+            pause_ms: 1_000,
+            ..MethodTimes::default()
+        },
+        StepKind::MarkDown | StepKind::List | StepKind::AddCapacity => MethodTimes {
+            attempt_timeout_s: 60,
+            timeout_s: 300,
+            retries: 5,
+            pause_ms: 1_000,
+            ..MethodTimes::default()
+        },
+    }
+}
+
+/// The time for one workload counts for every try of it.
+fn times_of_a_move(policy: &EvacuationPolicy) -> MethodTimes {
+    MethodTimes {
+        attempt_timeout_s: policy.timeout_s.min(LONGEST_ATTEMPT_S),
+        timeout_s: policy.timeout_s.saturating_mul(policy.retries + 1).min(LONGEST_S),
+        retries: policy.retries,
+        pause_ms: 1_000,
+        ..MethodTimes::default()
+    }
+}
+
+impl Host {
+    /// The name by which its platform knows it.
+    #[must_use]
+    pub fn known_as(&self) -> &str {
+        self.known_as.as_deref().unwrap_or(&self.name)
+    }
+}

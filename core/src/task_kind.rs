@@ -1,0 +1,304 @@
+//! Kinds of tasks: fencing tasks on devices, and workload steps on a platform.
+
+use std::fmt;
+
+use serde::de::{Deserializer, Error, Unexpected};
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::host::words;
+use crate::{ObservedState, ProofKind};
+
+/// What a task acts on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Resource {
+    /// The host's power supply.
+    Power,
+    /// The host's way to its volumes.
+    Storage,
+    /// The host's way to the data network.
+    Network,
+    /// The workloads that the host's platform has placed on the host.
+    Workloads,
+}
+
+words!(Resource { Power => "power", Storage => "storage", Network => "network", Workloads => "workloads" });
+
+/// A task on devices: it takes something from a host, or gives it back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum FencingKind {
+    /// Take the power away from the host.
+    #[serde(rename = "power.off")]
+    PowerOff,
+    /// Give the power back.
+    #[serde(rename = "power.on")]
+    PowerOn,
+    /// Cut the host off from its volumes.
+    #[serde(rename = "storage.fence")]
+    StorageFence,
+    /// Connect the host to its volumes again.
+    #[serde(rename = "storage.unfence")]
+    StorageUnfence,
+    /// Cut the host off from the data network.
+    #[serde(rename = "network.fence")]
+    NetworkFence,
+    /// Connect the host to the data network again.
+    #[serde(rename = "network.unfence")]
+    NetworkUnfence,
+}
+
+words!(FencingKind {
+    PowerOff => "power.off",
+    PowerOn => "power.on",
+    StorageFence => "storage.fence",
+    StorageUnfence => "storage.unfence",
+    NetworkFence => "network.fence",
+    NetworkUnfence => "network.unfence",
+});
+
+/// A step on the workloads of a host, which the host's platform carries out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum StepKind {
+    /// Tell the platform that the host is down: it places nothing there, and waits for nothing from there.
+    #[serde(rename = "workloads.mark-down")]
+    MarkDown,
+    /// Tell the platform to believe the host again.
+    #[serde(rename = "workloads.mark-up")]
+    MarkUp,
+    /// Find out which workloads belong to the host.
+    #[serde(rename = "workloads.list")]
+    List,
+    /// Start one workload elsewhere.
+    #[serde(rename = "workloads.move")]
+    Move,
+    /// Open a spare host to workloads.
+    #[serde(rename = "workloads.add-capacity")]
+    AddCapacity,
+    /// Remove what is left of workloads that were started elsewhere.
+    #[serde(rename = "workloads.clean-up")]
+    CleanUp,
+    /// Start the workloads that still belong to the host.
+    #[serde(rename = "workloads.start")]
+    Start,
+}
+
+words!(StepKind {
+    MarkDown => "workloads.mark-down",
+    MarkUp => "workloads.mark-up",
+    List => "workloads.list",
+    Move => "workloads.move",
+    AddCapacity => "workloads.add-capacity",
+    CleanUp => "workloads.clean-up",
+    Start => "workloads.start",
+});
+
+/// One kind of thing to make true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TaskKind {
+    /// On devices.
+    Fencing(FencingKind),
+    /// On a platform.
+    Step(StepKind),
+}
+
+impl FencingKind {
+    /// What the task acts on.
+    #[must_use]
+    pub fn resource(self) -> Resource {
+        match self {
+            Self::PowerOff | Self::PowerOn => Resource::Power,
+            Self::StorageFence | Self::StorageUnfence => Resource::Storage,
+            Self::NetworkFence | Self::NetworkUnfence => Resource::Network,
+        }
+    }
+
+    /// Whether the task takes something away from the host.
+    #[must_use]
+    pub fn takes(self) -> bool {
+        !self.gives_back()
+    }
+
+    /// Whether the task gives back what a fence took.
+    #[must_use]
+    pub fn gives_back(self) -> bool {
+        match self {
+            Self::PowerOn | Self::StorageUnfence | Self::NetworkUnfence => true,
+            Self::PowerOff | Self::StorageFence | Self::NetworkFence => false,
+        }
+    }
+
+    /// The task that undoes this one.
+    #[must_use]
+    pub fn undone_by(self) -> Option<Self> {
+        match self {
+            Self::PowerOff => Some(Self::PowerOn),
+            Self::StorageFence => Some(Self::StorageUnfence),
+            Self::NetworkFence => Some(Self::NetworkUnfence),
+            Self::PowerOn | Self::StorageUnfence | Self::NetworkUnfence => None,
+        }
+    }
+
+    /// The kind of proof that the task gives when it was observed done.
+    #[must_use]
+    pub fn proof_kind(self) -> Option<ProofKind> {
+        match self {
+            Self::PowerOff => Some(ProofKind::PowerOff),
+            Self::StorageFence => Some(ProofKind::StorageFence),
+            Self::NetworkFence => Some(ProofKind::NetworkFence),
+            Self::PowerOn | Self::StorageUnfence | Self::NetworkUnfence => None,
+        }
+    }
+
+    /// What has to be read back for the task to count as done.
+    #[must_use]
+    pub fn wanted_state(self) -> ObservedState {
+        match self {
+            Self::PowerOff => ObservedState::Off,
+            Self::PowerOn => ObservedState::On,
+            Self::StorageFence | Self::NetworkFence => ObservedState::Fenced,
+            Self::StorageUnfence | Self::NetworkUnfence => ObservedState::Unfenced,
+        }
+    }
+}
+
+impl StepKind {
+    /// Whether the step takes something away from the host.
+    #[must_use]
+    pub fn takes(self) -> bool {
+        match self {
+            Self::MarkDown => true,
+            Self::MarkUp | Self::List | Self::Move | Self::AddCapacity | Self::CleanUp | Self::Start => false,
+        }
+    }
+
+    /// Whether the step gives something back to the host.
+    #[must_use]
+    pub fn gives_back(self) -> bool {
+        match self {
+            Self::MarkUp | Self::Start => true,
+            Self::MarkDown | Self::List | Self::Move | Self::AddCapacity | Self::CleanUp => false,
+        }
+    }
+
+    /// Whether the step leaves the host as it is.
+    #[must_use]
+    pub fn only_looks(self) -> bool {
+        match self {
+            Self::List | Self::AddCapacity | Self::CleanUp => true,
+            Self::MarkDown | Self::MarkUp | Self::Move | Self::Start => false,
+        }
+    }
+}
+
+impl TaskKind {
+    /// All kinds.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let fencing = FencingKind::ALL.iter().copied().map(Self::Fencing);
+        fencing.chain(StepKind::ALL.iter().copied().map(Self::Step))
+    }
+
+    /// The word used in the API.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Fencing(kind) => kind.as_str(),
+            Self::Step(kind) => kind.as_str(),
+        }
+    }
+
+    /// The kind that the word names.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        let fencing = FencingKind::from_word(word).map(Self::Fencing);
+        fencing.or_else(|| StepKind::from_word(word).map(Self::Step))
+    }
+
+    /// What the task acts on.
+    #[must_use]
+    pub fn resource(self) -> Resource {
+        match self {
+            Self::Fencing(kind) => kind.resource(),
+            Self::Step(_) => Resource::Workloads,
+        }
+    }
+
+    /// Whether the task takes something away from the host.
+    #[must_use]
+    pub fn takes(self) -> bool {
+        match self {
+            Self::Fencing(kind) => kind.takes(),
+            Self::Step(kind) => kind.takes(),
+        }
+    }
+
+    /// Whether the task gives something back to the host.
+    #[must_use]
+    pub fn gives_back(self) -> bool {
+        match self {
+            Self::Fencing(kind) => kind.gives_back(),
+            Self::Step(kind) => kind.gives_back(),
+        }
+    }
+
+    /// The kind of proof that the task gives when it was observed done.
+    #[must_use]
+    pub fn proof_kind(self) -> Option<ProofKind> {
+        match self {
+            Self::Fencing(kind) => kind.proof_kind(),
+            Self::Step(_) => None,
+        }
+    }
+
+    /// What has to be read back for the task to count as done.
+    #[must_use]
+    pub fn wanted_state(self) -> ObservedState {
+        match self {
+            Self::Fencing(kind) => kind.wanted_state(),
+            Self::Step(_) => ObservedState::Done,
+        }
+    }
+}
+
+impl From<FencingKind> for TaskKind {
+    fn from(kind: FencingKind) -> Self {
+        Self::Fencing(kind)
+    }
+}
+
+impl From<StepKind> for TaskKind {
+    fn from(kind: StepKind) -> Self {
+        Self::Step(kind)
+    }
+}
+
+impl PartialEq<FencingKind> for TaskKind {
+    fn eq(&self, other: &FencingKind) -> bool {
+        *self == Self::Fencing(*other)
+    }
+}
+
+impl PartialEq<StepKind> for TaskKind {
+    fn eq(&self, other: &StepKind) -> bool {
+        *self == Self::Step(*other)
+    }
+}
+
+impl fmt::Display for TaskKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for TaskKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for TaskKind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let word = String::deserialize(deserializer)?;
+        Self::from_word(&word)
+            .ok_or_else(|| D::Error::invalid_value(Unexpected::Str(&word), &"the word of a task"))
+    }
+}

@@ -1,0 +1,83 @@
+//! The driver `neutron`: the ports by which a host's servers reach the network.
+//!
+//! Neutron writes down that a port carries nothing, and the agent on the fenced host itself is who would have to do it. So it is a proof only
+//! where somebody vouches for what stands behind Neutron. Each port that is set down has a tag before, by which it is found again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use ringfence_backends::openstack::{Cloud, Fenced};
+use ringfence_bus::ValidateRequest;
+use ringfence_core::{FencingKind, FrozenMethod, Observation, ObservedState, Problem};
+
+use crate::driver::{Clock, Driver, Report};
+use crate::openstack::{Clouds, act, read, seen};
+use crate::{Secrets, WorkerError};
+
+const PLACE: [&str; 2] = ["cloud", "host"];
+
+/// The driver `neutron`.
+pub struct Neutron {
+    clouds: Clouds,
+    clock: Clock,
+}
+
+impl Neutron {
+    /// With the clouds of the configuration.
+    #[must_use]
+    pub fn new(clouds: impl IntoIterator<Item = Arc<Cloud>>, clock: Clock) -> Self {
+        Self {
+            clouds: Clouds::new(clouds),
+            clock,
+        }
+    }
+}
+
+#[async_trait]
+impl Driver for Neutron {
+    async fn act_and_observe(
+        &self,
+        kind: FencingKind,
+        method: &FrozenMethod,
+        _: &Secrets,
+        budget: Duration,
+    ) -> Report {
+        let at = match self.clouds.host(&method.parameters, PLACE, budget) {
+            Ok(at) => at,
+            Err(why) => return Report::refused(why),
+        };
+        let acting = async {
+            match kind {
+                FencingKind::NetworkFence => at.set_ports_down(method.can_prove()).await,
+                FencingKind::NetworkUnfence => at.give_ports_back().await,
+                other => Ok(Fenced::No(format!("driver neutron cannot do {other}"))),
+            }
+        };
+        act(kind, at.time, acting, &self.clock).await
+    }
+
+    async fn observe(
+        &self,
+        method: &FrozenMethod,
+        _: &Secrets,
+        budget: Duration,
+    ) -> Result<Observation, WorkerError> {
+        let at = self.clouds.host(&method.parameters, PLACE, budget);
+        let at = at.map_err(WorkerError::refused)?;
+        let ports = read(at.time, at.ports()).await?;
+        let ports = ports.map_err(WorkerError::refused)?;
+        let up = ports.iter().filter(|port| port.is_up).count();
+        let state = if up == 0 && !ports.is_empty() {
+            ObservedState::Fenced
+        } else {
+            ObservedState::Unfenced
+        };
+        let detail = format!("{up} of {} ports of {} are up", ports.len(), at.host);
+        Ok(seen(state, &detail, &self.clock))
+    }
+
+    async fn validate(&self, request: &ValidateRequest) -> Vec<Problem> {
+        self.clouds.validate(request)
+    }
+}
