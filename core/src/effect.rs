@@ -38,6 +38,15 @@ impl Job {
         }
     }
 
+    /// The method, where it is a task on devices.
+    #[must_use]
+    pub fn method(&self) -> Option<&FrozenMethod> {
+        match self {
+            Self::Fencing { method, .. } => Some(method),
+            Self::Step { .. } => None,
+        }
+    }
+
     /// The zone whose workers do it.
     #[must_use]
     pub fn zone(&self) -> &str {

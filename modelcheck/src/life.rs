@@ -359,7 +359,7 @@ impl Life {
     fn workers(&self, actions: &mut Vec<Action>) {
         let world = &self.world;
         for (at, sent) in (0..).zip(&world.sent) {
-            let whole = self.configuration.at_a_stroke.contains(&sent.kind);
+            let whole = self.configuration.at_a_stroke.contains(&sent.job.kind());
             actions.push(if whole { Action::Work(at) } else { Action::Take(at) });
         }
         for (at, job) in (0..).zip(&world.jobs) {
@@ -419,11 +419,11 @@ impl Life {
 }
 
 fn are_opposites(one: &Claim, other: &Claim) -> bool {
-    let takes_or_gives = |kind: TaskKind| kind.is_fencing() || kind.is_undoing();
+    let takes_or_gives = |kind: TaskKind| kind.takes() || kind.gives_back();
     one.kind.resource() == other.kind.resource()
         && takes_or_gives(one.kind)
         && takes_or_gives(other.kind)
-        && one.kind.is_undoing() != other.kind.is_undoing()
+        && one.kind.gives_back() != other.kind.gives_back()
 }
 
 /// Whether the claim is of an attempt that waits for its result.

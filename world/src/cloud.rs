@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringfence_core::{Finding, MoveReport, ObservedState, Outcome, TaskKind, Workload, WorkloadState};
+use ringfence_core::{Finding, MoveReport, ObservedState, Outcome, Workload, WorkloadState, WorkloadStep};
 
 /// The host that all stories are about, as its backend calls it.
 pub const HOST: &str = "compute1";
@@ -76,18 +76,18 @@ impl Cloud {
     }
 
     /// A worker acts. It looks first, as every driver does.
-    pub fn command(&mut self, kind: TaskKind, host: &str, workload: Option<&Workload>, is_safe: bool) {
+    pub fn command(&mut self, step: &WorkloadStep, is_safe: bool) {
         if self.is_away {
             return;
         }
-        match kind {
-            TaskKind::WorkloadsForceDown => self.forced_down = true,
-            TaskKind::WorkloadsForceUp => self.forced_down = false,
-            TaskKind::WorkloadsAddSpare => {
-                self.open.insert(host.to_owned());
+        match step {
+            WorkloadStep::MarkDown => self.forced_down = true,
+            WorkloadStep::MarkUp => self.forced_down = false,
+            WorkloadStep::AddCapacity { host } => {
+                self.open.insert(host.clone());
             }
-            TaskKind::WorkloadsMove => self.start_elsewhere(workload.map_or("", |w| &w.id), is_safe),
-            _ => {}
+            WorkloadStep::Move(step) => self.start_elsewhere(&step.workload.id, is_safe),
+            WorkloadStep::List { .. } | WorkloadStep::CleanUp | WorkloadStep::Start { .. } => {}
         }
     }
 
@@ -111,24 +111,28 @@ impl Cloud {
     }
 
     /// What a worker reports after it has acted.
-    pub fn report(
-        &self,
-        kind: TaskKind,
-        workload: Option<&Workload>,
-    ) -> (Outcome, Option<ObservedState>, Option<Finding>) {
+    pub fn report(&self, step: &WorkloadStep) -> (Outcome, Option<ObservedState>, Option<Finding>) {
         if self.is_away {
             return (Outcome::Unknown, None, None);
         }
-        let finding = match kind {
-            TaskKind::WorkloadsList => Some(Finding::Workloads(self.listed())),
-            TaskKind::WorkloadsMove => Some(Finding::Move(self.became(workload))),
-            _ => None,
-        };
-        let is_there = workload.is_some_and(|w| self.servers.get(&w.id).is_some_and(|s| s.on == HOST));
-        match (kind, is_there) {
-            (TaskKind::WorkloadsMove, true) if self.open.is_empty() => (Outcome::Refused, None, finding),
-            (TaskKind::WorkloadsMove, true) => (Outcome::Unknown, None, finding),
-            _ => (Outcome::Confirmed, Some(kind.wanted_state()), finding),
+        let done = |finding| (Outcome::Confirmed, Some(ObservedState::Done), finding);
+        match step {
+            WorkloadStep::List { .. } => done(Some(Finding::Workloads(self.listed()))),
+            WorkloadStep::Move(step) => {
+                let id = &step.workload.id;
+                let finding = Some(Finding::Move(self.became(id)));
+                let is_there = self.servers.get(id).is_some_and(|server| server.on == HOST);
+                match is_there {
+                    true if self.open.is_empty() => (Outcome::Refused, None, finding),
+                    true => (Outcome::Unknown, None, finding),
+                    false => done(finding),
+                }
+            }
+            WorkloadStep::MarkDown
+            | WorkloadStep::MarkUp
+            | WorkloadStep::AddCapacity { .. }
+            | WorkloadStep::CleanUp
+            | WorkloadStep::Start { .. } => done(None),
         }
     }
 
@@ -137,8 +141,8 @@ impl Cloud {
         mine.map(|server| server.workload.clone()).collect()
     }
 
-    fn became(&self, workload: Option<&Workload>) -> MoveReport {
-        let server = workload.and_then(|workload| self.servers.get(&workload.id));
+    fn became(&self, id: &str) -> MoveReport {
+        let server = self.servers.get(id);
         MoveReport {
             to: server
                 .filter(|server| server.on != HOST)

@@ -25,7 +25,7 @@ pub fn method_with(name: &str, resource: Resource, times: MethodTimes) -> Frozen
     }
 }
 
-pub fn task_with(kind: TaskKind, levels: &[&[&str]], times: MethodTimes) -> FrozenTask {
+pub fn task_with(kind: FencingKind, levels: &[&[&str]], times: MethodTimes) -> FrozenTask {
     let method = |name: &&str| method_with(name, kind.resource(), times);
     FrozenTask {
         kind,
@@ -36,7 +36,7 @@ pub fn task_with(kind: TaskKind, levels: &[&[&str]], times: MethodTimes) -> Froz
     }
 }
 
-pub fn task(kind: TaskKind, levels: &[&[&str]]) -> FrozenTask {
+pub fn task(kind: FencingKind, levels: &[&[&str]]) -> FrozenTask {
     task_with(kind, levels, MethodTimes::default())
 }
 
@@ -53,20 +53,20 @@ pub fn plan(stages: Vec<Vec<FrozenTask>>) -> FrozenPlan {
 }
 
 pub fn power_plan() -> FrozenPlan {
-    plan(vec![vec![task(TaskKind::PowerOff, &[&["bmc"]])]])
+    plan(vec![vec![task(FencingKind::PowerOff, &[&["bmc"]])]])
 }
 
 pub fn reboot_plan() -> FrozenPlan {
     plan(vec![
-        vec![task(TaskKind::PowerOff, &[&["bmc"]])],
-        vec![task(TaskKind::PowerOn, &[])],
+        vec![task(FencingKind::PowerOff, &[&["bmc"]])],
+        vec![task(FencingKind::PowerOn, &[])],
     ])
 }
 
 pub fn cut_off_plan() -> FrozenPlan {
     plan(vec![vec![
-        task(TaskKind::StorageFence, &[&["ceph"]]),
-        task(TaskKind::NetworkFence, &[&["switch"]]),
+        task(FencingKind::StorageFence, &[&["ceph"]]),
+        task(FencingKind::NetworkFence, &[&["switch"]]),
     ]])
 }
 
@@ -91,7 +91,7 @@ pub fn host() -> Host {
         is_silence_answered: false,
         given_back_at: None,
         last_off_at: None,
-        standing: Vec::new(),
+        applied: Applied::default(),
         in_flight: Vec::new(),
         event_sequence: 0,
         revision: 0,

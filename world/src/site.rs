@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::TimeDelta;
 use ringfence_core::{
-    FrozenPlan, ObservedState, Outcome, ProofKind, Resource, SufficientSet, TaskKind, Timestamp,
+    FencingKind, FrozenPlan, ObservedState, Outcome, ProofKind, Resource, SufficientSet, Timestamp,
 };
 
 use crate::feed::{Feed, Manner};
@@ -123,7 +123,7 @@ impl Site {
     pub fn new(plan: &FrozenPlan, watchdog_s: Option<u32>, now: Timestamp) -> Self {
         let tasks = plan.stages.iter().flat_map(|stage| &stage.tasks);
         let paths: Vec<Path> = tasks
-            .filter(|task| task.kind.is_fencing())
+            .filter(|task| task.kind.takes())
             .map(|task| Path {
                 resource: task.kind.resource(),
                 levels: task
@@ -178,10 +178,10 @@ impl Site {
     }
 
     /// A worker commands the device of `method`.
-    pub fn command(&mut self, kind: TaskKind, method: &str) {
+    pub fn command(&mut self, kind: FencingKind, method: &str) {
         let manner = self.manner(method);
         let now = self.at;
-        let open = kind.is_undoing();
+        let open = kind.gives_back();
         if let Some(feed) = self.feeds.get_mut(method) {
             feed.command(open, manner, now);
         }
@@ -192,24 +192,24 @@ impl Site {
     }
 
     /// A machine that has switched itself off starts when its power is switched on, even if it was never off.
-    fn press_button(&mut self, kind: TaskKind, cause: Cause) {
-        if kind == TaskKind::PowerOn && self.machine == Machine::Off && self.is_powered() {
+    fn press_button(&mut self, kind: FencingKind, cause: Cause) {
+        if kind == FencingKind::PowerOn && self.machine == Machine::Off && self.is_powered() {
             self.start(cause);
         }
     }
 
     /// What a worker reads after it has acted.
     #[must_use]
-    pub fn report(&self, kind: TaskKind, method: &str) -> (Outcome, Option<ObservedState>) {
+    pub fn report(&self, kind: FencingKind, method: &str) -> (Outcome, Option<ObservedState>) {
         let lets_through = self.feeds.get(method).is_none_or(Feed::shows);
         // A machine that has switched itself off reads as off, as far as its own controller goes.
-        let is_on = lets_through && (self.machine != Machine::Off || kind == TaskKind::PowerOff);
+        let is_on = lets_through && (self.machine != Machine::Off || kind == FencingKind::PowerOff);
         // An export shows as closed once what it had accepted has landed, and not before.
-        let is_closing = kind == TaskKind::StorageFence && self.landing_until.is_some();
+        let is_closing = kind == FencingKind::StorageFence && self.landing_until.is_some();
         let shown = match kind {
             _ if is_closing => ObservedState::Unfenced,
-            TaskKind::PowerOff | TaskKind::PowerOn if is_on => ObservedState::On,
-            TaskKind::PowerOff | TaskKind::PowerOn => ObservedState::Off,
+            FencingKind::PowerOff | FencingKind::PowerOn if is_on => ObservedState::On,
+            FencingKind::PowerOff | FencingKind::PowerOn => ObservedState::Off,
             _ if lets_through => ObservedState::Unfenced,
             _ => ObservedState::Fenced,
         };
@@ -249,7 +249,7 @@ impl Site {
         }
         self.plug_in();
         self.meddled_at = Some(self.at);
-        self.press_button(TaskKind::PowerOn, Cause::Stranger);
+        self.press_button(FencingKind::PowerOn, Cause::Stranger);
         self.settle(Cause::Stranger);
     }
 

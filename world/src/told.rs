@@ -12,8 +12,8 @@ pub(crate) fn line(effect: &Effect, now: Timestamp) -> String {
     let mut line = format!("{}.{}", at / 1000, at % 1000 / 100);
     let written = match effect {
         Effect::Dispatch(dispatch) => {
-            let (n, kind, method) = (dispatch.attempt.number, dispatch.kind, &dispatch.method.name);
-            write!(line, " send {n} {kind} {method}")
+            let (n, job) = (dispatch.attempt.number, &dispatch.job);
+            write!(line, " send {n} {} {}", job.kind(), job.by())
         }
         Effect::Event(event) => write!(line, " {}{}", event.kind, particulars(event)),
         Effect::Note(note) => {

@@ -32,8 +32,7 @@ pub struct Moment {
 #[derive(Clone, Debug)]
 pub struct Job {
     pub claim: Claim,
-    pub method: FrozenMethod,
-    pub workload: Option<Box<Workload>>,
+    pub work: ringfence_core::Job,
     /// When it was allowed to act, by the clock that nobody moves.
     pub granted_at: Timestamp,
     /// What it has read before its first command.
@@ -293,7 +292,7 @@ impl World {
             host_id: dispatch.host_id,
             attempt: dispatch.attempt,
             generation: dispatch.generation,
-            kind: dispatch.kind,
+            kind: dispatch.job.kind(),
             worker: worker.to_owned(),
             claim_id: self.next_id(),
         }
@@ -309,8 +308,7 @@ impl World {
                 let budget = TimeDelta::milliseconds(i64::try_from(budget_ms).unwrap());
                 self.jobs.push(Job {
                     claim,
-                    method: dispatch.method,
-                    workload: dispatch.workload,
+                    work: dispatch.job,
                     granted_at: self.real,
                     before: None,
                     stops_at: asked_at + budget,
@@ -324,7 +322,7 @@ impl World {
     /// A worker that has been at it for a while has asked whether it may go on, and was stopped if it may not.
     fn still_acts(&mut self, job: usize) -> bool {
         let (granted_at, claim) = (self.jobs[job].granted_at, self.jobs[job].claim.clone());
-        let is_move = claim.kind == TaskKind::WorkloadsMove;
+        let is_move = claim.kind == StepKind::Move;
         if is_move && self.real - granted_at > RENEWED_AFTER && self.give(Input::Renew(claim)).is_err() {
             self.jobs[job].stops_at = self.real;
         }
@@ -336,32 +334,29 @@ impl World {
         if !self.still_acts(job_at) {
             return false;
         }
-        let job = &self.jobs[job_at];
-        let kind = job.claim.kind;
-        if kind.resource() == Resource::Workloads {
-            let host = job.method.parameters.get("host").map_or("", String::as_str);
-            // The answer that it acts upon may be as old as its last sign of life.
-            let is_fresh = self.real - self.told_at <= RENEWED_AFTER;
-            let is_safe = !self.site.harm() || is_fresh || judge::is_excused(self, &self.state);
-            self.cloud.command(kind, host, job.workload.as_deref(), is_safe);
-        } else {
-            self.act(job_at);
+        match self.jobs[job_at].work.clone() {
+            ringfence_core::Job::Step { step, .. } => {
+                // The answer that it acts upon may be as old as its last sign of life.
+                let is_fresh = self.real - self.told_at <= RENEWED_AFTER;
+                let is_safe = !self.site.harm() || is_fresh || judge::is_excused(self, &self.state);
+                self.cloud.command(&step, is_safe);
+            }
+            ringfence_core::Job::Fencing { kind, method } => self.act(job_at, kind, &method.name),
         }
         self.settle();
         true
     }
 
     /// What is taken is commanded always. What is given back is read first, and left alone where it is so.
-    fn act(&mut self, job: usize) {
-        let (kind, name) = (self.jobs[job].claim.kind, self.jobs[job].method.name.clone());
-        if kind.is_undoing() {
-            let (_, shown) = self.site.report(kind, &name);
+    fn act(&mut self, job: usize, kind: FencingKind, method: &str) {
+        if kind.gives_back() {
+            let (_, shown) = self.site.report(kind, method);
             self.jobs[job].before = self.jobs[job].before.or(shown);
             if shown == Some(kind.wanted_state()) {
                 return;
             }
         }
-        self.site.command(kind, &name);
+        self.site.command(kind, method);
     }
 
     /// The worker reads back and sends its result, if it still may. Gives the index of the message.
@@ -370,19 +365,19 @@ impl World {
         if self.real >= job.stops_at {
             return None;
         }
-        let kind = job.claim.kind;
-        let (outcome, shown, finding) = if kind.resource() == Resource::Workloads {
-            self.cloud.report(kind, job.workload.as_deref())
-        } else {
-            let (outcome, shown) = self.site.report(kind, &job.method.name);
-            (outcome, shown, None)
+        let (outcome, shown, finding) = match &job.work {
+            ringfence_core::Job::Step { step, .. } => self.cloud.report(step),
+            ringfence_core::Job::Fencing { kind, method } => {
+                let (outcome, shown) = self.site.report(*kind, &method.name);
+                (outcome, shown, None)
+            }
         };
         let observed_at = self.real;
         let outcome = match outcome {
             Outcome::Unknown if self.is_sloppy && shown.is_some() => Outcome::Confirmed,
             other => other,
         };
-        let proves = self.site.manner(&job.method.name) != Manner::OnPaper;
+        let proves = self.site.manner(&job.work.by()) != Manner::OnPaper;
         self.results.push(TaskResult {
             claim: job.claim,
             outcome,

@@ -20,7 +20,7 @@ fn new(name: &str, known_as: Option<&str>) -> Newcomer {
 #[test]
 fn a_host_keeps_its_name_where_it_is_free() {
     let listed = [of("c1", Some("east"), "c1")];
-    let found = census("east", "", &["c2", "c1", "c2"], &listed);
+    let found = census((Backend::Nova, "east"), "", &["c2", "c1", "c2"], &listed);
     assert_eq!(found.new, [new("c2", None)]);
     assert_eq!((found.missing.len(), found.barred.len()), (0, 0));
 }
@@ -28,23 +28,23 @@ fn a_host_keeps_its_name_where_it_is_free() {
 #[test]
 fn where_another_cloud_has_the_name_its_own_cloud_goes_before_it() {
     let listed = [of("c1", Some("west"), "c1")];
-    let found = census("east", "", &["c1"], &listed);
+    let found = census((Backend::Nova, "east"), "", &["c1"], &listed);
     assert_eq!(found.new, [new("east-c1", Some("c1"))]);
     let again = [listed[0], of("east-c1", Some("east"), "c1")];
     assert_eq!(
-        census("east", "", &["c1"], &again),
+        census((Backend::Nova, "east"), "", &["c1"], &again),
         Census::default(),
         "done again, nothing is left to do"
     );
     let all = [listed[0], of("east-c1", Some("north"), "c1")];
-    let found = census("east", "", &["c1"], &all);
+    let found = census((Backend::Nova, "east"), "", &["c1"], &all);
     assert_eq!(found.new, []);
     assert!(found.barred[0].1.contains("is taken"), "{found:?}");
 }
 
 #[test]
 fn a_prefix_goes_before_every_name() {
-    let found = census("east", "e.", &["c1"], &[]);
+    let found = census((Backend::Nova, "east"), "e.", &["c1"], &[]);
     assert_eq!(found.new, [new("e.c1", Some("c1"))]);
 }
 
@@ -52,7 +52,7 @@ fn a_prefix_goes_before_every_name() {
 fn a_host_of_no_cloud_may_be_the_same_and_is_left_to_a_person() {
     let listed = [of("c1", None, "c1")];
     for prefix in ["", "e."] {
-        let found = census("east", prefix, &["c1"], &listed);
+        let found = census((Backend::Nova, "east"), prefix, &["c1"], &listed);
         assert_eq!(found.new, []);
         assert_eq!(found.barred[0].0, "c1");
         assert!(found.barred[0].1.contains("may be the same"), "{found:?}");
@@ -61,7 +61,7 @@ fn a_host_of_no_cloud_may_be_the_same_and_is_left_to_a_person() {
 
 #[test]
 fn what_is_no_name_here_is_refused_with_its_value() {
-    let found = census("east", "", &["rack 1/c1"], &[]);
+    let found = census((Backend::Nova, "east"), "", &["rack 1/c1"], &[]);
     assert_eq!(found.new, []);
     assert!(found.barred[0].1.contains("\"rack 1/c1\""), "{found:?}");
 }
@@ -73,5 +73,8 @@ fn hosts_that_the_cloud_does_not_name_are_told() {
         of("c", Some("east"), "gone"),
         of("d", Some("west"), "gone"),
     ];
-    assert_eq!(census("east", "", &["c1"], &listed).missing, ["c"]);
+    assert_eq!(
+        census((Backend::Nova, "east"), "", &["c1"], &listed).missing,
+        ["c"]
+    );
 }

@@ -48,9 +48,9 @@ fn state(failure: FailureState, fencing: FencingState) -> HostState {
     }
 }
 
-fn ended_by_a_claim(kind: ProofKind, by: TaskKind) -> Proof {
+fn ended_by_a_claim(kind: ProofKind, by: FencingKind) -> Proof {
     let undoing = Undoing::Claimed {
-        kind: by,
+        kind: by.into(),
         generation: Generation(3),
     };
     Proof {
@@ -66,12 +66,12 @@ fn attempt(generation: u32) -> AttemptId {
     }
 }
 
-fn in_flight(kind: TaskKind, generation: u32, seconds: i64) -> InFlight {
+fn in_flight(kind: impl Into<TaskKind>, generation: u32, seconds: i64) -> InFlight {
     InFlight {
         attempt: attempt(generation),
         generation: Generation(generation),
-        kind,
-        method: MethodId(Uuid::from_u128(7)),
+        kind: kind.into(),
+        method: Some(MethodId(Uuid::from_u128(7))),
         claim_id: None,
         until: start() + TimeDelta::seconds(seconds),
         lasts_ms: None,
@@ -114,7 +114,7 @@ fn a_fence_that_a_rejoin_may_have_undone_opens_nothing() {
 fn a_fence_whose_proof_was_ended_by_the_claim_of_its_opposite_opens_nothing_until_another_set_is_whole() {
     use ProofKind::{NetworkFence, PowerOff, StorageFence};
     let mut state = state(FailureState::Unreachable, FencingState::Fenced);
-    let mut fence = fence(vec![ended_by_a_claim(PowerOff, TaskKind::PowerOn)]);
+    let mut fence = fence(vec![ended_by_a_claim(PowerOff, FencingKind::PowerOn)]);
     state.host.fence = Some(fence.clone());
     let gate = gates(&state, start() + TimeDelta::days(1)).evacuate;
     assert!(!gate.allowed);
@@ -130,18 +130,18 @@ fn a_fence_whose_proof_was_ended_by_the_claim_of_its_opposite_opens_nothing_unti
 fn what_may_still_be_given_back_says_nothing_that_an_ended_proof_has_not_said() {
     let mut state = state(FailureState::Unreachable, FencingState::Fenced);
     state.host.fence = Some(fence(vec![
-        ended_by_a_claim(ProofKind::PowerOff, TaskKind::PowerOn),
+        ended_by_a_claim(ProofKind::PowerOff, FencingKind::PowerOn),
         proof(ProofKind::StorageFence),
         proof(ProofKind::NetworkFence),
     ]));
-    state.host.in_flight.push(in_flight(TaskKind::PowerOn, 3, 60));
+    state.host.in_flight.push(in_flight(FencingKind::PowerOn, 3, 60));
     assert!(gates(&state, start()).evacuate.allowed, "a cut stays a cut");
 }
 
 #[test]
 fn what_may_still_be_taken_keeps_the_schedule_gate_shut() {
     let mut state = state(FailureState::Up, FencingState::Unfenced);
-    state.host.in_flight.push(in_flight(TaskKind::PowerOff, 3, 20));
+    state.host.in_flight.push(in_flight(FencingKind::PowerOff, 3, 20));
     assert!(!gates(&state, start()).schedule.allowed);
     assert!(gates(&state, start() + TimeDelta::seconds(20)).schedule.allowed);
 }
@@ -150,7 +150,7 @@ fn what_may_still_be_taken_keeps_the_schedule_gate_shut() {
 fn a_host_that_is_cut_off_takes_no_workloads() {
     let mut state = state(FailureState::Up, FencingState::Unfenced);
     state.host.applied.fencing.push(AppliedFencing {
-        kind: TaskKind::StorageFence,
+        kind: FencingKind::StorageFence,
         method: ringfence_world::plans::method_with("ceph", Resource::Storage, MethodTimes::default()),
         attempt: attempt(2),
         by: start(),
@@ -171,24 +171,21 @@ fn a_host_is_unforced_by_its_own_rejoin_or_while_nothing_needs_it_down() {
     }
     // The step of the rejoin that is being taken; not that of an older one, and not for longer than it may take.
     let mut rejoining = state(FailureState::Up, FencingState::Fenced);
-    rejoining
-        .host
-        .in_flight
-        .push(in_flight(TaskKind::WorkloadsForceUp, 2, 60));
+    rejoining.host.in_flight.push(in_flight(StepKind::MarkUp, 2, 60));
     assert!(!unforce(&rejoining, 0).allowed);
-    rejoining
-        .host
-        .in_flight
-        .push(in_flight(TaskKind::WorkloadsForceUp, 3, 20));
+    rejoining.host.in_flight.push(in_flight(StepKind::MarkUp, 3, 20));
     assert!(unforce(&rejoining, 0).allowed);
     assert!(!unforce(&rejoining, 20).allowed);
     // Nor while something may still be taken from it, or was and has not been given back.
     let mut fencing = state(FailureState::Up, FencingState::Unfenced);
-    fencing.host.in_flight.push(in_flight(TaskKind::PowerOff, 3, 20));
+    fencing
+        .host
+        .in_flight
+        .push(in_flight(FencingKind::PowerOff, 3, 20));
     assert!(!unforce(&fencing, 0).allowed);
     assert!(unforce(&fencing, 20).allowed);
     fencing.host.applied.fencing.push(AppliedFencing {
-        kind: TaskKind::StorageFence,
+        kind: FencingKind::StorageFence,
         method: ringfence_world::plans::method_with("ceph", Resource::Storage, MethodTimes::default()),
         attempt: attempt(2),
         by: start(),

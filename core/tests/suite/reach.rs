@@ -15,7 +15,7 @@ fn a_task_needs_one_level_that_is_served_as_a_whole() {
     let near = method_with("near", Resource::Power, MethodTimes::default());
     let with = |levels: Vec<Vec<FrozenMethod>>| {
         plan(vec![vec![FrozenTask {
-            kind: TaskKind::PowerOff,
+            kind: FencingKind::PowerOff,
             levels,
         }]])
     };

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use ringfence_core::{
-    ByScope, Driver, Level, Method, MethodId, MethodTimes, Plan, PlanId, PlanScope, PlanStage, Resource,
-    SecretReference, TaskKind, TaskSpec, default_sufficient_sets,
+    ByScope, Driver, FencingKind, Level, Method, MethodId, MethodTimes, Plan, PlanId, PlanScope, PlanStage,
+    Resource, SecretReference, TaskSpec, default_sufficient_sets,
 };
 use ringfence_db::{
     configuration_revision, delete_method, delete_plan, insert_host, insert_method, insert_plan,
@@ -279,7 +279,7 @@ async fn a_plan_is_read_as_it_was_written(rig: &Rig) {
     written.stages = vec![PlanStage {
         delay_s: 7,
         tasks: vec![TaskSpec {
-            kind: TaskKind::PowerOff,
+            kind: FencingKind::PowerOff,
             levels: vec![level(1, "bmc"), level(9, "pdu")],
         }],
     }];

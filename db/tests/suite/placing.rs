@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringfence_core::{
-    Backend, FailureState, Gate, Generation, Host, InFlight, MethodId, TaskKind, gates, schedule_gate,
+    Backend, FailureState, FencingKind, Gate, Generation, Host, InFlight, MethodId, gates, schedule_gate,
 };
 use ringfence_db::{
     cloud_has_hosts, hosts_to_place, insert_host, insert_segment, load_state, load_state_in_cloud,
@@ -52,7 +52,7 @@ pub async fn all_at_once_decides_as_one_by_one(rig: &Rig) {
     let struck = InFlight {
         attempt: attempt(1),
         generation: Generation(0),
-        kind: TaskKind::StorageFence,
+        kind: FencingKind::StorageFence,
         method: MethodId(uuid::Uuid::new_v4()),
         claim_id: None,
         until: at(60),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
 use ringfence_core::{
-    AppliedFencing, AttemptId, Backend, Driver, Ended, FailureState, FrozenMethod, Generation, Host,
-    InFlight, MethodId, MethodTimes, Operation, Proof, ProofKind, RejoinWork, Resource, Sources, TaskKind,
+    AppliedFencing, AttemptId, Backend, Driver, Ended, FailureState, FencingKind, FrozenMethod, Generation,
+    Host, InFlight, MethodId, MethodTimes, Operation, Proof, ProofKind, RejoinWork, Resource, Sources,
     Undoing, Work,
 };
 use ringfence_db::{
@@ -116,7 +116,7 @@ fn everything(host: &Host) -> Host {
         given_back_at: Some(at(5)),
         last_off_at: Some(at(6)),
         standing: vec![AppliedFencing {
-            kind: TaskKind::StorageFence,
+            kind: FencingKind::StorageFence,
             method,
             attempt,
             by: at(7),
@@ -125,7 +125,7 @@ fn everything(host: &Host) -> Host {
         in_flight: vec![InFlight {
             attempt,
             generation: Generation(2),
-            kind: TaskKind::PowerOff,
+            kind: FencingKind::PowerOff,
             method: MethodId(Uuid::new_v4()),
             claim_id: Some(Uuid::new_v4()),
             until: at(30),

@@ -117,7 +117,7 @@ fn take_together(waiting: &mut VecDeque<Knock>) -> Vec<Knock> {
 
 #[cfg(test)]
 mod tests {
-    use ringfence_core::{AttemptId, Claim, Generation, OperationId, TaskKind};
+    use ringfence_core::{AttemptId, Claim, FencingKind, Generation, OperationId};
     use uuid::Uuid;
 
     use super::*;
@@ -141,7 +141,7 @@ mod tests {
                 number: 1,
             },
             generation: Generation(1),
-            kind: TaskKind::PowerOff,
+            kind: FencingKind::PowerOff,
             worker: "w".to_owned(),
             claim_id: Uuid::nil(),
         })

@@ -28,7 +28,10 @@ pub(super) fn host(p: &mut Packer, host: &Host) {
         is_silence_answered,
         given_back_at,
         last_off_at,
-        standing,
+        applied: Applied {
+            fencing,
+            marked_down_by,
+        },
         in_flight,
         event_sequence: _,
         revision: _,
@@ -48,7 +51,8 @@ pub(super) fn host(p: &mut Packer, host: &Host) {
         p.some(*given_back_at, Packer::at);
     }
     p.some(*last_off_at, Packer::at);
-    p.list(standing.iter(), self::standing);
+    p.list(fencing.iter(), self::fencing);
+    p.some(*marked_down_by, Packer::attempt);
     p.list(in_flight.iter(), self::in_flight);
     if p.matters.clocks {
         p.at(*updated_at);
@@ -163,14 +167,14 @@ pub(super) fn proof(p: &mut Packer, proof: &Proof) {
     });
 }
 
-fn standing(p: &mut Packer, standing: &AppliedFencing) {
+fn fencing(p: &mut Packer, applied: &AppliedFencing) {
     let AppliedFencing {
         kind,
         method,
         attempt,
         by,
         is_shown,
-    } = standing;
+    } = applied;
     p.byte(*kind as u8);
     // A configuration has one method of a name.
     p.text(&method.name);
@@ -191,8 +195,8 @@ fn in_flight(p: &mut Packer, f: &InFlight) {
     } = f;
     p.attempt(*attempt);
     p.generation(*generation);
-    p.byte(*kind as u8);
-    p.number(method.0.as_u64_pair().0);
+    p.kind(*kind);
+    p.some(*method, Packer::method);
     p.some(*claim_id, Packer::id);
     p.at(*until);
     p.some(*lasts_ms, Packer::number);

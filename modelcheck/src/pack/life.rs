@@ -145,9 +145,7 @@ fn dispatch(p: &mut Packer, dispatch: &Dispatch) {
         host: _,
         attempt,
         generation: _,
-        kind: _,
-        workload: _,
-        method: _,
+        job: _,
         claim_by: _,
     } = dispatch;
     p.attempt(*attempt);
@@ -156,15 +154,18 @@ fn dispatch(p: &mut Packer, dispatch: &Dispatch) {
 fn job(p: &mut Packer, job: &Job, has_acted: bool) {
     let Job {
         claim,
-        method,
-        workload,
+        work,
         granted_at,
         before,
         stops_at,
     } = job;
     self::claim(p, claim);
-    p.text(&method.name);
-    p.some(workload.as_ref(), |p, workload| p.text(&workload.id));
+    match work {
+        ringfence_core::Job::Fencing { kind: _, method } => p.text(&method.name),
+        ringfence_core::Job::Step { step, at: _ } => {
+            p.some(step.workload(), |p, workload| p.text(&workload.id))
+        }
+    }
     p.really(*granted_at);
     p.some(*before, |p, before| p.byte(before as u8));
     p.really(*stops_at);
@@ -182,7 +183,7 @@ fn claim(p: &mut Packer, claim: &Claim) {
     } = claim;
     p.attempt(*attempt);
     p.generation(*generation);
-    p.byte(*kind as u8);
+    p.kind(*kind);
     p.id(*claim_id);
 }
 

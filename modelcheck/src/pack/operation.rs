@@ -17,6 +17,8 @@ pub(super) fn operation(p: &mut Packer, operation: &Operation, in_flight: &[InFl
         requested_by: _,
         // The segment's, which nobody edits.
         policy: _,
+        // The host's, which nobody edits.
+        platform: _,
         stages,
         proofs,
         round: _,
@@ -90,28 +92,19 @@ fn stage(p: &mut Packer, stage: &Stage, id: OperationId, in_flight: &[InFlight])
 
 fn task(p: &mut Packer, task: &Task, id: OperationId, in_flight: &[InFlight]) {
     let Task {
-        kind,
+        work,
         status,
-        workload,
-        moved,
         detail: _,
-        levels,
-        level,
-        level_started_at,
-        contradicted,
+        begun_at,
         first_attempt,
         attempts,
     } = task;
-    p.byte(*kind as u8);
+    match work {
+        TaskWork::Fencing(task) => fencing(p, task),
+        TaskWork::Step(task) => step(p, task),
+    }
     p.byte(*status as u8);
-    p.some(workload.as_deref(), self::workload);
-    p.some(moved.as_deref(), moved_to);
-    p.list(levels.iter(), |p, level| {
-        p.list(level.iter(), |p, method| p.text(&method.name))
-    });
-    p.count(*level);
-    p.some(level_started_at.filter(|_| !status.is_over()), Packer::at);
-    p.number(u64::from(*contradicted));
+    p.some(begun_at.filter(|_| !status.is_over()), Packer::at);
     // Those of an earlier round count no more, unless one is still open or acting.
     let is_acting = |number: u32| {
         let its = AttemptId {
@@ -128,6 +121,37 @@ fn task(p: &mut Packer, task: &Task, id: OperationId, in_flight: &[InFlight]) {
         }
     }
     p.byte(u8::MAX);
+}
+
+fn fencing(p: &mut Packer, task: &FencingTask) {
+    let FencingTask {
+        kind,
+        levels,
+        level,
+        contradicted,
+    } = task;
+    p.kind(TaskKind::Fencing(*kind));
+    p.list(levels.iter(), |p, level| {
+        p.list(level.iter(), |p, method| p.text(&method.name))
+    });
+    p.count(*level);
+    p.number(u64::from(*contradicted));
+}
+
+fn step(p: &mut Packer, task: &StepTask) {
+    let StepTask { step, moved } = task;
+    p.kind(TaskKind::Step(step.kind()));
+    match step {
+        WorkloadStep::Move(step) => workload(p, &step.workload),
+        WorkloadStep::AddCapacity { host } => p.text(host),
+        WorkloadStep::MarkDown
+        | WorkloadStep::MarkUp
+        | WorkloadStep::CleanUp
+        // Of the segment's policy, and of the host's fence.
+        | WorkloadStep::List { metadata_keys: _ }
+        | WorkloadStep::Start { fenced_at: _ } => {}
+    }
+    p.some(moved.as_deref(), moved_to);
 }
 
 fn workload(p: &mut Packer, workload: &Workload) {
@@ -154,21 +178,18 @@ fn moved_to(p: &mut Packer, moved: &MoveReport) {
     p.flag(*no_room);
     p.flag(*unanswered);
     p.some(stuck.as_ref(), |p, stuck| {
-        let Stuck { record, to } = stuck;
-        p.number(*record);
+        let Stuck { id, to } = stuck;
+        p.text(id);
         p.text(to);
     });
-    p.some(*given_up, Packer::number);
+    p.some(given_up.as_deref(), Packer::text);
 }
 
 fn attempt(p: &mut Packer, attempt: &Attempt, id: OperationId) {
     let read_at = attempt.read_at();
     let Attempt {
         number,
-        level,
-        method_id,
-        method: _,
-        driver: _,
+        by,
         started_at,
         // There is one of them.
         worker: _,
@@ -182,8 +203,18 @@ fn attempt(p: &mut Packer, attempt: &Attempt, id: OperationId) {
         operation_id: id,
         number: *number,
     });
-    p.count(*level);
-    p.number(method_id.0.as_u64_pair().0);
+    match by {
+        AttemptBy::Method {
+            level,
+            id,
+            name: _,
+            driver: _,
+        } => {
+            p.count(*level);
+            p.method(*id);
+        }
+        AttemptBy::Platform { .. } => p.byte(u8::MAX),
+    }
     match state {
         AttemptStatus::Dispatched { claim_by } => {
             p.byte(0);

@@ -1,6 +1,6 @@
 //! Writes.
 
-use ringfence_core::{AttemptId, Generation, Timestamp};
+use ringfence_core::{AttemptId, Generation, MethodId, TaskKind, Timestamp};
 use uuid::Uuid;
 
 /// What is written depends on what can still matter in a configuration.
@@ -44,6 +44,17 @@ impl Packer {
 
     pub fn byte(&mut self, byte: u8) {
         self.bytes.push(byte);
+    }
+
+    pub fn kind(&mut self, kind: TaskKind) {
+        match kind {
+            TaskKind::Fencing(kind) => self.byte(kind as u8),
+            TaskKind::Step(kind) => self.byte(0x80 | kind as u8),
+        }
+    }
+
+    pub fn method(&mut self, id: MethodId) {
+        self.number(id.0.as_u64_pair().0);
     }
 
     pub fn flag(&mut self, flag: bool) {

@@ -1,6 +1,6 @@
 //! Hosts that are cut off from storage and network, and their boots.
 
-use ringfence_core::TaskKind;
+use ringfence_core::{FencingKind, TaskKind};
 use ringfence_world::plans::plan;
 use ringfence_world::search::{Setting, SimSource};
 
@@ -44,7 +44,7 @@ fn cut() -> Configuration {
             (Chance::Tell, 1),
             (Chance::GiveBack, 1),
         ]),
-        at_a_stroke: vec![TaskKind::NetworkFence, TaskKind::NetworkUnfence],
+        at_a_stroke: kinds(&[FencingKind::NetworkFence, FencingKind::NetworkUnfence]),
         goals: vec![Goal::Fenced, Goal::OpenGate, Goal::RunsFenced, Goal::FenceAsks],
         ..of(
             "cut",
@@ -61,9 +61,9 @@ fn rebooted_and_cut() -> Vec<Action> {
 }
 
 fn whole() -> Configuration {
-    let storage = once(TaskKind::StorageFence, &[&["ceph"]]);
-    let network = once(TaskKind::NetworkFence, &[&["switch"]]);
-    let power = once(TaskKind::PowerOff, &[&["bmc"]]);
+    let storage = once(FencingKind::StorageFence, &[&["ceph"]]);
+    let network = once(FencingKind::NetworkFence, &[&["switch"]]);
+    let power = once(FencingKind::PowerOff, &[&["bmc"]]);
     Configuration {
         beginning: fencing(),
         chances: Chances::of(&[
@@ -74,13 +74,13 @@ fn whole() -> Configuration {
             (Chance::Pause, 1),
             (Chance::Stranger, 1),
         ]),
-        at_a_stroke: vec![
-            TaskKind::StorageFence,
-            TaskKind::NetworkFence,
-            TaskKind::PowerOn,
-            TaskKind::StorageUnfence,
-            TaskKind::NetworkUnfence,
-        ],
+        at_a_stroke: kinds(&[
+            FencingKind::StorageFence,
+            FencingKind::NetworkFence,
+            FencingKind::PowerOn,
+            FencingKind::StorageUnfence,
+            FencingKind::NetworkUnfence,
+        ]),
         goals: vec![
             Goal::Fenced,
             Goal::OpenGate,
@@ -113,11 +113,11 @@ fn boots(name: &'static str, about: &'static str, monitor: SimSource) -> Configu
             (Chance::Step, 6),
             (Chance::Pause, 1),
         ]),
-        at_a_stroke: vec![
-            TaskKind::NetworkFence,
-            TaskKind::NetworkUnfence,
-            TaskKind::StorageUnfence,
-        ],
+        at_a_stroke: kinds(&[
+            FencingKind::NetworkFence,
+            FencingKind::NetworkUnfence,
+            FencingKind::StorageUnfence,
+        ]),
         goals: vec![
             Goal::Fenced,
             Goal::OpenGate,
@@ -127,4 +127,8 @@ fn boots(name: &'static str, about: &'static str, monitor: SimSource) -> Configu
         ],
         ..of(name, about, setting)
     }
+}
+
+fn kinds(fencing: &[FencingKind]) -> Vec<TaskKind> {
+    fencing.iter().copied().map(TaskKind::from).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringfence_core::{SegmentPolicy, TaskKind};
+use ringfence_core::{FencingKind, SegmentPolicy};
 use ringfence_world::Manner;
 use ringfence_world::plans::plan;
 use ringfence_world::search::{Setting, SimSource};
@@ -70,7 +70,7 @@ fn clock_and_watchdog() -> Configuration {
         },
         lands_ms: 2_000,
         manners: BTreeMap::from([("bmc".to_owned(), Manner::Silent)]),
-        ..setting(plan(vec![vec![once(TaskKind::PowerOff, &[&["bmc"]])]]))
+        ..setting(plan(vec![vec![once(FencingKind::PowerOff, &[&["bmc"]])]]))
     };
     Configuration {
         beginning: fencing(),

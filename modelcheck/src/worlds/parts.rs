@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringfence_core::{FrozenPlan, FrozenTask, MethodTimes, SegmentPolicy, TaskKind};
+use ringfence_core::{FencingKind, FrozenPlan, FrozenTask, MethodTimes, SegmentPolicy};
 use ringfence_world::plans::{plan, task_with};
 use ringfence_world::search::{Setting, SimSource, Theme};
 
@@ -18,31 +18,34 @@ const TIMES: MethodTimes = MethodTimes {
     lingers_s: Some(4),
 };
 
-pub(super) fn task(kind: TaskKind, levels: &[&[&str]]) -> FrozenTask {
+pub(super) fn task(kind: FencingKind, levels: &[&[&str]]) -> FrozenTask {
     task_with(kind, levels, TIMES)
 }
 
 /// A task that is tried once.
-pub(super) fn once(kind: TaskKind, levels: &[&[&str]]) -> FrozenTask {
+pub(super) fn once(kind: FencingKind, levels: &[&[&str]]) -> FrozenTask {
     let times = MethodTimes { retries: 0, ..TIMES };
     task_with(kind, levels, times)
 }
 
 /// The power goes off.
 pub(super) fn off() -> FrozenPlan {
-    plan(vec![vec![task(TaskKind::PowerOff, &[&["bmc"]])]])
+    plan(vec![vec![task(FencingKind::PowerOff, &[&["bmc"]])]])
 }
 
 /// The power goes off and on again.
 pub(super) fn off_and_on() -> FrozenPlan {
-    let off = task(TaskKind::PowerOff, &[&["bmc"]]);
-    plan(vec![vec![off], vec![task(TaskKind::PowerOn, &[])]])
+    let off = task(FencingKind::PowerOff, &[&["bmc"]]);
+    plan(vec![vec![off], vec![task(FencingKind::PowerOn, &[])]])
 }
 
 /// The host is cut off from storage and network.
 pub(super) fn cut_off() -> FrozenPlan {
-    let storage = once(TaskKind::StorageFence, &[&["ceph"]]);
-    plan(vec![vec![storage, once(TaskKind::NetworkFence, &[&["switch"]])]])
+    let storage = once(FencingKind::StorageFence, &[&["ceph"]]);
+    plan(vec![vec![
+        storage,
+        once(FencingKind::NetworkFence, &[&["switch"]]),
+    ]])
 }
 
 pub(super) fn policy() -> SegmentPolicy {

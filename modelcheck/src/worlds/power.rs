@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringfence_core::{SegmentPolicy, TaskKind};
+use ringfence_core::{FencingKind, SegmentPolicy};
 use ringfence_world::Manner;
 use ringfence_world::plans::plan;
 use ringfence_world::search::Setting;
@@ -134,7 +134,7 @@ fn reboot() -> Configuration {
 }
 
 fn levels() -> Configuration {
-    let off = once(TaskKind::PowerOff, &[&["bmc"], &["pdu-a", "pdu-b"]]);
+    let off = once(FencingKind::PowerOff, &[&["bmc"], &["pdu-a", "pdu-b"]]);
     let setting = Setting {
         manners: BTreeMap::from([("bmc".to_owned(), Manner::Lies)]),
         ..setting(plan(vec![vec![off]]))

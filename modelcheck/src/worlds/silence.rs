@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringfence_core::{FencingPolicy, SegmentPolicy, TaskKind};
+use ringfence_core::{FencingKind, FencingPolicy, SegmentPolicy};
 use ringfence_world::Manner;
 use ringfence_world::plans::plan;
 use ringfence_world::search::{Setting, SimSource};
@@ -22,7 +22,7 @@ fn alone() -> Setting {
             ..policy()
         },
         manners: BTreeMap::from([("bmc".to_owned(), Manner::Silent)]),
-        ..setting(plan(vec![vec![once(TaskKind::PowerOff, &[&["bmc"]])]]))
+        ..setting(plan(vec![vec![once(FencingKind::PowerOff, &[&["bmc"]])]]))
     }
 }
 

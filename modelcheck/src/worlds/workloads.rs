@@ -1,18 +1,18 @@
 //! Workloads that are started elsewhere, and hosts of a cloud that are taken back.
 
-use ringfence_core::{EvacuationPolicy, SegmentPolicy, TaskKind};
+use ringfence_core::{EvacuationPolicy, SegmentPolicy, StepKind, TaskKind};
 use ringfence_world::search::Setting;
 
 use super::parts::{fenced, fencing, of, off, off_and_on, policy, setting};
 use crate::{Chance, Chances, Configuration, Goal};
 
 /// Tasks by which nothing can go wrong on their way.
-const LOOKS: [TaskKind; 5] = [
-    TaskKind::WorkloadsForceDown,
-    TaskKind::WorkloadsForceUp,
-    TaskKind::WorkloadsList,
-    TaskKind::WorkloadsCleanUp,
-    TaskKind::WorkloadsStart,
+const LOOKS: [StepKind; 5] = [
+    StepKind::MarkDown,
+    StepKind::MarkUp,
+    StepKind::List,
+    StepKind::CleanUp,
+    StepKind::Start,
 ];
 
 pub(super) fn all() -> Vec<Configuration> {
@@ -48,7 +48,7 @@ fn evacuation() -> Configuration {
             (Chance::Pause, 1),
             (Chance::Stranger, 1),
         ]),
-        at_a_stroke: LOOKS.to_vec(),
+        at_a_stroke: LOOKS.map(TaskKind::from).to_vec(),
         goals: vec![
             Goal::Fenced,
             Goal::OpenGate,
@@ -78,7 +78,7 @@ fn by_itself() -> Configuration {
             (Chance::Step, 5),
             (Chance::Pause, 1),
         ]),
-        at_a_stroke: LOOKS.to_vec(),
+        at_a_stroke: LOOKS.map(TaskKind::from).to_vec(),
         goals: vec![
             Goal::Fenced,
             Goal::OpenGate,
@@ -111,7 +111,7 @@ fn cloud_rejoin() -> Configuration {
             (Chance::Step, 3),
             (Chance::Cloud, 1),
         ]),
-        at_a_stroke: LOOKS.to_vec(),
+        at_a_stroke: LOOKS.map(TaskKind::from).to_vec(),
         goals: vec![Goal::Fenced, Goal::OpenGate, Goal::Unfenced, Goal::RejoinAsks],
         ..of(
             "cloud-rejoin",

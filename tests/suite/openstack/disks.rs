@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringfence_core::{Driver, FrozenMethod, ObservedState, Outcome, TaskKind};
+use ringfence_core::{Driver, FencingKind, FrozenMethod, ObservedState, Outcome};
 use ringfence_lab::{Api, Cloud, Compute, User, Volume};
 use serde_json::Value;
 use tokio::task::block_in_place;
@@ -103,7 +103,7 @@ async fn a_host_is_cut_off_from_its_volumes_and_its_servers_get_them_back() {
     block_in_place(|| stored.host.power_off().unwrap());
 
     for _ in 0..2 {
-        let fenced = hand.act(TaskKind::StorageFence, &method).await;
+        let fenced = hand.act(FencingKind::StorageFence, &method).await;
         assert_eq!(
             (seen(&fenced).state, seen(&fenced).proves),
             (ObservedState::Fenced, true),
@@ -116,7 +116,7 @@ async fn a_host_is_cut_off_from_its_volumes_and_its_servers_get_them_back() {
 
     stored.boot_host();
     for _ in 0..2 {
-        let given_back = hand.act(TaskKind::StorageUnfence, &method).await;
+        let given_back = hand.act(FencingKind::StorageUnfence, &method).await;
         assert_eq!(seen(&given_back).state, ObservedState::Unfenced, "{given_back:?}");
         assert_eq!(stored.statuses(), ["in-use", "in-use"]);
         assert_eq!(stored.attachments(), ["attached", "attached"]);
@@ -146,10 +146,10 @@ async fn workers_that_die_in_the_middle_never_set_a_volume_free() {
     let method = trusting("disks-b");
     block_in_place(|| stored.host.power_off().unwrap());
 
-    hand.act_dying(TaskKind::StorageFence, &method).await;
+    hand.act_dying(FencingKind::StorageFence, &method).await;
     assert_eq!(stored.statuses(), ["reserved", "reserved"]);
     stored.boot_host();
-    let giving_back = hand.act_dying(TaskKind::StorageUnfence, &method);
+    let giving_back = hand.act_dying(FencingKind::StorageUnfence, &method);
     let watching = async {
         loop {
             let statuses = stored.statuses();
@@ -179,7 +179,10 @@ async fn what_nobody_vouches_for_is_cut_off_and_proves_nothing() {
         ),
     ] {
         let fenced = hand
-            .act(TaskKind::StorageFence, &method(Driver::Cinder, "disks-c", more))
+            .act(
+                FencingKind::StorageFence,
+                &method(Driver::Cinder, "disks-c", more),
+            )
             .await;
         assert!(!seen(&fenced).proves, "{fenced:?}");
         assert!(seen(&fenced).detail.contains(words), "{fenced:?}");
@@ -189,7 +192,7 @@ async fn what_nobody_vouches_for_is_cut_off_and_proves_nothing() {
     // The host was never down: its servers run on without their disks, and that is for a person.
     let held = hand
         .act_within(
-            TaskKind::StorageUnfence,
+            FencingKind::StorageUnfence,
             &trusting("disks-c"),
             Duration::from_secs(5),
         )
@@ -207,7 +210,7 @@ async fn what_nobody_vouches_for_is_cut_off_and_proves_nothing() {
             stored.cloud.wait_server(id, "off", is_off).unwrap();
         });
     }
-    seen(&hand.act(TaskKind::StorageUnfence, &trusting("disks-c")).await);
+    seen(&hand.act(FencingKind::StorageUnfence, &trusting("disks-c")).await);
     assert_eq!(stored.attachments(), ["attached", "attached"]);
     stored.remove();
 }
@@ -222,18 +225,18 @@ async fn an_answer_that_never_came_is_no_proof_and_the_request_is_brought_to_its
 
     let silent = block_in_place(|| stored.cloud.pause("cinder-volume").unwrap());
     let fenced = hand
-        .act_within(TaskKind::StorageFence, &method, Duration::from_secs(8))
+        .act_within(FencingKind::StorageFence, &method, Duration::from_secs(8))
         .await;
     assert_eq!(fenced.outcome, Outcome::Unknown, "{fenced:?}");
     assert_eq!(stored.statuses(), ["in-use", "in-use"]);
     let held = hand
-        .act_within(TaskKind::StorageUnfence, &method, Duration::from_secs(8))
+        .act_within(FencingKind::StorageUnfence, &method, Duration::from_secs(8))
         .await;
     assert_eq!(held.outcome, Outcome::Unknown, "{held:?}");
     drop(silent);
 
     stored.boot_host();
-    seen(&hand.act(TaskKind::StorageUnfence, &method).await);
+    seen(&hand.act(FencingKind::StorageUnfence, &method).await);
     assert_eq!(stored.attachments(), ["attached", "attached"]);
     stored.remove();
 }
@@ -245,7 +248,7 @@ async fn without_the_role_of_a_service_nothing_is_cut_off() {
     for user in [User::Admin, User::FencingReader] {
         let hand = Hand::of(&stored.cloud, user);
         let refused = hand
-            .act_within(TaskKind::StorageFence, &method, Duration::from_secs(20))
+            .act_within(FencingKind::StorageFence, &method, Duration::from_secs(20))
             .await;
         assert_eq!(refused.outcome, Outcome::Unknown, "{refused:?}");
         assert!(
@@ -255,7 +258,7 @@ async fn without_the_role_of_a_service_nothing_is_cut_off() {
         assert_eq!(stored.statuses(), ["in-use", "in-use"]);
     }
     let hand = Hand::of(&stored.cloud, User::Fencing);
-    let unknown = hand.act(TaskKind::StorageFence, &trusting("nosuch")).await;
+    let unknown = hand.act(FencingKind::StorageFence, &trusting("nosuch")).await;
     assert_eq!(
         unknown.outcome,
         Outcome::Refused,
@@ -263,7 +266,7 @@ async fn without_the_role_of_a_service_nothing_is_cut_off() {
     );
     assert!(hand.check(&trusting("nosuch")).await.is_err());
     // What keeps the volumes was made before, and goes with the rest.
-    seen(&hand.act(TaskKind::StorageFence, &method).await);
+    seen(&hand.act(FencingKind::StorageFence, &method).await);
     assert_eq!(stored.attachments(), ["reserved", "reserved"]);
     stored.remove_cut();
 }

@@ -1,6 +1,6 @@
 //! Power by Ironic.
 
-use ringfence_core::{Driver, ObservedState, Outcome, TaskKind};
+use ringfence_core::{Driver, FencingKind, ObservedState, Outcome};
 use ringfence_lab::{Api, User};
 use serde_json::{Value, json};
 use tokio::task::block_in_place;
@@ -20,7 +20,7 @@ async fn a_node_is_switched_off_under_maintenance_and_on_again_without() {
     assert!(!block_in_place(|| node.is_in_maintenance().unwrap()));
 
     for _ in 0..2 {
-        let off = hand.act(TaskKind::PowerOff, &method).await;
+        let off = hand.act(FencingKind::PowerOff, &method).await;
         assert_eq!((seen(&off).state, seen(&off).proves), (ObservedState::Off, true));
         let shown = block_in_place(|| node.read().unwrap());
         assert_eq!(shown["power_state"], "power off");
@@ -30,7 +30,7 @@ async fn a_node_is_switched_off_under_maintenance_and_on_again_without() {
     assert_eq!((looked.state, looked.proves), (ObservedState::Off, false));
 
     for _ in 0..2 {
-        let on = hand.act(TaskKind::PowerOn, &method).await;
+        let on = hand.act(FencingKind::PowerOn, &method).await;
         assert_eq!(seen(&on).state, ObservedState::On);
         let shown = block_in_place(|| node.read().unwrap());
         assert_eq!(
@@ -54,8 +54,8 @@ async fn somebody_elses_maintenance_stays() {
     let method = method(Driver::Ironic, node.id(), &[]);
 
     for (kind, state) in [
-        (TaskKind::PowerOff, ObservedState::Off),
-        (TaskKind::PowerOn, ObservedState::On),
+        (FencingKind::PowerOff, ObservedState::Off),
+        (FencingKind::PowerOn, ObservedState::On),
     ] {
         assert_eq!(seen(&hand.act(kind, &method).await).state, state);
         let shown: Value = block_in_place(|| node.read().unwrap());
@@ -70,9 +70,9 @@ async fn workers_that_die_in_the_middle_leave_a_node_that_the_next_one_switches_
     let hand = Hand::of(&cloud, User::Fencing);
     let method = method(Driver::Ironic, "ironic-c", &[]);
 
-    hand.act_dying(TaskKind::PowerOff, &method).await;
+    hand.act_dying(FencingKind::PowerOff, &method).await;
     assert!(block_in_place(|| node.is_in_maintenance().unwrap()));
-    hand.act_dying(TaskKind::PowerOn, &method).await;
+    hand.act_dying(FencingKind::PowerOn, &method).await;
     assert!(!block_in_place(|| node.is_in_maintenance().unwrap()));
     assert_eq!(block_in_place(|| node.power_state().unwrap()), "power on");
 }
@@ -84,19 +84,19 @@ async fn unknown_nodes_and_clouds_and_roles_that_do_not_suffice_are_refused() {
     let hand = Hand::of(&cloud, User::Fencing);
 
     let unknown = hand
-        .act(TaskKind::PowerOff, &method(Driver::Ironic, "nosuch", &[]))
+        .act(FencingKind::PowerOff, &method(Driver::Ironic, "nosuch", &[]))
         .await;
     assert_eq!(unknown.outcome, Outcome::Refused);
     assert!(unknown.detail.contains("no node nosuch"), "{unknown:?}");
 
     let elsewhere = method(Driver::Ironic, "ironic-d", &[("cloud", "west")]);
-    let elsewhere = hand.act(TaskKind::PowerOff, &elsewhere).await;
+    let elsewhere = hand.act(FencingKind::PowerOff, &elsewhere).await;
     assert_eq!(elsewhere.outcome, Outcome::Refused);
     assert!(elsewhere.detail.contains("it has: lab"), "{elsewhere:?}");
 
     let reader = Hand::of(&cloud, User::FencingReader);
     let refused = reader
-        .act(TaskKind::PowerOff, &method(Driver::Ironic, "ironic-d", &[]))
+        .act(FencingKind::PowerOff, &method(Driver::Ironic, "ironic-d", &[]))
         .await;
     assert_eq!(refused.outcome, Outcome::Refused);
     assert!(

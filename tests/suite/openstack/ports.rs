@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringfence_core::{Driver, ObservedState, Outcome, TaskKind};
+use ringfence_core::{Driver, FencingKind, ObservedState, Outcome};
 use ringfence_lab::{Cloud, Compute, NewServer, Port, User};
 use tokio::task::block_in_place;
 
@@ -68,7 +68,7 @@ async fn ports_are_set_down_and_those_that_were_up_are_set_up_again() {
     let as_before = (vec![true, true, true, false], 0);
 
     for (method, proves) in [(&weak, false), (&trusted, true), (&trusted, true)] {
-        let fenced = hand.act(TaskKind::NetworkFence, method).await;
+        let fenced = hand.act(FencingKind::NetworkFence, method).await;
         assert_eq!(
             (seen(&fenced).state, seen(&fenced).proves),
             (ObservedState::Fenced, proves)
@@ -78,7 +78,7 @@ async fn ports_are_set_down_and_those_that_were_up_are_set_up_again() {
     assert_eq!(hand.check(&weak).await.unwrap().state, ObservedState::Fenced);
 
     for _ in 0..2 {
-        let given_back = hand.act(TaskKind::NetworkUnfence, &weak).await;
+        let given_back = hand.act(FencingKind::NetworkUnfence, &weak).await;
         assert_eq!(seen(&given_back).state, ObservedState::Unfenced);
         assert_eq!(wired.ports(), as_before);
     }
@@ -92,11 +92,11 @@ async fn workers_that_die_in_the_middle_lose_no_port() {
     let hand = Hand::of(&wired.cloud, User::Fencing);
     let method = method(Driver::Neutron, "ports-b", &[]);
 
-    hand.act_dying(TaskKind::NetworkFence, &method).await;
+    hand.act_dying(FencingKind::NetworkFence, &method).await;
     assert_eq!(wired.ports(), (vec![false; 4], 3));
     // An engine gives nothing back before the time of a silent worker has run out, and what it had asked Neutron for is over.
     tokio::time::sleep(Duration::from_secs(10)).await;
-    hand.act_dying(TaskKind::NetworkUnfence, &method).await;
+    hand.act_dying(FencingKind::NetworkUnfence, &method).await;
     assert_eq!(wired.ports(), (vec![true, true, true, false], 0));
     wired.remove();
 }
@@ -114,7 +114,7 @@ async fn a_port_that_two_fences_hold_is_given_back_by_the_second_only() {
     let [here, there] = ["ports-d", "ports-e"].map(|host| method(Driver::Neutron, host, &[]));
     let tagged =
         |host: &str| block_in_place(|| cloud.ports(&format!("tags=ringfence:{host}")).unwrap().len());
-    seen(&hand.act(TaskKind::NetworkFence, &here).await);
+    seen(&hand.act(FencingKind::NetworkFence, &here).await);
     block_in_place(|| {
         wired.host.kill();
         cloud.force_down("ports-d", "for a story").unwrap();
@@ -124,12 +124,12 @@ async fn a_port_that_two_fences_hold_is_given_back_by_the_second_only() {
     // They go before the server, which waits until one of them carries something.
     until(|| cloud.ports_on("ports-e").unwrap().len() == 4);
 
-    seen(&hand.act(TaskKind::NetworkFence, &there).await);
+    seen(&hand.act(FencingKind::NetworkFence, &there).await);
     assert_eq!((tagged("ports-d"), tagged("ports-e")), (3, 3));
-    seen(&hand.act(TaskKind::NetworkUnfence, &here).await);
+    seen(&hand.act(FencingKind::NetworkUnfence, &here).await);
     assert_eq!(wired.ports().0, [false; 4], "the other fence still holds them");
     assert_eq!((tagged("ports-d"), tagged("ports-e")), (0, 3));
-    seen(&hand.act(TaskKind::NetworkUnfence, &there).await);
+    seen(&hand.act(FencingKind::NetworkUnfence, &there).await);
     assert_eq!(wired.ports().0, [true, true, true, false]);
     assert_eq!(tagged("ports-e"), 0);
     block_in_place(|| cloud.remove(other).unwrap());
@@ -145,7 +145,7 @@ async fn who_may_not_see_the_ports_is_told_so_and_not_that_there_are_none() {
     let unknown = method(Driver::Neutron, "nosuch", &[("trusted", "true")]);
 
     for (hand, method) in [(&reader, &trusted), (&hand, &unknown)] {
-        for kind in [TaskKind::NetworkFence, TaskKind::NetworkUnfence] {
+        for kind in [FencingKind::NetworkFence, FencingKind::NetworkUnfence] {
             let refused = hand.act(kind, method).await;
             assert_eq!(refused.outcome, Outcome::Refused, "{refused:?}");
             assert!(refused.detail.contains("role does not suffice"), "{refused:?}");

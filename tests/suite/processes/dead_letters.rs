@@ -1,7 +1,7 @@
 //! An operator looks at the dead letters, and removes them.
 
 use ringfence_bus::{Audience, Key, Keys, Queue};
-use ringfence_core::{AttemptId, Claim, Generation, HostId, OperationId, Outcome, TaskKind, TaskResult};
+use ringfence_core::{AttemptId, Claim, FencingKind, Generation, HostId, OperationId, Outcome, TaskResult};
 use ringfence_tests::{Ground, Machine, Run, Site, set_up, start_engine};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -15,7 +15,7 @@ fn forged() -> TaskResult {
                 number: 3,
             },
             generation: Generation(1),
-            kind: TaskKind::PowerOff,
+            kind: FencingKind::PowerOff,
             worker: "nobody".to_owned(),
             claim_id: Uuid::from_u128(9),
         },

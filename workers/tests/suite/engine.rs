@@ -11,7 +11,8 @@ use ringfence_bus::{
     InProcessBus, Key, Keys, Message, Queue, ReplyTo, TaskMessage,
 };
 use ringfence_core::{
-    AttemptId, Driver as Name, FrozenMethod, Generation, HostId, OperationId, Resource, TaskKind, TaskResult,
+    AttemptId, Driver as Name, FencingKind, FrozenMethod, Generation, HostId, OperationId, Resource,
+    TaskResult,
 };
 use ringfence_workers::{Driver, Drivers, Worker, WorkerConfig, WorkerHandle};
 use tokio::sync::mpsc;
@@ -289,7 +290,7 @@ pub fn task(number: u32, device: &str) -> TaskMessage {
             number,
         },
         generation: Generation(5),
-        kind: TaskKind::PowerOff,
+        kind: FencingKind::PowerOff,
         workload: None,
         method,
     }

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Instant;
 
-use ringfence_core::{Driver as Name, FrozenMethod, ObservedState, Outcome, Resource, TaskKind};
+use ringfence_core::{Driver as Name, FencingKind, FrozenMethod, ObservedState, Outcome, Resource, TaskKind};
 use ringfence_workers::{Driver, FenceAgent, Report};
 use tempfile::TempDir;
 
@@ -54,19 +54,19 @@ async fn act(kind: TaskKind, method: &FrozenMethod) -> Report {
 #[tokio::test]
 async fn an_agent_switches_off_and_on_and_both_are_read_back() {
     let dummy = Dummy::new("on");
-    assert_confirmed(&dummy.act(TaskKind::PowerOff).await, ObservedState::Off);
+    assert_confirmed(&dummy.act(FencingKind::PowerOff).await, ObservedState::Off);
     assert_eq!(dummy.state(), "off");
-    assert_confirmed(&dummy.act(TaskKind::PowerOn).await, ObservedState::On);
+    assert_confirmed(&dummy.act(FencingKind::PowerOn).await, ObservedState::On);
     assert_eq!(dummy.state(), "on");
 }
 
 #[tokio::test]
 async fn for_storage_and_network_off_means_fenced() {
     let dummy = Dummy::new("on");
-    assert_confirmed(&dummy.act(TaskKind::StorageFence).await, ObservedState::Fenced);
-    assert_confirmed(&dummy.act(TaskKind::NetworkFence).await, ObservedState::Fenced);
+    assert_confirmed(&dummy.act(FencingKind::StorageFence).await, ObservedState::Fenced);
+    assert_confirmed(&dummy.act(FencingKind::NetworkFence).await, ObservedState::Fenced);
     assert_confirmed(
-        &dummy.act(TaskKind::NetworkUnfence).await,
+        &dummy.act(FencingKind::NetworkUnfence).await,
         ObservedState::Unfenced,
     );
     assert_eq!(dummy.state(), "on");
@@ -77,7 +77,7 @@ async fn what_is_off_already_the_agents_library_leaves_alone_by_itself() {
     let dummy = Dummy::new("off");
     let untouched = || std::fs::metadata(dummy.file()).unwrap().modified().unwrap();
     let before = untouched();
-    assert_confirmed(&dummy.act(TaskKind::PowerOff).await, ObservedState::Off);
+    assert_confirmed(&dummy.act(FencingKind::PowerOff).await, ObservedState::Off);
     assert_eq!(untouched(), before);
 }
 
@@ -106,7 +106,7 @@ async fn an_agent_that_never_gets_there_is_unknown_and_stopped_within_the_budget
     let driver = drivers().get(Name::FenceAgent).unwrap();
     let started = Instant::now();
     let report = driver
-        .act_and_observe(TaskKind::PowerOff, &failing, &no_secrets(), seconds(15))
+        .act_and_observe(FencingKind::PowerOff, &failing, &no_secrets(), seconds(15))
         .await;
     assert_outcome(&report, Outcome::Unknown, "it last read as on");
     assert_eq!(seen(&report), Some(ObservedState::On));
@@ -135,18 +135,26 @@ async fn an_agent_that_cannot_read_is_unknown() {
 #[tokio::test]
 async fn agents_that_prove_nothing_are_refused_before_they_run() {
     for (agent, kind, words) in [
-        ("fence_kdump", TaskKind::PowerOff, "crash kernel"),
-        ("fence_sbd", TaskKind::PowerOff, "message was left"),
-        ("fence_crosslink", TaskKind::PowerOff, "link is silent"),
-        ("fence_evacuate", TaskKind::PowerOff, "compute service"),
-        ("fence_ringfence", TaskKind::PowerOff, "asks Ringfence itself"),
-        ("fence_scsi", TaskKind::PowerOff, "does not act on its power"),
-        ("fence_brocade", TaskKind::PowerOff, "does not act on its power"),
-        ("fence_heuristics_ping", TaskKind::NetworkFence, "answers a ping"),
-        ("fence_nosuch", TaskKind::PowerOff, "is not installed"),
+        ("fence_kdump", FencingKind::PowerOff, "crash kernel"),
+        ("fence_sbd", FencingKind::PowerOff, "message was left"),
+        ("fence_crosslink", FencingKind::PowerOff, "link is silent"),
+        ("fence_evacuate", FencingKind::PowerOff, "compute service"),
+        ("fence_ringfence", FencingKind::PowerOff, "asks Ringfence itself"),
+        ("fence_scsi", FencingKind::PowerOff, "does not act on its power"),
+        (
+            "fence_brocade",
+            FencingKind::PowerOff,
+            "does not act on its power",
+        ),
+        (
+            "fence_heuristics_ping",
+            FencingKind::NetworkFence,
+            "answers a ping",
+        ),
+        ("fence_nosuch", FencingKind::PowerOff, "is not installed"),
         (
             "fence_../../bin/sh",
-            TaskKind::PowerOff,
+            FencingKind::PowerOff,
             "is not the name of a fence agent",
         ),
     ] {
@@ -171,7 +179,7 @@ async fn a_parameter_that_could_change_the_action_is_refused_before_the_agent_ru
     ] {
         let mut method = dummy.method(Resource::Power);
         method.parameters.insert(name.to_owned(), value.to_owned());
-        assert_outcome(&act(TaskKind::PowerOff, &method).await, Outcome::Refused, "");
+        assert_outcome(&act(FencingKind::PowerOff, &method).await, Outcome::Refused, "");
         assert_eq!(dummy.state(), "on", "{name}");
     }
 }
@@ -214,7 +222,7 @@ async fn an_agent_that_says_success_and_stays_on_is_unknown() {
     let agent =
         OwnAgent::new("case $action in status) echo 'Status: ON'; exit 0;; *) echo Success; exit 0;; esac");
     assert_outcome(
-        &agent.act(TaskKind::PowerOff, "x", 3).await,
+        &agent.act(FencingKind::PowerOff, "x", 3).await,
         Outcome::Unknown,
         "it last read as on",
     );
@@ -225,7 +233,7 @@ async fn an_agent_is_told_off_before_it_is_asked() {
     let agent = OwnAgent::new(
         "echo $action >> \"$folder/log\"; case $action in status) echo 'Status: OFF'; exit 2;; *) exit 0;; esac",
     );
-    let report = agent.act(TaskKind::PowerOff, "x", 5).await;
+    let report = agent.act(FencingKind::PowerOff, "x", 5).await;
     assert_confirmed(&report, ObservedState::Off);
     let log = std::fs::read_to_string(agent.path().join("log")).unwrap();
     assert_eq!(log.lines().collect::<Vec<_>>(), ["off", "status"]);
@@ -235,7 +243,7 @@ async fn an_agent_is_told_off_before_it_is_asked() {
 async fn a_usage_error_that_ends_with_2_is_not_off() {
     let agent = OwnAgent::new("echo 'usage: fence_own' >&2; exit 2");
     assert_outcome(
-        &agent.act(TaskKind::PowerOff, "x", 3).await,
+        &agent.act(FencingKind::PowerOff, "x", 3).await,
         Outcome::Unknown,
         "could not be read",
     );
@@ -247,13 +255,16 @@ async fn an_agent_that_fails_but_leaves_the_device_off_is_confirmed_by_what_is_r
         "case $action in status) [ -f \"$folder/off\" ] && { echo 'Status: OFF'; exit 2; }; echo 'Status: ON'; exit 0;; \
          off) touch \"$folder/off\"; exit 1;; esac",
     );
-    assert_confirmed(&agent.act(TaskKind::PowerOff, "x", 5).await, ObservedState::Off);
+    assert_confirmed(
+        &agent.act(FencingKind::PowerOff, "x", 5).await,
+        ObservedState::Off,
+    );
 }
 
 #[tokio::test]
 async fn a_secret_that_an_agent_repeats_does_not_come_out() {
     let agent = OwnAgent::new("echo \"bad input: $input\" >&2; exit 1");
-    let report = agent.act(TaskKind::PowerOff, "hunter2 and more", 3).await;
+    let report = agent.act(FencingKind::PowerOff, "hunter2 and more", 3).await;
     assert_outcome(&report, Outcome::Unknown, "password=[secret]");
     assert!(!format!("{report:?}").contains("hunter2"), "{report:?}");
 }
@@ -262,7 +273,7 @@ async fn a_secret_that_an_agent_repeats_does_not_come_out() {
 async fn an_agent_that_ignores_being_told_to_stop_is_killed_within_the_budget() {
     let agent = OwnAgent::new("echo $$ >> \"$folder/pids\"; trap '' TERM; sleep 60; sleep 60");
     let started = Instant::now();
-    let report = agent.act(TaskKind::PowerOff, "x", 4).await;
+    let report = agent.act(FencingKind::PowerOff, "x", 4).await;
     assert!(started.elapsed() <= seconds(4), "{:?}", started.elapsed());
     assert_outcome(&report, Outcome::Unknown, "was killed");
     for pid in std::fs::read_to_string(agent.path().join("pids"))

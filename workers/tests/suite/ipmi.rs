@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::Instant;
 
-use ringfence_core::{Driver as Name, FrozenMethod, ObservedState, Outcome, Resource, TaskKind};
+use ringfence_core::{Driver as Name, FencingKind, FrozenMethod, ObservedState, Outcome, Resource, TaskKind};
 use ringfence_workers::{Driver as _, DriverSettings, Ipmi, Report, WorkerError};
 
 use crate::peers::IpmiSim;
@@ -32,9 +32,9 @@ async fn act(sim: &IpmiSim, kind: TaskKind, budget_s: u64) -> Report {
 #[tokio::test]
 async fn a_bmc_switches_off_and_on_and_both_are_read_back() {
     let sim = IpmiSim::start();
-    assert_confirmed(&act(&sim, TaskKind::PowerOff, 20).await, ObservedState::Off);
+    assert_confirmed(&act(&sim, FencingKind::PowerOff, 20).await, ObservedState::Off);
     assert!(!sim.is_on());
-    assert_confirmed(&act(&sim, TaskKind::PowerOn, 20).await, ObservedState::On);
+    assert_confirmed(&act(&sim, FencingKind::PowerOn, 20).await, ObservedState::On);
     assert!(sim.is_on());
 }
 
@@ -42,14 +42,14 @@ async fn a_bmc_switches_off_and_on_and_both_are_read_back() {
 async fn a_chassis_that_is_off_already_is_commanded_off_and_confirmed() {
     let sim = IpmiSim::start();
     sim.switch(false);
-    assert_confirmed(&act(&sim, TaskKind::PowerOff, 20).await, ObservedState::Off);
+    assert_confirmed(&act(&sim, FencingKind::PowerOff, 20).await, ObservedState::Off);
     assert_eq!(sim.commands(), 1);
 }
 
 #[tokio::test]
 async fn a_chassis_that_is_on_already_is_not_commanded_on() {
     let sim = IpmiSim::start();
-    assert_confirmed(&act(&sim, TaskKind::PowerOn, 20).await, ObservedState::On);
+    assert_confirmed(&act(&sim, FencingKind::PowerOn, 20).await, ObservedState::On);
     assert_eq!(sim.commands(), 0);
 }
 
@@ -57,7 +57,7 @@ async fn a_chassis_that_is_on_already_is_not_commanded_on() {
 async fn a_bmc_that_says_ok_and_stays_on_is_unknown() {
     let sim = IpmiSim::start();
     sim.fault("lie");
-    let report = act(&sim, TaskKind::PowerOff, 5).await;
+    let report = act(&sim, FencingKind::PowerOff, 5).await;
     assert_outcome(&report, Outcome::Unknown, "it last read as on");
     assert!(
         report.detail.contains("Chassis Power Control: Down/Off"),
@@ -72,7 +72,7 @@ async fn a_bmc_that_refuses_the_command_is_unknown() {
     let sim = IpmiSim::start();
     sim.fault("fail");
     assert_outcome(
-        &act(&sim, TaskKind::PowerOff, 4).await,
+        &act(&sim, FencingKind::PowerOff, 4).await,
         Outcome::Unknown,
         "it last read as on",
     );
@@ -83,7 +83,7 @@ async fn a_silent_bmc_is_unknown_and_left_alone_within_the_budget() {
     let sim = IpmiSim::start();
     sim.silence();
     let started = Instant::now();
-    let report = act(&sim, TaskKind::PowerOff, 4).await;
+    let report = act(&sim, FencingKind::PowerOff, 4).await;
     assert!(started.elapsed() <= seconds(4), "{:?}", started.elapsed());
     assert_outcome(&report, Outcome::Unknown, "could not be read");
     assert_eq!(report.observation, None);
@@ -94,7 +94,7 @@ async fn a_bmc_that_is_too_slow_is_unknown_within_the_budget() {
     let sim = IpmiSim::start();
     sim.fault("slow");
     let started = Instant::now();
-    let report = act(&sim, TaskKind::PowerOff, 5).await;
+    let report = act(&sim, FencingKind::PowerOff, 5).await;
     assert!(started.elapsed() <= seconds(5), "{:?}", started.elapsed());
     assert_eq!(report.outcome, Outcome::Unknown, "{report:?}");
 }
@@ -103,7 +103,12 @@ async fn a_bmc_that_is_too_slow_is_unknown_within_the_budget() {
 async fn a_wrong_password_looks_like_silence_and_is_unknown() {
     let sim = IpmiSim::start();
     let report = ipmi()
-        .act_and_observe(TaskKind::PowerOff, &bmc(&sim), &password("wr0ng-one"), seconds(4))
+        .act_and_observe(
+            FencingKind::PowerOff,
+            &bmc(&sim),
+            &password("wr0ng-one"),
+            seconds(4),
+        )
         .await;
     assert_outcome(&report, Outcome::Unknown, "Unable to establish IPMI v2");
     assert!(sim.is_on());
@@ -127,7 +132,7 @@ async fn without_ipmitool_everything_is_refused() {
     let parameters = [("address", "127.0.0.1"), ("username", "admin")];
     let method = method(Name::Ipmi, Resource::Power, &parameters);
     let report = ipmi
-        .act_and_observe(TaskKind::PowerOff, &method, &password("secret"), seconds(5))
+        .act_and_observe(FencingKind::PowerOff, &method, &password("secret"), seconds(5))
         .await;
     assert_outcome(&report, Outcome::Refused, "is not installed");
 }
@@ -150,7 +155,7 @@ async fn the_password_is_in_no_argument() {
     ];
     let method = method(Name::Ipmi, Resource::Power, &parameters);
     let report = Ipmi::new(program, clock())
-        .act_and_observe(TaskKind::PowerOff, &method, &password("hunter2"), seconds(5))
+        .act_and_observe(FencingKind::PowerOff, &method, &password("hunter2"), seconds(5))
         .await;
     assert_confirmed(&report, ObservedState::Off);
     assert_eq!(

@@ -1,6 +1,6 @@
 //! The driver `redfish` against a real service over TLS.
 
-use ringfence_core::{Driver as Name, FrozenMethod, ObservedState, Outcome, Resource, TaskKind};
+use ringfence_core::{Driver as Name, FencingKind, FrozenMethod, ObservedState, Outcome, Resource, TaskKind};
 use ringfence_workers::{Driver as _, Redfish, Report};
 
 use crate::peers::Sushy;
@@ -26,11 +26,11 @@ async fn a_system_is_off_only_once_it_reads_as_off() {
     let sushy = Sushy::start("On");
     let method = bmc(&sushy, &[("ca_file", &sushy.ca_file())]);
     assert_confirmed(
-        &act(TaskKind::PowerOff, &method, "secret").await,
+        &act(FencingKind::PowerOff, &method, "secret").await,
         ObservedState::Off,
     );
     assert_confirmed(
-        &act(TaskKind::PowerOn, &method, "secret").await,
+        &act(FencingKind::PowerOn, &method, "secret").await,
         ObservedState::On,
     );
 }
@@ -40,7 +40,7 @@ async fn a_system_that_is_off_already_is_confirmed() {
     let sushy = Sushy::start("Off");
     let method = bmc(&sushy, &[("insecure", "true")]);
     assert_confirmed(
-        &act(TaskKind::PowerOff, &method, "secret").await,
+        &act(FencingKind::PowerOff, &method, "secret").await,
         ObservedState::Off,
     );
 }
@@ -49,7 +49,7 @@ async fn a_system_that_is_off_already_is_confirmed() {
 async fn a_wrong_password_an_unknown_system_and_an_untrusted_certificate_are_told_apart() {
     let sushy = Sushy::start("On");
     let trusted = bmc(&sushy, &[("ca_file", &sushy.ca_file())]);
-    let report = act(TaskKind::PowerOff, &trusted, "wr0ng-one").await;
+    let report = act(FencingKind::PowerOff, &trusted, "wr0ng-one").await;
     assert_outcome(&report, Outcome::Refused, "the login was refused");
 
     let mut unknown = trusted.clone();
@@ -57,7 +57,7 @@ async fn a_wrong_password_an_unknown_system_and_an_untrusted_certificate_are_tol
         .parameters
         .insert("system".to_owned(), "/redfish/v1/Systems/nosuch".to_owned());
     assert_outcome(
-        &act(TaskKind::PowerOff, &unknown, "secret").await,
+        &act(FencingKind::PowerOff, &unknown, "secret").await,
         Outcome::Refused,
         "there is nothing at",
     );
@@ -67,7 +67,7 @@ async fn a_wrong_password_an_unknown_system_and_an_untrusted_certificate_are_tol
         .parameters
         .insert("system".to_owned(), "/redfish/v1/Systems/host1".to_owned());
     assert_outcome(
-        &act(TaskKind::PowerOff, &by_name, "secret").await,
+        &act(FencingKind::PowerOff, &by_name, "secret").await,
         Outcome::Refused,
         "redirects to",
     );

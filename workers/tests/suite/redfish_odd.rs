@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use ringfence_core::{Driver as Name, FrozenMethod, ObservedState, Outcome, Resource, TaskKind};
+use ringfence_core::{Driver as Name, FencingKind, FrozenMethod, ObservedState, Outcome, Resource, TaskKind};
 use ringfence_workers::{Driver as _, Redfish, Report};
 use serde_json::{Value, json};
 
@@ -58,7 +58,7 @@ async fn what_is_not_exactly_off_is_not_off() {
         json!(""),
     ] {
         let server = fixed(state.clone(), 204).await;
-        let report = act(&server, TaskKind::PowerOff, 2).await;
+        let report = act(&server, FencingKind::PowerOff, 2).await;
         assert_outcome(&report, Outcome::Unknown, "PowerState is");
         assert_eq!(report.observation, None, "{state}");
         assert!(server.lines().contains(&format!("POST {RESET}")), "{state}");
@@ -67,7 +67,7 @@ async fn what_is_not_exactly_off_is_not_off() {
 
 #[tokio::test]
 async fn a_service_that_says_ok_and_stays_on_is_unknown() {
-    let report = act(&fixed(json!("On"), 204).await, TaskKind::PowerOff, 3).await;
+    let report = act(&fixed(json!("On"), 204).await, FencingKind::PowerOff, 3).await;
     assert_outcome(&report, Outcome::Unknown, "it last read as on");
     assert_eq!(seen(&report), Some(ObservedState::On));
 }
@@ -83,7 +83,7 @@ async fn a_reset_that_is_refused_because_it_is_off_by_now_is_confirmed_by_readin
             _ => Answer::empty(404),
         })
         .await;
-        assert_confirmed(&act(&server, TaskKind::PowerOff, 5).await, ObservedState::Off);
+        assert_confirmed(&act(&server, FencingKind::PowerOff, 5).await, ObservedState::Off);
     }
 }
 
@@ -127,9 +127,9 @@ async fn an_off_that_finds_it_off_because_an_on_has_not_come_true_yet_is_command
         }
     })
     .await;
-    let on = act(&server, TaskKind::PowerOn, 1).await;
+    let on = act(&server, FencingKind::PowerOn, 1).await;
     assert_outcome(&on, Outcome::Unknown, "it last read as off");
-    assert_confirmed(&act(&server, TaskKind::PowerOff, 5).await, ObservedState::Off);
+    assert_confirmed(&act(&server, FencingKind::PowerOff, 5).await, ObservedState::Off);
     let resets: Vec<Value> = server
         .asked()
         .iter()
@@ -164,7 +164,7 @@ async fn a_session_is_opened_used_and_closed() {
         }
     })
     .await;
-    assert_confirmed(&act(&server, TaskKind::PowerOff, 5).await, ObservedState::Off);
+    assert_confirmed(&act(&server, FencingKind::PowerOff, 5).await, ObservedState::Off);
     assert_eq!(
         server.lines(),
         [
@@ -202,7 +202,7 @@ async fn an_on_that_answers_409_shortly_after_an_off_is_asked_again() {
         }
     })
     .await;
-    assert_confirmed(&act(&server, TaskKind::PowerOn, 30).await, ObservedState::On);
+    assert_confirmed(&act(&server, FencingKind::PowerOn, 30).await, ObservedState::On);
     assert_eq!(
         server
             .lines()
@@ -219,7 +219,7 @@ async fn credentials_never_follow_a_redirect_or_a_target_to_another_host() {
     let to = format!("{}{SYSTEM}", other.address);
     let redirecting = Server::start(move |_| Answer::empty(307).header("Location", to.clone())).await;
     assert_outcome(
-        &act(&redirecting, TaskKind::PowerOff, 3).await,
+        &act(&redirecting, FencingKind::PowerOff, 3).await,
         Outcome::Refused,
         "redirects to",
     );
@@ -237,7 +237,7 @@ async fn credentials_never_follow_a_redirect_or_a_target_to_another_host() {
     })
     .await;
     assert_outcome(
-        &act(&misleading, TaskKind::PowerOff, 2).await,
+        &act(&misleading, FencingKind::PowerOff, 2).await,
         Outcome::Unknown,
         "leads to another host",
     );
@@ -248,7 +248,7 @@ async fn credentials_never_follow_a_redirect_or_a_target_to_another_host() {
 async fn a_silent_service_and_an_endless_answer_are_unknown_within_the_budget() {
     let silent = Server::start(|_| Answer::silent()).await;
     let started = Instant::now();
-    let report = act(&silent, TaskKind::PowerOff, 3).await;
+    let report = act(&silent, FencingKind::PowerOff, 3).await;
     assert!(started.elapsed() <= seconds(3), "{:?}", started.elapsed());
     assert_outcome(&report, Outcome::Unknown, "did not answer in time");
 
@@ -258,7 +258,7 @@ async fn a_silent_service_and_an_endless_answer_are_unknown_within_the_budget() 
     })
     .await;
     assert_outcome(
-        &act(&endless, TaskKind::PowerOff, 2).await,
+        &act(&endless, FencingKind::PowerOff, 2).await,
         Outcome::Unknown,
         "more than 1048576 bytes",
     );
@@ -267,6 +267,6 @@ async fn a_silent_service_and_an_endless_answer_are_unknown_within_the_budget() 
 #[tokio::test]
 async fn an_answer_that_repeats_the_password_does_not_bring_it_out() {
     let server = Server::start(|_| Answer::new(403, json!({ "error": "bad password secret" }))).await;
-    let report = act(&server, TaskKind::PowerOff, 3).await;
+    let report = act(&server, FencingKind::PowerOff, 3).await;
     assert_outcome(&report, Outcome::Refused, "bad password [secret]");
 }

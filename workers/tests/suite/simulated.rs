@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use ringfence_core::{Driver as Name, FrozenMethod, ObservedState, Outcome, Resource, TaskKind};
+use ringfence_core::{Driver as Name, FencingKind, FrozenMethod, ObservedState, Outcome, Resource, TaskKind};
 use ringfence_workers::{Driver as _, Report, Simulated};
 use serde_json::{Value, json};
 use url::Url;
@@ -40,10 +40,10 @@ async fn obedient(first: &'static str) -> Server {
 #[tokio::test]
 async fn what_is_taken_is_commanded_and_then_read_whatever_the_device_shows() {
     for (first, kind, last) in [
-        ("on", TaskKind::PowerOff, ObservedState::Off),
-        ("off", TaskKind::PowerOff, ObservedState::Off),
-        ("unfenced", TaskKind::StorageFence, ObservedState::Fenced),
-        ("fenced", TaskKind::NetworkFence, ObservedState::Fenced),
+        ("on", FencingKind::PowerOff, ObservedState::Off),
+        ("off", FencingKind::PowerOff, ObservedState::Off),
+        ("unfenced", FencingKind::StorageFence, ObservedState::Fenced),
+        ("fenced", FencingKind::NetworkFence, ObservedState::Fenced),
     ] {
         let server = obedient(first).await;
         assert_confirmed(&act(&server, kind).await, last);
@@ -56,20 +56,20 @@ async fn what_is_given_back_is_read_first_and_left_alone_where_it_is_so_already(
     for (first, kind, last, methods) in [
         (
             "off",
-            TaskKind::PowerOn,
+            FencingKind::PowerOn,
             ObservedState::On,
             ["GET", "PUT", "GET"].as_slice(),
         ),
-        ("on", TaskKind::PowerOn, ObservedState::On, &["GET"]),
+        ("on", FencingKind::PowerOn, ObservedState::On, &["GET"]),
         (
             "fenced",
-            TaskKind::NetworkUnfence,
+            FencingKind::NetworkUnfence,
             ObservedState::Unfenced,
             &["GET", "PUT", "GET"],
         ),
         (
             "unfenced",
-            TaskKind::StorageUnfence,
+            FencingKind::StorageUnfence,
             ObservedState::Unfenced,
             &["GET"],
         ),
@@ -94,7 +94,7 @@ async fn a_device_that_says_it_is_off_already_is_read_all_the_same() {
             _ => Answer::new(200, json!({ "state": "off" })),
         })
         .await;
-        assert_confirmed(&act(&server, TaskKind::PowerOff).await, ObservedState::Off);
+        assert_confirmed(&act(&server, FencingKind::PowerOff).await, ObservedState::Off);
     }
 }
 
@@ -109,7 +109,7 @@ async fn an_observation_says_how_long_after_the_call_it_began_to_be_read() {
     })
     .await;
     let begun = Instant::now();
-    let report = act(&server, TaskKind::PowerOff).await;
+    let report = act(&server, FencingKind::PowerOff).await;
     let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap();
     let after_ms = report.observation.unwrap().after_ms;
     assert!((120..=took_ms).contains(&after_ms), "{after_ms} of {took_ms}");
@@ -122,7 +122,7 @@ async fn a_device_that_says_ok_and_stays_on_is_unknown() {
         _ => Answer::new(200, json!({ "state": "on" })),
     })
     .await;
-    let report = act(&server, TaskKind::PowerOff).await;
+    let report = act(&server, FencingKind::PowerOff).await;
     assert_outcome(&report, Outcome::Unknown, "it last read as on");
     assert_eq!(seen(&report), Some(ObservedState::On));
 }
@@ -137,7 +137,7 @@ async fn anything_but_the_exact_word_is_unknown() {
         Value::Null,
     ] {
         let server = Server::start(move |_| Answer::new(200, body.clone())).await;
-        let report = act(&server, TaskKind::PowerOff).await;
+        let report = act(&server, FencingKind::PowerOff).await;
         assert_outcome(&report, Outcome::Unknown, "could not be read");
         assert_eq!(report.observation, None);
     }
@@ -147,14 +147,14 @@ async fn anything_but_the_exact_word_is_unknown() {
 async fn a_device_that_does_not_exist_is_refused_and_so_is_a_worker_without_a_simulator() {
     let server = Server::start(|_| Answer::empty(404)).await;
     assert_outcome(
-        &act(&server, TaskKind::PowerOff).await,
+        &act(&server, FencingKind::PowerOff).await,
         Outcome::Refused,
         "no such device",
     );
     let driver = Simulated::new(None, clock());
     let report = driver
         .act_and_observe(
-            TaskKind::PowerOff,
+            FencingKind::PowerOff,
             &device(Resource::Power),
             &no_secrets(),
             seconds(2),

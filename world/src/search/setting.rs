@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use rand::RngExt;
 use rand::rngs::SmallRng;
 use ringfence_core::{
-    Backend, EvacuationPolicy, FencingPolicy, FrozenMethod, FrozenPlan, FrozenStage, FrozenTask, MethodTimes,
-    ProofKind, SegmentPolicy, SufficientSet, TaskKind, default_sufficient_sets,
+    Backend, EvacuationPolicy, FencingKind, FencingPolicy, FrozenMethod, FrozenPlan, FrozenStage, FrozenTask,
+    MethodTimes, ProofKind, SegmentPolicy, SufficientSet, default_sufficient_sets,
 };
 
 use super::deed::Theme;
@@ -241,7 +241,7 @@ fn times(rng: &mut SmallRng) -> MethodTimes {
     }
 }
 
-fn fencing_task(kind: TaskKind, prefix: &str, rng: &mut SmallRng) -> FrozenTask {
+fn fencing_task(kind: FencingKind, prefix: &str, rng: &mut SmallRng) -> FrozenTask {
     let levels: Vec<Vec<String>> = (0..rng.random_range(1..3))
         .map(|level| {
             let devices = 0..rng.random_range(1..3);
@@ -271,14 +271,14 @@ fn plan(theme: Theme, rng: &mut SmallRng) -> FrozenPlan {
         })
         .collect();
     let kinds = [
-        (TaskKind::PowerOff, "power"),
-        (TaskKind::StorageFence, "storage"),
-        (TaskKind::NetworkFence, "network"),
+        (FencingKind::PowerOff, "power"),
+        (FencingKind::StorageFence, "storage"),
+        (FencingKind::NetworkFence, "network"),
     ];
     let mut has_power = false;
     for (kind, prefix) in kinds {
         if rng.random_bool(likely(theme, kind)) {
-            has_power |= kind == TaskKind::PowerOff;
+            has_power |= kind == FencingKind::PowerOff;
             let task = fencing_task(kind, prefix, rng);
             stages[rng.random_range(0..3)].tasks.push(task);
             if rng.random_bool(0.12) {
@@ -289,7 +289,7 @@ fn plan(theme: Theme, rng: &mut SmallRng) -> FrozenPlan {
     }
     if has_power && rng.random_bool(0.5) {
         stages[3].tasks.push(FrozenTask {
-            kind: TaskKind::PowerOn,
+            kind: FencingKind::PowerOn,
             levels: Vec::new(),
         });
     }
@@ -302,12 +302,12 @@ fn plan(theme: Theme, rng: &mut SmallRng) -> FrozenPlan {
 }
 
 /// How likely a plan has a task.
-fn likely(theme: Theme, kind: TaskKind) -> f64 {
+fn likely(theme: Theme, kind: FencingKind) -> f64 {
     match (theme, kind) {
         (Theme::Silence, _) => 0.2,
-        (Theme::Power | Theme::Evacuation, TaskKind::PowerOff) => 0.95,
+        (Theme::Power | Theme::Evacuation, FencingKind::PowerOff) => 0.95,
         (Theme::Power | Theme::Evacuation, _) => 0.25,
-        (Theme::Boots, TaskKind::PowerOff) => 0.35,
+        (Theme::Boots, FencingKind::PowerOff) => 0.35,
         (Theme::Boots, _) => 0.95,
         (Theme::Any, _) => 0.6,
     }

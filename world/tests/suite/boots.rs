@@ -1,7 +1,7 @@
 //! Which boot may have back what was taken.
 
 use chrono::TimeDelta;
-use ringfence_core::{Boot, FailureState, MethodTimes, OldBoot, SegmentPolicy, TaskKind};
+use ringfence_core::{Boot, FailureState, FencingKind, MethodTimes, OldBoot, SegmentPolicy};
 use ringfence_world::World;
 use ringfence_world::plans::{cut_off_plan, plan, policy, power_plan, task, task_with};
 
@@ -33,7 +33,7 @@ fn gives_storage_back(world: &World) -> bool {
     world
         .sent
         .iter()
-        .any(|sent| sent.kind == TaskKind::StorageUnfence)
+        .any(|sent| sent.job.kind() == FencingKind::StorageUnfence)
 }
 
 /// Cut off in boot "a", which its monitor has seen before.
@@ -51,8 +51,8 @@ fn cut_off() -> World {
 #[test]
 fn the_same_boot_after_an_off_shows_that_the_off_was_none() {
     let both = plan(vec![vec![
-        task(TaskKind::PowerOff, &[&["bmc"]]),
-        task(TaskKind::StorageFence, &[&["ceph"]]),
+        task(FencingKind::PowerOff, &[&["bmc"]]),
+        task(FencingKind::StorageFence, &[&["ceph"]]),
     ]]);
     let mut world = World::new(both, patient());
     sees(&mut world, "a", Some(3_600));
@@ -85,10 +85,10 @@ fn the_same_boot_after_an_off_shows_that_the_off_was_none() {
 #[test]
 fn an_older_off_does_not_lift_the_need_for_a_new_boot() {
     let mut all = plan(vec![
-        vec![task(TaskKind::PowerOff, &[&["bmc"]])],
+        vec![task(FencingKind::PowerOff, &[&["bmc"]])],
         vec![
-            task(TaskKind::StorageFence, &[&["ceph"]]),
-            task(TaskKind::NetworkFence, &[&["switch"]]),
+            task(FencingKind::StorageFence, &[&["ceph"]]),
+            task(FencingKind::NetworkFence, &[&["switch"]]),
         ],
     ]);
     all.sufficient_sets.retain(|set| set.len() > 1);
@@ -235,8 +235,8 @@ fn a_host_that_was_switched_off_after_it_was_seen_up_is_not_back() {
 #[test]
 fn a_host_that_somebody_else_has_switched_on_shows_its_boot_before_it_has_its_storage_back() {
     let both = plan(vec![
-        vec![task(TaskKind::PowerOff, &[&["bmc"]])],
-        vec![task(TaskKind::StorageFence, &[&["ceph"]])],
+        vec![task(FencingKind::PowerOff, &[&["bmc"]])],
+        vec![task(FencingKind::StorageFence, &[&["ceph"]])],
     ]);
     let mut world = lost(both, patient());
     world.fence().unwrap();
@@ -286,10 +286,10 @@ fn a_host_whose_power_cannot_be_given_back_is_not_back_because_it_was_seen_befor
 fn a_stop_that_the_plan_does_not_trust_says_nothing_about_boots() {
     let mut all = plan(vec![
         vec![
-            task(TaskKind::StorageFence, &[&["ceph"]]),
-            task(TaskKind::NetworkFence, &[&["switch"]]),
+            task(FencingKind::StorageFence, &[&["ceph"]]),
+            task(FencingKind::NetworkFence, &[&["switch"]]),
         ],
-        vec![task(TaskKind::PowerOff, &[&["bmc"]])],
+        vec![task(FencingKind::PowerOff, &[&["bmc"]])],
     ]);
     all.sufficient_sets.retain(|set| set.len() > 1);
     let mut world = lost(all, patient());
@@ -346,10 +346,10 @@ fn a_rejoin_waits_for_a_cut_that_may_yet_come_true() {
 fn a_stop_that_was_allowed_after_the_cut_came_after_it() {
     let stages = vec![
         vec![
-            task(TaskKind::StorageFence, &[&["ceph"]]),
-            task(TaskKind::NetworkFence, &[&["switch"]]),
+            task(FencingKind::StorageFence, &[&["ceph"]]),
+            task(FencingKind::NetworkFence, &[&["switch"]]),
         ],
-        vec![task(TaskKind::PowerOff, &[&["bmc"]])],
+        vec![task(FencingKind::PowerOff, &[&["bmc"]])],
     ];
     let mut world = lost(plan(stages), patient());
     world.fence().unwrap();
@@ -376,11 +376,11 @@ fn a_supply_that_reads_off_tells_nothing_of_the_time_before_where_another_one_ha
     };
     let stages = vec![
         vec![
-            task(TaskKind::PowerOff, &[&["bmc-a"]]),
-            task(TaskKind::PowerOff, &[&["bmc-b"]]),
-            task_with(TaskKind::StorageFence, &[&["ceph"]], once),
+            task(FencingKind::PowerOff, &[&["bmc-a"]]),
+            task(FencingKind::PowerOff, &[&["bmc-b"]]),
+            task_with(FencingKind::StorageFence, &[&["ceph"]], once),
         ],
-        vec![task(TaskKind::PowerOn, &[])],
+        vec![task(FencingKind::PowerOn, &[])],
     ];
     let mut world = lost(plan(stages), patient());
     let slow = ringfence_world::Manner::Slow(9_000);
@@ -397,8 +397,9 @@ fn a_supply_that_reads_off_tells_nothing_of_the_time_before_where_another_one_ha
     world.rejoin(false).unwrap();
     world.work_off();
     let on = |name: &str| {
-        let is_it =
-            |sent: &ringfence_core::Dispatch| sent.kind == TaskKind::PowerOn && sent.method.name == name;
+        let is_it = |sent: &ringfence_core::Dispatch| {
+            sent.job.kind() == FencingKind::PowerOn && sent.job.by() == name
+        };
         world.sent.iter().any(is_it)
     };
     assert!(

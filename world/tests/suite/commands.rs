@@ -1,8 +1,8 @@
 //! What was commanded may come true late.
 
 use ringfence_core::{
-    Answer, Backend, EvacuationPolicy, FailureState, Input, Observation, ObservedState, Outcome, ProofKind,
-    SegmentPolicy, TaskKind,
+    Answer, Backend, EvacuationPolicy, FailureState, FencingKind, Input, Observation, ObservedState, Outcome,
+    ProofKind, SegmentPolicy, StepKind,
 };
 use ringfence_world::plans::{admin, cut_off_plan, plan, policy, power_plan, task};
 use ringfence_world::{Cloud, Manner, World};
@@ -41,7 +41,7 @@ fn an_off_waits_for_an_on_that_may_yet_come_true_and_is_commanded_although_it_re
     assert_eq!(world.sent.len(), before, "the off waits");
     assert!(!is_open(&world));
     world.pass(20_000);
-    assert_eq!(world.sent.last().unwrap().kind, TaskKind::PowerOff);
+    assert_eq!(world.sent.last().unwrap().job.kind(), FencingKind::PowerOff);
     world.site.manners.clear();
     work(&mut world);
     assert!(world.is_fenced() && is_open(&world));
@@ -206,12 +206,12 @@ fn a_worker_that_follows_a_move_is_stopped_when_the_host_is_back() {
     world.fence().unwrap();
     work(&mut world);
     world.evacuate().unwrap();
-    let position = |world: &World, kind| world.sent.iter().rposition(|sent| sent.kind == kind);
-    for kind in [TaskKind::WorkloadsForceDown, TaskKind::WorkloadsList] {
+    let position = |world: &World, kind| world.sent.iter().rposition(|sent| sent.job.kind() == kind);
+    for kind in [StepKind::MarkDown, StepKind::List] {
         let at = position(&world, kind).unwrap();
         world.work(at);
     }
-    let at = position(&world, TaskKind::WorkloadsMove).unwrap();
+    let at = position(&world, StepKind::Move).unwrap();
     let job = world.deliver(at, "worker-1").unwrap();
     world.site.restore_power();
     world.pass(6_000);
@@ -225,11 +225,11 @@ fn a_worker_that_follows_a_move_is_stopped_when_the_host_is_back() {
 fn power_that_was_sent_for_is_not_given_back_once_an_evacuation_is_expected() {
     let mut rebooted = plan(vec![
         vec![
-            task(TaskKind::StorageFence, &[&["ceph"]]),
-            task(TaskKind::NetworkFence, &[&["switch"]]),
+            task(FencingKind::StorageFence, &[&["ceph"]]),
+            task(FencingKind::NetworkFence, &[&["switch"]]),
         ],
-        vec![task(TaskKind::PowerOff, &[&["bmc"]])],
-        vec![task(TaskKind::PowerOn, &[])],
+        vec![task(FencingKind::PowerOff, &[&["bmc"]])],
+        vec![task(FencingKind::PowerOn, &[])],
     ]);
     rebooted.sufficient_sets.retain(|set| set.len() > 1);
     let automatic = EvacuationPolicy {
@@ -248,17 +248,17 @@ fn power_that_was_sent_for_is_not_given_back_once_an_evacuation_is_expected() {
     world.cloud = Cloud::with(1);
     world.see(FailureState::Unknown).unwrap();
     world.fence().unwrap();
-    let at = |world: &World, kind| world.sent.iter().rposition(|sent| sent.kind == kind);
-    for kind in [TaskKind::StorageFence, TaskKind::NetworkFence] {
+    let at = |world: &World, kind| world.sent.iter().rposition(|sent| sent.job.kind() == kind);
+    for kind in [FencingKind::StorageFence, FencingKind::NetworkFence] {
         let sent = at(&world, kind).unwrap();
         world.work(sent);
     }
     world.pass(100);
     world.see(FailureState::Up).unwrap();
-    let off = at(&world, TaskKind::PowerOff).unwrap();
+    let off = at(&world, FencingKind::PowerOff).unwrap();
     world.work(off);
     world.pass(100);
-    let on = at(&world, TaskKind::PowerOn).expect("the host is UP: nothing is to be evacuated");
+    let on = at(&world, FencingKind::PowerOn).expect("the host is UP: nothing is to be evacuated");
     world.see(FailureState::Unreachable).unwrap();
     assert!(world.deliver(on, "worker-1").is_err());
 }
@@ -266,8 +266,8 @@ fn power_that_was_sent_for_is_not_given_back_once_an_evacuation_is_expected() {
 #[test]
 fn two_tasks_of_a_kind_are_proven_together_or_not_at_all() {
     let mut two = plan(vec![vec![
-        task(TaskKind::StorageFence, &[&["ceph"]]),
-        task(TaskKind::StorageFence, &[&["san"]]),
+        task(FencingKind::StorageFence, &[&["ceph"]]),
+        task(FencingKind::StorageFence, &[&["san"]]),
     ]]);
     two.sufficient_sets = vec![[ProofKind::StorageFence].into()];
     let mut world = lost(two, policy());
@@ -292,7 +292,7 @@ fn what_an_earlier_command_has_cut_off_already_is_not_given_back_by_hand_while_t
     let of_ceph = world
         .sent
         .iter()
-        .rposition(|sent| sent.kind == TaskKind::StorageFence);
+        .rposition(|sent| sent.job.kind() == FencingKind::StorageFence);
     // What it reads is the doing of the first one, of which nothing can come any more; this one comes 3 s later.
     world.work(of_ceph.unwrap());
     world.cancel().unwrap();

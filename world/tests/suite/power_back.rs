@@ -1,7 +1,8 @@
 //! Power that Ringfence itself gives back ends what it had proven.
 
 use ringfence_core::{
-    Answer, Backend, EvacuationPolicy, FailureState, OperationKind, OperationStatus, SegmentPolicy, TaskKind,
+    Answer, Backend, EvacuationPolicy, FailureState, FencingKind, OperationKind, OperationStatus,
+    SegmentPolicy,
 };
 use ringfence_world::plans::{plan, policy, power_plan, reboot_plan, task};
 use ringfence_world::{Cloud, World};
@@ -23,8 +24,8 @@ fn on_nova(servers: usize, automatic: bool) -> World {
     world
 }
 
-fn is_sent(world: &World, kind: TaskKind) -> bool {
-    world.sent.iter().any(|sent| sent.kind == kind)
+fn is_sent(world: &World, kind: FencingKind) -> bool {
+    world.sent.iter().any(|sent| sent.job.kind() == kind)
 }
 
 #[test]
@@ -70,7 +71,7 @@ fn power_waits_for_an_evacuation_that_is_wanted_while_nobody_knows_whether_the_h
     work(&mut world);
     world.pass(60_000);
     assert!(
-        !is_sent(&world, TaskKind::PowerOn),
+        !is_sent(&world, FencingKind::PowerOn),
         "what is to be evacuated must not boot"
     );
     world.see(FailureState::Unreachable).unwrap();
@@ -79,7 +80,7 @@ fn power_waits_for_an_evacuation_that_is_wanted_while_nobody_knows_whether_the_h
     assert_eq!(world.cloud.started.len(), 2);
     assert_eq!(world.violation, None);
     assert!(
-        is_sent(&world, TaskKind::PowerOn),
+        is_sent(&world, FencingKind::PowerOn),
         "and comes when the evacuation is over"
     );
 }
@@ -91,7 +92,7 @@ fn power_stays_off_until_a_rejoin_if_the_evacuation_cannot_begin() {
     world.fence().unwrap();
     work(&mut world);
     world.pass(4_000_000);
-    assert!(!is_sent(&world, TaskKind::PowerOn));
+    assert!(!is_sent(&world, FencingKind::PowerOn));
     assert!(world.state.operation.is_none(), "the fence has ended");
 }
 
@@ -103,7 +104,7 @@ fn nothing_is_evacuated_while_a_worker_may_be_giving_the_power_back() {
     let on = world
         .sent
         .iter()
-        .position(|sent| sent.kind == TaskKind::PowerOn)
+        .position(|sent| sent.job.kind() == FencingKind::PowerOn)
         .unwrap();
     world.deliver(on, "worker-1").unwrap();
     assert!(world.evacuate().is_err());
@@ -117,7 +118,7 @@ fn an_evacuation_that_has_given_the_power_back_leaves_the_gate_closed() {
     world.work_off();
     world.pass(10_000);
     world.work_off();
-    assert!(is_sent(&world, TaskKind::PowerOn));
+    assert!(is_sent(&world, FencingKind::PowerOn));
     assert_eq!(world.cloud.on("compute1"), ["stays"]);
     assert!(!is_open(&world), "what stays may run there again");
     assert!(world.state.operation.is_none(), "and the evacuation has ended");
@@ -127,11 +128,11 @@ fn an_evacuation_that_has_given_the_power_back_leaves_the_gate_closed() {
 fn a_cut_stays_a_cut_when_the_power_comes_back() {
     let both = plan(vec![
         vec![
-            task(TaskKind::PowerOff, &[&["bmc"]]),
-            task(TaskKind::StorageFence, &[&["ceph"]]),
-            task(TaskKind::NetworkFence, &[&["switch"]]),
+            task(FencingKind::PowerOff, &[&["bmc"]]),
+            task(FencingKind::StorageFence, &[&["ceph"]]),
+            task(FencingKind::NetworkFence, &[&["switch"]]),
         ],
-        vec![task(TaskKind::PowerOn, &[])],
+        vec![task(FencingKind::PowerOn, &[])],
     ]);
     let mut world = lost(both, policy());
     world.fence().unwrap();

@@ -1,6 +1,6 @@
 //! A sign of life after a proof that the host had stopped ends it, whenever it arrives and whoever had it.
 
-use ringfence_core::{FailureState, ProofKind, Refusal, TaskKind};
+use ringfence_core::{FailureState, FencingKind, ProofKind, Refusal};
 use ringfence_world::World;
 use ringfence_world::plans::{cut_off_plan, plan, policy, power_plan, task};
 
@@ -24,7 +24,10 @@ fn a_late_up_ends_the_proof_although_a_newer_report_says_unreachable() {
 
 #[test]
 fn a_late_up_between_the_readings_of_two_supplies_ends_the_proof() {
-    let two = plan(vec![vec![task(TaskKind::PowerOff, &[&["supply-a", "supply-b"]])]]);
+    let two = plan(vec![vec![task(
+        FencingKind::PowerOff,
+        &[&["supply-a", "supply-b"]],
+    )]]);
     let mut world = lost(two, policy());
     world.fence().unwrap();
     world.work(0);
@@ -103,8 +106,8 @@ fn a_cut_host_that_is_seen_up_stays_cut() {
 /// Power alone is not enough here.
 fn power_and_network() -> ringfence_core::FrozenPlan {
     let mut both = plan(vec![vec![
-        task(TaskKind::PowerOff, &[&["bmc"]]),
-        task(TaskKind::NetworkFence, &[&["switch"]]),
+        task(FencingKind::PowerOff, &[&["bmc"]]),
+        task(FencingKind::NetworkFence, &[&["switch"]]),
     ]]);
     both.sufficient_sets = vec![[ProofKind::PowerOff, ProofKind::NetworkFence].into()];
     both
@@ -129,7 +132,11 @@ fn an_up_between_the_two_proofs_of_a_set_ends_the_first_and_power_is_read_again(
     assert!(!world.is_fenced(), "it runs");
     world.pass(1_000);
     let again = world.sent.last().unwrap();
-    assert_eq!(again.kind, TaskKind::PowerOff, "and is switched off again");
+    assert_eq!(
+        again.job.kind(),
+        FencingKind::PowerOff,
+        "and is switched off again"
+    );
     world.pass(2_000);
     world.see(FailureState::Unreachable).unwrap();
     world.pass(2_000);
@@ -170,7 +177,7 @@ fn a_host_that_comes_up_each_time_it_was_read_as_off_asks_a_person() {
         let newest_off = world
             .sent
             .iter()
-            .rposition(|sent| sent.kind == TaskKind::PowerOff)
+            .rposition(|sent| sent.job.kind() == FencingKind::PowerOff)
             .unwrap_or(last);
         if let Ok(job) = world.deliver(newest_off, "worker-1") {
             world.command(job);

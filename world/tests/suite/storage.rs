@@ -1,6 +1,6 @@
 //! What the storage had accepted still lands; and what is announced of it.
 
-use ringfence_core::{EventKind, FailureState, ProofKind, SegmentPolicy, TaskKind};
+use ringfence_core::{EventKind, FailureState, FencingKind, ProofKind, SegmentPolicy};
 use ringfence_world::plans::{person, plan, policy, power_plan, task, task_with};
 
 use crate::{is_open, lost, work};
@@ -42,7 +42,7 @@ fn a_method_says_how_long_its_own_proof_settles() {
         ..ringfence_core::MethodTimes::default()
     };
     let mut world = lost(
-        plan(vec![vec![task_with(TaskKind::PowerOff, &[&["bmc"]], times)]]),
+        plan(vec![vec![task_with(FencingKind::PowerOff, &[&["bmc"]], times)]]),
         settling(0),
     );
     world.fence().unwrap();
@@ -78,10 +78,10 @@ fn nor_one_of_which_one_task_was_done_on_paper_alone() {
 /// One of two arrays is over before the evacuation begins, and of no use.
 fn announces_no_storage(ceph: ringfence_world::Manner) {
     let mut both = plan(vec![
-        vec![task(TaskKind::PowerOff, &[&["bmc"]])],
+        vec![task(FencingKind::PowerOff, &[&["bmc"]])],
         vec![
-            task(TaskKind::StorageFence, &[&["ceph"]]),
-            task(TaskKind::StorageFence, &[&["san"]]),
+            task(FencingKind::StorageFence, &[&["ceph"]]),
+            task(FencingKind::StorageFence, &[&["san"]]),
         ],
     ]);
     both.sufficient_sets = vec![[ProofKind::PowerOff].into()];
@@ -95,7 +95,7 @@ fn announces_no_storage(ceph: ringfence_world::Manner) {
     let ceph = world
         .sent
         .iter()
-        .position(|sent| sent.method.name == "ceph")
+        .position(|sent| sent.job.by() == "ceph")
         .unwrap();
     let job = world.deliver(ceph, "worker-1").unwrap();
     world.command(job);

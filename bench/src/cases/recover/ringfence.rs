@@ -124,7 +124,7 @@ async fn read_record(client: &Client, host: &str, told_at: DateTime<Utc>) -> Res
         begun_at,
         fenced_at,
         time(&evacuation["created_at"])?,
-        first(&ends("workloads.force-down")?)?,
+        first(&ends("workloads.mark-down")?)?,
         first(&ends("workloads.list")?)?,
         last(&ends("workloads.move")?)?,
     ];

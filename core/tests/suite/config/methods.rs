@@ -11,12 +11,9 @@ pub fn method(name: &str, driver: Driver, resource: Resource, parameters: &[(&st
     let password = SecretReference::parse("env:PASSWORD").unwrap();
     let secrets = match driver {
         Driver::Redfish | Driver::Ipmi => BTreeMap::from([("password".to_owned(), password)]),
-        Driver::FenceAgent
-        | Driver::Nova
-        | Driver::Cinder
-        | Driver::Neutron
-        | Driver::Ironic
-        | Driver::Simulated => BTreeMap::new(),
+        Driver::FenceAgent | Driver::Cinder | Driver::Neutron | Driver::Ironic | Driver::Simulated => {
+            BTreeMap::new()
+        }
     };
     Method {
         id: MethodId(Uuid::new_v5(&Uuid::nil(), name.as_bytes())),

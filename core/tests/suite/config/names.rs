@@ -143,7 +143,8 @@ fn words_are_the_same_both_ways() {
         assert_eq!(ProofKind::from_word(kind.as_str()), Some(kind));
         assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
     }
-    for kind in TaskKind::ALL {
+    for kind in TaskKind::all() {
+        assert_eq!(TaskKind::from_word(kind.as_str()), Some(kind));
         assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
     }
     for driver in Driver::ALL {

@@ -72,7 +72,7 @@ fn a_device_that_is_the_same_for_all_is_refused_in_a_plan_for_many() {
 #[test]
 fn the_fault_names_the_method_and_what_is_allowed() {
     let methods = BTreeMap::from([("m".to_owned(), fixed().remove(0))]);
-    let plan = plan(vec![vec![spec(TaskKind::PowerOff, &[(1, &["m"])])]]);
+    let plan = plan(vec![vec![spec(FencingKind::PowerOff, &[(1, &["m"])])]]);
     let text = resolve(&plan, &methods, &host()).unwrap_err().to_string();
     for words in [
         "stages[0].tasks[0]: method m",

@@ -21,7 +21,7 @@ pub fn methods() -> BTreeMap<String, Method> {
     ])
 }
 
-pub fn spec(kind: TaskKind, levels: &[(u8, &[&str])]) -> TaskSpec {
+pub fn spec(kind: FencingKind, levels: &[(u8, &[&str])]) -> TaskSpec {
     let level = |(level, methods): &(u8, &[&str])| Level {
         level: *level,
         methods: methods.iter().map(|name| (*name).to_owned()).collect(),
@@ -49,7 +49,7 @@ pub fn plan(stages: Vec<Vec<TaskSpec>>) -> Plan {
 }
 
 fn off() -> TaskSpec {
-    spec(TaskKind::PowerOff, &[(1, &["bmc"])])
+    spec(FencingKind::PowerOff, &[(1, &["bmc"])])
 }
 
 fn check(plan: &Plan) -> Result<(), Problems> {
@@ -59,14 +59,14 @@ fn check(plan: &Plan) -> Result<(), Problems> {
 #[test]
 fn plans_that_are_right_are_taken() {
     let cut_off = vec![
-        spec(TaskKind::StorageFence, &[(1, &["ceph"])]),
-        spec(TaskKind::NetworkFence, &[(1, &["switch"])]),
+        spec(FencingKind::StorageFence, &[(1, &["ceph"])]),
+        spec(FencingKind::NetworkFence, &[(1, &["switch"])]),
     ];
-    let levels = spec(TaskKind::PowerOff, &[(1, &["bmc"]), (9, &["pdu"])]);
+    let levels = spec(FencingKind::PowerOff, &[(1, &["bmc"]), (9, &["pdu"])]);
     for good in [
         plan(vec![vec![off()]]),
-        plan(vec![vec![off()], vec![spec(TaskKind::PowerOn, &[])]]),
-        plan(vec![vec![spec(TaskKind::PowerOff, &[(1, &["bmc", "pdu"])])]]),
+        plan(vec![vec![off()], vec![spec(FencingKind::PowerOn, &[])]]),
+        plan(vec![vec![spec(FencingKind::PowerOff, &[(1, &["bmc", "pdu"])])]]),
         plan(vec![cut_off, vec![levels]]),
         plan(Vec::new()),
     ] {
@@ -76,13 +76,13 @@ fn plans_that_are_right_are_taken() {
 
 #[test]
 fn a_method_that_is_missing_or_acts_on_something_else_is_named() {
-    let missing = plan(vec![vec![spec(TaskKind::PowerOff, &[(1, &["bcm"])])]]);
+    let missing = plan(vec![vec![spec(FencingKind::PowerOff, &[(1, &["bcm"])])]]);
     expect_fault(
         check(&missing),
         "stages[0].tasks[0].levels[0].methods[0]",
         &["\"bcm\"", "no method"],
     );
-    let wrong = plan(vec![vec![spec(TaskKind::PowerOff, &[(1, &["ceph"])])]]);
+    let wrong = plan(vec![vec![spec(FencingKind::PowerOff, &[(1, &["ceph"])])]]);
     expect_fault(
         check(&wrong),
         "stages[0].tasks[0].levels[0].methods[0]",
@@ -101,7 +101,7 @@ fn an_empty_set_would_fence_without_proof() {
 
 #[test]
 fn a_plan_that_could_never_prove_anything_is_refused() {
-    let storage_only = plan(vec![vec![spec(TaskKind::StorageFence, &[(1, &["ceph"])])]]);
+    let storage_only = plan(vec![vec![spec(FencingKind::StorageFence, &[(1, &["ceph"])])]]);
     expect_fault(
         check(&storage_only),
         "sufficient_sets",
@@ -115,7 +115,7 @@ fn a_plan_that_could_never_prove_anything_is_refused() {
 #[test]
 fn levels_are_one_to_nine_each_once_and_none_is_empty() {
     let at = "stages[0].tasks[0].levels";
-    let of = |levels: &[(u8, &[&str])]| check(&plan(vec![vec![spec(TaskKind::PowerOff, levels)]]));
+    let of = |levels: &[(u8, &[&str])]| check(&plan(vec![vec![spec(FencingKind::PowerOff, levels)]]));
     expect_fault(of(&[]), at, &["empty"]);
     expect_fault(of(&[(0, &["bmc"])]), &format!("{at}[0].level"), &["1 to 9"]);
     expect_fault(of(&[(10, &["bmc"])]), &format!("{at}[0].level"), &["1 to 9"]);
@@ -134,7 +134,7 @@ fn levels_are_one_to_nine_each_once_and_none_is_empty() {
 
 #[test]
 fn power_comes_back_only_after_it_was_taken() {
-    let on = || spec(TaskKind::PowerOn, &[]);
+    let on = || spec(FencingKind::PowerOn, &[]);
     for wrong in [plan(vec![vec![on()], vec![off()]]), plan(vec![vec![off(), on()]])] {
         assert!(
             check(&wrong)
@@ -145,7 +145,10 @@ fn power_comes_back_only_after_it_was_taken() {
     }
     let twice = plan(vec![vec![off()], vec![off()]]);
     expect_fault(check(&twice), "stages", &["more than once"]);
-    let with_devices = plan(vec![vec![off()], vec![spec(TaskKind::PowerOn, &[(1, &["bmc"])])]]);
+    let with_devices = plan(vec![
+        vec![off()],
+        vec![spec(FencingKind::PowerOn, &[(1, &["bmc"])])],
+    ]);
     expect_fault(
         check(&with_devices),
         "stages[1].tasks[0].levels",
@@ -155,13 +158,7 @@ fn power_comes_back_only_after_it_was_taken() {
 
 #[test]
 fn what_belongs_to_a_rejoin_or_an_evacuation_is_not_planned() {
-    let planned = [
-        TaskKind::PowerOff,
-        TaskKind::PowerOn,
-        TaskKind::StorageFence,
-        TaskKind::NetworkFence,
-    ];
-    for kind in TaskKind::ALL.into_iter().filter(|kind| !planned.contains(kind)) {
+    for kind in [FencingKind::StorageUnfence, FencingKind::NetworkUnfence] {
         let wrong = plan(vec![vec![off()], vec![spec(kind, &[])]]);
         expect_fault(check(&wrong), "stages[1].tasks[0].kind", &["which no plan names"]);
     }
@@ -177,7 +174,7 @@ fn stages_have_tasks_and_bounds() {
     let mut slow = plan(vec![vec![off()]]);
     slow.stages[0].delay_s = 3_601;
     expect_fault(check(&slow), "stages[0].delay_s", &["0 to 3600"]);
-    let storage = || vec![spec(TaskKind::StorageFence, &[(1, &["ceph"])])];
+    let storage = || vec![spec(FencingKind::StorageFence, &[(1, &["ceph"])])];
     let long = plan(
         std::iter::repeat_with(storage)
             .take(17)
@@ -201,8 +198,8 @@ fn a_plan_that_rests_on_what_nobody_trusts_is_refused() {
     methods.insert("ports".to_owned(), ports);
     let cut_off = |network: &[(u8, &[&str])]| {
         let tasks = [
-            spec(TaskKind::StorageFence, &[(1, &["ceph"])]),
-            spec(TaskKind::NetworkFence, network),
+            spec(FencingKind::StorageFence, &[(1, &["ceph"])]),
+            spec(FencingKind::NetworkFence, network),
         ];
         plan(vec![tasks.to_vec()])
     };
@@ -217,7 +214,7 @@ fn a_plan_that_rests_on_what_nobody_trusts_is_refused() {
     assert_eq!(validate_plan(&strong_first, &methods), Ok(()));
     let beside_power = plan(vec![vec![
         off(),
-        spec(TaskKind::NetworkFence, &[(1, &["ports"])]),
+        spec(FencingKind::NetworkFence, &[(1, &["ports"])]),
     ]]);
     assert_eq!(validate_plan(&beside_power, &methods), Ok(()));
 }

@@ -7,7 +7,7 @@ use ringfence_world::plans::host;
 #[test]
 fn a_plan_is_frozen_with_its_levels_in_order() {
     let plan = plan(vec![vec![spec(
-        TaskKind::PowerOff,
+        FencingKind::PowerOff,
         &[(9, &["pdu"]), (2, &["bmc"])],
     )]]);
     let frozen = resolve(&plan, &methods(), &host()).unwrap();
@@ -58,7 +58,7 @@ fn what_cannot_be_filled_in_is_said_with_what_can() {
 
 #[test]
 fn a_method_that_was_deleted_is_a_problem_of_the_plan() {
-    let plan = plan(vec![vec![spec(TaskKind::PowerOff, &[(1, &["gone"])])]]);
+    let plan = plan(vec![vec![spec(FencingKind::PowerOff, &[(1, &["gone"])])]]);
     let problems = resolve(&plan, &methods(), &host()).unwrap_err();
     assert!(problems.to_string().contains("\"gone\""), "{problems}");
 }

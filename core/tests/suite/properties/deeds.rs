@@ -503,7 +503,7 @@ fn give_back(world: &mut World, of: &Index, is_admin: bool) {
 /// A worker reports once, after it has stopped; from then on it does nothing more. It never reads what it has not commanded: a device
 /// that shows an old state would deceive it.
 fn finish(world: &mut World, job: usize) -> Option<usize> {
-    if let Manner::Stale(_) = world.site.manner(&world.jobs[job].method.name) {
+    if let Manner::Stale(_) = world.site.manner(&world.jobs[job].work.by()) {
         world.command(job);
     }
     let message = world.finish(job);
@@ -576,10 +576,10 @@ fn forge(world: &mut World, of: &Index, lie: Lie) {
         Lie::Number => result.claim.attempt.number += 7,
         Lie::Generation => result.claim.generation = result.claim.generation.next(),
         Lie::Kind => {
-            let kinds = TaskKind::ALL
-                .into_iter()
-                .filter(|kind| *kind != result.claim.kind);
-            result.claim.kind = kinds.clone().nth(of.index(kinds.count())).unwrap();
+            let kinds: Vec<_> = TaskKind::all()
+                .filter(|kind| *kind != result.claim.kind)
+                .collect();
+            result.claim.kind = kinds[of.index(kinds.len())];
         }
         Lie::Worker => "worker-3".clone_into(&mut result.claim.worker),
         Lie::ClaimId => result.claim.claim_id = another,
@@ -599,17 +599,13 @@ fn forge(world: &mut World, of: &Index, lie: Lie) {
 /// What has to be read back, by the book and not by the code.
 pub fn wanted(kind: TaskKind) -> ObservedState {
     match kind {
-        TaskKind::PowerOff => ObservedState::Off,
-        TaskKind::PowerOn => ObservedState::On,
-        TaskKind::StorageFence | TaskKind::NetworkFence => ObservedState::Fenced,
-        TaskKind::StorageUnfence | TaskKind::NetworkUnfence => ObservedState::Unfenced,
-        TaskKind::WorkloadsForceDown => ObservedState::ForcedDown,
-        TaskKind::WorkloadsForceUp => ObservedState::ForcedUp,
-        TaskKind::WorkloadsList => ObservedState::Listed,
-        TaskKind::WorkloadsMove => ObservedState::Moved,
-        TaskKind::WorkloadsAddSpare => ObservedState::Enabled,
-        TaskKind::WorkloadsCleanUp => ObservedState::Clean,
-        TaskKind::WorkloadsStart => ObservedState::Started,
+        TaskKind::Fencing(FencingKind::PowerOff) => ObservedState::Off,
+        TaskKind::Fencing(FencingKind::PowerOn) => ObservedState::On,
+        TaskKind::Fencing(FencingKind::StorageFence | FencingKind::NetworkFence) => ObservedState::Fenced,
+        TaskKind::Fencing(FencingKind::StorageUnfence | FencingKind::NetworkUnfence) => {
+            ObservedState::Unfenced
+        }
+        TaskKind::Step(_) => ObservedState::Done,
     }
 }
 

@@ -8,7 +8,7 @@ use ringfence_core::*;
 use super::deeds::wanted;
 use ringfence_world::{Moment, World};
 
-/// Seconds for which a simulated device may still do what it was told, where its method says nothing else.
+/// Seconds for which a simulated device, or a platform, may still do what it was told, where its method says nothing else.
 const LINGERS_S: u32 = 10;
 
 /// A claim that was granted.
@@ -16,7 +16,8 @@ const LINGERS_S: u32 = 10;
 pub struct Grant {
     pub at: usize,
     pub claim: Claim,
-    pub method: FrozenMethod,
+    /// None for a workload step.
+    pub method: Option<FrozenMethod>,
     /// By the engine's clock.
     pub now: Timestamp,
     /// By the clock that nobody moves.
@@ -35,7 +36,8 @@ pub struct Reading {
     pub operation_id: OperationId,
     pub generation: Generation,
     pub kind: TaskKind,
-    pub method: FrozenMethod,
+    /// None for a workload step.
+    pub method: Option<FrozenMethod>,
     /// When it was read, by the engine's clock.
     pub read_at: Timestamp,
 }
@@ -78,7 +80,11 @@ pub fn grants(world: &World) -> Vec<Grant> {
                 grants.push(Grant {
                     at,
                     claim: claim.clone(),
-                    method: sent.expect("only what was sent can be claimed").method.clone(),
+                    method: sent
+                        .expect("only what was sent can be claimed")
+                        .job
+                        .method()
+                        .cloned(),
                     now: moment.now,
                     real: moment.real,
                     budget_ms: *budget_ms,
@@ -113,7 +119,12 @@ impl Grant {
     /// By the clock that nobody moves: something may still come of it until then.
     pub fn may_act_until(&self) -> Timestamp {
         let deadline = self.real + TimeDelta::milliseconds(i64::try_from(self.budget_ms).unwrap());
-        let lingers = TimeDelta::seconds(i64::from(self.method.times.lingers_s.unwrap_or(LINGERS_S)));
+        let lingers = TimeDelta::seconds(i64::from(
+            self.method
+                .as_ref()
+                .and_then(|method| method.times.lingers_s)
+                .unwrap_or(LINGERS_S),
+        ));
         match self.over {
             Some((over, true)) => over.min(deadline),
             Some((over, false)) => over.min(deadline) + lingers,
@@ -164,22 +175,20 @@ pub fn as_seen(world: &World, moment: Timestamp, noted: usize, at: usize) -> Tim
 
 /// By the book: what gives something back to a host.
 pub fn gives_back(kind: TaskKind) -> bool {
-    matches!(
-        kind,
-        TaskKind::PowerOn
-            | TaskKind::StorageUnfence
-            | TaskKind::NetworkUnfence
-            | TaskKind::WorkloadsForceUp
-            | TaskKind::WorkloadsStart
-    )
+    use {FencingKind as F, StepKind as S};
+    match kind {
+        TaskKind::Fencing(kind) => matches!(kind, F::PowerOn | F::StorageUnfence | F::NetworkUnfence),
+        TaskKind::Step(kind) => matches!(kind, S::MarkUp | S::Start),
+    }
 }
 
 /// By the book: what takes something from a host.
 pub fn takes(kind: TaskKind) -> bool {
-    matches!(
-        kind,
-        TaskKind::PowerOff | TaskKind::StorageFence | TaskKind::NetworkFence | TaskKind::WorkloadsForceDown
-    )
+    use {FencingKind as F, StepKind as S};
+    match kind {
+        TaskKind::Fencing(kind) => matches!(kind, F::PowerOff | F::StorageFence | F::NetworkFence),
+        TaskKind::Step(kind) => kind == S::MarkDown,
+    }
 }
 
 /// Every report that was taken down, in the order in which they arrived.

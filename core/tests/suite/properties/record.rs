@@ -75,11 +75,11 @@ impl<'a> Record<'a> {
 
     fn proven(&self, at: usize, generation: Generation, settled: bool) -> BTreeSet<ProofKind> {
         let by_tasks = [
-            (ProofKind::PowerOff, TaskKind::PowerOff),
-            (ProofKind::StorageFence, TaskKind::StorageFence),
-            (ProofKind::NetworkFence, TaskKind::NetworkFence),
+            (ProofKind::PowerOff, FencingKind::PowerOff),
+            (ProofKind::StorageFence, FencingKind::StorageFence),
+            (ProofKind::NetworkFence, FencingKind::NetworkFence),
         ];
-        let is_done = |task: TaskKind| self.tasks_done(task, at, generation, settled);
+        let is_done = |task: FencingKind| self.tasks_done(task, at, generation, settled);
         let done = by_tasks.into_iter().filter(|(_, task)| is_done(*task));
         let mut proven: BTreeSet<ProofKind> = done.map(|(kind, _)| kind).collect();
         if self.was_silent(at, generation, settled) {
@@ -92,12 +92,11 @@ impl<'a> Record<'a> {
     }
 
     /// Whether every task of the kind has a level whose every device was read in the wanted state, by readings that still stand.
-    fn tasks_done(&self, kind: TaskKind, at: usize, generation: Generation, settled: bool) -> bool {
+    fn tasks_done(&self, kind: FencingKind, at: usize, generation: Generation, settled: bool) -> bool {
         let is_it = |r: &&Reading| r.at <= at && r.generation == generation && r.kind == kind;
         let stands = |r: &&Reading| {
-            let settle_s = self
-                .settle_s(kind == TaskKind::PowerOff)
-                .max(r.method.times.settle_s);
+            let own = r.method.as_ref().map_or(0, |method| method.times.settle_s);
+            let settle_s = self.settle_s(kind == FencingKind::PowerOff).max(own);
             self.stands(r, at) && (!settled || self.has_passed(settle_s, r.at, at))
         };
         let standing: BTreeSet<MethodId> = self
@@ -105,7 +104,7 @@ impl<'a> Record<'a> {
             .iter()
             .filter(is_it)
             .filter(stands)
-            .map(|r| r.method.id)
+            .filter_map(|r| r.method.as_ref().map(|method| method.id))
             .collect();
         let tasks = self.world.plan.stages.iter().flat_map(|stage| &stage.tasks);
         let mut tasks = tasks.filter(|task| task.kind == kind).peekable();
@@ -118,7 +117,7 @@ impl<'a> Record<'a> {
     pub fn stands(&self, reading: &Reading, at: usize) -> bool {
         let resource = reading.kind.resource();
         let undoes = |kind: TaskKind| gives_back(kind) && kind.resource() == resource;
-        let is_stop = reading.kind == TaskKind::PowerOff;
+        let is_stop = reading.kind == FencingKind::PowerOff;
         let is_contradicted = is_stop && self.was_heard(reading.read_at, reading.at, 0, at);
         !is_contradicted && !self.was_undone(undoes, reading.granted, at)
     }

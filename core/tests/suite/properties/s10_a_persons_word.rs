@@ -52,7 +52,7 @@ proptest! {
                     prop_assert!(*override_up && actor.is_admin);
                     prop_assert!(detail.contains("UP"), "the override is on record");
                 }
-                let is_undoing = |f: &InFlight| f.until > moment.now && f.kind.is_undoing();
+                let is_undoing = |f: &InFlight| f.until > moment.now && f.kind.gives_back();
                 prop_assert!(!host.in_flight.iter().any(is_undoing), "it could be undone at this moment");
             }
         }

@@ -35,7 +35,7 @@ proptest! {
                 if gates.schedule.allowed {
                     prop_assert_eq!(host.fencing_state(), FencingState::Unfenced);
                     prop_assert_eq!(host.failure_state, FailureState::Up);
-                    prop_assert!(host.applied.fencing.iter().all(|s| s.kind == TaskKind::PowerOff), "nothing is cut off");
+                    prop_assert!(host.applied.fencing.iter().all(|s| s.kind == FencingKind::PowerOff), "nothing is cut off");
                 }
                 prop_assert!(!(gates.evacuate.allowed && gates.schedule.allowed));
             }
@@ -72,7 +72,7 @@ proptest! {
     ) {
         let world = live_through(setting.world(), &deeds);
         for (_, moment, decision) in decisions(&world) {
-            let is_move = matches!(&moment.input, Input::Claim(claim) if claim.kind == TaskKind::WorkloadsMove);
+            let is_move = matches!(&moment.input, Input::Claim(claim) if claim.kind == StepKind::Move);
             // Asked again, a claim gets the answer that it has got.
             let is_new = decision.effects.iter().any(|e| matches!(e, Effect::Event(e) if e.kind == EventKind::WorkloadMoving));
             if is_move && is_new {

@@ -12,7 +12,7 @@ use super::record::Record;
 use super::settings::setting;
 
 /// Without the moment until which it may have been taken, which every worker that stops makes known.
-fn what_stands(state: &HostState) -> Vec<(TaskKind, &FrozenMethod, AttemptId)> {
+fn what_stands(state: &HostState) -> Vec<(FencingKind, &FrozenMethod, AttemptId)> {
     let standing = state.host.applied.fencing.iter();
     standing.map(|s| (s.kind, &s.method, s.attempt)).collect()
 }

@@ -29,6 +29,7 @@ proptest! {
             for standing in standing_at_the_start(&world, operation.id) {
                 prop_assert!(was_given_back(&world, &standing, &readings, operation.id, at), "{standing:?}");
             }
+            prop_assert_eq!(decision.state.host.applied.marked_down_by, None, "its platform takes it for down");
             prop_assert!(was_seen_up_since(&world, fenced, at), "{:#?}", world.log);
             let watchdog = world.state.policy.self_fencing_timeout_s.unwrap_or(0);
             let waited = world.trace[fenced].now + TimeDelta::seconds(i64::from(watchdog)) <= moment.now;
@@ -49,12 +50,12 @@ proptest! {
         for (at, _, decision) in decisions(&world) {
             for effect in &decision.effects {
                 let Effect::Dispatch(sent) = effect else { continue };
-                if sent.kind != TaskKind::NetworkUnfence {
+                if sent.job.kind() != FencingKind::NetworkUnfence {
                     continue;
                 }
                 let id = sent.attempt.operation_id;
                 for standing in standing_at_the_start(&world, id) {
-                    if standing.kind == TaskKind::StorageFence {
+                    if standing.kind == FencingKind::StorageFence {
                         prop_assert!(was_given_back(&world, &standing, &readings, id, at));
                     }
                 }
@@ -67,7 +68,7 @@ proptest! {
     fn s14_what_was_cut_comes_back_to_a_newer_boot_alone(setting in setting(), deeds in history(Customs::Truthful)) {
         let world = live_through(setting.world(), &deeds);
         for grant in grants(&world) {
-            if !matches!(grant.claim.kind, TaskKind::StorageUnfence | TaskKind::NetworkUnfence) {
+            if grant.claim.kind != FencingKind::StorageUnfence && grant.claim.kind != FencingKind::NetworkUnfence {
                 continue;
             }
             let operation = world.trace[grant.at].before.operation.as_ref().expect("it is of an operation");
@@ -109,11 +110,11 @@ fn was_given_back(
     at: usize,
 ) -> bool {
     let by = standing.kind.undone_by().unwrap();
-    let was_read = readings
-        .iter()
-        .any(|r| r.at <= at && r.operation_id == id && r.kind == by && r.method == standing.method);
+    let was_read = readings.iter().any(|r| {
+        r.at <= at && r.operation_id == id && r.kind == by && r.method.as_ref() == Some(&standing.method)
+    });
     let is_back = || was_seen_up_since(world, last_fence_before(world, at).unwrap_or_default(), at);
-    was_read || was_said(world, standing, at) || (by == TaskKind::PowerOn && is_back())
+    was_read || was_said(world, standing, at) || (by == FencingKind::PowerOn && is_back())
 }
 
 /// An admin named it, with the generation that the host has, and was heard; counts until the next fence takes it again.
@@ -197,11 +198,11 @@ fn has_booted_since(world: &World, moment: Timestamp, at: usize) -> bool {
 /// When storage or network was last allowed to be cut, of what a person has not given back by hand: that is the person's word.
 fn last_cut(world: &World, at: usize) -> Timestamp {
     let standing = &world.trace[at].before.host.applied.fencing;
-    let mut cuts = vec![TaskKind::StorageFence, TaskKind::NetworkFence];
+    let mut cuts = vec![FencingKind::StorageFence, FencingKind::NetworkFence];
     cuts.retain(|kind| standing.iter().any(|standing| standing.kind == *kind));
     let grants = grants(world)
         .into_iter()
-        .filter(|g| g.at < at && cuts.contains(&g.claim.kind));
+        .filter(|g| g.at < at && cuts.iter().any(|cut| g.claim.kind == *cut));
     grants.map(|g| g.now).max().unwrap_or(world.trace[0].now)
 }
 

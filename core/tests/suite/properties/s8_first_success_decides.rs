@@ -41,7 +41,7 @@ proptest! {
                 let is_proven = ended.kind() == OperationKind::Fence && ended.status == OperationStatus::Succeeded;
                 if is_proven && !is_taken_back {
                     for task in ended.tasks().filter(|task| task.status == TaskStatus::Cancelled) {
-                        prop_assert!(goes_on(task.kind, ended, &decision.state), "{} did not go on", task.kind);
+                        prop_assert!(goes_on(task.kind(), ended, &decision.state), "{} did not go on", task.kind());
                     }
                 }
             }
@@ -57,13 +57,13 @@ proptest! {
             let moment = &world.trace[reading.at];
             let decision = moment.said.as_ref().unwrap();
             let levels = world.plan.stages.iter().flat_map(|stage| &stage.tasks).flat_map(|task| &task.levels);
-            let is_alone = levels.clone().any(|level| level.len() == 1 && level[0].id == reading.method.id);
-            let counts = decision.answer == Answer::Done && reading.kind == TaskKind::PowerOff && is_alone;
+            let is_alone = levels.clone().any(|level| level.len() == 1 && reading.method.as_ref().is_some_and(|method| level[0].id == method.id));
+            let counts = decision.answer == Answer::Done && reading.kind == FencingKind::PowerOff && is_alone;
             let live = decision.state.operation.as_ref();
             if !counts || !record.stands(&reading, reading.at) || live.is_none_or(|o| o.round != 0) {
                 continue;
             }
-            let settle_s = world.state.policy.settle_s.max(reading.method.times.settle_s);
+            let settle_s = world.state.policy.settle_s.max(reading.method.as_ref().map_or(0, |method| method.times.settle_s));
             let settled_at = moment.now + chrono::TimeDelta::seconds(i64::from(settle_s));
             if fenced_generation(&decision.state.host) == Some(reading.generation) {
                 continue;
@@ -83,9 +83,9 @@ fn goes_on(kind: TaskKind, fence: &Operation, now: &HostState) -> bool {
     else {
         return false;
     };
-    let is_off = |task: &Task| task.kind == TaskKind::PowerOff && task.status == TaskStatus::Confirmed;
+    let is_off = |task: &Task| task.kind() == FencingKind::PowerOff && task.status == TaskStatus::Confirmed;
     match kind {
-        TaskKind::PowerOn if !fence.tasks().any(is_off) => true,
-        kind => evacuation.tasks().any(|task| task.kind == kind),
+        TaskKind::Fencing(FencingKind::PowerOn) if !fence.tasks().any(is_off) => true,
+        kind => evacuation.tasks().any(|task| task.kind() == kind),
     }
 }

@@ -24,7 +24,10 @@ fn was_refused(world: &World, at: usize, standing: &AppliedFencing) -> bool {
     let since = (0..=at).rev().take_while(stands).last().unwrap_or(at);
     let grants = grants(world);
     let mut takers = grants.iter().filter(|g| {
-        g.at + 1 >= since && g.at < at && g.claim.kind == standing.kind && g.method == standing.method
+        g.at + 1 >= since
+            && g.at < at
+            && g.claim.kind == standing.kind
+            && g.method.as_ref() == Some(&standing.method)
     });
     result.outcome == Outcome::Refused && takers.all(|g| g.claim == result.claim)
 }
@@ -33,7 +36,21 @@ fn an_admin_said_so(input: &Input, standing: &AppliedFencing) -> bool {
     let Input::GivenBack { methods, actor, .. } = input else {
         return false;
     };
-    actor.is_admin && standing.kind != TaskKind::PowerOff && methods.contains(&standing.method.name)
+    actor.is_admin && standing.kind != FencingKind::PowerOff && methods.contains(&standing.method.name)
+}
+
+/// Its platform was seen to believe it again, had refused the first that may have told it, or an admin said so.
+fn may_be_marked_up(input: &Input, marked_down_by: AttemptId) -> bool {
+    match input {
+        Input::Result(result) => {
+            let is_up = result.claim.kind == StepKind::MarkUp && result.outcome == Outcome::Confirmed;
+            is_up || (result.claim.attempt == marked_down_by && result.outcome == Outcome::Refused)
+        }
+        Input::GivenBack { methods, actor, .. } => {
+            actor.is_admin && methods.iter().any(|name| name.contains(':'))
+        }
+        _ => false,
+    }
 }
 
 proptest! {
@@ -54,13 +71,16 @@ proptest! {
                 prop_assert!(is_newer || before.proofs.iter().all(is_kept), "a proof was forgotten");
                 prop_assert!(is_newer || after.is_evacuation_begun || !before.is_evacuation_begun);
             }
-            let still = |s: &&AppliedFencing| after.standing.iter().any(|a| a.kind == s.kind && a.method == s.method);
-            for standing in before.standing.iter().filter(|s| !still(s)) {
+            if let Some(marked) = before.applied.marked_down_by.filter(|by| after.applied.marked_down_by != Some(*by)) {
+                prop_assert!(may_be_marked_up(&moment.input, marked), "that it was marked down was forgotten");
+            }
+            let still = |s: &&AppliedFencing| after.applied.fencing.iter().any(|a| a.kind == s.kind && a.method == s.method);
+            for standing in before.applied.fencing.iter().filter(|s| !still(s)) {
                 let was_read = readings.iter().any(|r| {
-                    r.at == at && Some(r.kind) == standing.kind.undone_by() && r.method == standing.method
+                    r.at == at && standing.kind.undone_by().is_some_and(|by| r.kind == by) && r.method.as_ref() == Some(&standing.method)
                 });
                 // A host that is seen UP has the power that it needs.
-                let is_back = standing.kind == TaskKind::PowerOff && after.failure_state == FailureState::Up;
+                let is_back = standing.kind == FencingKind::PowerOff && after.failure_state == FailureState::Up;
                 let was_never_taken = was_refused(&world, at, standing);
                 let was_said = an_admin_said_so(&moment.input, standing);
                 prop_assert!(was_read || is_back || was_never_taken || was_said, "{standing:?} was forgotten");
@@ -84,7 +104,7 @@ proptest! {
                     None => prop_assert!(is_over || known == Some(f)),
                     Some(result) if result.outcome == Outcome::Unknown && (takes(f.kind) || gives_back(f.kind)) => {
                         let sent = world.sent.iter().find(|sent| sent.attempt == f.attempt).expect("it was sent");
-                        let lingers_s = sent.method.times.lingers_s.unwrap_or(10);
+                        let lingers_s = sent.job.method().and_then(|method| method.times.lingers_s).unwrap_or(10);
                         let lingers_until = moment.now + chrono::TimeDelta::seconds(i64::from(lingers_s));
                         let until = f.until.min(lingers_until);
                         let is_waited_for = lasts.is_some_and(|lasts| lasts >= until);

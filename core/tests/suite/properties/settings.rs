@@ -170,7 +170,7 @@ fn shape() -> impl Strategy<Value = Vec<usize>> {
     proptest::collection::vec(1..3_usize, 1..3)
 }
 
-fn fencing_task(kind: TaskKind, prefix: &'static str) -> impl Strategy<Value = FrozenTask> {
+fn fencing_task(kind: FencingKind, prefix: &'static str) -> impl Strategy<Value = FrozenTask> {
     (shape(), times()).prop_map(move |(shape, times)| {
         let names: Vec<Vec<String>> = shape
             .iter()
@@ -188,9 +188,9 @@ fn fencing_task(kind: TaskKind, prefix: &'static str) -> impl Strategy<Value = F
 
 /// Power, storage and network or some of them, in one stage or several, with delays, with or without a reboot.
 fn plan() -> impl Strategy<Value = FrozenPlan> {
-    let power = proptest::option::weighted(0.6, fencing_task(TaskKind::PowerOff, "power"));
-    let storage = proptest::option::weighted(0.6, fencing_task(TaskKind::StorageFence, "storage"));
-    let network = proptest::option::weighted(0.6, fencing_task(TaskKind::NetworkFence, "network"));
+    let power = proptest::option::weighted(0.6, fencing_task(FencingKind::PowerOff, "power"));
+    let storage = proptest::option::weighted(0.6, fencing_task(FencingKind::StorageFence, "storage"));
+    let network = proptest::option::weighted(0.6, fencing_task(FencingKind::NetworkFence, "network"));
     let places = proptest::array::uniform3(0..3_usize);
     let delays = proptest::array::uniform4(prop_oneof![3 => Just(0_u32), 1 => 1..20_u32]);
     (power, storage, network, places, delays, any::<bool>(), sets()).prop_map(
@@ -208,7 +208,7 @@ fn plan() -> impl Strategy<Value = FrozenPlan> {
             }
             if reboots {
                 stages[3].tasks.push(FrozenTask {
-                    kind: TaskKind::PowerOn,
+                    kind: FencingKind::PowerOn,
                     levels: Vec::new(),
                 });
             }

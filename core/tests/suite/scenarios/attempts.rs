@@ -9,7 +9,7 @@ use ringfence_world::plans::*;
 #[test]
 fn an_attempt_that_its_task_goes_on_without_is_not_claimed() {
     let mut world = lost(plan(vec![vec![task(
-        TaskKind::PowerOff,
+        FencingKind::PowerOff,
         &[&["left", "right"], &["bmc"]],
     )]]));
     world.site.manners.insert("right".to_owned(), Manner::Refuses);
@@ -30,8 +30,8 @@ fn an_attempt_is_not_claimed_while_its_opposite_may_be_acting() {
     world.state.host.in_flight.push(InFlight {
         attempt,
         generation: Generation(1),
-        kind: TaskKind::PowerOff,
-        method: world.sent[0].method.id,
+        kind: FencingKind::PowerOff.into(),
+        method: world.sent[0].job.method().map(|method| method.id),
         claim_id: None,
         until,
         lasts_ms: None,
@@ -68,7 +68,7 @@ fn no_try_begins_once_seven_tenths_of_the_time_of_a_method_are_used() {
         pause_ms: 5_000,
         ..MethodTimes::default()
     };
-    let silent = task_with(TaskKind::PowerOff, &[&["bmc"]], times);
+    let silent = task_with(FencingKind::PowerOff, &[&["bmc"]], times);
     let mut world = lost(plan(vec![vec![silent]]));
     world.site.manners.insert("bmc".to_owned(), Manner::Silent);
     world.fence().unwrap();

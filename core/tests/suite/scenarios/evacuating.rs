@@ -20,7 +20,7 @@ fn the_backend_is_told_once_the_host_is_fenced_and_never_before() {
             "0.0 send 1 power.off bmc",
             "0.0 operation.proof power.off",
             "0.0 host.fenced 1",
-            "0.0 send 2 workloads.force-down nova:east",
+            "0.0 send 2 workloads.mark-down nova:east",
             "0.0 operation.succeeded: FENCED, proven by power.off",
         ],
     );
@@ -29,8 +29,8 @@ fn the_backend_is_told_once_the_host_is_fenced_and_never_before() {
 #[test]
 fn the_backend_is_told_while_a_slow_device_is_still_being_asked() {
     let both = plan(vec![vec![
-        task(TaskKind::PowerOff, &[&["bmc"]]),
-        task(TaskKind::NetworkFence, &[&["switch"]]),
+        task(FencingKind::PowerOff, &[&["bmc"]]),
+        task(FencingKind::NetworkFence, &[&["switch"]]),
     ]]);
     let mut world = on_nova(both, 2, manual());
     world.fence().unwrap();
@@ -44,7 +44,7 @@ fn the_backend_is_told_while_a_slow_device_is_still_being_asked() {
             "0.0 send 2 network.fence switch",
             "0.0 operation.proof power.off",
             "0.0 host.fenced 1",
-            "0.0 send 3 workloads.force-down nova:east",
+            "0.0 send 3 workloads.mark-down nova:east",
         ],
     );
 }
@@ -62,7 +62,7 @@ fn a_fence_whose_backend_is_away_is_a_fence_all_the_same() {
     let log = world.take_log();
     assert_eq!(
         log.last().unwrap(),
-        "50.0 operation.succeeded: FENCED, proven by power.off; workloads.force-down failed"
+        "50.0 operation.succeeded: FENCED, proven by power.off; workloads.mark-down failed"
     );
 }
 
@@ -75,7 +75,7 @@ fn every_workload_is_started_elsewhere_and_the_backend_is_asked_what_is_left() {
         &mut world,
         &[
             "0.0 operation.started evacuation 1",
-            "0.0 send 1 workloads.force-down nova:east",
+            "0.0 send 1 workloads.mark-down nova:east",
             "0.0 send 2 workloads.list nova:east",
             "0.0 send 3 workloads.move nova:east",
             "0.0 send 4 workloads.move nova:east",
@@ -217,13 +217,13 @@ fn a_spare_host_is_opened_when_there_is_no_room() {
         &mut world,
         &[
             "0.0 operation.started evacuation 1",
-            "0.0 send 1 workloads.force-down nova:east",
+            "0.0 send 1 workloads.mark-down nova:east",
             "0.0 send 2 workloads.list nova:east",
             "0.0 send 3 workloads.move nova:east",
             "0.0 workload.moving web-1",
             "0.0 workload.not_moved web-1",
             "0.0 send 4 workloads.list nova:east",
-            "0.0 send 5 workloads.add-spare nova:east",
+            "0.0 send 5 workloads.add-capacity nova:east",
             "0.0 send 6 workloads.move nova:east",
             "0.0 workload.moving web-1",
             "0.0 workload.moved web-1 to spare-1",

@@ -22,10 +22,10 @@ fn a_host_has_power_again_when_its_workloads_are_elsewhere_and_not_before() {
             "0.0 send 1 power.off bmc",
             "0.0 operation.proof power.off",
             "0.0 host.fenced 1",
-            "0.0 send 2 workloads.force-down nova:east",
+            "0.0 send 2 workloads.mark-down nova:east",
             "0.0 operation.succeeded: FENCED, proven by power.off",
             "0.0 operation.started evacuation 1",
-            "0.0 send 1 workloads.force-down nova:east",
+            "0.0 send 1 workloads.mark-down nova:east",
             "0.0 send 2 workloads.list nova:east",
             "0.0 send 3 workloads.move nova:east",
             "0.0 workload.moving web-1",
@@ -115,21 +115,27 @@ fn what_a_backend_has_not_answered_is_waited_for_before_it_is_asked_again() {
 #[test]
 fn a_move_to_a_host_that_is_dead_is_not_waited_for_by_the_next_try() {
     let mut world = with_a_move_that_ends(MoveReport {
-        given_up: Some(7),
+        given_up: Some("7".to_owned()),
         ..MoveReport::default()
     });
-    assert_eq!(world.sent[4].method.parameters.get("given_up"), None);
+    let given_up = |world: &World, at: usize| match &world.sent[at].job {
+        Job::Step {
+            step: WorkloadStep::Move(step),
+            ..
+        } => step.given_up.clone(),
+        other => panic!("it is a move: {other:?}"),
+    };
+    assert_eq!(given_up(&world, 4), None);
     world.pass(1_000);
-    let given_up = world.sent[5].method.parameters.get("given_up");
-    assert_eq!(given_up.map(String::as_str), Some("7"));
+    assert_eq!(given_up(&world, 5).as_deref(), Some("7"));
 }
 
 #[test]
 fn an_evacuation_does_not_wait_for_a_device_that_hangs_and_goes_on_with_it() {
     let both = plan(vec![vec![
-        task(TaskKind::PowerOff, &[&["bmc"]]),
-        task(TaskKind::StorageFence, &[&["ceph"]]),
-        task(TaskKind::NetworkFence, &[&["switch"]]),
+        task(FencingKind::PowerOff, &[&["bmc"]]),
+        task(FencingKind::StorageFence, &[&["ceph"]]),
+        task(FencingKind::NetworkFence, &[&["switch"]]),
     ]]);
     let mut world = on_nova(both, 1, automatic());
     world.fence().unwrap();
@@ -147,7 +153,7 @@ fn an_evacuation_does_not_wait_for_a_device_that_hangs_and_goes_on_with_it() {
             "3.0 operation.succeeded: FENCED, proven by storage.fence, network.fence",
             "3.0 operation.started evacuation 1",
             "3.0 send 1 power.off bmc",
-            "3.0 send 2 workloads.force-down nova:east",
+            "3.0 send 2 workloads.mark-down nova:east",
             "3.0 operation.proof power.off",
             "3.0 send 3 workloads.list nova:east",
             "3.0 send 4 workloads.move nova:east",

@@ -53,9 +53,9 @@ fn storage_and_network_are_enough_without_power() {
 #[test]
 fn the_other_tasks_go_on_after_the_first_success() {
     let mut world = lost(plan(vec![vec![
-        task(TaskKind::StorageFence, &[&["ceph"]]),
-        task(TaskKind::NetworkFence, &[&["switch"]]),
-        task(TaskKind::PowerOff, &[&["bmc"]]),
+        task(FencingKind::StorageFence, &[&["ceph"]]),
+        task(FencingKind::NetworkFence, &[&["switch"]]),
+        task(FencingKind::PowerOff, &[&["bmc"]]),
     ]]));
     world.fence().unwrap();
     world.work(0);
@@ -81,7 +81,10 @@ fn the_other_tasks_go_on_after_the_first_success() {
 
 #[test]
 fn a_level_that_fails_makes_way_for_the_next() {
-    let mut world = lost(plan(vec![vec![task(TaskKind::PowerOff, &[&["bmc"], &["pdu"]])]]));
+    let mut world = lost(plan(vec![vec![task(
+        FencingKind::PowerOff,
+        &[&["bmc"], &["pdu"]],
+    )]]));
     world.site.manners.insert("bmc".to_owned(), Manner::Refuses);
     world.fence().unwrap();
     world.work_off();
@@ -101,7 +104,7 @@ fn a_level_that_fails_makes_way_for_the_next() {
 #[test]
 fn a_late_success_of_a_level_that_was_left_proves_nothing() {
     let mut world = lost(plan(vec![vec![task(
-        TaskKind::PowerOff,
+        FencingKind::PowerOff,
         &[&["left", "right"], &["bmc"]],
     )]]));
     world.site.manners.insert("right".to_owned(), Manner::Refuses);
@@ -128,8 +131,8 @@ fn a_late_success_of_a_level_that_was_left_proves_nothing() {
 #[test]
 fn two_power_supplies_are_all_off_before_any_is_on() {
     let mut world = lost(plan(vec![
-        vec![task(TaskKind::PowerOff, &[&["left", "right"]])],
-        vec![task(TaskKind::PowerOn, &[])],
+        vec![task(FencingKind::PowerOff, &[&["left", "right"]])],
+        vec![task(FencingKind::PowerOn, &[])],
     ]));
     world.fence().unwrap();
     world.work(0);
@@ -189,7 +192,7 @@ fn power_does_not_come_back_before_the_host_is_fenced() {
     let mut reboot = reboot_plan();
     reboot.stages[0]
         .tasks
-        .push(task(TaskKind::StorageFence, &[&["ceph"]]));
+        .push(task(FencingKind::StorageFence, &[&["ceph"]]));
     reboot.sufficient_sets = vec![[ProofKind::PowerOff, ProofKind::StorageFence].into()];
     let mut world = lost(reboot);
     world.site.manners.insert("ceph".to_owned(), Manner::Refuses);
@@ -215,7 +218,7 @@ fn power_does_not_come_back_before_the_host_is_fenced() {
     let storage = world
         .sent
         .iter()
-        .rposition(|d| d.kind == TaskKind::StorageFence)
+        .rposition(|d| d.job.kind() == FencingKind::StorageFence)
         .unwrap();
     world.work(storage);
     assert!(!world.is_fenced(), "power has to be read again");
@@ -241,8 +244,8 @@ fn power_does_not_come_back_before_the_host_is_fenced() {
 #[test]
 fn a_stage_waits_for_the_one_before_and_for_its_delay() {
     let mut staged = plan(vec![
-        vec![task(TaskKind::StorageFence, &[&["ceph"]])],
-        vec![task(TaskKind::PowerOff, &[&["bmc"]])],
+        vec![task(FencingKind::StorageFence, &[&["ceph"]])],
+        vec![task(FencingKind::PowerOff, &[&["bmc"]])],
     ]);
     staged.stages[1].delay_s = 5;
     let mut world = lost(staged);
@@ -378,7 +381,7 @@ fn waiting_for_a_busy_device_takes_nothing_from_the_time_of_its_method() {
 #[test]
 fn a_device_that_stays_busy_for_ten_minutes_is_given_up() {
     let mut world = lost(plan(vec![vec![task(
-        TaskKind::PowerOff,
+        FencingKind::PowerOff,
         &[&["shared"], &["pdu"]],
     )]]));
     world.fence().unwrap();
@@ -485,8 +488,8 @@ fn power_that_was_read_as_off_before_the_host_was_heard_is_read_again() {
 #[test]
 fn a_device_whose_off_is_contradicted_each_time_is_given_up() {
     let mut both = plan(vec![vec![
-        task(TaskKind::PowerOff, &[&["bmc"]]),
-        task(TaskKind::StorageFence, &[&["ceph"]]),
+        task(FencingKind::PowerOff, &[&["bmc"]]),
+        task(FencingKind::StorageFence, &[&["ceph"]]),
     ]]);
     both.sufficient_sets = vec![[ProofKind::PowerOff, ProofKind::StorageFence].into()];
     let mut world = lost(both);
@@ -638,16 +641,16 @@ fn what_stands_on_paper_alone_proves_nothing() {
     let standing: Vec<_> = world.state.host.applied.fencing.iter().map(|s| s.kind).collect();
     assert_eq!(
         standing,
-        [TaskKind::StorageFence, TaskKind::NetworkFence],
+        [FencingKind::StorageFence, FencingKind::NetworkFence],
         "both have to be given back"
     );
 }
 
 #[test]
 fn a_worker_cannot_make_a_proof_of_what_its_method_is_not_trusted_with() {
-    let mut ports = task(TaskKind::NetworkFence, &[&["ports"]]);
+    let mut ports = task(FencingKind::NetworkFence, &[&["ports"]]);
     ports.levels[0][0].driver = Driver::Neutron;
-    let both = |ports: FrozenTask| plan(vec![vec![task(TaskKind::StorageFence, &[&["ceph"]]), ports]]);
+    let both = |ports: FrozenTask| plan(vec![vec![task(FencingKind::StorageFence, &[&["ceph"]]), ports]]);
     let mut world = lost(both(ports.clone()));
     world.fence().unwrap();
     world.work(0);
@@ -666,15 +669,15 @@ fn a_worker_cannot_make_a_proof_of_what_its_method_is_not_trusted_with() {
 #[test]
 fn what_is_done_and_proves_nothing_is_done_by_the_next_level_too() {
     let plan = plan(vec![vec![
-        task(TaskKind::StorageFence, &[&["ceph"]]),
-        task(TaskKind::NetworkFence, &[&["cloud"], &["fabric"]]),
+        task(FencingKind::StorageFence, &[&["ceph"]]),
+        task(FencingKind::NetworkFence, &[&["cloud"], &["fabric"]]),
     ]]);
     let mut world = lost(plan);
     world.site.manners.insert("cloud".to_owned(), Manner::OnPaper);
     world.fence().unwrap();
     world.work_off();
     assert!(world.is_fenced());
-    let methods: Vec<&str> = world.sent.iter().map(|sent| sent.method.name.as_str()).collect();
+    let methods: Vec<String> = world.sent.iter().map(|sent| sent.job.by()).collect();
     assert_eq!(methods, ["ceph", "cloud", "fabric"]);
     let standing = world
         .state

@@ -82,10 +82,10 @@ fn what_was_heard_before_a_person_confirmed_the_fence_does_not_bring_it_back() {
 fn an_off_that_does_not_suffice_shows_no_newer_boot() {
     let mut not_alone = plan(vec![
         vec![
-            task(TaskKind::StorageFence, &[&["ceph"]]),
-            task(TaskKind::NetworkFence, &[&["switch"]]),
+            task(FencingKind::StorageFence, &[&["ceph"]]),
+            task(FencingKind::NetworkFence, &[&["switch"]]),
         ],
-        vec![task(TaskKind::PowerOff, &[&["bmc"]])],
+        vec![task(FencingKind::PowerOff, &[&["bmc"]])],
     ]);
     not_alone.sufficient_sets = vec![[ProofKind::StorageFence, ProofKind::NetworkFence].into()];
     let mut world = lost(not_alone);
@@ -156,7 +156,7 @@ fn is_given_back(world: &World) -> bool {
     world
         .sent
         .iter()
-        .any(|sent| sent.kind == TaskKind::StorageUnfence)
+        .any(|sent| sent.job.kind() == FencingKind::StorageUnfence)
 }
 
 #[test]
@@ -468,7 +468,7 @@ fn a_rejoin_that_a_person_cancelled_does_not_begin_again_by_itself() {
 
 #[test]
 fn a_method_that_was_edited_between_two_fences_is_given_back_in_both_forms() {
-    let mut world = lost(plan(vec![vec![task(TaskKind::StorageFence, &[&["ceph"]])]]));
+    let mut world = lost(plan(vec![vec![task(FencingKind::StorageFence, &[&["ceph"]])]]));
     world.fence().unwrap();
     world.work(0);
     world.cancel().unwrap();
@@ -485,7 +485,7 @@ fn a_method_that_was_edited_between_two_fences_is_given_back_in_both_forms() {
     world.rejoin(false).unwrap();
     let devices: Vec<_> = world.sent[2..]
         .iter()
-        .map(|d| d.method.parameters["device"].as_str())
+        .map(|d| d.job.method().unwrap().parameters["device"].as_str())
         .collect();
     assert_eq!(devices, ["ceph", "another"]);
     world.work(2);
@@ -509,7 +509,7 @@ fn a_device_that_said_no_has_taken_nothing() {
     world.fence().unwrap();
     world.work_off();
     let standing: Vec<_> = world.state.host.applied.fencing.iter().map(|s| s.kind).collect();
-    assert_eq!(standing, [TaskKind::NetworkFence]);
+    assert_eq!(standing, [FencingKind::NetworkFence]);
 }
 
 #[test]
@@ -522,7 +522,7 @@ fn a_no_after_an_attempt_of_which_nothing_is_known_proves_nothing() {
     let again = world
         .sent
         .iter()
-        .rposition(|d| d.kind == TaskKind::StorageFence)
+        .rposition(|d| d.job.kind() == FencingKind::StorageFence)
         .unwrap();
     world.work(again);
     assert_eq!(
@@ -535,8 +535,8 @@ fn a_no_after_an_attempt_of_which_nothing_is_known_proves_nothing() {
 #[test]
 fn whoever_takes_a_fenced_host_back_does_not_wait_for_what_the_fence_still_tries() {
     let mut world = lost(plan(vec![vec![
-        task(TaskKind::PowerOff, &[&["bmc"]]),
-        task(TaskKind::StorageFence, &[&["ceph"]]),
+        task(FencingKind::PowerOff, &[&["bmc"]]),
+        task(FencingKind::StorageFence, &[&["ceph"]]),
     ]]));
     world.fence().unwrap();
     world.work(0);
@@ -577,8 +577,8 @@ fn whoever_takes_a_fenced_host_back_does_not_wait_for_what_the_fence_still_tries
 /// Power, and storage beside it.
 fn off_and_cut_plan() -> FrozenPlan {
     plan(vec![vec![
-        task(TaskKind::PowerOff, &[&["bmc"]]),
-        task(TaskKind::StorageFence, &[&["ceph"]]),
+        task(FencingKind::PowerOff, &[&["bmc"]]),
+        task(FencingKind::StorageFence, &[&["ceph"]]),
     ]])
 }
 
@@ -745,7 +745,7 @@ fn what_may_still_be_taken_is_not_given_back() {
 #[test]
 fn a_device_beside_the_one_that_is_gone_is_still_given_back_by_itself() {
     let mut world = lost(plan(vec![vec![task(
-        TaskKind::StorageFence,
+        FencingKind::StorageFence,
         &[&["array-a", "array-b"]],
     )]]));
     world.fence().unwrap();

@@ -43,7 +43,7 @@ fn a_host_is_taken_back_in_its_backends_order() {
             "0.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 2",
             "6.0 host.failure_state UP",
             "6.0 send 2 workloads.clean-up nova:east",
-            "6.0 send 3 workloads.force-up nova:east",
+            "6.0 send 3 workloads.mark-up nova:east",
             "6.0 host.unfenced 2",
             "6.0 send 4 workloads.start nova:east",
             "6.0 operation.succeeded: the host was taken back",
@@ -91,7 +91,7 @@ fn a_host_whose_workloads_cannot_be_started_is_taken_back_and_asks_a_person() {
 
 #[test]
 fn a_workload_takes_along_what_its_own_cloud_has_taken_from_it() {
-    let by = |kind: TaskKind, driver: Driver, cloud: &str, host: &str| {
+    let by = |kind: FencingKind, driver: Driver, cloud: &str, host: &str| {
         let mut task = task(kind, &[&[driver.as_str()]]);
         task.levels[0][0].driver = driver;
         let place = [("cloud", cloud), ("host", host)];
@@ -100,33 +100,41 @@ fn a_workload_takes_along_what_its_own_cloud_has_taken_from_it() {
         task
     };
     let cut_off = plan(vec![vec![
-        by(TaskKind::StorageFence, Driver::Cinder, "west", "compute1"),
-        by(TaskKind::NetworkFence, Driver::Neutron, "east", "compute1.rack"),
-        task(TaskKind::PowerOff, &[&["bmc"]]),
+        by(FencingKind::StorageFence, Driver::Cinder, "west", "compute1"),
+        by(
+            FencingKind::NetworkFence,
+            Driver::Neutron,
+            "east",
+            "compute1.rack",
+        ),
+        task(FencingKind::PowerOff, &[&["bmc"]]),
     ]]);
     let mut world = on_nova(cut_off, 1, manual());
     world.fence().unwrap();
     world.work_off();
     world.evacuate().unwrap();
     world.work_off();
-    let sent = world
-        .sent
-        .iter()
-        .find(|sent| sent.kind == TaskKind::WorkloadsMove);
-    let parameters = &sent.unwrap().method.parameters;
-    assert_eq!(parameters["host"], "compute1");
-    assert_eq!(parameters["ports_of"], "compute1.rack", "as neutron calls it");
-    assert!(
-        !parameters.contains_key("volumes_of"),
-        "those are another cloud's"
-    );
+    let sent = world.sent.iter().find(|sent| sent.job.kind() == StepKind::Move);
+    let Job::Step {
+        step: WorkloadStep::Move(step),
+        at,
+    } = &sent.unwrap().job
+    else {
+        panic!("it is a move");
+    };
+    assert_eq!(at.host, "compute1");
+    let [by] = &step.cut_off_by[..] else {
+        panic!("the volumes are another cloud's: {:?}", step.cut_off_by);
+    };
+    assert_eq!(by.driver, Driver::Neutron);
+    assert_eq!(by.parameters["host"], "compute1.rack", "as neutron calls it");
 }
 
 #[test]
 fn the_backend_believes_a_host_again_before_it_is_asked_to_connect_anything_there() {
     let both = plan(vec![vec![
-        task(TaskKind::PowerOff, &[&["bmc"]]),
-        task(TaskKind::StorageFence, &[&["ceph"]]),
+        task(FencingKind::PowerOff, &[&["bmc"]]),
+        task(FencingKind::StorageFence, &[&["ceph"]]),
     ]]);
     let mut world = on_nova(both, 0, manual());
     world.fence().unwrap();
@@ -137,14 +145,9 @@ fn the_backend_believes_a_host_again_before_it_is_asked_to_connect_anything_ther
     world.pass(6_000);
     comes_back(&mut world);
     world.work_off();
-    let sent: Vec<TaskKind> = world.sent.iter().map(|sent| sent.kind).collect();
-    let at = |kind| sent.iter().position(|sent| *sent == kind).unwrap();
-    assert!(
-        at(TaskKind::WorkloadsForceUp) < at(TaskKind::StorageUnfence),
-        "{sent:?}"
-    );
-    assert!(
-        at(TaskKind::StorageUnfence) < at(TaskKind::WorkloadsStart),
-        "{sent:?}"
-    );
+    let sent: Vec<TaskKind> = world.sent.iter().map(|sent| sent.job.kind()).collect();
+    let at = |kind: TaskKind| sent.iter().position(|sent| *sent == kind).unwrap();
+    let storage = at(FencingKind::StorageUnfence.into());
+    assert!(at(StepKind::MarkUp.into()) < storage, "{sent:?}");
+    assert!(storage < at(StepKind::Start.into()), "{sent:?}");
 }

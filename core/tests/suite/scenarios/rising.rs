@@ -196,8 +196,8 @@ fn storage_and_network_stay_cut_off_whether_it_runs_or_not() {
 #[test]
 fn a_fence_that_only_adds_to_proofs_that_have_ended_makes_way() {
     let mut world = lost(plan(vec![vec![
-        task(TaskKind::PowerOff, &[&["bmc"]]),
-        task(TaskKind::StorageFence, &[&["ceph"]]),
+        task(FencingKind::PowerOff, &[&["bmc"]]),
+        task(FencingKind::StorageFence, &[&["ceph"]]),
     ]]));
     world.fence().unwrap();
     world.work(0);

@@ -420,7 +420,7 @@ fn a_silence_that_was_broken_counts_anew_beside_another_proof() {
     let both = SufficientSet::from([ProofKind::StorageFence, ProofKind::SelfFencing]);
     let plan = FrozenPlan {
         sufficient_sets: vec![both],
-        ..plan(vec![vec![task(TaskKind::StorageFence, &[&["ceph"]])]])
+        ..plan(vec![vec![task(FencingKind::StorageFence, &[&["ceph"]])]])
     };
     let mut world = lost_under(plan, with_watchdog(10));
     world.site.manners.insert("ceph".to_owned(), Manner::Refuses);
