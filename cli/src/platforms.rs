@@ -23,8 +23,7 @@ pub fn clouds(settings: &Settings) -> Result<Vec<Arc<Cloud>>, CliError> {
 
 /// The platforms on these clouds.
 pub fn of(clouds: &[Arc<Cloud>]) -> Vec<Arc<dyn Platform>> {
-    let novas = clouds.iter().map(|cloud| nova(Arc::clone(cloud)));
-    novas.collect()
+    Nova::on(clouds)
 }
 
 /// The platforms of the configuration, whether what it says of them is right or not.
@@ -40,11 +39,7 @@ pub fn one_cloud(name: &str, file: Option<PathBuf>, timeout: Duration) -> Arc<dy
         file,
         timeout,
     };
-    nova(Arc::new(Cloud::new(settings)))
-}
-
-fn nova(cloud: Arc<Cloud>) -> Arc<dyn Platform> {
-    Arc::new(Nova::new(cloud))
+    Arc::new(Nova::new(Arc::new(Cloud::new(settings))))
 }
 
 fn cloud_settings(settings: &Settings) -> impl Iterator<Item = CloudSettings> {

@@ -80,8 +80,8 @@ async fn watching(ground: Ground, nova: &FakeNova) -> (Stack, StackOptions) {
     }));
     let options = StackOptions {
         clock: ahead(),
+        clouds: vec![cloud],
         observer: ObserverConfig {
-            clouds: vec![cloud],
             every: Duration::from_millis(500),
             down_after: TimeDelta::seconds(4),
             ..ObserverConfig::default()

@@ -42,7 +42,7 @@ fn claim_of(task: &TaskMessage) -> Claim {
         host_id: task.host_id,
         attempt: task.attempt,
         generation: task.generation,
-        kind: task.kind,
+        kind: task.job.kind(),
         worker: "by-hand".to_owned(),
         claim_id: Uuid::new_v4(),
     }

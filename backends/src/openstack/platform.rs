@@ -27,6 +27,13 @@ impl Nova {
             looks: Looks::default(),
         }
     }
+
+    /// The Novas of these clouds.
+    #[must_use]
+    pub fn on(clouds: &[Arc<Cloud>]) -> Vec<Arc<dyn Platform>> {
+        let novas = clouds.iter().map(|cloud| Self::new(Arc::clone(cloud)));
+        novas.map(|nova| Arc::new(nova) as Arc<dyn Platform>).collect()
+    }
 }
 
 impl fmt::Debug for Nova {

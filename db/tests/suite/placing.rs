@@ -52,8 +52,8 @@ pub async fn all_at_once_decides_as_one_by_one(rig: &Rig) {
     let struck = InFlight {
         attempt: attempt(1),
         generation: Generation(0),
-        kind: FencingKind::StorageFence,
-        method: MethodId(uuid::Uuid::new_v4()),
+        kind: FencingKind::StorageFence.into(),
+        method: Some(MethodId(uuid::Uuid::new_v4())),
         claim_id: None,
         until: at(60),
         lasts_ms: None,

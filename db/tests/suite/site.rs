@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta};
 use ringfence_core::{
-    AttemptId, Backend, EventKind, FailureState, Fence, FenceWork, Generation, Host, HostId, Operation,
-    OperationId, OperationStatus, Proof, ProofKind, Segment, SegmentId, SegmentPolicy, Sources, Timestamp,
-    Work, default_sufficient_sets,
+    Applied, AttemptId, Backend, EventKind, FailureState, Fence, FenceWork, Generation, Host, HostId,
+    Operation, OperationId, OperationStatus, Proof, ProofKind, Segment, SegmentId, SegmentPolicy, Sources,
+    Timestamp, Work, default_sufficient_sets,
 };
 use ringfence_db::{Database, DbError, EventHost, NewEvent, Run, insert_host, insert_segment};
 use serde_json::json;
@@ -50,7 +50,7 @@ pub fn host(name: &str, segment: &Segment) -> Host {
         is_silence_answered: false,
         given_back_at: None,
         last_off_at: None,
-        standing: Vec::new(),
+        applied: Applied::default(),
         in_flight: Vec::new(),
         event_sequence: 0,
         revision: 1,
@@ -62,6 +62,7 @@ pub fn host(name: &str, segment: &Segment) -> Host {
 pub fn fence(host: &Host, generation: u32) -> Operation {
     Operation {
         id: OperationId(Uuid::new_v4()),
+        platform: None,
         host_id: host.id,
         work: Work::Fence(FenceWork {
             plan: Some("default".to_owned()),

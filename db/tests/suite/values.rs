@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
 use ringfence_core::{
-    AppliedFencing, AttemptId, Backend, Driver, Ended, FailureState, FencingKind, FrozenMethod, Generation,
-    Host, InFlight, MethodId, MethodTimes, Operation, Proof, ProofKind, RejoinWork, Resource, Sources,
-    Undoing, Work,
+    Applied, AppliedFencing, AttemptId, Backend, Driver, Ended, FailureState, FencingKind, FrozenMethod,
+    Generation, Host, InFlight, MethodId, MethodTimes, Operation, PlatformHost, Proof, ProofKind, RejoinWork,
+    Resource, Sources, Undoing, Work,
 };
 use ringfence_db::{
     append_events, events_after, host_row, insert_host, insert_segment, load_state, lock_host, number_events,
@@ -115,18 +115,21 @@ fn everything(host: &Host) -> Host {
         is_silence_answered: true,
         given_back_at: Some(at(5)),
         last_off_at: Some(at(6)),
-        standing: vec![AppliedFencing {
-            kind: FencingKind::StorageFence,
-            method,
-            attempt,
-            by: at(7),
-            is_shown: true,
-        }],
+        applied: Applied {
+            fencing: vec![AppliedFencing {
+                kind: FencingKind::StorageFence,
+                method,
+                attempt,
+                by: at(7),
+                is_shown: true,
+            }],
+            marked_down_by: Some(attempt),
+        },
         in_flight: vec![InFlight {
             attempt,
             generation: Generation(2),
-            kind: FencingKind::PowerOff,
-            method: MethodId(Uuid::new_v4()),
+            kind: FencingKind::PowerOff.into(),
+            method: Some(MethodId(Uuid::new_v4())),
             claim_id: Some(Uuid::new_v4()),
             until: at(30),
             lasts_ms: Some(26_000),
@@ -237,6 +240,12 @@ async fn an_operation_is_read_as_it_was_written(rig: &Rig) {
     let mut written: Operation = fence(&host, 1);
     written.reason = STRANGE.to_owned();
     written.work = Work::Rejoin(RejoinWork { boot_confirmed: true });
+    written.platform = Some(Box::new(PlatformHost {
+        backend: Backend::Nova,
+        platform: "paris".to_owned(),
+        host: STRANGE.to_owned(),
+        zone: "west".to_owned(),
+    }));
     written.restart_at = Some(at(3) + TimeDelta::nanoseconds(1));
     insert_operation(&mut rig.db.reader(), &written).await.unwrap();
     assert_eq!(

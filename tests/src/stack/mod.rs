@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringfence_api::Role;
-use ringfence_backends::openstack::Cloud;
+use ringfence_backends::openstack::{Cloud, Nova};
 use ringfence_bus::{Bus, Queue};
 use ringfence_core::{FailureState, Resource, Segment};
 use ringfence_db::Database;
@@ -102,7 +102,7 @@ impl Stack {
             client: Client::new(&format!("http://{address}"), Some(&token(Role::Admin))),
             simulators,
             attempt_timeout_s: options.attempt_timeout_s,
-            clouds: options.observer.clouds.clone(),
+            clouds: options.clouds.clone(),
             api,
             died,
             stop,
@@ -168,7 +168,9 @@ impl Stack {
             config,
             bus,
             keys(),
-            Drivers::new(settings).with_clouds(&self.clouds, &clock),
+            Drivers::new(settings)
+                .with_clouds(&self.clouds, &clock)
+                .with_platforms(&Nova::on(&self.clouds), &clock),
             Arc::new(Uuid::new_v4),
         )
         .unwrap()

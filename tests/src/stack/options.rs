@@ -1,8 +1,10 @@
 //! What a stack consists of.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ringfence_api::{KeystoneConfig, RateLimits, StreamLimits};
+use ringfence_backends::openstack::Cloud;
 use ringfence_engine::{ClockSource, EngineConfig, ObserverConfig, RetentionConfig};
 use ringfence_scheduler_hook::HookConfig;
 
@@ -35,6 +37,8 @@ pub struct StackOptions {
     /// How long things are kept.
     pub retention: RetentionConfig,
     /// The clouds that hosts belong to.
+    pub clouds: Vec<Arc<Cloud>>,
+    /// How they are watched; their platforms come from `clouds`.
     pub observer: ObserverConfig,
     /// What schedulers are told, by the API itself.
     pub hook: HookConfig,
@@ -61,6 +65,7 @@ impl Default for StackOptions {
             },
             checks_every: None,
             retention: RetentionConfig::default(),
+            clouds: Vec::new(),
             observer: ObserverConfig::default(),
             hook: HookConfig::default(),
         }

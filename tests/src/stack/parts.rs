@@ -5,9 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringfence_api::{ApiConfig, Application, Role, TokenEntry, TokenFile, Tokens, hash_token};
+use ringfence_backends::openstack::Nova;
 use ringfence_bus::{Bus, Key, Keys};
 use ringfence_db::Database;
-use ringfence_engine::{CheckConfig, Engine, EngineConfig, Parts, WebhookConfig, WebhookKey, WebhookKeys};
+use ringfence_engine::{
+    CheckConfig, Engine, EngineConfig, ObserverConfig, Parts, WebhookConfig, WebhookKey, WebhookKeys,
+};
 use ringfence_scheduler_hook::Hook;
 use tokio_util::sync::CancellationToken;
 
@@ -54,7 +57,10 @@ pub(super) async fn engine(site: &Site, options: &StackOptions, name: &str, bus:
             ..CheckConfig::default()
         },
         retention: options.retention.clone(),
-        observer: options.observer.clone(),
+        observer: ObserverConfig {
+            platforms: Nova::on(&options.clouds),
+            ..options.observer.clone()
+        },
         ..EngineConfig::default()
     };
     Engine::new(parts, config).await.unwrap()

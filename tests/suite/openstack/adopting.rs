@@ -25,11 +25,12 @@ async fn a_new_host_is_added_by_itself_and_one_that_left_is_unknown_and_stays() 
     let options = StackOptions {
         hosts: 0,
         workers: 0,
+        clouds: vec![backend(&folder, &entry)],
         observer: ObserverConfig {
-            clouds: vec![backend(&folder, &entry)],
             every: Duration::from_secs(1),
             down_after: chrono::TimeDelta::seconds(8),
             adopt: BTreeMap::from([(CLOUD.to_owned(), "rack".to_owned())]),
+            ..ObserverConfig::default()
         },
         ..StackOptions::default()
     };

@@ -40,8 +40,8 @@ async fn watching(file: &Path, host: &str) -> Stack {
     let options = StackOptions {
         hosts: 0,
         workers: 0,
+        clouds: vec![backend(file, 5)],
         observer: ObserverConfig {
-            clouds: vec![backend(file, 5)],
             every: Duration::from_secs(1),
             down_after: chrono::TimeDelta::seconds(8),
             ..ObserverConfig::default()
@@ -282,8 +282,8 @@ async fn fenced(folder: &tempfile::TempDir, entry: Entry, known_as: &str) -> Sta
     write(&file, &[entry]);
     let options = StackOptions {
         hosts: 1,
+        clouds: vec![backend(&file, 60)],
         observer: ObserverConfig {
-            clouds: vec![backend(&file, 60)],
             every: Duration::from_secs(3600),
             ..ObserverConfig::default()
         },

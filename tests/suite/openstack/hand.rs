@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ringfence_core::{
-    Driver, FrozenMethod, MethodId, MethodTimes, Observation, Outcome, Parameters, Resource, TaskKind,
+    Driver, FencingKind, FrozenMethod, MethodId, MethodTimes, Observation, Outcome, Parameters, Resource,
     device_key,
 };
 use ringfence_lab::{Cloud, OPENSTACK_PASSWORD, User};
@@ -64,11 +64,11 @@ impl Hand {
         }
     }
 
-    pub async fn act(&self, kind: TaskKind, method: &FrozenMethod) -> Report {
+    pub async fn act(&self, kind: FencingKind, method: &FrozenMethod) -> Report {
         self.act_within(kind, method, BUDGET).await
     }
 
-    pub async fn act_within(&self, kind: TaskKind, method: &FrozenMethod, budget: Duration) -> Report {
+    pub async fn act_within(&self, kind: FencingKind, method: &FrozenMethod, budget: Duration) -> Report {
         let driver = self.drivers.get(method.driver).unwrap();
         driver
             .act_and_observe(kind, method, &Secrets::default(), budget)
@@ -76,7 +76,7 @@ impl Hand {
     }
 
     /// As a worker that is killed after so long, and its successor, which is killed a little later, and so on, until one has it done.
-    pub async fn act_dying(&self, kind: TaskKind, method: &FrozenMethod) -> Report {
+    pub async fn act_dying(&self, kind: FencingKind, method: &FrozenMethod) -> Report {
         for tenths in 1.. {
             let done = timeout(Duration::from_millis(tenths * 100), self.act(kind, method)).await;
             if let Ok(report) = done.as_ref()

@@ -101,8 +101,8 @@ impl Plant {
             // Beside the cloud's: what is simulated has its switch and its storage.
             hosts: 1,
             checks_every: Some(Duration::from_secs(60)),
+            clouds: vec![backend(&folder, &entry)],
             observer: ObserverConfig {
-                clouds: vec![backend(&folder, &entry)],
                 every: Duration::from_secs(1),
                 down_after: chrono::TimeDelta::seconds(DOWN_AFTER_S),
                 ..ObserverConfig::default()

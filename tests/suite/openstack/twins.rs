@@ -38,8 +38,8 @@ async fn of_two_hosts_of_one_name_the_silent_one_is_fenced() {
     };
     let options = StackOptions {
         hosts: 2,
+        clouds: vec![backend(CLOUD), backend(OTHER)],
         observer: ObserverConfig {
-            clouds: vec![backend(CLOUD), backend(OTHER)],
             every: Duration::from_secs(1),
             down_after: chrono::TimeDelta::seconds(8),
             ..ObserverConfig::default()

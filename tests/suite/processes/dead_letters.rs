@@ -15,7 +15,7 @@ fn forged() -> TaskResult {
                 number: 3,
             },
             generation: Generation(1),
-            kind: FencingKind::PowerOff,
+            kind: FencingKind::PowerOff.into(),
             worker: "nobody".to_owned(),
             claim_id: Uuid::from_u128(9),
         },

@@ -11,7 +11,7 @@ use ringfence_bus::{
     InProcessBus, Key, Keys, Message, Queue, ReplyTo, TaskMessage,
 };
 use ringfence_core::{
-    AttemptId, Driver as Name, FencingKind, FrozenMethod, Generation, HostId, OperationId, Resource,
+    AttemptId, Driver as Name, FencingKind, FrozenMethod, Generation, HostId, Job, OperationId, Resource,
     TaskResult,
 };
 use ringfence_workers::{Driver, Drivers, Worker, WorkerConfig, WorkerHandle};
@@ -275,6 +275,14 @@ pub fn tasks() -> Queue {
     }
 }
 
+/// The method of a task at a device.
+pub fn method_of(task: &mut TaskMessage) -> &mut FrozenMethod {
+    match &mut task.job {
+        Job::Fencing { method, .. } => method,
+        Job::Step { .. } => panic!("it is a workload step"),
+    }
+}
+
 /// The first attempt of an operation at `device`; the method is named like the device.
 pub fn task(number: u32, device: &str) -> TaskMessage {
     let method = FrozenMethod {
@@ -290,8 +298,9 @@ pub fn task(number: u32, device: &str) -> TaskMessage {
             number,
         },
         generation: Generation(5),
-        kind: FencingKind::PowerOff,
-        workload: None,
-        method,
+        job: Job::Fencing {
+            kind: FencingKind::PowerOff,
+            method,
+        },
     }
 }

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Instant;
 
-use ringfence_core::{Driver as Name, FencingKind, FrozenMethod, ObservedState, Outcome, Resource, TaskKind};
+use ringfence_core::{Driver as Name, FencingKind, FrozenMethod, ObservedState, Outcome, Resource};
 use ringfence_workers::{Driver, FenceAgent, Report};
 use tempfile::TempDir;
 
@@ -39,12 +39,12 @@ impl Dummy {
         )
     }
 
-    async fn act(&self, kind: TaskKind) -> Report {
+    async fn act(&self, kind: FencingKind) -> Report {
         act(kind, &self.method(kind.resource())).await
     }
 }
 
-async fn act(kind: TaskKind, method: &FrozenMethod) -> Report {
+async fn act(kind: FencingKind, method: &FrozenMethod) -> Report {
     let driver = drivers().get(Name::FenceAgent).unwrap();
     driver
         .act_and_observe(kind, method, &no_secrets(), seconds(10))
@@ -203,7 +203,7 @@ impl OwnAgent {
         self.dir.path()
     }
 
-    async fn act(&self, kind: TaskKind, secret: &str, budget_s: u64) -> Report {
+    async fn act(&self, kind: FencingKind, secret: &str, budget_s: u64) -> Report {
         let driver = FenceAgent::new(vec![self.path().to_owned()], clock());
         let folder = self.path().to_str().unwrap();
         let method = method(

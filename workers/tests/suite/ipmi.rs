@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::Instant;
 
-use ringfence_core::{Driver as Name, FencingKind, FrozenMethod, ObservedState, Outcome, Resource, TaskKind};
+use ringfence_core::{Driver as Name, FencingKind, FrozenMethod, ObservedState, Outcome, Resource};
 use ringfence_workers::{Driver as _, DriverSettings, Ipmi, Report, WorkerError};
 
 use crate::peers::IpmiSim;
@@ -23,7 +23,7 @@ fn bmc(sim: &IpmiSim) -> FrozenMethod {
     method(Name::Ipmi, Resource::Power, &parameters)
 }
 
-async fn act(sim: &IpmiSim, kind: TaskKind, budget_s: u64) -> Report {
+async fn act(sim: &IpmiSim, kind: FencingKind, budget_s: u64) -> Report {
     ipmi()
         .act_and_observe(kind, &bmc(sim), &password("secret"), seconds(budget_s))
         .await

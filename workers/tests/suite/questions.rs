@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use ringfence_bus::{CheckRequest, DeviceReply, DeviceRequest, ValidateRequest};
 use ringfence_core::{Driver as Name, ObservedState, Problem, Resource, SecretReference};
 
-use crate::engine::{Engine, granted, task};
+use crate::engine::{Engine, granted, method_of, task};
 use crate::runtime::until;
 use crate::scripted::{Does, Scripted, observation};
 
 fn check(budget_ms: u64) -> CheckRequest {
     CheckRequest {
-        method: task(1, "a").method,
+        method: method_of(&mut task(1, "a")).clone(),
         budget_ms,
     }
 }

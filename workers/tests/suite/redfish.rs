@@ -1,6 +1,6 @@
 //! The driver `redfish` against a real service over TLS.
 
-use ringfence_core::{Driver as Name, FencingKind, FrozenMethod, ObservedState, Outcome, Resource, TaskKind};
+use ringfence_core::{Driver as Name, FencingKind, FrozenMethod, ObservedState, Outcome, Resource};
 use ringfence_workers::{Driver as _, Redfish, Report};
 
 use crate::peers::Sushy;
@@ -15,7 +15,7 @@ fn bmc(sushy: &Sushy, more: &[(&str, &str)]) -> FrozenMethod {
     method(Name::Redfish, Resource::Power, &[&parameters, more].concat())
 }
 
-async fn act(kind: TaskKind, method: &FrozenMethod, secret: &str) -> Report {
+async fn act(kind: FencingKind, method: &FrozenMethod, secret: &str) -> Report {
     Redfish::new(clock())
         .act_and_observe(kind, method, &password(secret), seconds(30))
         .await

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use ringfence_core::{Driver as Name, FencingKind, FrozenMethod, ObservedState, Outcome, Resource, TaskKind};
+use ringfence_core::{Driver as Name, FencingKind, FrozenMethod, ObservedState, Outcome, Resource};
 use ringfence_workers::{Driver as _, Redfish, Report};
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ fn bmc(server: &Server) -> FrozenMethod {
     method(Name::Redfish, Resource::Power, &parameters)
 }
 
-async fn act(server: &Server, kind: TaskKind, budget_s: u64) -> Report {
+async fn act(server: &Server, kind: FencingKind, budget_s: u64) -> Report {
     Redfish::new(clock())
         .act_and_observe(kind, &bmc(server), &password("secret"), seconds(budget_s))
         .await

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use ringfence_bus::{Bus, ClaimReply, ClaimRequest, DeadLetters};
 use ringfence_core::{ObservedState, Outcome, SecretReference};
 
-use crate::engine::{Engine, Flaky, granted, keys, refused, task, tasks};
+use crate::engine::{Engine, Flaky, granted, keys, method_of, refused, task, tasks};
 use crate::scripted::{Does, Scripted};
 use crate::seconds;
 
@@ -254,7 +254,9 @@ async fn what_a_driver_says_is_cut_and_holds_no_secret() {
     let _worker = engine.worker(Scripted::new(Does::Babbles), 1).await;
     let mut babbling = task(1, "a");
     let reference = SecretReference::File(file.to_str().unwrap().to_owned());
-    babbling.method.secrets.insert("password".to_owned(), reference);
+    method_of(&mut babbling)
+        .secrets
+        .insert("password".to_owned(), reference);
     engine.send(&babbling).await;
     let result = engine.result().await;
     let observation = result.observation.unwrap();
@@ -276,7 +278,9 @@ async fn a_secret_that_is_not_there_is_refused_before_the_driver_is_asked() {
     let _worker = engine.worker(driver.clone(), 1).await;
     let mut secretive = task(1, "a");
     let reference = SecretReference::Env("RINGFENCE_TEST_NO_SUCH_SECRET".to_owned());
-    secretive.method.secrets.insert("password".to_owned(), reference);
+    method_of(&mut secretive)
+        .secrets
+        .insert("password".to_owned(), reference);
     engine.send(&secretive).await;
     let result = engine.result().await;
     assert_eq!(result.outcome, Outcome::Refused);

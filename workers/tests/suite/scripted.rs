@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ringfence_bus::ValidateRequest;
-use ringfence_core::{FrozenMethod, Observation, ObservedState, Outcome, Problem, TaskKind, Timestamp};
+use ringfence_core::{FencingKind, FrozenMethod, Observation, ObservedState, Outcome, Problem, Timestamp};
 use ringfence_workers::{Driver, Report, Secrets, WorkerError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ pub fn observation(state: ObservedState, detail: &str) -> Observation {
 impl Driver for Scripted {
     async fn act_and_observe(
         &self,
-        kind: TaskKind,
+        kind: FencingKind,
         method: &FrozenMethod,
         secrets: &Secrets,
         _budget: Duration,

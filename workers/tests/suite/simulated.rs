@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use ringfence_core::{Driver as Name, FencingKind, FrozenMethod, ObservedState, Outcome, Resource, TaskKind};
+use ringfence_core::{Driver as Name, FencingKind, FrozenMethod, ObservedState, Outcome, Resource};
 use ringfence_workers::{Driver as _, Report, Simulated};
 use serde_json::{Value, json};
 use url::Url;
@@ -15,7 +15,7 @@ fn device(resource: Resource) -> FrozenMethod {
     method(Name::Simulated, resource, &[("device", "rack 1/a")])
 }
 
-async fn act(server: &Server, kind: TaskKind) -> Report {
+async fn act(server: &Server, kind: FencingKind) -> Report {
     let driver = Simulated::new(Some(Url::parse(&server.address).unwrap()), clock());
     driver
         .act_and_observe(kind, &device(kind.resource()), &no_secrets(), seconds(2))
@@ -81,7 +81,7 @@ async fn what_is_given_back_is_read_first_and_left_alone_where_it_is_so_already(
 }
 
 /// The lines of the requests that are made for a task.
-fn asked(methods: &[&str], kind: TaskKind) -> Vec<String> {
+fn asked(methods: &[&str], kind: FencingKind) -> Vec<String> {
     let path = format!("/devices/rack%201%2Fa/{}", kind.resource().as_str());
     methods.iter().map(|method| format!("{method} {path}")).collect()
 }
