@@ -81,6 +81,9 @@ pub enum AttemptBy {
         backend: Backend,
         /// The platform's name in the configuration.
         name: String,
+        /// Whether it asks for nothing, and follows what another worker may have begun.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        only_looks: bool,
     },
 }
 
@@ -90,7 +93,7 @@ impl AttemptBy {
     pub fn name(&self) -> String {
         match self {
             Self::Method { name, .. } => name.clone(),
-            Self::Platform { backend, name } => format!("{backend}:{name}"),
+            Self::Platform { backend, name, .. } => format!("{backend}:{name}"),
         }
     }
 
@@ -134,6 +137,9 @@ pub struct Attempt {
     /// Where it stands.
     #[serde(flatten)]
     pub state: AttemptStatus,
+    /// Whether its platform could not be asked for anything.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub was_away: bool,
     /// What was read back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observation: Option<Observation>,
@@ -149,6 +155,21 @@ impl Attempt {
         match &self.by {
             AttemptBy::Method { level, id, .. } => *level == of_level && *id == method,
             AttemptBy::Platform { .. } => false,
+        }
+    }
+
+    /// Whether it counts as a try of its task: a worker had claimed it, and something may have been asked for.
+    #[must_use]
+    pub fn is_try(&self) -> bool {
+        self.claimed_at.is_some() && !self.was_away && !self.only_looks()
+    }
+
+    /// Whether it asks for nothing, and follows what another worker may have begun.
+    #[must_use]
+    pub fn only_looks(&self) -> bool {
+        match self.by {
+            AttemptBy::Platform { only_looks, .. } => only_looks,
+            AttemptBy::Method { .. } => false,
         }
     }
 

@@ -55,7 +55,7 @@ impl Default for EvacuationPolicy {
             workloads: Wanted::All,
             metadata_key: "HA_Enabled".to_owned(),
             priority_key: "evacuation_priority".to_owned(),
-            at_once: 4,
+            at_once: 16,
             timeout_s: 300,
             retries: 2,
             stopped: true,

@@ -17,7 +17,8 @@ pub struct FencingPolicy {
     pub at_most: u32,
     /// Seconds that the brake looks back, 10 to 86,400.
     pub within_s: u32,
-    /// The brake: hosts of the segment, in percent of them all, that may be out of service at the same time, 1 to 100. One always may.
+    /// The brake: hosts of the segment, in percent of them all, that may be out of service at the same time, 1 to 100. Two always may
+    /// while a third one is in service, and one in any case: in a small segment the percentage of one host more is large.
     pub at_most_percent: u32,
 }
 
@@ -48,6 +49,9 @@ pub struct Neighbourhood {
     pub out_of_service_in_cloud: u64,
 }
 
+/// So many hosts may be out of service whatever their percentage, while another one is in service.
+const ALWAYS_ALLOWED: u64 = 2;
+
 impl FencingPolicy {
     /// Why nothing is fenced without a person's word at the moment; `None` if it is.
     #[must_use]
@@ -60,8 +64,9 @@ impl FencingPolicy {
             out_of_service_in_cloud,
         } = around;
         let percent = u64::from(self.at_most_percent);
+        let is_small = |out: u64, all: u64| out <= 1 || (out <= ALWAYS_ALLOWED && out < all);
         let is_too_much =
-            |out: u64, all: u64| out > 1 && out.saturating_mul(100) > all.saturating_mul(percent);
+            |out: u64, all: u64| !is_small(out, all) && out.saturating_mul(100) > all.saturating_mul(percent);
         if lately > u64::from(self.at_most) {
             return Some(format!(
                 "{lately} hosts of the segment fell silent or were fenced within {} s, and at most {} are fenced without being asked",

@@ -140,6 +140,9 @@ pub struct InFlight {
     pub claim_id: Option<Uuid>,
     /// Nothing comes of it any more after this: the worker has stopped by itself, and its device no longer carries out what it was told.
     pub until: Timestamp,
+    /// Whether it only looks at what another worker may have begun.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_looks: bool,
     /// How long that was from the moment at which it was known, in milliseconds. When the clock is set, this is what remains of it at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lasts_ms: Option<u64>,
@@ -307,7 +310,7 @@ impl Host {
         };
         self.in_flight
             .iter()
-            .find(|f| f.until > now && is_opposite(f.kind))
+            .find(|f| f.until > now && !f.only_looks && is_opposite(f.kind))
     }
 
     /// Whether nothing that was started on it can still be there: it was proven to have stopped, and was not seen since.

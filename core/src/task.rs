@@ -97,7 +97,11 @@ pub(crate) enum Way {
     /// By a method of a level.
     Method { level: usize, method: FrozenMethod },
     /// By the platform of the operation.
-    Platform { at: PlatformHost, times: MethodTimes },
+    Platform {
+        at: PlatformHost,
+        times: MethodTimes,
+        only_looks: bool,
+    },
 }
 
 impl Way {
@@ -142,6 +146,18 @@ impl Way {
         }
     }
 
+    /// This way, by which nothing is asked for.
+    pub fn only_looking(self) -> Self {
+        match self {
+            Self::Method { .. } => self,
+            Self::Platform { at, times, .. } => Self::Platform {
+                at,
+                times,
+                only_looks: true,
+            },
+        }
+    }
+
     /// How an attempt made this way names it.
     pub fn name(&self) -> AttemptBy {
         match self {
@@ -151,9 +167,10 @@ impl Way {
                 name: method.name.clone(),
                 driver: method.driver,
             },
-            Self::Platform { at, .. } => AttemptBy::Platform {
+            Self::Platform { at, only_looks, .. } => AttemptBy::Platform {
                 backend: at.backend,
                 name: at.platform.clone(),
+                only_looks: *only_looks,
             },
         }
     }
@@ -387,6 +404,7 @@ impl Means<'_> {
         Some(Way::Platform {
             at: self.platform.cloned()?,
             times: step_times(step.kind(), self.policy),
+            only_looks: false,
         })
     }
 }

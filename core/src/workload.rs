@@ -44,6 +44,9 @@ pub struct MoveReport {
     /// The host that has it now, as the backend calls it; `None` while none has, or if it is gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
+    /// How it stood there when it had arrived.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state_after: Option<WorkloadState>,
     /// The id under which the backend's log has the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
@@ -79,6 +82,8 @@ pub enum Finding {
     Workloads(Vec<Workload>),
     /// What became of one.
     Move(MoveReport),
+    /// The platform could not be asked for anything, or had no host that could take anything: nothing was begun.
+    Away,
 }
 
 /// The most workloads that one listing names. What is beyond shows when those are gone.

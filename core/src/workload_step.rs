@@ -75,6 +75,10 @@ pub struct MoveStep {
     /// is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given_up: Option<String>,
+    /// Whether the platform must not be asked: another worker may still be asking it. What was begun is followed to its end. Filled in
+    /// when the step is sent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_look: bool,
 }
 
 impl WorkloadStep {

@@ -86,6 +86,7 @@ impl Cloud {
             WorkloadStep::AddCapacity { host } => {
                 self.open.insert(host.clone());
             }
+            WorkloadStep::Move(step) if step.only_look => {}
             WorkloadStep::Move(step) => self.start_elsewhere(&step.workload.id, is_safe),
             WorkloadStep::List { .. } | WorkloadStep::CleanUp | WorkloadStep::Start { .. } => {}
         }
@@ -113,7 +114,7 @@ impl Cloud {
     /// What a worker reports after it has acted.
     pub fn report(&self, step: &WorkloadStep) -> (Outcome, Option<ObservedState>, Option<Finding>) {
         if self.is_away {
-            return (Outcome::Unknown, None, None);
+            return (Outcome::Unknown, None, Some(Finding::Away));
         }
         let done = |finding| (Outcome::Confirmed, Some(ObservedState::Done), finding);
         match step {

@@ -1,7 +1,7 @@
 //! What became of one workload.
 
 use chrono::{DateTime, Utc};
-use ringfence_core::{Task, TaskStatus};
+use ringfence_core::{Task, TaskStatus, WorkloadState};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -23,6 +23,9 @@ pub(crate) struct MoveView {
     pub from: Option<String>,
     /// The host that has it now, as its backend calls it.
     pub to: Option<String>,
+    /// How it stood there when it had arrived, as state; null before that.
+    #[schema(example = "running")]
+    pub state_after: Option<&'static str>,
     /// The id under which the backend's log has the request.
     pub request_id: Option<String>,
     /// Why it was left or could not be moved.
@@ -49,6 +52,9 @@ impl MoveView {
             status: task.status,
             from: from.map(str::to_owned),
             to: moved.and_then(|moved| moved.to.clone()),
+            state_after: moved
+                .and_then(|moved| moved.state_after)
+                .map(WorkloadState::as_str),
             request_id: moved.and_then(|moved| moved.request_id.clone()),
             detail: task.detail.clone(),
             attempts: claimed().count(),

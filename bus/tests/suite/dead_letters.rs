@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ringfence_bus::{
     About, AmqpBus, AmqpConfig, Audience, ClaimRequest, DELIVERY_LIMIT, Message, Payload, Queue,
 };
-use ringfence_core::{AttemptId, Claim, Generation, HostId, OperationId, Outcome, TaskKind, TaskResult};
+use ringfence_core::{AttemptId, Claim, FencingKind, Generation, HostId, OperationId, Outcome, TaskResult};
 use uuid::Uuid;
 
 use crate::rig::{Note, Rig, eventually, next, nothing};
@@ -164,7 +164,7 @@ fn claim() -> Claim {
             number: 3,
         },
         generation: Generation(1),
-        kind: TaskKind::PowerOff,
+        kind: FencingKind::PowerOff.into(),
         worker: "worker-1".to_owned(),
         claim_id: Uuid::from_u128(9),
     }

@@ -169,6 +169,9 @@ fn grant(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
         .and_then(|task| take(task, means, claim, now))
         .ok_or_else(|| refuse(claim, "its method is not in the plan"))?;
     drop(tasks);
+    let only_looks = operation
+        .find(claim.attempt)
+        .is_some_and(|(_, attempt)| attempt.only_looks());
     let lasts_ms = budget_ms + DEADLINE_GRACE_MS + u64::from(lingers_s(claim.kind, &way)) * 1_000;
     host.in_flight.push(InFlight {
         attempt: claim.attempt,
@@ -176,6 +179,7 @@ fn grant(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
         kind: claim.kind,
         method: way.method().map(|method| method.id),
         claim_id: Some(claim.claim_id),
+        only_looks,
         until: after_ms(now, lasts_ms),
         lasts_ms: Some(lasts_ms),
     });
@@ -188,7 +192,7 @@ fn grant(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
             generation: claim.generation,
         });
     }
-    if claim.kind == StepKind::Move {
+    if claim.kind == StepKind::Move && !only_looks {
         tell_moving(step, claim);
     }
     Ok(Answer::Granted {

@@ -276,6 +276,7 @@ fn move_task(workload: Workload, left: Option<String>) -> Task {
         workload,
         cut_off_by: Vec::new(),
         given_up: None,
+        only_look: false,
     })));
     match left {
         Some(why) => task.skipped(why),
@@ -333,8 +334,8 @@ pub(super) fn look_again(operation: &mut Operation) {
     }
 }
 
-/// Until when somebody else may still be starting the workload elsewhere: a worker that fell silent, or one of an earlier evacuation. A
-/// backend may take a second request beside the first, and both would come to nothing.
+/// Until when another worker may still ask for the move: one that fell silent, or one of an earlier evacuation. A platform may take a
+/// second request beside the first, and both would come to nothing.
 pub(super) fn another_at_it(
     host: &Host,
     operation: OperationId,
@@ -350,7 +351,10 @@ pub(super) fn another_at_it(
             .attempts
             .iter()
             .any(|attempt| attempt.number == f.attempt.number);
-        f.kind == StepKind::Move && f.until > now && (f.attempt.operation_id != operation || of_task)
+        f.kind == StepKind::Move
+            && !f.only_looks
+            && f.until > now
+            && (f.attempt.operation_id != operation || of_task)
     };
     host.in_flight.iter().filter(is_its).map(|f| f.until).max()
 }
@@ -475,13 +479,19 @@ pub(super) fn told(operation: &Operation) -> String {
 /// What is told of a workload that is being moved.
 pub(super) fn news(operation_id: OperationId, host: &Host, task: &Task) -> Option<Value> {
     let workload = task.workload()?;
-    let MoveReport { to, request_id, .. } = task.moved().cloned().unwrap_or_default();
+    let MoveReport {
+        to,
+        state_after,
+        request_id,
+        ..
+    } = task.moved().cloned().unwrap_or_default();
     Some(json!({
         "operation_id": operation_id,
         "generation": host.generation,
         "workload": { "id": workload.id, "name": workload.name, "state": workload.state },
         "from": host.known_as(),
         "to": to,
+        "state_after": state_after,
         "request_id": request_id,
         "detail": task.detail,
     }))

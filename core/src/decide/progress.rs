@@ -10,8 +10,15 @@ use crate::{
     Way, WorkloadStep,
 };
 
-use super::step::{after_ms, after_s};
+use super::step::{after_ms, after_s, before_s};
 use super::{CLAIM_WINDOW_S, Step, evacuation, proof};
+
+/// Seconds between two looks at a move that another worker may have begun.
+const LOOK_AGAIN_S: u32 = 5;
+/// Seconds for which a platform that cannot be asked is asked again.
+const AWAY_S: u32 = 3_600;
+/// The pause between two questions to a platform that cannot be asked doubles so often.
+const MAX_DOUBLINGS: u32 = 5;
 
 /// Where one way of those in use stands.
 enum WayState {
@@ -230,6 +237,9 @@ fn run_task(step: &mut Step, operation: &mut Operation, task: &mut Task) {
         }
         if let Some(until) = evacuation::another_at_it(&step.state.host, operation.id, task, step.now) {
             step.wake(until);
+            if look(step, operation, task, ways) {
+                continue;
+            }
             return;
         }
         let begun_at = *task.begun_at.get_or_insert(step.now);
@@ -269,6 +279,26 @@ fn run_task(step: &mut Step, operation: &mut Operation, task: &mut Task) {
     }
 }
 
+/// While another worker may still be asking the platform, what it has begun is looked at: only where nothing comes of that does the move
+/// wait. `true` if the task is over.
+fn look(step: &mut Step, operation: &mut Operation, task: &mut Task, ways: Vec<Way>) -> bool {
+    let last = task.round().last();
+    if last.is_some_and(|last| last.only_looks() && last.outcome() == Some(Outcome::Confirmed)) {
+        task.status = TaskStatus::Confirmed;
+        return true;
+    }
+    let looked_at = last.filter(|last| last.only_looks()).and_then(Attempt::ended_at);
+    let due = looked_at.map_or(step.now, |at| after_s(at, LOOK_AGAIN_S));
+    if due > step.now {
+        step.wake(due);
+        return false;
+    }
+    for way in ways {
+        dispatch(step, operation, task, way.only_looking());
+    }
+    false
+}
+
 /// It is done and proves nothing, which another level may.
 fn next_may_prove_more(step: &Step, task: &Task) -> bool {
     let is_wanted = task.kind().proof_kind().is_some() && step.state.host.current_fence().is_none();
@@ -300,14 +330,50 @@ fn state_of(task: &Task, way: &Way, begun_at: Timestamp, step: &Step) -> WayStat
             }
         }
         Outcome::Confirmed | Outcome::Unknown => {
-            let acted = tries().filter(|a| a.claimed_at.is_some()).count();
+            let acted = tries().filter(|attempt| attempt.is_try()).count();
             let last_start = after_ms(begun_at, u64::from(times.timeout_s) * 700);
-            let due = after_ms(ended_at, u64::from(times.pause_ms));
+            let due = match Away::of(task) {
+                Some(away) if away.since < before_s(now, AWAY_S) && on(Guard::LevelEnds) => {
+                    return WayState::Failed;
+                }
+                Some(away) => return WayState::Due(after_ms(ended_at, away.pause_ms(times.pause_ms))),
+                None => after_ms(ended_at, u64::from(times.pause_ms)),
+            };
             let due = contradicted_until(task, step).map_or(due, |until| due.max(until));
             let is_in_time = due < last_start || !on(Guard::LevelEnds);
             let may = u32::try_from(acted).is_ok_and(|acted| acted <= times.retries) && is_in_time;
             if may { WayState::Due(due) } else { WayState::Failed }
         }
+    }
+}
+
+/// A platform that could not be asked the last few times. That costs no try.
+struct Away {
+    since: Timestamp,
+    times: u32,
+}
+
+impl Away {
+    fn of(task: &Task) -> Option<Self> {
+        let claimed = task
+            .round()
+            .iter()
+            .rev()
+            .filter(|attempt| attempt.claimed_at.is_some());
+        let away = claimed.take_while(|attempt| attempt.was_away);
+        let started = away.map(|attempt| attempt.started_at);
+        started.fold(None, |known: Option<Self>, started_at| {
+            Some(Self {
+                since: started_at,
+                times: known.map_or(1, |known| known.times + 1),
+            })
+        })
+    }
+
+    /// It doubles.
+    fn pause_ms(&self, first_ms: u32) -> u64 {
+        let doublings = (self.times - 1).min(MAX_DOUBLINGS);
+        u64::from(first_ms) << doublings
     }
 }
 
@@ -345,6 +411,7 @@ fn dispatch(step: &mut Step, operation: &mut Operation, task: &mut Task, way: Wa
         claim_id: None,
         claimed_at: None,
         state: AttemptStatus::Dispatched { claim_by },
+        was_away: false,
         observation: None,
         detail: None,
     });
@@ -369,11 +436,12 @@ fn job(host: &Host, operation: &Operation, task: &Task, way: Way) -> Option<Job>
             kind: fencing.kind,
             method,
         }),
-        (TaskWork::Step(own), Way::Platform { at, .. }) => {
+        (TaskWork::Step(own), Way::Platform { at, only_looks, .. }) => {
             let mut step = own.step.clone();
             if let WorkloadStep::Move(moving) = &mut step {
                 moving.cut_off_by = evacuation::cut_off_by(host, operation);
                 moving.given_up = own.moved.as_ref().and_then(|moved| moved.given_up.clone());
+                moving.only_look = only_looks;
             }
             Some(Job::Step { step, at })
         }

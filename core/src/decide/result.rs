@@ -78,6 +78,8 @@ fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
         ended_at: now,
     };
     attempt.observation.clone_from(&result.observation);
+    attempt.was_away = outcome == Outcome::Unknown && matches!(result.finding, Some(Finding::Away));
+    let was_away = attempt.was_away;
     attempt.detail = detail(result, outcome, wanted);
     let is_contradicted =
         outcome == Outcome::Confirmed && !proof::counts(claim.kind, attempt, &step.state.host);
@@ -90,7 +92,12 @@ fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
         note_move(task, report);
     }
     let off_until = off_until(task, step.state.host.fence.as_ref());
-    progress::excuse(task, lease_until, now);
+    let late_since = if was_away {
+        away_since(task, claim.attempt.number)
+    } else {
+        None
+    };
+    progress::excuse(task, late_since.unwrap_or(lease_until), now);
     operation.updated_at = now;
     if let Some(Finding::Workloads(found)) = result.finding.as_ref().filter(|_| is_listing(claim, outcome)) {
         evacuation::listed(operation, found.clone());
@@ -154,6 +161,12 @@ fn off_until(task: &Task, fence: Option<&Fence>) -> Option<Timestamp> {
     allowed.collect::<Option<Vec<_>>>()?.into_iter().min()
 }
 
+/// The end of what was tried before an attempt whose platform was away: the time from then on is not the task's.
+fn away_since(task: &Task, number: u32) -> Option<Timestamp> {
+    let before = task.round().iter().take_while(|attempt| attempt.number != number);
+    before.last().and_then(Attempt::ended_at).or(task.begun_at)
+}
+
 fn is_listing(claim: &Claim, outcome: Outcome) -> bool {
     claim.kind == StepKind::List && outcome == Outcome::Confirmed
 }
@@ -166,6 +179,7 @@ fn note_move(task: &mut Task, report: &MoveReport) {
     let known = task.moved.take().map(|known| *known).unwrap_or_default();
     task.moved = Some(Box::new(MoveReport {
         to: report.to.clone().or(known.to),
+        state_after: report.state_after.or(known.state_after),
         request_id: report.request_id.clone().or(known.request_id),
         no_room: report.no_room,
         unanswered: report.unanswered,

@@ -23,6 +23,11 @@ pub(crate) fn after_s(at: Timestamp, seconds: u32) -> Timestamp {
     at + TimeDelta::seconds(i64::from(seconds))
 }
 
+/// `seconds` before `at`.
+pub(super) fn before_s(at: Timestamp, seconds: u32) -> Timestamp {
+    at - TimeDelta::seconds(i64::from(seconds))
+}
+
 /// `milliseconds` after `at`.
 pub(super) fn after_ms(at: Timestamp, milliseconds: u64) -> Timestamp {
     at + TimeDelta::milliseconds(i64::try_from(milliseconds).unwrap_or(i64::from(u32::MAX)))

@@ -74,6 +74,7 @@ fn in_flight(kind: impl Into<TaskKind>, generation: u32, seconds: i64) -> InFlig
         method: Some(MethodId(Uuid::from_u128(7))),
         claim_id: None,
         until: start() + TimeDelta::seconds(seconds),
+        only_looks: false,
         lasts_ms: None,
     }
 }

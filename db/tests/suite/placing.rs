@@ -56,6 +56,7 @@ pub async fn all_at_once_decides_as_one_by_one(rig: &Rig) {
         method: Some(MethodId(uuid::Uuid::new_v4())),
         claim_id: None,
         until: at(60),
+        only_looks: false,
         lasts_ms: None,
     };
     hosts[5].in_flight.push(struck);

@@ -132,6 +132,7 @@ fn everything(host: &Host) -> Host {
             method: Some(MethodId(Uuid::new_v4())),
             claim_id: Some(Uuid::new_v4()),
             until: at(30),
+            only_looks: false,
             lasts_ms: Some(26_000),
         }],
         event_sequence: 41,

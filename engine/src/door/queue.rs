@@ -141,7 +141,7 @@ mod tests {
                 number: 1,
             },
             generation: Generation(1),
-            kind: FencingKind::PowerOff,
+            kind: FencingKind::PowerOff.into(),
             worker: "w".to_owned(),
             claim_id: Uuid::nil(),
         })

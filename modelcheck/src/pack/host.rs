@@ -191,8 +191,10 @@ fn in_flight(p: &mut Packer, f: &InFlight) {
         method,
         claim_id,
         until,
+        only_looks,
         lasts_ms,
     } = f;
+    p.flag(*only_looks);
     p.attempt(*attempt);
     p.generation(*generation);
     p.kind(*kind);

@@ -202,6 +202,7 @@ fn result(p: &mut Packer, result: &TaskResult) {
         operation::observation(p, observation);
     });
     p.some(finding.as_ref(), |p, finding| match finding {
+        Finding::Away => p.byte(3),
         Finding::Workloads(found) => p.list(found.iter(), |p, workload| p.text(&workload.id)),
         Finding::Move(report) => {
             p.some(report.to.as_deref(), Packer::text);

@@ -168,6 +168,8 @@ fn workload(p: &mut Packer, workload: &Workload) {
 fn moved_to(p: &mut Packer, moved: &MoveReport) {
     let MoveReport {
         to,
+        // For people.
+        state_after: _,
         request_id: _,
         no_room,
         unanswered,
@@ -196,9 +198,11 @@ fn attempt(p: &mut Packer, attempt: &Attempt, id: OperationId) {
         claim_id,
         claimed_at,
         state,
+        was_away,
         observation,
         detail: _,
     } = attempt;
+    p.flag(*was_away);
     p.attempt(AttemptId {
         operation_id: id,
         number: *number,
@@ -213,7 +217,14 @@ fn attempt(p: &mut Packer, attempt: &Attempt, id: OperationId) {
             p.count(*level);
             p.method(*id);
         }
-        AttemptBy::Platform { .. } => p.byte(u8::MAX),
+        AttemptBy::Platform {
+            backend: _,
+            name: _,
+            only_looks,
+        } => {
+            p.byte(u8::MAX);
+            p.flag(*only_looks);
+        }
     }
     match state {
         AttemptStatus::Dispatched { claim_by } => {

@@ -158,7 +158,7 @@ impl Attempt {
 fn unanswered(report: Report) -> Report {
     let found = match &report.finding {
         Some(Finding::Move(found)) => found.clone(),
-        Some(Finding::Workloads(_)) | None => MoveReport::default(),
+        Some(Finding::Workloads(_) | Finding::Away) | None => MoveReport::default(),
     };
     Report {
         finding: Some(Finding::Move(MoveReport {

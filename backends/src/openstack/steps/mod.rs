@@ -35,6 +35,8 @@ pub(super) enum Done {
     No(String, Option<Finding>),
     /// Not yet.
     NotYet(String, Option<Finding>),
+    /// Nova could not be asked for anything: nothing was begun.
+    Away(String),
 }
 
 impl From<Done> for StepReport {
@@ -49,22 +51,23 @@ impl From<Done> for StepReport {
             Done::Found(detail, finding) => report(Outcome::Confirmed, detail, Some(finding)),
             Done::No(why, finding) => report(Outcome::Refused, why, finding),
             Done::NotYet(why, finding) => report(Outcome::Unknown, why, finding),
+            Done::Away(why) => report(Outcome::Unknown, why, Some(Finding::Away)),
         }
     }
 }
 
-/// What no repetition helps against is a no; after everything else nobody knows.
+/// What no repetition helps against is a no. A service that is away has heard nothing, or was told what may be told twice.
 fn failed(error: BackendError) -> Done {
     let why = error.to_string();
     match error {
         BackendError::Settings { .. } | BackendError::Version { .. } => Done::No(why, None),
+        BackendError::Away { .. } | BackendError::Late { .. } | BackendError::Unreadable { .. } => {
+            Done::Away(why)
+        }
         BackendError::Denied { .. }
         | BackendError::NotFound { .. }
         | BackendError::NoEndpoint { .. }
-        | BackendError::Refused { .. }
-        | BackendError::Away { .. }
-        | BackendError::Late { .. }
-        | BackendError::Unreadable { .. } => Done::NotYet(why, None),
+        | BackendError::Refused { .. } => Done::NotYet(why, None),
     }
 }
 
@@ -101,15 +104,20 @@ impl HostOf<'_> {
     }
 }
 
+/// How a server stands, as the rules see it; `None` if its guest lives nowhere.
+fn state(server: &Server) -> Option<WorkloadState> {
+    match server.vm_state {
+        VmState::Active => Some(WorkloadState::Running),
+        VmState::Stopped => Some(WorkloadState::Stopped),
+        VmState::Error => Some(WorkloadState::Failed),
+        VmState::Building | VmState::Other(_) => Some(WorkloadState::Held),
+        VmState::Deleted | VmState::ShelvedOffloaded => None,
+    }
+}
+
 /// A server as the rules see it; `None` if its guest lives nowhere.
 fn workload(server: &Server, keys: &[String]) -> Option<Workload> {
-    let state = match server.vm_state {
-        VmState::Active => WorkloadState::Running,
-        VmState::Stopped => WorkloadState::Stopped,
-        VmState::Error => WorkloadState::Failed,
-        VmState::Building | VmState::Other(_) => WorkloadState::Held,
-        VmState::Deleted | VmState::ShelvedOffloaded => return None,
-    };
+    let state = state(server)?;
     let metadata = keys.iter().filter_map(|key| server.metadata.get_key_value(key));
     Some(Workload {
         id: server.id.clone(),

@@ -54,8 +54,14 @@ struct Move<'a> {
     given_up: Option<u64>,
     /// When it was looked last whether the host that it goes to is there.
     destination_seen_at: Instant,
+    /// Whether nothing may be asked for.
+    only_looks: bool,
+    /// How its owner has left it.
+    was: WorkloadState,
     /// Whether it is to end stopped.
     is_off: bool,
+    /// Whether it was started where it is now.
+    is_started: bool,
     looks_for_fault: u32,
     report: MoveReport,
 }
@@ -110,7 +116,10 @@ impl<'a> Move<'a> {
     ) -> Result<Self, BackendError> {
         let begun = Instant::now();
         let looks = looks.of(at);
-        let turn = looks.turn().await;
+        let turn = match step.only_look {
+            true => None,
+            false => Some(looks.turn().await),
+        };
         let workload = &step.workload;
         let given_up = step.given_up.as_ref().and_then(|id| id.parse().ok());
         let last = looks.last_evacuation(at, &workload.id, recent(begun)).await?;
@@ -118,7 +127,7 @@ impl<'a> Move<'a> {
         Ok(Self {
             at,
             looks,
-            turn: Some(turn),
+            turn,
             server: &workload.id,
             begun,
             known: last.as_ref().map_or(0, |evacuation| evacuation.id),
@@ -131,7 +140,10 @@ impl<'a> Move<'a> {
             must_look: false,
             waited_since: begun,
             is_declared: false,
+            only_looks: step.only_look,
+            was: workload.state,
             is_off: workload.state == WorkloadState::Stopped,
+            is_started: false,
             looks_for_fault: 0,
             report: MoveReport::default(),
         })
@@ -227,7 +239,7 @@ impl<'a> Move<'a> {
                     Ok(Next::Over(Done::NotYet(why, Some(Finding::Move(report)))))
                 }
             },
-            Step::Failed(why) if self.asked_at.is_some() => Ok(self.failed(why)),
+            Step::Failed(why) if self.asked_at.is_some() => self.failed(why).await,
             // One that failed before this attempt is no reason not to try again.
             Step::Ask | Step::Failed(_) if self.asked_at.is_none() => self.ask(sight).await,
             // Nova has taken it, and its record is not there yet.

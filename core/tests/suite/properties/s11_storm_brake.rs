@@ -12,7 +12,8 @@ use super::settings::setting;
 
 fn limits_hold(policy: &FencingPolicy, around: Neighbourhood) -> bool {
     let share = around.out_of_service * 100 <= around.hosts * u64::from(policy.at_most_percent);
-    around.lately <= u64::from(policy.at_most) && (share || around.out_of_service <= 1)
+    let is_small = around.out_of_service <= 1 || (around.out_of_service == 2 && around.hosts > 2);
+    around.lately <= u64::from(policy.at_most) && (share || is_small)
 }
 
 fn is_free(state: &HostState) -> bool {

@@ -34,6 +34,7 @@ fn an_attempt_is_not_claimed_while_its_opposite_may_be_acting() {
         method: world.sent[0].job.method().map(|method| method.id),
         claim_id: None,
         until,
+        only_looks: false,
         lasts_ms: None,
     });
     let refusal = world.deliver(1, "worker-1").unwrap_err();

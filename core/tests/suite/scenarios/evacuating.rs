@@ -54,16 +54,14 @@ fn a_fence_whose_backend_is_away_is_a_fence_all_the_same() {
     let mut world = on_nova(power_plan(), 2, manual());
     world.cloud.is_away = true;
     world.fence().unwrap();
-    for _ in 0..40 {
+    for _ in 0..3_700 {
         world.work_off();
-        world.pass(10_000);
+        world.pass(1_000);
     }
     assert!(world.is_fenced());
     let log = world.take_log();
-    assert_eq!(
-        log.last().unwrap(),
-        "50.0 operation.succeeded: FENCED, proven by power.off; workloads.mark-down failed"
-    );
+    let told = "operation.succeeded: FENCED, proven by power.off; workloads.mark-down failed";
+    assert!(log.last().unwrap().ends_with(told), "{log:#?}");
 }
 
 #[test]

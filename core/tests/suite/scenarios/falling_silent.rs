@@ -300,3 +300,21 @@ fn one_host_always_may_fail() {
     };
     assert!(policy.brake(both).is_some());
 }
+
+#[test]
+fn in_a_small_segment_two_may_fail_while_a_third_one_is_in_service() {
+    let policy = FencingPolicy::default();
+    let of = |hosts, out_of_service| Neighbourhood {
+        hosts,
+        out_of_service,
+        lately: 1,
+        in_cloud: hosts,
+        out_of_service_in_cloud: out_of_service,
+    };
+    assert_eq!(policy.brake(of(3, 2)), None);
+    assert!(policy.brake(of(3, 3)).is_some());
+    assert!(policy.brake(of(4, 3)).is_some(), "75 %");
+    assert!(policy.brake(of(2, 2)).is_some());
+    assert_eq!(policy.brake(of(100, 40)), None);
+    assert!(policy.brake(of(100, 41)).is_some());
+}

@@ -7,6 +7,7 @@ mod evacuating;
 mod evacuating_meanwhile;
 mod falling_silent;
 mod fencing;
+mod following;
 mod on_nova;
 mod people;
 mod rejoining;

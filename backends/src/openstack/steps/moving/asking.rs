@@ -58,6 +58,10 @@ impl HostOf<'_> {
 impl Move<'_> {
     /// The record is read after the server was: whatever Nova has begun between the two looks, and this attempt knows nothing of, it shows.
     pub(super) async fn ask(&mut self, sight: &Sight) -> Result<Next, BackendError> {
+        if self.only_looks {
+            let why = "another worker may still ask nova for its evacuation, and none is to be seen yet";
+            return Ok(self.refused(why.to_owned()));
+        }
         if self.turn.is_none() {
             self.turn = Some(self.looks.turn().await);
             return Ok(Next::Look);

@@ -1,0 +1,182 @@
+//! Moves that another worker may have begun, and a platform that cannot be asked.
+
+use ringfence_core::*;
+
+use super::on_nova::{fenced, manual};
+use ringfence_world::World;
+
+/// Nobody knows what has become of the only workload but what the worker says.
+fn with_a_move_that_ends(report: MoveReport) -> World {
+    let mut world = fenced(1, manual());
+    world.evacuate().unwrap();
+    world.work(2);
+    world.work(3);
+    let job = world.deliver(4, "worker-1").unwrap();
+    let at = world.finish(job).unwrap();
+    let result = &mut world.results[at];
+    (result.outcome, result.observation) = (Outcome::Unknown, None);
+    result.finding = Some(Finding::Move(report));
+    world.deliver_result(at);
+    world
+}
+
+/// What the messages to workers about the only workload may do, in order: `true` where nothing may be asked for.
+fn moves(world: &World) -> Vec<bool> {
+    let steps = world.sent.iter().filter_map(|sent| match &sent.job {
+        Job::Step {
+            step: WorkloadStep::Move(step),
+            ..
+        } => Some(step.only_look),
+        Job::Step { .. } | Job::Fencing { .. } => None,
+    });
+    steps.collect()
+}
+
+fn is_moved(world: &World) -> bool {
+    world
+        .log
+        .iter()
+        .any(|line| line.ends_with("operation.succeeded: 1 of 1 workloads moved"))
+}
+
+/// Workers do at once what they are sent.
+fn wait(world: &mut World, seconds: u32) {
+    for _ in 0..seconds {
+        world.work_off();
+        world.pass(1_000);
+    }
+    world.work_off();
+}
+
+#[test]
+fn what_a_platform_has_not_answered_is_looked_at_and_not_asked_for_again_before_its_time() {
+    let mut world = with_a_move_that_ends(MoveReport {
+        unanswered: true,
+        ..MoveReport::default()
+    });
+    let asked = moves(&world).iter().filter(|only_look| !**only_look).count();
+    assert_eq!(asked, 1);
+    for _ in 0..23 {
+        world.work_off();
+        assert!(!is_moved(&world));
+        world.pass(5_000);
+    }
+    let asked = |world: &World| moves(world).iter().filter(|only_look| !**only_look).count();
+    assert_eq!(asked(&world), 1, "a second request would wreck the first");
+    assert!(moves(&world).len() > 20);
+    world.work_off();
+    world.pass(5_000);
+    world.work_off();
+    world.pass(5_000);
+    world.work_off();
+    assert_eq!(asked(&world), 2);
+    assert!(is_moved(&world));
+}
+
+#[test]
+fn what_a_worker_that_died_had_begun_is_found_as_soon_as_its_lease_has_run_out() {
+    let policy = EvacuationPolicy {
+        retries: 0,
+        ..manual()
+    };
+    let mut world = fenced(1, policy);
+    world.evacuate().unwrap();
+    world.work(2);
+    world.work(3);
+    let job = world.deliver(4, "worker-1").unwrap();
+    assert!(world.command(job), "and it is killed before it can say so");
+    world.pass(9_999);
+    assert_eq!(moves(&world), [false]);
+    world.pass(1);
+    assert_eq!(moves(&world), [false, true]);
+    world.work_off();
+    assert!(is_moved(&world));
+    assert_eq!(world.cloud.started.len(), 1);
+}
+
+#[test]
+fn a_look_that_finds_nothing_is_no_try_and_one_that_dies_is_made_again() {
+    let policy = EvacuationPolicy {
+        retries: 1,
+        timeout_s: 60,
+        ..manual()
+    };
+    let mut world = fenced(1, policy);
+    world.evacuate().unwrap();
+    world.work(2);
+    world.work(3);
+    world.deliver(4, "worker-1").unwrap();
+    world.pass(10_000);
+    world
+        .deliver(5, "worker-2")
+        .expect("a look, whose worker dies too");
+    world.pass(10_000);
+    assert_eq!(moves(&world), [false, true], "its lease has run out");
+    world.pass(5_000);
+    assert_eq!(moves(&world), [false, true, true]);
+    for _ in 0..20 {
+        world.work_off();
+        world.pass(5_000);
+    }
+    world.work_off();
+    let asked = moves(&world).iter().filter(|only_look| !**only_look).count();
+    assert_eq!(asked, 2, "{:?}", moves(&world));
+    assert!(is_moved(&world));
+}
+
+#[test]
+fn a_platform_that_is_away_costs_no_try_and_the_evacuation_goes_on_when_it_is_back() {
+    let policy = EvacuationPolicy {
+        retries: 0,
+        timeout_s: 10,
+        ..manual()
+    };
+    let mut world = fenced(1, policy);
+    world.evacuate().unwrap();
+    world.cloud.is_away = true;
+    wait(&mut world, 640);
+    assert_eq!(
+        world.state.operation.as_ref().unwrap().status,
+        OperationStatus::Running,
+        "{:#?}",
+        world.log
+    );
+    let asked = world.sent.len();
+    assert!(asked < 40, "the pauses grow: {asked}");
+    world.cloud.is_away = false;
+    wait(&mut world, 33);
+    assert!(is_moved(&world), "{:#?}", world.log);
+}
+
+#[test]
+fn a_platform_that_stays_away_for_an_hour_asks_a_person() {
+    let mut world = fenced(1, manual());
+    world.evacuate().unwrap();
+    world.cloud.is_away = true;
+    wait(&mut world, 3_700);
+    let live = world.state.operation.as_ref().unwrap();
+    assert_eq!(live.status, OperationStatus::NeedsOperator);
+    assert!(
+        live.detail.contains("workloads.mark-down failed"),
+        "{}",
+        live.detail
+    );
+}
+
+#[test]
+fn a_move_to_a_host_that_is_dead_is_not_waited_for_by_the_next_try() {
+    let mut world = with_a_move_that_ends(MoveReport {
+        given_up: Some("7".to_owned()),
+        ..MoveReport::default()
+    });
+    let given_up = |world: &World, at: usize| match &world.sent[at].job {
+        Job::Step {
+            step: WorkloadStep::Move(step),
+            ..
+        } => step.given_up.clone(),
+        other => panic!("it is a move: {other:?}"),
+    };
+    assert_eq!(given_up(&world, 4), None);
+    world.pass(1_000);
+    assert_eq!(given_up(&world, 5).as_deref(), Some("7"));
+}
