@@ -21,6 +21,8 @@ pub enum EventKind {
     HostFenced,
     /// The host was taken back.
     HostUnfenced,
+    /// Power was to be given back within a fence, and was not seen to be on.
+    HostLeftOff,
     /// An operation began.
     OperationStarted,
     /// One more proof was won.
@@ -50,6 +52,7 @@ words!(EventKind {
     HostFailureState => "host.failure_state",
     HostFenced => "host.fenced",
     HostUnfenced => "host.unfenced",
+    HostLeftOff => "host.left_off",
     OperationStarted => "operation.started",
     OperationProof => "operation.proof",
     OperationNeedsOperator => "operation.needs_operator",

@@ -197,6 +197,7 @@ fn tell(event: &Event, said: Option<OperationId>, by: &Context) {
         EventKind::HostFailureState
         | EventKind::HostFenced
         | EventKind::HostUnfenced
+        | EventKind::HostLeftOff
         | EventKind::OperationStarted
         | EventKind::OperationNeedsOperator
         | EventKind::OperationRestarted
@@ -221,6 +222,7 @@ fn words(kind: EventKind) -> &'static str {
         EventKind::HostFailureState => "the host is seen in another failure state",
         EventKind::HostFenced => "the host is FENCED",
         EventKind::HostUnfenced => "the host is UNFENCED",
+        EventKind::HostLeftOff => "the host may stay off",
         EventKind::OperationStarted => "the operation began",
         EventKind::OperationProof => "one more proof was won",
         EventKind::OperationNeedsOperator => "the operation needs an operator",

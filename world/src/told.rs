@@ -46,7 +46,8 @@ fn particulars(event: &Event) -> String {
         }
         EventKind::HostFenced | EventKind::HostUnfenced => format!(" {}", generation.unwrap_or_default()),
         EventKind::HostFailureState => format!(" {}", text("to").unwrap_or_default()),
-        EventKind::OperationNeedsOperator
+        EventKind::HostLeftOff
+        | EventKind::OperationNeedsOperator
         | EventKind::OperationRestarted
         | EventKind::OperationSucceeded
         | EventKind::OperationCancelled => format!(": {}", text("detail").unwrap_or_default()),

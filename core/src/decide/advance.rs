@@ -6,10 +6,11 @@ use uuid::Uuid;
 
 use crate::guard::{Guard, on};
 use crate::{
-    Awaits, EventKind, FailureState, FencingKind, InFlight, OldBoot, Operation, OperationId, OperationKind,
-    OperationStatus, SegmentPolicy, Stage, StepKind, Task, TaskStatus, Timestamp,
+    Awaits, EventKind, FailureState, FencingKind, FrozenMethod, InFlight, OldBoot, Operation, OperationId,
+    OperationKind, OperationStatus, SegmentPolicy, Stage, StepKind, Task, TaskStatus, Timestamp,
 };
 
+use super::progress::PowerBack;
 use super::step::{after_ms, after_s};
 use super::{EVACUATION_HELD_S, Step, auto_fence, evacuation, power_last, progress, proof, rejoin, retry};
 
@@ -283,7 +284,10 @@ fn finish_evacuation(step: &mut Step) -> bool {
     match failed {
         Some(why) => needs_operator(step, why),
         None if power_last::give_back(operation) => return true,
-        None => step.end(OperationStatus::Succeeded, told),
+        None => {
+            let left_off = power_last::tell_left_off(step);
+            step.end(OperationStatus::Succeeded, told + &left_off);
+        }
     }
     false
 }
@@ -373,6 +377,21 @@ fn begin_stage(step: &Step, operation: &mut Operation, index: usize) {
         return;
     }
     let is_held = |task: &Task| index == evacuation::BESIDE && power_last::waits(kind, task);
+    if let PowerBack::To { may_be_off, .. } = &power
+        && stage.tasks.iter().any(|task| task.kind() == FencingKind::PowerOn)
+    {
+        let is_there = |method: &FrozenMethod| {
+            let mut known = stage.tasks.iter().flat_map(Task::levels).flatten();
+            known.any(|one| one == method)
+        };
+        let others: Vec<_> = may_be_off.iter().filter(|one| !is_there(one)).cloned().collect();
+        let others = progress::switch_on_each(others);
+        let at = stage.tasks.len();
+        stage.tasks.extend(others);
+        for task in &mut stage.tasks[at..] {
+            progress::start_task(task, &PowerBack::AsPlanned);
+        }
+    }
     for task in stage.tasks.iter_mut().filter(|task| !is_held(task)) {
         progress::start_task(task, &power);
     }

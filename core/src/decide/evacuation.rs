@@ -16,7 +16,7 @@ use crate::{
 };
 
 use super::step::{after_ms, after_s};
-use super::{EVACUATION_HELD_S, MAX_LISTINGS, Step, TAKE_OVER_MS};
+use super::{EVACUATION_HELD_S, MAX_LISTINGS, Step, TAKE_OVER_MS, progress};
 use crate::platform::can_be_evacuated;
 
 /// The stage of what the fence has left to do: it goes on beside everything else.
@@ -135,7 +135,7 @@ fn new_operation(step: &Step, id: OperationId, reason: String, requested_by: &st
     let evacuation = &step.state.policy.evacuation;
     let metadata_keys = vec![evacuation.metadata_key.clone(), evacuation.priority_key.clone()];
     let stages = vec![
-        stage(left_by_the_fence(step.live())),
+        stage(left_by_the_fence(step.live(), &step.state.host)),
         stage(vec![Task::step(WorkloadStep::MarkDown)]),
         stage(vec![Task::step(WorkloadStep::List { metadata_keys })]),
     ];
@@ -160,7 +160,7 @@ pub(super) fn stage(tasks: Vec<Task>) -> Stage {
 
 /// What is not over of a fence that is proven, to be done by attempts of its own. Power comes back only to devices that were seen off,
 /// and when everything else is over; if that is still being tried, it stays for the rejoin.
-fn left_by_the_fence(fence: Option<&Operation>) -> Vec<Task> {
+fn left_by_the_fence(fence: Option<&Operation>, host: &Host) -> Vec<Task> {
     let Some(fence) = fence.filter(|live| live.kind() == OperationKind::Fence) else {
         return Vec::new();
     };
@@ -171,33 +171,42 @@ fn left_by_the_fence(fence: Option<&Operation>) -> Vec<Task> {
         task.status.is_over() && open.any(|other| other.kind() == task.kind())
     };
     let left = fence.tasks().filter(|task| is_open(task) || is_over_beside(task));
-    left.filter_map(|task| {
-        let fencing = task.as_fencing()?;
-        Some(match fencing.kind {
-            FencingKind::PowerOff | FencingKind::StorageFence | FencingKind::NetworkFence
-                if task.status.is_over() =>
-            {
-                Task {
-                    attempts: Vec::new(),
-                    first_attempt: 0,
-                    ..task.clone()
-                }
-            }
-            FencingKind::PowerOff | FencingKind::StorageFence | FencingKind::NetworkFence => {
-                let work = TaskWork::Fencing(FencingTask {
-                    contradicted: 0,
-                    ..fencing.clone()
-                });
-                Task {
-                    work,
-                    ..Task::fencing(fencing.kind, Vec::new())
-                }
-            }
-            FencingKind::PowerOn => Task::fencing(fencing.kind, vec![fence.seen_off()?.to_vec()]),
-            FencingKind::StorageUnfence | FencingKind::NetworkUnfence => return None,
-        })
-    })
-    .collect()
+    left.filter_map(|task| Some((task, task.as_fencing()?)))
+        .flat_map(|(task, fencing)| taken_over(task, fencing, fence, host))
+        .collect()
+}
+
+fn taken_over(task: &Task, fencing: &FencingTask, fence: &Operation, host: &Host) -> Vec<Task> {
+    match fencing.kind {
+        FencingKind::PowerOff | FencingKind::StorageFence | FencingKind::NetworkFence
+            if task.status.is_over() =>
+        {
+            vec![Task {
+                attempts: Vec::new(),
+                first_attempt: 0,
+                ..task.clone()
+            }]
+        }
+        FencingKind::PowerOff | FencingKind::StorageFence | FencingKind::NetworkFence => {
+            let work = TaskWork::Fencing(FencingTask {
+                contradicted: 0,
+                ..fencing.clone()
+            });
+            vec![Task {
+                work,
+                ..Task::fencing(fencing.kind, Vec::new())
+            }]
+        }
+        FencingKind::PowerOn => {
+            let Some(seen_off) = fence.seen_off() else {
+                return Vec::new();
+            };
+            let own = Task::fencing(fencing.kind, vec![seen_off.to_vec()]);
+            let others = progress::switch_on_each(progress::may_be_off(host, seen_off));
+            std::iter::once(own).chain(others).collect()
+        }
+        FencingKind::StorageUnfence | FencingKind::NetworkUnfence => Vec::new(),
+    }
 }
 
 /// The backend has said what is on the host: what nobody has dealt with yet becomes tasks, and a look after them.

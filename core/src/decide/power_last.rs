@@ -1,7 +1,10 @@
 //! Power comes back to an evacuated host last: one that starts may start again what it had.
 
-use crate::{FencingKind, Operation, OperationKind, Task};
+use crate::{EventKind, FencingKind, Operation, OperationKind, Task, TaskStatus};
 
+use serde_json::json;
+
+use super::Step;
 use super::evacuation::{BESIDE, stage};
 
 /// Whether a task of an evacuation waits until the workloads are elsewhere: a host that has power starts, and may start them again.
@@ -14,6 +17,28 @@ pub(super) fn is_all_that_is_left(operation: &Operation) -> bool {
     let beside = operation.stages.get(BESIDE);
     let mut open = beside.into_iter().flat_map(|stage| &stage.tasks);
     open.all(|task| task.status.is_over() || waits(operation.kind(), task))
+}
+
+/// Tells of devices that were to give the power back, and were not seen to: what is to be said of them beside everything else.
+pub(super) fn tell_left_off(step: &mut Step) -> String {
+    let tasks = step.live().into_iter().flat_map(Operation::tasks);
+    let is_off = |task: &&Task| task.kind() == FencingKind::PowerOn && task.status == TaskStatus::Failed;
+    let why: Vec<&str> = tasks
+        .filter(is_off)
+        .map(|task| task.detail.as_deref().unwrap_or("no detail"))
+        .collect();
+    if why.is_empty() {
+        return String::new();
+    }
+    let why = why.join("; ");
+    let told = format!("; the host may stay off: power.on failed ({why})");
+    let data = json!({
+        "operation_id": step.live().map(|live| live.id),
+        "generation": step.state.host.generation,
+        "detail": why,
+    });
+    step.event(EventKind::HostLeftOff, data);
+    told
 }
 
 /// Every workload is elsewhere, or stays by somebody's wish: the host may start. `false` if its fence did not want that.

@@ -174,8 +174,11 @@ fn tell_end(step: &mut Step, operation: &Operation, task: &Task) {
 pub(super) enum PowerBack {
     /// Not within a fence: the task knows its devices.
     AsPlanned,
-    /// The devices that were seen off.
-    To(Vec<FrozenMethod>),
+    /// The devices that were seen off, and those that may be off: they were commanded, and not read back.
+    To {
+        seen_off: Vec<FrozenMethod>,
+        may_be_off: Vec<FrozenMethod>,
+    },
     /// None, and why.
     No(&'static str),
 }
@@ -189,10 +192,34 @@ pub(super) fn power_back(operation: &Operation, host: &Host) -> PowerBack {
             PowerBack::No("the host was not FENCED by then")
         }
         OperationKind::Fence => match operation.seen_off() {
-            Some(methods) => PowerBack::To(methods.to_vec()),
+            Some(seen_off) => PowerBack::To {
+                seen_off: seen_off.to_vec(),
+                may_be_off: may_be_off(host, seen_off),
+            },
             None => PowerBack::No("power.off was not confirmed"),
         },
     }
+}
+
+/// Devices of the host's power that a fence has commanded, beside those that were seen off. A fence that went on to another level has left
+/// them as they are.
+pub(super) fn may_be_off(host: &Host, seen_off: &[FrozenMethod]) -> Vec<FrozenMethod> {
+    let power = host
+        .applied
+        .fencing
+        .iter()
+        .filter(|one| one.kind == FencingKind::PowerOff);
+    let methods = power.map(|one| &one.method);
+    methods
+        .filter(|method| !seen_off.contains(method))
+        .cloned()
+        .collect()
+}
+
+/// A task for each of these devices.
+pub(super) fn switch_on_each(methods: Vec<FrozenMethod>) -> impl Iterator<Item = Task> {
+    let tasks = methods.into_iter();
+    tasks.map(|method| Task::fencing(FencingKind::PowerOn, vec![vec![method]]))
 }
 
 /// Begins a task whose stage has begun.
@@ -203,16 +230,19 @@ pub(super) fn start_task(task: &mut Task, power: &PowerBack) {
     task.status = TaskStatus::Running;
     match power {
         PowerBack::AsPlanned => {}
-        PowerBack::To(methods) if task.kind() == FencingKind::PowerOn => {
+        // Of a device of its own, from when the stage was begun before.
+        PowerBack::To { may_be_off, .. }
+            if task.levels().iter().flatten().any(|m| may_be_off.contains(m)) => {}
+        PowerBack::To { seen_off, .. } if task.kind() == FencingKind::PowerOn => {
             if let TaskWork::Fencing(fencing) = &mut task.work {
-                fencing.levels = vec![methods.clone()];
+                fencing.levels = vec![seen_off.clone()];
             }
         }
         PowerBack::No(why) if task.kind() == FencingKind::PowerOn => {
             task.status = TaskStatus::Skipped;
             task.detail = Some((*why).to_owned());
         }
-        PowerBack::To(_) | PowerBack::No(_) => {}
+        PowerBack::To { .. } | PowerBack::No(_) => {}
     }
 }
 

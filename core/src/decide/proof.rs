@@ -5,12 +5,13 @@ use serde_json::json;
 use crate::guard::{Guard, on};
 use crate::undoing::{clearly_after, may_be_after};
 use crate::{
-    Attempt, Ended, EventKind, FailureState, Fence, Host, Operation, OperationKind, OperationStatus, Outcome,
-    Proof, ProofKind, Resource, SufficientSet, Task, TaskKind, TaskStatus, Timestamp, Undoing, Watched, Work,
+    Attempt, Ended, EventKind, FailureState, Fence, FencingKind, Host, Operation, OperationKind,
+    OperationStatus, Outcome, Proof, ProofKind, Resource, SufficientSet, Task, TaskKind, TaskStatus,
+    Timestamp, Undoing, Watched, Work,
 };
 
-use super::Step;
 use super::step::after_s;
+use super::{Step, power_last};
 
 /// How often a task is begun again because the host was seen UP after the reading that had confirmed it.
 const MAX_CONTRADICTED: u32 = 3;
@@ -394,7 +395,7 @@ pub(super) fn succeed(step: &mut Step) {
     let proofs: Vec<_> = operation.proofs.iter().map(|proof| proof.kind.as_str()).collect();
     let failed = operation
         .tasks()
-        .filter(|task| task.status == TaskStatus::Failed)
+        .filter(|task| task.status == TaskStatus::Failed && task.kind() != FencingKind::PowerOn)
         .map(Task::kind);
     let (fencing, others): (Vec<_>, Vec<_>) = failed.partition(|kind| kind.resource() != Resource::Workloads);
     let names = |kinds: Vec<TaskKind>| {
@@ -411,5 +412,6 @@ pub(super) fn succeed(step: &mut Step) {
     if !others.is_empty() {
         detail.push_str(&format!("; {} failed", names(others)));
     }
+    detail.push_str(&power_last::tell_left_off(step));
     step.end(OperationStatus::Succeeded, detail);
 }

@@ -58,6 +58,7 @@ pub(crate) struct Metrics {
     attempts: Counters<3>,
     attempt_seconds: Histograms<2>,
     lease_expiries: Counter,
+    left_off: Counter,
     proof_seconds: Histograms<1>,
     fence_seconds: Histogram,
     operation_seconds: Histograms<2>,
@@ -83,6 +84,7 @@ impl Metrics {
             attempts: Family::default(),
             attempt_seconds: Family::new_with_constructor(long),
             lease_expiries: Counter::default(),
+            left_off: Counter::default(),
             proof_seconds: Family::new_with_constructor(long),
             fence_seconds: long(),
             operation_seconds: Family::new_with_constructor(long),
@@ -202,6 +204,11 @@ impl Metrics {
             "lease_expiries",
             "Attempts whose worker fell silent",
             self.lease_expiries.clone(),
+        );
+        registry.register(
+            "hosts_left_off",
+            "Fences and evacuations that were to give the power back and have not seen it on",
+            self.left_off.clone(),
         );
         registry.register(
             "proof_latency_seconds",

@@ -1,6 +1,8 @@
 //! What a decision has moved, to be counted once it is committed.
 
-use ringfence_core::{AttemptId, AttemptStatus, Decision, Fence, HostState, Operation, Proof, Timestamp};
+use ringfence_core::{
+    AttemptId, AttemptStatus, Decision, Effect, EventKind, Fence, HostState, Operation, Proof, Timestamp,
+};
 
 use super::Metrics;
 
@@ -13,6 +15,7 @@ enum Ended {
         after_s: f64,
     },
     Lease,
+    LeftOff,
     Proof {
         kind: &'static str,
         after_s: f64,
@@ -48,6 +51,15 @@ impl Moved {
             }
         }
         compare_hosts(before, &decision.state, now, &mut ended);
+        let is_left_off =
+            |effect: &&Effect| matches!(effect, Effect::Event(event) if event.kind == EventKind::HostLeftOff);
+        ended.extend(
+            decision
+                .effects
+                .iter()
+                .filter(is_left_off)
+                .map(|_| Ended::LeftOff),
+        );
         Self(ended)
     }
 }
@@ -164,6 +176,9 @@ impl Metrics {
             }
             Ended::Lease => {
                 self.lease_expiries.inc();
+            }
+            Ended::LeftOff => {
+                self.left_off.inc();
             }
             Ended::Proof { kind, after_s } => {
                 self.proof_seconds

@@ -76,6 +76,7 @@ fn priority(kind: EventKind) -> &'static str {
         | EventKind::HostFailureState
         | EventKind::HostFenced
         | EventKind::HostUnfenced
+        | EventKind::HostLeftOff
         | EventKind::OperationStarted
         | EventKind::OperationProof
         | EventKind::OperationRestarted

@@ -177,7 +177,8 @@ fn a_reboot_is_fenced_at_the_off_and_its_gate_closes_when_a_worker_may_switch_it
             "0.0 host.fenced 1",
             "0.0 send 2 power.on bmc",
             "1.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 1",
-            "1.0 operation.succeeded: FENCED, proven by power.off; power.on failed and no longer mattered",
+            "1.0 host.left_off: every level failed; last bmc: refused",
+            "1.0 operation.succeeded: FENCED, proven by power.off; the host may stay off: power.on failed (every level failed; last bmc: refused)",
         ],
     );
     assert!(world.is_fenced(), "nothing was taken back");

@@ -1,0 +1,93 @@
+//! Power that is given back after a fence that went on to another level.
+
+use ringfence_core::*;
+
+use ringfence_world::plans::*;
+use ringfence_world::{Manner, World};
+
+/// The supply is switched off where the host's own controller does not answer, and then switched on again.
+fn two_levels(controller: Manner) -> World {
+    let times = MethodTimes {
+        attempt_timeout_s: 5,
+        timeout_s: 20,
+        retries: 2,
+        ..MethodTimes::default()
+    };
+    let off = task_with(FencingKind::PowerOff, &[&["bmc"], &["pdu"]], times);
+    let mut world = World::new(
+        plan(vec![vec![off], vec![task(FencingKind::PowerOn, &[])]]),
+        SegmentPolicy {
+            settle_s: 0,
+            ..SegmentPolicy::default()
+        },
+    );
+    world.site.manners.insert("bmc".to_owned(), controller);
+    world.see(FailureState::Unreachable).unwrap();
+    world.fence().unwrap();
+    for _ in 0..240 {
+        world.work_off();
+        world.pass(1_000);
+        if world.is_fenced() && controller != Manner::Silent {
+            // What is slow is read until it is so; this worker reads once.
+            world.site.manners.insert("bmc".to_owned(), Manner::Honest);
+        }
+    }
+    world
+}
+
+fn told(world: &World, what: &str) -> Vec<String> {
+    world
+        .log
+        .iter()
+        .filter(|line| line.contains(what))
+        .cloned()
+        .collect()
+}
+
+#[test]
+fn what_a_silent_controller_may_have_switched_off_is_switched_on_as_well() {
+    // It does what it was told when its worker no longer looks.
+    let world = two_levels(Manner::Slow(4_000));
+    assert!(world.is_fenced());
+    assert!(world.site.is_powered(), "{:#?}", world.log);
+    assert_eq!(told(&world, "host.left_off"), Vec::<String>::new());
+    assert!(
+        world.state.host.applied.fencing.is_empty(),
+        "{:#?}",
+        world.state.host.applied
+    );
+}
+
+#[test]
+fn a_controller_that_stays_silent_leaves_the_host_off_for_all_that_is_known_and_that_is_told() {
+    let world = two_levels(Manner::Silent);
+    assert!(world.is_fenced());
+    let left_off = told(&world, "host.left_off");
+    assert_eq!(left_off.len(), 1, "{:#?}", world.log);
+    assert!(left_off[0].contains("bmc: unknown"), "{left_off:?}");
+    let end = told(&world, "operation.succeeded");
+    assert!(
+        end[0].contains("FENCED, proven by power.off; the host may stay off: power.on failed"),
+        "{end:?}"
+    );
+    let left: Vec<&str> = world
+        .state
+        .host
+        .applied
+        .fencing
+        .iter()
+        .map(|one| one.method.name.as_str())
+        .collect();
+    assert_eq!(left, ["bmc"], "and the next rejoin tries it again");
+}
+
+#[test]
+fn a_controller_that_has_refused_is_left_alone() {
+    let world = two_levels(Manner::Refuses);
+    assert!(world.site.is_powered());
+    let on: Vec<String> = told(&world, "power.on")
+        .into_iter()
+        .filter(|line| line.contains("send"))
+        .collect();
+    assert_eq!(on.len(), 1, "{on:?}");
+}
