@@ -215,3 +215,40 @@ fn the_package_is_whole_and_leaves_nothing_behind() {
         assert_eq!(user_id(user), None, "{user} is left");
     }
 }
+
+#[test]
+fn the_package_for_nova_brings_its_modules_to_debians_own_python() {
+    if find_program("dpkg-deb").is_none() {
+        return tell("SKIPPED: this is no Debian; its package for Nova is not made");
+    }
+    text(&mut Command::new(source("deploy/debian/build-nova")));
+    let package = source("target/debian/ringfence-nova.deb");
+    let machine = Machine::new();
+    let root = machine.file("root");
+    text(Command::new("dpkg-deb").arg("--extract").arg(&package).arg(&root));
+    let modules = root.join("usr/lib/python3/dist-packages");
+    for module in std::fs::read_dir(source("scheduler-hook/nova/ringfence_nova")).unwrap() {
+        let name = module.unwrap().file_name();
+        let is_source = Path::new(&name).extension().is_some_and(|end| end == "py");
+        assert!(
+            !is_source || modules.join("ringfence_nova").join(&name).exists(),
+            "{name:?}"
+        );
+    }
+    let said = text(
+        Command::new("/usr/bin/python3")
+            .args([
+                "-c",
+                "import ringfence_nova.hook; print(ringfence_nova.hook.__file__)",
+            ])
+            .env("PYTHONPATH", &modules),
+    );
+    assert!(said.trim().starts_with(root.to_str().unwrap()), "{said}");
+    let needs = text(
+        Command::new("dpkg-deb")
+            .arg("--field")
+            .arg(&package)
+            .arg("Depends"),
+    );
+    assert!(needs.contains("python3-oslo.config"), "{needs}");
+}

@@ -177,7 +177,7 @@ async fn hosts_that_only_one_side_has_and_that_nobody_watches_are_named() {
 
     std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o640)).unwrap();
     let mut engine = machine.start_with("engine-1", &["engine", "--name", "engine-1"], &set);
-    engine.until_says(&["the cloud is watched"]).await;
+    engine.until_says(&["the platform is watched"]).await;
     let report = examine(&machine, &set).await;
     assert!(!report.contains("lab: no engine watches"), "{report}");
     says(
