@@ -22,8 +22,8 @@ pub use host::{Fenced, HostOf, ReadBack};
 pub use ironic::{Node, NodePower, PowerTarget};
 pub use neutron::{Port, PortChange};
 pub use nova::{
-    ComputeService, Evacuation, EvacuationStatus, NovaVersions, Server, ServerAction, ServerVolume, VmState,
-    with_remains,
+    ComputeService, Evacuation, EvacuationStatus, GateProbe, NovaVersions, Server, ServerAction,
+    ServerVolume, VmState, with_remains,
 };
 pub use platform::Nova;
 pub use rights::FailedCall;

@@ -49,6 +49,7 @@ async fn nova(cloud: &Cloud, now: Timestamp) -> Result<Vec<Preflight>, Preflight
     ))];
     found.extend(rights(cloud).await);
     found.extend(clock(cloud, now).await);
+    found.extend(gate(cloud).await);
     if let Ok(services) = cloud.services().await {
         found.extend(hosts(cloud.name(), &services));
     }
@@ -117,6 +118,49 @@ async fn clock(cloud: &Cloud, now: Timestamp) -> Option<Preflight> {
     );
     let remedy = "let both follow the same time servers; logs and events are hard to compare until then";
     (ahead.abs() > SKEW).then(|| Preflight::Warning(found, remedy.to_owned()))
+}
+
+/// Whether Nova asks Ringfence before it evacuates and before it places, and gets an answer.
+async fn gate(cloud: &Cloud) -> Vec<Preflight> {
+    let name = cloud.name();
+    let Ok(probe) = cloud.gate().await else {
+        return Vec::new();
+    };
+    let Some(probe) = probe else {
+        return vec![Preflight::Warning(
+            format!(
+                "{name}: nova-api does not ask Ringfence; each user with the role admin can evacuate a host that still runs"
+            ),
+            "install ringfence-nova and configure it: docs/openstack.md, \"What Nova asks\"".to_owned(),
+        )];
+    };
+    let mut found = Vec::new();
+    if probe.hook == "answers" && probe.cloud == name {
+        found.push(Preflight::Good(format!(
+            "{name}: nova-api asks Ringfence before it evacuates"
+        )));
+    } else if probe.hook == "answers" {
+        found.push(Preflight::Failure(
+            format!("{name}: nova-api asks Ringfence about the cloud {}", probe.cloud),
+            format!("write cloud = {name} to the section [ringfence] of nova.conf"),
+        ));
+    } else {
+        found.push(Preflight::Failure(
+            format!(
+                "{name}: nova-api has no answer of Ringfence's scheduler hook: {}",
+                probe.hook
+            ),
+            "start the hook, or mend urls, token_file and ca_file in the section [ringfence] of nova.conf"
+                .to_owned(),
+        ));
+    }
+    if probe.filter == "not enabled" {
+        found.push(Preflight::Warning(
+            format!("{name}: the nova.conf of nova-api does not enable RingfenceFilter; Nova may place servers on hosts that are being fenced"),
+            "add RingfenceFilter to enabled_filters in the section [filter_scheduler], also of nova-scheduler".to_owned(),
+        ));
+    }
+    found
 }
 
 fn hosts(cloud: &str, services: &[ComputeService]) -> Vec<Preflight> {

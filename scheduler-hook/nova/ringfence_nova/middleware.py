@@ -1,10 +1,12 @@
 """A gate in nova-api's pipeline: hosts are evacuated and un-forced only if Ringfence allows it."""
 
+import json
 import logging
 import re
 
 import webob
 import webob.exc
+from oslo_config import cfg
 
 from ringfence_nova import inventory, options
 from ringfence_nova.asked import Evacuation, what_is_asked
@@ -13,6 +15,11 @@ from ringfence_nova.hook import HookUnavailable
 LOG = logging.getLogger(__name__)
 
 PATH = "/nova/evacuate-check"
+#: A caller that may update services and sends this is told how the gate is, in the other header.
+PROBE_HEADER = "X-Ringfence-Probe"
+GATE_HEADER = "X-Ringfence-Gate"
+#: Of the name of a filter in `enabled_filters` the end is enough: it may be written with its module.
+FILTER = "RingfenceFilter"
 #: A reason is shown to the caller; more of it than this is not.
 MAX_REASON_CHARACTERS = 500
 RETRY_AFTER_S = "5"
@@ -59,7 +66,31 @@ class EvacuateGate:
             refusal = self._refusal(request, asked) if asked else None
         except webob.exc.HTTPException as error:
             refusal = _fault(request, error.status_int, error.detail or error.explanation)
-        return (refusal or self._app)(environ, start_response)
+        answer = refusal or self._app
+        if PROBE_HEADER in request.headers:
+            answer = self._probed(request, answer)
+        return answer(environ, start_response)
+
+    def _probed(self, request, answer):
+        """The answer that the request has in any case, with how the gate is where the caller may know it."""
+        response = request.get_response(answer)
+        try:
+            may_know = self._nova.may_update_services(request.environ.get("nova.context"))
+        except Exception as error:
+            LOG.warning("Whether a caller may know of the gate cannot be looked up: %s", error)
+            may_know = False
+        if may_know:
+            told = {"cloud": self._cloud, "hook": self._how_the_hook_is(), "filter": _filter()}
+            response.headers[GATE_HEADER] = json.dumps(told, ensure_ascii=True)
+        return response
+
+    def _how_the_hook_is(self):
+        question = {"cloud": self._cloud, "host": "ringfence-probe", "action": "unforce"}
+        try:
+            self._hook.ask(PATH, question, understand)
+        except HookUnavailable as error:
+            return str(error)
+        return "answers"
 
     def _refusal(self, request, asked):
         try:
@@ -132,6 +163,15 @@ class EvacuateGate:
         return _fault(
             request, 503, "Ringfence cannot be asked whether this is safe. Please try again later."
         )
+
+
+def _filter():
+    """Whether the configuration of this process enables the filter; it may have another one than nova-scheduler."""
+    try:
+        enabled = cfg.CONF.filter_scheduler.enabled_filters
+    except cfg.Error:
+        return "unknown"
+    return "enabled" if any(name.endswith(FILTER) for name in enabled) else "not enabled"
 
 
 def understand(answer):

@@ -75,6 +75,42 @@ class Case(unittest.TestCase):
         return len(self.nova.bodies)
 
 
+class Probes(Case):
+    def probe(self, url):
+        response = self.send(url, "/os-services", b"", method="GET", headers={"X-Ringfence-Probe": "1"})
+        told = response.headers.get("X-Ringfence-Gate")
+        return response, told and json.loads(told)
+
+    def test_a_caller_that_may_update_services_is_told_how_the_gate_is(self):
+        with server.HookServer(NO) as peer:
+            response, told = self.probe(peer.url)
+        self.assertEqual(response.body, b"nova")
+        self.assertEqual(told["cloud"], "east")
+        self.assertEqual(told["hook"], "answers")
+        self.assertIn(told["filter"], ("enabled", "not enabled", "unknown"))
+
+    def test_a_hook_that_does_not_answer_is_told(self):
+        response, told = self.probe("http://127.0.0.1:9")
+        self.assertEqual(response.status_int, 200)
+        self.assertIn("127.0.0.1:9", told["hook"])
+
+    def test_others_learn_nothing(self):
+        self.nova.may = False
+        response, told = self.probe("http://127.0.0.1:9")
+        self.assertEqual((response.status_int, told), (200, None))
+
+    def test_the_header_is_no_way_round_the_gate(self):
+        with server.HookServer(NO) as peer:
+            response = self.send(
+                peer.url, ACTION, {"evacuate": {}}, headers={"X-Ringfence-Probe": "1"}
+            )
+        self.assertEqual((response.status_int, self.reached_nova()), (409, 0))
+
+    def test_who_does_not_ask_is_told_nothing(self):
+        response = self.send("http://127.0.0.1:9", "/os-services", b"", method="GET")
+        self.assertNotIn("X-Ringfence-Gate", response.headers)
+
+
 class Evacuations(Case):
     def test_one_that_is_allowed_goes_on_unchanged(self):
         body = b' {"evacuate" : {"host":"c2"}}\n'

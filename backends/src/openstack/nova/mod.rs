@@ -10,7 +10,7 @@ mod volumes;
 
 pub use actions::ServerAction;
 pub use evacuations::{Evacuation, EvacuationStatus, with_remains};
-pub use rights::NovaVersions;
+pub use rights::{GateProbe, NovaVersions};
 pub use servers::{Server, VmState};
 pub use services::ComputeService;
 pub use volumes::ServerVolume;

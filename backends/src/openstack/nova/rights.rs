@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use osauth::Session;
 use osauth::services::COMPUTE;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{NOVA, VERSIONS, WITHOUT_UPTIME, get, put, versioned};
@@ -10,6 +11,22 @@ use crate::BackendError;
 use crate::openstack::Cloud;
 use crate::openstack::rights::{FailedCall, NOBODY, failed, none_is_fine};
 use crate::openstack::versions::pick;
+
+const PROBE_HEADER: &str = "X-Ringfence-Probe";
+const GATE_HEADER: &str = "X-Ringfence-Gate";
+
+/// How the plug-in in nova-api finds itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct GateProbe {
+    /// By what name it knows the cloud.
+    #[serde(default)]
+    pub cloud: String,
+    /// `answers`, or why no hook does.
+    pub hook: String,
+    /// Whether its configuration enables the scheduler's filter: `enabled`, `not enabled` or `unknown`.
+    #[serde(default)]
+    pub filter: String,
+}
 
 /// Versions of Nova's API.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +74,27 @@ impl Cloud {
         };
         let date = self.again(NOVA, call).await?;
         Ok(date.map(|date| date.to_utc()))
+    }
+
+    /// How the gate is that Ringfence's plug-in puts before evacuations, if Nova has it.
+    ///
+    /// # Errors
+    /// Nova is away, or refuses.
+    pub async fn gate(&self) -> Result<Option<GateProbe>, BackendError> {
+        let call = |session: Session| async move {
+            let request = get(&session, &["os-services"]).await?.header(PROBE_HEADER, "1");
+            let answer = request.send().await?;
+            let told = answer.headers().get(GATE_HEADER);
+            let told = told.and_then(|told| told.to_str().ok()).map(str::to_owned);
+            Ok(told)
+        };
+        let told = self.again(NOVA, call).await?;
+        Ok(told.map(|told| {
+            serde_json::from_str(&told).unwrap_or_else(|_| GateProbe {
+                hook: format!("its answer cannot be read: {told:?}"),
+                ..GateProbe::default()
+            })
+        }))
     }
 
     /// Makes the calls that a fence, an evacuation and a return need, as far as they can be made without changing anything, and gives
