@@ -16,7 +16,7 @@ async fn examine(machine: &Machine, more: &[(&str, &str)]) -> String {
     assert!(!format!("{asked:?}").contains("hushhush"), "{asked:?}");
     let findings = report["findings"].as_array().unwrap().iter();
     let text = |finding: &Value, key: &str| finding[key].as_str().unwrap_or_default().to_owned();
-    let of_clouds = findings.filter(|finding| finding["part"] == "clouds" || finding["part"] == "queues");
+    let of_clouds = findings.filter(|finding| finding["part"] == "platforms" || finding["part"] == "queues");
     let lines = of_clouds.map(|finding| {
         let [state, found, remedy] = ["state", "found", "remedy"].map(|key| text(finding, key));
         format!("{state}: {found} -> {remedy}\n")
@@ -73,6 +73,12 @@ async fn the_doctor_says_what_is_wrong_with_a_cloud_and_what_to_do() {
         "",
     );
     says(&report, "ok", "good: all calls are allowed", "");
+    says(
+        &report,
+        "failed",
+        "good: nova-api has no answer of Ringfence's scheduler hook",
+        "start the hook",
+    );
     says(
         &report,
         "failed",
@@ -146,13 +152,13 @@ async fn hosts_that_only_one_side_has_and_that_nobody_watches_are_named() {
     says(
         &report,
         "failed",
-        "lab: Nova does not know ghost",
+        "nova:lab does not know ghost",
         "ringfence host set HOST --known-as NAME",
     );
     says(
         &report,
         "warning",
-        "lab: Ringfence does not have doc-b",
+        "nova:lab: Ringfence does not have doc-b",
         "ringfence host import --cloud lab",
     );
     says(&report, "warning", "no cloud is named, of homeless", "--cloud");
