@@ -7,7 +7,6 @@ mod announcements;
 mod audit;
 mod batch;
 mod columns;
-mod compatible;
 mod copy;
 mod database;
 mod deliveries;
@@ -96,7 +95,7 @@ pub use placing::{PlacingRow, hosts_to_place};
 pub use plans::{configuration_revision, delete_plan, insert_plan, list_plans, plan, plan_for, update_plan};
 pub use retention::{Kept, OldRow, events_removed_up_to, old_rows, remove_rows};
 pub use run::{Run, Write};
-pub use schema::{SchemaState, breaking_migration, migrate, newest_schema, schema_state};
+pub use schema::{SchemaState, migrate, newest_schema, schema_state};
 pub use segments::{delete_segment, insert_segment, list_segments, segment, update_segment};
 pub use shared_devices::{
     SharedDevice, add_shared_devices, remove_shared_devices, shared_devices, shared_devices_of,

@@ -378,10 +378,9 @@ CREATE TABLE outlets (
     name text PRIMARY KEY,
     -- Every event with a number up to this one was told.
     after_sequence bigint NOT NULL CHECK (after_sequence >= 0),
-    -- The engine that tells, as long as it says so again in time.
-    held_by text,
-    held_until timestamptz,
-    CHECK ((held_by IS NULL) = (held_until IS NULL))
+    -- The engine that tells, as long as it says so again in time; of a new outlet, nobody and when it was added.
+    held_by text NOT NULL,
+    held_until timestamptz NOT NULL
 );
 
 -- What each method's device last answered when it was asked for its state.
@@ -451,10 +450,3 @@ CREATE INDEX shared_devices_by_with_method ON shared_devices (with_method_id);
 -- Cascades from hosts run this statement whether a row goes or not; only rows that come and go are counted.
 CREATE TRIGGER shared_devices_are_counted AFTER INSERT OR DELETE ON shared_devices
     FOR EACH ROW EXECUTE FUNCTION count_configuration();
-
--- What a later migration says of itself: builds of the schema `compatible_from`, and those after it, can go on beside it. One that says
--- nothing ends older builds.
-CREATE TABLE schema_compatibility (
-    version bigint PRIMARY KEY,
-    compatible_from bigint NOT NULL CHECK (compatible_from < version)
-);

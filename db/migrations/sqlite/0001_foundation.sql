@@ -356,10 +356,9 @@ CREATE TABLE outlets (
     name text PRIMARY KEY,
     -- Every event with a number up to this one was told.
     after_sequence integer NOT NULL CHECK (after_sequence >= 0),
-    -- The engine that tells, as long as it says so again in time.
-    held_by text,
-    held_until integer,
-    CHECK ((held_by IS NULL) = (held_until IS NULL))
+    -- The engine that tells, as long as it says so again in time; of a new outlet, nobody and when it was added.
+    held_by text NOT NULL,
+    held_until integer NOT NULL
 ) STRICT;
 
 -- What each method's device last answered when it was asked for its state.
@@ -435,10 +434,3 @@ CREATE TRIGGER shared_devices_removed_are_counted AFTER DELETE ON shared_devices
 BEGIN
     UPDATE configuration SET revision = revision + 1;
 END;
-
--- What a later migration says of itself: builds of the schema `compatible_from`, and those after it, can go on beside it. One that says
--- nothing ends older builds.
-CREATE TABLE schema_compatibility (
-    version integer PRIMARY KEY,
-    compatible_from integer NOT NULL CHECK (compatible_from < version)
-) STRICT;

@@ -485,9 +485,8 @@ async fn hosts_that_were_written_at_a_time_to_come_are_found(rig: &Rig) {
 
 async fn an_observer_reads_its_own_record_of_the_hosts_of_its_cloud(rig: &Rig) {
     let source = "nova:\"east\" \\ Süd";
-    let own =
-        json!({ "state": "UP", "observed_at": at(3), "reported_at": at(4), "alive_at": at(3), "boots": [] });
-    let other = json!({ "state": "UNREACHABLE", "observed_at": at(5), "reported_at": at(5), "boots": [] });
+    let own = json!({ "state": "UP", "observed_at": at(3), "reported_at": at(4), "late_ms": 0, "alive_at": at(3), "boots": [] });
+    let other = json!({ "state": "UNREACHABLE", "observed_at": at(5), "reported_at": at(5), "late_ms": 0, "boots": [] });
     let mut watched = segment("watched");
     watched.policy.self_fencing_timeout_s = Some(60);
     let plain = segment("plain");
@@ -497,7 +496,7 @@ async fn an_observer_reads_its_own_record_of_the_hosts_of_its_cloud(rig: &Rig) {
     let of_cloud = |name, segment, sources| Host {
         backend: Backend::Nova,
         cloud: Some("east".to_owned()),
-        sources: serde_json::from_value(json!({ "by_name": sources })).unwrap(),
+        sources: serde_json::from_value(json!({ "by_name": sources, "struck_off": {} })).unwrap(),
         ..host(name, segment)
     };
     let hosts = [

@@ -10,7 +10,6 @@
 mod audit;
 mod batch;
 mod checks;
-mod columns;
 mod configuration;
 mod devices;
 mod events;

@@ -124,7 +124,7 @@ async fn events_stay_until_every_outlet_was_told_or_is_forgotten(rig: &Rig) {
     append(rig, &(1..=5).map(|n| on(&host, n, at(10))).collect::<Vec<_>>()).await;
     let mut reader = rig.db.reader();
     for (name, holder) in [("told", "a"), ("off", "b")] {
-        insert_outlet(&mut reader, name, 1).await.unwrap();
+        insert_outlet(&mut reader, name, 1, at(20)).await.unwrap();
         let held = hold_outlet(&mut reader, name, holder, at(20), at(50))
             .await
             .unwrap();
@@ -144,18 +144,14 @@ async fn events_stay_until_every_outlet_was_told_or_is_forgotten(rig: &Rig) {
     free_outlet(&mut reader, "told", "somebody else", at(0))
         .await
         .unwrap();
-    let silent = async |now, since| {
-        silent_outlets(&mut rig.db.reader(), at(now), at(since))
-            .await
-            .unwrap()
-    };
-    assert!(silent(40, 29).await.is_empty());
+    let silent = async |since| silent_outlets(&mut rig.db.reader(), at(since)).await.unwrap();
+    assert!(silent(29).await.is_empty());
     let off = SilentOutlet {
         name: "off".to_owned(),
         told_up_to: 1,
         since: at(30),
     };
-    assert_eq!(silent(40, 30).await, [off]);
+    assert_eq!(silent(30).await, [off]);
     // Somebody tells it after all.
     let held = hold_outlet(&mut reader, "off", "c", at(30), at(70))
         .await
@@ -164,10 +160,10 @@ async fn events_stay_until_every_outlet_was_told_or_is_forgotten(rig: &Rig) {
     assert!(!forget_outlet(&mut reader, "off", at(69)).await.unwrap());
     assert!(forget_outlet(&mut reader, "off", at(70)).await.unwrap());
     assert_eq!(remove(rig, Kept::Events, at(50)).await, 3);
-    // Of one whose time is not known it begins now.
-    insert_outlet(&mut reader, "new", 5).await.unwrap();
-    assert!(silent(90, 80).await.iter().all(|outlet| outlet.name != "new"));
-    let silent = silent(95, 90).await;
+    // One that was added and never held counts from when it was added.
+    insert_outlet(&mut reader, "new", 5, at(90)).await.unwrap();
+    assert!(silent(80).await.iter().all(|outlet| outlet.name != "new"));
+    let silent = silent(90).await;
     assert_eq!(silent[0].name, "new");
     assert_eq!(silent[0].since, at(90));
 }

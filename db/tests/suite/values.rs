@@ -151,7 +151,8 @@ fn sources() -> Sources {
         "boots": [{ "id": "b-1", "first_seen": at(0), "last_seen": at(1) }],
     });
     let agent = json!({
-        "state": "UP", "observed_at": at(0), "reported_at": at(0), "alive_at": at(0), "alive_reported_at": at(0),
+        "state": "UP", "observed_at": at(0), "reported_at": at(0), "late_ms": 0, "alive_at": at(0),
+        "alive_reported_at": at(0),
         "boots": [{ "booted_at": at(0), "first_seen": at(0), "last_seen": at(0) }],
     });
     serde_json::from_value(json!({
