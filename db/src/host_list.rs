@@ -149,7 +149,7 @@ fn of_segments(wanted: &mut Wanted, test: &Test<String>) {
     let condition = format!(
         "hosts.segment_id {is} (SELECT s.id FROM segments s WHERE s.name IN ({list}) OR CAST(s.id AS text) IN ({list}))"
     );
-    wanted.add(&condition, Vec::new());
+    wanted.add(condition);
 }
 
 /// An id in the form in which both databases write ids as text; a name as it is.

@@ -5,7 +5,7 @@ use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 
 use crate::database::{Database, Pool};
 use crate::postgres::Connections;
-use crate::run::{Write, fetch_all};
+use crate::run::{Run, fetch_all};
 use crate::sqlite::carry_out;
 use crate::value::args;
 use crate::{DbError, dialect::Dialect};

@@ -40,29 +40,19 @@ impl Wanted {
         format!("${}", self.values.len())
     }
 
-    /// Adds a condition; each `?` stands for one of the values, in their order.
-    pub fn add(&mut self, condition: &str, values: Vec<Value>) {
-        let mut text = String::new();
-        let mut values = values.into_iter();
-        for part in condition.split_inclusive('?') {
-            match (part.strip_suffix('?'), values.next()) {
-                (Some(before), Some(value)) => {
-                    text.push_str(before);
-                    text.push_str(&self.bind(value));
-                }
-                _ => text.push_str(part),
-            }
-        }
-        self.conditions.push(text);
+    /// Adds a condition.
+    pub fn add(&mut self, condition: String) {
+        self.conditions.push(condition);
     }
 
-    /// Adds a condition if there is a value for it.
-    pub fn add_some<T>(&mut self, condition: &str, value: Option<T>)
+    /// Adds the comparison of a column with a value, if there is one.
+    pub fn compare<T>(&mut self, column: &str, how: &str, value: Option<T>)
     where
         Value: From<T>,
     {
         if let Some(value) = value {
-            self.add(condition, vec![Value::from(value)]);
+            let value = self.bind(value.into());
+            self.add(format!("{column} {how} {value}"));
         }
     }
 

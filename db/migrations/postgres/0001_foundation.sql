@@ -250,14 +250,14 @@ CREATE TABLE outbox (
 
 CREATE INDEX outbox_by_available_at ON outbox (available_at);
 
-CREATE TABLE device_claims (
+CREATE TABLE device_leases (
     device text PRIMARY KEY,
     operation_id uuid NOT NULL,
     attempt bigint NOT NULL,
     until timestamptz NOT NULL
 );
 
-CREATE INDEX device_claims_by_attempt ON device_claims (operation_id, attempt);
+CREATE INDEX device_leases_by_attempt ON device_leases (operation_id, attempt);
 
 -- Requests that their callers may repeat: what was asked, what was changed for it, and what was answered.
 CREATE TABLE idempotency_keys (
@@ -392,7 +392,7 @@ CREATE TABLE method_checks (
     host_id uuid REFERENCES hosts (id) ON DELETE CASCADE,
     -- What is asked, in short: when the method or the host's values change, the row is made anew.
     question uuid NOT NULL,
-    -- As in device_claims.
+    -- As in device_leases.
     device text,
     next_at timestamptz NOT NULL,
     checked_at timestamptz,

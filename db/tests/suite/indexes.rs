@@ -14,7 +14,7 @@ use ringfence_db::{
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
 use crate::rig::Rig;
-use crate::site::{at, done, event, fence, host, insert_operation, segment, update_host};
+use crate::site::{at, done, event, fence, host, insert_operations, segment, update_host};
 
 const HOSTS: u32 = 2_000;
 
@@ -51,7 +51,7 @@ async fn large_site(db: &Database) -> Vec<Host> {
     for rack in &racks {
         insert_segment(&mut tx, rack).await.unwrap();
     }
-    let mut hosts = Vec::new();
+    let (mut hosts, mut operations) = (Vec::new(), Vec::new());
     for n in 0..HOSTS {
         // Two at a time, so that there are ties.
         let host = Host {
@@ -62,19 +62,16 @@ async fn large_site(db: &Database) -> Vec<Host> {
         append_events(&mut tx, &[event(&host, 1), event(&host, 2)])
             .await
             .unwrap();
-        for generation in 1..=2 {
-            insert_operation(&mut tx, &done(&fence(&host, generation)))
-                .await
-                .unwrap();
-        }
+        operations.extend((1..=2).map(|generation| done(&fence(&host, generation))));
         append_audit(&mut tx, &line(&host, n)).await.unwrap();
         if n % 50 == 0 {
-            insert_operation(&mut tx, &fence(&host, 3)).await.unwrap();
+            operations.push(fence(&host, 3));
             update_host(&mut tx, &host, Some(at(i64::from(n)))).await.unwrap();
         }
         hosts.push(host);
     }
     tx.commit().await.unwrap();
+    insert_operations(db, &operations).await.unwrap();
     while number_events(db).await.unwrap() > 0 {}
     hosts
 }
@@ -239,15 +236,13 @@ async fn a_storm_makes_no_question_about_one_host_read_every_live_operation() {
     let hosts: Vec<Host> = (0..HOSTS).map(|n| host(&format!("node-{n:04}"), &rack)).collect();
     for host in &hosts {
         insert_host(&mut tx, host).await.unwrap();
-        insert_operation(&mut tx, &done(&fence(host, 1))).await.unwrap();
     }
     tx.commit().await.unwrap();
+    let over: Vec<_> = hosts.iter().map(|host| done(&fence(host, 1))).collect();
+    insert_operations(&rig.db, &over).await.unwrap();
     rig.past("ANALYZE").await.unwrap();
-    let mut tx = rig.db.begin().await.unwrap();
-    for host in &hosts {
-        insert_operation(&mut tx, &fence(host, 2)).await.unwrap();
-    }
-    tx.commit().await.unwrap();
+    let live: Vec<_> = hosts.iter().map(|host| fence(host, 2)).collect();
+    insert_operations(&rig.db, &live).await.unwrap();
     let notices = Notices::default();
     let subscriber = tracing_subscriber::registry().with(notices.clone());
     let _guard = tracing::subscriber::set_default(subscriber);

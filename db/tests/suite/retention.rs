@@ -201,20 +201,20 @@ async fn operations_stay_while_a_state_rests_on_them(rig: &Rig) {
     let (segment, plain) = one_host(&rig.db).await;
     let mut reader = rig.db.reader();
     for generation in 1..=3 {
-        insert_operation(&mut reader, &done(&fence(&plain, generation)))
+        insert_operation(&rig.db, &done(&fence(&plain, generation)))
             .await
             .unwrap();
     }
-    insert_operation(&mut reader, &fence(&plain, 4)).await.unwrap();
+    insert_operation(&rig.db, &fence(&plain, 4)).await.unwrap();
 
     let fenced = host("fenced", &segment);
     insert_host(&mut reader, &fenced).await.unwrap();
-    insert_operation(&mut reader, &done(&fence(&fenced, 1)))
+    insert_operation(&rig.db, &done(&fence(&fenced, 1)))
         .await
         .unwrap();
     let (fenced, proving) = fence_by_power(&rig.db, &fenced, 2).await;
     for generation in 3..=4 {
-        insert_operation(&mut reader, &done(&fence(&fenced, generation)))
+        insert_operation(&rig.db, &done(&fence(&fenced, generation)))
             .await
             .unwrap();
     }
@@ -222,15 +222,11 @@ async fn operations_stay_while_a_state_rests_on_them(rig: &Rig) {
     let mut standing = host("standing", &segment);
     insert_host(&mut reader, &standing).await.unwrap();
     let stopped: Operation = done(&fence(&standing, 1));
-    insert_operation(&mut reader, &stopped).await.unwrap();
-    save_proof(
-        &mut reader,
-        standing.id,
-        &proof(&stopped, ProofKind::StorageFence),
-    )
-    .await
-    .unwrap();
-    insert_operation(&mut reader, &done(&fence(&standing, 2)))
+    insert_operation(&rig.db, &stopped).await.unwrap();
+    save_proof(&rig.db, standing.id, &proof(&stopped, ProofKind::StorageFence))
+        .await
+        .unwrap();
+    insert_operation(&rig.db, &done(&fence(&standing, 2)))
         .await
         .unwrap();
     standing.in_flight = vec![serde_json::from_value(json!({
@@ -238,7 +234,7 @@ async fn operations_stay_while_a_state_rests_on_them(rig: &Rig) {
     }))
     .unwrap()];
     standing.generation = ringfence_core::Generation(2);
-    update_host(&mut reader, &standing, None).await.unwrap();
+    update_host(&mut rig.db.reader(), &standing, None).await.unwrap();
 
     assert_eq!(remove(rig, Kept::Operations, at(9)).await, 0, "they ended at 9");
     assert_eq!(remove(rig, Kept::Operations, at(1000)).await, 5);
@@ -305,7 +301,7 @@ async fn a_row_is_archived_whole(rig: &Rig) {
     append_audit(&mut rig.db.reader(), &line(5)).await.unwrap();
     let operation = done(&fence(&host, 1));
     for operation in [operation.clone(), done(&fence(&host, 2))] {
-        insert_operation(&mut rig.db.reader(), &operation).await.unwrap();
+        insert_operation(&rig.db, &operation).await.unwrap();
     }
     let read = async |what| {
         old_rows(&rig.db, what, at(100), 10).await.unwrap()[0]
