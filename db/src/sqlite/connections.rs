@@ -6,13 +6,15 @@
 //! go there together with their commit.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use sqlx::SqlStr;
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::spawn_blocking;
+use tokio::task::{block_in_place, spawn_blocking};
 use tokio::time::timeout;
 
 use super::connection::{BUSY_TIMEOUT, Connection};
@@ -201,26 +203,44 @@ impl Open {
         Ok(done?)
     }
 
-    /// Does the last thing in it, which says how it ends, and ends it.
+    /// Does the last thing in it, which says how it ends, and ends it, without waiting for another thread. For a task of its own: in a
+    /// `LocalSet` there is no other thread to hand other tasks to, and it panics.
     pub async fn end<T: Send + 'static>(
-        mut self,
+        self,
         last: impl FnOnce(&mut Connection) -> Result<End<T>, rusqlite::Error> + Send + 'static,
     ) -> Result<T, ClientError> {
+        in_place(self.ending(last)?).await
+    }
+
+    /// Makes everything that was done in it last.
+    pub async fn commit(self) -> Result<(), ClientError> {
+        aside(self.ending(|_| Ok(End::Commit(())))?).await
+    }
+
+    fn ending<T>(
+        mut self,
+        last: impl FnOnce(&mut Connection) -> Result<End<T>, rusqlite::Error> + Send + 'static,
+    ) -> Result<impl FnOnce() -> Result<T, rusqlite::Error> + Send + 'static, ClientError> {
         let mut lent = self.lent.take().ok_or(ClientError::Closed)?;
-        aside(move || {
+        Ok(move || {
             let connection = lent.connection()?;
             match last(connection)? {
                 End::Commit(done) => connection.commit().map(|()| done),
                 End::RollBack(done) => connection.roll_back().map(|()| done),
             }
         })
-        .await
     }
+}
 
-    /// Makes everything that was done in it last.
-    pub async fn commit(self) -> Result<(), ClientError> {
-        self.end(|_| Ok(End::Commit(()))).await
+/// Does something on the thread that asks, which hands its other tasks to another thread for as long. A runtime with one thread cannot.
+async fn in_place<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, rusqlite::Error> + Send + 'static,
+) -> Result<T, ClientError> {
+    if Handle::current().runtime_flavor() != RuntimeFlavor::MultiThread {
+        return aside(work).await;
     }
+    let done = catch_unwind(AssertUnwindSafe(|| block_in_place(|| watched(work))));
+    Ok(done.map_err(|_| ClientError::Panicked)??)
 }
 
 /// Does something on a thread that may wait.
@@ -363,6 +383,46 @@ mod tests {
         let size = |name: &str| std::fs::metadata(folder.path().join(name)).unwrap().len();
         let (log, file) = (size("t.db-wal"), size("t.db"));
         assert!(log < longest + longest / 4 && file > longest / 2, "{log} {file}");
+    }
+
+    /// The commit waits for another task of the runtime, which has one thread for tasks.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn a_commit_that_waits_holds_up_no_other_task() {
+        let (_folder, connections) = connections(1).await;
+        let (tell, told) = std::sync::mpsc::channel();
+        let committing = tokio::spawn({
+            let connections = connections.clone();
+            async move {
+                let open = connections.begin().await.unwrap();
+                tokio::spawn(async move { tell.send(()).unwrap() });
+                let last = move |connection: &mut Connection| {
+                    told.recv_timeout(Duration::from_secs(20)).unwrap();
+                    insert(connection)
+                };
+                open.end(last).await.unwrap();
+            }
+        });
+        committing.await.unwrap();
+        assert_eq!(numbers(&connections).await, 1);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn a_commit_that_panics_on_the_thread_that_asks_is_a_passing_error() {
+        let (_folder, connections) = connections(1).await;
+        let failed = tokio::spawn({
+            let connections = connections.clone();
+            async move {
+                let open = connections.begin().await.unwrap();
+                let last = |connection: &mut Connection| -> Result<End<()>, _> {
+                    insert(connection)?;
+                    panic!("on purpose")
+                };
+                open.end(last).await.unwrap_err()
+            }
+        });
+        let error = crate::DbError::from_client("t", failed.await.unwrap());
+        assert!(error.is_passing(), "{error:?}");
+        assert_eq!(numbers(&connections).await, 0);
     }
 
     #[tokio::test]
