@@ -159,7 +159,8 @@ impl Database {
         }
     }
 
-    /// The same for what grows while it is read. A plan that was made, and kept, while there was little reads all of it for ever.
+    /// The same with a plan for each statement: for what grows while it is read, and for filters. A plan that was made, and kept, while there
+    /// was little, or for other values, could read all of a table for ever.
     #[must_use]
     pub fn reader_of_what_grows(&self) -> Reader<'_> {
         Reader {

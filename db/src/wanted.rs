@@ -1,5 +1,6 @@
 //! Queries that name only what is asked for, so that either database finds the index for it.
 
+use crate::dialect::Dialect;
 use crate::value::Value;
 
 /// A condition on one column of a listing.
@@ -31,9 +32,29 @@ impl<T> Test<T> {
 pub(crate) struct Wanted {
     conditions: Vec<String>,
     values: Vec<Value>,
+    is_read_in_order: bool,
 }
 
 impl Wanted {
+    /// Of a list that is read in its order until a page is full. SQLite would look for several values of a column one after the other, and
+    /// sort all that it finds: it is kept from that.
+    pub fn in_order(dialect: Dialect) -> Self {
+        Self {
+            is_read_in_order: dialect == Dialect::Sqlite,
+            ..Self::default()
+        }
+    }
+
+    fn is_one_of(&self, column: &str, values: usize, list: &str) -> String {
+        match values {
+            // By which SQLite finds an index over the rows with one value; by `IN` it does not.
+            1 => format!("{column} = {list}"),
+            // An expression that no index is over.
+            _ if self.is_read_in_order => format!("+{column} IN ({list})"),
+            _ => format!("{column} IN ({list})"),
+        }
+    }
+
     /// Adds an argument; returns how the text of the query names it.
     pub fn bind(&mut self, value: Value) -> String {
         self.values.push(value);
@@ -63,7 +84,10 @@ impl Wanted {
     {
         for test in tests {
             let condition = match test {
-                Test::OneOf(values) => format!("{column} IN ({})", self.list(values)),
+                Test::OneOf(values) => {
+                    let list = self.list(values);
+                    self.is_one_of(column, values.len(), &list)
+                }
                 // What is not there is not one of them either.
                 Test::NoneOf(values) => {
                     format!("({column} IS NULL OR {column} NOT IN ({}))", self.list(values))
@@ -85,16 +109,20 @@ impl Wanted {
         word: fn(T) -> &'static str,
     ) {
         for test in tests {
-            let (is, words) = match test {
-                Test::OneOf(words) => ("IN", words.as_slice()),
-                Test::NoneOf(words) => ("NOT IN", words.as_slice()),
+            let (is_in, words) = match test {
+                Test::OneOf(words) => (true, words.as_slice()),
+                Test::NoneOf(words) => (false, words.as_slice()),
                 Test::Below(word) | Test::AtMost(word) | Test::Above(word) | Test::AtLeast(word) => {
-                    ("IN", std::slice::from_ref(word))
+                    (true, std::slice::from_ref(word))
                 }
             };
-            let words = words.iter().map(|&it| format!("'{}'", word(it)));
-            let words = words.collect::<Vec<_>>().join(", ");
-            self.conditions.push(format!("{column} {is} ({words})"));
+            let list: Vec<_> = words.iter().map(|&it| format!("'{}'", word(it))).collect();
+            let list = list.join(", ");
+            self.add(if is_in {
+                self.is_one_of(column, words.len(), &list)
+            } else {
+                format!("{column} NOT IN ({list})")
+            });
         }
     }
 
@@ -105,6 +133,15 @@ impl Wanted {
     {
         let names = values.iter().map(|value| self.bind(value.clone().into()));
         names.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether a row of the table is found for each condition by itself, as an expression; `None` without a condition.
+    pub fn each_exists(&self, table: &str) -> Option<String> {
+        let each = self.conditions.iter();
+        let each: Vec<_> = each
+            .map(|condition| format!("EXISTS (SELECT 1 FROM {table} WHERE {condition})"))
+            .collect();
+        (!each.is_empty()).then(|| each.join(" AND "))
     }
 
     /// `WHERE` and all conditions, or nothing.

@@ -103,7 +103,12 @@ CREATE TABLE hosts (
     CHECK ((fenced_generation IS NULL) = (fenced_proof IS NULL))
 ) WITH (toast_tuple_target = 4080, fillfactor = 80);
 
-CREATE INDEX hosts_by_segment ON hosts (segment_id);
+-- Lists of hosts are by name: what a filter asks for stands before it, so that a filter that no host passes reads no host.
+CREATE INDEX hosts_by_segment ON hosts (segment_id, name);
+CREATE INDEX hosts_by_zone ON hosts (zone, name);
+CREATE INDEX hosts_by_host_type ON hosts (host_type, name) WHERE host_type IS NOT NULL;
+CREATE INDEX hosts_by_backend ON hosts (backend, name);
+CREATE INDEX hosts_by_generation ON hosts (generation, name);
 -- Observers look a host up by what its backend calls it, which is its own name unless it says otherwise.
 CREATE UNIQUE INDEX hosts_by_cloud ON hosts (cloud, (coalesce(known_as, name))) WHERE cloud IS NOT NULL;
 CREATE INDEX hosts_by_wake_at ON hosts (wake_at) WHERE wake_at IS NOT NULL;
@@ -112,6 +117,7 @@ CREATE INDEX hosts_by_updated_at ON hosts (updated_at, id);
 -- The few of which something is wrong, among the many that are well.
 CREATE INDEX hosts_fenced_by_name ON hosts (name) WHERE fencing_state = 'FENCED';
 CREATE INDEX hosts_unreachable_by_name ON hosts (name) WHERE failure_state = 'UNREACHABLE';
+CREATE INDEX hosts_unknown_by_name ON hosts (name) WHERE failure_state = 'UNKNOWN';
 
 CREATE TABLE operations (
     id uuid PRIMARY KEY,
