@@ -11,6 +11,8 @@ const MAX_ANSWER: usize = 1024 * 1024;
 /// One connection and the request that is sent on it.
 pub struct Asker {
     stream: TcpStream,
+    address: String,
+    token: String,
     request: Vec<u8>,
     answer: Vec<u8>,
 }
@@ -30,17 +32,27 @@ impl Asker {
         let address = url.trim_start_matches("http://");
         let stream = TcpStream::connect(address).await.map_err(system())?;
         stream.set_nodelay(true).map_err(system())?;
+        let mut asker = Self {
+            stream,
+            address: address.to_owned(),
+            token: token.to_owned(),
+            request: Vec::new(),
+            answer: Vec::with_capacity(8192),
+        };
+        asker.ask_for(line, body);
+        Ok(asker)
+    }
+
+    /// Asks for something else from now on: `GET /path`, or `PUT /path` with this JSON.
+    pub fn ask_for(&mut self, line: &str, body: &str) {
+        let Self { address, token, .. } = self;
         let about_body = match body.len() {
             0 => String::new(),
             bytes => format!("Content-Type: application/json\r\nContent-Length: {bytes}\r\n"),
         };
         let request =
             format!("{line} HTTP/1.1\r\nHost: {address}\r\nX-Auth-Token: {token}\r\n{about_body}\r\n{body}");
-        Ok(Self {
-            stream,
-            request: request.into_bytes(),
-            answer: Vec::with_capacity(8192),
-        })
+        self.request = request.into_bytes();
     }
 
     /// Asks once; an error unless the answer is 200.

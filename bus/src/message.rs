@@ -141,7 +141,6 @@ pub enum DeviceReply {
     /// The device could not be asked.
     Failed {
         /// Whether that is a definite no, or nobody knows.
-        #[serde(default = "unknown")]
         outcome: Outcome,
         /// Why, in words, without secrets.
         detail: String,
@@ -150,10 +149,6 @@ pub enum DeviceReply {
         /// Milliseconds that it took.
         took_ms: u64,
     },
-}
-
-fn unknown() -> Outcome {
-    Outcome::Unknown
 }
 
 impl Payload for DeviceReply {

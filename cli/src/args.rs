@@ -312,7 +312,7 @@ pub enum DbCommand {
 /// `ringfence db migrate`
 #[derive(Debug, Args)]
 pub struct MigrateArgs {
-    /// No API and no engine runs: migrates although those of the build before could not go on
+    /// Says that no API and no engine runs; an older schema is not migrated without it
     #[arg(long)]
     pub services_stopped: bool,
     /// The configuration.

@@ -23,7 +23,6 @@ pub struct Fence {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub off_until: Option<Timestamp>,
     /// Whether somebody has begun to start its workloads elsewhere.
-    #[serde(default)]
     pub is_evacuation_begun: bool,
 }
 

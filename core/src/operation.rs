@@ -180,7 +180,6 @@ pub struct Operation {
     /// The number of its last attempt.
     pub last_attempt: u32,
     /// Counts the changes that were committed.
-    #[serde(default)]
     pub revision: u64,
     /// When it was asked for.
     pub created_at: Timestamp,

@@ -78,7 +78,6 @@ pub struct Proof {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claimed_at: Option<Timestamp>,
     /// Seconds after the engine learnt of it in which what the storage had accepted still lands; it counts after them.
-    #[serde(default)]
     pub settle_s: u32,
     /// The operation that it was won in.
     pub operation_id: OperationId,

@@ -72,7 +72,6 @@ pub struct Source {
     pub reported_at: Timestamp,
     /// Milliseconds by which its reports are late at least: its clock is behind, or its way is long. What it saw, it saw up to so much
     /// later than it says.
-    #[serde(default)]
     pub late_ms: i64,
     /// By when its newest sign of life came, by the engine's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,7 +86,6 @@ pub struct Source {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silence: Option<Silence>,
     /// The boots that it saw.
-    #[serde(default)]
     pub boots: Boots,
 }
 
@@ -138,7 +136,6 @@ pub(crate) struct Stale {
 pub struct Sources {
     by_name: BTreeMap<String, Source>,
     /// What is left of those that were struck off: they report no more, and what they heard was heard.
-    #[serde(default)]
     struck_off: Heard,
 }
 

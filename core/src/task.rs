@@ -56,7 +56,6 @@ pub struct FencingTask {
     /// The level in use, counted from 0.
     pub level: usize,
     /// How often it was begun again because the host was seen UP after the reading that had confirmed it.
-    #[serde(default)]
     pub contradicted: u32,
 }
 
@@ -85,7 +84,6 @@ pub struct Task {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begun_at: Option<Timestamp>,
     /// Attempts of earlier rounds stay in the list for the record; those before this index no longer count.
-    #[serde(default)]
     pub first_attempt: usize,
     /// What was tried, oldest first.
     pub attempts: Vec<Attempt>,

@@ -7,8 +7,9 @@ use sqlx::AssertSqlSafe;
 use crate::DbError;
 use crate::columns::table;
 use crate::row::Row;
-use crate::run::{Run, Write, cut, fetch_all, fetch_optional, write};
-use crate::value::{args, rows_of};
+use crate::run::{Run, fetch_all, fetch_optional, write};
+use crate::table_rows::TableRows;
+use crate::value::args;
 use crate::wanted::Wanted;
 
 /// One line of the trail.
@@ -95,28 +96,25 @@ pub async fn append_audit(run: &mut impl Run, entry: &AuditEntry) -> Result<(), 
 }
 
 /// Adds lines, in order.
-pub async fn append_audit_lines(to: &mut impl Write, entries: &[AuditEntry]) -> Result<(), DbError> {
-    const COLUMNS: usize = 8;
-    for entries in cut(to, entries) {
-        let sql = format!(
-            "INSERT INTO audit (at, actor, origin, request_id, action, target, host_id, detail) VALUES {}",
-            rows_of(entries.len(), COLUMNS)
-        );
-        let values = entries.iter().flat_map(|entry| {
-            args![
-                entry.at,
-                &entry.actor,
-                entry.origin.clone(),
-                entry.request_id.clone(),
-                &entry.action,
-                entry.target.clone(),
-                entry.host_id.map(|id| id.0),
-                entry.detail.clone()
-            ]
-        });
-        write(to, AssertSqlSafe(sql), values.collect()).await?;
-    }
-    Ok(())
+pub async fn append_audit_lines(run: &mut impl Run, entries: &[AuditEntry]) -> Result<(), DbError> {
+    write(run, audit_rows(entries)).await
+}
+
+pub(crate) fn audit_rows(entries: &[AuditEntry]) -> TableRows {
+    let rows = entries.iter().map(|entry| {
+        args![
+            entry.at,
+            &entry.actor,
+            entry.origin.clone(),
+            entry.request_id.clone(),
+            &entry.action,
+            entry.target.clone(),
+            entry.host_id.map(|id| id.0),
+            entry.detail.clone()
+        ]
+    });
+    let columns = "at, actor, origin, request_id, action, target, host_id, detail";
+    TableRows::insert("audit", columns, rows.collect(), "")
 }
 
 /// The newest `limit` lines, newest first, or those that come after the line `after` in that order.
@@ -156,23 +154,24 @@ pub async fn removed_host(run: &mut impl Run, name: &str) -> Result<Option<HostI
 
 fn wanted(filter: &AuditFilter, after: Option<&AuditRow>) -> Wanted {
     let mut wanted = Wanted::default();
-    wanted.add_some("host_id = ?", filter.host_id.map(|id| id.0));
-    wanted.add_some("actor = ?", filter.actor.as_deref());
-    wanted.add_some("request_id = ?", filter.request_id.as_deref());
+    wanted.compare("host_id", "=", filter.host_id.map(|id| id.0));
+    wanted.compare("actor", "=", filter.actor.as_deref());
+    wanted.compare("request_id", "=", filter.request_id.as_deref());
     // Both databases read a field of an object so. What no request caused has none.
     let global_id = format!(
-        "request_id IS NOT NULL AND detail ->> '{}' = ?",
+        "request_id IS NOT NULL AND detail ->> '{}'",
         AuditEntry::GLOBAL_REQUEST_ID
     );
-    wanted.add_some(&global_id, filter.global_request_id.as_deref());
-    wanted.add_some("at >= ?", filter.since);
-    wanted.add_some("at < ?", filter.until);
+    wanted.compare(&global_id, "=", filter.global_request_id.as_deref());
+    wanted.compare("at", ">=", filter.since);
+    wanted.compare("at", "<", filter.until);
     if let Some(prefix) = &filter.action_prefix {
-        let end = format!("{prefix}{AFTER_ANY}");
-        wanted.add("action >= ? AND action < ?", args![prefix, end]);
+        wanted.compare("action", ">=", Some(prefix));
+        wanted.compare("action", "<", Some(format!("{prefix}{AFTER_ANY}")));
     }
     if let Some(after) = after {
-        wanted.add("(at, position) < (?, ?)", args![after.entry.at, after.id]);
+        let (at, id) = (wanted.bind(after.entry.at.into()), wanted.bind(after.id.into()));
+        wanted.add(format!("(at, position) < ({at}, {id})"));
     }
     wanted
 }

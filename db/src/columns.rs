@@ -1,8 +1,4 @@
-//! The columns that rows are read from.
-//!
-//! A statement names each of them. It stays prepared for as long as its connection lives, and PostgreSQL refuses one whose rows have
-//! become wider ("cached plan must not change result type"): with `SELECT *`, a migration that adds a column would end the services
-//! that run.
+//! The columns that rows are read from. A statement names each of them.
 
 /// `table! { "hosts": id, name }` says which columns of a table its rows are read from: `columns!()` is the list for a statement, and
 /// `column::name` is what a row is asked by. One that is missing from the list does not compile; one that nobody asks for is dead code.

@@ -1,6 +1,7 @@
 //! A database, transactions, and reading outside of one.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -9,13 +10,15 @@ use sqlx::{Connection, PgConnection, SqlStr};
 use tokio::time::timeout;
 
 use crate::DbError;
+use crate::changes::HostTransaction;
 use crate::dialect::Dialect;
 use crate::error::ClientError;
 use crate::open::{open_postgres, open_sqlite, without_credentials};
-use crate::postgres::{Connections, Open};
+use crate::postgres::{Connections, Open, Pessimistic};
 use crate::row::Row;
-use crate::run::{Run, Values, Write, sealed::Sealed};
+use crate::run::{Run, Values, sealed::Sealed};
 use crate::sqlite::{self, SqliteRow};
+use crate::table_rows::TableRows;
 use crate::value::{Value, for_postgres};
 
 /// For statements over much of a table: the planner chooses freely, and they may take longer than those that somebody waits for.
@@ -27,15 +30,11 @@ const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
 /// A server that does not answer for so long is not there.
 const REACHED_WITHIN: Duration = Duration::from_secs(5);
 
-/// Values that are written to SQLite on the thread that asks, while commits are quick. A decision for one host has a hundred; those for as many
-/// hosts as go together have thousands, and take some milliseconds.
-const LITTLE: usize = 400;
-
 /// An open database.
 #[derive(Clone, Debug)]
 pub struct Database {
     pub(crate) pool: Pool,
-    address: String,
+    pub(crate) address: Arc<str>,
 }
 
 #[derive(Clone, Debug)]
@@ -61,9 +60,9 @@ impl Database {
     /// The same with another bound for statements, at least 1 ms. PostgreSQL ends a statement that runs longer or waits longer for a
     /// lock, and a transaction that does nothing for so long; the error is [`DbError::Unavailable`]. SQLite has bounds of its own.
     pub async fn open_within(url: &str, connections: u32, statement: Duration) -> Result<Self, DbError> {
-        let address = without_credentials(url);
+        let address: Arc<str> = without_credentials(url).into();
         let bad = |why: String| DbError::Address {
-            address: address.clone(),
+            address: address.to_string(),
             why,
         };
         let pool =
@@ -137,7 +136,7 @@ impl Database {
         let inner = inner.map_err(|e| DbError::from_client(&self.address, e))?;
         Ok(Tx {
             inner,
-            address: self.address.clone(),
+            address: Arc::clone(&self.address),
         })
     }
 
@@ -160,7 +159,8 @@ impl Database {
         }
     }
 
-    /// The same for what grows while it is read. A plan that was made, and kept, while there was little reads all of it for ever.
+    /// The same with a plan for each statement: for what grows while it is read, and for filters. A plan that was made, and kept, while there
+    /// was little, or for other values, could read all of a table for ever.
     #[must_use]
     pub fn reader_of_what_grows(&self) -> Reader<'_> {
         Reader {
@@ -216,7 +216,7 @@ fn machine_time() -> DateTime<Utc> {
 /// A transaction. Dropped without [`Tx::commit`], it changes nothing.
 pub struct Tx {
     inner: TxInner,
-    address: String,
+    address: Arc<str>,
 }
 
 enum TxInner {
@@ -242,56 +242,26 @@ macro_rules! run_on_lent {
 }
 
 impl Tx {
-    /// Makes last changes, and everything that was done in it last. SQLite does all of it at once.
-    pub(crate) async fn commit_with(mut self, changes: Vec<(SqlStr, Vec<Value>)>) -> Result<(), DbError> {
-        let open = match self.inner {
-            TxInner::Sqlite(open) => open,
-            TxInner::Postgres(_) => {
-                for (sql, values) in changes {
-                    self.change(sql, Values(values)).await?;
-                }
-                return self.commit().await;
-            }
-        };
-        let is_much = changes.iter().map(|(_, values)| values.len()).sum::<usize>() > LITTLE;
-        let change_all = |connection: &mut sqlite::Connection| {
-            for (sql, values) in changes {
-                connection.change(sql.as_str(), values)?;
-            }
-            Ok(())
-        };
-        let done = if is_much {
-            open.commit_aside(change_all).await
-        } else {
-            open.commit(change_all).await
-        };
-        done.map_err(|e| DbError::from_client(&self.address, e))
+    /// It ends by what is written of hosts.
+    pub(crate) fn for_hosts(self) -> Box<dyn HostTransaction> {
+        let address = self.address;
+        match self.inner {
+            TxInner::Postgres(open) => Box::new(Pessimistic { open, address }),
+            TxInner::Sqlite(open) => Box::new(sqlite::Transaction { open, address }),
+        }
     }
 
     /// Makes everything that was done in it last.
     pub async fn commit(self) -> Result<(), DbError> {
         match self.inner {
             TxInner::Postgres(tx) => tx.commit().await.map_err(ClientError::from),
-            TxInner::Sqlite(tx) => tx.commit(|_| Ok(())).await,
+            TxInner::Sqlite(tx) => tx.commit().await,
         }
         .map_err(|e| DbError::from_client(&self.address, e))
     }
 }
 
 impl Sealed for Tx {}
-
-impl Write for Tx {
-    fn dialect(&self) -> Dialect {
-        match self.inner {
-            TxInner::Postgres(_) => Dialect::Postgres,
-            TxInner::Sqlite(_) => Dialect::Sqlite,
-        }
-    }
-
-    async fn write(&mut self, sql: SqlStr, values: Values) -> Result<(), DbError> {
-        self.change(sql, values).await.map(|_| ())
-    }
-}
 
 impl TxInner {
     async fn rows(&mut self, sql: SqlStr, values: Vec<Value>) -> Result<Vec<Row>, ClientError> {
@@ -314,6 +284,21 @@ impl TxInner {
             }
         })
     }
+
+    async fn write(&mut self, rows: TableRows) -> Result<(), ClientError> {
+        match self {
+            Self::Postgres(_) => {
+                let (sql, values) = rows.for_all();
+                self.change(sql, values).await?;
+            }
+            Self::Sqlite(open) => {
+                let (sql, rows) = rows.for_each();
+                open.work(move |connection| connection.change_each(&sql, rows))
+                    .await?;
+            }
+        }
+        Ok(())
+    }
 }
 
 fn of_postgres(rows: Vec<PgRow>) -> Vec<Row> {
@@ -325,6 +310,13 @@ fn of_sqlite(rows: Vec<SqliteRow>) -> Vec<Row> {
 }
 
 impl Run for Tx {
+    fn dialect(&self) -> Dialect {
+        match self.inner {
+            TxInner::Postgres(_) => Dialect::Postgres,
+            TxInner::Sqlite(_) => Dialect::Sqlite,
+        }
+    }
+
     async fn rows(&mut self, sql: SqlStr, values: Values) -> Result<Vec<Row>, DbError> {
         let rows = self.inner.rows(sql, values.0).await;
         rows.map_err(|e| DbError::from_client(&self.address, e))
@@ -333,6 +325,11 @@ impl Run for Tx {
     async fn change(&mut self, sql: SqlStr, values: Values) -> Result<u64, DbError> {
         let changed = self.inner.change(sql, values.0).await;
         changed.map_err(|e| DbError::from_client(&self.address, e))
+    }
+
+    async fn write(&mut self, rows: TableRows) -> Result<(), DbError> {
+        let written = self.inner.write(rows).await;
+        written.map_err(|e| DbError::from_client(&self.address, e))
     }
 }
 
@@ -388,11 +385,27 @@ impl Reader<'_> {
             }
         })
     }
+
+    async fn write_rows(&self, rows: TableRows) -> Result<(), ClientError> {
+        match &self.db.pool {
+            Pool::Postgres { .. } => {
+                let (sql, values) = rows.for_all();
+                self.run(sql, values).await?;
+            }
+            Pool::Sqlite { write, .. } => {
+                let (sql, rows) = rows.for_each();
+                write
+                    .work(move |connection| connection.change_all(&sql, rows))
+                    .await?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Sealed for Reader<'_> {}
 
-impl Write for Reader<'_> {
+impl Run for Reader<'_> {
     fn dialect(&self) -> Dialect {
         match self.db.pool {
             Pool::Postgres { .. } => Dialect::Postgres,
@@ -400,12 +413,6 @@ impl Write for Reader<'_> {
         }
     }
 
-    async fn write(&mut self, sql: SqlStr, values: Values) -> Result<(), DbError> {
-        self.change(sql, values).await.map(|_| ())
-    }
-}
-
-impl Run for Reader<'_> {
     async fn rows(&mut self, sql: SqlStr, values: Values) -> Result<Vec<Row>, DbError> {
         let rows = self.read(sql, values.0).await;
         rows.map_err(|e| DbError::from_client(&self.db.address, e))
@@ -414,5 +421,10 @@ impl Run for Reader<'_> {
     async fn change(&mut self, sql: SqlStr, values: Values) -> Result<u64, DbError> {
         let changed = self.run(sql, values.0).await;
         changed.map_err(|e| DbError::from_client(&self.db.address, e))
+    }
+
+    async fn write(&mut self, rows: TableRows) -> Result<(), DbError> {
+        let written = self.write_rows(rows).await;
+        written.map_err(|e| DbError::from_client(&self.db.address, e))
     }
 }

@@ -6,8 +6,9 @@ use uuid::Uuid;
 
 use crate::columns::table;
 use crate::row::Row;
-use crate::run::{Run, Write, execute, fetch_all, fetch_optional};
-use crate::value::{args, pieces, rows_of};
+use crate::run::{Run, execute, fetch_all, fetch_optional, write};
+use crate::table_rows::TableRows;
+use crate::value::args;
 use crate::{Database, DbError};
 
 /// Why something is delivered.
@@ -135,39 +136,30 @@ fn read(row: &Row) -> Result<DeliveryRow, DbError> {
 
 /// Writes what became of deliveries: new ones, and what has changed of known ones.
 pub async fn save_deliveries(run: &mut impl Run, deliveries: &[DeliveryRow]) -> Result<(), DbError> {
-    const COLUMNS: usize = 15;
-    for deliveries in pieces(deliveries) {
-        let sql = format!(
-            "INSERT INTO deliveries (id, subscription_id, kind, sequence, message_id, event_type, host, status, tries,
-                                     created_at, tried_at, next_at, answer, detail, took_ms)
-             VALUES {}
-             ON CONFLICT (id) DO UPDATE SET status = excluded.status, tries = excluded.tries,
-                 created_at = excluded.created_at, tried_at = excluded.tried_at, next_at = excluded.next_at, answer = excluded.answer,
-                 detail = excluded.detail, took_ms = excluded.took_ms",
-            rows_of(deliveries.len(), COLUMNS)
-        );
-        let values = deliveries.iter().flat_map(|delivery| {
-            args![
-                delivery.id,
-                delivery.subscription_id.0,
-                delivery.kind.as_str(),
-                delivery.sequence,
-                delivery.message_id,
-                &delivery.event_type,
-                delivery.host.clone(),
-                delivery.status.as_str(),
-                delivery.tries,
-                delivery.created_at,
-                delivery.tried_at,
-                delivery.next_at,
-                delivery.answer.map(i64::from),
-                delivery.detail.clone(),
-                delivery.took_ms
-            ]
-        });
-        execute(run, AssertSqlSafe(sql), values.collect()).await?;
-    }
-    Ok(())
+    let rows = deliveries.iter().map(|delivery| {
+        args![
+            delivery.id,
+            delivery.subscription_id.0,
+            delivery.kind.as_str(),
+            delivery.sequence,
+            delivery.message_id,
+            &delivery.event_type,
+            delivery.host.clone(),
+            delivery.status.as_str(),
+            delivery.tries,
+            delivery.created_at,
+            delivery.tried_at,
+            delivery.next_at,
+            delivery.answer.map(i64::from),
+            delivery.detail.clone(),
+            delivery.took_ms
+        ]
+    });
+    let columns = "id, subscription_id, kind, sequence, message_id, event_type, host, status, tries, created_at, tried_at, next_at, answer, detail, took_ms";
+    let end = " ON CONFLICT (id) DO UPDATE SET status = excluded.status, tries = excluded.tries,
+        created_at = excluded.created_at, tried_at = excluded.tried_at, next_at = excluded.next_at, answer = excluded.answer,
+        detail = excluded.detail, took_ms = excluded.took_ms";
+    write(run, TableRows::insert("deliveries", columns, rows.collect(), end)).await
 }
 
 /// Deliveries of events with a number above `after`, by number, at most `limit`: what was begun, and whether it is done. There is no

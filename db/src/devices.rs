@@ -1,106 +1,95 @@
 //! One command at a time per device, whichever worker speaks to it.
 
-use std::collections::HashSet;
-
 use chrono::TimeDelta;
 use ringfence_core::{AttemptId, Timestamp};
-use sqlx::AssertSqlSafe;
 
-use crate::dialect::Dialect;
-use crate::run::{Run, Write, fetch_all, write};
-use crate::value::MOST_ROWS;
-use crate::value::{Value, args, pieces, rows_of};
-use crate::{DbError, LoneChange};
+use crate::statement::{Form, Statement};
+use crate::table_rows::TableRows;
+use crate::value::{Value, args};
 
-/// The longest that a device is taken for; who keeps it says so again. What is taken until later was taken before a clock was set back.
-const TAKEN_AT_MOST: TimeDelta = TimeDelta::seconds(60);
+/// The longest lease; a worker that keeps its device says so again. A lease that ends later was taken before a clock was set back.
+const LEASED_AT_MOST: TimeDelta = TimeDelta::seconds(60);
 
-/// A device to take.
-#[derive(Clone, Debug)]
-pub struct DeviceClaim {
+/// A device to lease to an attempt. One that is leased to the attempt already is leased anew.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceLease {
     /// Its key.
     pub device: String,
-    /// For which attempt.
+    /// The attempt.
     pub attempt: AttemptId,
-    /// For how long.
+    /// When the lease begins.
+    pub from: Timestamp,
+    /// When it ends unless it is renewed.
     pub until: Timestamp,
 }
 
-/// Takes devices, each of which is named once; returns those that were free or the attempt's already. Everybody takes them in one
-/// order, so that none of several takers waits for another who waits for it.
-pub async fn claim_devices(
-    run: &mut impl Run,
-    mut claims: Vec<DeviceClaim>,
-    now: Timestamp,
-) -> Result<HashSet<String>, DbError> {
-    claims.sort_by(|a, b| a.device.cmp(&b.device));
-    let mut taken = HashSet::new();
-    for claims in pieces(&claims) {
-        let (sql, values) = claim(claims, now);
-        for row in fetch_all(run, AssertSqlSafe(sql), values).await? {
-            taken.insert(row.text("device")?);
-        }
-    }
-    Ok(taken)
+/// What is done about a lease that is there: it is replaced if it is over, or the attempt's own.
+fn replace_if_free(from: &str, out_of_reach: &str) -> String {
+    format!(
+        " ON CONFLICT (device) DO UPDATE
+             SET operation_id = excluded.operation_id, attempt = excluded.attempt, until = excluded.until
+             WHERE device_leases.until <= {from} OR device_leases.until > {out_of_reach}
+                OR (device_leases.operation_id = excluded.operation_id AND device_leases.attempt = excluded.attempt)
+             RETURNING device"
+    )
 }
 
-/// Takes a few devices, all of them, or the change does not come about.
-pub fn claim_devices_or_end(to: &mut LoneChange, mut claims: Vec<DeviceClaim>, now: Timestamp) {
-    claims.sort_by(|a, b| a.device.cmp(&b.device));
-    for claims in claims.chunks(MOST_ROWS) {
-        let (sql, values) = claim(claims, now);
-        to.must(claims.len(), sql, values);
-    }
+fn lease_rows(leases: &[DeviceLease]) -> TableRows {
+    let rows = leases.iter().map(|lease| {
+        let attempt = lease.attempt;
+        args![&lease.device, attempt.operation_id.0, attempt.number, lease.until]
+    });
+    let columns = "device, operation_id, attempt, until";
+    TableRows::insert("device_leases", columns, rows.collect(), "")
 }
 
-fn claim(claims: &[DeviceClaim], now: Timestamp) -> (String, Vec<Value>) {
-    const COLUMNS: usize = 4;
-    let sql = format!(
-        "INSERT INTO device_claims (device, operation_id, attempt, until) VALUES {}
-             ON CONFLICT (device) DO UPDATE
-                 SET operation_id = excluded.operation_id, attempt = excluded.attempt, until = excluded.until
-                 WHERE device_claims.until <= ${now} OR device_claims.until > ${out_of_reach}
-                    OR (device_claims.operation_id = excluded.operation_id
-                        AND device_claims.attempt = excluded.attempt)
-             RETURNING device",
-        rows_of(claims.len(), COLUMNS),
-        now = claims.len() * COLUMNS + 1,
-        out_of_reach = claims.len() * COLUMNS + 2
+/// Leases devices, each of which is named once, and returns those that were free. Every transaction leases them in one order, so that
+/// no two wait for each other.
+pub(crate) fn push_leases(statement: &mut Statement, leases: &[DeviceLease], form: Form) {
+    let mut leases = leases.to_vec();
+    leases.sort_by(|a, b| a.device.cmp(&b.device));
+    lease_rows(&leases).push_to(statement, form);
+    let from = leases.first().map(|lease| lease.from);
+    let (now, out_of_reach) = (
+        statement.bind(from),
+        statement.bind(from.map(|at| at + LEASED_AT_MOST)),
     );
-    let mut values: Vec<Value> = Vec::with_capacity(claims.len() * COLUMNS + 2);
-    for claim in claims {
-        let attempt = claim.attempt;
-        values.extend(args![
-            &claim.device,
-            attempt.operation_id.0,
-            attempt.number,
-            claim.until
-        ]);
-    }
-    values.extend(args![now, now + TAKEN_AT_MOST]);
-    (sql, values)
+    statement.push(&replace_if_free(&now, &out_of_reach));
 }
 
-/// Gives back what attempts have taken, in the order in which everybody takes.
-pub async fn release_devices(to: &mut impl Write, attempts: &[AttemptId]) -> Result<(), DbError> {
-    const COLUMNS: usize = 2;
-    for attempts in pieces(attempts) {
-        let attempts_list = rows_of(attempts.len(), COLUMNS);
-        let sql = match to.dialect() {
-            Dialect::Postgres => format!(
-                "WITH held AS (SELECT device FROM device_claims WHERE (operation_id, attempt) IN (VALUES {attempts_list})
-                               ORDER BY device FOR UPDATE)
-                 DELETE FROM device_claims WHERE device IN (SELECT device FROM held)"
-            ),
-            // It has one writer, who waits for nobody.
-            Dialect::Sqlite => {
-                format!("DELETE FROM device_claims WHERE (operation_id, attempt) IN (VALUES {attempts_list})")
-            }
-        };
-        let values = attempts
-            .iter()
-            .flat_map(|attempt| args![attempt.operation_id.0, attempt.number]);
-        write(to, AssertSqlSafe(sql), values.collect()).await?;
-    }
-    Ok(())
+/// The statement for one lease, for SQLite.
+pub(crate) fn lease_each() -> String {
+    lease_rows(&[]).for_each().0 + &replace_if_free("$5", "$6")
+}
+
+pub(crate) fn lease_values(lease: &DeviceLease) -> Vec<Value> {
+    let attempt = lease.attempt;
+    args![
+        &lease.device,
+        attempt.operation_id.0,
+        attempt.number,
+        lease.until,
+        lease.from,
+        lease.from + LEASED_AT_MOST
+    ]
+}
+
+/// Ends the leases of attempts, in the order in which every transaction leases.
+pub(crate) fn push_releases(statement: &mut Statement, attempts: &[AttemptId], form: Form) {
+    statement.push(
+        "DELETE FROM device_leases WHERE device IN
+             (SELECT device FROM device_leases WHERE (operation_id, attempt) IN (SELECT new.column1, new.column2 FROM ",
+    );
+    statement.push_rows(release_values(attempts), form);
+    statement.push(") ORDER BY device FOR UPDATE)");
+}
+
+/// The statement for the leases of one attempt, for SQLite.
+pub(crate) const RELEASE: &str = "DELETE FROM device_leases WHERE operation_id = $1 AND attempt = $2";
+
+pub(crate) fn release_values(attempts: &[AttemptId]) -> Vec<Vec<Value>> {
+    let values = attempts
+        .iter()
+        .map(|attempt| args![attempt.operation_id.0, attempt.number]);
+    values.collect()
 }

@@ -10,14 +10,11 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// Locks the rows of a table that a query reads until the transaction ends. SQLite's only writer holds all of them.
-    ///
-    /// A host never gets another id, so that rows which only refer to it (a check, an operation) need not wait for the lock.
-    pub(crate) fn for_update(self, of: &'static str) -> &'static str {
-        match (self, of) {
-            (Self::Postgres, "hosts") => " FOR NO KEY UPDATE OF hosts",
-            (Self::Postgres, _) => " FOR UPDATE",
-            (Self::Sqlite, _) => "",
+    /// Locks the rows that a query reads until the transaction ends. SQLite's only writer holds all of them.
+    pub(crate) fn for_update(self) -> &'static str {
+        match self {
+            Self::Postgres => " FOR UPDATE",
+            Self::Sqlite => "",
         }
     }
 

@@ -7,8 +7,9 @@ use uuid::Uuid;
 
 use crate::columns::table;
 use crate::row::Row;
-use crate::run::{Run, Write, cut, fetch_all, fetch_optional, write};
-use crate::value::{args, rows_of};
+use crate::run::{Run, fetch_all, fetch_optional, write};
+use crate::table_rows::TableRows;
+use crate::value::{Value, args};
 use crate::{Database, DbError};
 
 /// How many events one pass numbers. One that numbers fewer has left none behind.
@@ -89,50 +90,40 @@ fn read_host(row: &Row) -> Result<Option<EventHost>, DbError> {
 }
 
 /// Writes events, in order.
-pub async fn append_events(to: &mut impl Write, events: &[NewEvent]) -> Result<(), DbError> {
-    for events in cut(to, events) {
-        append_piece(to, events).await?;
-    }
-    Ok(())
+pub async fn append_events(run: &mut impl Run, events: &[NewEvent]) -> Result<(), DbError> {
+    write(run, event_rows(events)).await
 }
 
-async fn append_piece(to: &mut impl Write, events: &[NewEvent]) -> Result<(), DbError> {
-    const COLUMNS: usize = 9;
-    let is_numbered = to.numbers_events();
-    let columns = "id, host_id, host, segment_id, host_sequence, kind, generation, occurred_at, data";
-    let sql = if is_numbered {
-        format!(
-            "INSERT INTO events ({columns}, sequence)
-             SELECT new.column1, new.column2, new.column3, new.column4, new.column5, new.column6, new.column7, new.column8,
-                 new.column9, numbers.before + new.column10
-             FROM numbers, (VALUES {}) AS new",
-            rows_of(events.len(), COLUMNS + 1)
-        )
-    } else {
-        format!(
-            "INSERT INTO events ({columns}) VALUES {}",
-            rows_of(events.len(), COLUMNS)
-        )
-    };
-    let values = events.iter().zip(1_u32..).flat_map(|(event, nth)| {
-        let host = event.host.as_ref();
-        let mut values = args![
-            event.id,
-            host.map(|host| host.id.0),
-            host.map(|host| host.name.clone()),
-            host.map(|host| host.segment_id.0),
-            host.map(|host| host.sequence),
-            event.kind.as_str(),
-            host.map(|host| host.generation.0),
-            event.occurred_at,
-            event.data.clone()
-        ];
-        if is_numbered {
-            values.push(nth.into());
-        }
+const COLUMNS: &str = "id, host_id, host, segment_id, host_sequence, kind, generation, occurred_at, data";
+
+/// Events that are numbered later; on SQLite by the database itself.
+pub(crate) fn event_rows(events: &[NewEvent]) -> TableRows {
+    TableRows::insert("events", COLUMNS, events.iter().map(values).collect(), "")
+}
+
+/// The same with the number of each among them, counted from 1, as its number among all events.
+pub(crate) fn counted_event_rows(events: &[NewEvent]) -> TableRows {
+    let rows = events.iter().zip(1_u32..).map(|(event, nth)| {
+        let mut values = values(event);
+        values.push(nth.into());
         values
     });
-    write(to, AssertSqlSafe(sql), values.collect()).await
+    TableRows::insert("events", &format!("{COLUMNS}, sequence"), rows.collect(), "")
+}
+
+fn values(event: &NewEvent) -> Vec<Value> {
+    let host = event.host.as_ref();
+    args![
+        event.id,
+        host.map(|host| host.id.0),
+        host.map(|host| host.name.clone()),
+        host.map(|host| host.segment_id.0),
+        host.map(|host| host.sequence),
+        event.kind.as_str(),
+        host.map(|host| host.generation.0),
+        event.occurred_at,
+        event.data.clone()
+    ]
 }
 
 /// Numbers what was committed since the last call; returns how many events it numbered.

@@ -1,11 +1,11 @@
 //! Hosts as they are written back.
 
 use ringfence_core::{Fence, Host, ProofKind, SufficientSet, Timestamp};
-use sqlx::AssertSqlSafe;
 
 use crate::DbError;
-use crate::run::{Write, write};
-use crate::value::{NewValues, Value, args, pieces};
+use crate::run::{Run, write};
+use crate::table_rows::TableRows;
+use crate::value::{Value, args};
 
 /// What a decision writes of a host.
 #[derive(Clone, Copy, Debug)]
@@ -19,59 +19,27 @@ pub struct HostWrite<'a> {
 }
 
 /// What people say of it.
-const CONFIGURATION: [&str; 8] = [
-    "name",
-    "segment_id",
-    "backend",
-    "cloud",
-    "known_as",
-    "host_type",
-    "zone",
-    "parameters",
-];
+const CONFIGURATION: &str = "name, segment_id, backend, cloud, known_as, host_type, zone, parameters";
 /// What observers say of it.
-const FAILURE: [&str; 5] = [
-    "sources",
-    "failure_state",
-    "failure_source",
-    "failure_observed_at",
-    "failure_since",
-];
+const FAILURE: &str = "sources, failure_state, failure_source, failure_observed_at, failure_since";
 /// How far it is fenced. Its proofs must be there already.
-const FENCING: [&str; 7] = [
-    "fencing_state",
-    "generation",
-    "fence",
-    "fenced_generation",
-    "fenced_proof",
-    "fenced_at",
-    "is_silence_answered",
-];
+const FENCING: &str =
+    "fencing_state, generation, fence, fenced_generation, fenced_proof, fenced_at, is_silence_answered";
 /// What changes at every step.
-const STEP: [&str; 8] = [
-    "given_back_at",
-    "last_off_at",
-    "standing",
-    "in_flight",
-    "event_sequence",
-    "wake_at",
-    "revision",
-    "updated_at",
-];
+const STEP: &str =
+    "given_back_at, last_off_at, standing, in_flight, event_sequence, wake_at, revision, updated_at";
 
-/// Writes hosts back. Columns that are as they were are left alone: SQLite writes every index with a column that it is told to set,
-/// even to the same value.
-pub async fn update_hosts(to: &mut impl Write, writes: &[HostWrite<'_>]) -> Result<(), DbError> {
-    for writes in pieces(writes) {
-        let groups = Groups::of(writes);
-        let new = NewValues::of(writes.len());
-        let (assigned, columns) = groups.assigned(new);
-        let (from, id) = (new.from(writes.len(), columns), new.name(1));
-        let sql = format!("UPDATE hosts SET {assigned}{from} WHERE hosts.id = {id}");
-        let values = writes.iter().flat_map(|write| groups.values(write)).collect();
-        write(to, AssertSqlSafe(sql), values).await?;
-    }
-    Ok(())
+/// Writes hosts back.
+pub async fn update_hosts(run: &mut impl Run, writes: &[HostWrite<'_>]) -> Result<(), DbError> {
+    write(run, host_rows(writes)).await
+}
+
+/// Hosts as they are written back. Columns that are as they were with all of them are left alone: SQLite writes every index with a column
+/// that it is told to set, even to the same value.
+pub(crate) fn host_rows(writes: &[HostWrite<'_>]) -> TableRows {
+    let groups = Groups::of(writes);
+    let rows = writes.iter().map(|write| groups.values(write));
+    TableRows::update("hosts", &groups.columns(), rows.collect(), 1, "")
 }
 
 /// Which columns have to be written for some hosts; those of [`STEP`] always have.
@@ -95,23 +63,17 @@ impl Groups {
         }
     }
 
-    fn columns(self) -> Vec<&'static str> {
-        let groups: [(bool, &[&'static str]); 4] = [
-            (self.configuration, &CONFIGURATION),
-            (self.failure, &FAILURE),
-            (self.fencing, &FENCING),
-            (true, &STEP),
+    /// The host's id, and those that are written.
+    fn columns(self) -> String {
+        let groups = [
+            (true, "id"),
+            (self.configuration, CONFIGURATION),
+            (self.failure, FAILURE),
+            (self.fencing, FENCING),
+            (true, STEP),
         ];
         let written = groups.into_iter().filter(|(is_written, _)| *is_written);
-        written.flat_map(|(_, columns)| columns.iter().copied()).collect()
-    }
-
-    /// The assignments, and how many values each host has; the first one is its id.
-    fn assigned(self, new: NewValues) -> (String, usize) {
-        let columns = self.columns();
-        let assigned = columns.iter().zip(2..);
-        let assigned = assigned.map(|(column, at)| format!("{column} = {}", new.name(at)));
-        (assigned.collect::<Vec<_>>().join(", "), columns.len() + 1)
+        written.map(|(_, columns)| columns).collect::<Vec<_>>().join(", ")
     }
 
     fn values(self, write: &HostWrite<'_>) -> Vec<Value> {
@@ -225,17 +187,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_assigned_is_what_has_changed() {
-        let (assigned, values) = groups(0).assigned(NewValues::Columns);
-        assert!(assigned.starts_with("given_back_at = new.column2, last_off_at = new.column3"));
-        assert_eq!(values, 9);
-        let (assigned, values) = groups(5).assigned(NewValues::Columns);
-        assert!(assigned.starts_with("name = new.column2, "));
-        assert!(assigned.contains("fencing_state = new.column10, "));
-        assert!(!assigned.contains("failure_state"));
-        assert_eq!(values, 24);
-        let (assigned, values) = groups(4).assigned(NewValues::Arguments);
-        assert!(assigned.starts_with("fencing_state = $2, generation = $3, fence = $4"));
-        assert_eq!(values, 16);
+    fn what_is_written_is_what_has_changed() {
+        assert_eq!(groups(0).columns(), format!("id, {STEP}"));
+        assert_eq!(
+            groups(5).columns(),
+            format!("id, {CONFIGURATION}, {FENCING}, {STEP}")
+        );
     }
 }

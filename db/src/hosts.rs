@@ -15,7 +15,7 @@ use crate::operations::{self, read_operation};
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_all, fetch_optional};
 use crate::value::{Value, args};
-use crate::{Database, DbError, Tx};
+use crate::{DbError, Tx};
 
 table! {
     pub "hosts":
@@ -54,35 +54,6 @@ pub(crate) fn read(row: &Row) -> Result<Host, DbError> {
     })
 }
 
-/// A transaction with some hosts locked.
-pub struct Locked {
-    /// The transaction.
-    pub tx: Tx,
-    /// The hosts that are there.
-    pub states: Vec<HostState>,
-    /// When that was, by the database's clock. `None` on SQLite, whose clock is this machine's, and where there is no host.
-    pub read_at: Option<Timestamp>,
-}
-
-/// Begins a transaction with these hosts locked until it ends, in one order for everybody, and reads all that decisions need. One that
-/// is not there is left out.
-pub async fn begin_with_hosts(db: &Database, ids: &[HostId]) -> Result<Locked, DbError> {
-    let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
-    let mut tx = db.begin().await?;
-    if db.is_sqlite() {
-        let condition = Dialect::Sqlite.id_in_first_argument("hosts.id");
-        let sql = AssertSqlSafe(states(Dialect::Sqlite, &condition));
-        let rows = fetch_all(&mut tx, sql, args![ids]).await?;
-        let states = rows.iter().map(read_state).collect::<Result<_, _>>()?;
-        let read_at = None;
-        return Ok(Locked { tx, states, read_at });
-    }
-    let sql = AssertSqlSafe(locking(Dialect::Postgres));
-    let rows = fetch_all(&mut tx, sql, args![ids.clone()]).await?;
-    let (states, read_at) = with_operations(&mut tx, &rows, ids).await?;
-    Ok(Locked { tx, states, read_at })
-}
-
 /// A host with its policy and its live operation, in one statement.
 fn states(dialect: Dialect, condition: &str) -> String {
     let (columns, operation, version) = (columns!(), operations::columns!(), dialect.version("hosts"));
@@ -104,14 +75,12 @@ fn read_state(row: &Row) -> Result<HostState, DbError> {
     })
 }
 
-fn locking(dialect: Dialect) -> String {
-    let columns = columns!();
-    format!(
-        "SELECT {columns} FROM hosts WHERE {} ORDER BY id{}",
-        dialect.id_in_first_argument("id"),
-        dialect.for_update("hosts")
-    )
-}
+/// A host never gets another id, so that rows which only refer to it (a check, an operation) need not wait for the lock.
+const LOCKING: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM hosts WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE OF hosts"
+);
 
 /// The operations are read by a second statement on purpose: one statement that joins them would, after waiting for a lock, see the
 /// new host beside the old operation.
@@ -157,12 +126,33 @@ async fn with_operations(
     Ok((states, read_at))
 }
 
-/// Locks a host until the transaction ends, and reads all that decisions need.
-pub async fn lock_host(run: &mut impl Run, id: HostId) -> Result<Option<HostState>, DbError> {
-    let sql = AssertSqlSafe(locking(run.dialect()));
-    let rows = fetch_all(run, sql, args![vec![id.0]]).await?;
-    Ok(with_operations(run, &rows, vec![id.0]).await?.0.pop())
+/// Locks hosts until the transaction ends, in one order for everybody, and reads all that decisions need, and when that was by the
+/// database's clock. One that is not there is left out.
+pub(crate) async fn lock_hosts(
+    tx: &mut impl Run,
+    ids: &[HostId],
+) -> Result<(Vec<HostState>, Option<Timestamp>), DbError> {
+    let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
+    match tx.dialect() {
+        Dialect::Postgres => {
+            let rows = fetch_all(tx, LOCKING, args![ids.clone()]).await?;
+            with_operations(tx, &rows, ids).await
+        }
+        // Its only writer holds all of them.
+        Dialect::Sqlite => {
+            let condition = Dialect::Sqlite.id_in_first_argument("hosts.id");
+            let sql = AssertSqlSafe(states(Dialect::Sqlite, &condition));
+            let rows = fetch_all(tx, sql, args![ids]).await?;
+            Ok((rows.iter().map(read_state).collect::<Result<_, _>>()?, None))
+        }
+    }
 }
+
+/// Locks a host until the transaction ends, and reads all that decisions need.
+pub async fn lock_host(tx: &mut Tx, id: HostId) -> Result<Option<HostState>, DbError> {
+    Ok(lock_hosts(tx, &[id]).await?.0.pop())
+}
+
 /// A host as it was read without a lock, and what shows whether anybody has changed it since.
 #[derive(Clone, Debug)]
 pub struct SeenHost {

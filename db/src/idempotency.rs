@@ -4,11 +4,12 @@ use ringfence_core::Timestamp;
 use serde_json::Value as Json;
 use uuid::Uuid;
 
+use crate::DbError;
 use crate::columns::table;
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_optional};
+use crate::table_rows::TableRows;
 use crate::value::args;
-use crate::{DbError, LoneChange};
 
 /// A caller's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,17 +103,36 @@ pub async fn put_receipt(
     holder: Uuid,
     receipt: Json,
 ) -> Result<bool, DbError> {
+    let sql = "UPDATE idempotency_keys SET receipt = $4
+               WHERE caller = $1 AND key = $2 AND holder = $3 AND receipt IS NULL";
     let values = args![name.caller, name.key, holder, receipt];
-    Ok(execute(run, RECEIPT, values).await? == 1)
+    Ok(execute(run, sql, values).await? == 1)
 }
 
-const RECEIPT: &str = "UPDATE idempotency_keys SET receipt = $4
-    WHERE caller = $1 AND key = $2 AND holder = $3 AND receipt IS NULL";
+/// What is changed for a request with a key.
+#[derive(Clone, Debug)]
+pub struct NewReceipt<'a> {
+    /// The key.
+    pub name: KeyName<'a>,
+    /// The try that makes the change. Without its key it must not.
+    pub holder: Uuid,
+    /// What is changed.
+    pub receipt: Json,
+}
 
-/// The same; or the change does not come about.
-pub fn put_receipt_or_end(to: &mut LoneChange, name: KeyName<'_>, holder: Uuid, receipt: Json) {
-    let values = args![name.caller, name.key, holder, receipt];
-    to.must(1, format!("{RECEIPT} RETURNING 1"), values);
+pub(crate) fn receipt_rows(receipts: &[NewReceipt<'_>]) -> TableRows {
+    let rows = receipts.iter().map(|new| {
+        let name = new.name;
+        args![name.caller, name.key, new.holder, new.receipt.clone()]
+    });
+    let columns = "caller, key, holder, receipt";
+    TableRows::update(
+        "idempotency_keys",
+        columns,
+        rows.collect(),
+        3,
+        " AND idempotency_keys.receipt IS NULL",
+    )
 }
 
 /// Notes what was answered.

@@ -5,9 +5,9 @@
 
 mod announcements;
 mod audit;
-mod batch;
+mod begin;
+mod changes;
 mod columns;
-mod compatible;
 mod copy;
 mod database;
 mod deliveries;
@@ -20,7 +20,6 @@ mod host_write;
 mod hosts;
 mod idempotency;
 mod leases;
-mod lone_change;
 mod method_checks;
 mod methods;
 mod moved;
@@ -39,8 +38,10 @@ mod schema;
 mod segments;
 mod shared_devices;
 mod sqlite;
+mod statement;
 mod subscriptions;
 mod survey;
+mod table_rows;
 mod value;
 mod wanted;
 
@@ -48,14 +49,14 @@ pub use announcements::Announcements;
 pub use audit::{
     AuditEntry, AuditFilter, AuditRow, append_audit, append_audit_lines, audit_page, audit_row, removed_host,
 };
-pub use batch::Batch;
+pub use changes::{Begun, Changes, Ended, Ending, HostTransaction, Locking};
 pub use copy::{check_sqlite, copy_sqlite, schema_version};
 pub use database::{Database, Reader, Tx};
 pub use deliveries::{
     DeliveryFilter, DeliveryKind, DeliveryRow, DeliveryStatus, deliveries_after, deliveries_page, delivery,
     restart_deliveries, save_deliveries, take_deliveries,
 };
-pub use devices::{DeviceClaim, claim_devices, claim_devices_or_end, release_devices};
+pub use devices::DeviceLease;
 pub use error::{ClientError, DbError};
 pub use events::{
     EventHost, EventRow, NUMBERED_AT_ONCE, NewEvent, append_events, event_numbered, events_after,
@@ -64,17 +65,15 @@ pub use events::{
 pub use host_list::{HostFilter, HostRow, count_hosts, host_row, hosts_page};
 pub use host_write::{HostWrite, update_hosts};
 pub use hosts::{
-    CloudHost, ListedHost, Locked, SeenHost, begin_with_hosts, cloud_has_hosts, delete_host, due_hosts,
-    has_several_clouds, hosts_ahead, hosts_called, hosts_of_cloud, insert_host, listed_hosts, load_state,
-    load_state_in_cloud, lock_host, neighbourhood, see_host, segment_has_hosts, stranded_hosts, wake_live,
-    wake_segment,
+    CloudHost, ListedHost, SeenHost, cloud_has_hosts, delete_host, due_hosts, has_several_clouds,
+    hosts_ahead, hosts_called, hosts_of_cloud, insert_host, listed_hosts, load_state, load_state_in_cloud,
+    lock_host, neighbourhood, see_host, segment_has_hosts, stranded_hosts, wake_live, wake_segment,
 };
 pub use idempotency::{
-    KeyName, KeyRow, delete_old_keys, forget_old_key, insert_key, key_row, put_answer, put_receipt,
-    put_receipt_or_end, release_key, take_key_over,
+    KeyName, KeyRow, NewReceipt, delete_old_keys, forget_old_key, insert_key, key_row, put_answer,
+    put_receipt, release_key, take_key_over,
 };
 pub use leases::{lease_holder, note_write, take_lease, take_turn};
-pub use lone_change::{LoneChange, Written};
 pub use method_checks::{
     CheckAnswer, CheckOutcome, CheckSummary, CheckTarget, MethodCheckRow, add_check_targets, check_summaries,
     check_targets, failing_checks, method_checks_page, postpone_check, remove_check_targets, save_check,
@@ -82,10 +81,7 @@ pub use method_checks::{
 };
 pub use methods::{delete_method, insert_method, list_methods, method, methods_by_name, update_method};
 pub use moved::{forget_deliveries, give_up_deliveries, lock_subscription};
-pub use operations::{
-    OperationFilter, count_running_operations, insert_operations, operation, operations_page, save_proofs,
-    update_operations,
-};
+pub use operations::{OperationFilter, count_running_operations, operation, operations_page};
 pub use outbox::{OutboxRow, append_outbox, delete_outbox, postpone_outbox, prolong_outbox, take_outbox};
 pub use outlets::{
     SilentOutlet, forget_outlet, free_outlet, has_outlet, hold_outlet, insert_outlet, keep_outlet,
@@ -95,8 +91,8 @@ pub use page::{Order, Page, SortKey};
 pub use placing::{PlacingRow, hosts_to_place};
 pub use plans::{configuration_revision, delete_plan, insert_plan, list_plans, plan, plan_for, update_plan};
 pub use retention::{Kept, OldRow, events_removed_up_to, old_rows, remove_rows};
-pub use run::{Run, Write};
-pub use schema::{SchemaState, breaking_migration, migrate, newest_schema, schema_state};
+pub use run::Run;
+pub use schema::{SchemaState, migrate, newest_schema, schema_state};
 pub use segments::{delete_segment, insert_segment, list_segments, segment, update_segment};
 pub use shared_devices::{
     SharedDevice, add_shared_devices, remove_shared_devices, shared_devices, shared_devices_of,

@@ -6,8 +6,9 @@ use uuid::Uuid;
 
 use crate::columns::table;
 use crate::row::Row;
-use crate::run::{Run, Write, execute, fetch_all, fetch_optional};
-use crate::value::{args, pieces, rows_of};
+use crate::run::{Run, execute, fetch_all, fetch_optional, write};
+use crate::table_rows::TableRows;
+use crate::value::args;
 use crate::{Database, DbError};
 
 /// What came of a question to a device.
@@ -115,6 +116,9 @@ pub struct CheckSummary {
     pub failing_since: Option<Timestamp>,
 }
 
+/// Questions that one statement adds or removes.
+const AT_ONCE: usize = 64;
+
 table! {
     "method_checks":
     id, method_id, host_id, question, device, next_at, missed, checked_at, outcome, state, detail, worker,
@@ -176,16 +180,10 @@ pub async fn check_targets(
     rows.iter().map(read_target).collect()
 }
 
-/// Adds questions. Each statement stands for itself: hosts are not kept from being fenced meanwhile.
+/// Adds questions. Hosts are not kept from being fenced meanwhile.
 pub async fn add_check_targets(db: &Database, targets: &[CheckTarget]) -> Result<(), DbError> {
-    const COLUMNS: usize = 7;
-    for targets in pieces(targets) {
-        let sql = format!(
-            "INSERT INTO method_checks (id, method_id, host_id, question, device, next_at, missed) VALUES {}
-             ON CONFLICT DO NOTHING",
-            rows_of(targets.len(), COLUMNS)
-        );
-        let values = targets.iter().flat_map(|target| {
+    for targets in targets.chunks(AT_ONCE) {
+        let rows = targets.iter().map(|target| {
             args![
                 target.id,
                 target.method_id.0,
@@ -196,14 +194,21 @@ pub async fn add_check_targets(db: &Database, targets: &[CheckTarget]) -> Result
                 target.missed
             ]
         });
-        execute(&mut db.reader(), AssertSqlSafe(sql), values.collect()).await?;
+        let columns = "id, method_id, host_id, question, device, next_at, missed";
+        let rows = TableRows::insert(
+            "method_checks",
+            columns,
+            rows.collect(),
+            " ON CONFLICT DO NOTHING",
+        );
+        write(&mut db.reader(), rows).await?;
     }
     Ok(())
 }
 
 /// Removes questions that are not put any more.
 pub async fn remove_check_targets(db: &Database, ids: &[Uuid]) -> Result<(), DbError> {
-    for ids in pieces(ids) {
+    for ids in ids.chunks(AT_ONCE) {
         let mut reader = db.reader();
         let sql = format!(
             "DELETE FROM method_checks WHERE {}",
@@ -218,8 +223,8 @@ pub async fn remove_check_targets(db: &Database, ids: &[Uuid]) -> Result<(), DbE
 const UNDISTURBED: &str =
     "NOT EXISTS (SELECT 1 FROM operations WHERE operations.host_id = method_checks.host_id
                  AND operations.finished_at IS NULL)
-         AND NOT EXISTS (SELECT 1 FROM device_claims
-                 WHERE device_claims.device = method_checks.device AND device_claims.until > $1)";
+         AND NOT EXISTS (SELECT 1 FROM device_leases
+                 WHERE device_leases.device = method_checks.device AND device_leases.until > $1)";
 
 /// Takes questions whose time has come and which would disturb nobody, and keeps others from putting them until `until`.
 pub async fn take_checks(

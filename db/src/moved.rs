@@ -3,13 +3,13 @@
 use ringfence_core::SubscriptionId;
 use sqlx::AssertSqlSafe;
 
-use crate::run::{Run, Write, execute, fetch_all, fetch_optional};
+use crate::run::{Run, execute, fetch_all, fetch_optional};
 use crate::value::args;
 use crate::{DbError, Tx};
 
 /// Keeps everybody else from changing how far a subscription has got until the transaction ends; returns how far that is.
 pub async fn lock_subscription(tx: &mut Tx, id: SubscriptionId) -> Result<Option<u64>, DbError> {
-    let lock = tx.dialect().for_update("subscriptions");
+    let lock = tx.dialect().for_update();
     let sql = format!("SELECT after_sequence FROM subscriptions WHERE id = $1{lock}");
     let row = fetch_optional(tx, AssertSqlSafe(sql), args![id.0]).await?;
     row.map(|row| row.count("after_sequence")).transpose()

@@ -8,8 +8,9 @@ use uuid::Uuid;
 
 use crate::columns::table;
 use crate::row::Row;
-use crate::run::{Run, Write, cut, fetch_all, fetch_optional, write};
-use crate::value::{NewValues, Value, args, pieces, rows_of};
+use crate::run::{Run, fetch_all, fetch_optional};
+use crate::table_rows::TableRows;
+use crate::value::{Value, args};
 use crate::wanted::Wanted;
 use crate::{DbError, Order, Page, SortKey, Test};
 
@@ -62,105 +63,74 @@ pub(crate) fn read_operation(row: &Row) -> Result<Option<Operation>, DbError> {
     Ok(Some(operation))
 }
 
-/// Adds operations. A second live one for the same host is refused by an index.
-pub async fn insert_operations(to: &mut impl Write, operations: &[&Operation]) -> Result<(), DbError> {
-    const COLUMNS: usize = 10;
-    for operations in pieces(operations) {
-        let sql = format!(
-            "INSERT INTO operations (id, host_id, kind, status, generation, body, methods, created_at, updated_at,
-                 finished_at)
-             VALUES {}",
-            rows_of(operations.len(), COLUMNS)
-        );
-        let values = operations.iter().flat_map(|operation| {
-            let (body, methods) = apart(operation);
-            args![
-                operation.id.0,
-                operation.host_id.0,
-                operation.kind().as_str(),
-                operation.status.as_str(),
-                operation.generation.0,
-                Value::document(&body),
-                Value::document(&methods),
-                operation.created_at,
-                operation.updated_at,
-                operation.finished_at
-            ]
-        });
-        write(to, AssertSqlSafe(sql), values.collect()).await?;
-    }
-    Ok(())
+/// Operations that are new. A second live one for the same host is refused by an index; `end` stands at the end of the statement.
+pub(crate) fn new_operation_rows(operations: &[&Operation], end: &'static str) -> TableRows {
+    let rows = operations.iter().map(|operation| {
+        let (body, methods) = apart(operation);
+        args![
+            operation.id.0,
+            operation.host_id.0,
+            operation.kind().as_str(),
+            operation.status.as_str(),
+            operation.generation.0,
+            Value::document(&body),
+            Value::document(&methods),
+            operation.created_at,
+            operation.updated_at,
+            operation.finished_at
+        ]
+    });
+    let columns = "id, host_id, kind, status, generation, body, methods, created_at, updated_at, finished_at";
+    TableRows::insert("operations", columns, rows.collect(), end)
 }
 
-/// Writes operations back. Each comes with what is known of it in the database.
-pub async fn update_operations(
-    to: &mut impl Write,
-    operations: &[(&Operation, &Operation)],
-) -> Result<(), DbError> {
-    const COLUMNS: usize = 4;
-    for operations in pieces(operations) {
-        // Left alone if it is as it was, as the columns of a host.
-        let has_other_status = operations.iter().any(|(operation, known)| {
-            operation.status != known.status || operation.finished_at != known.finished_at
-        });
-        let new = NewValues::of(operations.len());
-        let [id, body, updated_at, methods, status, finished_at] =
-            [1, 2, 3, 4, 5, 6].map(|number| new.name(number));
-        let (status, columns) = if has_other_status {
-            let assigned = format!(", status = {status}, finished_at = {finished_at}");
-            (assigned, COLUMNS + 2)
-        } else {
-            (String::new(), COLUMNS)
-        };
-        let sql = format!(
-            "UPDATE operations SET body = {body}, updated_at = {updated_at},
-                 methods = coalesce({methods}, operations.methods){status}{} WHERE operations.id = {id}",
-            new.from(operations.len(), columns)
-        );
-        let values = operations.iter().flat_map(|(operation, known)| {
-            let (body, methods) = apart(operation);
-            let mut values = args![
-                operation.id.0,
-                Value::document(&body),
-                operation.updated_at,
-                (!have_same_methods(operation, known)).then(|| Value::document(&methods))
-            ];
-            if has_other_status {
-                values.extend(args![operation.status.as_str(), operation.finished_at]);
-            }
-            values
-        });
-        write(to, AssertSqlSafe(sql), values.collect()).await?;
-    }
-    Ok(())
+/// Operations that have changed, each with what is known of it in the database. Columns that none of them has changed are left alone.
+pub(crate) fn changed_operation_rows(operations: &[(&Operation, &Operation)]) -> TableRows {
+    let any = |differ: fn(&Operation, &Operation) -> bool| {
+        let mut operations = operations.iter();
+        operations.any(|(operation, known)| differ(operation, known))
+    };
+    let has_status = any(|one, other| one.status != other.status || one.finished_at != other.finished_at);
+    let has_methods = any(|one, other| !have_same_methods(one, other));
+    let columns = match (has_methods, has_status) {
+        (false, false) => "id, body, updated_at",
+        (true, false) => "id, body, updated_at, methods",
+        (false, true) => "id, body, updated_at, status, finished_at",
+        (true, true) => "id, body, updated_at, methods, status, finished_at",
+    };
+    let rows = operations.iter().map(|(operation, _)| {
+        let (body, methods) = apart(operation);
+        let mut values = args![operation.id.0, Value::document(&body), operation.updated_at];
+        if has_methods {
+            values.push(Value::document(&methods));
+        }
+        if has_status {
+            values.extend(args![operation.status.as_str(), operation.finished_at]);
+        }
+        values
+    });
+    TableRows::update("operations", columns, rows.collect(), 1, "")
 }
 
-/// Puts proofs on record, one that was won anew in the place of the first one of its kind and generation. Their operations must be there
-/// already, and each kind be named once for a host and generation.
-pub async fn save_proofs(to: &mut impl Write, proofs: &[(HostId, &Proof)]) -> Result<(), DbError> {
-    const COLUMNS: usize = 7;
-    for proofs in cut(to, proofs) {
-        let sql = format!(
-            "INSERT INTO proofs (host_id, generation, kind, operation_id, source, observed_at, detail) VALUES {}
-             ON CONFLICT (host_id, generation, kind) DO UPDATE
-                 SET operation_id = excluded.operation_id, source = excluded.source, observed_at = excluded.observed_at,
-                     detail = excluded.detail",
-            rows_of(proofs.len(), COLUMNS)
-        );
-        let values = proofs.iter().flat_map(|(host_id, proof)| {
-            args![
-                host_id.0,
-                proof.generation.0,
-                proof.kind.as_str(),
-                proof.operation_id.0,
-                &proof.source,
-                proof.observed_at,
-                &proof.detail
-            ]
-        });
-        write(to, AssertSqlSafe(sql), values.collect()).await?;
-    }
-    Ok(())
+/// Proofs, one that was won anew in the place of the first one of its kind and generation. Their operations must be there already,
+/// and each kind be named once for a host and generation.
+pub(crate) fn proof_rows(proofs: &[(HostId, &Proof)]) -> TableRows {
+    let rows = proofs.iter().map(|(host_id, proof)| {
+        args![
+            host_id.0,
+            proof.generation.0,
+            proof.kind.as_str(),
+            proof.operation_id.0,
+            &proof.source,
+            proof.observed_at,
+            &proof.detail
+        ]
+    });
+    let columns = "host_id, generation, kind, operation_id, source, observed_at, detail";
+    let end = " ON CONFLICT (host_id, generation, kind) DO UPDATE
+        SET operation_id = excluded.operation_id, source = excluded.source, observed_at = excluded.observed_at,
+            detail = excluded.detail";
+    TableRows::insert("proofs", columns, rows.collect(), end)
 }
 
 /// The operation with this id.

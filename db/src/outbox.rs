@@ -7,8 +7,9 @@ use uuid::Uuid;
 
 use crate::columns::table;
 use crate::row::Row;
-use crate::run::{Run, Write, cut, execute, fetch_all, write};
-use crate::value::{Value, args, rows_of};
+use crate::run::{Run, execute, fetch_all, write};
+use crate::table_rows::TableRows;
+use crate::value::{Value, args};
 use crate::{Database, DbError};
 
 /// A message that waits to be published.
@@ -48,29 +49,26 @@ fn read(row: &Row) -> Result<OutboxRow, DbError> {
 }
 
 /// Writes messages.
-pub async fn append_outbox(to: &mut impl Write, rows: &[OutboxRow]) -> Result<(), DbError> {
-    const COLUMNS: usize = 9;
-    for rows in cut(to, rows) {
-        let sql = format!(
-            "INSERT INTO outbox (id, resource, zone, payload, trace, available_at, waits_since, expires_at, tries) VALUES {}",
-            rows_of(rows.len(), COLUMNS)
-        );
-        let values = rows.iter().flat_map(|row| {
-            args![
-                row.id,
-                &row.resource,
-                &row.zone,
-                Value::document(&row.payload),
-                row.trace.clone(),
-                row.available_at,
-                row.available_at,
-                row.expires_at,
-                row.tries
-            ]
-        });
-        write(to, AssertSqlSafe(sql), values.collect()).await?;
-    }
-    Ok(())
+pub async fn append_outbox(run: &mut impl Run, rows: &[OutboxRow]) -> Result<(), DbError> {
+    write(run, outbox_rows(rows)).await
+}
+
+pub(crate) fn outbox_rows(messages: &[OutboxRow]) -> TableRows {
+    let rows = messages.iter().map(|message| {
+        args![
+            message.id,
+            &message.resource,
+            &message.zone,
+            Value::document(&message.payload),
+            message.trace.clone(),
+            message.available_at,
+            message.available_at,
+            message.expires_at,
+            message.tries
+        ]
+    });
+    let columns = "id, resource, zone, payload, trace, available_at, waits_since, expires_at, tries";
+    TableRows::insert("outbox", columns, rows.collect(), "")
 }
 
 /// Takes messages that nobody has published in time, and keeps others from taking them until `until`.

@@ -13,9 +13,15 @@ pub async fn has_outlet(run: &mut impl Run, name: &str) -> Result<bool, DbError>
 }
 
 /// Adds an outlet that is told of events with a number above `after`; one that is there stays as it is.
-pub async fn insert_outlet(run: &mut impl Run, name: &str, after: u64) -> Result<(), DbError> {
-    let sql = "INSERT INTO outlets (name, after_sequence) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING";
-    execute(run, sql, args![name, after]).await.map(|_| ())
+pub async fn insert_outlet(
+    run: &mut impl Run,
+    name: &str,
+    after: u64,
+    now: Timestamp,
+) -> Result<(), DbError> {
+    let sql = "INSERT INTO outlets (name, after_sequence, held_by, held_until) VALUES ($1, $2, '', $3)
+               ON CONFLICT (name) DO NOTHING";
+    execute(run, sql, args![name, after, now]).await.map(|_| ())
 }
 
 /// Takes an outlet until `until`; `None` if somebody else has it. Returns the number that it has got to.
@@ -27,7 +33,7 @@ pub async fn hold_outlet(
     until: Timestamp,
 ) -> Result<Option<u64>, DbError> {
     let sql = "UPDATE outlets SET held_by = $2, held_until = $4
-               WHERE name = $1 AND (held_until IS NULL OR held_until <= $3) RETURNING after_sequence";
+               WHERE name = $1 AND held_until <= $3 RETURNING after_sequence";
     let row = fetch_optional(run, sql, args![name, holder, now, until]).await?;
     row.map(|row| row.count("after_sequence")).transpose()
 }
@@ -67,15 +73,8 @@ pub struct SilentOutlet {
     pub since: Timestamp,
 }
 
-/// The outlets that nobody has held since `since`, by name. One of which nobody knows when it was held last counts as held until `now`.
-pub async fn silent_outlets(
-    run: &mut impl Run,
-    now: Timestamp,
-    since: Timestamp,
-) -> Result<Vec<SilentOutlet>, DbError> {
-    // An earlier build forgets it when it lets an outlet go.
-    let begin = "UPDATE outlets SET held_by = '', held_until = $1 WHERE held_until IS NULL";
-    execute(run, begin, args![now]).await?;
+/// The outlets that no engine has held since `since`, by name.
+pub async fn silent_outlets(run: &mut impl Run, since: Timestamp) -> Result<Vec<SilentOutlet>, DbError> {
     let sql = "SELECT name, after_sequence, held_until FROM outlets WHERE held_until <= $1 ORDER BY name";
     let rows = fetch_all(run, sql, args![since]).await?;
     rows.iter()

@@ -2,7 +2,6 @@
 
 use uuid::Uuid;
 
-use crate::value::args;
 use crate::wanted::Wanted;
 
 /// What a listing is sorted by. Ties after the last key are broken by id.
@@ -119,18 +118,17 @@ fn after(wanted: &mut Wanted, table: &'static str, columns: &[Column], marker: U
         names.collect::<Vec<_>>().join(", ")
     };
     let Some(first) = columns.first() else { return };
+    let marker = wanted.bind(marker.into());
     if columns.iter().all(|column| column.descending == first.descending) {
         // One comparison of rows, which an index over the columns answers.
         let condition = format!(
-            "({}) {} (SELECT {} FROM {table} m WHERE m.id = ?)",
+            "({}) {} (SELECT {} FROM {table} m WHERE m.id = {marker})",
             names(table),
             compare(first),
             names("m")
         );
-        wanted.add(&condition, args![marker]);
-        return;
+        return wanted.add(condition);
     }
-    let marker = wanted.bind(marker.into());
     let at = |column: &Column| format!("(SELECT m.{} FROM {table} m WHERE m.id = {marker})", column.name);
     // What the first key alone says, so that an index over it finds where to begin.
     let mut condition = format!("{table}.{} {}= {} AND (", first.name, compare(first), at(first));
@@ -147,5 +145,5 @@ fn after(wanted: &mut Wanted, table: &'static str, columns: &[Column], marker: U
         ));
     }
     condition.push(')');
-    wanted.add(&condition, Vec::new());
+    wanted.add(condition);
 }

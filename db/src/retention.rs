@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::operations::{self, read_operation};
 use crate::row::Row;
-use crate::run::{Run, Write, execute, fetch_all, fetch_optional};
+use crate::run::{Run, execute, fetch_all, fetch_optional};
 use crate::value::args;
 use crate::{Database, DbError, Tx, audit, deliveries, events};
 

@@ -1,12 +1,11 @@
 //! The schema and its migrations.
 
+use sqlx::SqlSafeStr;
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
-use sqlx::{AssertSqlSafe, SqlSafeStr};
 
-use crate::compatible::{first_break, goes_on, note};
 use crate::database::{Database, Pool};
 use crate::postgres::Connections;
-use crate::run::{Write, fetch_all};
+use crate::run::{Run, fetch_all};
 use crate::sqlite::carry_out;
 use crate::value::args;
 use crate::{DbError, dialect::Dialect};
@@ -40,13 +39,6 @@ pub enum SchemaState {
         /// What this build needs.
         needed: i64,
     },
-    /// It is newer, and builds of this one's schema can go on beside those of the newer.
-    Ahead {
-        /// What it is.
-        found: i64,
-        /// What this build is made for.
-        needed: i64,
-    },
     /// It is newer: this build must not touch it.
     Newer {
         /// What it is.
@@ -60,7 +52,7 @@ impl SchemaState {
     /// `Ok` if a service may start on it; else what to do.
     pub fn require_current(self, address: &str) -> Result<(), DbError> {
         let text = match self {
-            Self::Current | Self::Ahead { .. } => return Ok(()),
+            Self::Current => return Ok(()),
             Self::Missing => {
                 format!("the database at {address} has no schema yet; run `ringfence db migrate`")
             }
@@ -86,9 +78,6 @@ pub async fn schema_state(db: &Database) -> Result<SchemaState, DbError> {
     Ok(match found {
         None => SchemaState::Missing,
         Some(found) if found < needed => SchemaState::Older { found, needed },
-        Some(found) if found > needed && goes_on(&mut db.reader(), needed, needed + 1..=found).await? => {
-            SchemaState::Ahead { found, needed }
-        }
         Some(found) if found > needed => SchemaState::Newer { found, needed },
         Some(_) => SchemaState::Current,
     })
@@ -119,21 +108,10 @@ pub(crate) async fn version(db: &Database) -> Result<Option<i64>, DbError> {
         .flatten())
 }
 
-/// The first migration that would end the services which run on the schema as it is now; `None` if they can all go on.
-pub async fn breaking_migration(db: &Database) -> Result<Option<i64>, DbError> {
-    Ok(match schema_state(db).await? {
-        SchemaState::Older { found, .. } => first_break(found, SCRIPTS.iter().map(|script| script.version)),
-        SchemaState::Current
-        | SchemaState::Missing
-        | SchemaState::Ahead { .. }
-        | SchemaState::Newer { .. } => None,
-    })
-}
-
 /// Brings the schema up to date, whoever may be using it. Safe to run twice and from several machines at once. One that is newer is
 /// left alone.
 pub async fn migrate(db: &Database) -> Result<(), DbError> {
-    if let state @ (SchemaState::Newer { .. } | SchemaState::Ahead { .. }) = schema_state(db).await? {
+    if let state @ SchemaState::Newer { .. } = schema_state(db).await? {
         return state.require_current(db.address());
     }
     match &db.pool {
@@ -172,7 +150,7 @@ fn migrator(dialect: Dialect) -> Migrator {
             script.version,
             script.name.into(),
             MigrationType::Simple,
-            AssertSqlSafe(text.to_owned() + &note(script.version).unwrap_or_default()).into_sql_str(),
+            text.into_sql_str(),
             false,
         )
     });

@@ -6,8 +6,9 @@ use uuid::Uuid;
 
 use crate::columns::table;
 use crate::row::Row;
-use crate::run::{Run, Write, execute, fetch_all};
-use crate::value::{args, pieces, rows_of};
+use crate::run::{Run, execute, fetch_all, write};
+use crate::table_rows::TableRows;
+use crate::value::args;
 use crate::{Database, DbError};
 
 /// A method as one host's plan uses it, and another host whose plan uses the same device.
@@ -65,36 +66,33 @@ pub async fn shared_devices_of(run: &mut impl Run, host: HostId) -> Result<Vec<S
 /// # Errors
 /// A host or a method has gone meanwhile.
 pub async fn add_shared_devices(db: &Database, found: &[SharedDevice]) -> Result<(), DbError> {
-    const COLUMNS: usize = 5;
-    for found in pieces(found) {
-        let sql = format!(
-            "INSERT INTO shared_devices (id, host_id, method_id, with_host_id, with_method_id) VALUES {}
-             ON CONFLICT DO NOTHING",
-            rows_of(found.len(), COLUMNS)
-        );
-        let values = found.iter().flat_map(|one| {
-            args![
-                one.id,
-                one.host_id.0,
-                one.method_id.0,
-                one.with_host_id.0,
-                one.with_method_id.0
-            ]
-        });
-        execute(&mut db.reader(), AssertSqlSafe(sql), values.collect()).await?;
-    }
-    Ok(())
+    let rows = found.iter().map(|one| {
+        args![
+            one.id,
+            one.host_id.0,
+            one.method_id.0,
+            one.with_host_id.0,
+            one.with_method_id.0
+        ]
+    });
+    let columns = "id, host_id, method_id, with_host_id, with_method_id";
+    let rows = TableRows::insert(
+        "shared_devices",
+        columns,
+        rows.collect(),
+        " ON CONFLICT DO NOTHING",
+    );
+    write(&mut db.reader(), rows).await
 }
 
 /// Removes some.
 pub async fn remove_shared_devices(db: &Database, ids: &[Uuid]) -> Result<(), DbError> {
-    for ids in pieces(ids) {
-        let mut reader = db.reader();
-        let sql = format!(
-            "DELETE FROM shared_devices WHERE {}",
-            reader.dialect().id_in_first_argument("id")
-        );
-        execute(&mut reader, AssertSqlSafe(sql), args![ids.to_vec()]).await?;
-    }
-    Ok(())
+    let mut reader = db.reader();
+    let sql = format!(
+        "DELETE FROM shared_devices WHERE {}",
+        reader.dialect().id_in_first_argument("id")
+    );
+    execute(&mut reader, AssertSqlSafe(sql), args![ids.to_vec()])
+        .await
+        .map(|_| ())
 }

@@ -5,7 +5,7 @@ use rusqlite::types::Value as Bound;
 use serde::Serialize;
 use sqlx::encode::IsNull;
 use sqlx::error::BoxDynError;
-use sqlx::postgres::{PgArgumentBuffer, PgArguments, PgTypeInfo};
+use sqlx::postgres::{PgArgumentBuffer, PgArguments, PgHasArrayType, PgTypeInfo};
 use sqlx::types::Json;
 use sqlx::{Arguments, Encode, Error, Postgres, Type};
 use uuid::Uuid;
@@ -14,7 +14,6 @@ use uuid::Uuid;
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     Uuid(Option<Uuid>),
-    Uuids(Vec<Uuid>),
     Text(Option<String>),
     Int(Option<i64>),
     Bool(bool),
@@ -23,6 +22,8 @@ pub(crate) enum Value {
     Json(Option<String>),
     /// JSON in a column of text, which is quicker where nobody looks into it by SQL.
     Document(String),
+    /// Values of one kind as one argument.
+    Array(Vec<Value>),
 }
 
 impl Value {
@@ -43,6 +44,7 @@ impl Value {
             Self::Text(Some(text)) => Self::Text(Some(text_without_nul(text))),
             Self::Json(Some(json)) => Self::Json(Some(json_without_nul(json))),
             Self::Document(json) => Self::Document(json_without_nul(json)),
+            Self::Array(values) => Self::Array(values.into_iter().map(Self::without_nul).collect()),
             other => other,
         }
     }
@@ -94,7 +96,7 @@ macro_rules! from {
 from! {
     Uuid => id => Self::Uuid(Some(id)),
     Option<Uuid> => id => Self::Uuid(id),
-    Vec<Uuid> => ids => Self::Uuids(ids),
+    Vec<Uuid> => ids => Self::Array(ids.into_iter().map(Self::from).collect()),
     &str => text => Self::Text(Some(text.to_owned())),
     String => text => Self::Text(Some(text)),
     &String => text => Self::Text(Some(text.clone())),
@@ -124,74 +126,6 @@ pub(crate) use args;
 
 /// What PostgreSQL wants to see before the text of a `jsonb`.
 const JSONB_VERSION: u8 = 1;
-/// Rows that one statement adds at most: both databases take more arguments than these have.
-pub(crate) const MOST_ROWS: usize = 64;
-
-/// Cuts rows into pieces whose sizes are powers of two, so that a statement comes in a few lengths only and each stays prepared.
-pub(crate) fn pieces<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
-    let mut rest = rows;
-    std::iter::from_fn(move || {
-        let size = 1_usize << rest.len().checked_ilog2()?.min(MOST_ROWS.ilog2());
-        let (piece, after) = rest.split_at(size);
-        rest = after;
-        Some(piece)
-    })
-}
-
-/// What stands after VALUES for so many rows of so many columns: `($1, $2), ($3, $4)`. The arguments follow each other row by row.
-pub(crate) fn rows_of(rows: usize, columns: usize) -> String {
-    let mut text = String::with_capacity(rows * (columns * 5 + 4));
-    for argument in 1..=rows * columns {
-        let before = match (argument, argument % columns) {
-            (1, _) => "($",
-            (_, 1) => "), ($",
-            _ if columns == 1 => "), ($",
-            _ => ", $",
-        };
-        text.push_str(before);
-        text.push_str(&argument.to_string());
-    }
-    text.push(')');
-    text
-}
-
-/// Where the new values of a row stand in an `UPDATE`, the row's key being the first of them.
-#[derive(Clone, Copy)]
-pub(crate) enum NewValues {
-    /// There is one row: they are the statement's arguments. SQLite would put a list of rows into a table of its own first.
-    Arguments,
-    /// There are several: they are the columns of a list that is called `new`.
-    Columns,
-}
-
-impl NewValues {
-    pub fn of(rows: usize) -> Self {
-        if rows == 1 { Self::Arguments } else { Self::Columns }
-    }
-
-    /// The value with this number, from 1.
-    pub fn name(self, number: usize) -> String {
-        match self {
-            Self::Arguments => format!("${number}"),
-            Self::Columns => format!("new.column{number}"),
-        }
-    }
-
-    /// What stands between the assignments and `WHERE`.
-    pub fn from(self, rows: usize, columns: usize) -> String {
-        match self {
-            Self::Arguments => String::new(),
-            Self::Columns => format!(" FROM (VALUES {}) AS new", rows_of(rows, columns)),
-        }
-    }
-}
-
-impl From<Value> for Result<Value, Error> {
-    fn from(value: Value) -> Self {
-        Ok(value)
-    }
-}
-
 /// JSON that was written already.
 struct JsonText(String);
 
@@ -209,71 +143,66 @@ impl Encode<'_, Postgres> for JsonText {
     }
 }
 
+impl PgHasArrayType for JsonText {
+    fn array_type_info() -> PgTypeInfo {
+        <Json<()> as PgHasArrayType>::array_type_info()
+    }
+}
+
 pub(crate) fn for_postgres(values: Vec<Value>) -> Result<PgArguments, Error> {
     let mut arguments = PgArguments::default();
     for value in values {
         match value.without_nul() {
             Value::Uuid(v) => arguments.add(v),
-            Value::Uuids(v) => arguments.add(v),
             Value::Text(v) => arguments.add(v),
             Value::Int(v) => arguments.add(v),
             Value::Bool(v) => arguments.add(v),
             Value::Time(v) => arguments.add(v),
             Value::Json(v) => arguments.add(v.map(JsonText)),
             Value::Document(v) => arguments.add(v),
+            Value::Array(values) => add_array(&mut arguments, values),
         }
         .map_err(Error::Encode)?;
     }
     Ok(arguments)
 }
 
-/// Ids as text, moments as microseconds, JSON as text, flags as 0 and 1.
-pub(crate) fn for_sqlite(values: Vec<Value>) -> Vec<Bound> {
-    let bound = |value: Value| match value.without_nul() {
+/// An array of what its first value is: those of a column are of one kind.
+fn add_array(arguments: &mut PgArguments, values: Vec<Value>) -> Result<(), BoxDynError> {
+    macro_rules! add {
+        ($($kind:pat => $value:expr),+) => {{
+            let each = values.into_iter().map(|value| match value {
+                $($kind => Ok($value),)+
+                other => Err(format!("an array of one kind holds {other:?}").into()),
+            });
+            arguments.add(each.collect::<Result<Vec<_>, BoxDynError>>()?)
+        }};
+    }
+    match values.first() {
+        Some(Value::Int(_)) => add!(Value::Int(v) => v),
+        Some(Value::Bool(_)) => add!(Value::Bool(v) => v),
+        Some(Value::Time(_)) => add!(Value::Time(v) => v),
+        Some(Value::Json(_)) => add!(Value::Json(v) => v.map(JsonText)),
+        Some(Value::Text(_) | Value::Document(_)) => add!(Value::Text(v) => v, Value::Document(v) => Some(v)),
+        Some(Value::Uuid(_) | Value::Array(_)) | None => add!(Value::Uuid(v) => v),
+    }
+}
+
+/// Ids as text, moments as microseconds, JSON as text, flags as 0 and 1, arrays of ids as JSON.
+pub(crate) fn for_sqlite(value: Value) -> Bound {
+    match value.without_nul() {
         Value::Uuid(v) => v.map(|id| id.to_string()).into(),
-        Value::Uuids(v) => {
-            let list: Vec<String> = v.iter().map(Uuid::to_string).collect();
-            serde_json::Value::from(list).to_string().into()
-        }
-        Value::Text(v) => v.into(),
+        Value::Text(v) | Value::Json(v) => v.into(),
         Value::Int(v) => v.into(),
         Value::Bool(v) => i64::from(v).into(),
         Value::Time(v) => v.map(|at| at.timestamp_micros()).into(),
-        Value::Json(v) => v.into(),
         Value::Document(v) => v.into(),
-    };
-    values.into_iter().map(bound).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pieces_have_few_sizes_and_hold_every_row_once_in_order() {
-        for count in [0, 1, 2, 3, 13, 64, 100, 301] {
-            let rows: Vec<usize> = (0..count).collect();
-            let cut: Vec<_> = pieces(&rows).collect();
-            assert!(
-                cut.iter()
-                    .all(|piece| piece.len().is_power_of_two() && piece.len() <= MOST_ROWS)
-            );
-            assert_eq!(cut.concat(), rows);
+        Value::Array(values) => {
+            let ids = values.into_iter().map(|value| match value {
+                Value::Uuid(id) => id.map(|id| id.to_string()),
+                _ => None,
+            });
+            serde_json::Value::from_iter(ids).to_string().into()
         }
-    }
-
-    #[test]
-    fn every_row_has_arguments_of_its_own() {
-        assert_eq!(rows_of(1, 2), "($1, $2)");
-        assert_eq!(rows_of(3, 2), "($1, $2), ($3, $4), ($5, $6)");
-        assert_eq!(rows_of(2, 1), "($1), ($2)");
-    }
-
-    #[test]
-    fn one_row_needs_no_list() {
-        let (one, two) = (NewValues::of(1), NewValues::of(2));
-        assert_eq!((one.name(2), one.from(1, 2)), ("$2".to_owned(), String::new()));
-        assert_eq!(two.name(2), "new.column2");
-        assert_eq!(two.from(2, 2), " FROM (VALUES ($1, $2), ($3, $4)) AS new");
     }
 }

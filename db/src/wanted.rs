@@ -1,5 +1,6 @@
 //! Queries that name only what is asked for, so that either database finds the index for it.
 
+use crate::dialect::Dialect;
 use crate::value::Value;
 
 /// A condition on one column of a listing.
@@ -31,38 +32,48 @@ impl<T> Test<T> {
 pub(crate) struct Wanted {
     conditions: Vec<String>,
     values: Vec<Value>,
+    is_read_in_order: bool,
 }
 
 impl Wanted {
+    /// Of a list that is read in its order until a page is full. SQLite would look for several values of a column one after the other, and
+    /// sort all that it finds: it is kept from that.
+    pub fn in_order(dialect: Dialect) -> Self {
+        Self {
+            is_read_in_order: dialect == Dialect::Sqlite,
+            ..Self::default()
+        }
+    }
+
+    fn is_one_of(&self, column: &str, values: usize, list: &str) -> String {
+        match values {
+            // By which SQLite finds an index over the rows with one value; by `IN` it does not.
+            1 => format!("{column} = {list}"),
+            // An expression that no index is over.
+            _ if self.is_read_in_order => format!("+{column} IN ({list})"),
+            _ => format!("{column} IN ({list})"),
+        }
+    }
+
     /// Adds an argument; returns how the text of the query names it.
     pub fn bind(&mut self, value: Value) -> String {
         self.values.push(value);
         format!("${}", self.values.len())
     }
 
-    /// Adds a condition; each `?` stands for one of the values, in their order.
-    pub fn add(&mut self, condition: &str, values: Vec<Value>) {
-        let mut text = String::new();
-        let mut values = values.into_iter();
-        for part in condition.split_inclusive('?') {
-            match (part.strip_suffix('?'), values.next()) {
-                (Some(before), Some(value)) => {
-                    text.push_str(before);
-                    text.push_str(&self.bind(value));
-                }
-                _ => text.push_str(part),
-            }
-        }
-        self.conditions.push(text);
+    /// Adds a condition.
+    pub fn add(&mut self, condition: String) {
+        self.conditions.push(condition);
     }
 
-    /// Adds a condition if there is a value for it.
-    pub fn add_some<T>(&mut self, condition: &str, value: Option<T>)
+    /// Adds the comparison of a column with a value, if there is one.
+    pub fn compare<T>(&mut self, column: &str, how: &str, value: Option<T>)
     where
         Value: From<T>,
     {
         if let Some(value) = value {
-            self.add(condition, vec![Value::from(value)]);
+            let value = self.bind(value.into());
+            self.add(format!("{column} {how} {value}"));
         }
     }
 
@@ -73,7 +84,10 @@ impl Wanted {
     {
         for test in tests {
             let condition = match test {
-                Test::OneOf(values) => format!("{column} IN ({})", self.list(values)),
+                Test::OneOf(values) => {
+                    let list = self.list(values);
+                    self.is_one_of(column, values.len(), &list)
+                }
                 // What is not there is not one of them either.
                 Test::NoneOf(values) => {
                     format!("({column} IS NULL OR {column} NOT IN ({}))", self.list(values))
@@ -95,16 +109,20 @@ impl Wanted {
         word: fn(T) -> &'static str,
     ) {
         for test in tests {
-            let (is, words) = match test {
-                Test::OneOf(words) => ("IN", words.as_slice()),
-                Test::NoneOf(words) => ("NOT IN", words.as_slice()),
+            let (is_in, words) = match test {
+                Test::OneOf(words) => (true, words.as_slice()),
+                Test::NoneOf(words) => (false, words.as_slice()),
                 Test::Below(word) | Test::AtMost(word) | Test::Above(word) | Test::AtLeast(word) => {
-                    ("IN", std::slice::from_ref(word))
+                    (true, std::slice::from_ref(word))
                 }
             };
-            let words = words.iter().map(|&it| format!("'{}'", word(it)));
-            let words = words.collect::<Vec<_>>().join(", ");
-            self.conditions.push(format!("{column} {is} ({words})"));
+            let list: Vec<_> = words.iter().map(|&it| format!("'{}'", word(it))).collect();
+            let list = list.join(", ");
+            self.add(if is_in {
+                self.is_one_of(column, words.len(), &list)
+            } else {
+                format!("{column} NOT IN ({list})")
+            });
         }
     }
 
@@ -115,6 +133,15 @@ impl Wanted {
     {
         let names = values.iter().map(|value| self.bind(value.clone().into()));
         names.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether a row of the table is found for each condition by itself, as an expression; `None` without a condition.
+    pub fn each_exists(&self, table: &str) -> Option<String> {
+        let each = self.conditions.iter();
+        let each: Vec<_> = each
+            .map(|condition| format!("EXISTS (SELECT 1 FROM {table} WHERE {condition})"))
+            .collect();
+        (!each.is_empty()).then(|| each.join(" AND "))
     }
 
     /// `WHERE` and all conditions, or nothing.

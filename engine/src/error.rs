@@ -1,4 +1,4 @@
-//! What can go wrong at the write door.
+//! Why a change was not made.
 
 use std::path::PathBuf;
 

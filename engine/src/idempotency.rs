@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
 use ringfence_core::{HostId, MethodId, OperationId, PlanId, SegmentId, SubscriptionId, Timestamp};
-use ringfence_db::{DbError, KeyName, KeyRow, LoneChange, Tx};
+use ringfence_db::{DbError, KeyName, KeyRow, NewReceipt, Tx};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -98,6 +98,15 @@ impl HeldKey {
             key: &self.key,
         }
     }
+
+    /// What is written in the transaction of a change.
+    pub(crate) fn receipt(&self, receipt: Receipt) -> NewReceipt<'_> {
+        NewReceipt {
+            name: self.name(),
+            holder: self.holder,
+            receipt: receipt.as_json(),
+        }
+    }
 }
 
 impl Engine {
@@ -181,13 +190,6 @@ fn read<T: serde::de::DeserializeOwned>(
         column,
         why: error.to_string(),
     })
-}
-
-/// The same in a change that is one statement, which does not come about without it.
-pub(crate) fn leave_receipt_or_end(change: &mut LoneChange, by: &Context, receipt: Receipt) {
-    if let Some(held) = &by.key {
-        ringfence_db::put_receipt_or_end(change, held.name(), held.holder, receipt.as_json());
-    }
 }
 
 /// Notes what is changed for a request, in the transaction that changes it. An error means: do not commit.

@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 use uuid::Uuid;
 
+use crate::commit::Tried;
 use crate::destinations;
-use crate::door::Tried;
 use crate::error::error_chain;
 use crate::{Applied, Context, Engine, EngineError, log};
 

@@ -1,4 +1,4 @@
-//! The write door: everything that changes anything goes through here.
+//! The only room that writes: everything that changes anything goes through here.
 //!
 //! Lock the host's row, decide in `core`, write state, events and outbox, commit; then publish what was committed. API handlers, timers,
 //! and claims and results from workers all take this way. Any number of engines run side by side.
@@ -7,11 +7,12 @@ mod alarm;
 mod auto_fence;
 mod checks;
 mod clock;
+mod commit;
 mod configure;
 mod context;
 mod destinations;
+mod device_lease;
 mod devices;
-mod door;
 mod error;
 mod feed;
 mod idempotency;
@@ -29,18 +30,17 @@ mod requests;
 mod retention;
 mod service;
 mod shared_devices;
-mod taken;
 mod webhooks;
 mod writes;
 
 pub use checks::{CheckConfig, DeviceQuestion};
 pub use clock::{Clock, ClockSource};
+pub use commit::Applied;
 pub use configure::{
     HostChange, HostDraft, MethodDraft, PlanDraft, SegmentDraft, SubscriptionDraft, origin_of,
 };
 pub use context::Context;
 pub use devices::MethodCheck;
-pub use door::Applied;
 pub use error::{EngineError, error_chain};
 pub use feed::{Feed, FeedItem, Listener};
 pub use idempotency::{HeldKey, KeptAnswer, KeyState, KeyedRequest, Receipt};

@@ -14,8 +14,8 @@ use tracing::field::Empty;
 
 use crate::Context;
 
-/// The span of one input at the door, and what is to be said of it.
-pub(crate) struct Door {
+/// The span of one change, and what is to be said of it.
+pub(crate) struct ChangeLog {
     span: Span,
     /// The operation that the input names.
     named: Option<OperationId>,
@@ -23,11 +23,11 @@ pub(crate) struct Door {
     is_within_attempt: bool,
 }
 
-impl Door {
+impl ChangeLog {
     pub fn new(input: &Input) -> Self {
         let (named, is_within_attempt) = named(input);
         let span = tracing::error_span!(
-            "door",
+            "change",
             input = input_name(input),
             trace_id = Empty,
             operation_id = Empty,
@@ -51,7 +51,7 @@ impl Door {
         tracing::debug!(refusal = refusal.code(), why = %refusal, "refused");
     }
 
-    /// The input would be granted, but its device is taken.
+    /// The input would be granted, but its device is leased to another attempt.
     pub fn device_busy(&self, state: &HostState) {
         self.is_about(state);
         tracing::debug!("the device takes another command at the moment");

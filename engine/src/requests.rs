@@ -10,7 +10,7 @@ use ringfence_core::{
 use ringfence_db::SeenHost;
 use uuid::Uuid;
 
-use crate::door::Applied;
+use crate::commit::Applied;
 use crate::ids::new_id;
 use crate::{Context, Engine, EngineError};
 

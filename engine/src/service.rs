@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::alarm::Alarm;
 use crate::checks::{CheckConfig, Unserved};
 use crate::clock::{Clock, ClockSource};
-use crate::door::Queue;
+use crate::commit::RequestQueue;
 use crate::feed::Feed;
 use crate::known_plans::KnownPlans;
 use crate::lines::{self, Lines};
@@ -77,7 +77,7 @@ pub struct Parts {
     pub clock: ClockSource,
 }
 
-/// The write door. Clones share it.
+/// The only way to change anything. Clones share it.
 #[derive(Clone)]
 pub struct Engine(pub(crate) Arc<Shared>);
 
@@ -89,8 +89,8 @@ pub(crate) struct Shared {
     pub config: EngineConfig,
     pub relay: Relay,
     pub feed: Feed,
-    /// Who waits at the door.
-    pub queue: Queue,
+    /// Requests that wait for a transaction.
+    pub queue: RequestQueue,
     pub lines: Lines,
     pub writes: Writes,
     /// Something that has to be numbered was committed.
@@ -119,7 +119,7 @@ impl Engine {
         let webhooks = Webhooks::new(&config.webhooks)?;
         let id = format!("{} {}", config.name, Uuid::new_v4());
         Ok(Self(Arc::new(Shared {
-            queue: Queue::new(parts.db.is_sqlite()),
+            queue: RequestQueue::new(parts.db.is_sqlite()),
             lines: Lines::default(),
             writes: Writes::default(),
             db: parts.db,
@@ -162,19 +162,19 @@ impl Engine {
         Ok(self.0.bus.health().await?)
     }
 
-    /// Starts the loops that every process with a write door needs: the time, publishing, and following the events.
+    /// Starts the loops that every process that changes anything needs: the time, publishing, and following the events.
     #[must_use]
-    pub fn start_door(&self) -> Running {
+    pub fn start_writer(&self) -> Running {
         let mut running = Running::new();
-        self.spawn_door(&mut running);
+        self.spawn_writer(&mut running);
         running
     }
 
-    /// Starts all loops: those of the door, and timers, claims and results.
+    /// Starts all loops: those of [`Self::start_writer`], and timers, claims and results.
     #[must_use]
     pub fn start(&self) -> Running {
         let mut running = Running::new();
-        self.spawn_door(&mut running);
+        self.spawn_writer(&mut running);
         let stop = &running.stop;
         running.tasks.spawn(intake::claims(self.clone(), stop.clone()));
         running.tasks.spawn(intake::results(self.clone(), stop.clone()));
@@ -206,7 +206,7 @@ impl Engine {
         running
     }
 
-    fn spawn_door(&self, running: &mut Running) {
+    fn spawn_writer(&self, running: &mut Running) {
         let stop = &running.stop;
         running
             .tasks

@@ -128,7 +128,7 @@ async fn who_listens_before_anything_is_passed_on_misses_nothing(ground: Ground)
 
     happen(&stack, 3, stack.api.clock().now(), &json!({})).await;
     eventually(async || last(&stack).await == begun + 3).await;
-    let running = engine.start_door();
+    let running = engine.start_writer();
     let all = [begun + 1, begun + 2, begun + 3];
     let hearing = heard(&mut listener, begun + 3);
     let after = tokio::time::timeout(Duration::from_secs(20), hearing).await;

@@ -317,7 +317,8 @@ async fn an_outlet_goes_on_behind_what_was_removed_before_it_was_told() {
     happens(&stack).await;
     days_pass(&stack, 3).await;
     eventually(async || removed_up_to(&stack).await > 0).await;
-    ringfence_db::insert_outlet(&mut stack.api.db().reader(), "exchange", 0)
+    let now = stack.api.clock().now();
+    ringfence_db::insert_outlet(&mut stack.api.db().reader(), "exchange", 0, now)
         .await
         .unwrap();
     let url = stack.site.amqp_url.clone().unwrap();

@@ -59,7 +59,7 @@ mod tests {
             }
             speak!(
                 "ringfence",
-                "ringfence_engine::door",
+                "ringfence_engine::commit",
                 "lapin::io_loop",
                 "sqlx::postgres::notice"
             );
@@ -78,7 +78,7 @@ mod tests {
     fn libraries_warn_at_most_unless_they_are_named() {
         for (setting, own) in [("error", 1), ("warn", 2), ("info", 3), ("DEBUG", 4), ("trace", 5)] {
             assert_eq!(loudest(setting, "ringfence"), own, "{setting}");
-            assert_eq!(loudest(setting, "ringfence_engine::door"), own, "{setting}");
+            assert_eq!(loudest(setting, "ringfence_engine::commit"), own, "{setting}");
             let libraries = own.min(2);
             assert_eq!(loudest(setting, "sqlx::postgres::notice"), libraries, "{setting}");
             assert_eq!(loudest(setting, "lapin::io_loop"), 0, "{setting}");
@@ -90,7 +90,7 @@ mod tests {
     fn who_is_named_speaks_as_told() {
         let setting = "info, lapin=debug,ringfence_engine=trace,sqlx=off";
         assert_eq!(loudest(setting, "ringfence"), 3);
-        assert_eq!(loudest(setting, "ringfence_engine::door"), 5);
+        assert_eq!(loudest(setting, "ringfence_engine::commit"), 5);
         assert_eq!(loudest(setting, "lapin::io_loop"), 4);
         assert_eq!(loudest(setting, "sqlx::postgres::notice"), 0);
         assert_eq!(heard("lapin=info").len(), 3);

@@ -54,9 +54,9 @@ pub async fn run(settings: Settings) -> Result<(), CliError> {
 
 /// Serves, and publishes what requests have decided.
 async fn serve(application: Application, engine: Engine, stop: CancellationToken) -> Result<(), CliError> {
-    let door = engine.start_door();
+    let writer = engine.start_writer();
     let served = application.run(stop).await.map_err(fault);
-    door.stop().await;
+    writer.stop().await;
     served
 }
 

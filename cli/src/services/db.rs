@@ -2,13 +2,13 @@
 
 use std::io::Write;
 
-use ringfence_db::{Database, SchemaState, breaking_migration, newest_schema, schema_state};
+use ringfence_db::{Database, SchemaState, newest_schema, schema_state};
 
 use crate::config::Settings;
 use crate::error::CliError;
 
-/// Brings the schema of the database to that of this build. A step that would end services which may be running is taken only once
-/// somebody has said that none is.
+/// Brings the schema of the database to that of this build. APIs and engines of another build cannot use the schema afterwards, so that an
+/// older schema is migrated only after the caller has said that all of them are stopped.
 pub async fn migrate(settings: Settings, are_services_stopped: bool) -> Result<(), CliError> {
     let fault = |doing: &'static str| move |e| CliError::service("db", doing, e);
     let url = settings.database_url()?;
@@ -16,12 +16,9 @@ pub async fn migrate(settings: Settings, are_services_stopped: bool) -> Result<(
         .await
         .map_err(fault("cannot open it"))?;
     let before = schema_state(&db).await.map_err(fault("cannot read the schema"))?;
-    let breaking = breaking_migration(&db)
-        .await
-        .map_err(fault("cannot read the schema"))?;
-    if let (Some(version), false) = (breaking, are_services_stopped) {
+    if let (SchemaState::Older { found, needed }, false) = (before, are_services_stopped) {
         return Err(CliError::Usage(format!(
-            "nothing was changed: APIs and engines of the build before cannot go on with schema {version}; stop all of them, then run `ringfence db migrate --services-stopped`"
+            "nothing was changed: APIs and engines that run with schema {found} cannot use schema {needed}; stop all of them, then run `ringfence db migrate --services-stopped`"
         )));
     }
     ringfence_db::migrate(&db)
@@ -38,7 +35,7 @@ fn told(before: SchemaState, address: &str) -> String {
         SchemaState::Missing => format!("{address}: schema {newest} was made"),
         SchemaState::Older { found, .. } => format!("{address}: schema {found} was brought to {newest}"),
         SchemaState::Current => format!("{address}: schema {newest} was there, and nothing was changed"),
-        SchemaState::Ahead { found, .. } | SchemaState::Newer { found, .. } => {
+        SchemaState::Newer { found, .. } => {
             format!("{address}: schema {found} is newer than this build's {newest}, and nothing was changed")
         }
     }

@@ -172,7 +172,7 @@ fn retention(settings: &Settings) -> RetentionConfig {
     }
 }
 
-/// A write door.
+/// An engine: what changes anything.
 pub async fn engine(
     service: &'static str,
     settings: &Settings,

@@ -188,26 +188,26 @@ mod tests {
         let spans = spans(|| {
             let request = tracing::error_span!("request", trace_id = Empty);
             request.in_scope(|| {
-                let door = tracing::error_span!("door", trace_id = Empty, host = Empty);
-                door.record("host", "h1");
-                door.record("trace_id", TRACE);
-                let decided = tracing::error_span!(parent: &door, "publish", trace_id = TRACE, span_id = "000000000000000b");
+                let change = tracing::error_span!("change", trace_id = Empty, host = Empty);
+                change.record("host", "h1");
+                change.record("trace_id", TRACE);
+                let decided = tracing::error_span!(parent: &change, "publish", trace_id = TRACE, span_id = "000000000000000b");
                 decided.in_scope(|| {});
             });
         });
-        let (request, door, publish) = (
+        let (request, change, publish) = (
             named(&spans, "request"),
-            named(&spans, "door"),
+            named(&spans, "change"),
             named(&spans, "publish"),
         );
-        for span in [request, door, publish] {
+        for span in [request, change, publish] {
             assert_eq!(span.span_context.trace_id().to_string(), TRACE);
         }
         assert_eq!(request.parent_span_id, SpanId::INVALID);
-        assert_eq!(door.parent_span_id, request.span_context.span_id());
-        assert_eq!(publish.parent_span_id, door.span_context.span_id());
+        assert_eq!(change.parent_span_id, request.span_context.span_id());
+        assert_eq!(publish.parent_span_id, change.span_context.span_id());
         assert_eq!(publish.span_context.span_id().to_string(), "000000000000000b");
-        assert_eq!(door.attributes, [opentelemetry::KeyValue::new("host", "h1")]);
+        assert_eq!(change.attributes, [opentelemetry::KeyValue::new("host", "h1")]);
     }
 
     #[test]
@@ -253,7 +253,7 @@ mod tests {
         let before = COUNTS.queue_full.get();
         let mut ended = watch(2, || {
             for _ in 0..5 {
-                tracing::error_span!("door", trace_id = TRACE).in_scope(|| {});
+                tracing::error_span!("change", trace_id = TRACE).in_scope(|| {});
             }
         });
         assert!(COUNTS.queue_full.get() >= before + 3);

@@ -123,7 +123,12 @@ CREATE TABLE hosts (
         FOREIGN KEY (id, fenced_generation, fenced_proof) REFERENCES proofs (host_id, generation, kind)
 ) STRICT;
 
-CREATE INDEX hosts_by_segment ON hosts (segment_id);
+-- Lists of hosts are by name: what a filter asks for stands before it, so that a filter that no host passes reads no host.
+CREATE INDEX hosts_by_segment ON hosts (segment_id, name);
+CREATE INDEX hosts_by_zone ON hosts (zone, name);
+CREATE INDEX hosts_by_host_type ON hosts (host_type, name) WHERE host_type IS NOT NULL;
+CREATE INDEX hosts_by_backend ON hosts (backend, name);
+CREATE INDEX hosts_by_generation ON hosts (generation, name);
 -- Observers look a host up by what its backend calls it, which is its own name unless it says otherwise.
 CREATE UNIQUE INDEX hosts_by_cloud ON hosts (cloud, coalesce(known_as, name)) WHERE cloud IS NOT NULL;
 CREATE INDEX hosts_by_wake_at ON hosts (wake_at) WHERE wake_at IS NOT NULL;
@@ -132,6 +137,7 @@ CREATE INDEX hosts_by_updated_at ON hosts (updated_at, id);
 -- The few of which something is wrong, among the many that are well.
 CREATE INDEX hosts_fenced_by_name ON hosts (name) WHERE fencing_state = 'FENCED';
 CREATE INDEX hosts_unreachable_by_name ON hosts (name) WHERE failure_state = 'UNREACHABLE';
+CREATE INDEX hosts_unknown_by_name ON hosts (name) WHERE failure_state = 'UNKNOWN';
 
 CREATE TABLE operations (
     id text PRIMARY KEY,
@@ -226,14 +232,14 @@ CREATE TABLE outbox (
 
 CREATE INDEX outbox_by_available_at ON outbox (available_at);
 
-CREATE TABLE device_claims (
+CREATE TABLE device_leases (
     device text PRIMARY KEY,
     operation_id text NOT NULL,
     attempt integer NOT NULL,
     until integer NOT NULL
 ) STRICT;
 
-CREATE INDEX device_claims_by_attempt ON device_claims (operation_id, attempt);
+CREATE INDEX device_leases_by_attempt ON device_leases (operation_id, attempt);
 
 -- Requests that their callers may repeat: what was asked, what was changed for it, and what was answered.
 CREATE TABLE idempotency_keys (
@@ -356,10 +362,9 @@ CREATE TABLE outlets (
     name text PRIMARY KEY,
     -- Every event with a number up to this one was told.
     after_sequence integer NOT NULL CHECK (after_sequence >= 0),
-    -- The engine that tells, as long as it says so again in time.
-    held_by text,
-    held_until integer,
-    CHECK ((held_by IS NULL) = (held_until IS NULL))
+    -- The engine that tells, as long as it says so again in time; of a new outlet, nobody and when it was added.
+    held_by text NOT NULL,
+    held_until integer NOT NULL
 ) STRICT;
 
 -- What each method's device last answered when it was asked for its state.
@@ -371,7 +376,7 @@ CREATE TABLE method_checks (
     host_id text REFERENCES hosts (id) ON DELETE CASCADE,
     -- What is asked, in short: when the method or the host's values change, the row is made anew.
     question text NOT NULL,
-    -- As in device_claims.
+    -- As in device_leases.
     device text,
     next_at integer NOT NULL,
     checked_at integer,
@@ -435,10 +440,3 @@ CREATE TRIGGER shared_devices_removed_are_counted AFTER DELETE ON shared_devices
 BEGIN
     UPDATE configuration SET revision = revision + 1;
 END;
-
--- What a later migration says of itself: builds of the schema `compatible_from`, and those after it, can go on beside it. One that says
--- nothing ends older builds.
-CREATE TABLE schema_compatibility (
-    version integer PRIMARY KEY,
-    compatible_from integer NOT NULL CHECK (compatible_from < version)
-) STRICT;

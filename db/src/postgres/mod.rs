@@ -1,5 +1,7 @@
 //! PostgreSQL, which everything but standalone keeps its state in: a server, reached by connections that are kept at hand.
 
 mod connections;
+mod transaction;
 
 pub(crate) use connections::{Connections, Open};
+pub(crate) use transaction::{Optimistic, Pessimistic};

@@ -1,11 +1,8 @@
 //! One connection to a file.
 
-use std::cell::Cell;
-use std::ffi::c_int;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rusqlite::hooks::Wal;
 use rusqlite::{CachedStatement, Error, ErrorCode, OpenFlags};
 
 use super::row::SqliteRow;
@@ -21,40 +18,6 @@ const PREPARED_STATEMENTS: usize = 400;
 
 /// Steps of SQLite's machine between two looks at the time; a step takes some 20 ns.
 const STEPS_PER_LOOK: i32 = 1000;
-
-thread_local! {
-    /// How long the log was when a commit on this thread had ended, in pages.
-    static LOG_PAGES: Cell<Option<u32>> = const { Cell::new(None) };
-}
-
-/// What is known of a commit.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Committed {
-    /// How long the log is with it, in pages; `None` if it has written nothing.
-    pub log_pages: Option<u32>,
-}
-
-impl Committed {
-    /// Whether the log was long enough to be copied into the file as a part of the commit.
-    pub fn has_copied_the_log(self) -> bool {
-        self.log_pages.is_some_and(|pages| pages >= CHECKPOINT_PAGES)
-    }
-}
-
-/// Whether a statement that is asked for its rows may change something as well.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum MayChange {
-    Yes,
-    No,
-}
-
-/// Does something, and tells what is known of the last commit that it has made.
-pub(super) fn noting_commits<T>(work: impl FnOnce() -> T) -> (T, Committed) {
-    LOG_PAGES.set(None);
-    let done = work();
-    let log_pages = LOG_PAGES.get();
-    (done, Committed { log_pages })
-}
 
 /// A connection. What it does, it does at once, on the thread that asks for it.
 pub(crate) struct Connection(rusqlite::Connection);
@@ -72,7 +35,7 @@ impl Connection {
         connection.execute_batch(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON",
         )?;
-        connection.wal_hook(Some(after_commit));
+        connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
         Ok(Self(connection))
     }
 
@@ -82,24 +45,19 @@ impl Connection {
         Ok(found.unwrap_or_default())
     }
 
-    /// The same, if they are found within some time: no more than that is to be done on the thread that asks. A statement that changes
-    /// something as well cannot be ended half-way, and is carried out only where it may take as long as it takes. `None` if not; then
-    /// nothing was done.
+    /// The same, if they are found within some time: no more than that is to be done on the thread that asks. `None` if not, and for a
+    /// statement that changes something as well, which cannot be ended half-way; then nothing was done.
     pub fn rows_within(
         &self,
         time: Duration,
         sql: &str,
         values: Vec<Value>,
-        may_change: MayChange,
     ) -> Result<Option<Vec<SqliteRow>>, Error> {
         let end = Instant::now() + time;
         self.without_waiting(|| {
             let mut statement = self.prepared(sql, values)?;
             if !statement.readonly() {
-                return match may_change {
-                    MayChange::Yes => read(&mut statement, || true),
-                    MayChange::No => Ok(None),
-                };
+                return Ok(None);
             }
             self.0
                 .progress_handler(STEPS_PER_LOOK, Some(move || Instant::now() >= end))?;
@@ -112,12 +70,31 @@ impl Connection {
 
     /// The number of rows that a statement changed.
     pub fn change(&self, sql: &str, values: Vec<Value>) -> Result<u64, Error> {
-        let mut statement = self.prepared(sql, values)?;
-        let mut rows = statement.raw_query();
-        while rows.next()?.is_some() {}
-        drop(rows);
-        drop(statement);
+        run(&mut self.prepared(sql, values)?)?;
         Ok(self.0.changes())
+    }
+
+    /// Runs a statement for each of some rows; the number of rows that it changed.
+    pub fn change_each(&self, sql: &str, rows: Vec<Vec<Value>>) -> Result<u64, Error> {
+        let mut statement = self.0.prepare_cached(sql)?;
+        let mut changed = 0;
+        for values in rows {
+            bind(&mut statement, values)?;
+            run(&mut statement)?;
+            changed += self.0.changes();
+        }
+        Ok(changed)
+    }
+
+    /// The same outside of a transaction, for all of them or for none.
+    pub fn change_all(&self, sql: &str, rows: Vec<Vec<Value>>) -> Result<u64, Error> {
+        if rows.len() == 1 {
+            return self.change_each(sql, rows);
+        }
+        self.begin()?;
+        let changed = self.change_each(sql, rows)?;
+        self.commit()?;
+        Ok(changed)
     }
 
     /// Runs a text of several statements without values.
@@ -137,13 +114,12 @@ impl Connection {
     }
 
     /// Makes everything that was done in the transaction last.
-    pub fn commit(&mut self) -> Result<Committed, Error> {
-        let (done, committed) = noting_commits(|| self.change("COMMIT", Vec::new()));
-        done.map(|_| committed)
+    pub fn commit(&self) -> Result<(), Error> {
+        self.change("COMMIT", Vec::new()).map(|_| ())
     }
 
     /// Undoes what was done in the transaction; without one, nothing.
-    pub fn roll_back(&mut self) -> Result<(), Error> {
+    pub fn roll_back(&self) -> Result<(), Error> {
         if self.0.is_autocommit() {
             return Ok(());
         }
@@ -165,26 +141,33 @@ impl Connection {
     }
 
     fn prepared(&self, sql: &str, values: Vec<Value>) -> Result<CachedStatement<'_>, Error> {
-        let mut statement = self.0.prepare_cached(&with_numbers(sql))?;
-        let needed = statement.parameter_count();
-        if values.len() < needed {
-            return Err(Error::InvalidParameterCount(values.len(), needed));
-        }
-        for (index, value) in (1..=needed).zip(for_sqlite(values)) {
-            statement.raw_bind_parameter(index, value)?;
-        }
+        let mut statement = self.0.prepare_cached(sql)?;
+        bind(&mut statement, values)?;
         Ok(statement)
     }
 }
 
-/// What SQLite calls after each commit, on its thread. It would copy the log by itself, and tell nobody how long that is.
-fn after_commit(log: &Wal, pages: c_int) -> Result<(), Error> {
-    let pages = u32::try_from(pages).unwrap_or_default();
-    LOG_PAGES.set(Some(pages));
-    if pages >= CHECKPOINT_PAGES {
-        // The commit holds all the same: if somebody else is at the file, a later one copies it.
-        let _ = log.checkpoint();
+/// Gives a statement its values. To SQLite `$3` is a name: the value with that number belongs to it, whichever parameter it is.
+fn bind(statement: &mut CachedStatement<'_>, mut values: Vec<Value>) -> Result<(), Error> {
+    let given = values.len();
+    for parameter in 1..=statement.parameter_count() {
+        let number = statement.parameter_name(parameter).and_then(number_of);
+        let value = number.and_then(|number| values.get_mut(number - 1));
+        let value = value.ok_or(Error::InvalidParameterCount(given, number.unwrap_or(parameter)))?;
+        let value = std::mem::replace(value, Value::Text(None));
+        statement.raw_bind_parameter(parameter, for_sqlite(value))?;
     }
+    Ok(())
+}
+
+fn number_of(name: &str) -> Option<usize> {
+    let number = name.strip_prefix('$')?.parse().ok()?;
+    (number > 0).then_some(number)
+}
+
+fn run(statement: &mut CachedStatement<'_>) -> Result<(), Error> {
+    let mut rows = statement.raw_query();
+    while rows.next()?.is_some() {}
     Ok(())
 }
 
@@ -207,31 +190,4 @@ fn read(
 
 fn ends_a_try(code: ErrorCode) -> bool {
     matches!(code, ErrorCode::DatabaseBusy | ErrorCode::OperationInterrupted)
-}
-
-/// To SQLite `$3` is a name, which it looks up; `?3` is a number.
-fn with_numbers(sql: &str) -> String {
-    let mut numbered = sql.to_owned();
-    let starts: Vec<_> = sql.match_indices('$').map(|(at, _)| at).collect();
-    for at in starts {
-        let is_number = sql.as_bytes().get(at + 1).is_some_and(u8::is_ascii_digit);
-        if is_number {
-            numbered.replace_range(at..=at, "?");
-        }
-    }
-    numbered
-}
-
-#[cfg(test)]
-mod tests {
-    use super::with_numbers;
-
-    #[test]
-    fn what_is_no_number_stays() {
-        assert_eq!(
-            with_numbers("a = $12 OR b -> '$.c' OR d = $1"),
-            "a = ?12 OR b -> '$.c' OR d = ?1"
-        );
-        assert_eq!(with_numbers("$"), "$");
-    }
 }

@@ -3,7 +3,7 @@
 //! What waits for the disk, for a lock or for much reading must not hold up a thread on which requests are answered: it is done on threads
 //! for such work. Going there and back costs some 50 µs, however much is done there, and most of what is read is read in less. So
 //! reading begins where it is asked for, and what is not done within [`AT_ONCE`] is begun again on the other thread; changes wait, and
-//! go there together with their commit, unless commits are [quick](Pace) at the moment.
+//! go there together with their commit.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,12 +12,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use sqlx::SqlStr;
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::spawn_blocking;
+use tokio::task::{block_in_place, spawn_blocking};
 use tokio::time::timeout;
 
-use super::connection::{BUSY_TIMEOUT, Committed, Connection, MayChange, noting_commits};
-use super::pace::Pace;
+use super::connection::{BUSY_TIMEOUT, Connection};
 use super::row::SqliteRow;
 use crate::error::ClientError;
 use crate::value::Value;
@@ -38,7 +38,6 @@ struct Shared {
     room: Arc<Semaphore>,
     /// The last is the warmest.
     idle: Mutex<Vec<Connection>>,
-    pace: Pace,
 }
 
 impl Shared {
@@ -64,7 +63,6 @@ impl Connections {
             most,
             room: Arc::new(Semaphore::new(usize::try_from(most).unwrap_or(1))),
             idle: Mutex::new(Vec::new()),
-            pace: Pace::default(),
         }));
         connections.work(|_| Ok(())).await?;
         Ok(connections)
@@ -74,8 +72,7 @@ impl Connections {
     pub async fn rows(&self, sql: SqlStr, values: Vec<Value>) -> Result<Vec<SqliteRow>, ClientError> {
         let mut lent = self.lend().await?;
         if let Some(connection) = &mut lent.connection
-            && let Some(rows) =
-                connection.rows_within(AT_ONCE, sql.as_str(), values.clone(), MayChange::No)?
+            && let Some(rows) = connection.rows_within(AT_ONCE, sql.as_str(), values.clone())?
         {
             return Ok(rows);
         }
@@ -89,12 +86,7 @@ impl Connections {
     ) -> Result<T, ClientError> {
         let mut lent = self.lend().await?;
         // Given back by that thread, whoever may have gone away meanwhile.
-        aside(move || {
-            let (done, committed) = noting_commits(|| lent.connection().and_then(work));
-            lent.of.pace.note_log(committed);
-            done
-        })
-        .await
+        aside(move || lent.connection().and_then(work)).await
     }
 
     /// Begins a transaction that may write.
@@ -104,14 +96,9 @@ impl Connections {
             Some(connection) => connection.begin_at_once()?,
             None => false,
         };
-        let mut open = Open {
-            lent: Some(lent),
-            worked: Duration::ZERO,
-        };
+        let mut open = Open { lent: Some(lent) };
         if !has_begun {
             open.work(|connection| connection.begin()).await?;
-            // It has waited, and changed nothing.
-            open.worked = Duration::ZERO;
         }
         Ok(open)
     }
@@ -160,21 +147,12 @@ impl Lent {
             none => Ok(none.insert(Connection::open(&self.of.path)?)),
         }
     }
-
-    fn commit(
-        &mut self,
-        last: impl FnOnce(&mut Connection) -> Result<(), rusqlite::Error>,
-    ) -> Result<Committed, rusqlite::Error> {
-        let connection = self.connection()?;
-        last(connection)?;
-        connection.commit()
-    }
 }
 
 impl Drop for Lent {
     /// One whose transaction cannot be rolled back is closed, which has the same effect.
     fn drop(&mut self) {
-        let Some(mut connection) = self.connection.take() else {
+        let Some(connection) = self.connection.take() else {
             return;
         };
         if connection.roll_back().is_ok() && !self.of.room.is_closed() {
@@ -187,26 +165,24 @@ impl Drop for Lent {
 /// waited for.
 pub(crate) struct Open {
     lent: Option<Lent>,
-    /// How long others have worked in it for whoever asks.
-    worked: Duration,
+}
+
+/// What becomes of a transaction.
+pub(crate) enum End<T> {
+    /// Everything that was done in it lasts.
+    Commit(T),
+    /// Nothing of it does.
+    RollBack(T),
 }
 
 impl Open {
     /// All rows of a statement.
     pub async fn rows(&mut self, sql: SqlStr, values: Vec<Value>) -> Result<Vec<SqliteRow>, ClientError> {
         let lent = self.lent.as_mut().ok_or(ClientError::Closed)?;
-        if let Some(connection) = &mut lent.connection {
-            let may_change = if lent.of.pace.is_quick() && adds_rows(sql.as_str()) {
-                MayChange::Yes
-            } else {
-                MayChange::No
-            };
-            let begun = Instant::now();
-            let rows = connection.rows_within(AT_ONCE, sql.as_str(), values.clone(), may_change)?;
-            lent.of.pace.note_work(begun.elapsed());
-            if let Some(rows) = rows {
-                return Ok(rows);
-            }
+        if let Some(connection) = &mut lent.connection
+            && let Some(rows) = connection.rows_within(AT_ONCE, sql.as_str(), values.clone())?
+        {
+            return Ok(rows);
         }
         self.work(move |connection| connection.rows(sql.as_str(), values))
             .await
@@ -218,63 +194,52 @@ impl Open {
         work: impl FnOnce(&mut Connection) -> Result<T, rusqlite::Error> + Send + 'static,
     ) -> Result<T, ClientError> {
         let mut lent = self.lent.take().ok_or(ClientError::Closed)?;
-        let (lent, done, took) = aside(move || {
-            let begun = Instant::now();
+        let (lent, done) = aside(move || {
             let done = lent.connection().and_then(work);
-            Ok((lent, done, begun.elapsed()))
+            Ok((lent, done))
         })
         .await?;
         self.lent = Some(lent);
-        self.worked += took;
         Ok(done?)
     }
 
-    /// Does the last thing in it, which is little, and makes everything that was done in it last.
-    pub async fn commit(
+    /// Does the last thing in it, which says how it ends, and ends it, without waiting for another thread. For a task of its own: in a
+    /// `LocalSet` there is no other thread to hand other tasks to, and it panics.
+    pub async fn end<T: Send + 'static>(
         self,
-        last: impl FnOnce(&mut Connection) -> Result<(), rusqlite::Error> + Send + 'static,
-    ) -> Result<(), ClientError> {
-        let worked = self.worked;
-        let is_quick = |lent: &Lent| lent.of.pace.is_quick_after(worked);
-        if self.lent.as_ref().is_some_and(is_quick) {
-            here(self.committing(last)?)
-        } else {
-            self.commit_aside(last).await
-        }
+        last: impl FnOnce(&mut Connection) -> Result<End<T>, rusqlite::Error> + Send + 'static,
+    ) -> Result<T, ClientError> {
+        in_place(self.ending(last)?).await
     }
 
-    /// The same where the last thing is much: never on the thread that asks.
-    pub async fn commit_aside(
-        self,
-        last: impl FnOnce(&mut Connection) -> Result<(), rusqlite::Error> + Send + 'static,
-    ) -> Result<(), ClientError> {
-        aside(self.committing(last)?).await
+    /// Makes everything that was done in it last.
+    pub async fn commit(self) -> Result<(), ClientError> {
+        aside(self.ending(|_| Ok(End::Commit(())))?).await
     }
 
-    fn committing(
+    fn ending<T>(
         mut self,
-        last: impl FnOnce(&mut Connection) -> Result<(), rusqlite::Error> + Send + 'static,
-    ) -> Result<impl FnOnce() -> Result<(), rusqlite::Error> + Send + 'static, ClientError> {
+        last: impl FnOnce(&mut Connection) -> Result<End<T>, rusqlite::Error> + Send + 'static,
+    ) -> Result<impl FnOnce() -> Result<T, rusqlite::Error> + Send + 'static, ClientError> {
         let mut lent = self.lent.take().ok_or(ClientError::Closed)?;
         Ok(move || {
-            let begun = Instant::now();
-            let ended = lent.commit(last);
-            // One that failed may have been slow as well.
-            let committed = ended.as_ref().copied().unwrap_or_default();
-            lent.of.pace.note(begun.elapsed(), committed);
-            ended.map(|_| ())
+            let connection = lent.connection()?;
+            match last(connection)? {
+                End::Commit(done) => connection.commit().map(|()| done),
+                End::RollBack(done) => connection.roll_back().map(|()| done),
+            }
         })
     }
 }
 
-/// Whether a statement adds the rows that it names. Those that change or remove rows may find any number of them.
-fn adds_rows(sql: &str) -> bool {
-    sql.trim_start().starts_with("INSERT")
-}
-
-/// Does something on the thread that asks. A panic in it is its own, as on another thread.
-fn here<T>(work: impl FnOnce() -> Result<T, rusqlite::Error>) -> Result<T, ClientError> {
-    let done = catch_unwind(AssertUnwindSafe(|| watched(work)));
+/// Does something on the thread that asks, which hands its other tasks to another thread for as long. A runtime with one thread cannot.
+async fn in_place<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, rusqlite::Error> + Send + 'static,
+) -> Result<T, ClientError> {
+    if Handle::current().runtime_flavor() != RuntimeFlavor::MultiThread {
+        return aside(work).await;
+    }
+    let done = catch_unwind(AssertUnwindSafe(|| block_in_place(|| watched(work))));
     Ok(done.map_err(|_| ClientError::Panicked)??)
 }
 
@@ -306,15 +271,7 @@ mod tests {
     use crate::value::args;
 
     async fn connections(most: u32) -> (TempDir, Connections) {
-        connections_in(tempfile::tempdir().unwrap(), most).await
-    }
-
-    /// On a disk that is as quick as memory.
-    async fn quick_connections() -> (TempDir, Connections) {
-        connections_in(tempfile::tempdir_in("/dev/shm").unwrap(), 1).await
-    }
-
-    async fn connections_in(folder: TempDir, most: u32) -> (TempDir, Connections) {
+        let folder = tempfile::tempdir().unwrap();
         let connections = Connections::open(folder.path().join("t.db"), most).await.unwrap();
         let table = connections.work(|connection| connection.script("CREATE TABLE t (n integer)"));
         table.await.unwrap();
@@ -326,6 +283,11 @@ mod tests {
         rows.await.unwrap()[0].int("n").unwrap().unwrap()
     }
 
+    fn insert(connection: &mut Connection) -> Result<End<()>, rusqlite::Error> {
+        connection.change("INSERT INTO t VALUES (1)", args![])?;
+        Ok(End::Commit(()))
+    }
+
     const MUCH: &str = "WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < $1) SELECT sum(n) AS n FROM c";
 
     const MANY: &str =
@@ -335,20 +297,10 @@ mod tests {
     fn reading_ends_when_its_time_is_over() {
         let folder = tempfile::tempdir().unwrap();
         let mut connection = Connection::open(&folder.path().join("t.db")).unwrap();
-        let much = connection.rows_within(
-            Duration::from_millis(1),
-            MUCH,
-            args![1_000_000_000_i64],
-            MayChange::No,
-        );
-        assert!(much.unwrap().is_none());
-        let many = connection.rows_within(
-            Duration::from_millis(1),
-            MANY,
-            args![1_000_000_000_i64],
-            MayChange::No,
-        );
-        assert!(many.unwrap().is_none());
+        for endless in [MUCH, MANY] {
+            let found = connection.rows_within(Duration::from_millis(1), endless, args![1_000_000_000_i64]);
+            assert!(found.unwrap().is_none());
+        }
         let rows = connection.rows(MUCH, args![3_000_000_i64]).unwrap();
         assert_eq!(rows[0].int("n"), Ok(Some(4_500_001_500_000)));
     }
@@ -384,165 +336,38 @@ mod tests {
     async fn a_transaction_that_is_dropped_changes_nothing_and_gives_its_turn_back() {
         let (_folder, connections) = connections(1).await;
         let mut open = connections.begin().await.unwrap();
-        let change = |connection: &mut Connection| connection.change("INSERT INTO t VALUES (1)", args![]);
-        open.work(change).await.unwrap();
+        open.work(|connection| insert(connection).map(|_| ()))
+            .await
+            .unwrap();
         drop(open);
         assert_eq!(numbers(&connections).await, 0);
         let open = connections.begin().await.unwrap();
-        open.commit(move |connection| change(connection).map(|_| ()))
-            .await
-            .unwrap();
+        open.end(insert).await.unwrap();
         assert_eq!(numbers(&connections).await, 1);
+    }
+
+    #[tokio::test]
+    async fn a_transaction_that_ends_itself_without_a_commit_changes_nothing() {
+        let (_folder, connections) = connections(1).await;
+        let open = connections.begin().await.unwrap();
+        let why = open.end(|connection| {
+            insert(connection)?;
+            Ok(End::RollBack("a device is leased"))
+        });
+        assert_eq!(why.await.unwrap(), "a device is leased");
+        assert_eq!(numbers(&connections).await, 0);
     }
 
     #[tokio::test]
     async fn a_commit_whose_caller_has_gone_away_is_made_or_not_and_the_connection_comes_back() {
         let (_folder, connections) = connections(1).await;
         let open = connections.begin().await.unwrap();
-        let commit = open.commit(|connection| {
+        let commit = open.end(|connection| {
             std::thread::sleep(Duration::from_millis(50));
-            connection.change("INSERT INTO t VALUES (1)", args![]).map(|_| ())
+            insert(connection)
         });
         assert!(timeout(Duration::from_millis(5), commit).await.is_err());
         assert_eq!(numbers(&connections).await, 1);
-    }
-
-    /// As many commits as make the next one be made where it is asked for.
-    async fn make_quick_commits(connections: &Connections) {
-        for _ in 0..200 {
-            if connections.0.pace.is_quick() {
-                return;
-            }
-            let open = connections.begin().await.unwrap();
-            let change = |connection: &mut Connection| {
-                connection.change("INSERT INTO t VALUES (1)", args![]).map(|_| ())
-            };
-            open.commit(change).await.unwrap();
-        }
-        panic!("200 commits, and never some quick ones in a row");
-    }
-
-    #[tokio::test]
-    async fn quick_commits_are_made_where_they_are_asked_for_until_one_is_slow() {
-        let (_folder, connections) = quick_connections().await;
-        let asker = std::thread::current().id();
-        let made_by = async |pause: Duration| {
-            let (tell, told) = std::sync::mpsc::channel();
-            let open = connections.begin().await.unwrap();
-            let commit = open.commit(move |connection| {
-                std::thread::sleep(pause);
-                tell.send(std::thread::current().id()).unwrap();
-                connection.change("INSERT INTO t VALUES (1)", args![]).map(|_| ())
-            });
-            commit.await.unwrap();
-            told.recv().unwrap()
-        };
-        assert_ne!(made_by(Duration::ZERO).await, asker, "nothing is known yet");
-        make_quick_commits(&connections).await;
-        let open = connections.begin().await.unwrap();
-        open.commit_aside(move |_| {
-            assert_ne!(std::thread::current().id(), asker, "much is never made here");
-            Ok(())
-        })
-        .await
-        .unwrap();
-        assert_eq!(made_by(Duration::from_millis(20)).await, asker);
-        assert_ne!(made_by(Duration::ZERO).await, asker, "the last one was slow");
-    }
-
-    #[tokio::test]
-    async fn what_took_long_elsewhere_is_made_to_last_elsewhere() {
-        let (_folder, connections) = quick_connections().await;
-        let asker = std::thread::current().id();
-        for (pause, is_here) in [(Duration::ZERO, true), (Duration::from_millis(20), false)] {
-            make_quick_commits(&connections).await;
-            let mut open = connections.begin().await.unwrap();
-            let work = move |_: &mut Connection| {
-                std::thread::sleep(pause);
-                Ok(())
-            };
-            open.work(work).await.unwrap();
-            // A busy machine may have taken its time for the first.
-            let is_here = is_here && open.worked < Duration::from_millis(2);
-            open.commit(move |_| {
-                assert_eq!(std::thread::current().id() == asker, is_here);
-                Ok(())
-            })
-            .await
-            .unwrap();
-        }
-    }
-
-    #[tokio::test]
-    async fn what_is_committed_by_the_way_lengthens_the_log_as_well() {
-        let (_folder, connections) = quick_connections().await;
-        make_quick_commits(&connections).await;
-        assert!(connections.0.pace.is_quick());
-        let much = "INSERT INTO t VALUES (zeroblob(31600000))";
-        let change = |connection: &mut Connection| connection.change(much, args![]);
-        connections.work(change).await.unwrap();
-        assert!(!connections.0.pace.is_quick(), "the next one may copy the log");
-    }
-
-    #[tokio::test]
-    async fn in_a_transaction_what_changes_and_reads_is_done_where_it_is_asked_for_until_it_is_slow() {
-        const SLOW: &str = "INSERT INTO t WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < $1) \
-            SELECT sum(n) FROM c RETURNING n";
-        let (_folder, connections) = quick_connections().await;
-        make_quick_commits(&connections).await;
-        let before = numbers(&connections).await;
-        let mut open = connections.begin().await.unwrap();
-        let rows = open.rows(SLOW.into_sql_str(), args![3_i64]).await.unwrap();
-        assert_eq!(rows[0].int("n"), Ok(Some(6)));
-        drop(open);
-        assert_eq!(
-            numbers(&connections).await,
-            before,
-            "it is a part of the transaction"
-        );
-        let mut open = connections.begin().await.unwrap();
-        let rows = open
-            .rows(SLOW.into_sql_str(), args![1_000_000_i64])
-            .await
-            .unwrap();
-        assert_eq!(rows[0].int("n"), Ok(Some(500_000_500_000)));
-        // What was done on another thread tells nothing of this one.
-        assert!(!connections.0.pace.is_quick());
-        open.commit(|_| Ok(())).await.unwrap();
-        assert_eq!(numbers(&connections).await, before + 1);
-    }
-
-    #[tokio::test]
-    async fn in_a_transaction_what_may_be_about_many_rows_is_never_done_where_it_is_asked_for() {
-        let (_folder, connections) = quick_connections().await;
-        // On a busy machine the first step may be a slow one as well.
-        for _ in 0..20 {
-            make_quick_commits(&connections).await;
-            let mut open = connections.begin().await.unwrap();
-            let much = format!("UPDATE t SET n = n + 1 WHERE n < ({MUCH}) RETURNING n");
-            let rows = open.rows(sqlx::AssertSqlSafe(much).into_sql_str(), args![100_000_i64]);
-            assert_eq!(rows.await.unwrap()[0].int("n"), Ok(Some(2)));
-            // It took long, which on another thread says nothing of this one.
-            if connections.0.pace.is_quick() {
-                return;
-            }
-        }
-        panic!("it was done on the thread that asked");
-    }
-
-    #[tokio::test]
-    async fn a_commit_that_panics_where_it_is_asked_for_is_a_passing_error_and_nothing_of_it_stays() {
-        let (_folder, connections) = quick_connections().await;
-        make_quick_commits(&connections).await;
-        let before = numbers(&connections).await;
-        let open = connections.begin().await.unwrap();
-        let failed = open.commit(|connection| {
-            connection.change("INSERT INTO t VALUES (1)", args![])?;
-            panic!("on purpose")
-        });
-        let error = crate::DbError::from_client("t", failed.await.unwrap_err());
-        assert!(error.is_passing(), "{error:?}");
-        assert_eq!(numbers(&connections).await, before);
     }
 
     #[tokio::test]
@@ -552,7 +377,7 @@ mod tests {
         for _ in 0..60 {
             let open = connections.begin().await.unwrap();
             let much = "INSERT INTO t VALUES (zeroblob(1000000))";
-            let commit = open.commit(move |connection| connection.change(much, args![]).map(|_| ()));
+            let commit = open.end(move |connection| connection.change(much, args![]).map(End::Commit));
             commit.await.unwrap();
         }
         let size = |name: &str| std::fs::metadata(folder.path().join(name)).unwrap().len();
@@ -560,17 +385,67 @@ mod tests {
         assert!(log < longest + longest / 4 && file > longest / 2, "{log} {file}");
     }
 
+    /// The commit waits for another task of the runtime, which has one thread for tasks.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn a_commit_that_waits_holds_up_no_other_task() {
+        let (_folder, connections) = connections(1).await;
+        let (tell, told) = std::sync::mpsc::channel();
+        let committing = tokio::spawn({
+            let connections = connections.clone();
+            async move {
+                let open = connections.begin().await.unwrap();
+                tokio::spawn(async move { tell.send(()).unwrap() });
+                let last = move |connection: &mut Connection| {
+                    told.recv_timeout(Duration::from_secs(20)).unwrap();
+                    insert(connection)
+                };
+                open.end(last).await.unwrap();
+            }
+        });
+        committing.await.unwrap();
+        assert_eq!(numbers(&connections).await, 1);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn a_commit_that_panics_on_the_thread_that_asks_is_a_passing_error() {
+        let (_folder, connections) = connections(1).await;
+        let failed = tokio::spawn({
+            let connections = connections.clone();
+            async move {
+                let open = connections.begin().await.unwrap();
+                let last = |connection: &mut Connection| -> Result<End<()>, _> {
+                    insert(connection)?;
+                    panic!("on purpose")
+                };
+                open.end(last).await.unwrap_err()
+            }
+        });
+        let error = crate::DbError::from_client("t", failed.await.unwrap());
+        assert!(error.is_passing(), "{error:?}");
+        assert_eq!(numbers(&connections).await, 0);
+    }
+
     #[tokio::test]
     async fn work_that_panics_is_a_passing_error_and_nothing_of_it_stays() {
         let (_folder, connections) = connections(1).await;
         let mut open = connections.begin().await.unwrap();
         let failed = open.work(|connection| -> Result<(), _> {
-            connection.change("INSERT INTO t VALUES (1)", args![])?;
+            insert(connection)?;
             panic!("on purpose")
         });
         let error = crate::DbError::from_client("t", failed.await.unwrap_err());
         assert!(error.is_passing(), "{error:?}");
         let error = crate::DbError::from_client("t", open.work(|_| Ok(())).await.unwrap_err());
+        assert!(error.is_passing(), "{error:?}");
+        let failed = connections
+            .begin()
+            .await
+            .unwrap()
+            .end(|connection| -> Result<End<()>, _> {
+                insert(connection)?;
+                panic!("on purpose")
+            });
+        let error = crate::DbError::from_client("t", failed.await.unwrap_err());
         assert!(error.is_passing(), "{error:?}");
         assert_eq!(numbers(&connections).await, 0);
     }
@@ -584,9 +459,7 @@ mod tests {
             async move { connections.close().await }
         });
         tokio::task::yield_now().await;
-        let change =
-            |connection: &mut Connection| connection.change("INSERT INTO t VALUES (1)", args![]).map(|_| ());
-        open.commit(change).await.unwrap();
+        open.end(insert).await.unwrap();
         closing.await.unwrap();
         assert!(matches!(connections.begin().await, Err(ClientError::Closed)));
         assert!(!folder.path().join("t.db-wal").exists(), "the log is in the file");

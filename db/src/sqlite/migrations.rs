@@ -24,7 +24,7 @@ pub(crate) fn carry_out(connection: &mut Connection, migrator: &Migrator) -> Res
     connection.begin().map_err(fault)?;
     let done = all(connection, migrator);
     let ended = match &done {
-        Ok(()) => connection.commit().map(|_| ()),
+        Ok(()) => connection.commit(),
         Err(_) => connection.roll_back(),
     };
     done?;

@@ -3,10 +3,11 @@
 mod connection;
 mod connections;
 mod migrations;
-mod pace;
 mod row;
+mod transaction;
 
 pub(crate) use connection::Connection;
 pub(crate) use connections::{Connections, Open};
 pub(crate) use migrations::carry_out;
 pub use row::SqliteRow;
+pub(crate) use transaction::Transaction;

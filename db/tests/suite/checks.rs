@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use ringfence_core::{AttemptId, Driver, Method, MethodId, MethodTimes, Resource, Timestamp};
+use ringfence_core::{Driver, Method, MethodId, MethodTimes, Resource, Timestamp};
 use ringfence_db::{
-    CheckAnswer, CheckOutcome, CheckTarget, DeviceClaim, Run, add_check_targets, check_summaries,
-    check_targets, claim_devices, delete_host, delete_method, failing_checks, insert_host, insert_method,
-    method_checks_page, postpone_check, release_devices, remove_check_targets, save_check, take_checks,
-    take_lease, take_turn,
+    CheckAnswer, CheckOutcome, CheckTarget, add_check_targets, check_summaries, check_targets, delete_host,
+    delete_method, failing_checks, insert_host, insert_method, method_checks_page, postpone_check,
+    remove_check_targets, save_check, take_checks, take_lease, take_turn,
 };
 use uuid::Uuid;
 
+use crate::devices::{lease, release};
 use crate::rig::Rig;
 use crate::site::{at, attempt, done, fence, host, insert_operation, one_host, update_operation};
 
@@ -102,24 +102,6 @@ async fn one_engine_at_a_time_takes_a_check(rig: &Rig) {
     );
 }
 
-async fn claim(
-    run: &mut impl Run,
-    device: &str,
-    attempt: AttemptId,
-    now: Timestamp,
-    until: Timestamp,
-) -> bool {
-    let claim = DeviceClaim {
-        device: device.to_owned(),
-        attempt,
-        until,
-    };
-    claim_devices(run, vec![claim], now)
-        .await
-        .unwrap()
-        .contains(device)
-}
-
 async fn a_check_waits_for_operations_and_attempts(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let method = method(rig, "bmc").await;
@@ -131,21 +113,19 @@ async fn a_check_waits_for_operations_and_attempts(rig: &Rig) {
     add_check_targets(&rig.db, std::slice::from_ref(&mine))
         .await
         .unwrap();
-    let mut reader = rig.db.reader();
     let taken = async |now: i64| take_checks(&rig.db, at(now), at(now), 10).await.unwrap().len();
     let operation = fence(&host, 1);
-    insert_operation(&mut reader, &operation).await.unwrap();
+    insert_operation(&rig.db, &operation).await.unwrap();
     assert_eq!(taken(1).await, 0);
-    update_operation(&mut reader, &done(&operation)).await.unwrap();
+    update_operation(&rig.db, &done(&operation)).await.unwrap();
     assert_eq!(taken(1).await, 1);
     // The device of another host's attempt may be the same.
-    let claimed = claim(&mut reader, "ipmi/10.0.0.1:623", attempt(1), at(2), at(20)).await;
-    assert!(claimed);
+    assert!(lease(&rig.db, "ipmi/10.0.0.1:623", attempt(1), 2, 20).await);
     assert_eq!(taken(19).await, 0);
     assert_eq!(taken(20).await, 1, "its worker has died");
-    assert!(claim(&mut reader, "ipmi/10.0.0.1:623", attempt(2), at(21), at(90)).await);
+    assert!(lease(&rig.db, "ipmi/10.0.0.1:623", attempt(2), 21, 81).await);
     assert_eq!(taken(30).await, 0);
-    release_devices(&mut reader, &[attempt(2)]).await.unwrap();
+    release(&rig.db, &[attempt(2)]).await;
     assert_eq!(taken(30).await, 1);
 }
 

@@ -1,147 +1,71 @@
 //! Devices: one command at a time.
 
-use ringfence_core::{AttemptId, Timestamp};
-use ringfence_db::{DbError, DeviceClaim, Run, claim_devices};
+use ringfence_core::AttemptId;
+use ringfence_db::{Changes, Database, DeviceLease, Ended, Locking};
 
 use crate::rig::Rig;
-use crate::site::{at, attempt};
+use crate::site::{at, attempt, commit};
 
 crate::stories!(devices:
     a_device_takes_one_attempt_at_a_time,
     the_same_attempt_may_ask_again,
-    a_claim_that_ran_out_is_anybodys,
-    a_claim_from_before_the_clock_was_set_back_is_anybodys,
-    what_an_attempt_took_is_given_back_together,
+    a_lease_that_ran_out_is_anybodys,
+    a_lease_from_before_the_clock_was_set_back_is_anybodys,
+    the_leases_of_an_attempt_end_together,
     of_many_at_once_one_gets_the_device,
-    a_claim_in_a_transaction_that_is_dropped_was_never_made,
+    a_lease_in_a_transaction_that_is_refused_was_never_made,
 );
 
 async fn a_device_takes_one_attempt_at_a_time(rig: &Rig) {
-    let mut reader = rig.db.reader();
-    assert!(
-        claim_device(&mut reader, "bmc-1", attempt(1), at(0), at(30))
-            .await
-            .unwrap()
-    );
-    assert!(
-        !claim_device(&mut reader, "bmc-1", attempt(2), at(29), at(60))
-            .await
-            .unwrap()
-    );
-    assert!(
-        claim_device(&mut reader, "bmc-2", attempt(2), at(29), at(60))
-            .await
-            .unwrap()
-    );
-    assert!(
-        !claim_device(&mut reader, "bmc-1", attempt(2), at(29), at(60))
-            .await
-            .unwrap()
-    );
+    assert!(lease(&rig.db, "bmc-1", attempt(1), 0, 30).await);
+    assert!(!lease(&rig.db, "bmc-1", attempt(2), 29, 60).await);
+    assert!(lease(&rig.db, "bmc-2", attempt(2), 29, 60).await);
+    assert!(!lease(&rig.db, "bmc-1", attempt(2), 29, 60).await);
 }
 
 async fn the_same_attempt_may_ask_again(rig: &Rig) {
-    let mut reader = rig.db.reader();
+    assert!(lease(&rig.db, "bmc-1", attempt(1), 0, 30).await);
+    assert!(lease(&rig.db, "bmc-1", attempt(1), 10, 40).await);
     assert!(
-        claim_device(&mut reader, "bmc-1", attempt(1), at(0), at(30))
-            .await
-            .unwrap()
-    );
-    assert!(
-        claim_device(&mut reader, "bmc-1", attempt(1), at(10), at(40))
-            .await
-            .unwrap()
-    );
-    assert!(
-        !claim_device(&mut reader, "bmc-1", attempt(2), at(35), at(60))
-            .await
-            .unwrap(),
+        !lease(&rig.db, "bmc-1", attempt(2), 35, 60).await,
         "it was prolonged"
     );
 }
 
-async fn a_claim_that_ran_out_is_anybodys(rig: &Rig) {
-    let mut reader = rig.db.reader();
-    assert!(
-        claim_device(&mut reader, "bmc-1", attempt(1), at(0), at(30))
-            .await
-            .unwrap()
-    );
-    assert!(
-        claim_device(&mut reader, "bmc-1", attempt(2), at(30), at(60))
-            .await
-            .unwrap()
-    );
+async fn a_lease_that_ran_out_is_anybodys(rig: &Rig) {
+    assert!(lease(&rig.db, "bmc-1", attempt(1), 0, 30).await);
+    assert!(lease(&rig.db, "bmc-1", attempt(2), 30, 60).await);
     // It is another's now.
-    ringfence_db::release_devices(&mut reader, &[attempt(1)])
-        .await
-        .unwrap();
-    assert!(
-        !claim_device(&mut reader, "bmc-1", attempt(3), at(31), at(60))
-            .await
-            .unwrap()
-    );
+    release(&rig.db, &[attempt(1)]).await;
+    assert!(!lease(&rig.db, "bmc-1", attempt(3), 31, 60).await);
 }
 
-async fn a_claim_from_before_the_clock_was_set_back_is_anybodys(rig: &Rig) {
-    let mut reader = rig.db.reader();
+async fn a_lease_from_before_the_clock_was_set_back_is_anybodys(rig: &Rig) {
     let an_hour = 3_600;
-    let taken = claim_device(&mut reader, "bmc-1", attempt(1), at(an_hour), at(an_hour + 10)).await;
-    assert!(taken.unwrap());
-    assert!(
-        claim_device(&mut reader, "bmc-1", attempt(2), at(0), at(10))
-            .await
-            .unwrap()
-    );
+    assert!(lease(&rig.db, "bmc-1", attempt(1), an_hour, an_hour + 10).await);
+    assert!(lease(&rig.db, "bmc-1", attempt(2), 0, 10).await);
 }
 
-async fn what_an_attempt_took_is_given_back_together(rig: &Rig) {
-    let mut reader = rig.db.reader();
+async fn the_leases_of_an_attempt_end_together(rig: &Rig) {
     for device in ["pdu-1", "pdu-2"] {
-        assert!(
-            claim_device(&mut reader, device, attempt(1), at(0), at(30))
-                .await
-                .unwrap()
-        );
+        assert!(lease(&rig.db, device, attempt(1), 0, 30).await);
     }
-    assert!(
-        claim_device(&mut reader, "pdu-3", attempt(2), at(0), at(30))
-            .await
-            .unwrap()
-    );
-    // The second time there is nothing to give back.
+    assert!(lease(&rig.db, "pdu-3", attempt(2), 0, 30).await);
+    // The second time there is nothing to end.
     for _ in 0..2 {
-        ringfence_db::release_devices(&mut reader, &[attempt(1)])
-            .await
-            .unwrap();
+        release(&rig.db, &[attempt(1)]).await;
     }
     for device in ["pdu-1", "pdu-2"] {
-        assert!(
-            claim_device(&mut reader, device, attempt(3), at(1), at(30))
-                .await
-                .unwrap()
-        );
+        assert!(lease(&rig.db, device, attempt(3), 1, 30).await);
     }
-    assert!(
-        !claim_device(&mut reader, "pdu-3", attempt(3), at(1), at(30))
-            .await
-            .unwrap()
-    );
+    assert!(!lease(&rig.db, "pdu-3", attempt(3), 1, 30).await);
 }
 
 async fn of_many_at_once_one_gets_the_device(rig: &Rig) {
     let claims: Vec<_> = (1..=8)
         .map(|n| {
             let db = rig.db.clone();
-            tokio::spawn(async move {
-                let mut tx = db.begin().await.unwrap();
-                let won = claim_device(&mut tx, "bmc-1", attempt(n), at(0), at(30))
-                    .await
-                    .unwrap();
-                tokio::task::yield_now().await;
-                tx.commit().await.unwrap();
-                won
-            })
+            tokio::spawn(async move { lease(&db, "bmc-1", attempt(n), 0, 30).await })
         })
         .collect();
     let mut winners = 0;
@@ -151,33 +75,50 @@ async fn of_many_at_once_one_gets_the_device(rig: &Rig) {
     assert_eq!(winners, 1);
 }
 
-async fn a_claim_in_a_transaction_that_is_dropped_was_never_made(rig: &Rig) {
-    let mut tx = rig.db.begin().await.unwrap();
-    assert!(
-        claim_device(&mut tx, "bmc-1", attempt(1), at(0), at(30))
-            .await
-            .unwrap()
-    );
-    drop(tx);
-    assert!(
-        claim_device(&mut rig.db.reader(), "bmc-1", attempt(2), at(1), at(30))
-            .await
-            .unwrap()
-    );
+async fn a_lease_in_a_transaction_that_is_refused_was_never_made(rig: &Rig) {
+    assert!(lease(&rig.db, "bmc-2", attempt(1), 0, 30).await);
+    let changes = Changes {
+        leases: vec![
+            wanted("bmc-3", attempt(2), 1, 30),
+            wanted("bmc-2", attempt(2), 1, 30),
+            wanted("bmc-1", attempt(2), 1, 30),
+        ],
+        ..Changes::default()
+    };
+    let refused = Ended::Refused {
+        devices: vec!["bmc-2".to_owned()],
+        holders: Vec::new(),
+    };
+    assert_eq!(commit(&rig.db, &changes).await.unwrap(), refused);
+    let begun = rig.db.begin_with_hosts(&[], Locking::Pessimistic).await.unwrap();
+    drop(begun.transaction);
+    for device in ["bmc-1", "bmc-3"] {
+        assert!(lease(&rig.db, device, attempt(3), 1, 30).await);
+    }
 }
 
-/// Takes one device.
-async fn claim_device(
-    run: &mut impl Run,
-    device: &str,
-    attempt: AttemptId,
-    now: Timestamp,
-    until: Timestamp,
-) -> Result<bool, DbError> {
-    let claim = DeviceClaim {
+pub fn wanted(device: &str, attempt: AttemptId, from: i64, until: i64) -> DeviceLease {
+    DeviceLease {
         device: device.to_owned(),
         attempt,
-        until,
+        from: at(from),
+        until: at(until),
+    }
+}
+
+/// Leases one device, in a transaction of its own, unless it is another attempt's.
+pub async fn lease(db: &Database, device: &str, attempt: AttemptId, from: i64, until: i64) -> bool {
+    let changes = Changes {
+        leases: vec![wanted(device, attempt, from, until)],
+        ..Changes::default()
     };
-    Ok(claim_devices(run, vec![claim], now).await?.contains(device))
+    matches!(commit(db, &changes).await.unwrap(), Ended::Committed { .. })
+}
+
+pub async fn release(db: &Database, attempts: &[AttemptId]) {
+    let changes = Changes {
+        released: attempts.to_vec(),
+        ..Changes::default()
+    };
+    commit(db, &changes).await.unwrap();
 }

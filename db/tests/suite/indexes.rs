@@ -5,16 +5,17 @@
 use std::fmt::{self, Write};
 use std::sync::{Arc, Mutex};
 
-use ringfence_core::{FencingState, Host, OperationStatus};
+use ringfence_core::{Backend, FailureState, FencingState, Host, OperationStatus};
 use ringfence_db::{
     AuditEntry, AuditFilter, Database, HostFilter, OperationFilter, Order, Page, SortKey, Test, append_audit,
     append_events, audit_page, due_hosts, events_after, host_row, hosts_ahead, hosts_page, insert_host,
     insert_segment, load_state, lock_host, number_events, operations_page, removed_host,
 };
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+use uuid::Uuid;
 
 use crate::rig::Rig;
-use crate::site::{at, done, event, fence, host, insert_operation, segment, update_host};
+use crate::site::{at, done, event, fence, host, insert_operations, segment, update_host};
 
 const HOSTS: u32 = 2_000;
 
@@ -51,7 +52,7 @@ async fn large_site(db: &Database) -> Vec<Host> {
     for rack in &racks {
         insert_segment(&mut tx, rack).await.unwrap();
     }
-    let mut hosts = Vec::new();
+    let (mut hosts, mut operations) = (Vec::new(), Vec::new());
     for n in 0..HOSTS {
         // Two at a time, so that there are ties.
         let host = Host {
@@ -62,19 +63,16 @@ async fn large_site(db: &Database) -> Vec<Host> {
         append_events(&mut tx, &[event(&host, 1), event(&host, 2)])
             .await
             .unwrap();
-        for generation in 1..=2 {
-            insert_operation(&mut tx, &done(&fence(&host, generation)))
-                .await
-                .unwrap();
-        }
+        operations.extend((1..=2).map(|generation| done(&fence(&host, generation))));
         append_audit(&mut tx, &line(&host, n)).await.unwrap();
         if n % 50 == 0 {
-            insert_operation(&mut tx, &fence(&host, 3)).await.unwrap();
+            operations.push(fence(&host, 3));
             update_host(&mut tx, &host, Some(at(i64::from(n)))).await.unwrap();
         }
         hosts.push(host);
     }
     tx.commit().await.unwrap();
+    insert_operations(db, &operations).await.unwrap();
     while number_events(db).await.unwrap() > 0 {}
     hosts
 }
@@ -212,6 +210,9 @@ async fn a_large_site_is_read_by_indexes() {
         }
 
         listings_of_many_orders_are_read_by_indexes(&db, &notices, &hosts).await;
+        if mode == "force_custom_plan" {
+            filters_that_no_host_passes_read_no_host(&db, &notices).await;
+        }
         operations_are_listed_by_indexes(&db, &notices).await;
         the_audit_trail_is_read_by_indexes(&db, &notices, &hosts).await;
         assert!(
@@ -239,15 +240,13 @@ async fn a_storm_makes_no_question_about_one_host_read_every_live_operation() {
     let hosts: Vec<Host> = (0..HOSTS).map(|n| host(&format!("node-{n:04}"), &rack)).collect();
     for host in &hosts {
         insert_host(&mut tx, host).await.unwrap();
-        insert_operation(&mut tx, &done(&fence(host, 1))).await.unwrap();
     }
     tx.commit().await.unwrap();
+    let over: Vec<_> = hosts.iter().map(|host| done(&fence(host, 1))).collect();
+    insert_operations(&rig.db, &over).await.unwrap();
     rig.past("ANALYZE").await.unwrap();
-    let mut tx = rig.db.begin().await.unwrap();
-    for host in &hosts {
-        insert_operation(&mut tx, &fence(host, 2)).await.unwrap();
-    }
-    tx.commit().await.unwrap();
+    let live: Vec<_> = hosts.iter().map(|host| fence(host, 2)).collect();
+    insert_operations(&rig.db, &live).await.unwrap();
     let notices = Notices::default();
     let subscriber = tracing_subscriber::registry().with(notices.clone());
     let _guard = tracing::subscriber::set_default(subscriber);
@@ -324,6 +323,108 @@ async fn listings_of_many_orders_are_read_by_indexes(db: &Database, notices: &No
     };
     hosts_page(&mut reader, &fenced, &page).await.unwrap();
     assert_uses(&notices.take(), "hosts_fenced_by_name");
+}
+
+/// Each filter that hosts can be listed by, with a value that none has.
+async fn filters_that_no_host_passes_read_no_host(db: &Database, notices: &Notices) {
+    let text = |texts: &[&str]| vec![Test::OneOf(texts.iter().map(|text| (*text).to_owned()).collect())];
+    let all = HostFilter::default;
+    let mut reader = db.reader_of_what_grows();
+    let filters = [
+        (
+            HostFilter {
+                name: text(&["x"]),
+                ..all()
+            },
+            "hosts_name_key",
+        ),
+        (
+            HostFilter {
+                zone: text(&["x"]),
+                ..all()
+            },
+            "hosts_by_zone",
+        ),
+        (
+            HostFilter {
+                zone: text(&["x", "y"]),
+                ..all()
+            },
+            "hosts_by_zone",
+        ),
+        (
+            HostFilter {
+                host_type: text(&["x"]),
+                ..all()
+            },
+            "hosts_by_host_type",
+        ),
+        (
+            HostFilter {
+                segment: text(&[&Uuid::nil().to_string()]),
+                ..all()
+            },
+            "hosts_by_segment",
+        ),
+        (
+            HostFilter {
+                backend: vec![Test::is(Backend::Kubernetes)],
+                ..all()
+            },
+            "hosts_by_backend",
+        ),
+        (
+            HostFilter {
+                generation: vec![Test::is(9)],
+                ..all()
+            },
+            "hosts_by_generation",
+        ),
+        (
+            HostFilter {
+                generation: vec![Test::Above(9)],
+                ..all()
+            },
+            "hosts_by_generation",
+        ),
+        (
+            HostFilter {
+                failure_state: vec![Test::is(FailureState::Unreachable)],
+                ..all()
+            },
+            "hosts_unreachable_by_name",
+        ),
+        (
+            HostFilter {
+                fenced_at: vec![Test::Above(at(0))],
+                ..all()
+            },
+            "hosts_fenced_by_name",
+        ),
+    ];
+    for (filter, index) in filters {
+        let page = Page {
+            limit: 50,
+            marker: None,
+            sort: vec![SortKey::Name.ascending()],
+        };
+        assert_eq!(hosts_page(&mut reader, &filter, &page).await.unwrap(), []);
+        let plans = notices.take();
+        assert_uses(&plans, index);
+        assert_no_scan_of(&plans, "hosts");
+    }
+    // No segment has the name, so that no host is asked for.
+    let nowhere = HostFilter {
+        segment: text(&["nowhere"]),
+        ..all()
+    };
+    let page = Page {
+        limit: 50,
+        marker: None,
+        sort: vec![SortKey::Name.ascending()],
+    };
+    assert_eq!(hosts_page(&mut reader, &nowhere, &page).await.unwrap(), []);
+    assert!(!notices.take().contains("hosts_name_key"));
 }
 
 async fn operations_are_listed_by_indexes(db: &Database, notices: &Notices) {

@@ -392,7 +392,7 @@ async fn operations_are_listed_by_time_and_filtered(rig: &Rig) {
     }
     operations.push(fence(&other, 1));
     for operation in &operations {
-        insert_operation(&mut rig.db.reader(), operation).await.unwrap();
+        insert_operation(&rig.db, operation).await.unwrap();
     }
     let none = OperationFilter::default();
     for descending in [false, true] {
@@ -468,7 +468,7 @@ async fn hosts_are_due_when_their_time_has_come(rig: &Rig) {
         [hosts[1].id],
         "the most overdue first"
     );
-    update_host(&mut reader, &hosts[1], None).await.unwrap();
+    update_host(&mut rig.db.reader(), &hosts[1], None).await.unwrap();
     assert_eq!(due_hosts(&mut reader, at(10), 10).await.unwrap(), [hosts[2].id]);
 }
 
@@ -485,9 +485,8 @@ async fn hosts_that_were_written_at_a_time_to_come_are_found(rig: &Rig) {
 
 async fn an_observer_reads_its_own_record_of_the_hosts_of_its_cloud(rig: &Rig) {
     let source = "nova:\"east\" \\ Süd";
-    let own =
-        json!({ "state": "UP", "observed_at": at(3), "reported_at": at(4), "alive_at": at(3), "boots": [] });
-    let other = json!({ "state": "UNREACHABLE", "observed_at": at(5), "reported_at": at(5), "boots": [] });
+    let own = json!({ "state": "UP", "observed_at": at(3), "reported_at": at(4), "late_ms": 0, "alive_at": at(3), "boots": [] });
+    let other = json!({ "state": "UNREACHABLE", "observed_at": at(5), "reported_at": at(5), "late_ms": 0, "boots": [] });
     let mut watched = segment("watched");
     watched.policy.self_fencing_timeout_s = Some(60);
     let plain = segment("plain");
@@ -497,7 +496,7 @@ async fn an_observer_reads_its_own_record_of_the_hosts_of_its_cloud(rig: &Rig) {
     let of_cloud = |name, segment, sources| Host {
         backend: Backend::Nova,
         cloud: Some("east".to_owned()),
-        sources: serde_json::from_value(json!({ "by_name": sources })).unwrap(),
+        sources: serde_json::from_value(json!({ "by_name": sources, "struck_off": {} })).unwrap(),
         ..host(name, segment)
     };
     let hosts = [
@@ -542,8 +541,10 @@ async fn an_operation_that_nothing_would_wake_is_found(rig: &Rig) {
     let mut waiting = fence(&hosts[1], 1);
     waiting.status = OperationStatus::NeedsOperator;
     for operation in [waiting, fence(&hosts[2], 1), fence(&hosts[3], 1)] {
-        insert_operation(&mut reader, &operation).await.unwrap();
+        insert_operation(&rig.db, &operation).await.unwrap();
     }
-    update_host(&mut reader, &hosts[3], Some(at(5))).await.unwrap();
+    update_host(&mut rig.db.reader(), &hosts[3], Some(at(5)))
+        .await
+        .unwrap();
     assert_eq!(stranded_hosts(&mut reader, 10).await.unwrap(), [hosts[2].id]);
 }

@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use ringfence_core::Host;
 use ringfence_db::{
-    append_events, events_after, host_row, insert_host, last_sequence, load_state, lock_host, number_events,
+    Changes, Locking, append_events, events_after, host_row, insert_host, last_sequence, load_state,
+    lock_host, number_events,
 };
 use tokio::time::{sleep, timeout};
 
 use crate::rig::Rig;
-use crate::site::{at, done, event, fence, fence_by_power, host, insert_operation, one_host, update_host};
+use crate::site::{
+    at, done, event, fence, fence_by_power, host, insert_operation, one_host, update_host, whole,
+};
 
 /// How long to look before believing that somebody waits.
 const A_WHILE: Duration = Duration::from_millis(200);
@@ -27,9 +30,12 @@ crate::stories!(locking:
 
 async fn the_second_writer_of_a_host_sees_what_the_first_has_done(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
-    let mut first = rig.db.begin().await.unwrap();
-    let before = lock_host(&mut first, host.id).await.unwrap().unwrap();
-    assert_eq!(before.operation, None);
+    let first = rig
+        .db
+        .begin_with_hosts(&[host.id], Locking::Pessimistic)
+        .await
+        .unwrap();
+    assert_eq!(first.hosts[0].operation, None);
 
     let (db, id) = (rig.another().await, host.id);
     let second = tokio::spawn(async move {
@@ -40,14 +46,17 @@ async fn the_second_writer_of_a_host_sees_what_the_first_has_done(rig: &Rig) {
     assert!(!second.is_finished(), "the second did not wait");
 
     let operation = fence(&host, 1);
-    insert_operation(&mut first, &operation).await.unwrap();
     let changed = Host {
         revision: 2,
         generation: operation.generation,
         ..host
     };
-    update_host(&mut first, &changed, Some(at(60))).await.unwrap();
-    first.commit().await.unwrap();
+    let changes = Changes {
+        new_operations: vec![&operation],
+        hosts: vec![whole(&changed, Some(at(60)))],
+        ..Changes::default()
+    };
+    first.transaction.commit(&changes).await.unwrap();
 
     let seen = timeout(SOON, second).await.expect("the second goes on").unwrap();
     assert_eq!(seen.host, changed);
@@ -64,14 +73,19 @@ async fn five_equal_requests_at_once_make_one_operation(rig: &Rig) {
         .map(|_| {
             let (db, host) = (rig.db.clone(), host.clone());
             tokio::spawn(async move {
-                let mut tx = db.begin().await.unwrap();
-                let state = lock_host(&mut tx, host.id).await.unwrap().unwrap();
-                if let Some(operation) = state.operation {
+                let mut begun = db
+                    .begin_with_hosts(&[host.id], Locking::Pessimistic)
+                    .await
+                    .unwrap();
+                if let Some(operation) = begun.hosts.remove(0).operation {
                     return operation.id;
                 }
                 let operation = fence(&host, 1);
-                insert_operation(&mut tx, &operation).await.unwrap();
-                tx.commit().await.unwrap();
+                let changes = Changes {
+                    new_operations: vec![&operation],
+                    ..Changes::default()
+                };
+                begun.transaction.commit(&changes).await.unwrap();
                 operation.id
             })
         })
@@ -88,31 +102,28 @@ async fn a_reader_waits_for_nobody(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let mut tx = rig.db.begin().await.unwrap();
     lock_host(&mut tx, host.id).await.unwrap();
-    insert_operation(&mut tx, &fence(&host, 1)).await.unwrap();
+    let changed = Host {
+        zone: "elsewhere".to_owned(),
+        ..host.clone()
+    };
+    update_host(&mut tx, &changed, None).await.unwrap();
     let read = async {
         let state = load_state(&mut rig.db.reader(), &host.name)
             .await
             .unwrap()
             .unwrap();
-        assert_eq!(state.operation, None, "what is not committed was seen");
+        assert_eq!(state.host, host, "what is not committed was seen");
     };
     timeout(SOON, read).await.expect("the reader waited");
     tx.commit().await.unwrap();
-    assert!(
-        load_state(&mut rig.db.reader(), &host.name)
-            .await
-            .unwrap()
-            .unwrap()
-            .operation
-            .is_some()
-    );
+    let state = load_state(&mut rig.db.reader(), &host.name).await.unwrap();
+    assert_eq!(state.unwrap().host.zone, "elsewhere");
 }
 
 async fn a_transaction_that_is_dropped_changes_nothing(rig: &Rig) {
     let (segment, one) = one_host(&rig.db).await;
     {
         let mut tx = rig.db.begin().await.unwrap();
-        insert_operation(&mut tx, &fence(&one, 1)).await.unwrap();
         insert_host(&mut tx, &host("node-2", &segment)).await.unwrap();
         append_events(&mut tx, &[event(&one, 1)]).await.unwrap();
         update_host(
@@ -180,12 +191,10 @@ async fn a_host_that_is_not_there_locks_nothing(rig: &Rig) {
 
 async fn a_host_is_loaded_with_its_operation_and_policy(rig: &Rig) {
     let (segment, host) = one_host(&rig.db).await;
-    insert_operation(&mut rig.db.reader(), &done(&fence(&host, 1)))
-        .await
-        .unwrap();
+    insert_operation(&rig.db, &done(&fence(&host, 1))).await.unwrap();
     let (host, _) = fence_by_power(&rig.db, &host, 2).await;
     let live = fence(&host, 3);
-    insert_operation(&mut rig.db.reader(), &live).await.unwrap();
+    insert_operation(&rig.db, &live).await.unwrap();
 
     let mut tx = rig.db.begin().await.unwrap();
     let locked = lock_host(&mut tx, host.id).await.unwrap().unwrap();

@@ -8,9 +8,7 @@
 )]
 
 mod audit;
-mod batch;
 mod checks;
-mod columns;
 mod configuration;
 mod devices;
 mod events;
@@ -19,7 +17,6 @@ mod idempotency;
 mod indexes;
 mod listing;
 mod locking;
-mod lone_change;
 mod migrating;
 mod outbox;
 mod placing;
@@ -29,6 +26,7 @@ mod rig;
 mod shared_devices;
 mod site;
 mod subscriptions;
+mod transactions;
 mod values;
 
 /// Runs the stories of a module against both databases.

@@ -1,6 +1,6 @@
 //! Schemas: how they come about, and what a service says of one that is not its own.
 
-use ringfence_db::{Database, DbError, SchemaState, breaking_migration, migrate, schema_state};
+use ringfence_db::{Database, DbError, SchemaState, migrate, schema_state};
 
 use crate::rig::Rig;
 
@@ -11,9 +11,6 @@ crate::stories!(migrating:
     a_service_does_not_start_on_an_empty_database,
     a_service_does_not_start_on_an_older_schema,
     a_service_does_not_touch_a_newer_schema,
-    a_service_goes_on_beside_a_newer_schema_that_allows_it,
-    one_newer_migration_that_says_nothing_ends_older_builds,
-    what_would_end_running_services_is_told_before_it_is_done,
     a_migration_that_failed_leaves_nothing,
 );
 
@@ -124,87 +121,6 @@ async fn a_service_does_not_touch_a_newer_schema(rig: &Rig) {
     );
     assert!(!text.contains("migrate"), "it would not help: {text}");
     assert!(matches!(migrate(&rig.db).await, Err(DbError::Schema(_))));
-}
-
-/// As a newer build would leave it: a migration, and what it says of older builds.
-async fn upgraded(rig: &Rig, version: i64, compatible_from: Option<i64>) {
-    rig.past(&format!(
-        "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
-         VALUES ({version}, 'from the future', true, '', 0)"
-    ))
-    .await
-    .unwrap();
-    if let Some(oldest) = compatible_from {
-        rig.past(&format!(
-            "INSERT INTO schema_compatibility (version, compatible_from) VALUES ({version}, {oldest})"
-        ))
-        .await
-        .unwrap();
-    }
-}
-
-/// The number of this build's schema.
-async fn own(rig: &Rig) -> i64 {
-    let fresh = rig.fresh().await;
-    migrate(&fresh.db).await.unwrap();
-    upgraded(&fresh, 9999, None).await;
-    let state = schema_state(&fresh.db).await.unwrap();
-    fresh.end().await;
-    match state {
-        SchemaState::Newer { needed, .. } => needed,
-        other => panic!("{other:?}"),
-    }
-}
-
-async fn a_service_goes_on_beside_a_newer_schema_that_allows_it(rig: &Rig) {
-    let own = own(rig).await;
-    upgraded(rig, own + 1, Some(own)).await;
-    upgraded(rig, own + 2, Some(own - 1)).await;
-    let state = schema_state(&rig.db).await.unwrap();
-    let found = own + 2;
-    assert_eq!(state, SchemaState::Ahead { found, needed: own });
-    state.require_current(rig.db.address()).unwrap();
-    migrate(&rig.db).await.unwrap();
-    assert_eq!(schema_state(&rig.db).await.unwrap(), state, "it was left alone");
-    assert_eq!(breaking_migration(&rig.db).await.unwrap(), None);
-    crate::site::one_host(&rig.db).await;
-}
-
-async fn one_newer_migration_that_says_nothing_ends_older_builds(rig: &Rig) {
-    let own = own(rig).await;
-    upgraded(rig, own + 1, None).await;
-    upgraded(rig, own + 2, Some(own)).await;
-    refusal(&rig.db).await;
-    rig.past(&format!(
-        "INSERT INTO schema_compatibility (version, compatible_from) VALUES ({0}, {0} - 1)",
-        own + 1
-    ))
-    .await
-    .unwrap();
-    schema_state(&rig.db)
-        .await
-        .unwrap()
-        .require_current(rig.db.address())
-        .unwrap();
-    upgraded(rig, own + 3, Some(own + 1)).await;
-    let text = refusal(&rig.db).await;
-    assert!(text.contains("start the newer build"), "{text}");
-}
-
-async fn what_would_end_running_services_is_told_before_it_is_done(rig: &Rig) {
-    assert_eq!(breaking_migration(&rig.db).await.unwrap(), None);
-    // What comes after an older schema says nothing of it.
-    rig.past("UPDATE _sqlx_migrations SET version = version - 1000")
-        .await
-        .unwrap();
-    assert_eq!(breaking_migration(&rig.db).await.unwrap(), Some(1));
-    let empty = rig.fresh().await;
-    assert_eq!(
-        breaking_migration(&empty.db).await.unwrap(),
-        None,
-        "nobody runs on it"
-    );
-    empty.end().await;
 }
 
 async fn a_migration_that_failed_leaves_nothing(rig: &Rig) {

@@ -34,7 +34,7 @@ pub async fn all_at_once_decides_as_one_by_one(rig: &Rig) {
     for host in &hosts {
         insert_host(&mut reader, host).await.unwrap();
         // What is only seen of a host is written by the engine, and not by whoever adds it.
-        update_host(&mut reader, host, None).await.unwrap();
+        update_host(&mut rig.db.reader(), host, None).await.unwrap();
     }
     insert_host(&mut reader, &host("elsewhere", &rack)).await.unwrap();
     fence_by_power(db, &hosts[2], 1).await;
@@ -46,8 +46,8 @@ pub async fn all_at_once_decides_as_one_by_one(rig: &Rig) {
             generation: Generation(1),
             ..host.clone()
         };
-        insert_operation(&mut reader, &operation).await.unwrap();
-        update_host(&mut reader, &host, None).await.unwrap();
+        insert_operation(&rig.db, &operation).await.unwrap();
+        update_host(&mut rig.db.reader(), &host, None).await.unwrap();
     }
     let struck = InFlight {
         attempt: attempt(1),
@@ -60,7 +60,7 @@ pub async fn all_at_once_decides_as_one_by_one(rig: &Rig) {
         lasts_ms: None,
     };
     hosts[5].in_flight.push(struck);
-    update_host(&mut reader, &hosts[5], None).await.unwrap();
+    update_host(&mut rig.db.reader(), &hosts[5], None).await.unwrap();
 
     let rows = hosts_to_place(&mut reader).await.unwrap();
     let at_once: BTreeMap<String, Gate> = rows

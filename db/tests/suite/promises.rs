@@ -34,47 +34,43 @@ crate::stories!(promises:
 async fn a_host_has_one_live_operation(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let first = fence(&host, 1);
-    insert_operation(&mut rig.db.reader(), &first).await.unwrap();
+    insert_operation(&rig.db, &first).await.unwrap();
     let second = fence(&host, 2);
-    assert_duplicate(insert_operation(&mut rig.db.reader(), &second).await);
+    assert_duplicate(insert_operation(&rig.db, &second).await);
 
-    update_operation(&mut rig.db.reader(), &done(&first))
-        .await
-        .unwrap();
-    insert_operation(&mut rig.db.reader(), &second).await.unwrap();
-    assert_duplicate(update_operation(&mut rig.db.reader(), &first).await);
+    update_operation(&rig.db, &done(&first)).await.unwrap();
+    insert_operation(&rig.db, &second).await.unwrap();
+    assert_duplicate(update_operation(&rig.db, &first).await);
 }
 
 async fn an_operation_that_waits_for_a_person_holds_its_host(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let mut waiting = fence(&host, 1);
     waiting.status = OperationStatus::NeedsOperator;
-    insert_operation(&mut rig.db.reader(), &waiting).await.unwrap();
-    assert_duplicate(insert_operation(&mut rig.db.reader(), &fence(&host, 2)).await);
+    insert_operation(&rig.db, &waiting).await.unwrap();
+    assert_duplicate(insert_operation(&rig.db, &fence(&host, 2)).await);
 }
 
 async fn a_generation_is_taken_once(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
-    insert_operation(&mut rig.db.reader(), &done(&fence(&host, 1)))
-        .await
-        .unwrap();
-    assert_duplicate(insert_operation(&mut rig.db.reader(), &done(&fence(&host, 1))).await);
+    insert_operation(&rig.db, &done(&fence(&host, 1))).await.unwrap();
+    assert_duplicate(insert_operation(&rig.db, &done(&fence(&host, 1))).await);
 }
 
 async fn an_operation_has_ended_exactly_when_it_has_an_end(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let mut endless = done(&fence(&host, 1));
     endless.finished_at = None;
-    assert_refused(insert_operation(&mut rig.db.reader(), &endless).await);
+    assert_refused(insert_operation(&rig.db, &endless).await);
     let mut undead = done(&fence(&host, 1));
     undead.status = OperationStatus::Running;
-    assert_refused(insert_operation(&mut rig.db.reader(), &undead).await);
+    assert_refused(insert_operation(&rig.db, &undead).await);
 }
 
 async fn no_host_is_fenced_without_a_proof(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let operation = fence(&host, 1);
-    insert_operation(&mut rig.db.reader(), &operation).await.unwrap();
+    insert_operation(&rig.db, &operation).await.unwrap();
     for proofs in [&[] as &[ProofKind], &[ProofKind::PowerOff]] {
         let fenced = fenced(&host, &operation, proofs);
         assert_refused(update_host(&mut rig.db.reader(), &fenced, None).await);
@@ -91,14 +87,10 @@ async fn no_host_is_fenced_without_a_proof(rig: &Rig) {
 async fn a_proof_that_completes_no_set_fences_nothing(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let operation = fence(&host, 1);
-    insert_operation(&mut rig.db.reader(), &operation).await.unwrap();
-    save_proof(
-        &mut rig.db.reader(),
-        host.id,
-        &proof(&operation, ProofKind::StorageFence),
-    )
-    .await
-    .unwrap();
+    insert_operation(&rig.db, &operation).await.unwrap();
+    save_proof(&rig.db, host.id, &proof(&operation, ProofKind::StorageFence))
+        .await
+        .unwrap();
     let half = fenced(&host, &operation, &[ProofKind::StorageFence]);
     assert_refused(update_host(&mut rig.db.reader(), &half, None).await);
 }
@@ -106,11 +98,11 @@ async fn a_proof_that_completes_no_set_fences_nothing(rig: &Rig) {
 async fn the_proof_of_another_generation_fences_nothing(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let (old, new) = (done(&fence(&host, 1)), fence(&host, 2));
-    insert_operation(&mut rig.db.reader(), &old).await.unwrap();
-    save_proof(&mut rig.db.reader(), host.id, &proof(&old, ProofKind::PowerOff))
+    insert_operation(&rig.db, &old).await.unwrap();
+    save_proof(&rig.db, host.id, &proof(&old, ProofKind::PowerOff))
         .await
         .unwrap();
-    insert_operation(&mut rig.db.reader(), &new).await.unwrap();
+    insert_operation(&rig.db, &new).await.unwrap();
     for (operation, kind) in [(&new, ProofKind::PowerOff), (&old, ProofKind::Operator)] {
         let fenced = fenced(&host, operation, &[kind]);
         assert_refused(update_host(&mut rig.db.reader(), &fenced, None).await);
@@ -123,7 +115,7 @@ async fn the_proof_of_another_host_fences_nothing(rig: &Rig) {
     insert_host(&mut rig.db.reader(), &other).await.unwrap();
     fence_by_power(&rig.db, &one, 1).await;
     let operation = fence(&other, 1);
-    insert_operation(&mut rig.db.reader(), &operation).await.unwrap();
+    insert_operation(&rig.db, &operation).await.unwrap();
     let fenced = fenced(&other, &operation, &[ProofKind::PowerOff]);
     assert_refused(update_host(&mut rig.db.reader(), &fenced, None).await);
 }
@@ -131,14 +123,10 @@ async fn the_proof_of_another_host_fences_nothing(rig: &Rig) {
 async fn no_host_is_fenced_for_a_generation_to_come(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let operation = fence(&host, 2);
-    insert_operation(&mut rig.db.reader(), &operation).await.unwrap();
-    save_proof(
-        &mut rig.db.reader(),
-        host.id,
-        &proof(&operation, ProofKind::PowerOff),
-    )
-    .await
-    .unwrap();
+    insert_operation(&rig.db, &operation).await.unwrap();
+    save_proof(&rig.db, host.id, &proof(&operation, ProofKind::PowerOff))
+        .await
+        .unwrap();
     let early = Host {
         generation: ringfence_core::Generation(1),
         ..fenced(&host, &operation, &[ProofKind::PowerOff])
@@ -153,17 +141,17 @@ async fn a_proof_belongs_to_an_operation_of_that_host_and_generation(rig: &Rig) 
     let [first, second] = [done(&fence(&one, 1)), fence(&one, 2)];
     let elsewhere = fence(&other, 1);
     for operation in [&first, &second, &elsewhere] {
-        insert_operation(&mut rig.db.reader(), operation).await.unwrap();
+        insert_operation(&rig.db, operation).await.unwrap();
     }
     let mut stray = proof(&elsewhere, ProofKind::PowerOff);
-    assert_refused(save_proof(&mut rig.db.reader(), one.id, &stray).await);
+    assert_refused(save_proof(&rig.db, one.id, &stray).await);
     stray = proof(&first, ProofKind::PowerOff);
     stray.generation = second.generation;
-    assert_refused(save_proof(&mut rig.db.reader(), one.id, &stray).await);
+    assert_refused(save_proof(&rig.db, one.id, &stray).await);
     stray.generation = ringfence_core::Generation(3);
-    assert_refused(save_proof(&mut rig.db.reader(), one.id, &stray).await);
+    assert_refused(save_proof(&rig.db, one.id, &stray).await);
     let good = proof(&first, ProofKind::PowerOff);
-    save_proof(&mut rig.db.reader(), one.id, &good).await.unwrap();
+    save_proof(&rig.db, one.id, &good).await.unwrap();
 }
 
 async fn the_proof_of_a_fenced_host_stays(rig: &Rig) {
@@ -209,8 +197,8 @@ async fn a_fenced_host_stays_until_it_is_taken_back(rig: &Rig) {
 async fn a_host_takes_its_operations_with_it_and_leaves_its_events(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let ended = done(&fence(&host, 1));
-    insert_operation(&mut rig.db.reader(), &ended).await.unwrap();
-    save_proof(&mut rig.db.reader(), host.id, &proof(&ended, ProofKind::PowerOff))
+    insert_operation(&rig.db, &ended).await.unwrap();
+    save_proof(&rig.db, host.id, &proof(&ended, ProofKind::PowerOff))
         .await
         .unwrap();
     append_events(&mut rig.db.reader(), &[event(&host, 1)])

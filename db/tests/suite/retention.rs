@@ -124,7 +124,7 @@ async fn events_stay_until_every_outlet_was_told_or_is_forgotten(rig: &Rig) {
     append(rig, &(1..=5).map(|n| on(&host, n, at(10))).collect::<Vec<_>>()).await;
     let mut reader = rig.db.reader();
     for (name, holder) in [("told", "a"), ("off", "b")] {
-        insert_outlet(&mut reader, name, 1).await.unwrap();
+        insert_outlet(&mut reader, name, 1, at(20)).await.unwrap();
         let held = hold_outlet(&mut reader, name, holder, at(20), at(50))
             .await
             .unwrap();
@@ -144,18 +144,14 @@ async fn events_stay_until_every_outlet_was_told_or_is_forgotten(rig: &Rig) {
     free_outlet(&mut reader, "told", "somebody else", at(0))
         .await
         .unwrap();
-    let silent = async |now, since| {
-        silent_outlets(&mut rig.db.reader(), at(now), at(since))
-            .await
-            .unwrap()
-    };
-    assert!(silent(40, 29).await.is_empty());
+    let silent = async |since| silent_outlets(&mut rig.db.reader(), at(since)).await.unwrap();
+    assert!(silent(29).await.is_empty());
     let off = SilentOutlet {
         name: "off".to_owned(),
         told_up_to: 1,
         since: at(30),
     };
-    assert_eq!(silent(40, 30).await, [off]);
+    assert_eq!(silent(30).await, [off]);
     // Somebody tells it after all.
     let held = hold_outlet(&mut reader, "off", "c", at(30), at(70))
         .await
@@ -164,10 +160,10 @@ async fn events_stay_until_every_outlet_was_told_or_is_forgotten(rig: &Rig) {
     assert!(!forget_outlet(&mut reader, "off", at(69)).await.unwrap());
     assert!(forget_outlet(&mut reader, "off", at(70)).await.unwrap());
     assert_eq!(remove(rig, Kept::Events, at(50)).await, 3);
-    // Of one whose time is not known it begins now.
-    insert_outlet(&mut reader, "new", 5).await.unwrap();
-    assert!(silent(90, 80).await.iter().all(|outlet| outlet.name != "new"));
-    let silent = silent(95, 90).await;
+    // One that was added and never held counts from when it was added.
+    insert_outlet(&mut reader, "new", 5, at(90)).await.unwrap();
+    assert!(silent(80).await.iter().all(|outlet| outlet.name != "new"));
+    let silent = silent(90).await;
     assert_eq!(silent[0].name, "new");
     assert_eq!(silent[0].since, at(90));
 }
@@ -205,20 +201,20 @@ async fn operations_stay_while_a_state_rests_on_them(rig: &Rig) {
     let (segment, plain) = one_host(&rig.db).await;
     let mut reader = rig.db.reader();
     for generation in 1..=3 {
-        insert_operation(&mut reader, &done(&fence(&plain, generation)))
+        insert_operation(&rig.db, &done(&fence(&plain, generation)))
             .await
             .unwrap();
     }
-    insert_operation(&mut reader, &fence(&plain, 4)).await.unwrap();
+    insert_operation(&rig.db, &fence(&plain, 4)).await.unwrap();
 
     let fenced = host("fenced", &segment);
     insert_host(&mut reader, &fenced).await.unwrap();
-    insert_operation(&mut reader, &done(&fence(&fenced, 1)))
+    insert_operation(&rig.db, &done(&fence(&fenced, 1)))
         .await
         .unwrap();
     let (fenced, proving) = fence_by_power(&rig.db, &fenced, 2).await;
     for generation in 3..=4 {
-        insert_operation(&mut reader, &done(&fence(&fenced, generation)))
+        insert_operation(&rig.db, &done(&fence(&fenced, generation)))
             .await
             .unwrap();
     }
@@ -226,15 +222,11 @@ async fn operations_stay_while_a_state_rests_on_them(rig: &Rig) {
     let mut standing = host("standing", &segment);
     insert_host(&mut reader, &standing).await.unwrap();
     let stopped: Operation = done(&fence(&standing, 1));
-    insert_operation(&mut reader, &stopped).await.unwrap();
-    save_proof(
-        &mut reader,
-        standing.id,
-        &proof(&stopped, ProofKind::StorageFence),
-    )
-    .await
-    .unwrap();
-    insert_operation(&mut reader, &done(&fence(&standing, 2)))
+    insert_operation(&rig.db, &stopped).await.unwrap();
+    save_proof(&rig.db, standing.id, &proof(&stopped, ProofKind::StorageFence))
+        .await
+        .unwrap();
+    insert_operation(&rig.db, &done(&fence(&standing, 2)))
         .await
         .unwrap();
     standing.in_flight = vec![serde_json::from_value(json!({
@@ -242,7 +234,7 @@ async fn operations_stay_while_a_state_rests_on_them(rig: &Rig) {
     }))
     .unwrap()];
     standing.generation = ringfence_core::Generation(2);
-    update_host(&mut reader, &standing, None).await.unwrap();
+    update_host(&mut rig.db.reader(), &standing, None).await.unwrap();
 
     assert_eq!(remove(rig, Kept::Operations, at(9)).await, 0, "they ended at 9");
     assert_eq!(remove(rig, Kept::Operations, at(1000)).await, 5);
@@ -309,7 +301,7 @@ async fn a_row_is_archived_whole(rig: &Rig) {
     append_audit(&mut rig.db.reader(), &line(5)).await.unwrap();
     let operation = done(&fence(&host, 1));
     for operation in [operation.clone(), done(&fence(&host, 2))] {
-        insert_operation(&mut rig.db.reader(), &operation).await.unwrap();
+        insert_operation(&rig.db, &operation).await.unwrap();
     }
     let read = async |what| {
         old_rows(&rig.db, what, at(100), 10).await.unwrap()[0]

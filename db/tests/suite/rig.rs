@@ -71,6 +71,13 @@ impl Rig {
         }
     }
 
+    /// The same with the schema.
+    pub async fn fresh_with_schema(&self) -> Self {
+        let rig = self.fresh().await;
+        migrate(&rig.db).await.unwrap();
+        rig
+    }
+
     /// Runs statements as somebody would who goes past the crate.
     pub async fn past(&self, sql: &str) -> Result<(), sqlx::Error> {
         match self.place {

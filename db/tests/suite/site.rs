@@ -8,7 +8,10 @@ use ringfence_core::{
     Operation, OperationId, OperationStatus, Proof, ProofKind, Segment, SegmentId, SegmentPolicy, Sources,
     Timestamp, Work, default_sufficient_sets,
 };
-use ringfence_db::{Database, DbError, EventHost, NewEvent, Run, insert_host, insert_segment};
+use ringfence_db::{
+    Changes, Database, DbError, Ended, EventHost, HostWrite, Locking, NewEvent, Run, insert_host,
+    insert_segment,
+};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -172,15 +175,16 @@ pub async fn one_host(db: &Database) -> (Segment, Host) {
 
 /// Fences a host by its power, with all that the database asks for, in one transaction.
 pub async fn fence_by_power(db: &Database, host: &Host, generation: u32) -> (Host, Operation) {
-    let mut tx = db.begin().await.unwrap();
     let operation = done(&fence(host, generation));
     let host = fenced(host, &operation, &[ProofKind::PowerOff]);
-    insert_operation(&mut tx, &operation).await.unwrap();
-    save_proof(&mut tx, host.id, &proof(&operation, ProofKind::PowerOff))
-        .await
-        .unwrap();
-    update_host(&mut tx, &host, None).await.unwrap();
-    tx.commit().await.unwrap();
+    let won = proof(&operation, ProofKind::PowerOff);
+    let changes = Changes {
+        new_operations: vec![&operation],
+        proofs: vec![(host.id, &won)],
+        hosts: vec![whole(&host, None)],
+        ..Changes::default()
+    };
+    commit(db, &changes).await.unwrap();
     (host, operation)
 }
 
@@ -219,26 +223,51 @@ pub async fn add_hosts(run: &mut impl Run, segment: &Segment, names: &[&str]) ->
     hosts
 }
 
-/// As the engine does, for one.
-pub async fn insert_operation(run: &mut impl Run, operation: &Operation) -> Result<(), DbError> {
-    ringfence_db::insert_operations(run, &[operation]).await
+/// Writes changes in a transaction of their own.
+pub async fn commit(db: &Database, changes: &Changes<'_>) -> Result<Ended, DbError> {
+    let begun = db.begin_with_hosts(&[], Locking::Pessimistic).await?;
+    begun.transaction.commit(changes).await
 }
 
-pub async fn update_operation(run: &mut impl Run, operation: &Operation) -> Result<(), DbError> {
-    let known = ringfence_db::operation(run, operation.id.0).await?;
+pub async fn insert_operations(db: &Database, operations: &[Operation]) -> Result<(), DbError> {
+    let changes = Changes {
+        new_operations: operations.iter().collect(),
+        ..Changes::default()
+    };
+    commit(db, &changes).await.map(|_| ())
+}
+
+pub async fn insert_operation(db: &Database, operation: &Operation) -> Result<(), DbError> {
+    insert_operations(db, std::slice::from_ref(operation)).await
+}
+
+pub async fn update_operation(db: &Database, operation: &Operation) -> Result<(), DbError> {
+    let known = ringfence_db::operation(&mut db.reader(), operation.id.0).await?;
     let known = known.unwrap_or_else(|| operation.clone());
-    ringfence_db::update_operations(run, &[(operation, &known)]).await
+    let changes = Changes {
+        changed_operations: vec![(operation, &known)],
+        ..Changes::default()
+    };
+    commit(db, &changes).await.map(|_| ())
 }
 
-pub async fn save_proof(run: &mut impl Run, host_id: HostId, proof: &Proof) -> Result<(), DbError> {
-    ringfence_db::save_proofs(run, &[(host_id, proof)]).await
+pub async fn save_proof(db: &Database, host_id: HostId, proof: &Proof) -> Result<(), DbError> {
+    let changes = Changes {
+        proofs: vec![(host_id, proof)],
+        ..Changes::default()
+    };
+    commit(db, &changes).await.map(|_| ())
 }
 
-pub async fn update_host(run: &mut impl Run, host: &Host, wake_at: Option<Timestamp>) -> Result<(), DbError> {
-    let write = ringfence_db::HostWrite {
+/// What is written of a host of which nothing is known.
+pub fn whole(host: &Host, wake_at: Option<Timestamp>) -> HostWrite<'_> {
+    HostWrite {
         host,
         known: None,
         wake_at,
-    };
-    ringfence_db::update_hosts(run, &[write]).await
+    }
+}
+
+pub async fn update_host(run: &mut impl Run, host: &Host, wake_at: Option<Timestamp>) -> Result<(), DbError> {
+    ringfence_db::update_hosts(run, &[whole(host, wake_at)]).await
 }

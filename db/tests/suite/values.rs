@@ -9,15 +9,15 @@ use ringfence_core::{
     Resource, Sources, Undoing, Work,
 };
 use ringfence_db::{
-    append_events, events_after, host_row, insert_host, insert_segment, load_state, lock_host, number_events,
-    operation,
+    Changes, append_events, events_after, host_row, insert_host, insert_segment, load_state, lock_host,
+    number_events, operation,
 };
 use serde_json::json;
 use uuid::Uuid;
 
 use crate::rig::Rig;
 use crate::site::{
-    at, event, fence, fence_by_power, host, insert_operation, one_host, proof, save_proof, segment,
+    at, commit, event, fence, fence_by_power, host, insert_operation, one_host, proof, save_proof, segment,
     update_host, update_operation,
 };
 
@@ -151,7 +151,8 @@ fn sources() -> Sources {
         "boots": [{ "id": "b-1", "first_seen": at(0), "last_seen": at(1) }],
     });
     let agent = json!({
-        "state": "UP", "observed_at": at(0), "reported_at": at(0), "alive_at": at(0), "alive_reported_at": at(0),
+        "state": "UP", "observed_at": at(0), "reported_at": at(0), "late_ms": 0, "alive_at": at(0),
+        "alive_reported_at": at(0),
         "boots": [{ "booted_at": at(0), "first_seen": at(0), "last_seen": at(0) }],
     });
     serde_json::from_value(json!({
@@ -248,14 +249,14 @@ async fn an_operation_is_read_as_it_was_written(rig: &Rig) {
         zone: "west".to_owned(),
     }));
     written.restart_at = Some(at(3) + TimeDelta::nanoseconds(1));
-    insert_operation(&mut rig.db.reader(), &written).await.unwrap();
+    insert_operation(&rig.db, &written).await.unwrap();
     assert_eq!(
         operation(&mut rig.db.reader(), written.id.0).await.unwrap(),
         Some(written.clone())
     );
     written.proofs.push(proof(&written, ProofKind::PowerOff));
     written.detail = "{\"not\": \"json\"}".to_owned();
-    update_operation(&mut rig.db.reader(), &written).await.unwrap();
+    update_operation(&rig.db, &written).await.unwrap();
     assert_eq!(
         operation(&mut rig.db.reader(), written.id.0).await.unwrap(),
         Some(written)
@@ -293,7 +294,7 @@ async fn a_proof_that_was_won_anew_takes_the_place_of_the_first(rig: &Rig) {
         source: STRANGE.to_owned(),
         ..proof(&operation, ProofKind::PowerOff)
     };
-    save_proof(&mut rig.db.reader(), host.id, &anew).await.unwrap();
+    save_proof(&rig.db, host.id, &anew).await.unwrap();
     rig.past("UPDATE hosts SET name = (SELECT source FROM proofs)")
         .await
         .unwrap();
@@ -332,11 +333,13 @@ async fn a_devices_nul_character_does_not_stop_a_decision(rig: &Rig) {
     let mut told = event(&host, 1);
     told.data = json!({ "detail": [said], "a\0b": 1 });
 
-    let mut tx = rig.db.begin().await.unwrap();
-    insert_operation(&mut tx, &written).await.unwrap();
-    save_proof(&mut tx, host.id, &won).await.unwrap();
-    append_events(&mut tx, &[told]).await.unwrap();
-    tx.commit().await.unwrap();
+    let changes = Changes {
+        new_operations: vec![&written],
+        proofs: vec![(host.id, &won)],
+        events: vec![told],
+        ..Changes::default()
+    };
+    commit(&rig.db, &changes).await.unwrap();
 
     number_events(&rig.db).await.unwrap();
     let read = operation(&mut rig.db.reader(), written.id.0)

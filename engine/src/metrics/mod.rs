@@ -19,7 +19,7 @@ use ringfence_core::Driver;
 use ringfence_db::{CheckOutcome, DeliveryKind, DeliveryRow, DeliveryStatus, Kept};
 
 use crate::EngineError;
-use crate::door::Tried;
+use crate::commit::Tried;
 use crate::log::answer_name;
 
 pub use exposition::{Exposition, METRICS_CONTENT_TYPE};
@@ -122,7 +122,7 @@ impl Metrics {
     }
 
     pub fn register(&self, registry: &mut Registry) {
-        self.register_door(registry);
+        self.register_decisions(registry);
         self.register_course(registry);
         self.register_deliveries(registry);
         registry.register(
@@ -138,10 +138,10 @@ impl Metrics {
         self.gauges.register(registry);
     }
 
-    fn register_door(&self, registry: &mut Registry) {
+    fn register_decisions(&self, registry: &mut Registry) {
         registry.register(
             "decisions",
-            "Inputs at the write door, by input and by what came of them",
+            "Inputs that were decided, by input and by what came of them",
             self.decisions.clone(),
         );
         registry.register(

@@ -64,17 +64,17 @@ pub(crate) async fn tell(engine: Engine, outlet: Outlet, stop: CancellationToken
 /// Takes an outlet if nobody has it; a new one begins now.
 async fn take(engine: &Engine, name: &str, holder: &str) -> Result<Option<u64>, EngineError> {
     let mut reader = engine.0.db.reader();
+    let now = engine.0.clock.now();
     if !ringfence_db::has_outlet(&mut reader, name).await? {
         number_all_events(engine).await?;
         let last = ringfence_db::last_sequence(&mut reader).await?;
-        ringfence_db::insert_outlet(&mut reader, name, last).await?;
+        ringfence_db::insert_outlet(&mut reader, name, last, now).await?;
         tracing::info!(
             outlet = name,
             after = last,
             "an outlet is new: it is told of what happens from now on"
         );
     }
-    let now = engine.0.clock.now();
     Ok(ringfence_db::hold_outlet(&mut reader, name, holder, now, now + HELD_FOR).await?)
 }
 

@@ -23,7 +23,7 @@ impl Silent {
             return Ok(());
         };
         let mut reader = engine.0.db.reader();
-        let silent = ringfence_db::silent_outlets(&mut reader, now, since).await?;
+        let silent = ringfence_db::silent_outlets(&mut reader, since).await?;
         let before = std::mem::take(&mut self.0);
         for outlet in silent {
             if before.get(&outlet.name) != Some(&outlet.since) {

@@ -50,11 +50,6 @@ pub(super) async fn deliver(
 ) {
     let id = subscription.id;
     let name = subscription.name.clone();
-    // An engine of an earlier build may have left some.
-    let passed = ringfence_db::give_up_deliveries(&mut engine.0.db.reader(), id, after).await;
-    if let Err(error) = passed {
-        tracing::debug!(subscription = name, error = %error_chain(&error), "what was gone past still looks as if it were tried");
-    }
     let mut delivering = Delivering::new(&engine, subscription, after, holder.clone());
     delivering.run(&stop).await;
     if let Err(error) = ringfence_db::free_subscription(&mut engine.0.db.reader(), id, &holder).await {

@@ -100,7 +100,7 @@ pub(super) fn serve(site: &Site, engine: Engine, options: &StackOptions) -> (Soc
     let application = Application::build(config, engine.clone(), Tokens::open(&path).unwrap()).unwrap();
     let application = application.with_hook(hook);
     let address = application.address();
-    let running = engine.start_door();
+    let running = engine.start_writer();
     let stopped = stop.clone();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread()

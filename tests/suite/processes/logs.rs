@@ -82,7 +82,7 @@ async fn fence(client: &Client, host: &str) -> (Value, String, String) {
     (operation, trace, request)
 }
 
-/// The lines of the one who takes requests: its answer, the door, and the first task on its way, each beside the request's id.
+/// The lines of the one who takes requests: its answer, the change, and the first task on its way, each beside the request's id.
 async fn assert_told_with_the_request(api: &Service, trace: &str, request: &str, host: &str) {
     let parts = [
         ("ringfence_api", "answered"),

@@ -160,16 +160,16 @@ async fn one_fence_is_one_trace_through_three_processes() {
     }
     let trace = of_trace(&collector, &trace_of(&operation));
     let lines = lines_of(&trace);
-    let attempt = "api.request > api.door > api.publish > worker.attempt";
+    let attempt = "api.request > api.change > api.publish > worker.attempt";
     for wanted in [
         "api.request",
-        "api.request > api.door",
-        "api.request > api.door > api.publish",
+        "api.request > api.change",
+        "api.request > api.change > api.publish",
         attempt,
-        &format!("{attempt} > engine.claim > engine.door"),
+        &format!("{attempt} > engine.claim > engine.change"),
         &format!("{attempt} > worker.read"),
         &format!("{attempt} > worker.command"),
-        &format!("{attempt} > engine.result > engine.door"),
+        &format!("{attempt} > engine.result > engine.change"),
     ] {
         assert!(lines.iter().any(|line| line == wanted), "{wanted} in {lines:#?}");
     }
@@ -234,12 +234,12 @@ async fn fences_that_are_decided_together_are_traces_of_their_own() {
         let lines = lines_of(&trace);
         let count = |wanted: &str| lines.iter().filter(|line| *line == wanted).count();
         assert_eq!(count("api.request"), REQUESTS, "{lines:#?}");
-        assert_eq!(count("api.request > api.door"), REQUESTS, "{lines:#?}");
-        assert_eq!(count("api.request > api.door > api.publish"), 1, "{lines:#?}");
-        let attempt = "api.request > api.door > api.publish > worker.attempt";
+        assert_eq!(count("api.request > api.change"), REQUESTS, "{lines:#?}");
+        assert_eq!(count("api.request > api.change > api.publish"), 1, "{lines:#?}");
+        let attempt = "api.request > api.change > api.publish > worker.attempt";
         assert!(count(attempt) >= 1, "{lines:#?}");
         assert!(
-            count(&format!("{attempt} > engine.result > engine.door")) >= 1,
+            count(&format!("{attempt} > engine.result > engine.change")) >= 1,
             "{lines:#?}"
         );
         let of_others = trace

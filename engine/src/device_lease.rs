@@ -1,7 +1,7 @@
-//! The device that a claim takes.
+//! The device that is leased to a claimed attempt.
 
 use ringfence_core::{Answer, AttemptId, Claim, HostState, Input, Timestamp};
-use ringfence_db::DeviceClaim;
+use ringfence_db::DeviceLease;
 
 /// Milliseconds after the end of its budget at which a worker has stopped for certain.
 const AFTER_BUDGET_MS: u64 = 2_000;
@@ -42,16 +42,17 @@ impl Device {
         })
     }
 
-    /// What to take if the claim is granted: for as long as the worker's lease, so that one that died does not keep others from the
+    /// The lease if the claim is granted: as long as the worker's, so that one that died does not keep others from the
     /// device until its deadline.
-    pub fn claimed(self, answer: &Answer, now: Timestamp) -> Option<DeviceClaim> {
+    pub fn leased(self, answer: &Answer, now: Timestamp) -> Option<DeviceLease> {
         let Answer::Granted { budget_ms, lease_ms } = answer else {
             return None;
         };
         let for_ms = i64::try_from(*lease_ms.min(&(budget_ms + AFTER_BUDGET_MS))).unwrap_or(i64::MAX / 2);
-        Some(DeviceClaim {
+        Some(DeviceLease {
             device: self.key,
             attempt: self.attempt,
+            from: now,
             until: now + chrono::TimeDelta::milliseconds(for_ms),
         })
     }

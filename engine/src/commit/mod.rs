@@ -1,14 +1,13 @@
-//! One way to change a host: lock, decide, write, commit, publish.
+//! One way to change a host: read, decide, commit, publish.
 //!
-//! Inputs that wait at the same time are carried out in one transaction (see [`group`]): each is decided for its own host upon what
-//! the one before it has left, as if it were alone, and they share the statements and the commit.
+//! A change is asked for by a request, which is one input for one host. Requests that wait at the same time share a transaction (group
+//! commit): each is decided for its own host upon what the one before it has left. See docs/adr/0053-one-write-path.md.
 
-mod chain;
-mod group;
-mod lone_change;
+mod batch;
+mod changes;
+mod committer;
+mod decision;
 mod queue;
-mod turn;
-mod write;
 
 use std::time::Duration;
 
@@ -19,12 +18,12 @@ use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::clock::MAX_DIFFERENCE;
+use crate::device_lease::claim_in;
 use crate::error::error_chain;
-use crate::log::{Door, input_name};
-use crate::taken;
+use crate::log::{ChangeLog, input_name};
 use crate::{Context, Engine, EngineError};
 
-pub(crate) use queue::Queue;
+pub(crate) use queue::RequestQueue;
 
 /// How often a change is tried again when the database goes away under it. Every input may be decided twice.
 const TRIES: u32 = 5;
@@ -36,7 +35,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 pub struct Applied {
     /// The host and its operation as they are now.
     pub state: HostState,
-    /// What the one who asked is told.
+    /// The answer to the request.
     pub answer: Answer,
 }
 
@@ -44,11 +43,11 @@ pub struct Applied {
 pub(crate) enum Tried {
     /// It was decided and committed.
     Applied(Box<Applied>),
-    /// A claim would have been granted, but its device carries out another command.
+    /// A claim would have been granted, but its device is leased to another attempt.
     DeviceBusy,
 }
 
-/// The host that an input is for, and what whoever brings it has seen of it a moment ago: that saves another look.
+/// The host that an input is for, and what the caller has read of it a moment ago: that saves another look.
 pub(crate) struct Upon {
     host_id: HostId,
     seen: Option<Box<SeenHost>>,
@@ -69,12 +68,6 @@ impl From<SeenHost> for Upon {
     }
 }
 
-impl Tried {
-    fn applied(state: HostState, answer: Answer) -> Self {
-        Self::Applied(Box::new(Applied { state, answer }))
-    }
-}
-
 impl Engine {
     /// Decides an input and commits what it changes.
     pub(crate) async fn apply(
@@ -89,7 +82,7 @@ impl Engine {
         for _ in 1..TRIES {
             match self.apply_once(upon, input.clone(), by).await {
                 Err(EngineError::Db(error)) if error.is_passing() => {
-                    tracing::warn!(%host_id, error = %error_chain(&error), "the database went away; trying again");
+                    tracing::warn!(%host_id, error = %error_chain(&error), "the database went away; the change is tried again");
                     tokio::time::sleep(pause).await;
                     pause *= 2;
                     is_again = true;
@@ -108,7 +101,7 @@ impl Engine {
     }
 
     async fn apply_once(&self, upon: Upon, input: Input, by: &Context) -> Result<Applied, EngineError> {
-        let attempt = taken::claim_in(&input).map(|claim| claim.attempt);
+        let attempt = claim_in(&input).map(|claim| claim.attempt);
         match self.try_apply(upon, input, by).await? {
             Tried::Applied(applied) => Ok(*applied),
             Tried::DeviceBusy => Err(EngineError::DeviceBusy {
@@ -117,18 +110,18 @@ impl Engine {
         }
     }
 
-    /// As [`Engine::apply`], once. What a claim acts on is taken in the same transaction, and kept while its worker shows that
-    /// it lives. Dropped half-way, it is carried out all the same.
+    /// As [`Engine::apply`], once. The device of a claim is leased in the same transaction, for as long as its worker shows that
+    /// it lives. If the caller goes away half-way, the change is made all the same.
     pub(crate) async fn try_apply(
         &self,
         upon: impl Into<Upon>,
         input: Input,
         by: &Context,
     ) -> Result<Tried, EngineError> {
-        let door = Door::new(&input);
-        let span = door.span();
+        let log = ChangeLog::new(&input);
+        let span = log.span();
         let (name, begun) = (input_name(&input), Instant::now());
-        let tried = group::enter(self, upon.into(), input, by.clone(), door)
+        let tried = committer::commit(self, upon.into(), input, by.clone(), log)
             .instrument(span)
             .await;
         self.0.metrics.count_decision(name, &tried, begun.elapsed());
