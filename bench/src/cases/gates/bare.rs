@@ -114,11 +114,11 @@ impl Bare {
         // Of the copies the host's id is the operation's as well. The document tells both.
         let go_live = format!(
             "INSERT INTO operations (id, host_id, kind, status, generation, body, methods, created_at, updated_at)
-             SELECT some.id, some.id, one.kind, one.status, one.generation,
-                 replace(replace(one.body, CAST(one.id AS text), CAST(some.id AS text)),
-                     CAST(one.host_id AS text), CAST(some.id AS text)),
+             SELECT those.id, those.id, one.kind, one.status, one.generation,
+                 replace(replace(one.body, CAST(one.id AS text), CAST(those.id AS text)),
+                     CAST(one.host_id AS text), CAST(those.id AS text)),
                  one.methods, one.created_at, one.updated_at
-             FROM (SELECT id FROM hosts WHERE name LIKE 'p%' ORDER BY random() LIMIT {operations}) AS some,
+             FROM (SELECT id FROM hosts WHERE name LIKE 'p%' ORDER BY random() LIMIT {operations}) AS those,
                  (SELECT * FROM operations WHERE finished_at IS NULL
                      AND host_id = (SELECT id FROM hosts WHERE name = '{host}')) AS one"
         );
