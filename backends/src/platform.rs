@@ -25,7 +25,7 @@ pub trait Platform: Send + Sync + Debug {
 
     /// Its name with its sort before it: the source of its reports.
     fn label(&self) -> String {
-        format!("{}:{}", self.kind(), self.name())
+        self.kind().label(self.name())
     }
 
     /// What it is able to do for the workloads of a host.
@@ -39,8 +39,8 @@ pub trait Platform: Send + Sync + Debug {
     /// It is away, or refuses.
     async fn look(&self) -> Result<Poll, BackendError>;
 
-    /// Waits until a look may show something new. A platform that tells nothing of its own accord never says so, and is asked in
-    /// intervals.
+    /// Waits until a look may show something new. Platforms are asked in intervals as well: one that tells nothing of its own accord never
+    /// ends this wait.
     async fn changed(&self) {
         std::future::pending().await
     }
@@ -78,8 +78,8 @@ pub struct StepReport {
     pub finding: Option<Finding>,
 }
 
-/// Whether a platform was asked to start a workload elsewhere, has not answered, and shows nothing of it. Whoever stops the step can
-/// look at it, too.
+/// Whether a platform was asked to start a workload elsewhere, has not answered, and shows nothing of it. The worker that stops the step
+/// reads it.
 #[derive(Debug, Default)]
 pub struct Unanswered(AtomicBool);
 

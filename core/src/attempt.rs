@@ -93,7 +93,7 @@ impl AttemptBy {
     pub fn name(&self) -> String {
         match self {
             Self::Method { name, .. } => name.clone(),
-            Self::Platform { backend, name, .. } => format!("{backend}:{name}"),
+            Self::Platform { backend, name, .. } => backend.label(name),
         }
     }
 

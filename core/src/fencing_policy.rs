@@ -17,8 +17,8 @@ pub struct FencingPolicy {
     pub at_most: u32,
     /// Seconds that the brake looks back, 10 to 86,400.
     pub within_s: u32,
-    /// The brake: hosts of the segment, in percent of them all, that may be out of service at the same time, 1 to 100. Two always may
-    /// while a third one is in service, and one in any case: in a small segment the percentage of one host more is large.
+    /// The brake: the percentage of the segment's hosts that may be out of service, 1 to 100. One host may be out of service at any
+    /// percentage, and two hosts while a third host is in service: in a small segment each host is a large percentage.
     pub at_most_percent: u32,
 }
 

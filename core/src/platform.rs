@@ -17,6 +17,12 @@ pub struct Abilities {
 }
 
 impl Backend {
+    /// A platform's name with its sort before it, as reports, attempts and requests name it.
+    #[must_use]
+    pub fn label(self, platform: &str) -> String {
+        format!("{self}:{platform}")
+    }
+
     /// What platforms of this sort are able to do; `None` if Ringfence asks nothing of them.
     #[must_use]
     pub const fn abilities(self) -> Option<Abilities> {

@@ -21,7 +21,7 @@ impl PlatformHost {
     /// The platform's name with its sort before it, as reports and attempts name it.
     #[must_use]
     pub fn label(&self) -> String {
-        format!("{}:{}", self.backend, self.platform)
+        self.backend.label(&self.platform)
     }
 }
 

@@ -174,7 +174,7 @@ impl From<HostRow> for HostView {
         let ended = fence.filter(|fence| !fence.holds()).and_then(Fence::ended);
         let marked_down = host.applied.marked_down_by.map(|_| StandingView {
             kind: StepKind::MarkDown.as_str(),
-            method: format!("{}:{}", host.backend, host.cloud.as_deref().unwrap_or_default()),
+            method: host.backend.label(host.cloud.as_deref().unwrap_or_default()),
         });
         let standing = host
             .applied

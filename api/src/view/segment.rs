@@ -69,7 +69,7 @@ pub(crate) struct FencingView {
     pub at_most: u32,
     /// Seconds that the brake looks back; 10 to 86400.
     pub within_s: u32,
-    /// The brake: hosts of the segment, in percent of them all, that may be out of service at the same time; 1 to 100. Two always may while a third one is in service, and one in any case.
+    /// The brake: the percentage of the segment's hosts that may be out of service; 1 to 100. One host may be out of service at any percentage, and two hosts while a third host is in service.
     pub at_most_percent: u32,
 }
 

@@ -65,7 +65,7 @@ pub enum Fenced {
     NotYet(String),
 }
 
-/// Whether asking again in the same attempt would get the same answer.
+/// Whether a service would give this answer to each further request of the attempt.
 pub(super) fn is_hopeless(error: &BackendError) -> bool {
     match error {
         BackendError::Denied { .. } | BackendError::Settings { .. } | BackendError::Version { .. } => true,

@@ -19,7 +19,7 @@ pub struct Nova {
 }
 
 impl Nova {
-    /// Asks nobody yet.
+    /// Makes no request yet.
     #[must_use]
     pub fn new(cloud: Arc<Cloud>) -> Self {
         Self {

@@ -116,7 +116,8 @@ async fn clock(cloud: &Cloud, now: Timestamp) -> Option<Preflight> {
         cloud.name(),
         ahead.num_seconds().abs()
     );
-    let remedy = "let both follow the same time servers; logs and events are hard to compare until then";
+    let remedy =
+        "let both machines follow one set of time servers: logs and events cannot be compared until then";
     (ahead.abs() > SKEW).then(|| Preflight::Warning(found, remedy.to_owned()))
 }
 

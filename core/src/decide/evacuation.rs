@@ -197,6 +197,10 @@ fn taken_over(task: &Task, fencing: &FencingTask, fence: &Operation, host: &Host
                 ..Task::fencing(fencing.kind, Vec::new())
             }]
         }
+        // It had begun, and knows its devices.
+        FencingKind::PowerOn if !fencing.levels.is_empty() => {
+            vec![Task::fencing(fencing.kind, fencing.levels.clone())]
+        }
         FencingKind::PowerOn => {
             let Some(seen_off) = fence.seen_off() else {
                 return Vec::new();

@@ -63,7 +63,7 @@ pub(super) fn given_back(
 /// The platform that was told that the host is down, as the request names it.
 fn marked_by(host: &Host) -> Option<String> {
     host.applied.marked_down_by?;
-    Some(format!("{}:{}", host.backend, host.cloud.as_deref()?))
+    Some(host.backend.label(host.cloud.as_deref()?))
 }
 
 /// Power holds no rejoin up: that the host is back is what counts there.

@@ -75,7 +75,7 @@ impl Adopter {
             zone: DEFAULT_ZONE.to_owned(),
             parameters: BTreeMap::new(),
         };
-        let by = Context::own(&format!("{}:{}", self.backend, self.platform));
+        let by = Context::own(&self.backend.label(&self.platform));
         match engine.create_host(draft, &by).await {
             Ok(host) => {
                 tracing::info!(

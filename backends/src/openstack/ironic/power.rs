@@ -95,7 +95,7 @@ impl HostOf<'_> {
         Ok(Fenced::So(ReadBack::new(detail, from)))
     }
 
-    /// Tells the node, as soon as nobody else is at it, and waits until Ironic is done with it.
+    /// Tells the node to switch as soon as no other request holds it, and waits until Ironic has finished.
     async fn switch(&self, target: PowerTarget) -> Result<Node, BackendError> {
         loop {
             match self.cloud.set_power(self.host, target).await {

@@ -12,7 +12,7 @@ const ROUND: Duration = Duration::from_secs(2);
 
 /// Who is asked, one question after the other.
 pub enum Lane {
-    /// The same of the API each time.
+    /// One request of the API, made again and again.
     Api(Asker),
     /// The gates of random hosts.
     Gates(Asker, Random),

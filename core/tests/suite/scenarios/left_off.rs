@@ -2,6 +2,7 @@
 
 use ringfence_core::*;
 
+use super::on_nova::{manual, on_nova};
 use ringfence_world::plans::*;
 use ringfence_world::{Manner, World};
 
@@ -90,4 +91,42 @@ fn a_controller_that_has_refused_is_left_alone() {
         .filter(|line| line.contains("send"))
         .collect();
     assert_eq!(on.len(), 1, "{on:?}");
+}
+
+#[test]
+fn an_evacuation_takes_over_each_device_that_is_to_be_switched_on_once() {
+    let times = MethodTimes {
+        attempt_timeout_s: 5,
+        timeout_s: 20,
+        retries: 2,
+        ..MethodTimes::default()
+    };
+    let off = task_with(FencingKind::PowerOff, &[&["bmc"], &["pdu"]], times);
+    let two_levels = plan(vec![vec![off], vec![task(FencingKind::PowerOn, &[])]]);
+    let mut world = on_nova(two_levels, 1, manual());
+    world.site.manners.insert("bmc".to_owned(), Manner::Silent);
+    world.fence().unwrap();
+    let is_on_sent = |world: &World| {
+        let mut sent = world.sent.iter();
+        sent.any(|sent| sent.job.kind() == FencingKind::PowerOn)
+    };
+    for _ in 0..240 {
+        if is_on_sent(&world) {
+            break;
+        }
+        world.work_off();
+        world.pass(1_000);
+    }
+    assert!(is_on_sent(&world), "and no worker has claimed it");
+    world.evacuate().unwrap();
+    let live = world.state.operation.as_ref().unwrap();
+    assert_eq!(live.kind(), OperationKind::Evacuation);
+    let tasks = live.tasks().filter(|task| task.kind() == FencingKind::PowerOn);
+    let mut devices: Vec<&str> = tasks
+        .flat_map(Task::levels)
+        .flatten()
+        .map(|one| one.name.as_str())
+        .collect();
+    devices.sort_unstable();
+    assert_eq!(devices, ["bmc", "pdu"]);
 }

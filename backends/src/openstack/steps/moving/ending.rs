@@ -34,7 +34,7 @@ impl HostOf<'_> {
         }
         match self.cloud.stop(id).await {
             Ok(_) => Ok(", stopped again as its owner left it"),
-            // Somebody is doing something else to it.
+            // Another request is being carried out on it.
             Err(BackendError::Refused { .. }) => Ok(", running although it was stopped before"),
             Err(error) => Err(error),
         }
