@@ -166,8 +166,7 @@ pub struct Task {
 #[derive(Clone, Debug, Deserialize)]
 pub struct Attempt {
     pub number: u32,
-    #[serde(default)]
-    pub level: u32,
+    pub level: Option<u32>,
     pub method: String,
     #[serde(default)]
     pub driver: String,

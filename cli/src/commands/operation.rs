@@ -285,7 +285,11 @@ fn tasks(operation: &Operation) -> Table {
                 name(task).into(),
                 Cell::word(&task.status),
                 Cell::maybe(attempt.map(|attempt| attempt.number.to_string())),
-                Cell::maybe(attempt.map(|attempt| attempt.level.to_string())),
+                Cell::maybe(
+                    attempt
+                        .and_then(|attempt| attempt.level)
+                        .map(|level| level.to_string()),
+                ),
                 Cell::maybe(attempt.map(|attempt| format!("{} ({})", attempt.method, attempt.driver))),
                 Cell::maybe(attempt.and_then(|attempt| attempt.worker.clone())),
                 Cell::word(attempt.map_or("-", |attempt| {

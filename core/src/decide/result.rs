@@ -5,8 +5,8 @@ use serde_json::json;
 use crate::guard::{Guard, on};
 use crate::{
     Answer, AppliedFencing, Attempt, AttemptStatus, Claim, Fence, FencingKind, Finding, FrozenMethod, Host,
-    InFlight, MoveReport, ObservedState, Operation, Outcome, Resource, StepKind, Task, TaskKind, TaskResult,
-    TaskWork, Timestamp, Way,
+    InFlight, MoveReport, ObservedState, Operation, Outcome, StepKind, Task, TaskKind, TaskResult, TaskWork,
+    Timestamp, Way,
 };
 
 use super::{MAX_LINGER_S, Step, UNANSWERED_S, after_s, claim, evacuation, progress, proof};
@@ -253,7 +253,7 @@ fn is_read_back(result: &TaskResult) -> bool {
 }
 
 /// Whether what was read back may be the doing of an earlier command of the kind to this device: one that may still come true, or one by
-/// which it was so before. The latter matters for a cut: a hand may undo it, in no order with what the device has yet to do.
+/// which it was so before. A hand may undo the earlier one, in no order with what the device has yet to do.
 fn comes_after_another(step: &Step, claim: &Claim, way: Option<&Way>) -> bool {
     let method = way.and_then(Way::method);
     let host = &step.state.host;
@@ -266,9 +266,7 @@ fn comes_after_another(step: &Step, claim: &Claim, way: Option<&Way>) -> bool {
     let is_its =
         |s: &AppliedFencing| method.map_or(Some(s.method.id) == own.method, |method| s.method == *method);
     let stood_before = |s: &AppliedFencing| claim.kind == s.kind && is_its(s) && s.attempt != own.attempt;
-    let is_cut = matches!(claim.kind.resource(), Resource::Storage | Resource::Network);
-    (is_under_way || (is_cut && host.applied.fencing.iter().any(stood_before)))
-        && on(Guard::SecondCommandLingers)
+    (is_under_way || host.applied.fencing.iter().any(stood_before)) && on(Guard::SecondCommandLingers)
 }
 
 /// A success counts only with the wanted state read back, exactly.

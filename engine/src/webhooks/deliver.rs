@@ -50,6 +50,11 @@ pub(super) async fn deliver(
 ) {
     let id = subscription.id;
     let name = subscription.name.clone();
+    // The engine that delivered before may have written some down after the mark was moved on.
+    let passed = ringfence_db::give_up_deliveries(&mut engine.0.db.reader(), id, after).await;
+    if let Err(error) = passed {
+        tracing::debug!(subscription = name, error = %error_chain(&error), "deliveries before the mark are still shown as tried");
+    }
     let mut delivering = Delivering::new(&engine, subscription, after, holder.clone());
     delivering.run(&stop).await;
     if let Err(error) = ringfence_db::free_subscription(&mut engine.0.db.reader(), id, &holder).await {
