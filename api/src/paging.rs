@@ -25,8 +25,12 @@ pub(crate) struct Link {
     pub href: String,
 }
 
-/// Which page was asked for: `limit`, `marker` and `sort`. The sort keys are those in `allowed`, the first one if none is given.
-pub(crate) fn page(parameters: &Parameters, allowed: &[(&str, SortKey)]) -> Result<Page, ApiError> {
+/// Which page was asked for: `limit`, `marker` and `sort`. The sort keys are those in `allowed`; `by_default` is the order if none is given.
+pub(crate) fn page(
+    parameters: &Parameters,
+    allowed: &[(&str, SortKey)],
+    by_default: Order,
+) -> Result<Page, ApiError> {
     let marker = parameters.once("marker")?.map(|text| {
         Uuid::parse_str(text).map_err(|_| {
             ApiError::bad(
@@ -38,14 +42,13 @@ pub(crate) fn page(parameters: &Parameters, allowed: &[(&str, SortKey)]) -> Resu
     Ok(Page {
         limit: limit(parameters.once("limit")?)?,
         marker: marker.transpose()?,
-        sort: sort(parameters.once("sort")?, allowed)?,
+        sort: sort(parameters.once("sort")?, allowed, by_default)?,
     })
 }
 
-fn sort(text: Option<&str>, allowed: &[(&str, SortKey)]) -> Result<Vec<Order>, ApiError> {
+fn sort(text: Option<&str>, allowed: &[(&str, SortKey)], by_default: Order) -> Result<Vec<Order>, ApiError> {
     let Some(text) = text else {
-        let first = allowed.first().map(|(_, key)| key.ascending());
-        return Ok(first.into_iter().collect());
+        return Ok(vec![by_default]);
     };
     let bad = || {
         let names: Vec<_> = allowed.iter().map(|(name, _)| *name).collect();

@@ -159,10 +159,10 @@ async fn help(field: &Field, host: &Value, turns: &mut BTreeMap<String, u32>) {
         }
         _ => {
             actor::repair(field, name);
-            let standing = host["standing"]
+            let is_partly_fenced = host["applied_fencing"]
                 .as_array()
-                .is_some_and(|standing| !standing.is_empty());
-            if standing {
+                .is_some_and(|applied| !applied.is_empty());
+            if is_partly_fenced {
                 actor::ask(field, name, &format!("/hosts/{name}/rejoin"), because).await;
             } else if *turn > 4 {
                 actor::switch_on(field, name);

@@ -82,6 +82,9 @@ pub enum CliError {
     /// `--timeout` ran out.
     #[error("{0}")]
     TimedOut(String),
+    /// Ctrl-C.
+    #[error("{0}")]
+    Stopped(String),
     /// `ringfence doctor` has found something that has to be mended.
     #[error("{0} found that would keep hosts from being fenced")]
     Unwell(String),
@@ -144,6 +147,7 @@ impl CliError {
             Self::Cloud(BackendError::Away { .. } | BackendError::Late { .. }) => Exit::Unreachable,
             Self::NeedsOperator(_) => Exit::NeedsOperator,
             Self::TimedOut(_) => Exit::TimedOut,
+            Self::Stopped(_) => Exit::Stopped,
             Self::Undelivered { .. }
             | Self::Unwell(_)
             | Self::NotImported { .. }
@@ -181,6 +185,8 @@ pub enum Exit {
     NotAllowed = 7,
     /// `--timeout` ran out.
     TimedOut = 8,
+    /// Ctrl-C, as shells count it.
+    Stopped = 130,
 }
 
 /// The table of exit codes at the end of `--help`.
@@ -194,7 +200,8 @@ Exit codes:
   5  needs an operator, or was cancelled
   6  the service cannot be reached
   7  not allowed: no token, a wrong one, or too small a role (401, 403)
-  8  --timeout ran out";
+  8  --timeout ran out
+  130  stopped by Ctrl-C";
 
 /// Everything that is wrong with a configuration, one line each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

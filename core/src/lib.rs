@@ -41,6 +41,7 @@ mod task;
 mod task_kind;
 mod trust;
 mod undoing;
+mod waits;
 mod watch;
 mod workload;
 mod workload_step;

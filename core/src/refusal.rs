@@ -41,13 +41,15 @@ pub enum Refusal {
     /// A person's word for something that only an admin's word is good for.
     #[error("only an admin can say what was given back")]
     NeedsAdmin,
-    /// A person's word that something was given back which does not stand.
-    #[error("method {method:?} has taken nothing from the host that still stands; these have: {standing}")]
-    NotStanding {
+    /// A person's word that something was given back which no fence has taken.
+    #[error(
+        "method {method:?} has taken nothing from the host that was not given back; these have: {applied}"
+    )]
+    NotApplied {
         /// What was named.
         method: String,
         /// The names of those that have, or "none".
-        standing: String,
+        applied: String,
     },
     /// Something is being taken from the host and could outlast the word that it was given back.
     #[error("a {kind} of generation {generation} may still be running until {until}; say so after that")]
@@ -155,7 +157,7 @@ impl Refusal {
             Self::ConfirmationNotSufficient => "plan.no_operator",
             Self::UndoingInFlight { .. } => "host.undoing",
             Self::NeedsAdmin => "forbidden",
-            Self::NotStanding { .. } => "standing.unknown",
+            Self::NotApplied { .. } => "applied_fencing.unknown",
             Self::FencingInFlight { .. } => "host.fencing",
             Self::PlanMissing => "plan.missing",
             Self::OperationLive { .. } => "operation.live",

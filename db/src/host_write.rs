@@ -27,7 +27,7 @@ const FENCING: &str =
     "fencing_state, generation, fence, fenced_generation, fenced_proof, fenced_at, is_silence_answered";
 /// What changes at every step.
 const STEP: &str =
-    "given_back_at, last_off_at, standing, in_flight, event_sequence, wake_at, revision, updated_at";
+    "given_back_at, last_off_at, applied_fencing, in_flight, event_sequence, wake_at, revision, updated_at";
 
 /// Writes hosts back.
 pub async fn update_hosts(run: &mut impl Run, writes: &[HostWrite<'_>]) -> Result<(), DbError> {

@@ -21,7 +21,7 @@ table! {
     pub "hosts":
     id, name, segment_id, backend, cloud, known_as, host_type, zone, parameters, sources, failure_state,
     failure_source, failure_observed_at, failure_since, generation, fence, is_silence_answered, given_back_at,
-    last_off_at, standing, in_flight, event_sequence, revision, created_at, updated_at,
+    last_off_at, applied_fencing, in_flight, event_sequence, revision, created_at, updated_at,
 }
 
 pub(crate) fn read(row: &Row) -> Result<Host, DbError> {
@@ -45,7 +45,7 @@ pub(crate) fn read(row: &Row) -> Result<Host, DbError> {
         is_silence_answered: row.flag(column::is_silence_answered)?,
         given_back_at: row.opt_time(column::given_back_at)?,
         last_off_at: row.opt_time(column::last_off_at)?,
-        applied: row.document(column::standing)?,
+        applied: row.document(column::applied_fencing)?,
         in_flight: row.document(column::in_flight)?,
         event_sequence: row.count(column::event_sequence)?,
         revision: row.count(column::revision)?,
@@ -226,7 +226,7 @@ pub async fn hosts_ahead(run: &mut impl Run, of: Timestamp, limit: u32) -> Resul
 pub async fn insert_host(run: &mut impl Run, host: &Host) -> Result<(), DbError> {
     let sql = "INSERT INTO hosts
             (id, name, segment_id, backend, cloud, known_as, host_type, zone, parameters, sources, failure_state, fencing_state,
-             generation, is_silence_answered, standing, in_flight, event_sequence, revision, created_at, updated_at)
+             generation, is_silence_answered, applied_fencing, in_flight, event_sequence, revision, created_at, updated_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)";
     let values = args![
         host.id.0,

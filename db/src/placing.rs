@@ -42,7 +42,7 @@ impl PlacingRow {
 /// All hosts that belong to a cloud, each with its live operation, as they were at one moment.
 pub async fn hosts_to_place(run: &mut impl Run) -> Result<Vec<PlacingRow>, DbError> {
     let sql = "SELECT hosts.cloud, coalesce(hosts.known_as, hosts.name) AS known_as, hosts.failure_state,
-                      hosts.fencing_state, hosts.generation, hosts.standing, hosts.in_flight,
+                      hosts.fencing_state, hosts.generation, hosts.applied_fencing, hosts.in_flight,
                       operations.kind AS live_kind, operations.status AS live_status,
                       operations.generation AS live_generation
                FROM hosts
@@ -68,7 +68,7 @@ fn read(row: &Row) -> Result<PlacingRow, DbError> {
         fencing_state: row.word("fencing_state", FencingState::from_word)?,
         generation: row.generation("generation")?,
         operation,
-        applied: row.document("standing")?,
+        applied: row.document("applied_fencing")?,
         in_flight: row.document("in_flight")?,
     })
 }

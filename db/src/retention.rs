@@ -79,7 +79,7 @@ const OPERATIONS: &str = "operations.status IN ('succeeded', 'cancelled')
                 WHERE later.host_id = operations.host_id AND later.generation > operations.generation)
     AND NOT EXISTS (SELECT 1 FROM hosts WHERE hosts.id = operations.host_id
         AND (hosts.fenced_generation = operations.generation
-             OR CAST(hosts.standing AS text) LIKE '%' || CAST(operations.id AS text) || '%'
+             OR CAST(hosts.applied_fencing AS text) LIKE '%' || CAST(operations.id AS text) || '%'
              OR CAST(hosts.in_flight AS text) LIKE '%' || CAST(operations.id AS text) || '%'))";
 
 const AUDIT: &str = "audit.at < $BOUND";

@@ -24,6 +24,7 @@ mod plant;
 mod ports;
 mod refusing;
 mod returning;
+mod sdk;
 mod stuck;
 mod stumbling;
 mod twins;

@@ -56,7 +56,7 @@ async fn after_a_fence_by_power_the_host_comes_back(ground: Ground) {
     assert_eq!(operation["status"], "succeeded", "{operation}");
     let host = stack.client.host("h1").await;
     assert_eq!(host["fencing_state"], "UNFENCED");
-    assert_eq!(host["standing"], json!([]));
+    assert_eq!(host["applied_fencing"], json!([]));
     assert_eq!(stack.client.gates("h1").await["schedule"]["allowed"], true);
     let kinds: Vec<_> = operation["stages"]
         .as_array()
@@ -116,7 +116,7 @@ async fn after_a_fence_by_storage_and_network_a_newer_boot_is_needed(ground: Gro
     assert_eq!(operation["status"], "succeeded", "{operation}");
     assert_eq!(stack.client.host("h1").await["fencing_state"], "UNFENCED");
     assert!(
-        stack.client.host("h1").await["standing"]
+        stack.client.host("h1").await["applied_fencing"]
             .as_array()
             .unwrap()
             .is_empty()
@@ -228,8 +228,11 @@ async fn a_method_that_was_refused_leaves_nothing_to_give_back(ground: Ground) {
         fence["stages"][0]["tasks"][0]["attempts"][0]["outcome"], "refused",
         "{fence}"
     );
-    let standing = stack.client.host("h1").await["standing"].clone();
-    assert_eq!(standing, json!([{ "kind": "power.off", "method": "power" }]));
+    let applied = stack.client.host("h1").await["applied_fencing"].clone();
+    assert_eq!(
+        applied,
+        json!([{ "kind": "power.off", "method": "power", "confirmed": true }])
+    );
     let operation = rejoin(&stack).await;
     assert_eq!(watch(&stack, &operation).await["status"], "succeeded");
     stack.stop().await;
@@ -302,7 +305,7 @@ async fn what_a_lost_device_cannot_give_back_an_admin_can_say_was_given_back(gro
     let unknown = stack.client.post(path, word(2, json!(["storage"]))).await;
     assert_eq!(
         (unknown.status, unknown.code()),
-        (409, "fencing.standing.unknown")
+        (409, "fencing.applied_fencing.unknown")
     );
     stack.client.post(path, word(2, json!([]))).await.ok(400);
     stack.client.post(path, word(2, json!(["network"]))).await.ok(200);
@@ -310,9 +313,12 @@ async fn what_a_lost_device_cannot_give_back_an_admin_can_say_was_given_back(gro
     assert_eq!(operation["status"], "succeeded", "{operation}");
     let host = stack.client.host("h1").await;
     assert_eq!(host["fencing_state"], "UNFENCED");
-    assert_eq!(host["standing"], json!([]));
+    assert_eq!(host["applied_fencing"], json!([]));
     let audit = stack.audit("h1").await;
-    let entry = audit.iter().find(|e| e.action == "standing.given_back").unwrap();
+    let entry = audit
+        .iter()
+        .find(|e| e.action == "applied_fencing.given_back")
+        .unwrap();
     assert_eq!(entry.actor, "a-admin");
     assert_eq!(entry.detail["reason"], "replaced");
     stack.stop().await;

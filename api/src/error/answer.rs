@@ -35,6 +35,8 @@ pub(crate) struct ErrorBody {
 pub(crate) struct ErrorList {
     /// At least one.
     pub errors: Vec<ErrorBody>,
+    /// What all of them say, in one line: openstacksdk shows this, and reads no list of errors.
+    pub message: String,
 }
 
 impl ResponseError for ApiError {
@@ -82,7 +84,10 @@ impl ResponseError for ApiError {
         if status == StatusCode::SERVICE_UNAVAILABLE {
             answer.insert_header(("Retry-After", "2"));
         }
-        answer.json(ErrorList { errors })
+        answer.json(ErrorList {
+            errors,
+            message: self.message(),
+        })
     }
 }
 

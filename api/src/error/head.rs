@@ -136,7 +136,7 @@ fn refusal_head(refusal: &Refusal) -> (StatusCode, String, &'static str) {
     let (status, title) = match refusal {
         Refusal::OverrideNeedsAdmin => (StatusCode::FORBIDDEN, "Override needs admin"),
         Refusal::NeedsAdmin => (StatusCode::FORBIDDEN, "Forbidden"),
-        Refusal::NotStanding { .. } => (StatusCode::CONFLICT, "Nothing stands"),
+        Refusal::NotApplied { .. } => (StatusCode::CONFLICT, "Nothing applied"),
         Refusal::FencingInFlight { .. } => (StatusCode::CONFLICT, "Fence may still act"),
         Refusal::PlanMissing => (StatusCode::CONFLICT, "No plan"),
         Refusal::HostUp { .. } => (StatusCode::CONFLICT, "Host is up"),

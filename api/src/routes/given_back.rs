@@ -24,7 +24,7 @@ use crate::view::host::HostView;
 pub(crate) struct GivenBackBody {
     /// The host's generation as the person saw it.
     generation: u32,
-    /// The names of the methods, as in the host's `standing`: 1 to 72.
+    /// The names of the methods, as in the host's `applied_fencing`: 1 to 72.
     #[schema(min_items = 1, max_items = 72)]
     methods: BTreeSet<String>,
     /// How it was given back: 1 to 255 characters of plain text.

@@ -240,7 +240,7 @@ pub(crate) async fn list(
 ) -> Result<HttpResponse, ApiError> {
     caller.require(Role::Reader)?;
     let given = Parameters::read(request.query_string(), &PARAMETERS)?;
-    let page = page(&given, &SORT_KEYS)?;
+    let page = page(&given, &SORT_KEYS, SortKey::Name.ascending())?;
     let filter = filter(&given)?;
     let mut reader = state.engine.db().reader();
     if let Some(marker) = page.marker

@@ -73,7 +73,7 @@ pub(crate) struct OperationQuery {
     limit: Option<u32>,
     /// The id of the last row of the page before.
     marker: Option<Uuid>,
-    /// created_at and updated_at with commas between them, each with :asc or :desc or nothing; created_at if absent.
+    /// created_at and updated_at with commas between them, each with :asc or :desc or nothing; created_at:desc if absent.
     #[param(
         pattern = "^(created_at(:(asc|desc))?(,updated_at(:(asc|desc))?)?|updated_at(:(asc|desc))?(,created_at(:(asc|desc))?)?)$"
     )]
@@ -204,7 +204,7 @@ pub(crate) fn shown(
     tag(&mut answer, operation.revision).json(OperationView::new(operation, host))
 }
 
-/// Lists operations, the oldest first.
+/// Lists operations, the newest first.
 #[utoipa::path(get, path = "/operations", operation_id = "list_operations", tag = "operations", params(OperationQuery),
     responses((status = 200, body = OperationList), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 404, body = ErrorList)))]
@@ -216,7 +216,7 @@ pub(crate) async fn list(
     caller.require(Role::Reader)?;
     let mut reader = state.engine.db().reader();
     let given = Parameters::read(request.query_string(), &PARAMETERS)?;
-    let page = page(&given, &SORT_KEYS)?;
+    let page = page(&given, &SORT_KEYS, SortKey::CreatedAt.descending())?;
     let filter = filter(&state, &given).await?;
     if let Some(marker) = page.marker
         && ringfence_db::operation(&mut reader, marker).await?.is_none()

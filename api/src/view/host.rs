@@ -55,8 +55,8 @@ pub(crate) struct HostView {
     pub proof_ended: Option<EndedView>,
     /// The proofs of its fence, those that have ended too.
     pub proofs: Vec<ProofView>,
-    /// What a fence has taken from it and nobody has been seen to give back.
-    pub standing: Vec<StandingView>,
+    /// What a fence has taken from it, or may have taken, and that was not read as given back.
+    pub applied_fencing: Vec<AppliedView>,
     /// The operation that holds it.
     pub operation: Option<LiveOperation>,
     pub created_at: DateTime<Utc>,
@@ -100,13 +100,17 @@ pub(crate) struct SourceView {
     pub boot_id: Option<String>,
 }
 
-/// Something that stands between the host and its work.
+/// Something that a fence has taken from a host, or may have taken.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct StandingView {
+pub(crate) struct AppliedView {
     #[schema(example = "storage.fence")]
     pub kind: &'static str,
-    /// The method by which it was done.
+    /// The method; for `workloads.mark-down` the platform, as in nova:paris
     pub method: String,
+    /// Whether it was read back after the last command. `false`: it was commanded, and may have been carried out or not. A rejoin gives
+    /// it back either way. Absent for `workloads.mark-down`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confirmed: Option<bool>,
 }
 
 /// The operation that holds a host.
@@ -132,11 +136,12 @@ impl From<&Proof> for ProofView {
     }
 }
 
-impl From<&AppliedFencing> for StandingView {
-    fn from(standing: &AppliedFencing) -> Self {
+impl From<&AppliedFencing> for AppliedView {
+    fn from(applied: &AppliedFencing) -> Self {
         Self {
-            kind: standing.kind.as_str(),
-            method: standing.method.name.clone(),
+            kind: applied.kind.as_str(),
+            method: applied.method.name.clone(),
+            confirmed: Some(applied.is_shown),
         }
     }
 }
@@ -172,15 +177,16 @@ impl From<HostRow> for HostView {
         let fence = host.fence.as_ref();
         let proofs = fence.into_iter().flat_map(|fence| &fence.proofs);
         let ended = fence.filter(|fence| !fence.holds()).and_then(Fence::ended);
-        let marked_down = host.applied.marked_down_by.map(|_| StandingView {
+        let marked_down = host.applied.marked_down_by.map(|_| AppliedView {
             kind: StepKind::MarkDown.as_str(),
             method: host.backend.label(host.cloud.as_deref().unwrap_or_default()),
+            confirmed: None,
         });
-        let standing = host
+        let applied = host
             .applied
             .fencing
             .iter()
-            .map(StandingView::from)
+            .map(AppliedView::from)
             .chain(marked_down);
         Self {
             id: host.id.0,
@@ -196,7 +202,7 @@ impl From<HostRow> for HostView {
             needs_boot: fence.is_some() && host.old_boot(None).is_some(),
             proof_ended: ended.map(EndedView::from),
             proofs: proofs.map(ProofView::from).collect(),
-            standing: standing.collect(),
+            applied_fencing: applied.collect(),
             cloud: host.cloud,
             known_as: host.known_as,
             host_type: host.host_type,

@@ -21,7 +21,7 @@ pub(crate) struct OperationView {
     /// running, needs_operator, succeeded or cancelled
     #[schema(example = "running")]
     pub status: &'static str,
-    /// Why it stands there.
+    /// What it waits for while it runs, else why it stands there.
     pub detail: String,
     pub generation: u32,
     pub reason: String,
@@ -173,7 +173,7 @@ impl OperationView {
             host,
             kind: operation.kind().as_str(),
             status: operation.status.as_str(),
-            detail: operation.detail.clone(),
+            detail: operation.told(),
             generation: operation.generation.0,
             reason: operation.reason.clone(),
             requested_by: operation.requested_by.clone(),

@@ -38,7 +38,7 @@ pub struct Host {
     #[serde(default)]
     pub proofs: Vec<Proof>,
     #[serde(default)]
-    pub standing: Vec<AppliedFencing>,
+    pub applied_fencing: Vec<AppliedFencing>,
     pub operation: Option<LiveOperation>,
 }
 
@@ -77,11 +77,12 @@ pub struct Ended {
     pub at: Timestamp,
 }
 
-/// Something that a fence has taken from a host.
+/// Something that a fence has taken from a host, or may have taken.
 #[derive(Clone, Debug, Deserialize)]
 pub struct AppliedFencing {
     pub kind: String,
     pub method: String,
+    pub confirmed: Option<bool>,
 }
 
 /// The operation that holds a host.

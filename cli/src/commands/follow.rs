@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep};
 
 use super::session::Session;
@@ -21,20 +22,25 @@ pub struct Follower<'a> {
     id: String,
     progress: Progress,
     deadline: Option<Instant>,
+    /// Ctrl-C.
+    stop: Signal,
+    /// What the operation last waited for.
+    waits_for: String,
     away_since: Option<Instant>,
 }
 
 impl<'a> Follower<'a> {
     /// Follows the operation, for `timeout` at most.
-    #[must_use]
-    pub fn new(session: &'a Session, id: &str, timeout: Option<Duration>) -> Self {
-        Self {
+    pub fn new(session: &'a Session, id: &str, timeout: Option<Duration>) -> Result<Self, CliError> {
+        Ok(Self {
             session,
             id: id.to_owned(),
             progress: Progress::new(session.screen.is_json()),
             deadline: timeout.map(|timeout| Instant::now() + timeout),
+            stop: signal(SignalKind::interrupt())?,
+            waits_for: String::new(),
             away_since: None,
-        }
+        })
     }
 
     /// The operation as it is now.
@@ -42,6 +48,7 @@ impl<'a> Follower<'a> {
         let id = self.id.clone();
         let operation: Operation = self.get(&["operations", &id]).await?;
         self.progress.show(&operation);
+        self.waits_for.clone_from(&operation.detail);
         Ok(operation)
     }
 
@@ -51,23 +58,43 @@ impl<'a> Follower<'a> {
     }
 
     /// Waits until it is time for another look.
-    pub async fn pause(&self) -> Result<(), CliError> {
+    pub async fn pause(&mut self) -> Result<(), CliError> {
         let left = self
             .deadline
             .map(|deadline| deadline.saturating_duration_since(Instant::now()));
         if left == Some(Duration::ZERO) {
-            return Err(CliError::TimedOut(format!(
-                "the time is up, and operation {0} goes on; follow it with: ringfence operation watch {0}",
-                self.id
-            )));
+            return Err(CliError::TimedOut(self.goes_on("the time is up")));
         }
-        sleep(left.map_or(PAUSE, |left| left.min(PAUSE))).await;
-        Ok(())
+        tokio::select! {
+            () = sleep(left.map_or(PAUSE, |left| left.min(PAUSE))) => Ok(()),
+            _ = self.stop.recv() => Err(self.stopped()),
+        }
+    }
+
+    fn stopped(&self) -> CliError {
+        CliError::Stopped(self.goes_on("stopped by Ctrl-C"))
+    }
+
+    /// Why nobody follows it any more, what it waits for, and how to follow it again.
+    fn goes_on(&self, why: &str) -> String {
+        let waits_for = if self.waits_for.is_empty() {
+            String::new()
+        } else {
+            format!("\n  {}", self.waits_for)
+        };
+        format!(
+            "{why}, and operation {0} goes on{waits_for}\n  follow it with: ringfence operation watch {0}",
+            self.id
+        )
     }
 
     async fn get<T: serde::de::DeserializeOwned>(&mut self, path: &[&str]) -> Result<T, CliError> {
         loop {
-            match self.session.client.send(Request::get(path)).await {
+            let answer = tokio::select! {
+                answer = self.session.client.send(Request::get(path)) => answer,
+                _ = self.stop.recv() => return Err(self.stopped()),
+            };
+            match answer {
                 Ok(answer) => {
                     self.away_since = None;
                     return answer.view();

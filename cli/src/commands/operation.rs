@@ -110,10 +110,7 @@ pub async fn run(command: OperationCommand, session: &mut Session) -> Result<(),
 
 async fn list(args: OperationListArgs, session: &mut Session) -> Result<(), CliError> {
     let query = vec![("host", args.host), ("kind", args.kind), ("status", args.status)];
-    let sort = args.list.sort.or_else(|| Some("created_at:desc".to_owned()));
-    session
-        .list("operations", query, &ListArgs { sort, ..args.list }, table)
-        .await
+    session.list("operations", query, &args.list, table).await
 }
 
 async fn ask(args: ReasonArgs, verb: &str, session: &mut Session) -> Result<(), CliError> {

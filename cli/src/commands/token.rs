@@ -1,6 +1,6 @@
 //! `ringfence token`: the file of static tokens.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use chrono::TimeDelta;
 use clap::{Args, Subcommand, ValueEnum};
@@ -11,17 +11,21 @@ use serde_json::json;
 use crate::args::{ConfigArgs, Format, flag};
 use crate::clock::now;
 use crate::config::Environment;
-use crate::error::CliError;
+use crate::error::{CliError, Complaints};
 use crate::output::{Screen, Table, time};
+use crate::services::home;
 use crate::tokens;
 
 /// `ringfence token`
 #[derive(Debug, Args)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub struct TokenArgs {
-    /// The token file; api.tokens_file of the configuration if absent
+    /// The token file; api.tokens_file of the configuration if absent, else that of a standalone service on this machine
     #[arg(long, global = true, value_name = "FILE")]
     tokens_file: Option<PathBuf>,
+    /// Data directory of a standalone service
+    #[arg(long, global = true, value_name = "DIR", conflicts_with_all = ["tokens_file", "config"])]
+    data_dir: Option<PathBuf>,
     /// Configuration file
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -129,14 +133,35 @@ fn file(args: &TokenArgs, environment: &Environment) -> Result<PathBuf, CliError
         config: args.config.clone(),
         ..ConfigArgs::default()
     };
+    if let Some(directory) = &args.data_dir {
+        return of_standalone(directory).ok_or_else(|| {
+            let shown = directory.display();
+            CliError::Usage(format!(
+                "--data-dir is {shown}, and no standalone service has been started on it"
+            ))
+        });
+    }
     let given = args.tokens_file.as_ref().map(|path| path.display().to_string());
     let settings = config.settings(environment, vec![flag("api.tokens_file", "--tokens-file", given)])?;
-    settings.tokens_file().map(ToOwned::to_owned)
+    let found = settings.standalone.data_dir.as_deref().and_then(of_standalone);
+    match (&settings.api.tokens_file, found) {
+        (None, Some(found)) => Ok(found),
+        (Some(_), _) => settings.tokens_file().map(ToOwned::to_owned),
+        (None, None) => Err(CliError::Config(Complaints::one(
+            "api.tokens_file is not set, and no standalone service was found; set it in the file or by RINGFENCE_API_TOKENS_FILE, \
+             or name the data directory of a standalone service with --data-dir",
+        ))),
+    }
+}
+
+/// The token file of a standalone service, once it has been started.
+fn of_standalone(data_dir: &Path) -> Option<PathBuf> {
+    Some(data_dir.join(home::TOKENS)).filter(|file| file.exists())
 }
 
 fn create(
     screen: &mut Screen,
-    path: &std::path::Path,
+    path: &Path,
     name: &str,
     role: Role,
     expires_at: Option<Timestamp>,
@@ -154,7 +179,7 @@ fn create(
     screen.line(token)
 }
 
-fn list(screen: &mut Screen, path: &std::path::Path) -> Result<(), CliError> {
+fn list(screen: &mut Screen, path: &Path) -> Result<(), CliError> {
     let file = tokens::read(path)?;
     if screen.is_json() {
         let shown = file.tokens.iter().map(
@@ -178,7 +203,7 @@ fn list(screen: &mut Screen, path: &std::path::Path) -> Result<(), CliError> {
     screen.table(table)
 }
 
-fn revoke(screen: &mut Screen, path: &std::path::Path, name: &str) -> Result<(), CliError> {
+fn revoke(screen: &mut Screen, path: &Path, name: &str) -> Result<(), CliError> {
     tokens::change(path, |file| {
         let before = file.tokens.len();
         file.tokens.retain(|token| token.name != name);

@@ -15,8 +15,8 @@ const MAX_LINES: usize = 32;
 pub enum Progress {
     /// On a terminal.
     Live(MultiProgress, Vec<ProgressBar>),
-    /// Into a file or a pipe; what was shown last, per line.
-    Lines(Vec<String>),
+    /// Into a file or a pipe; what was shown last, per line, and what the operation waited for then.
+    Lines(Vec<String>, String),
     /// Not at all: a program listens.
     Silent,
 }
@@ -27,7 +27,7 @@ impl Progress {
     pub fn new(quiet: bool) -> Self {
         match (std::io::stderr().is_terminal(), quiet) {
             (true, _) => Self::Live(MultiProgress::new(), Vec::new()),
-            (false, false) => Self::Lines(Vec::new()),
+            (false, false) => Self::Lines(Vec::new(), String::new()),
             (false, true) => Self::Silent,
         }
     }
@@ -35,11 +35,19 @@ impl Progress {
     /// Shows where the operation stands.
     pub fn show(&mut self, operation: &Operation) {
         let tasks = operation.tasks().take(MAX_LINES);
+        let waits_for = waits_for(operation);
         match self {
-            Self::Live(bars, lines) => tasks
-                .enumerate()
-                .for_each(|(at, task)| live(bars, lines, at, task)),
-            Self::Lines(shown) => {
+            Self::Live(bars, lines) => {
+                let mut all: Vec<Line> = tasks.map(Line::from).collect();
+                all.extend(waits_for.map(Line::waiting));
+                all.iter()
+                    .enumerate()
+                    .for_each(|(at, line)| live(bars, lines, at, line));
+                lines
+                    .drain(all.len().min(lines.len())..)
+                    .for_each(|bar| bar.finish_and_clear());
+            }
+            Self::Lines(shown, waited_for) => {
                 let lines: Vec<String> = tasks.map(line).collect();
                 for text in lines
                     .iter()
@@ -50,6 +58,11 @@ impl Progress {
                     say(text);
                 }
                 *shown = lines;
+                let waits_for = waits_for.unwrap_or_default();
+                if !waits_for.is_empty() && waits_for != *waited_for {
+                    say(&waits_for);
+                }
+                *waited_for = waits_for;
             }
             Self::Silent => {}
         }
@@ -59,7 +72,7 @@ impl Progress {
     pub fn note(&self, text: &str) {
         match self {
             Self::Live(bars, _) => bars.suspend(|| say(text)),
-            Self::Lines(_) => say(text),
+            Self::Lines(..) => say(text),
             Self::Silent => {}
         }
     }
@@ -78,12 +91,46 @@ fn say(text: &str) {
     anstream::eprintln!("{text}");
 }
 
-fn live(bars: &MultiProgress, lines: &mut Vec<ProgressBar>, at: usize, task: &Task) {
+/// What the operation waits for while no task says it.
+fn waits_for(operation: &Operation) -> Option<String> {
+    let is_running = |task: &Task| task.status == "running";
+    let is_told = operation.status != "running" || operation.tasks().any(is_running);
+    (!is_told && !operation.detail.is_empty()).then(|| plain(&operation.detail))
+}
+
+/// A line on a terminal.
+struct Line {
+    text: String,
+    tone: Tone,
+    is_running: bool,
+}
+
+impl From<&Task> for Line {
+    fn from(task: &Task) -> Self {
+        Self {
+            text: line(task),
+            tone: Tone::of(&task.status),
+            is_running: task.status == "running",
+        }
+    }
+}
+
+impl Line {
+    fn waiting(text: String) -> Self {
+        Self {
+            text,
+            tone: Tone::Busy,
+            is_running: true,
+        }
+    }
+}
+
+fn live(bars: &MultiProgress, lines: &mut Vec<ProgressBar>, at: usize, line: &Line) {
     if at >= lines.len() {
         lines.push(bars.add(ProgressBar::new_spinner()));
     }
     let Some(bar) = lines.get(at) else { return };
-    let template = if task.status == "running" {
+    let template = if line.is_running {
         bar.enable_steady_tick(Duration::from_millis(100));
         "{spinner} {wide_msg}"
     } else {
@@ -93,8 +140,8 @@ fn live(bars: &MultiProgress, lines: &mut Vec<ProgressBar>, at: usize, task: &Ta
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }
-    let style = Tone::of(&task.status).style();
-    bar.set_message(format!("{style}{}{style:#}", line(task)));
+    let style = line.tone.style();
+    bar.set_message(format!("{style}{}{style:#}", line.text));
 }
 
 /// One task: what, how it stands, and why, or what its last attempt does.

@@ -106,7 +106,12 @@ pub fn complain(error: &CliError, format: Format) {
             anstream::eprintln!("{red}error:{Reset} {text}");
         }
         Format::Json => {
-            let own = || json!({"errors": [{"title": "ringfence", "detail": text, "exit": error.exit_code() as u8}]});
+            let own = || {
+                json!({
+                    "errors": [{"title": "ringfence", "detail": text, "exit": error.exit_code() as u8}],
+                    "message": text,
+                })
+            };
             let body = if let CliError::Api(fault) = error {
                 fault.body().clone()
             } else {

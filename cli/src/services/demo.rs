@@ -11,12 +11,14 @@ use ringfence_core::{
     Resource, SegmentPolicy, TaskSpec, default_sufficient_sets,
 };
 use ringfence_engine::{Context, Engine, EngineError, HostDraft, MethodDraft, PlanDraft, SegmentDraft};
-use ringfence_simulators::{Handle, SeenHost, Simulators, World};
+use ringfence_simulators::{Handle, SeenHost, SimulatorError, Simulators, World};
 use tokio::task::JoinHandle;
 
+use super::greeting::{find_commands, program};
+use super::home;
 use crate::clock::now;
-use crate::config::{Environment, data_dir as default_data_dir};
 use crate::error::CliError;
+use crate::tokens;
 
 /// The segment, and the type of its hosts.
 const SEGMENT: &str = "demo";
@@ -26,15 +28,37 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How old its last report of a host may become.
 const REPEAT_EVERY: Duration = Duration::from_secs(3);
 
-/// The simulated world, if there is to be one: asked for, or left by an earlier start.
-pub fn simulators(state_file: &Path, demo: bool) -> Result<Option<Handle>, CliError> {
+/// The simulated world of a data directory, if there is to be one: asked for, or left by an earlier start. It listens where it listened last,
+/// so that what was noted of it goes on working; if another program listens there by now, on any free port.
+pub fn simulators(data_dir: &Path, demo: bool) -> Result<Option<Handle>, CliError> {
+    let state_file = data_dir.join(home::SIMULATORS);
     if !demo && !state_file.exists() {
         return Ok(None);
     }
-    let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-    Simulators::start(listen, Some(state_file.to_owned()), World::demo())
-        .map(Some)
-        .map_err(|e| CliError::service("demo", "cannot start the simulated hosts", e))
+    let port_file = data_dir.join(home::SIMULATORS_PORT);
+    let start = |port: u16| {
+        let listen = SocketAddr::from(([127, 0, 0, 1], port));
+        Simulators::start(listen, Some(state_file.clone()), World::demo())
+    };
+    let last = last_port(&port_file);
+    let started = match start(last) {
+        Err(SimulatorError::Listen { address, source }) if last != 0 => {
+            tracing::warn!(%address, error = %source, "the simulated hosts cannot listen where they listened last; they take a free port");
+            start(0)
+        }
+        started => started,
+    };
+    let handle = started.map_err(|e| CliError::service("demo", "cannot start the simulated hosts", e))?;
+    if handle.addr.port() != last {
+        tokens::write_private(&port_file, &format!("{}\n", handle.addr.port()))?;
+    }
+    Ok(Some(handle))
+}
+
+/// 0 stands for any free one.
+fn last_port(file: &Path) -> u16 {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    text.trim().parse().unwrap_or_default()
 }
 
 /// Adds what is missing of the demonstration; what is there stays as it is.
@@ -168,16 +192,8 @@ async fn report(engine: &Engine, seen: &SeenHost) -> bool {
 
 /// Tells a newcomer what to do next.
 pub fn say_what_to_try(data_dir: &Path, api: SocketAddr, simulators: &Handle) -> Result<(), CliError> {
-    let program =
-        std::env::current_exe().map_or_else(|_| "ringfence".to_owned(), |path| path.display().to_string());
+    let (program, find) = (program(), find_commands(data_dir));
     let simulated = simulators.url();
-    // The commands look where the environment says; a directory that a flag or a file has named they have to be told.
-    let is_found = default_data_dir(&Environment::of_this_process()).is_some_and(|found| found == data_dir);
-    let find = if is_found {
-        String::new()
-    } else {
-        format!("  export RINGFENCE_DATA_DIR={}\n", data_dir.display())
-    };
     write!(
         std::io::stdout(),
         "

@@ -19,6 +19,8 @@ pub const ADMIN_TOKEN: &str = "admin.token";
 pub const WEBHOOK_KEYS: &str = "webhooks.keys";
 /// The simulated world.
 pub const SIMULATORS: &str = "simulators.json";
+/// Where the simulated world listened last.
+pub const SIMULATORS_PORT: &str = "simulators.port";
 
 /// How often, and with what pause, the lock is tried for.
 const LOCK_TRIES: u32 = 10;

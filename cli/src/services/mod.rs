@@ -4,6 +4,7 @@ pub mod api;
 pub mod db;
 mod demo;
 pub mod engine;
+mod greeting;
 mod hangup;
 pub mod home;
 pub mod identity;

@@ -11,11 +11,12 @@ use std::time::Duration;
 use rand::Rng;
 use ringfence_api::{ApiConfig, Application, Role, Tokens};
 use ringfence_bus::{Bus, InProcessBus, Key, Keys};
-use ringfence_db::Database;
+use ringfence_db::{Database, HostFilter, Page, SortKey};
+use ringfence_engine::Engine;
 use serde_json::json;
 
 use super::api::RECHECK_EVERY;
-use super::{demo, home, identity, listen, parts, stop};
+use super::{demo, greeting, home, identity, listen, parts, stop};
 use crate::client::API_FILE;
 use crate::config::Settings;
 use crate::error::CliError;
@@ -43,7 +44,7 @@ pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
     let keys = fresh_keys()?;
     let settings = home.with_webhook_keys(settings)?;
     let engine = parts::engine("standalone", &settings, db, Arc::clone(&bus), keys.clone()).await?;
-    let simulators = demo::simulators(&home.file(home::SIMULATORS), demo)?;
+    let simulators = demo::simulators(&home.path, demo)?;
     let simulator_url = match &simulators {
         Some(simulators) => simulators.url().parse().ok(),
         None => settings.worker.simulator_url.clone(),
@@ -64,8 +65,9 @@ pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
     if demo {
         demo::set_up(&engine).await?;
     }
-    if let Some(simulators) = &simulators {
-        demo::say_what_to_try(&home.path, address, simulators)?;
+    match &simulators {
+        Some(simulators) => demo::say_what_to_try(&home.path, address, simulators)?,
+        None => greeting::say_what_to_do(&home.path, address, has_hosts(&engine).await)?,
     }
     tracing::info!(%address, data_dir = %home.path.display(), "ready");
     let served = application
@@ -82,6 +84,17 @@ pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
     served
 }
 
+/// Whether any host was added; where that cannot be read, the way to add one does no harm.
+async fn has_hosts(engine: &Engine) -> bool {
+    let page = Page {
+        limit: 1,
+        marker: None,
+        sort: vec![SortKey::Name.ascending()],
+    };
+    let hosts = ringfence_db::hosts_page(&mut engine.db().reader(), &HostFilter::default(), &page).await;
+    hosts.is_ok_and(|hosts| !hosts.is_empty())
+}
+
 fn check_loopback(listen: SocketAddr) -> Result<(), CliError> {
     if !listen.ip().is_loopback() {
         return Err(CliError::Usage(format!(
@@ -91,11 +104,7 @@ fn check_loopback(listen: SocketAddr) -> Result<(), CliError> {
     Ok(())
 }
 
-fn listen(
-    home: &Home,
-    settings: &Settings,
-    engine: ringfence_engine::Engine,
-) -> Result<Application, CliError> {
+fn listen(home: &Home, settings: &Settings, engine: Engine) -> Result<Application, CliError> {
     let fault = |e| CliError::service("standalone", "cannot serve", e);
     let listen = settings.standalone.listen;
     let tokens = Tokens::open(&home.admin_token()?).map_err(fault)?;

@@ -1,5 +1,9 @@
 //! Fencing, confirming and taking back.
 
+use std::process::Stdio;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use crate::rig::Machine;
@@ -269,6 +273,90 @@ fn settling() -> Value {
     let mut host = host("UNFENCED");
     host["operation"] = json!({"id": "op1", "kind": "fence", "status": "running"});
     host
+}
+
+const REJOIN: [&str; 6] = ["host", "rejoin", "compute1", "--wait", "-r", "repaired"];
+const NOT_UP: &str = "waiting: the host is UNREACHABLE, not UP";
+
+/// A rejoin whose power is back, and that waits for the host.
+fn rejoining(status: &str, detail: &str) -> Value {
+    json!({
+        "id": "op1", "host_id": "h1", "host": "compute1", "kind": "rejoin", "status": status, "generation": 5,
+        "detail": detail, "proofs": [],
+        "stages": [
+            {"delay_s": 0, "tasks": [{"kind": "power.on", "status": "confirmed", "attempts": []}]},
+            {"delay_s": 0, "tasks": [{"kind": "workloads.clean-up", "status": "pending", "attempts": []}]},
+        ],
+    })
+}
+
+/// The host is not seen UP.
+fn never_up() -> Service {
+    Service::start(|_, asked| {
+        let status = if asked.line.starts_with("POST") { 202 } else { 200 };
+        Reply::json(status, &rejoining("running", NOT_UP))
+    })
+}
+
+#[test]
+fn a_rejoin_says_what_it_waits_for_while_it_waits_and_when_the_time_is_up() {
+    let service = never_up();
+    let run = Machine::with(&service).run(&[REJOIN.as_slice(), &["--timeout", "1s"]].concat());
+    assert_eq!(run.code, 8, "{run:?}");
+    let (waited, end) = run.err.split_once("error: ").unwrap();
+    assert_eq!(waited.matches(NOT_UP).count(), 1, "told once: {}", run.err);
+    assert_eq!(
+        end,
+        format!(
+            "the time is up, and operation op1 goes on\n  {NOT_UP}\n  follow it with: ringfence operation watch op1\n"
+        )
+    );
+}
+
+#[test]
+fn a_rejoin_that_is_stopped_by_ctrl_c_says_what_it_waits_for() {
+    let service = never_up();
+    let machine = Machine::with(&service);
+    let mut command = machine.command(&REJOIN);
+    let child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It has begun to wait when it has looked at the operation.
+    while service.lines().len() < 3 {
+        std::thread::yield_now();
+    }
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap());
+    kill(pid, Signal::SIGINT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{err}");
+    assert!(
+        err.contains(&format!(
+            "stopped by Ctrl-C, and operation op1 goes on\n  {NOT_UP}\n"
+        )) && err.contains("ringfence operation watch op1"),
+        "{err}"
+    );
+}
+
+#[test]
+fn a_rejoin_that_needs_an_operator_says_why() {
+    let why = "power.on failed: every level failed; last bmc: refused; the host is UNREACHABLE, not UP";
+    let service = Service::start(move |_, asked| {
+        let status = if asked.line.starts_with("POST") { 202 } else { 200 };
+        let stands = if asked.line.starts_with("POST") {
+            "running"
+        } else {
+            "needs_operator"
+        };
+        Reply::json(status, &rejoining(stands, why))
+    });
+    let run = Machine::with(&service).run(&REJOIN);
+    assert_eq!(run.code, 5, "{run:?}");
+    let told = format!("error: the rejoin of compute1 needs an operator: {why}\n");
+    assert!(run.err.contains(&told), "{}", run.err);
 }
 
 #[test]

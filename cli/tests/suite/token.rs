@@ -42,3 +42,43 @@ fn without_a_token_file_the_key_to_set_is_named() {
     assert_eq!(run.code, 2);
     assert!(run.err.contains("api.tokens_file is not set"), "{}", run.err);
 }
+
+#[test]
+fn the_tokens_of_a_standalone_service_are_found_as_the_service_is() {
+    let machine = Machine::new();
+    let data = machine.home().join(".local/share/ringfence");
+    let none = machine.run(&["token", "list", "--data-dir", data.to_str().unwrap()]);
+    assert_eq!(none.code, 2);
+    assert!(
+        none.err.contains("no standalone service has been started on it"),
+        "{}",
+        none.err
+    );
+    fs::create_dir_all(&data).unwrap();
+    fs::write(data.join("tokens.toml"), "").unwrap();
+    let create = ["token", "create", "--role", "reader", "--name"];
+    let made = machine.run(&[create.as_slice(), &["ci"]].concat());
+    assert_eq!(made.code, 0, "{made:?}");
+    assert!(
+        fs::read_to_string(data.join("tokens.toml"))
+            .unwrap()
+            .contains("\"ci\"")
+    );
+
+    let elsewhere = machine.home().join("elsewhere");
+    fs::create_dir_all(&elsewhere).unwrap();
+    fs::write(elsewhere.join("tokens.toml"), "").unwrap();
+    let named = ["dora", "--data-dir", elsewhere.to_str().unwrap()];
+    assert_eq!(machine.run(&[create.as_slice(), &named].concat()).code, 0);
+    assert!(
+        fs::read_to_string(elsewhere.join("tokens.toml"))
+            .unwrap()
+            .contains("\"dora\"")
+    );
+
+    // A file that the configuration names comes first.
+    let file = machine.home().join("other.toml");
+    let machine = machine.set("RINGFENCE_API_TOKENS_FILE", file.to_str().unwrap());
+    assert_eq!(machine.run(&[create.as_slice(), &["bob"]].concat()).code, 0);
+    assert!(fs::read_to_string(&file).unwrap().contains("\"bob\""));
+}

@@ -484,9 +484,7 @@ fn await_host(step: &mut Step, operation: &mut Operation, until: Timestamp) -> W
             FailureState::Up => {
                 "the host was last seen UP before it was fenced or switched off, and not since".to_owned()
             }
-            FailureState::Unreachable | FailureState::Unknown => {
-                format!("the host is {}, not UP", host.failure_state)
-            }
+            FailureState::Unreachable | FailureState::Unknown => not_up(operation, host.failure_state),
         }
     } else {
         match old_boot {
@@ -506,6 +504,14 @@ fn await_host(step: &mut Step, operation: &mut Operation, until: Timestamp) -> W
     step.wake(until);
     operation.detail = format!("waiting: {missing}");
     Wait::Not
+}
+
+/// A host that was not given its power cannot be UP: that is what has to be mended.
+fn not_up(operation: &Operation, seen: FailureState) -> String {
+    let is_off = |task: &&Task| task.kind() == FencingKind::PowerOn && task.status == TaskStatus::Failed;
+    let power = operation.tasks().find(is_off).map(why_failed);
+    let power = power.map(|why| format!("{why}; ")).unwrap_or_default();
+    format!("{power}the host is {seen}, not UP")
 }
 
 fn set_detail(step: &mut Step, detail: String) {

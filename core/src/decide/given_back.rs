@@ -14,7 +14,7 @@ use crate::{
 
 use super::{Step, retry};
 
-/// Takes the named methods off what stands, and off the rejoin that waits for them.
+/// Takes the named methods off the applied fencing, and off the rejoin that waits for them.
 pub(super) fn given_back(
     step: &mut Step,
     generation: Generation,
@@ -44,7 +44,7 @@ pub(super) fn given_back(
         .retain(|s| !(counts(s) && methods.contains(&s.method.name)));
     host.given_back(now);
     step.note(
-        "standing.given_back",
+        "applied_fencing.given_back",
         json!({ "generation": generation, "methods": methods, "reason": reason, "by": actor.name }),
     );
     let why = format!("given back by hand, says {}: {reason}", actor.name);
@@ -67,8 +67,8 @@ fn marked_by(host: &Host) -> Option<String> {
 }
 
 /// Power holds no rejoin up: that the host is back is what counts there.
-fn counts(standing: &AppliedFencing) -> bool {
-    standing.kind.resource() != Resource::Power
+fn counts(applied: &AppliedFencing) -> bool {
+    applied.kind.resource() != Resource::Power
 }
 
 /// A fence rests on what stands; nobody gives that back while it has to hold, or while more is being taken.
@@ -103,14 +103,14 @@ fn refuse_if_unknown(step: &Step, methods: &BTreeSet<String>) -> Result<(), Refu
         .iter()
         .filter(|s| counts(s))
         .map(|s| s.method.name.clone());
-    let standing: BTreeSet<String> = methods_there.chain(marked_by(host)).collect();
-    match methods.iter().find(|name| !standing.contains(*name)) {
-        Some(method) => Err(Refusal::NotStanding {
+    let applied: BTreeSet<String> = methods_there.chain(marked_by(host)).collect();
+    match methods.iter().find(|name| !applied.contains(*name)) {
+        Some(method) => Err(Refusal::NotApplied {
             method: method.clone(),
-            standing: if standing.is_empty() {
+            applied: if applied.is_empty() {
                 "none".to_owned()
             } else {
-                standing.into_iter().collect::<Vec<_>>().join(", ")
+                applied.into_iter().collect::<Vec<_>>().join(", ")
             },
         }),
         None => Ok(()),

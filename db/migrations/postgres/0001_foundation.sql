@@ -89,7 +89,7 @@ CREATE TABLE hosts (
     given_back_at timestamptz,
     last_off_at timestamptz,
     -- Written at every step, so text like the body of an operation.
-    standing text NOT NULL CHECK (standing <> ''),
+    applied_fencing text NOT NULL CHECK (applied_fencing <> ''),
     in_flight text NOT NULL CHECK (in_flight <> ''),
     event_sequence bigint NOT NULL,
     -- When time alone will change something.

@@ -107,7 +107,7 @@ CREATE TABLE hosts (
     -- Until when something may have been given back to it, and until when it may last have been switched off.
     given_back_at integer,
     last_off_at integer,
-    standing text NOT NULL,
+    applied_fencing text NOT NULL,
     in_flight text NOT NULL,
     event_sequence integer NOT NULL,
     -- When time alone will change something.

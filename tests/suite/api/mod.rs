@@ -30,6 +30,12 @@ pub fn refused(answer: &Answer, status: u16, code: &str, words: &[&str]) {
             "{word:?} is not in {:?}",
             answer.details()
         );
+        // What reads no list of errors is told all of it too.
+        assert!(
+            answer.body["message"].as_str().unwrap().contains(word),
+            "{}",
+            answer.body
+        );
     }
     let error = &answer.body["errors"][0];
     assert_eq!(error["request_id"], answer.header("x-openstack-request-id"));

@@ -132,6 +132,84 @@ async fn a_newcomer_starts_it_with_one_command_and_fences_a_host() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_simulated_world_is_where_it_was_after_a_restart() {
+    let demo = Demo::start(Machine::new()).await;
+    let before = demo.simulators.base().to_owned();
+    let demo = demo.start_again().await;
+    assert_eq!(demo.simulators.base(), before);
+    // Another program has taken its port meanwhile.
+    let Demo {
+        mut service, machine, ..
+    } = demo;
+    service.kill();
+    let taken = std::net::TcpListener::bind(before.trim_start_matches("http://")).unwrap();
+    let demo = Demo::start(machine).await;
+    assert_ne!(demo.simulators.base(), before);
+    assert_eq!(demo.simulators.get("/hosts").await.status, 200);
+    drop(taken);
+    demo.service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_monitor_of_the_demonstration_reports_again_what_has_not_changed() {
+    let demo = Demo::start(Machine::new()).await;
+    demo.until_seen("sim-2", "UP").await;
+    let seen = demo.client.host("sim-2").await["failure_observed_at"].clone();
+    demo.client
+        .until("/hosts/sim-2", |host| {
+            host["failure_observed_at"] != seen && host["failure_state"] == "UP"
+        })
+        .await;
+    demo.service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_the_demonstration_it_says_what_to_do_first() {
+    let machine = Machine::new();
+    let words = ["standalone", "--listen", "127.0.0.1:0", "--data-dir", "data"];
+    let mut service = machine.start("standalone", &words);
+    let url = service.until_it_listens("ready").await;
+    let printed = service.printed();
+    for said in [
+        format!("Ringfence runs on {url} "),
+        "export RINGFENCE_DATA_DIR=".to_owned(),
+        "$R method add bmc".to_owned(),
+        "$R plan add".to_owned(),
+        "$R host add node-1".to_owned(),
+        "$R doctor".to_owned(),
+    ] {
+        assert!(printed.contains(&said), "{said}: {printed}");
+    }
+    // Whoever asks for its tokens finds them as every other command finds the service.
+    let made = machine
+        .run(&[
+            "token",
+            "create",
+            "--name",
+            "ci",
+            "--role",
+            "admin",
+            "--data-dir",
+            "data",
+        ])
+        .await;
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let client = Client::new(&url, Some(made.out.trim()));
+    eventually(async || client.get("/hosts").await.status == 200).await;
+    client.post("/hosts", json!({ "name": "node-1" })).await.ok(201);
+    service.stop().await;
+    let mut service = machine.start("standalone", &words);
+    service.until_it_listens("ready").await;
+    let printed = service.printed();
+    let again = printed.rsplit("Ringfence runs on").next().unwrap();
+    assert!(
+        again.contains("$R host list") && !again.contains("$R method add"),
+        "{again}"
+    );
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_data_directory_serves_one_process_at_a_time() {
     let demo = Demo::start(Machine::new()).await;
     let second = demo.machine.run(&WORDS).await;

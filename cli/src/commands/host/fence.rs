@@ -92,7 +92,7 @@ pub async fn fence(args: FenceArgs, session: &mut Session) -> Result<(), CliErro
 
 /// The host is FENCED at the first sufficient set of proofs; the other tasks of the operation go on.
 pub async fn until_fenced(session: &Session, id: &str, timeout: Option<Duration>) -> Result<(), CliError> {
-    let mut follower = Follower::new(session, id, timeout);
+    let mut follower = Follower::new(session, id, timeout)?;
     loop {
         let operation = follower.look().await?;
         if operation.is_over() || !operation.proofs.is_empty() {
@@ -137,7 +137,7 @@ pub async fn until_succeeded(
     id: &str,
     timeout: Option<Duration>,
 ) -> Result<Operation, CliError> {
-    let mut follower = Follower::new(session, id, timeout);
+    let mut follower = Follower::new(session, id, timeout)?;
     loop {
         let operation = follower.look().await?;
         if operation.status == "succeeded" {

@@ -30,7 +30,7 @@ pub async fn given_back(args: GivenBackArgs, session: &mut Session) -> Result<()
     let request = Request::post(&["hosts", &args.host, "confirm-given-back"], body);
     session
         .show::<Host>(request, |screen, host| {
-            let left: Vec<&str> = host.standing.iter().map(|s| s.method.as_str()).collect();
+            let left: Vec<&str> = host.applied_fencing.iter().map(|s| s.method.as_str()).collect();
             let left = if left.is_empty() {
                 "nothing".to_owned()
             } else {

@@ -1,6 +1,6 @@
 //! Hosts on the screen.
 
-use crate::client::view::{Gate, Gates, Host, Proof, Source};
+use crate::client::view::{AppliedFencing, Gate, Gates, Host, Proof, Source};
 use crate::error::CliError;
 use crate::output::{Cell, Details, Screen, Table, time};
 
@@ -62,8 +62,8 @@ pub fn details(screen: &mut Screen, host: Host) -> Result<(), CliError> {
     for proof in &host.proofs {
         details = details.with("proof", proof_line(proof));
     }
-    for standing in &host.standing {
-        details = details.with("standing", format!("{} by {}", standing.kind, standing.method));
+    for applied in &host.applied_fencing {
+        details = details.with("applied fencing", applied_line(applied));
     }
     if host.proof_ended.is_some() {
         details = details.with(
@@ -82,6 +82,15 @@ pub fn details(screen: &mut Screen, host: Host) -> Result<(), CliError> {
         );
     }
     screen.details(details)
+}
+
+fn applied_line(applied: &AppliedFencing) -> String {
+    let doubt = if applied.confirmed == Some(false) {
+        ": commanded and not confirmed; it may be so or not, and a rejoin gives it back"
+    } else {
+        ""
+    };
+    format!("{} by {}{doubt}", applied.kind, applied.method)
 }
 
 fn source_line(source: &Source) -> String {
@@ -221,6 +230,22 @@ compute1  rack-1   UNREACHABLE  FENCED   3           rejoin needs_operator
         assert_eq!(
             source_line(&from_value(source).unwrap()),
             "nagios: UNREACHABLE at 2026-01-31 12:00:00Z, last sign of life at 2026-01-31 11:59:00Z"
+        );
+    }
+
+    #[test]
+    fn fencing_that_was_not_confirmed_is_not_shown_as_if_it_held() {
+        let line = |confirmed: Value| {
+            applied_line(
+                &from_value(json!({"kind": "power.off", "method": "bmc", "confirmed": confirmed})).unwrap(),
+            )
+        };
+        assert_eq!(line(json!(true)), "power.off by bmc");
+        assert_eq!(line(json!(null)), "power.off by bmc");
+        assert!(
+            line(json!(false)).contains("not confirmed"),
+            "{}",
+            line(json!(false))
         );
     }
 

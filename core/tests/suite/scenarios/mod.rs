@@ -15,6 +15,7 @@ mod rejoining;
 mod returning;
 mod rising;
 mod time;
+mod told;
 mod waiting;
 
 use ringfence_core::{Boot, FailureState, FrozenPlan, OldBoot, SegmentPolicy, Timestamp};

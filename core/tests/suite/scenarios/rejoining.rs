@@ -679,7 +679,7 @@ fn what_no_device_can_give_back_an_admin_can_say_was_given_back() {
     expect(
         &mut world,
         &[
-            "20.0 note standing.given_back",
+            "20.0 note applied_fencing.given_back",
             "20.0 operation.restarted: given back by hand, says anna: the switch was thrown away",
             "20.0 host.unfenced 2",
             "20.0 operation.succeeded: the host was taken back",
@@ -703,8 +703,8 @@ fn that_word_needs_an_admin_the_generation_and_the_name_of_what_stands() {
         [
             "forbidden",
             "generation.stale",
-            "standing.unknown",
-            "standing.unknown"
+            "applied_fencing.unknown",
+            "applied_fencing.unknown"
         ]
     );
     assert!(world.is_fenced());
@@ -762,7 +762,7 @@ fn a_device_beside_the_one_that_is_gone_is_still_given_back_by_itself() {
     expect(
         &mut world,
         &[
-            "20.0 note standing.given_back",
+            "20.0 note applied_fencing.given_back",
             "20.0 operation.succeeded: the host was taken back",
         ],
     );
