@@ -6,11 +6,12 @@
 
 use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
+use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
@@ -160,7 +161,7 @@ struct Bucket {
 impl Bucket {
     /// Takes one drop, or says how long it will be until there is one.
     fn take(&self, now: Instant) -> Result<(), Duration> {
-        let mut level = self.level.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut level = self.level.lock();
         self.fill(&mut level, now)?;
         level.drops -= 1.0;
         Ok(())
@@ -168,7 +169,7 @@ impl Bucket {
 
     /// The same without taking it.
     fn look(&self, now: Instant) -> Result<(), Duration> {
-        let mut level = self.level.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut level = self.level.lock();
         self.fill(&mut level, now)
     }
 

@@ -2,7 +2,9 @@
 //! all connections, and no operator could fence a host.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::ApiError;
 
@@ -58,7 +60,7 @@ impl Streams {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, u32>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 }
 

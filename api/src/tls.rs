@@ -3,8 +3,9 @@
 use std::fmt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use ringfence_core::Timestamp;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::{self, PemObject};
@@ -104,7 +105,7 @@ impl ServerTls {
     pub fn reload(&self, now: Timestamp) -> Result<(), StartError> {
         let (pair, validity) = self.files.read()?;
         warn_of_end(&self.files, validity, now);
-        *self.shown.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(pair);
+        *self.shown.0.write() = Arc::new(pair);
         tracing::info!(
             certificate = %self.files.certificate.display(),
             not_after = %validity.not_after,
@@ -130,7 +131,7 @@ struct Shown(RwLock<Arc<CertifiedKey>>);
 
 impl ResolvesServerCert for Shown {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let shown = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let shown = self.0.read();
         Some(Arc::clone(&shown))
     }
 }

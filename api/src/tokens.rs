@@ -1,9 +1,9 @@
 //! Static tokens, for sites without Keystone: a file of hashes.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use parking_lot::Mutex;
 use ringfence_core::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -19,8 +19,11 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 pub const TOKEN_PREFIX: &str = "rf_";
 
 /// What a caller may do. Each role may do what those before it may.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ToSchema, strum::IntoStaticStr, strum::VariantArray,
+)]
+#[strum(serialize_all = "snake_case")]
+#[schema(rename_all = "snake_case")]
 pub enum Role {
     /// Reads.
     Reader,
@@ -32,18 +35,7 @@ pub enum Role {
     Admin,
 }
 
-impl Role {
-    /// The word used in the file and in errors.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Reader => "reader",
-            Self::Service => "service",
-            Self::Operator => "operator",
-            Self::Admin => "admin",
-        }
-    }
-}
+ringfence_core::words!(Role);
 
 /// One token of the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -121,7 +113,7 @@ impl Tokens {
     /// Whose token it is and what it allows.
     #[must_use]
     pub fn find(&self, token: &str, now: Timestamp) -> Option<(String, Role)> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         self.look_again(&mut known);
         let hash = hash_token(token);
         let is_it = |entry: &&TokenEntry| bool::from(entry.sha256.as_bytes().ct_eq(hash.as_bytes()));
@@ -144,7 +136,7 @@ impl Tokens {
 
     /// Reads the file now, changed or not.
     pub(crate) fn reload(&self) {
-        self.read_again(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner));
+        self.read_again(&mut self.known.lock());
     }
 
     fn read_again(&self, known: &mut Known) {

@@ -4,9 +4,10 @@
 //! and writes them to its listeners.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use sqlx::postgres::PgListener;
 use tokio::task::JoinHandle;
 
@@ -34,7 +35,7 @@ impl CommitWatch {
         let told = Arc::clone(&heard);
         let task = tokio::spawn(async move {
             while listener.recv().await.is_ok() {
-                let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut told = told.lock();
                 if told.len() == REMEMBERED {
                     told.pop_front();
                 }
@@ -49,7 +50,7 @@ impl CommitWatch {
     pub async fn nearest_to(&self, begun: Instant, told: Instant) -> Option<Instant> {
         // It may come a little later than what the stream tells.
         tokio::time::sleep(GRACE).await;
-        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let heard = self.heard.lock();
         nearest(heard.iter().copied().filter(|at| *at > begun), told)
     }
 }

@@ -4,10 +4,10 @@
 
 use std::collections::HashMap;
 use std::net::TcpListener;
-use std::sync::{Mutex, PoisonError};
 
 use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpResponse, HttpServer, web};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::error::BenchError;
@@ -64,7 +64,7 @@ impl Drop for Devices {
 async fn read(states: web::Data<States>, device: web::Path<(String, String)>) -> HttpResponse {
     let device = device.into_inner();
     let untouched = if device.1 == "power" { "on" } else { "unfenced" };
-    let states = states.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let states = states.0.lock();
     let state = states.get(&device).map_or(untouched, String::as_str).to_owned();
     HttpResponse::Ok().json(State { state })
 }
@@ -74,7 +74,7 @@ async fn command(
     device: web::Path<(String, String)>,
     wanted: web::Json<State>,
 ) -> HttpResponse {
-    let mut states = states.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut states = states.0.lock();
     states.insert(device.into_inner(), wanted.into_inner().state);
     HttpResponse::NoContent().finish()
 }

@@ -6,11 +6,12 @@ mod dead;
 mod line;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::RwLock;
 use tokio::time::{Instant, timeout_at};
 
 use self::dead::Dead;
@@ -62,14 +63,14 @@ impl InProcessBus {
 
     fn line(&self, queue: &Queue) -> Result<Arc<Line>, BusError> {
         self.ensure_open()?;
-        let lines = self.0.lines.read().unwrap_or_else(PoisonError::into_inner);
+        let lines = self.0.lines.read();
         lines.get(queue).cloned().ok_or_else(|| BusError::Unroutable {
             queue: queue.to_string(),
         })
     }
 
     fn line_or_new(&self, queue: &Queue) -> Arc<Line> {
-        let mut lines = self.0.lines.write().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.0.lines.write();
         let new = || Arc::new(Line::new(queue.to_string(), self.0.dead.clone()));
         lines.entry(queue.clone()).or_insert_with(new).clone()
     }
@@ -135,14 +136,7 @@ impl Bus for InProcessBus {
 
     async fn close(&self) {
         self.0.closed.store(true, Ordering::Release);
-        let lines: Vec<_> = self
-            .0
-            .lines
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .values()
-            .cloned()
-            .collect();
+        let lines: Vec<_> = self.0.lines.read().values().cloned().collect();
         lines.iter().for_each(|line| line.close());
         self.0.questions.give_up();
     }

@@ -1,7 +1,7 @@
 //! Whoever has got into the broker: hears every message, and sends it again, later, or forged.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
@@ -9,6 +9,7 @@ use lapin::message::Delivery;
 use lapin::options::{BasicConsumeOptions, BasicPublishOptions, QueueBindOptions, QueueDeclareOptions};
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Channel, Connection, ConnectionProperties};
+use parking_lot::Mutex;
 use ringfence_lab::RabbitMq;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
@@ -99,7 +100,7 @@ impl Tap {
     }
 
     fn choose(&self, mischief: Mischief, dice: &mut Dice) -> Option<Heard> {
-        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let heard = self.heard.lock();
         let is_old = |heard: &&Heard| heard.at.elapsed() >= Duration::from_secs(3);
         let fits: Vec<_> = match mischief {
             Mischief::Late => heard.iter().filter(is_old).collect(),
@@ -112,7 +113,7 @@ impl Tap {
     }
 
     fn queues(&self) -> Vec<String> {
-        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let heard = self.heard.lock();
         heard.iter().map(|heard| heard.queue.clone()).collect()
     }
 }
@@ -171,7 +172,7 @@ async fn listen(
         .await?;
     while let Some(delivery) = told.next().await {
         if let Some(heard) = heard(delivery?, prefix) {
-            let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut memory = memory.lock();
             if memory.len() >= REMEMBERED {
                 memory.pop_front();
             }

@@ -1,7 +1,7 @@
 //! Plays the script.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ringfence_core::Resource;
@@ -155,7 +155,7 @@ async fn misbehave(
 }
 
 fn lead_astray(field: &Field, host: usize, astray: Astray, lasts: Duration) {
-    let mut reports = field.astray.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut reports = field.astray.lock();
     reports.insert(host_name(host), (astray, Instant::now() + lasts));
 }
 

@@ -1,9 +1,11 @@
 //! What all parts of a campaign share.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
+
+use parking_lot::Mutex;
 
 use crate::api::Api;
 use crate::clock::SiteClock;
@@ -65,7 +67,7 @@ impl Field {
     /// What must never be, has been.
     pub fn violated(&self, what: &str, host: &str, detail: String) {
         self.log.host(host, &format!("VIOLATION {what}: {detail}"));
-        let mut violations = self.violations.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut violations = self.violations.lock();
         let is_known = violations
             .iter()
             .any(|known| known.what == what && known.host == host);
@@ -81,21 +83,17 @@ impl Field {
     }
 
     pub fn is_violated(&self) -> bool {
-        !self
-            .violations
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .is_empty()
+        !self.violations.lock().is_empty()
     }
 
     /// Takes what was found.
     pub fn violations(&self) -> Vec<Violation> {
-        std::mem::take(&mut *self.violations.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.violations.lock())
     }
 
     /// What becomes of the reports of a host now.
     pub fn astray(&self, host: &str) -> Option<Astray> {
-        let astray = self.astray.lock().unwrap_or_else(PoisonError::into_inner);
+        let astray = self.astray.lock();
         let (how, until) = astray.get(host)?;
         (*until > Instant::now()).then_some(*how)
     }

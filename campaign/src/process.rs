@@ -1,11 +1,11 @@
 //! One process of the service, which is killed, halted and started again.
 
 use std::net::SocketAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use parking_lot::{Mutex, MutexGuard};
 use ringfence_tests::{Machine, Service};
 
 use crate::clock::MachineClock;
@@ -184,7 +184,7 @@ impl Process {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -1,9 +1,10 @@
 //! A way between two programs that can be cut, that can go deaf, and that can become slow.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
@@ -61,18 +62,18 @@ impl Proxy {
 
     /// From now on it leads there.
     pub fn lead_to(&self, target: Option<SocketAddr>) {
-        *self.target.lock().unwrap_or_else(PoisonError::into_inner) = target;
+        *self.target.lock() = target;
     }
 
     /// It is so for a time.
     pub fn set(&self, way: Way, lasts: Duration) {
-        *self.until.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + lasts);
+        *self.until.lock() = Some(Instant::now() + lasts);
         self.way.send_replace(way);
     }
 
     /// Opens it again if its time has come.
     pub fn look(&self) {
-        let mut until = self.until.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut until = self.until.lock();
         if until.is_some_and(|until| until <= Instant::now()) {
             *until = None;
             self.way.send_replace(Way::Open);
@@ -81,7 +82,7 @@ impl Proxy {
 
     /// Opens it.
     pub fn heal(&self) {
-        *self.until.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.until.lock() = None;
         self.way.send_replace(Way::Open);
     }
 }
@@ -92,7 +93,7 @@ async fn accept(listener: TcpListener, target: Arc<Mutex<Option<SocketAddr>>>, w
             sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let known = *target.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = *target.lock();
         let is_cut = *way.borrow() == Way::Cut;
         if let Some(known) = known.filter(|_| !is_cut) {
             tokio::spawn(pass(client, known, way.clone()));

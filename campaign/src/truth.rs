@@ -1,9 +1,9 @@
 //! What is physically so: which boot of a host runs, whether it writes, what was cut from it. The service is never asked.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use ringfence_core::Resource;
 use ringfence_simulators::{Condition, DeviceView, Fault, Handle, HostView, PortState, SimulatorError};
 
@@ -190,7 +190,7 @@ impl Truth {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 }
 

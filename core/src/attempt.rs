@@ -4,11 +4,11 @@ use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
 use crate::guard::{Guard, on};
-use crate::{Backend, Driver, MethodId, Observation, Timestamp};
+use crate::{Backend, Driver, MethodId, Observation, Timestamp, words};
 
 /// How an attempt ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Outcome {
     /// The wanted state was read back after the command.
     Confirmed,
@@ -18,17 +18,7 @@ pub enum Outcome {
     Unknown,
 }
 
-impl Outcome {
-    /// The word used in the API and in messages.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Confirmed => "confirmed",
-            Self::Refused => "refused",
-            Self::Unknown => "unknown",
-        }
-    }
-}
+words!(Outcome);
 
 /// Where an attempt stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,69 +1,66 @@
 //! Events: what subscribers are told, written in the same transaction as the change.
 
-use std::fmt;
-
 use serde_json::Value;
 
-use crate::host::words;
+use crate::words;
 
 /// What happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
 pub enum EventKind {
     /// A host was added.
+    #[strum(serialize = "host.created")]
     HostCreated,
     /// A host's description was changed.
+    #[strum(serialize = "host.updated")]
     HostUpdated,
     /// A host was removed.
+    #[strum(serialize = "host.deleted")]
     HostDeleted,
     /// The observers see something else than before.
+    #[strum(serialize = "host.failure_state")]
     HostFailureState,
     /// A fence was proven.
+    #[strum(serialize = "host.fenced")]
     HostFenced,
     /// The host was taken back.
+    #[strum(serialize = "host.unfenced")]
     HostUnfenced,
     /// Power was to be given back within a fence, and was not seen to be on.
+    #[strum(serialize = "host.left_off")]
     HostLeftOff,
     /// An operation began.
+    #[strum(serialize = "operation.started")]
     OperationStarted,
     /// One more proof was won.
+    #[strum(serialize = "operation.proof")]
     OperationProof,
     /// The operation waits for a person.
+    #[strum(serialize = "operation.needs_operator")]
     OperationNeedsOperator,
     /// The operation tries again.
+    #[strum(serialize = "operation.restarted")]
     OperationRestarted,
     /// The operation is done.
+    #[strum(serialize = "operation.succeeded")]
     OperationSucceeded,
     /// The operation was stopped.
+    #[strum(serialize = "operation.cancelled")]
     OperationCancelled,
     /// A worker has begun to start a workload elsewhere.
+    #[strum(serialize = "workload.moving")]
     WorkloadMoving,
     /// A workload was seen elsewhere, or is no more.
+    #[strum(serialize = "workload.moved")]
     WorkloadMoved,
     /// A workload could not be started elsewhere.
+    #[strum(serialize = "workload.not_moved")]
     WorkloadNotMoved,
     /// A subscription is not delivered to any more.
+    #[strum(serialize = "subscription.disabled")]
     SubscriptionDisabled,
 }
 
-words!(EventKind {
-    HostCreated => "host.created",
-    HostUpdated => "host.updated",
-    HostDeleted => "host.deleted",
-    HostFailureState => "host.failure_state",
-    HostFenced => "host.fenced",
-    HostUnfenced => "host.unfenced",
-    HostLeftOff => "host.left_off",
-    OperationStarted => "operation.started",
-    OperationProof => "operation.proof",
-    OperationNeedsOperator => "operation.needs_operator",
-    OperationRestarted => "operation.restarted",
-    OperationSucceeded => "operation.succeeded",
-    OperationCancelled => "operation.cancelled",
-    WorkloadMoving => "workload.moving",
-    WorkloadMoved => "workload.moved",
-    WorkloadNotMoved => "workload.not_moved",
-    SubscriptionDisabled => "subscription.disabled",
-});
+words!(EventKind);
 
 /// One change of one host. The writer numbers it.
 #[derive(Clone, Debug, PartialEq, Eq)]

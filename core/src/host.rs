@@ -1,7 +1,6 @@
 //! Hosts: what is known of each, and what has to be remembered between operations.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
@@ -10,45 +9,12 @@ use uuid::Uuid;
 use crate::guard::{Guard, on};
 use crate::{
     AttemptId, Fence, FencingKind, FrozenMethod, Generation, HostId, MethodId, Operation, Parameters,
-    ProofKind, Resource, SegmentId, SegmentPolicy, Sources, StepKind, TaskKind, Timestamp,
+    ProofKind, Resource, SegmentId, SegmentPolicy, Sources, StepKind, TaskKind, Timestamp, words,
 };
 
-macro_rules! words {
-    ($name:ident { $($variant:ident => $word:literal),+ $(,)? }) => {
-        impl $name {
-            /// All values.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-
-            /// The word used in the API and the database.
-            #[must_use]
-            pub fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $word),+
-                }
-            }
-
-            /// The value that the word names.
-            #[must_use]
-            pub fn from_word(word: &str) -> Option<Self> {
-                match word {
-                    $($word => Some(Self::$variant),)+
-                    _ => None,
-                }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-    };
-}
-pub(crate) use words;
-
 /// Where a host's workloads live.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Backend {
     /// OpenStack Nova.
     Nova,
@@ -59,11 +25,11 @@ pub enum Backend {
     None,
 }
 
-words!(Backend { Nova => "nova", Kubernetes => "kubernetes", None => "none" });
+words!(Backend);
 
 /// What the observers last saw.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "UPPERCASE")]
 pub enum FailureState {
     /// The host answers.
     Up,
@@ -74,11 +40,11 @@ pub enum FailureState {
     Unknown,
 }
 
-words!(FailureState { Up => "UP", Unreachable => "UNREACHABLE", Unknown => "UNKNOWN" });
+words!(FailureState);
 
 /// What has been proven.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "UPPERCASE")]
 pub enum FencingState {
     /// Nothing: the host may run and write.
     #[default]
@@ -87,7 +53,7 @@ pub enum FencingState {
     Fenced,
 }
 
-words!(FencingState { Unfenced => "UNFENCED", Fenced => "FENCED" });
+words!(FencingState);
 
 /// Something that a fence took from the host (or may have taken) and that has not been seen given back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

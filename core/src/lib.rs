@@ -43,6 +43,7 @@ mod trust;
 mod undoing;
 mod waits;
 mod watch;
+mod words;
 mod workload;
 mod workload_step;
 
@@ -99,5 +100,6 @@ pub(crate) use task::{Means, Way};
 pub use task_kind::{FencingKind, Resource, StepKind, TaskKind};
 pub use undoing::{Ended, Undoing};
 pub use watch::{Poll, Refresh, Sighting, Sign, Watch, is_news};
+pub use words::Word;
 pub use workload::{Finding, MAX_LISTED, MoveReport, Stuck, Workload, WorkloadState};
 pub use workload_step::{MoveStep, PlatformHost, WorkloadStep};

@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
+use crate::words;
 
 /// The state that a device showed. A state that could not be read exactly is [`ObservedState::Unknown`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum ObservedState {
     /// Power is off, exactly: not "powering off", not "paused".
     Off,
@@ -22,20 +23,7 @@ pub enum ObservedState {
     Unknown,
 }
 
-impl ObservedState {
-    /// The word used in the API and in messages.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::On => "on",
-            Self::Fenced => "fenced",
-            Self::Unfenced => "unfenced",
-            Self::Done => "done",
-            Self::Unknown => "unknown",
-        }
-    }
-}
+words!(ObservedState);
 
 /// One reading of one device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

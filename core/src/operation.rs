@@ -1,19 +1,17 @@
 //! Operations: one fence, rejoin or evacuation of one host.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::host::words;
 use crate::{
     Attempt, AttemptId, FencingKind, FrozenMethod, Generation, HostId, OperationId, PlatformHost, Proof,
-    SegmentPolicy, SufficientSet, Task, TaskStatus, Timestamp,
+    SegmentPolicy, SufficientSet, Task, TaskStatus, Timestamp, words,
 };
 
 /// What an operation is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum OperationKind {
     /// Make the host FENCED.
     Fence,
@@ -23,11 +21,11 @@ pub enum OperationKind {
     Evacuation,
 }
 
-words!(OperationKind { Fence => "fence", Rejoin => "rejoin", Evacuation => "evacuation" });
+words!(OperationKind);
 
 /// Where an operation stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum OperationStatus {
     /// Tasks are under way or due.
     Running,
@@ -39,12 +37,7 @@ pub enum OperationStatus {
     Cancelled,
 }
 
-words!(OperationStatus {
-    Running => "running",
-    NeedsOperator => "needs_operator",
-    Succeeded => "succeeded",
-    Cancelled => "cancelled",
-});
+words!(OperationStatus);
 
 impl OperationStatus {
     /// Whether it still holds its host.

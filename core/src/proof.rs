@@ -1,66 +1,33 @@
 //! Proofs: what counts towards FENCED.
 
-use std::fmt;
-
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
-use crate::{Ended, Generation, OperationId, Timestamp};
+use crate::{Ended, Generation, OperationId, Timestamp, words};
 
 /// What kind of thing was proven.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr, strum::VariantArray,
+)]
 pub enum ProofKind {
     /// Every power device of one level was read as off.
-    #[serde(rename = "power.off")]
+    #[strum(serialize = "power.off")]
     PowerOff,
     /// Every storage device of one level shows the host cut off.
-    #[serde(rename = "storage.fence")]
+    #[strum(serialize = "storage.fence")]
     StorageFence,
     /// Every network device of one level shows the host cut off.
-    #[serde(rename = "network.fence")]
+    #[strum(serialize = "network.fence")]
     NetworkFence,
     /// The host was unreachable for so long that it has fenced itself.
-    #[serde(rename = "self-fencing")]
+    #[strum(serialize = "self-fencing")]
     SelfFencing,
     /// An authorised person said so.
-    #[serde(rename = "operator")]
+    #[strum(serialize = "operator")]
     Operator,
 }
 
-impl ProofKind {
-    /// All kinds.
-    pub const ALL: [Self; 5] = [
-        Self::PowerOff,
-        Self::StorageFence,
-        Self::NetworkFence,
-        Self::SelfFencing,
-        Self::Operator,
-    ];
-
-    /// The word used in the API.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::PowerOff => "power.off",
-            Self::StorageFence => "storage.fence",
-            Self::NetworkFence => "network.fence",
-            Self::SelfFencing => "self-fencing",
-            Self::Operator => "operator",
-        }
-    }
-
-    /// The kind that the API's word names.
-    #[must_use]
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
-    }
-}
-
-impl fmt::Display for ProofKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+words!(ProofKind);
 
 /// One proof, for one host and one generation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

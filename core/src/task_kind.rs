@@ -5,12 +5,13 @@ use std::fmt;
 use serde::de::{Deserializer, Error, Unexpected};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::host::words;
-use crate::{ObservedState, ProofKind};
+use crate::{ObservedState, ProofKind, words};
 
 /// What a task acts on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr, strum::VariantArray,
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum Resource {
     /// The host's power supply.
     Power,
@@ -22,75 +23,64 @@ pub enum Resource {
     Workloads,
 }
 
-words!(Resource { Power => "power", Storage => "storage", Network => "network", Workloads => "workloads" });
+words!(Resource);
 
 /// A task on devices: it takes something from a host, or gives it back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr, strum::VariantArray,
+)]
 pub enum FencingKind {
     /// Take the power away from the host.
-    #[serde(rename = "power.off")]
+    #[strum(serialize = "power.off")]
     PowerOff,
     /// Give the power back.
-    #[serde(rename = "power.on")]
+    #[strum(serialize = "power.on")]
     PowerOn,
     /// Cut the host off from its volumes.
-    #[serde(rename = "storage.fence")]
+    #[strum(serialize = "storage.fence")]
     StorageFence,
     /// Connect the host to its volumes again.
-    #[serde(rename = "storage.unfence")]
+    #[strum(serialize = "storage.unfence")]
     StorageUnfence,
     /// Cut the host off from the data network.
-    #[serde(rename = "network.fence")]
+    #[strum(serialize = "network.fence")]
     NetworkFence,
     /// Connect the host to the data network again.
-    #[serde(rename = "network.unfence")]
+    #[strum(serialize = "network.unfence")]
     NetworkUnfence,
 }
 
-words!(FencingKind {
-    PowerOff => "power.off",
-    PowerOn => "power.on",
-    StorageFence => "storage.fence",
-    StorageUnfence => "storage.unfence",
-    NetworkFence => "network.fence",
-    NetworkUnfence => "network.unfence",
-});
+words!(FencingKind);
 
 /// A step on the workloads of a host, which the host's platform carries out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr, strum::VariantArray,
+)]
 pub enum StepKind {
     /// Tell the platform that the host is down: it places nothing there, and waits for nothing from there.
-    #[serde(rename = "workloads.mark-down")]
+    #[strum(serialize = "workloads.mark-down")]
     MarkDown,
     /// Tell the platform to believe the host again.
-    #[serde(rename = "workloads.mark-up")]
+    #[strum(serialize = "workloads.mark-up")]
     MarkUp,
     /// Find out which workloads belong to the host.
-    #[serde(rename = "workloads.list")]
+    #[strum(serialize = "workloads.list")]
     List,
     /// Start one workload elsewhere.
-    #[serde(rename = "workloads.move")]
+    #[strum(serialize = "workloads.move")]
     Move,
     /// Open a spare host to workloads.
-    #[serde(rename = "workloads.add-capacity")]
+    #[strum(serialize = "workloads.add-capacity")]
     AddCapacity,
     /// Remove what is left of workloads that were started elsewhere.
-    #[serde(rename = "workloads.clean-up")]
+    #[strum(serialize = "workloads.clean-up")]
     CleanUp,
     /// Start the workloads that still belong to the host.
-    #[serde(rename = "workloads.start")]
+    #[strum(serialize = "workloads.start")]
     Start,
 }
 
-words!(StepKind {
-    MarkDown => "workloads.mark-down",
-    MarkUp => "workloads.mark-up",
-    List => "workloads.list",
-    Move => "workloads.move",
-    AddCapacity => "workloads.add-capacity",
-    CleanUp => "workloads.clean-up",
-    Start => "workloads.start",
-});
+words!(StepKind);
 
 /// One kind of thing to make true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,15 +1,14 @@
 //! Workloads: what a host's backend has placed on it, and what became of one that was moved.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::host::words;
+use crate::words;
 
 /// How a workload stands, in the eyes of its backend.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum WorkloadState {
     /// It runs, or would if its host did.
     Running,
@@ -21,7 +20,7 @@ pub enum WorkloadState {
     Held,
 }
 
-words!(WorkloadState { Running => "running", Stopped => "stopped", Failed => "failed", Held => "held" });
+words!(WorkloadState);
 
 /// One workload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

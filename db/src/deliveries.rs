@@ -12,7 +12,8 @@ use crate::value::args;
 use crate::{Database, DbError};
 
 /// Why something is delivered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum DeliveryKind {
     /// An event happened.
     Event,
@@ -22,27 +23,11 @@ pub enum DeliveryKind {
     Test,
 }
 
-impl DeliveryKind {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Event, Self::Redelivery, Self::Test];
-
-    /// The word used in the API and the database.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Event => "event",
-            Self::Redelivery => "redelivery",
-            Self::Test => "test",
-        }
-    }
-
-    fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
-    }
-}
+ringfence_core::words!(DeliveryKind);
 
 /// How a delivery stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum DeliveryStatus {
     /// It is tried (again).
     Pending,
@@ -52,25 +37,7 @@ pub enum DeliveryStatus {
     Failed,
 }
 
-impl DeliveryStatus {
-    const ALL: [Self; 3] = [Self::Pending, Self::Delivered, Self::Failed];
-
-    /// The word used in the API and the database.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Delivered => "delivered",
-            Self::Failed => "failed",
-        }
-    }
-
-    /// The value that the word names.
-    #[must_use]
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == word)
-    }
-}
+ringfence_core::words!(DeliveryStatus);
 
 /// One delivery.
 #[derive(Clone, Debug, PartialEq)]

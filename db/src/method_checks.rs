@@ -12,7 +12,8 @@ use crate::value::args;
 use crate::{Database, DbError};
 
 /// What came of a question to a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum CheckOutcome {
     /// It showed its state.
     Confirmed,
@@ -24,27 +25,7 @@ pub enum CheckOutcome {
     Refused,
 }
 
-impl CheckOutcome {
-    /// From good to bad.
-    pub const ALL: [Self; 4] = [Self::Confirmed, Self::Unknown, Self::WorkerMissing, Self::Refused];
-
-    /// The word used in the API and the database.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Confirmed => "confirmed",
-            Self::Unknown => "unknown",
-            Self::WorkerMissing => "worker_missing",
-            Self::Refused => "refused",
-        }
-    }
-
-    /// The value that the word names.
-    #[must_use]
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|outcome| outcome.as_str() == word)
-    }
-}
+ringfence_core::words!(CheckOutcome);
 
 /// A question that is put again and again.
 #[derive(Clone, Debug, PartialEq, Eq)]

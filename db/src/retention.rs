@@ -12,7 +12,8 @@ use crate::value::args;
 use crate::{Database, DbError, Tx, audit, deliveries, events};
 
 /// What is kept for some time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Kept {
     /// Events.
     Events,
@@ -24,21 +25,7 @@ pub enum Kept {
     Deliveries,
 }
 
-impl Kept {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Events, Self::Operations, Self::Audit, Self::Deliveries];
-
-    /// The word used in metrics, logs and the names of archives.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Events => "events",
-            Self::Operations => "operations",
-            Self::Audit => "audit",
-            Self::Deliveries => "deliveries",
-        }
-    }
-}
+ringfence_core::words!(Kept);
 
 /// A row that may go.
 #[derive(Clone, Debug, PartialEq)]

@@ -32,7 +32,8 @@ pub struct Survey {
 }
 
 /// What a subscription is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum SubscriptionState {
     /// Events are delivered.
     Enabled,
@@ -42,20 +43,7 @@ pub enum SubscriptionState {
     Failed,
 }
 
-impl SubscriptionState {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Enabled, Self::Disabled, Self::Failed];
-
-    /// The word used in metrics.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Enabled => "enabled",
-            Self::Disabled => "disabled",
-            Self::Failed => "failed",
-        }
-    }
-}
+ringfence_core::words!(SubscriptionState);
 
 /// Counts everything. It reads all rows of the hosts, so that whoever asks often keeps the answer for a while.
 pub async fn survey(run: &mut impl Run) -> Result<Survey, DbError> {

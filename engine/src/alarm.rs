@@ -3,9 +3,9 @@
 //! A decision says when its host wants to be looked at again, and the database is asked for such hosts several times a second. What is
 //! due before that, the engine that has decided it knows by itself; should it die, the regular look of any other finds it.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use ringfence_core::Timestamp;
 use tokio::sync::Notify;
 
@@ -53,7 +53,7 @@ impl Alarm {
     }
 
     fn soonest(&self) -> MutexGuard<'_, Option<Timestamp>> {
-        self.soonest.lock().unwrap_or_else(PoisonError::into_inner)
+        self.soonest.lock()
     }
 }
 

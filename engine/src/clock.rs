@@ -7,10 +7,11 @@
 //! clock may be moved. Which of the two it was, nobody can tell. A clock that is far from the database's is set to its time, so that all
 //! agree again, and remembers when: whoever decides by it then knows from what moment on it tells how long something has lasted.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
+use parking_lot::{Mutex, MutexGuard};
 use ringfence_core::Timestamp;
 use ringfence_db::{Database, DbError};
 use tokio_util::sync::CancellationToken;
@@ -79,7 +80,7 @@ impl Clock {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// The time, in whole microseconds, which is what the databases keep.

@@ -4,8 +4,9 @@
 //! it is of that very count. It saves a lone fence two looks at the database.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use ringfence_core::{ByScope, HostId, Method, Plan};
 use ringfence_db::{Database, DbError, SharedDevice};
 
@@ -31,14 +32,14 @@ pub(crate) struct All {
 impl KnownPlans {
     /// What there is after so many changes; `None` if it is too much to be remembered.
     pub async fn at(&self, db: &Database, revision: u64) -> Result<Option<Arc<All>>, DbError> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = self.0.lock().clone();
         if let Some((_, all)) = known.filter(|(known, _)| *known == revision) {
             return Ok(all);
         }
         let all = All::read(db).await?.map(Arc::new);
         // A change while they were read would leave them half old and half new.
         if ringfence_db::configuration_revision(&mut db.reader()).await? == revision {
-            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.0.lock();
             *known = Some((revision, all.clone()));
         }
         Ok(all)

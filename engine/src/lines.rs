@@ -2,10 +2,10 @@
 //! broker is there at all.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use parking_lot::{Mutex, MutexGuard};
 use ringfence_bus::{Queue, QueueLoad};
 use ringfence_core::{Attempt, AttemptStatus, Claim, HostState, Line, Queues, TaskStatus, Timestamp};
 use tokio::time::Instant;
@@ -136,5 +136,5 @@ fn newer(known: &Mutex<HashMap<Line, Instant>>, than: Duration) -> BTreeSet<Line
 }
 
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
+    of.lock()
 }

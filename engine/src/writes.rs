@@ -1,9 +1,9 @@
 //! Whether the database writes down what it is given. One that is full or may only be read answers every question as if nothing were
 //! wrong, and a process that is asked for nothing else would not notice.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use ringfence_db::DbError;
 use tokio_util::sync::CancellationToken;
 
@@ -22,7 +22,7 @@ pub(crate) struct Writes {
 
 impl Writes {
     fn is_refused(&self) -> MutexGuard<'_, bool> {
-        self.is_refused.lock().unwrap_or_else(PoisonError::into_inner)
+        self.is_refused.lock()
     }
 }
 

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::fault::{Fault, FaultKind};
 
 /// What a device can be told, and can say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum PortState {
     /// Gives power.
     On,
@@ -20,18 +20,9 @@ pub enum PortState {
     Unfenced,
 }
 
-impl PortState {
-    /// The word used on the wire.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::On => "on",
-            Self::Off => "off",
-            Self::Fenced => "fenced",
-            Self::Unfenced => "unfenced",
-        }
-    }
+ringfence_core::words!(PortState);
 
+impl PortState {
     /// Whether the resource can have this state.
     #[must_use]
     pub fn fits(self, resource: Resource) -> bool {

@@ -2,11 +2,12 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpServer, web};
+use parking_lot::{Mutex, MutexGuard};
 use ringfence_core::{Resource, Timestamp};
 
 use crate::host::{Condition, HostView, SeenHost};
@@ -231,7 +232,7 @@ impl Shared {
 
     fn lock(&self) -> MutexGuard<'_, World> {
         // A change replaces the world as a whole, so that a panic cannot have left half of one.
-        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+        self.world.lock()
     }
 }
 

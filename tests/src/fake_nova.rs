@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::client::now;
@@ -70,7 +71,7 @@ impl FakeNova {
 
     /// The same with another version document.
     pub fn with_versions(self, oldest: &str, newest: &str) -> Self {
-        *self.shared.versions.lock().unwrap() = (oldest.to_owned(), newest.to_owned());
+        *self.shared.versions.lock() = (oldest.to_owned(), newest.to_owned());
         self
     }
 
@@ -82,7 +83,7 @@ impl FakeNova {
 
     /// The host gives no sign of life from now on.
     pub fn fall_silent(&self, host: &str) {
-        let mut silent = self.shared.silent.lock().unwrap();
+        let mut silent = self.shared.silent.lock();
         silent.insert(host.to_owned(), now());
     }
 
@@ -105,7 +106,7 @@ impl FakeNova {
 
     /// The version that it was last asked with.
     pub fn asked_with(&self) -> String {
-        self.shared.asked_with.lock().unwrap().clone()
+        self.shared.asked_with.lock().clone()
     }
 
     /// How often it has named its hosts.
@@ -134,7 +135,7 @@ async fn token(shared: web::Data<Shared>) -> HttpResponse {
 }
 
 async fn versions(shared: web::Data<Shared>) -> HttpResponse {
-    let (oldest, newest) = shared.versions.lock().unwrap().clone();
+    let (oldest, newest) = shared.versions.lock().clone();
     let link = json!({ "rel": "self", "href": format!("http://{}/v2.1/", shared.address) });
     HttpResponse::Ok().json(json!({ "version": {
         "id": "v2.1", "status": "CURRENT", "min_version": oldest, "version": newest, "links": [link],
@@ -144,8 +145,8 @@ async fn versions(shared: web::Data<Shared>) -> HttpResponse {
 async fn services(shared: web::Data<Shared>, request: HttpRequest) -> HttpResponse {
     let version = request.headers().get("OpenStack-API-Version");
     let version = version.and_then(|version| version.to_str().ok());
-    *shared.asked_with.lock().unwrap() = version.unwrap_or_default().to_owned();
-    let silent = shared.silent.lock().unwrap().clone();
+    *shared.asked_with.lock() = version.unwrap_or_default().to_owned();
+    let silent = shared.silent.lock().clone();
     let service = |binary: &str, host: &str| -> Value {
         let at = silent.get(host).copied().unwrap_or_else(now);
         let at = at.format("%Y-%m-%dT%H:%M:%S%.6f").to_string();

@@ -1,10 +1,11 @@
 //! A hypervisor with a power supply: what its BMC does to the power, happens to it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use ringfence_lab::{Cloud, Compute, IpmiBmc};
 use tokio::task::block_in_place;
 
@@ -42,7 +43,7 @@ impl Hypervisor {
 
     /// Something with the host.
     pub fn with<T>(&self, work: impl FnOnce(&mut Compute) -> T) -> T {
-        block_in_place(|| work(self.compute.lock().unwrap().as_mut().unwrap()))
+        block_in_place(|| work(self.compute.lock().as_mut().unwrap()))
     }
 
     /// Its `nova-compute` dies; its guests do not.
@@ -60,7 +61,7 @@ impl Hypervisor {
     /// Takes it out of the cloud.
     pub fn remove(mut self, cloud: &Cloud) {
         self.end();
-        let compute = self.compute.lock().unwrap().take().unwrap();
+        let compute = self.compute.lock().take().unwrap();
         block_in_place(|| cloud.remove(compute).unwrap());
     }
 
@@ -83,7 +84,7 @@ fn follow(bmc: &IpmiBmc, compute: &Mutex<Option<Compute>>, ends: &AtomicBool) {
     while !ends.load(Ordering::SeqCst) {
         let is_on = bmc.is_powered().unwrap_or(was_on);
         if is_on != was_on {
-            let mut compute = compute.lock().unwrap();
+            let mut compute = compute.lock();
             if let Some(compute) = compute.as_mut() {
                 if is_on {
                     compute.power_on().unwrap();

@@ -2,12 +2,12 @@
 //! hangs for a while, with a balancer before them. No process that is stopped from outside does so at the right moment.
 
 use std::net::{SocketAddr, TcpListener};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use actix_web::http::{Method, StatusCode};
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+use parking_lot::Mutex;
 use tokio::time::sleep;
 
 /// How the first request for an evacuation fares.
@@ -109,12 +109,12 @@ impl Shared {
     fn is_first_evacuation(&self, request: &HttpRequest, body: &[u8]) -> bool {
         let is_evacuation =
             request.method() == Method::POST && body.windows(10).any(|part| part == b"\"evacuate\"");
-        let mut came_at = self.came_at.lock().unwrap();
+        let mut came_at = self.came_at.lock();
         is_evacuation && came_at.is_none() && came_at.replace(Instant::now()).is_none()
     }
 
     fn is_silent_about(&self, path: &str) -> bool {
-        let passed = self.came_at.lock().unwrap().map(|at| at.elapsed());
+        let passed = self.came_at.lock().map(|at| at.elapsed());
         let (from, until) = self.lateness.silent;
         path.contains("os-migrations") && passed.is_some_and(|passed| passed >= from && passed < until)
     }

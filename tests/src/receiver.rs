@@ -1,12 +1,13 @@
 //! A receiver of webhooks: takes what is sent, or shows a fault.
 
 use std::net::{SocketAddr, TcpListener};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use futures_util::stream;
+use parking_lot::Mutex;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
@@ -105,12 +106,12 @@ impl Receiver {
     }
 
     pub fn behave(&self, behaviour: Behaviour) {
-        *self.shared.behaviour.lock().unwrap() = behaviour;
+        *self.shared.behaviour.lock() = behaviour;
     }
 
     /// Everything that was sent, in the order of arrival.
     pub fn received(&self) -> Vec<Received> {
-        self.shared.received.lock().unwrap().clone()
+        self.shared.received.lock().clone()
     }
 
     /// The events that were taken, in the order of arrival.
@@ -128,7 +129,7 @@ impl Drop for Receiver {
 }
 
 async fn receive(shared: web::Data<Shared>, request: HttpRequest, body: web::Bytes) -> HttpResponse {
-    let behaviour = shared.behaviour.lock().unwrap().clone();
+    let behaviour = shared.behaviour.lock().clone();
     let event: Value = serde_json::from_slice(&body).unwrap_or_default();
     let status = match &behaviour {
         Behaviour::Answers(status) => *status,
@@ -142,7 +143,7 @@ async fn receive(shared: web::Data<Shared>, request: HttpRequest, body: web::Byt
             reqwest::header::HeaderValue::from_bytes(value.as_bytes()).unwrap(),
         )
     });
-    shared.received.lock().unwrap().push(Received {
+    shared.received.lock().push(Received {
         headers: headers.collect(),
         body: body.to_vec(),
         is_taken: status == 200 && !matches!(behaviour, Behaviour::Hangs),

@@ -1,8 +1,9 @@
 //! Stands before a PostgreSQL. One statement is carried out there, and whoever sent it hears nothing but the end of the connection: as
 //! where a network is cut between a commit and its answer. A database that is stopped from outside never stops at that moment.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
@@ -44,12 +45,12 @@ impl UnheardDatabase {
 
     /// The next statement that holds this is not heard of.
     pub fn hide(&self, marker: &str) {
-        *self.marker.lock().unwrap() = Some(marker.to_owned());
+        *self.marker.lock() = Some(marker.to_owned());
     }
 
     /// Whether it has come.
     pub fn has_hidden(&self) -> bool {
-        self.marker.lock().unwrap().is_none()
+        self.marker.lock().is_none()
     }
 }
 
@@ -85,7 +86,7 @@ async fn ask(
 
 /// Whether it is the one; once.
 fn holds(part: &[u8], marker: &Mutex<Option<String>>) -> bool {
-    let mut marker = marker.lock().unwrap();
+    let mut marker = marker.lock();
     let is_in_it = |marker: &String| {
         part.windows(marker.len())
             .any(|window| window == marker.as_bytes())

@@ -9,6 +9,7 @@ mod evacuating;
 mod faults;
 mod first_steps;
 mod gate;
+mod going_on;
 mod hand;
 mod hook;
 mod importing;

@@ -1,10 +1,10 @@
 //! Confirmed publishes, many at a time.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
 use lapin::{BasicProperties, Channel, Confirmation};
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
@@ -111,7 +111,7 @@ impl Publisher {
         idle.pop()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Lane>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, Vec<Lane>> {
+        self.idle.lock()
     }
 }

@@ -1,12 +1,13 @@
 //! How a delivery from the broker is settled.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use lapin::options::{BasicAckOptions, BasicNackOptions, BasicRejectOptions};
 use lapin::{Acker, BasicProperties, Channel};
+use parking_lot::Mutex;
 use tokio::time::timeout;
 
 use super::burial::Burial;
@@ -125,7 +126,7 @@ impl Common {
 
     /// One more is settled; the ticket if it was the last, and whether it goes back.
     fn count(&self, again: bool) -> Option<(Box<Ticket>, bool)> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         state.again |= again;
         state.left = state.left.saturating_sub(1);
         if state.left > 0 {

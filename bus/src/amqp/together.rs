@@ -1,9 +1,10 @@
 //! Publishes that wait for the same place go together.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use lapin::BasicProperties;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 use super::bundle::{self, Piece};
@@ -128,6 +129,6 @@ impl Together {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Place, Line>> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lines.lock()
     }
 }

@@ -1,7 +1,8 @@
 //! The dead letters of the in-process bus.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::clock::now;
 use crate::dead_letters::{Counting, MOST};
@@ -56,7 +57,7 @@ impl Dead {
         (before - letters.len()) as u64
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<DeadLetter>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, VecDeque<DeadLetter>> {
+        self.0.lock()
     }
 }

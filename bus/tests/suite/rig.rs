@@ -1,8 +1,9 @@
 //! The buses under test, and what the stories are told with.
 
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use ringfence_bus::{
     AmqpBus, AmqpConfig, Audience, Bus, DeadLetter, DeadLetters, Deliveries, Delivery, InProcessBus, Key,
     Keys, Message, Payload, Queue,
@@ -176,7 +177,7 @@ impl Broker {
 
 fn broker() -> Arc<Broker> {
     static SHARED: Mutex<Weak<Broker>> = Mutex::new(Weak::new());
-    let mut shared = SHARED.lock().unwrap();
+    let mut shared = SHARED.lock();
     if let Some(broker) = shared.upgrade() {
         return broker;
     }

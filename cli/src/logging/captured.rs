@@ -1,7 +1,9 @@
 //! Log lines as a test reads them.
 
 use std::io::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 /// Takes what is written; clones share it.
 #[derive(Clone, Default)]
@@ -9,13 +11,13 @@ pub struct Lines(Arc<Mutex<Vec<u8>>>);
 
 impl Lines {
     pub fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        String::from_utf8(self.0.lock().clone()).unwrap()
     }
 }
 
 impl Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
+        self.0.lock().write(bytes)
     }
 
     fn flush(&mut self) -> std::io::Result<()> {

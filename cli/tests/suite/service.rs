@@ -2,8 +2,9 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 /// What was asked.
@@ -92,8 +93,8 @@ impl Service {
                 let Some(request) = read(&mut stream) else {
                     continue;
                 };
-                let number = log.lock().unwrap().len();
-                log.lock().unwrap().push(request.clone());
+                let number = log.lock().len();
+                log.lock().push(request.clone());
                 write(&mut stream, answer(number, &request));
             }
         });
@@ -101,7 +102,7 @@ impl Service {
     }
 
     pub fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap().clone()
+        self.asked.lock().clone()
     }
 
     pub fn lines(&self) -> Vec<String> {

@@ -1,17 +1,14 @@
 //! Drivers, and what each knows of its parameters and secrets.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-
 use super::Method;
 use super::parameters::is_secret_name;
-use crate::host::words;
-use crate::{Problems, Resource};
+use crate::{Problems, Resource, words};
 
 /// The code that speaks to a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr, strum::VariantArray,
+)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Driver {
     /// Any ClusterLabs fence agent.
     FenceAgent,
@@ -29,15 +26,7 @@ pub enum Driver {
     Simulated,
 }
 
-words!(Driver {
-    FenceAgent => "fence-agent",
-    Redfish => "redfish",
-    Ipmi => "ipmi",
-    Cinder => "cinder",
-    Neutron => "neutron",
-    Ironic => "ironic",
-    Simulated => "simulated",
-});
+words!(Driver);
 
 /// A parameter that a native driver knows.
 struct Known {

@@ -7,9 +7,10 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, Error, PgConnection, PgPool, Postgres};
@@ -51,7 +52,7 @@ struct Idle {
 
 impl Shared {
     fn hands(&self) -> MutexGuard<'_, Hands> {
-        self.hands.lock().unwrap_or_else(PoisonError::into_inner)
+        self.hands.lock()
     }
 
     /// The warmest; `None` if the caller has to wait for the pool.

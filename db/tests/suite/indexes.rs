@@ -3,8 +3,9 @@
 //! The plans are those of the very statements: the server sends each back as a notice (`auto_explain`), which the client logs.
 
 use std::fmt::{self, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use ringfence_core::{Backend, FailureState, FencingState, Host, OperationStatus};
 use ringfence_db::{
     AuditEntry, AuditFilter, Database, HostFilter, OperationFilter, Order, Page, SortKey, Test, append_audit,
@@ -25,7 +26,7 @@ struct Notices(Arc<Mutex<String>>);
 
 impl Notices {
     fn take(&self) -> String {
-        std::mem::take(&mut self.0.lock().unwrap())
+        std::mem::take(&mut self.0.lock())
     }
 }
 
@@ -40,7 +41,7 @@ impl<S: tracing::Subscriber> Layer<S> for Notices {
             }
         }
         if event.metadata().target().starts_with("sqlx::postgres::notice") {
-            event.record(&mut Text(&mut self.0.lock().unwrap()));
+            event.record(&mut Text(&mut self.0.lock()));
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Putting one question, and putting its answer on record.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use ringfence_core::{Driver, FrozenMethod, ObservedState, Resource};
 use ringfence_db::{CheckAnswer, CheckOutcome, CheckTarget};
 use tokio::time::Instant;
@@ -28,12 +28,12 @@ pub(crate) struct Unserved(Mutex<HashMap<(Resource, String), Instant>>);
 
 impl Unserved {
     fn contains(&self, place: &(Resource, String)) -> bool {
-        let places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let places = self.0.lock();
         places.get(place).is_some_and(|at| at.elapsed() < LEFT_ALONE)
     }
 
     fn note(&self, place: (Resource, String)) {
-        let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut places = self.0.lock();
         places.retain(|_, at| at.elapsed() < LEFT_ALONE);
         if places.len() < MAX_PLACES {
             places.insert(place, Instant::now());
@@ -41,10 +41,7 @@ impl Unserved {
     }
 
     fn forget(&self, place: &(Resource, String)) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(place);
+        self.0.lock().remove(place);
     }
 }
 

@@ -1,8 +1,8 @@
 //! Requests that wait, and which of them may share a transaction.
 
 use std::collections::{HashSet, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use ringfence_core::{HostId, Input};
 use ringfence_db::SeenHost;
 use tokio::sync::oneshot;
@@ -51,7 +51,7 @@ impl RequestQueue {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Takes a place in the queue; `true` if the caller has to start a committer.

@@ -1,9 +1,9 @@
 //! The dead letters, counted by the queue that they were in.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
@@ -45,7 +45,7 @@ impl Letters {
             self.show(None, BTreeMap::new());
             return;
         };
-        if *self.seen.lock().unwrap_or_else(PoisonError::into_inner) == Some(count) {
+        if *self.seen.lock() == Some(count) {
             return;
         }
         match timeout(PATIENCE, queues(letters, count)).await {
@@ -59,7 +59,7 @@ impl Letters {
     }
 
     fn show(&self, seen: Option<u64>, queues: BTreeMap<String, u64>) {
-        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = seen;
+        *self.seen.lock() = seen;
         self.letters.clear();
         for (place, (queue, count)) in queues.into_iter().enumerate() {
             let queue = if place < MAX_QUEUES {

@@ -1,10 +1,9 @@
 //! Numbers that are read when somebody asks: from the database, and from what the engine holds.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
@@ -105,7 +104,7 @@ impl Gauges {
 
     /// Whether it is time to look again; who is told so looks.
     fn is_time(&self) -> bool {
-        let mut looked_at = self.looked_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut looked_at = self.looked_at.lock();
         let is_time = looked_at.is_none_or(|at| at.elapsed() >= GOOD_FOR);
         if is_time {
             *looked_at = Some(Instant::now());

@@ -70,7 +70,7 @@ const HELD_FOR: TimeDelta = TimeDelta::seconds(120);
 
 /// Removes what is old until it is told to stop.
 pub(crate) async fn run(engine: Engine, stop: CancellationToken) {
-    for what in Kept::ALL {
+    for what in Kept::ALL.iter().copied() {
         engine.0.metrics.gauges.behind.removes(what, engine.0.clock.now());
     }
     let mut silent = outlets::Silent::default();
@@ -78,7 +78,7 @@ pub(crate) async fn run(engine: Engine, stop: CancellationToken) {
         if let Err(error) = silent.forget(&engine).await {
             tracing::warn!(error = %error_chain(&error), "outlets that nobody tells could not be looked for");
         }
-        for what in Kept::ALL {
+        for what in Kept::ALL.iter().copied() {
             let removed = remove_old(&engine, what, &stop).await;
             if let Err(error) = removed {
                 tracing::warn!(what = what.as_str(), error = %error_chain(&error), "what is old could not be removed");

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
+use parking_lot::Mutex;
 use serde::Deserialize;
 use tokio::time::Instant;
 
@@ -148,7 +149,7 @@ impl Catalogue {
             return Ok((path, metadata));
         }
         let metadata = Arc::new(ask(agent, &path, until).await?);
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         if known.len() >= MAX_CACHED {
             known.clear();
         }
@@ -157,7 +158,7 @@ impl Catalogue {
     }
 
     fn cached(&self, path: &Path, changed: SystemTime) -> Option<Arc<Metadata>> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.lock();
         known
             .get(path)
             .filter(|(then, _)| *then == changed)

@@ -2,8 +2,9 @@
 //! gives it up as soon as an attempt wants it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use tokio::sync::{Mutex as DeviceLock, OwnedMutexGuard, watch};
 
 /// The locks of the devices in use, by device.
@@ -70,7 +71,7 @@ impl DeviceLocks {
     }
 
     fn of(&self, device: &str) -> Arc<Device> {
-        let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut locks = self.0.lock();
         if let Some(lock) = locks.get(device).and_then(Weak::upgrade) {
             return lock;
         }
@@ -93,7 +94,7 @@ mod tests {
         for i in 0..100 {
             drop(locks.hold(Some(&i.to_string())).await);
         }
-        assert!(locks.0.lock().unwrap().len() <= 1);
+        assert!(locks.0.lock().len() <= 1);
     }
 
     #[tokio::test]
@@ -115,10 +116,10 @@ mod tests {
         let locks = DeviceLocks::default();
         let at_once = Mutex::new(0);
         let question = || async {
-            *at_once.lock().unwrap() += 1;
+            *at_once.lock() += 1;
             tokio::task::yield_now().await;
-            let seen = *at_once.lock().unwrap();
-            *at_once.lock().unwrap() -= 1;
+            let seen = *at_once.lock();
+            *at_once.lock() -= 1;
             seen
         };
         let (one, other) = tokio::join!(

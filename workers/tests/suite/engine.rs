@@ -1,11 +1,12 @@
 //! The engine's side of the bus, played by the test.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use ringfence_bus::{
     Audience, Bus, BusError, ClaimReply, ClaimRequest, Deliveries, Delivery, DeviceReply, DeviceRequest,
     InProcessBus, Key, Keys, Message, Queue, ReplyTo, TaskMessage,
@@ -162,7 +163,7 @@ impl Engine {
     }
 
     pub fn claims(&self) -> Vec<ClaimRequest> {
-        self.claims.lock().unwrap().clone()
+        self.claims.lock().clone()
     }
 }
 
@@ -255,7 +256,7 @@ impl Side {
             .keys
             .open(&Audience::Queue(Queue::Claims), &delivery.message)
             .unwrap();
-        self.claims.lock().unwrap().push(request.clone());
+        self.claims.lock().push(request.clone());
         if let Some(reply) = (self.script)(&request) {
             let audience = Audience::Reply(delivery.message.id);
             let sealed = self.keys.seal(Uuid::new_v4(), &audience, &reply).unwrap();

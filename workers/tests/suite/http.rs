@@ -1,7 +1,8 @@
 //! A small HTTP server that answers as a test tells it to.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -94,7 +95,7 @@ impl Server {
     }
 
     pub fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap().clone()
+        self.asked.lock().clone()
     }
 
     pub fn lines(&self) -> Vec<String> {
@@ -107,7 +108,7 @@ async fn serve(stream: TcpStream, script: Arc<Script>, log: Arc<Mutex<Vec<Asked>
     let Some(asked) = read(&mut stream).await else {
         return;
     };
-    log.lock().unwrap().push(asked.clone());
+    log.lock().push(asked.clone());
     let answer = script(&asked);
     if answer.silent {
         std::future::pending::<()>().await;

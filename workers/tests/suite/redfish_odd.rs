@@ -1,9 +1,10 @@
 //! The driver `redfish` against services that do what real ones were seen to do.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use ringfence_core::{Driver as Name, FencingKind, FrozenMethod, ObservedState, Outcome, Resource};
 use ringfence_workers::{Driver as _, Redfish, Report};
 use serde_json::{Value, json};
@@ -115,7 +116,7 @@ async fn an_off_that_finds_it_off_because_an_on_has_not_come_true_yet_is_command
     }));
     let device = Arc::clone(&state);
     let server = Server::start(move |asked: &Asked| {
-        let mut device = device.lock().unwrap();
+        let mut device = device.lock();
         match (asked.method.as_str(), asked.path.as_str()) {
             ("GET", SYSTEM) => system(&json!(device.read())),
             ("POST", RESET) => {
@@ -138,7 +139,7 @@ async fn an_off_that_finds_it_off_because_an_on_has_not_come_true_yet_is_command
         .collect();
     assert_eq!(resets, [json!("On"), json!("ForceOff")]);
     tokio::time::sleep(seconds(2)).await;
-    assert_eq!(state.lock().unwrap().read(), "Off");
+    assert_eq!(state.lock().read(), "Off");
 }
 
 #[tokio::test]
@@ -146,7 +147,7 @@ async fn a_session_is_opened_used_and_closed() {
     const SESSIONS: &str = "/redfish/v1/SessionService/Sessions";
     let power = Mutex::new("On");
     let server = Server::start(move |asked: &Asked| {
-        let mut power = power.lock().unwrap();
+        let mut power = power.lock();
         match (asked.line().as_str(), asked.header("x-auth-token")) {
             ("GET /redfish/v1/", None) => {
                 Answer::new(200, json!({ "Links": { "Sessions": { "@odata.id": SESSIONS } } }))
@@ -190,7 +191,7 @@ async fn an_on_that_answers_409_shortly_after_an_off_is_asked_again() {
     let posts = AtomicU32::new(0);
     let power = Mutex::new("Off");
     let server = Server::start(move |asked: &Asked| {
-        let mut power = power.lock().unwrap();
+        let mut power = power.lock();
         match asked.method.as_str() {
             "POST" if posts.fetch_add(1, Relaxed) == 0 => Answer::empty(409),
             "POST" => {

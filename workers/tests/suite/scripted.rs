@@ -1,10 +1,11 @@
 //! A driver that does what a test tells it to, and notes what it was asked.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use ringfence_bus::ValidateRequest;
 use ringfence_core::{FencingKind, FrozenMethod, Observation, ObservedState, Outcome, Problem, Timestamp};
 use ringfence_workers::{Driver, Report, Secrets, WorkerError};
@@ -58,7 +59,7 @@ impl Scripted {
 
     /// The devices that were commanded, in order.
     pub fn acts(&self) -> Vec<String> {
-        self.seen.acts.lock().unwrap().clone()
+        self.seen.acts.lock().clone()
     }
 
     /// The most that were at work at once.
@@ -96,7 +97,7 @@ impl Driver for Scripted {
         secrets: &Secrets,
         _budget: Duration,
     ) -> Report {
-        self.seen.acts.lock().unwrap().push(method.name.clone());
+        self.seen.acts.lock().push(method.name.clone());
         let now = self.seen.now.fetch_add(1, SeqCst) + 1;
         self.seen.most.fetch_max(now, SeqCst);
         let mut at_work = AtWork(&self.seen, false);

@@ -1,8 +1,8 @@
 //! The driver `simulated`.
 
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use ringfence_core::{Driver as Name, FencingKind, FrozenMethod, ObservedState, Outcome, Resource};
 use ringfence_workers::{Driver as _, Report, Simulated};
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ async fn act(server: &Server, kind: FencingKind) -> Report {
 async fn obedient(first: &'static str) -> Server {
     let state = Mutex::new(json!({ "state": first }));
     Server::start(move |asked| {
-        let mut state = state.lock().unwrap();
+        let mut state = state.lock();
         match asked.method.as_str() {
             "PUT" => {
                 *state = asked.body.clone();

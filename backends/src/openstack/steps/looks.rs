@@ -4,8 +4,10 @@
 //! begin at the same time would otherwise each ask what the others have just been told, before the first server is on its way.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::BackendError;
 use crate::openstack::{ComputeService, Evacuation, Server};
@@ -95,7 +97,7 @@ pub(in crate::openstack) fn recent(begun: Instant) -> Instant {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 impl HostLooks {
@@ -230,7 +232,7 @@ mod tests {
     #[test]
     fn the_looks_at_a_host_are_shared_for_as_long_as_somebody_keeps_them_and_a_little_longer() {
         let (looks, begun) = (Looks::default(), Instant::now());
-        let known = || looks.0.lock().unwrap().len();
+        let known = || looks.0.lock().len();
         let first = looks.of_place("paris", "c1", begun);
         let of_another_cloud = looks.of_place("oslo", "c1", begun);
         assert!(Arc::ptr_eq(&first, &looks.of_place("paris", "c1", begun)));

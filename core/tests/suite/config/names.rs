@@ -140,7 +140,7 @@ fn a_policy_with_an_unknown_field_is_refused() {
 #[test]
 fn words_are_the_same_both_ways() {
     for kind in ProofKind::ALL {
-        assert_eq!(ProofKind::from_word(kind.as_str()), Some(kind));
+        assert_eq!(ProofKind::from_word(kind.as_str()), Some(*kind));
         assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
     }
     for kind in TaskKind::all() {

@@ -1,9 +1,9 @@
 //! Tokens and connections.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use ureq::Agent;
 use ureq::http::{Request, Response};
@@ -88,12 +88,7 @@ impl Cloud {
     }
 
     fn session(&self, user: User) -> Result<Session, LabError> {
-        let mut open = self
-            .inner
-            .sessions
-            .open
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.inner.sessions.open.lock();
         if let Some(session) = open.get(&user) {
             return Ok(session.clone());
         }

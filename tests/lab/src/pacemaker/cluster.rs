@@ -1,9 +1,9 @@
 //! A cluster of one node for the fencer: without one it knows no topology. Its configuration is a file, since nobody changes it elsewhere.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
+use parking_lot::Mutex;
 
 use super::PACKAGE;
 use crate::error::LabError;
@@ -70,7 +70,7 @@ impl Cluster {
         agent: &str,
         options: &[(&str, &str)],
     ) -> Result<(), LabError> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         let pairs: String = options
             .iter()
             .map(|(name, value)| {
@@ -95,7 +95,7 @@ impl Cluster {
         level: u32,
         devices: &[&str],
     ) -> Result<(), LabError> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         let devices = devices.join(",");
         known.levels.push_str(&format!(
             "<fencing-level id=\"level-{node}-{level}\" target=\"{node}\" index=\"{level}\" devices=\"{devices}\"/>\n"

@@ -1,10 +1,10 @@
 //! The machine of a host: what its power button and its cables do.
 
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;
 
 use super::VmImage;
@@ -196,7 +196,7 @@ impl Machine {
     }
 
     fn power(&self) -> MutexGuard<'_, Option<Running>> {
-        self.power.lock().unwrap_or_else(PoisonError::into_inner)
+        self.power.lock()
     }
 }
 

@@ -3,11 +3,12 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use ringfence_guest::{BLOCK_BYTES, Record};
 
 use crate::error::{During, LabError};
@@ -111,7 +112,7 @@ impl Seen {
 }
 
 fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
-    seen.lock().unwrap_or_else(PoisonError::into_inner)
+    seen.lock()
 }
 
 #[cfg(test)]

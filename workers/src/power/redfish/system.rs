@@ -1,9 +1,9 @@
 //! One system: its power state, read, and its reset, asked for.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use reqwest::{Method, StatusCode};
 use ringfence_core::{FencingKind, ObservedState};
 use serde_json::{Value, json};
@@ -60,7 +60,7 @@ impl<'a> System<'a> {
             return Reading::Unclear(reply.words());
         };
         let reset = Reset::of(&system, self.connection.system);
-        *self.reset.lock().unwrap_or_else(PoisonError::into_inner) = Some(reset);
+        *self.reset.lock() = Some(reset);
         match system["PowerState"].as_str() {
             Some("Off") => Reading::State(ObservedState::Off, "PowerState is Off".to_owned()),
             Some("On") => Reading::State(ObservedState::On, "PowerState is On".to_owned()),
@@ -96,7 +96,7 @@ impl<'a> System<'a> {
     }
 
     async fn reset(&self, until: Instant) -> Result<Reset, Answer> {
-        let known = || self.reset.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = || self.reset.lock().clone();
         if let Some(reset) = known() {
             return Ok(reset);
         }

@@ -9,11 +9,11 @@ mod price;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
+use parking_lot::Mutex;
 use ringfence_world::search::{Ending, History, Reached, live_through, shrink};
 
 #[derive(Parser)]
@@ -116,7 +116,7 @@ fn search(found: &Found, arguments: &Arguments, seed: u64, first: u64, step: u64
         found.lived.fetch_add(1, Ordering::Relaxed);
         match ending {
             Ending::Well(reached) => {
-                let Ok(mut all) = found.reached.lock() else { return };
+                let mut all = found.reached.lock();
                 for one in reached {
                     *all.entry(one).or_default() += 1;
                 }
@@ -129,9 +129,7 @@ fn search(found: &Found, arguments: &Arguments, seed: u64, first: u64, step: u64
 }
 
 fn note(found: &Found, arguments: &Arguments, number: u64, what: String) {
-    let Ok(mut violated) = found.violated.lock() else {
-        return;
-    };
+    let mut violated = found.violated.lock();
     violated.push((number, what));
     if violated.len() as u64 >= arguments.violations {
         found.is_over.store(true, Ordering::Relaxed);
@@ -145,14 +143,10 @@ fn report(found: &Found, seed: u64, began: Instant) -> ExitCode {
         "{lived} histories in {seconds:.1} s, {:.0} a second",
         lived as f64 / seconds
     );
-    if let Ok(reached) = found.reached.lock() {
-        for (reached, count) in reached.iter() {
-            println!("{count:>10} reached {reached:?}");
-        }
+    for (reached, count) in found.reached.lock().iter() {
+        println!("{count:>10} reached {reached:?}");
     }
-    let Ok(mut violated) = found.violated.lock() else {
-        return ExitCode::FAILURE;
-    };
+    let mut violated = found.violated.lock();
     violated.sort();
     for (number, what) in violated.iter() {
         println!("violation in history {number} of seed {seed}: {what}");
