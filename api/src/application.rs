@@ -14,6 +14,7 @@ use ringfence_scheduler_hook::Hook;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::authenticators::Authenticators;
 use crate::keystone::{Keystone, KeystoneConfig};
 use crate::limits::{Limits, RateLimits};
 use crate::metrics::RequestMetrics;
@@ -21,7 +22,6 @@ use crate::state::{Front, State};
 use crate::streams::{StreamLimits, Streams};
 use crate::tls::ServerTls;
 use crate::tokens::Tokens;
-use crate::vouchers::Vouchers;
 use crate::{ApiError, StartError, hook_feed, idempotency, request, routes};
 
 /// How the API serves.
@@ -56,7 +56,7 @@ pub struct Application {
     engine: Option<Engine>,
     hook: Option<Hook>,
     clock: Clock,
-    vouchers: Vouchers,
+    authenticators: Authenticators,
     exposition: Exposition,
 }
 
@@ -93,7 +93,7 @@ impl Application {
         let registry = exposition.registry();
         let keystone = config.keystone.clone();
         let keystone = keystone.map(|keystone| Keystone::new(keystone, registry));
-        let vouchers = Vouchers {
+        let authenticators = Authenticators {
             tokens: Arc::new(tokens),
             keystone: keystone.transpose()?,
             limits: Limits::new(config.limits, registry),
@@ -106,7 +106,7 @@ impl Application {
             engine,
             hook: None,
             clock,
-            vouchers,
+            authenticators,
         })
     }
 
@@ -128,7 +128,7 @@ impl Application {
     #[must_use]
     pub fn reload(&self) -> Reload {
         Reload {
-            tokens: Arc::clone(&self.vouchers.tokens),
+            tokens: Arc::clone(&self.authenticators.tokens),
             tls: self.config.tls.clone(),
         }
     }
@@ -150,7 +150,7 @@ impl Application {
             requests: RequestMetrics::new(self.exposition.registry()),
             exposition: self.exposition,
             are_metrics_public: self.config.are_metrics_public,
-            vouchers: self.vouchers,
+            authenticators: self.authenticators,
             clock: self.clock,
             max_body_bytes: self.config.max_body_bytes,
         });

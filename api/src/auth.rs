@@ -95,15 +95,15 @@ pub(crate) async fn identify(request: &HttpRequest) -> Result<Caller, ApiError> 
             why: "the service is not configured to know anyone",
             keystone: None,
         })?;
-    let vouchers = &front.vouchers;
+    let authenticators = &front.authenticators;
     let credentials = credentials(request).ok_or_else(|| {
-        vouchers.unauthorized("a token is needed, in the header X-Auth-Token or Authorization: Bearer")
+        authenticators.unauthorized("a token is needed, in the header X-Auth-Token or Authorization: Bearer")
     })?;
     let address = request.peer_addr().map(|address| address.ip());
     let now = front.clock.now();
-    let identity = vouchers.identify(&credentials, address, now).await?;
+    let identity = authenticators.identify(&credentials, address, now).await?;
     note_actor(&identity.actor);
-    vouchers.limits.request(&identity.actor)?;
+    authenticators.limits.request(&identity.actor)?;
     Ok(Caller {
         identity,
         credentials,

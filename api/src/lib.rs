@@ -5,7 +5,9 @@
 
 mod application;
 mod auth;
+mod authenticators;
 mod body;
+mod common_responses;
 mod conditional;
 mod error;
 mod filter;
@@ -14,7 +16,6 @@ mod idempotency;
 mod identity;
 mod keystone;
 mod limits;
-mod manners;
 mod metrics;
 mod openapi;
 mod paging;
@@ -26,7 +27,6 @@ mod streams;
 mod tls;
 mod tokens;
 mod view;
-mod vouchers;
 mod watch;
 mod whole_numbers;
 

@@ -8,8 +8,8 @@ use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder
 use utoipa::openapi::{Content, Ref, RefOr, Response, ResponseBuilder};
 use utoipa::{Modify, OpenApi};
 
+use crate::common_responses::CommonResponses;
 use crate::error::{ErrorBody, ErrorList};
-use crate::manners::Manners;
 use crate::routes;
 
 #[derive(OpenApi)]
@@ -22,7 +22,7 @@ use crate::routes;
         routes::masakari::notify, routes::masakari::notify_in_project,
         routes::masakari::notify_of_cloud, routes::masakari::notify_of_cloud_in_project,
         routes::failure_state::report, routes::sources::forget, routes::fence::fence, routes::confirm::confirm,
-        routes::given_back::confirm, routes::rejoin::rejoin,
+        routes::confirm_released::confirm, routes::rejoin::rejoin,
         routes::evacuate::evacuate, routes::evacuate::moves,
         routes::gates::gates, routes::nova::filter::filter, routes::nova::evacuate_check::check,
         routes::operations::list, routes::operations::show, routes::operations::cancel, routes::operations::retry,
@@ -38,7 +38,7 @@ use crate::routes;
     ),
     components(schemas(ErrorBody, ErrorList)),
     security(("token" = []), ("bearer" = [])),
-    modifiers(&Tokens, &Manners),
+    modifiers(&Tokens, &CommonResponses),
 )]
 struct Document;
 

@@ -7,13 +7,13 @@ use actix_web::web;
 use ringfence_engine::{Clock, Engine, Exposition};
 use tokio_util::sync::CancellationToken;
 
+use crate::authenticators::Authenticators;
 use crate::metrics::RequestMetrics;
 use crate::streams::Streams;
-use crate::vouchers::Vouchers;
 
 /// What every request goes by, whichever service it is for.
 pub(crate) struct Front {
-    pub vouchers: Vouchers,
+    pub authenticators: Authenticators,
     pub clock: Clock,
     pub max_body_bytes: usize,
     pub exposition: Exposition,

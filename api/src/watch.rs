@@ -52,7 +52,7 @@ async fn look(state: &State, credentials: &Credentials, identity: Identity) {
         let every = state.recheck_every;
         tokio::time::sleep(left.map_or(every, |left| left.min(every))).await;
         let now = state.engine.clock().now();
-        match state.front.vouchers.confirm(credentials, None, now).await {
+        match state.front.authenticators.confirm(credentials, None, now).await {
             Ok(found) if found.role.is_ok() => {
                 identity = found;
                 confirmed_at = Instant::now();

@@ -3,7 +3,7 @@
 //! It is lost with the process, which is no loss: the database knows what has to be done, and a new start publishes it again.
 
 mod dead;
-mod line;
+mod memory_queue;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use parking_lot::RwLock;
 use tokio::time::{Instant, timeout_at};
 
 use self::dead::Dead;
-use self::line::{Entry, Line};
+use self::memory_queue::{Entry, MemoryQueue};
 use crate::questions::Questions;
 use crate::wire::check_size;
 use crate::{Bus, BusError, DeadLetter, DeadLetters, Deliveries, Message, Queue, ReplyTo, Survey};
@@ -29,7 +29,7 @@ pub struct InProcessBus(Arc<Inner>);
 
 struct Inner {
     began: Instant,
-    lines: RwLock<HashMap<Queue, Arc<Line>>>,
+    queues: RwLock<HashMap<Queue, Arc<MemoryQueue>>>,
     dead: Arc<Dead>,
     questions: Questions,
     closed: AtomicBool,
@@ -47,7 +47,7 @@ impl InProcessBus {
     pub fn new() -> Self {
         Self(Arc::new(Inner {
             began: Instant::now(),
-            lines: RwLock::default(),
+            queues: RwLock::default(),
             dead: Arc::default(),
             questions: Questions::default(),
             closed: AtomicBool::default(),
@@ -61,18 +61,18 @@ impl InProcessBus {
         Ok(())
     }
 
-    fn line(&self, queue: &Queue) -> Result<Arc<Line>, BusError> {
+    fn line(&self, queue: &Queue) -> Result<Arc<MemoryQueue>, BusError> {
         self.ensure_open()?;
-        let lines = self.0.lines.read();
-        lines.get(queue).cloned().ok_or_else(|| BusError::Unroutable {
+        let queues = self.0.queues.read();
+        queues.get(queue).cloned().ok_or_else(|| BusError::Unroutable {
             queue: queue.to_string(),
         })
     }
 
-    fn line_or_new(&self, queue: &Queue) -> Arc<Line> {
-        let mut lines = self.0.lines.write();
-        let new = || Arc::new(Line::new(queue.to_string(), self.0.dead.clone()));
-        lines.entry(queue.clone()).or_insert_with(new).clone()
+    fn queue_or_new(&self, queue: &Queue) -> Arc<MemoryQueue> {
+        let mut queues = self.0.queues.write();
+        let new = || Arc::new(MemoryQueue::new(queue.to_string(), self.0.dead.clone()));
+        queues.entry(queue.clone()).or_insert_with(new).clone()
     }
 }
 
@@ -85,7 +85,7 @@ impl Bus for InProcessBus {
 
     async fn consume(&self, queue: &Queue, prefetch: u16) -> Result<Deliveries, BusError> {
         self.ensure_open()?;
-        let deliveries = self.line_or_new(queue).serve(prefetch);
+        let deliveries = self.queue_or_new(queue).serve(prefetch);
         if self.ensure_open().is_err() {
             self.close().await;
         }
@@ -136,8 +136,8 @@ impl Bus for InProcessBus {
 
     async fn close(&self) {
         self.0.closed.store(true, Ordering::Release);
-        let lines: Vec<_> = self.0.lines.read().values().cloned().collect();
-        lines.iter().for_each(|line| line.close());
+        let queues: Vec<_> = self.0.queues.read().values().cloned().collect();
+        queues.iter().for_each(|line| line.close());
         self.0.questions.give_up();
     }
 }

@@ -9,11 +9,11 @@ use uuid::Uuid;
 use crate::limits::MAX_OPEN_QUESTIONS;
 use crate::{BusError, Message};
 
-type Open = HashMap<Uuid, oneshot::Sender<Message>>;
+type OpenQuestions = HashMap<Uuid, oneshot::Sender<Message>>;
 
 /// The open questions of one bus, by the id of the message that asked.
 #[derive(Default)]
-pub(crate) struct Questions(Mutex<Open>);
+pub(crate) struct Questions(Mutex<OpenQuestions>);
 
 impl Questions {
     /// Opens a question. It is closed when the returned value is dropped.
@@ -46,7 +46,7 @@ impl Questions {
         self.lock().clear();
     }
 
-    fn lock(&self) -> parking_lot::MutexGuard<'_, Open> {
+    fn lock(&self) -> parking_lot::MutexGuard<'_, OpenQuestions> {
         self.0.lock()
     }
 }

@@ -15,7 +15,7 @@ use crate::rng::Dice;
 
 /// What somebody asks for or does.
 #[derive(Clone, Copy)]
-enum Deed {
+enum Action {
     Nothing,
     Dies,
     Fence,
@@ -36,57 +36,57 @@ pub async fn act(field: Arc<Field>, host: String, number: u64) {
         let Some(seen) = field.api.get(&format!("/hosts/{host}")).await else {
             continue;
         };
-        let deed = choose(&seen, &mut dice);
+        let action = choose(&seen, &mut dice);
         if !field.is_calm() {
-            carry_out(&field, &host, &seen, deed, &mut dice).await;
+            carry_out(&field, &host, &seen, action, &mut dice).await;
         }
     }
 }
 
-fn choose(host: &Value, dice: &mut Dice) -> Deed {
+fn choose(host: &Value, dice: &mut Dice) -> Action {
     let is = |field: &str, word: &str| host[field] == word;
     let status = host["operation"]["status"].as_str();
-    let weights: &[(u64, Deed)] = match status {
+    let weights: &[(u64, Action)] = match status {
         Some("running") => &[
-            (92, Deed::Nothing),
-            (3, Deed::Cancel),
-            (2, Deed::Fence),
-            (2, Deed::Rejoin),
-            (1, Deed::Confirm),
+            (92, Action::Nothing),
+            (3, Action::Cancel),
+            (2, Action::Fence),
+            (2, Action::Rejoin),
+            (1, Action::Confirm),
         ],
         Some("needs_operator") => &[
-            (20, Deed::Retry),
-            (15, Deed::Repair),
-            (10, Deed::Cancel),
-            (10, Deed::Confirm),
-            (45, Deed::Nothing),
+            (20, Action::Retry),
+            (15, Action::Repair),
+            (10, Action::Cancel),
+            (10, Action::Confirm),
+            (45, Action::Nothing),
         ],
         _ if is("fencing_state", "FENCED") => &[
-            (35, Deed::Rejoin),
-            (10, Deed::Repair),
-            (5, Deed::Evacuate),
-            (4, Deed::Fence),
-            (4, Deed::ConfirmStale),
-            (42, Deed::Nothing),
+            (35, Action::Rejoin),
+            (10, Action::Repair),
+            (5, Action::Evacuate),
+            (4, Action::Fence),
+            (4, Action::ConfirmStale),
+            (42, Action::Nothing),
         ],
         _ if is("failure_state", "UP") => &[
-            (25, Deed::Dies),
-            (3, Deed::Fence),
-            (2, Deed::Rejoin),
-            (70, Deed::Nothing),
+            (25, Action::Dies),
+            (3, Action::Fence),
+            (2, Action::Rejoin),
+            (70, Action::Nothing),
         ],
         _ => &[
-            (45, Deed::Fence),
-            (8, Deed::Repair),
-            (7, Deed::Confirm),
-            (2, Deed::Rejoin),
-            (38, Deed::Nothing),
+            (45, Action::Fence),
+            (8, Action::Repair),
+            (7, Action::Confirm),
+            (2, Action::Rejoin),
+            (38, Action::Nothing),
         ],
     };
-    dice.weighted(weights).unwrap_or(Deed::Nothing)
+    dice.weighted(weights).unwrap_or(Action::Nothing)
 }
 
-async fn carry_out(field: &Field, host: &str, seen: &Value, deed: Deed, dice: &mut Dice) {
+async fn carry_out(field: &Field, host: &str, seen: &Value, action: Action, dice: &mut Dice) {
     let of_host = |what: &str| format!("/hosts/{host}/{what}");
     let because = json!({ "reason": "campaign" });
     let of_operation = |what: &str| {
@@ -94,25 +94,25 @@ async fn carry_out(field: &Field, host: &str, seen: &Value, deed: Deed, dice: &m
         format!("/operations/{id}/{what}")
     };
     let generation = seen["generation"].as_u64().unwrap_or_default();
-    match deed {
-        Deed::Nothing => {}
-        Deed::Dies => die(field, host, dice),
-        Deed::Repair => repair(field, host),
-        Deed::Fence => ask(field, host, &of_host("fence"), because).await,
-        Deed::Rejoin => ask(field, host, &of_host("rejoin"), because).await,
-        Deed::Evacuate => ask(field, host, &of_host("evacuate"), because).await,
-        Deed::Cancel => ask(field, host, &of_operation("cancel"), because).await,
-        Deed::Retry => ask(field, host, &of_operation("retry"), because).await,
-        Deed::Confirm if field.truth.give_word(host).is_some() => {
+    match action {
+        Action::Nothing => {}
+        Action::Dies => die(field, host, dice),
+        Action::Repair => repair(field, host),
+        Action::Fence => ask(field, host, &of_host("fence"), because).await,
+        Action::Rejoin => ask(field, host, &of_host("rejoin"), because).await,
+        Action::Evacuate => ask(field, host, &of_host("evacuate"), because).await,
+        Action::Cancel => ask(field, host, &of_operation("cancel"), because).await,
+        Action::Retry => ask(field, host, &of_operation("retry"), because).await,
+        Action::Confirm if field.truth.give_word(host).is_some() => {
             let word = json!({ "generation": generation, "reason": "it lies before me" });
             ask(field, host, &of_host("confirm-fenced"), word).await;
         }
-        Deed::Confirm => {}
-        Deed::ConfirmStale if generation > 0 => {
+        Action::Confirm => {}
+        Action::ConfirmStale if generation > 0 => {
             let word = json!({ "generation": generation - 1, "reason": "of another time" });
             ask(field, host, &of_host("confirm-fenced"), word).await;
         }
-        Deed::ConfirmStale => {}
+        Action::ConfirmStale => {}
     }
 }
 

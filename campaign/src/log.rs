@@ -40,7 +40,7 @@ impl Log {
         })
     }
 
-    /// Something that concerns one host: a request with its answer, a report, a deed at the host.
+    /// Something that concerns one host: a request with its answer, a report, a action at the host.
     pub fn host(&self, host: &str, text: &str) {
         let line = self.line(text);
         let mut inner = self.lock();

@@ -13,7 +13,7 @@ use crate::field::Field;
 const ENDS_WITHIN: Duration = Duration::from_secs(120);
 /// How long hosts may take to come back once people do what they can.
 const BACK_WITHIN: Duration = Duration::from_secs(60);
-/// Between two looks, and between two deeds at one host.
+/// Between two looks, and between two actions at one host.
 const LOOK_EVERY: Duration = Duration::from_millis(1_000);
 
 /// Waits for the end of everything, and looks at it.

@@ -105,7 +105,7 @@ pub enum Effect {
 
 /// What the one who asked is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum Reply {
     /// It was done at once.
     Done,
     /// It is so already.
@@ -137,5 +137,5 @@ pub struct Decision {
     /// When time alone may change something: the host has to be ticked then, and a tick before that changes nothing.
     pub wake_at: Option<Timestamp>,
     /// What the one who asked is told.
-    pub answer: Answer,
+    pub answer: Reply,
 }

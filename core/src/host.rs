@@ -241,8 +241,8 @@ impl Host {
 
     /// Nothing comes any more of what an attempt has done; the last moment at which it could was `at`.
     pub(crate) fn is_over(&mut self, f: &InFlight, at: Timestamp) {
-        if f.kind.gives_back() && on(Guard::StoppedUndoingIsNoted) {
-            self.given_back(at);
+        if f.kind.releases() && on(Guard::StoppedUndoingIsNoted) {
+            self.released(at);
         }
         if f.kind == FencingKind::PowerOff && on(Guard::StoppedOffIsNoted) {
             self.last_off_at = self.last_off_at.max(Some(at));
@@ -255,7 +255,7 @@ impl Host {
     }
 
     /// Notes that something may have been given back to the host until `at`: what it did to itself before counts no more.
-    pub(crate) fn given_back(&mut self, at: Timestamp) {
+    pub(crate) fn released(&mut self, at: Timestamp) {
         self.given_back_at = self.given_back_at.max(Some(at));
     }
 
@@ -264,13 +264,13 @@ impl Host {
     #[must_use]
     pub fn opposite_in_flight(&self, kind: TaskKind, now: Timestamp) -> Option<&InFlight> {
         let is_opposite = |other: TaskKind| match (other, kind) {
-            (TaskKind::Step(StepKind::Move), _) => kind.gives_back() || kind == StepKind::CleanUp,
+            (TaskKind::Step(StepKind::Move), _) => kind.releases() || kind == StepKind::CleanUp,
             (TaskKind::Fencing(other), TaskKind::Fencing(kind)) => {
-                other.resource() == kind.resource() && other.gives_back() != kind.gives_back()
+                other.resource() == kind.resource() && other.releases() != kind.releases()
             }
             (TaskKind::Step(other), TaskKind::Step(kind)) => {
                 let is_look = other.only_looks() || kind.only_looks();
-                !is_look && other.gives_back() != kind.gives_back()
+                !is_look && other.releases() != kind.releases()
             }
             (TaskKind::Fencing(_), TaskKind::Step(_)) | (TaskKind::Step(_), TaskKind::Fencing(_)) => false,
         };

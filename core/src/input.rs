@@ -21,7 +21,7 @@ pub struct Actor {
 
 /// A queue of tasks: those for one resource in one zone.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Line {
+pub struct TaskQueue {
     /// What its tasks act on.
     pub resource: Resource,
     /// Whose workers take them.
@@ -34,9 +34,9 @@ pub enum Queues {
     /// The broker is there.
     There {
         /// From these workers have taken tasks lately: what waits in them waits for its turn.
-        moving: BTreeSet<Line>,
+        moving: BTreeSet<TaskQueue>,
         /// These are served, and no task waits in them.
-        empty: BTreeSet<Line>,
+        empty: BTreeSet<TaskQueue>,
         /// Every task that was sent before and was not claimed by then was lost with the bus that carried it.
         began_at: Option<Timestamp>,
     },
@@ -150,7 +150,7 @@ pub enum Input {
         actor: Actor,
     },
     /// An admin says that what stands of a fence was given back by hand, or is gone with its device.
-    GivenBack {
+    ConfirmReleased {
         /// The generation that the person looked at.
         generation: Generation,
         /// The names of the methods by which it was taken.

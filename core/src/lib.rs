@@ -54,7 +54,7 @@ pub use census::{Census, Listed, Newcomer, census};
 pub use decide::decide;
 pub use delivery::{NextTry, TRIED_FOR, Tried, after_try};
 pub use device::device_key;
-pub use effect::{Answer, Decision, Dispatch, Effect, Job, Note};
+pub use effect::{Decision, Dispatch, Effect, Job, Note, Reply};
 pub use evacuation_policy::{EvacuationPolicy, Wanted};
 pub use event::{Event, EventKind};
 pub use fence::Fence;
@@ -71,7 +71,7 @@ pub use ids::{
     AttemptId, DEFAULT_SEGMENT_ID, DEFAULT_ZONE, Generation, HostId, MethodId, OperationId, PlanId,
     SegmentId, SubscriptionId, Timestamp,
 };
-pub use input::{Actor, Claim, Input, Line, Queues, TaskResult};
+pub use input::{Actor, Claim, Input, Queues, TaskQueue, TaskResult};
 pub use method::{Driver, Method, MethodTimes, Parameters, SecretReference, validate_method};
 pub use name::{
     MAX_NAME_CHARS, MAX_REASON_CHARS, MAX_ZONE_CHARS, validate_name, validate_reason, validate_zone,
@@ -95,8 +95,8 @@ pub use sources::{CONTESTED_S, MAX_SOURCES, Report, Seen, Silence, Source, Sourc
 pub use subscription::{
     EventFilter, MAX_FILTER_WORDS, SecretVersion, SecretVersions, Subscription, validate_subscription,
 };
+pub(crate) use task::{Executor, Executors};
 pub use task::{FencingTask, StepTask, Task, TaskStatus, TaskWork};
-pub(crate) use task::{Means, Way};
 pub use task_kind::{FencingKind, Resource, StepKind, TaskKind};
 pub use undoing::{Ended, Undoing};
 pub use watch::{Poll, Refresh, Sighting, Sign, Watch, is_news};

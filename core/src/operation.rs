@@ -112,7 +112,7 @@ pub struct FenceWork {
     pub sufficient_sets: Vec<SufficientSet>,
     /// Nobody has asked for it and too much has failed at once: it does nothing until a person says so.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_braked: bool,
+    pub is_held_by_brake: bool,
 }
 
 /// What belongs to a rejoin.
@@ -204,8 +204,8 @@ impl Operation {
 
     /// Whether it is a fence that does nothing until a person says so.
     #[must_use]
-    pub fn is_braked(&self) -> bool {
-        self.fence().is_some_and(|fence| fence.is_braked)
+    pub fn is_held_by_brake(&self) -> bool {
+        self.fence().is_some_and(|fence| fence.is_held_by_brake)
     }
 
     /// What belongs to it as an evacuation, if it is one.

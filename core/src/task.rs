@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Attempt, AttemptBy, FencingKind, FrozenMethod, Line, MethodTimes, MoveReport, Operation, PlatformHost,
-    SegmentPolicy, TaskKind, Timestamp, Workload, WorkloadStep, step_times,
+    Attempt, AttemptBy, FencingKind, FrozenMethod, MethodTimes, MoveReport, Operation, PlatformHost,
+    SegmentPolicy, TaskKind, TaskQueue, Timestamp, Workload, WorkloadStep, step_times,
 };
 
 /// How far a task is.
@@ -91,7 +91,7 @@ pub struct Task {
 
 /// One way to do a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Executor {
     /// By a method of a level.
     Method { level: usize, method: FrozenMethod },
     /// By the platform of the operation.
@@ -102,7 +102,7 @@ pub(crate) enum Way {
     },
 }
 
-impl Way {
+impl Executor {
     pub fn times(&self) -> &MethodTimes {
         match self {
             Self::Method { method, .. } => &method.times,
@@ -335,14 +335,14 @@ impl Task {
 
 /// What an operation was begun with, as far as it says how a task is done.
 #[derive(Clone, Copy)]
-pub(crate) struct Means<'a> {
+pub(crate) struct Executors<'a> {
     platform: Option<&'a PlatformHost>,
     policy: &'a SegmentPolicy,
 }
 
 impl Operation {
-    pub(crate) fn means(&self) -> Means<'_> {
-        Means {
+    pub(crate) fn executors(&self) -> Executors<'_> {
+        Executors {
             platform: self.platform.as_deref(),
             policy: &self.policy,
         }
@@ -350,37 +350,40 @@ impl Operation {
 
     /// The queue that an attempt's message is in; `None` if its level has no such method any more.
     #[must_use]
-    pub fn queue_of(&self, task: &Task, attempt: &Attempt) -> Option<Line> {
-        self.means().queue_of(task, attempt)
+    pub fn queue_of(&self, task: &Task, attempt: &Attempt) -> Option<TaskQueue> {
+        self.executors().queue_of(task, attempt)
     }
 
     /// The tasks to change, and what they are done with.
-    pub(crate) fn tasks_and_means(&mut self) -> (impl Iterator<Item = &mut Task>, Means<'_>) {
-        let means = Means {
+    pub(crate) fn tasks_and_executors(&mut self) -> (impl Iterator<Item = &mut Task>, Executors<'_>) {
+        let executors = Executors {
             platform: self.platform.as_deref(),
             policy: &self.policy,
         };
-        (self.stages.iter_mut().flat_map(|stage| &mut stage.tasks), means)
+        (
+            self.stages.iter_mut().flat_map(|stage| &mut stage.tasks),
+            executors,
+        )
     }
 }
 
-impl Means<'_> {
+impl Executors<'_> {
     /// Everything that has to succeed for what a task has in use: the methods of its level, or the platform. `None` if nothing is left.
-    pub fn ways(self, task: &Task) -> Option<Vec<Way>> {
+    pub fn of(self, task: &Task) -> Option<Vec<Executor>> {
         match &task.work {
             TaskWork::Fencing(fencing) => {
                 let level = fencing.level;
                 let methods = fencing.levels.get(level)?.iter().cloned();
-                Some(methods.map(|method| Way::Method { level, method }).collect())
+                Some(methods.map(|method| Executor::Method { level, method }).collect())
             }
             TaskWork::Step(step) => Some(vec![self.by_platform(&step.step)?]),
         }
     }
 
     /// The way in which an attempt at a task was made; `None` if its level has no such method any more.
-    pub fn way_of(self, task: &Task, attempt: &Attempt) -> Option<Way> {
+    pub fn executor_of(self, task: &Task, attempt: &Attempt) -> Option<Executor> {
         match (&task.work, &attempt.by) {
-            (TaskWork::Fencing(_), AttemptBy::Method { level, .. }) => Some(Way::Method {
+            (TaskWork::Fencing(_), AttemptBy::Method { level, .. }) => Some(Executor::Method {
                 level: *level,
                 method: task.method_of(attempt)?.clone(),
             }),
@@ -391,15 +394,15 @@ impl Means<'_> {
     }
 
     /// The queue that an attempt's message is in; `None` if its level has no such method any more.
-    pub fn queue_of(self, task: &Task, attempt: &Attempt) -> Option<Line> {
-        Some(Line {
+    pub fn queue_of(self, task: &Task, attempt: &Attempt) -> Option<TaskQueue> {
+        Some(TaskQueue {
             resource: task.kind().resource(),
-            zone: self.way_of(task, attempt)?.zone().to_owned(),
+            zone: self.executor_of(task, attempt)?.zone().to_owned(),
         })
     }
 
-    fn by_platform(self, step: &WorkloadStep) -> Option<Way> {
-        Some(Way::Platform {
+    fn by_platform(self, step: &WorkloadStep) -> Option<Executor> {
+        Some(Executor::Platform {
             at: self.platform.cloned()?,
             times: step_times(step.kind(), self.policy),
             only_looks: false,

@@ -105,12 +105,12 @@ impl FencingKind {
     /// Whether the task takes something away from the host.
     #[must_use]
     pub fn takes(self) -> bool {
-        !self.gives_back()
+        !self.releases()
     }
 
     /// Whether the task gives back what a fence took.
     #[must_use]
-    pub fn gives_back(self) -> bool {
+    pub fn releases(self) -> bool {
         match self {
             Self::PowerOn | Self::StorageUnfence | Self::NetworkUnfence => true,
             Self::PowerOff | Self::StorageFence | Self::NetworkFence => false,
@@ -163,7 +163,7 @@ impl StepKind {
 
     /// Whether the step gives something back to the host.
     #[must_use]
-    pub fn gives_back(self) -> bool {
+    pub fn releases(self) -> bool {
         match self {
             Self::MarkUp | Self::Start => true,
             Self::MarkDown | Self::List | Self::Move | Self::AddCapacity | Self::CleanUp => false,
@@ -223,10 +223,10 @@ impl TaskKind {
 
     /// Whether the task gives something back to the host.
     #[must_use]
-    pub fn gives_back(self) -> bool {
+    pub fn releases(self) -> bool {
         match self {
-            Self::Fencing(kind) => kind.gives_back(),
-            Self::Step(kind) => kind.gives_back(),
+            Self::Fencing(kind) => kind.releases(),
+            Self::Step(kind) => kind.releases(),
         }
     }
 

@@ -117,7 +117,7 @@ impl ProofKind {
     /// Whether a task of this kind undoes what it says.
     #[must_use]
     pub fn is_undone_by(self, kind: TaskKind) -> bool {
-        kind.gives_back()
+        kind.releases()
             && match self {
                 Self::PowerOff => kind.resource() == Resource::Power,
                 Self::StorageFence => kind.resource() == Resource::Storage,

@@ -14,7 +14,7 @@ use crate::changes::HostTransaction;
 use crate::dialect::Dialect;
 use crate::error::ClientError;
 use crate::open::{open_postgres, open_sqlite, without_credentials};
-use crate::postgres::{Connections, Open, Pessimistic};
+use crate::postgres::{Connections, OpenTransaction, Pessimistic};
 use crate::row::Row;
 use crate::run::{Run, Values, sealed::Sealed};
 use crate::sqlite::{self, SqliteRow};
@@ -220,8 +220,8 @@ pub struct Tx {
 }
 
 enum TxInner {
-    Postgres(Open),
-    Sqlite(sqlite::Open),
+    Postgres(OpenTransaction),
+    Sqlite(sqlite::OpenTransaction),
 }
 
 /// Runs a statement on a connection.
@@ -236,7 +236,7 @@ macro_rules! run_on_lent {
     ($kept:expr, $method:ident, $sql:expr, $arguments:expr) => {{
         let mut lent = $kept.take().await?;
         let done = run!(lent.connection()?, $method, $sql, $arguments);
-        lent.give_back();
+        lent.release();
         done
     }};
 }
@@ -365,7 +365,7 @@ impl Reader<'_> {
                 let statement = sqlx::query_with(sql, for_postgres(values)?);
                 let statement = statement.persistent(self.plans != Plans::Anew);
                 let rows = statement.fetch_all(lent.connection()?).await?;
-                lent.give_back();
+                lent.release();
                 of_postgres(rows)
             }
             Pool::Sqlite { read, .. } => of_sqlite(read.rows(sql, values).await?),

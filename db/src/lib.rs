@@ -14,6 +14,7 @@ mod deliveries;
 mod devices;
 mod dialect;
 mod error;
+mod event_sinks;
 mod events;
 mod host_list;
 mod host_write;
@@ -26,7 +27,6 @@ mod moved;
 mod open;
 mod operations;
 mod outbox;
-mod outlets;
 mod page;
 mod placing;
 mod plans;
@@ -58,6 +58,10 @@ pub use deliveries::{
 };
 pub use devices::DeviceLease;
 pub use error::{ClientError, DbError};
+pub use event_sinks::{
+    SilentSink, forget_event_sink, free_event_sink, has_event_sink, hold_event_sink, insert_event_sink,
+    keep_event_sink, list_event_sinks, silent_event_sinks,
+};
 pub use events::{
     EventHost, EventRow, NUMBERED_AT_ONCE, NewEvent, append_events, event_numbered, events_after,
     last_sequence, number_events,
@@ -83,10 +87,6 @@ pub use methods::{delete_method, insert_method, list_methods, method, methods_by
 pub use moved::{forget_deliveries, give_up_deliveries, lock_subscription};
 pub use operations::{OperationFilter, count_running_operations, operation, operations_page};
 pub use outbox::{OutboxRow, append_outbox, delete_outbox, postpone_outbox, prolong_outbox, take_outbox};
-pub use outlets::{
-    SilentOutlet, forget_outlet, free_outlet, has_outlet, hold_outlet, insert_outlet, keep_outlet,
-    list_outlets, silent_outlets,
-};
 pub use page::{Order, Page, SortKey};
 pub use placing::{PlacingRow, hosts_to_place};
 pub use plans::{configuration_revision, delete_plan, insert_plan, list_plans, plan, plan_for, update_plan};

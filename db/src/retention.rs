@@ -44,8 +44,8 @@ enum Key {
 /// Events may go, from the lowest number on, if they are older than the bound, but not
 /// - before they have a number, or before an event with a lower number may go: below the mark everything may be missing, above it
 ///   nothing is;
-/// - before every subscription and every outlet was told of them, also a subscription that is disabled and will go on where it stopped;
-///   outlets that nobody tells any more are forgotten one day ([`crate::forget_outlet`]);
+/// - before every subscription and every event sink was told of them, also a subscription that is disabled and will go on where it stopped;
+///   event sinks that nobody tells any more are forgotten one day ([`crate::forget_event_sink`]);
 /// - the newest one of a host: the next one's number is checked against it;
 /// - the one with the highest number of all: the next number is counted from it.
 const EVENTS: &str = "events.sequence IS NOT NULL AND events.occurred_at < $BOUND
@@ -53,7 +53,7 @@ const EVENTS: &str = "events.sequence IS NOT NULL AND events.occurred_at < $BOUN
         (SELECT min(young.sequence) FROM events young WHERE young.occurred_at >= $BOUND AND young.sequence IS NOT NULL),
         (SELECT max(newest.sequence) FROM events newest))
     AND events.sequence <= coalesce((SELECT min(after_sequence) FROM subscriptions), events.sequence)
-    AND events.sequence <= coalesce((SELECT min(after_sequence) FROM outlets), events.sequence)
+    AND events.sequence <= coalesce((SELECT min(after_sequence) FROM event_sinks), events.sequence)
     AND (NOT EXISTS (SELECT 1 FROM hosts WHERE hosts.id = events.host_id)
          OR EXISTS (SELECT 1 FROM events later
                     WHERE later.host_id = events.host_id AND later.host_sequence > events.host_sequence))";

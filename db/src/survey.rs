@@ -27,8 +27,8 @@ pub struct Survey {
     pub subscriptions: Vec<(String, u64)>,
     /// When the oldest event happened that an enabled subscription may still have to be told of.
     pub undelivered_since: Option<Timestamp>,
-    /// Outlet, when the oldest event happened that it was not told of.
-    pub outlets: Vec<(String, Option<Timestamp>)>,
+    /// EventSink, when the oldest event happened that it was not told of.
+    pub event_sinks: Vec<(String, Option<Timestamp>)>,
 }
 
 /// What a subscription is in.
@@ -58,7 +58,7 @@ pub async fn survey(run: &mut impl Run) -> Result<Survey, DbError> {
         failing_checks: crate::failing_checks(run).await?,
         subscriptions: subscriptions(run).await?,
         undelivered_since: undelivered_since(run).await?,
-        outlets: outlets(run).await?,
+        event_sinks: event_sinks(run).await?,
     })
 }
 
@@ -125,9 +125,9 @@ async fn undelivered_since(run: &mut impl Run) -> Result<Option<Timestamp>, DbEr
     row.map(|row| row.time("occurred_at")).transpose()
 }
 
-async fn outlets(run: &mut impl Run) -> Result<Vec<(String, Option<Timestamp>)>, DbError> {
+async fn event_sinks(run: &mut impl Run) -> Result<Vec<(String, Option<Timestamp>)>, DbError> {
     let sql = "SELECT name, (SELECT occurred_at FROM events WHERE sequence > after_sequence ORDER BY sequence LIMIT 1) AS waits_since
-               FROM outlets ORDER BY name";
+               FROM event_sinks ORDER BY name";
     let rows = fetch_all(run, sql, args![]).await?;
     rows.iter()
         .map(|row| Ok((row.text("name")?, row.opt_time("waits_since")?)))

@@ -1,6 +1,6 @@
 //! The device that is leased to a claimed attempt.
 
-use ringfence_core::{Answer, AttemptId, Claim, HostState, Input, Timestamp};
+use ringfence_core::{AttemptId, Claim, HostState, Input, Reply, Timestamp};
 use ringfence_db::DeviceLease;
 
 /// Milliseconds after the end of its budget at which a worker has stopped for certain.
@@ -15,7 +15,7 @@ pub(crate) fn claim_in(input: &Input) -> Option<&Claim> {
         | Input::Confirm { .. }
         | Input::Rejoin { .. }
         | Input::Evacuate { .. }
-        | Input::GivenBack { .. }
+        | Input::ConfirmReleased { .. }
         | Input::Cancel { .. }
         | Input::Retry { .. }
         | Input::FailureState { .. }
@@ -44,8 +44,8 @@ impl Device {
 
     /// The lease if the claim is granted: as long as the worker's, so that one that died does not keep others from the
     /// device until its deadline.
-    pub fn leased(self, answer: &Answer, now: Timestamp) -> Option<DeviceLease> {
-        let Answer::Granted { budget_ms, lease_ms } = answer else {
+    pub fn leased(self, answer: &Reply, now: Timestamp) -> Option<DeviceLease> {
+        let Reply::Granted { budget_ms, lease_ms } = answer else {
             return None;
         };
         let for_ms = i64::try_from(*lease_ms.min(&(budget_ms + AFTER_BUDGET_MS))).unwrap_or(i64::MAX / 2);

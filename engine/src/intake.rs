@@ -6,7 +6,7 @@ use std::time::Duration;
 use ringfence_bus::{
     Audience, BusError, ClaimReply, ClaimRequest, Delivery, Message, Queue, ReplyTo, Settle,
 };
-use ringfence_core::{Answer, HostId, Input, TaskResult};
+use ringfence_core::{HostId, Input, Reply, TaskResult};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
@@ -153,7 +153,7 @@ async fn decide_claim(engine: &Engine, request: ClaimRequest) -> Result<ClaimRep
     };
     match engine.try_apply(host_id, input, &by).await {
         Ok(Tried::Applied(applied)) => {
-            engine.0.lines.moved(&applied.state, &claim);
+            engine.0.task_queues.moved(&applied.state, &claim);
             Ok(reply(applied.answer))
         }
         Ok(Tried::DeviceBusy) if is_new => {
@@ -180,10 +180,10 @@ async fn decide_claim(engine: &Engine, request: ClaimRequest) -> Result<ClaimRep
     }
 }
 
-fn reply(answer: Answer) -> ClaimReply {
+fn reply(answer: Reply) -> ClaimReply {
     match answer {
-        Answer::Granted { budget_ms, lease_ms } => ClaimReply::Granted { budget_ms, lease_ms },
-        Answer::Done | Answer::AlreadySo | Answer::Started(_) | Answer::Joined(_) | Answer::Ignored(_) => {
+        Reply::Granted { budget_ms, lease_ms } => ClaimReply::Granted { budget_ms, lease_ms },
+        Reply::Done | Reply::AlreadySo | Reply::Started(_) | Reply::Joined(_) | Reply::Ignored(_) => {
             ClaimReply::Refused {
                 why: "it was not granted".to_owned(),
             }
@@ -207,7 +207,7 @@ async fn take_read(engine: &Engine, result: TaskResult, settle: Box<dyn Settle>)
     let result = destinations::looked_up(engine, result).await;
     match apply_patiently(engine, host_id, result, &by).await {
         Ok(applied) => {
-            if let Answer::Ignored(why) = applied.answer {
+            if let Reply::Ignored(why) = applied.answer {
                 tracing::info!(host = applied.state.host.name, why, "a result changes nothing");
             }
             settle_quietly(settle.ack().await);

@@ -6,7 +6,7 @@
 
 use ringfence_bus::{ClaimReply, Message};
 use ringfence_core::{
-    Answer, Claim, Decision, Effect, Event, EventKind, HostState, Input, OperationId, Refusal, TaskResult,
+    Claim, Decision, Effect, Event, EventKind, HostState, Input, OperationId, Refusal, Reply, TaskResult,
 };
 use serde_json::Value;
 use tracing::Span;
@@ -58,7 +58,7 @@ impl ChangeLog {
     }
 
     /// The input changes nothing.
-    pub fn unchanged(&self, state: &HostState, answer: &Answer) {
+    pub fn unchanged(&self, state: &HostState, answer: &Reply) {
         self.is_about(state);
         tracing::debug!(
             answer = answer_name(answer),
@@ -68,7 +68,7 @@ impl ChangeLog {
     }
 
     /// The decision was committed.
-    pub fn committed(&self, state: &HostState, answer: &Answer, told: &Told, by: &Context) {
+    pub fn committed(&self, state: &HostState, answer: &Reply, told: &Told, by: &Context) {
         self.is_about(state);
         tracing::debug!(
             answer = answer_name(answer),
@@ -245,7 +245,7 @@ pub(crate) fn input_name(input: &Input) -> &'static str {
         Input::Evacuate { .. } => "evacuate",
         Input::Cancel { .. } => "cancel",
         Input::Retry { .. } => "retry",
-        Input::GivenBack { .. } => "given_back",
+        Input::ConfirmReleased { .. } => "confirm_released",
         Input::FailureState { .. } => "failure_state",
         Input::ForgetSource { .. } => "forget_source",
         Input::Claim(_) => "claim",
@@ -272,31 +272,27 @@ fn named(input: &Input) -> (Option<OperationId>, bool) {
         | Input::Confirm { .. }
         | Input::Rejoin { .. }
         | Input::Evacuate { .. }
-        | Input::GivenBack { .. }
+        | Input::ConfirmReleased { .. }
         | Input::FailureState { .. }
         | Input::ForgetSource { .. }
         | Input::Tick { .. } => (None, false),
     }
 }
 
-pub(crate) fn answer_name(answer: &Answer) -> &'static str {
+pub(crate) fn answer_name(answer: &Reply) -> &'static str {
     match answer {
-        Answer::Done => "done",
-        Answer::AlreadySo => "already_so",
-        Answer::Started(_) => "started",
-        Answer::Joined(_) => "joined",
-        Answer::Granted { .. } => "granted",
-        Answer::Ignored(_) => "ignored",
+        Reply::Done => "done",
+        Reply::AlreadySo => "already_so",
+        Reply::Started(_) => "started",
+        Reply::Joined(_) => "joined",
+        Reply::Granted { .. } => "granted",
+        Reply::Ignored(_) => "ignored",
     }
 }
 
-fn ignored(answer: &Answer) -> Option<&'static str> {
+fn ignored(answer: &Reply) -> Option<&'static str> {
     match answer {
-        Answer::Ignored(why) => Some(why),
-        Answer::Done
-        | Answer::AlreadySo
-        | Answer::Started(_)
-        | Answer::Joined(_)
-        | Answer::Granted { .. } => None,
+        Reply::Ignored(why) => Some(why),
+        Reply::Done | Reply::AlreadySo | Reply::Started(_) | Reply::Joined(_) | Reply::Granted { .. } => None,
     }
 }

@@ -85,10 +85,13 @@ async fn tick_all(engine: &Engine, hosts: Vec<HostId>) {
     stream::iter(hosts)
         .for_each_concurrent(SIDE_BY_SIDE, |host_id| async move {
             let by = Context::own("ringfence");
-            let queues = engine.0.lines.queues(engine.0.bus.began(), engine.0.clock.now());
+            let queues = engine
+                .0
+                .task_queues
+                .queues(engine.0.bus.began(), engine.0.clock.now());
             match engine.apply(host_id, Input::Tick { queues }, &by).await {
                 Ok(applied) => {
-                    engine.0.lines.wait(&applied.state);
+                    engine.0.task_queues.wait(&applied.state);
                     engine.fence_if_due(&applied.state).await;
                 }
                 Err(EngineError::NotFound { .. }) => {}

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use chrono::SubsecRound;
 use ringfence_core::{
-    Answer, Boot, FrozenPlan, Generation, Host, HostId, HostState, Input, Operation, OperationId, Plan,
-    Problems, Refusal, Report, SufficientSet, Timestamp, default_sufficient_sets, resolve, validate_reason,
+    Boot, FrozenPlan, Generation, Host, HostId, HostState, Input, Operation, OperationId, Plan, Problems,
+    Refusal, Reply, Report, SufficientSet, Timestamp, default_sufficient_sets, resolve, validate_reason,
 };
 use ringfence_db::SeenHost;
 use uuid::Uuid;
@@ -73,7 +73,7 @@ impl Engine {
     }
 
     /// Takes an admin's word that what stands of a fence was given back by hand, or is gone with its device.
-    pub async fn confirm_given_back(
+    pub async fn confirm_released(
         &self,
         host: &str,
         generation: Generation,
@@ -84,7 +84,7 @@ impl Engine {
         validate_reason(reason)?;
         check_given_back(&methods)?;
         let id = self.host_id_of(host).await?;
-        let input = Input::GivenBack {
+        let input = Input::ConfirmReleased {
             generation,
             methods,
             reason: reason.to_owned(),
@@ -341,9 +341,9 @@ pub(crate) fn method_names(plan: &Plan) -> BTreeSet<String> {
 
 fn operated(applied: Applied) -> Operated {
     match applied.answer {
-        Answer::Started(id) => Operated::Started(id, Box::new(applied.state)),
-        Answer::Joined(id) => Operated::Joined(id, Box::new(applied.state)),
-        Answer::Done | Answer::AlreadySo | Answer::Granted { .. } | Answer::Ignored(_) => {
+        Reply::Started(id) => Operated::Started(id, Box::new(applied.state)),
+        Reply::Joined(id) => Operated::Joined(id, Box::new(applied.state)),
+        Reply::Done | Reply::AlreadySo | Reply::Granted { .. } | Reply::Ignored(_) => {
             Operated::Already(Box::new(applied.state))
         }
     }

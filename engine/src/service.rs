@@ -14,14 +14,14 @@ use crate::alarm::Alarm;
 use crate::checks::{CheckConfig, Unserved};
 use crate::clock::{Clock, ClockSource};
 use crate::commit::RequestQueue;
+use crate::event_sink::{self, EventSink};
 use crate::feed::Feed;
 use crate::known_plans::KnownPlans;
-use crate::lines::{self, Lines};
 use crate::metrics::Metrics;
 use crate::observer::{self, ObserverConfig};
-use crate::outlet::{self, Outlet};
 use crate::relay::Relay;
 use crate::retention::RetentionConfig;
+use crate::task_queues::{self, TaskQueues};
 use crate::webhooks::{WebhookConfig, Webhooks};
 use crate::writes::{self, Writes};
 use crate::{EngineError, checks, intake, reconcile, retention, webhooks};
@@ -91,7 +91,7 @@ pub(crate) struct Shared {
     pub feed: Feed,
     /// Requests that wait for a transaction.
     pub queue: RequestQueue,
-    pub lines: Lines,
+    pub task_queues: TaskQueues,
     pub writes: Writes,
     /// Something that has to be numbered was committed.
     pub events_written: Notify,
@@ -120,7 +120,7 @@ impl Engine {
         let id = format!("{} {}", config.name, Uuid::new_v4());
         Ok(Self(Arc::new(Shared {
             queue: RequestQueue::new(parts.db.is_sqlite()),
-            lines: Lines::default(),
+            task_queues: TaskQueues::default(),
             writes: Writes::default(),
             db: parts.db,
             bus: parts.bus,
@@ -181,10 +181,10 @@ impl Engine {
         running.tasks.spawn(reconcile::tick(self.clone(), stop.clone()));
         running
             .tasks
-            .spawn(lines::watch_broker(self.clone(), stop.clone()));
+            .spawn(task_queues::watch_broker(self.clone(), stop.clone()));
         running
             .tasks
-            .spawn(lines::look_into_queues(self.clone(), stop.clone()));
+            .spawn(task_queues::look_into_queues(self.clone(), stop.clone()));
         running
             .tasks
             .spawn(reconcile::find_stranded(self.clone(), stop.clone()));
@@ -244,10 +244,11 @@ impl Running {
         }
     }
 
-    /// Tells an outlet of every event as well.
-    pub fn tell(&mut self, engine: &Engine, outlet: Outlet) {
+    /// Tells an event sink of every event as well.
+    pub fn tell(&mut self, engine: &Engine, event_sink: EventSink) {
         let stop = self.stop.clone();
-        self.tasks.spawn(outlet::tell(engine.clone(), outlet, stop));
+        self.tasks
+            .spawn(event_sink::tell(engine.clone(), event_sink, stop));
     }
 
     /// Lets each loop finish what it is at, and waits for it.

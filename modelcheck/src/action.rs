@@ -24,7 +24,7 @@ pub enum Action {
     /// A person puts the plugs in.
     PlugIn,
     /// A person gives back by hand what stands at this place, and says so.
-    GiveBack(u8),
+    Release(u8),
     /// A source hears the host no more.
     Cut(u8),
     /// A source hears the host again.
@@ -83,7 +83,7 @@ impl Action {
             Self::Lie => Chance::Lie,
             Self::SayLate => Chance::SayLate,
             Self::PlugIn => Chance::PlugIn,
-            Self::GiveBack(_) => Chance::GiveBack,
+            Self::Release(_) => Chance::Release,
             Self::Cut(_) => Chance::Cut,
             Self::Heal(_) => Chance::Heal,
             Self::Tell(_) => Chance::Tell,

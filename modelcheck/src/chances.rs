@@ -43,7 +43,7 @@ chances! {
     /// A person puts the plugs in.
     PlugIn,
     /// A person gives something back by hand, and says so.
-    GiveBack,
+    Release,
     /// A source hears the host no more.
     Cut,
     /// A source hears the host again.

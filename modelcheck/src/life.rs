@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use ringfence_core::{
     AttemptStatus, Claim, FencingState, Generation, Operation, OperationStatus, TaskKind, Timestamp,
 };
-use ringfence_world::search::{Ear, Letter, give_back, pull_and_say};
+use ringfence_world::search::{Ear, Letter, pull_and_say, release};
 use ringfence_world::{World, plans};
 use uuid::Uuid;
 
@@ -140,8 +140,8 @@ impl Life {
                 world.site.plug(true);
                 true
             }
-            Action::GiveBack(of) => {
-                give_back(world, of);
+            Action::Release(of) => {
+                release(world, of);
                 true
             }
             Action::Cut(of) | Action::Heal(of) => {
@@ -342,7 +342,7 @@ impl Life {
             actions.push(Action::PlugIn);
         }
         actions.extend(
-            (0..host.applied.fencing.len()).filter_map(|at| u8::try_from(at).ok().map(Action::GiveBack)),
+            (0..host.applied.fencing.len()).filter_map(|at| u8::try_from(at).ok().map(Action::Release)),
         );
     }
 
@@ -419,11 +419,11 @@ impl Life {
 }
 
 fn are_opposites(one: &Claim, other: &Claim) -> bool {
-    let takes_or_gives = |kind: TaskKind| kind.takes() || kind.gives_back();
+    let takes_or_gives = |kind: TaskKind| kind.takes() || kind.releases();
     one.kind.resource() == other.kind.resource()
         && takes_or_gives(one.kind)
         && takes_or_gives(other.kind)
-        && one.kind.gives_back() != other.kind.gives_back()
+        && one.kind.releases() != other.kind.releases()
 }
 
 /// Whether the claim is of an attempt that waits for its result.

@@ -51,7 +51,7 @@ async fn hosts_that_fall_silent_are_fenced_until_too_many_have(ground: Ground) {
     let held = fence_of(&stack, "h3").await;
     assert_eq!(held["status"], "needs_operator", "{held}");
     assert_eq!(
-        (&held["is_braked"], &held["requested_by"]),
+        (&held["is_held_by_brake"], &held["requested_by"]),
         (&json!(true), &json!("ringfence"))
     );
     let detail = held["detail"].as_str().unwrap();
@@ -72,7 +72,7 @@ async fn hosts_that_fall_silent_are_fenced_until_too_many_have(ground: Ground) {
     let retry = format!("/operations/{}/retry", held["id"].as_str().unwrap());
     let reason = json!({ "reason": "the rack has lost its power" });
     let gone_on = stack.client.post(&retry, reason).await.ok(200);
-    assert_eq!(gone_on["is_braked"], false);
+    assert_eq!(gone_on["is_held_by_brake"], false);
     stack.client.until_fenced("h3").await;
     stack.judge("h3").await;
     stack.stop().await;

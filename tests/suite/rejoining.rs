@@ -278,7 +278,7 @@ async fn what_a_lost_device_cannot_give_back_an_admin_can_say_was_given_back(gro
     let fence = stack.client.fence("h1").await;
     stack.client.until_settled(&fence).await;
     let word = |generation: u32, methods: Value| json!({ "generation": generation, "methods": methods, "reason": "replaced" });
-    let path = "/hosts/h1/confirm-given-back";
+    let path = "/hosts/h1/confirm-released";
     let early = stack.client.post(path, word(1, json!(["network"]))).await;
     assert_eq!((early.status, early.code()), (409, "fencing.host.state"));
     stack
@@ -317,7 +317,7 @@ async fn what_a_lost_device_cannot_give_back_an_admin_can_say_was_given_back(gro
     let audit = stack.audit("h1").await;
     let entry = audit
         .iter()
-        .find(|e| e.action == "applied_fencing.given_back")
+        .find(|e| e.action == "applied_fencing.released")
         .unwrap();
     assert_eq!(entry.actor, "a-admin");
     assert_eq!(entry.detail["reason"], "replaced");

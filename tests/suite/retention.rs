@@ -7,7 +7,7 @@ use ringfence_engine::{ClockSource, Exposition, RetentionConfig};
 use ringfence_tests::{Ground, Numbers, Site, Stack, StackOptions, eventually, power_plan};
 use serde_json::{Value, json};
 
-use crate::subscriptions::outlets::exchange_at;
+use crate::subscriptions::event_sinks::exchange_at;
 
 /// The address of a broker that is not there.
 const NOBODY: &str = "amqp://guest:guest@127.0.0.1:9/%2f";
@@ -16,7 +16,7 @@ crate::on_both_grounds!(
     what_is_old_is_archived_and_removed_and_a_fenced_host_stays_proven,
     a_listener_that_missed_events_is_told_so,
     nothing_is_removed_that_cannot_be_archived,
-    an_outlet_that_is_turned_off_holds_back_events_for_a_week_and_then_begins_anew,
+    an_event_sink_that_is_turned_off_holds_back_events_for_a_week_and_then_begins_anew,
 );
 
 fn start() -> DateTime<Utc> {
@@ -33,7 +33,7 @@ fn retention() -> RetentionConfig {
         operations: day,
         audit: day,
         deliveries: day,
-        outlets: Some(TimeDelta::days(7)),
+        event_sinks: Some(TimeDelta::days(7)),
         archive_dir: None,
         look_every: Duration::from_millis(100),
         at_once: 3,
@@ -242,8 +242,8 @@ async fn age(stack: &Stack, what: &str) -> f64 {
     smallest
 }
 
-async fn outlets(stack: &Stack) -> Vec<(String, u64)> {
-    ringfence_db::list_outlets(&mut stack.api.db().reader())
+async fn event_sinks(stack: &Stack) -> Vec<(String, u64)> {
+    ringfence_db::list_event_sinks(&mut stack.api.db().reader())
         .await
         .unwrap()
 }
@@ -251,8 +251,8 @@ async fn outlets(stack: &Stack) -> Vec<(String, u64)> {
 /// Tells what happens to a broker, by the first engine.
 fn tell(stack: &mut Stack, url: &str) {
     let (engine, running) = &mut stack.engines[0];
-    let outlet = exchange_at(url, format!("{}.old.events", stack.site.prefix));
-    running.as_mut().unwrap().tell(engine, outlet);
+    let event_sink = exchange_at(url, format!("{}.old.events", stack.site.prefix));
+    running.as_mut().unwrap().tell(engine, event_sink);
 }
 
 async fn removed_up_to(stack: &Stack) -> u64 {
@@ -279,11 +279,11 @@ async fn days_pass(stack: &Stack, days: i64) {
     stack.client.until("/audit", is_empty).await;
 }
 
-async fn an_outlet_that_is_turned_off_holds_back_events_for_a_week_and_then_begins_anew(ground: Ground) {
+async fn an_event_sink_that_is_turned_off_holds_back_events_for_a_week_and_then_begins_anew(ground: Ground) {
     let mut stack = stack(Site::new(ground).await, retention()).await;
     tell(&mut stack, NOBODY);
-    eventually(async || !outlets(&stack).await.is_empty()).await;
-    let told = outlets(&stack).await[0].1;
+    eventually(async || !event_sinks(&stack).await.is_empty()).await;
+    let told = event_sinks(&stack).await[0].1;
     happens(&stack).await;
     days_pass(&stack, 3).await;
     assert!(
@@ -295,30 +295,33 @@ async fn an_outlet_that_is_turned_off_holds_back_events_for_a_week_and_then_begi
     running.unwrap().stop().await;
     days_pass(&stack, 5).await;
     assert_eq!(
-        (removed_up_to(&stack).await <= told, outlets(&stack).await.len()),
+        (
+            removed_up_to(&stack).await <= told,
+            event_sinks(&stack).await.len()
+        ),
         (true, 1)
     );
     days_pass(&stack, 3).await;
     eventually(async || removed_up_to(&stack).await > told).await;
-    assert!(outlets(&stack).await.is_empty());
+    assert!(event_sinks(&stack).await.is_empty());
     // It is turned on again.
     tell(&mut stack, NOBODY);
-    eventually(async || !outlets(&stack).await.is_empty()).await;
+    eventually(async || !event_sinks(&stack).await.is_empty()).await;
     let last = ringfence_db::last_sequence(&mut stack.api.db().reader())
         .await
         .unwrap();
-    assert_eq!(outlets(&stack).await[0].1, last);
+    assert_eq!(event_sinks(&stack).await[0].1, last);
     stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_outlet_goes_on_behind_what_was_removed_before_it_was_told() {
+async fn an_event_sink_goes_on_behind_what_was_removed_before_it_was_told() {
     let mut stack = stack(Site::new(Ground::Distributed).await, retention()).await;
     happens(&stack).await;
     days_pass(&stack, 3).await;
     eventually(async || removed_up_to(&stack).await > 0).await;
     let now = stack.api.clock().now();
-    ringfence_db::insert_outlet(&mut stack.api.db().reader(), "exchange", 0, now)
+    ringfence_db::insert_event_sink(&mut stack.api.db().reader(), "exchange", 0, now)
         .await
         .unwrap();
     let url = stack.site.amqp_url.clone().unwrap();
@@ -326,6 +329,6 @@ async fn an_outlet_goes_on_behind_what_was_removed_before_it_was_told() {
     let last = ringfence_db::last_sequence(&mut stack.api.db().reader())
         .await
         .unwrap();
-    eventually(async || outlets(&stack).await[0].1 == last).await;
+    eventually(async || event_sinks(&stack).await[0].1 == last).await;
     stack.stop().await;
 }

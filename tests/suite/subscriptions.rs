@@ -1,10 +1,10 @@
 //! Subscriptions: who is told of what, in which order, and what happens where a receiver does not take it.
 
 mod configuring;
+pub mod event_sinks;
 mod hard_to_tell;
 mod moving;
 mod oslo;
-pub mod outlets;
 mod receivers;
 mod telling;
 

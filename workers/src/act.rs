@@ -75,7 +75,7 @@ pub(crate) async fn act_and_observe(
 
 async fn act(device: &dyn Device, kind: FencingKind, clock: &Clock, time: TimeGiven) -> Report {
     let mut before = None;
-    if kind.gives_back() {
+    if kind.releases() {
         let after_ms = time.ms_before(Instant::now());
         match read(device, end_of_first_reading(time.until)).await {
             // What was given back already needs no command.

@@ -181,7 +181,7 @@ impl Site {
     pub fn command(&mut self, kind: FencingKind, method: &str) {
         let manner = self.manner(method);
         let now = self.at;
-        let open = kind.gives_back();
+        let open = kind.releases();
         if let Some(feed) = self.feeds.get_mut(method) {
             feed.command(open, manner, now);
         }

@@ -130,7 +130,7 @@ impl World {
     }
 
     /// Asks, commits, and writes down everything.
-    pub fn give(&mut self, input: Input) -> Result<Answer, Refusal> {
+    pub fn give(&mut self, input: Input) -> Result<Reply, Refusal> {
         let said = decide(&self.state, input.clone(), self.now);
         if self.records {
             self.trace.push(Moment {
@@ -216,7 +216,7 @@ impl World {
 
     /// Whether workers take power tasks, only not those of this host yet.
     pub fn line_moves(&mut self, moves: bool) {
-        let line = moves.then(|| Line {
+        let line = moves.then(|| TaskQueue {
             resource: Resource::Power,
             zone: "here".to_owned(),
         });
@@ -229,7 +229,7 @@ impl World {
 
     /// Workers serve the queue of power tasks, and none waits in it.
     pub fn line_is_empty(&mut self) {
-        let line = Line {
+        let line = TaskQueue {
             resource: Resource::Power,
             zone: "here".to_owned(),
         };
@@ -266,7 +266,7 @@ impl World {
     }
 
     /// What an engine does with a host that is due.
-    pub fn auto_fence(&mut self, plan: Result<FrozenPlan, String>) -> Answer {
+    pub fn auto_fence(&mut self, plan: Result<FrozenPlan, String>) -> Reply {
         let Neighbourhood {
             hosts,
             out_of_service,
@@ -304,7 +304,7 @@ impl World {
         let claim = self.claim_for(&dispatch, worker);
         let asked_at = self.real;
         match self.give(Input::Claim(claim.clone()))? {
-            Answer::Granted { budget_ms, .. } => {
+            Reply::Granted { budget_ms, .. } => {
                 let budget = TimeDelta::milliseconds(i64::try_from(budget_ms).unwrap());
                 self.jobs.push(Job {
                     claim,
@@ -349,7 +349,7 @@ impl World {
 
     /// What is taken is commanded always. What is given back is read first, and left alone where it is so.
     fn act(&mut self, job: usize, kind: FencingKind, method: &str) {
-        if kind.gives_back() {
+        if kind.releases() {
             let (_, shown) = self.site.report(kind, method);
             self.jobs[job].before = self.jobs[job].before.or(shown);
             if shown == Some(kind.wanted_state()) {
@@ -395,7 +395,7 @@ impl World {
         Some(self.results.len() - 1)
     }
 
-    pub fn deliver_result(&mut self, index: usize) -> Answer {
+    pub fn deliver_result(&mut self, index: usize) -> Reply {
         let result = self.results[index].clone();
         self.give(Input::Result(result))
             .expect("a result is never refused")
@@ -426,7 +426,7 @@ impl World {
         }
     }
 
-    pub fn fence(&mut self) -> Result<Answer, Refusal> {
+    pub fn fence(&mut self) -> Result<Reply, Refusal> {
         let input = Input::Fence {
             operation_id: OperationId(self.next_id()),
             plan: Some(self.plan.clone()),
@@ -436,7 +436,7 @@ impl World {
         self.give(input)
     }
 
-    pub fn rejoin(&mut self, boot_confirmed: bool) -> Result<Answer, Refusal> {
+    pub fn rejoin(&mut self, boot_confirmed: bool) -> Result<Reply, Refusal> {
         self.is_hearsay |= boot_confirmed;
         let input = Input::Rejoin {
             operation_id: OperationId(self.next_id()),
@@ -447,7 +447,7 @@ impl World {
         self.give(input)
     }
 
-    pub fn confirm(&mut self, generation: u32, actor: Actor, override_up: bool) -> Result<Answer, Refusal> {
+    pub fn confirm(&mut self, generation: u32, actor: Actor, override_up: bool) -> Result<Reply, Refusal> {
         self.is_hearsay |= self.site.harm();
         let input = Input::Confirm {
             operation_id: OperationId(self.next_id()),
@@ -460,7 +460,7 @@ impl World {
         self.give(input)
     }
 
-    pub fn evacuate(&mut self) -> Result<Answer, Refusal> {
+    pub fn evacuate(&mut self) -> Result<Reply, Refusal> {
         let input = Input::Evacuate {
             operation_id: OperationId(self.next_id()),
             reason: "its servers are missed".to_owned(),
@@ -469,8 +469,8 @@ impl World {
         self.give(input)
     }
 
-    pub fn given_back(&mut self, generation: u32, methods: &[&str], actor: Actor) -> Result<Answer, Refusal> {
-        let input = Input::GivenBack {
+    pub fn released(&mut self, generation: u32, methods: &[&str], actor: Actor) -> Result<Reply, Refusal> {
+        let input = Input::ConfirmReleased {
             generation: Generation(generation),
             methods: methods.iter().map(|name| (*name).to_owned()).collect(),
             reason: "the switch was thrown away".to_owned(),
@@ -484,7 +484,7 @@ impl World {
         live.map_or(OperationId(Uuid::nil()), |operation| operation.id)
     }
 
-    pub fn cancel(&mut self) -> Result<Answer, Refusal> {
+    pub fn cancel(&mut self) -> Result<Reply, Refusal> {
         let operation_id = self.live_id();
         self.give(Input::Cancel {
             operation_id,
@@ -493,7 +493,7 @@ impl World {
         })
     }
 
-    pub fn retry(&mut self) -> Result<Answer, Refusal> {
+    pub fn retry(&mut self) -> Result<Reply, Refusal> {
         let operation_id = self.live_id();
         self.give(Input::Retry {
             operation_id,
@@ -502,11 +502,11 @@ impl World {
         })
     }
 
-    pub fn see(&mut self, state: FailureState) -> Result<Answer, Refusal> {
+    pub fn see(&mut self, state: FailureState) -> Result<Reply, Refusal> {
         self.see_boot(state, None)
     }
 
-    pub fn see_boot(&mut self, state: FailureState, boot: Option<&str>) -> Result<Answer, Refusal> {
+    pub fn see_boot(&mut self, state: FailureState, boot: Option<&str>) -> Result<Reply, Refusal> {
         match state {
             FailureState::Up => {
                 self.site.link("monitor", true);
@@ -531,7 +531,7 @@ impl World {
         state: FailureState,
         age_ms: i64,
         boot: Option<Boot>,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Reply, Refusal> {
         let observed_at = self.now - TimeDelta::milliseconds(age_ms);
         let known = self.last_seen.get(source).copied();
         let is_up = state == FailureState::Up;
@@ -552,7 +552,7 @@ impl World {
     }
 
     /// A report arrives.
-    pub fn report(&mut self, report: Report) -> Result<Answer, Refusal> {
+    pub fn report(&mut self, report: Report) -> Result<Reply, Refusal> {
         if report.alive_at().is_some() {
             self.told_at = self.real;
         }

@@ -4,6 +4,7 @@ pub(crate) mod again;
 pub(crate) mod audit;
 mod configured;
 pub(crate) mod confirm;
+pub(crate) mod confirm_released;
 pub(crate) mod deliveries;
 pub(crate) mod docs;
 pub(crate) mod evacuate;
@@ -11,7 +12,6 @@ pub(crate) mod events;
 pub(crate) mod failure_state;
 pub(crate) mod fence;
 pub(crate) mod gates;
-pub(crate) mod given_back;
 pub(crate) mod health;
 pub(crate) mod hosts;
 pub(crate) mod masakari;
@@ -77,7 +77,7 @@ pub(crate) fn configure(service: &mut ServiceConfig) {
         .service(at("/hosts/{id}/sources/{source}").route(web::delete().to(sources::forget)))
         .service(at("/hosts/{id}/fence").route(web::post().to(fence::fence)))
         .service(at("/hosts/{id}/confirm-fenced").route(web::post().to(confirm::confirm)))
-        .service(at("/hosts/{id}/confirm-given-back").route(web::post().to(given_back::confirm)))
+        .service(at("/hosts/{id}/confirm-released").route(web::post().to(confirm_released::confirm)))
         .service(at("/hosts/{id}/rejoin").route(web::post().to(rejoin::rejoin)))
         .service(at("/hosts/{id}/evacuate").route(web::post().to(evacuate::evacuate)))
         .service(at("/hosts/{id}/gates").route(web::get().to(gates::gates)))

@@ -29,7 +29,7 @@ pub(crate) struct OperationView {
     /// The plan that it was begun with.
     pub plan: Option<String>,
     /// Whether it waits because too much has failed at once: retry it, or cancel it.
-    pub is_braked: bool,
+    pub is_held_by_brake: bool,
     /// How often it was started again.
     pub round: u32,
     /// When it starts again by itself.
@@ -178,7 +178,7 @@ impl OperationView {
             reason: operation.reason.clone(),
             requested_by: operation.requested_by.clone(),
             plan: operation.fence().and_then(|fence| fence.plan.clone()),
-            is_braked: operation.is_braked(),
+            is_held_by_brake: operation.is_held_by_brake(),
             round: operation.round,
             restart_at: operation.restart_at,
             proofs: operation.proofs.iter().map(ProofView::from).collect(),

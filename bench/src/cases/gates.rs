@@ -10,7 +10,7 @@ use ringfence_tests::Ground;
 
 pub(super) use self::bare::Bare;
 use self::bare::TEMPLATE;
-use self::rate::{Lane, rate};
+use self::rate::{Client, rate};
 use super::{Case, ms};
 use crate::asker::Asker;
 use crate::error::BenchError;
@@ -20,7 +20,7 @@ use crate::statistics::Summary;
 
 const NAME: &str = "gates";
 /// Questions under way at once.
-const LANES: u32 = 16;
+const CLIENTS: u32 = 16;
 const ROUNDS: usize = 5;
 /// Of the bare statement's rate.
 const LEAST_SHARE: f64 = 0.25;
@@ -47,15 +47,15 @@ async fn gates(plant: &Plant, bare: &Bare, report: &mut Report) -> Result<(), Be
     let (mut floors, mut figures, mut times, mut floor_times) = (vec![], vec![], vec![], vec![]);
     for _ in 0..ROUNDS {
         let floor = rate(
-            (0..LANES)
-                .map(|_| Lane::Bare(bare.clone(), TEMPLATE.to_owned()))
+            (0..CLIENTS)
+                .map(|_| Client::Bare(bare.clone(), TEMPLATE.to_owned()))
                 .collect(),
         )
         .await?;
         let mut askers = Vec::new();
-        for _ in 0..LANES {
+        for _ in 0..CLIENTS {
             let asker = Asker::connect(&plant.url, &plant.token, &format!("/hosts/{TEMPLATE}/gates")).await?;
-            askers.push(Lane::Api(asker));
+            askers.push(Client::Api(asker));
         }
         let figure = rate(askers).await?;
         floors.push(floor.per_s);
@@ -82,7 +82,7 @@ async fn gates(plant: &Plant, bare: &Bare, report: &mut Report) -> Result<(), Be
     })?;
     report.add_summary(&times, |s| {
         figure("GET /hosts/{id}/gates", "ms", s)
-            .note(format!("{LANES} at once, from one client on the same machine"))
+            .note(format!("{CLIENTS} at once, from one client on the same machine"))
     })
 }
 

@@ -23,7 +23,7 @@ const QUESTIONS: [u32; 3] = [1, 100, HOSTS];
 const MOST_MS: f64 = 10.0;
 const PATH: &str = "/nova/filter";
 /// Questions under way at once where the rate is measured.
-const LANES: usize = 8;
+const CLIENTS: usize = 8;
 const ROUNDS: usize = 3;
 const ROUND: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -164,18 +164,18 @@ async fn many_at_once(
     report.add_summary(&figures, |s| {
         figure(format!("POST {PATH} for {hosts}"), s)
             .over("the server alone", floor.median)
-            .note(format!("{LANES} at once, from one client on the same machine"))
+            .note(format!("{CLIENTS} at once, from one client on the same machine"))
     })
 }
 
 /// Answers per second.
 async fn rate(asked: &Asked, whom: &(String, &str)) -> Result<f64, BenchError> {
     let mut askers = Vec::new();
-    for _ in 0..LANES {
+    for _ in 0..CLIENTS {
         askers.push(asked.connect(whom).await?);
     }
     let begun = Instant::now();
-    let lanes = askers.into_iter().map(|mut asker| async move {
+    let clients = askers.into_iter().map(|mut asker| async move {
         let mut times = 0_u32;
         while begun.elapsed() < ROUND {
             asker.once().await?;
@@ -183,6 +183,6 @@ async fn rate(asked: &Asked, whom: &(String, &str)) -> Result<f64, BenchError> {
         }
         Ok::<_, BenchError>(times)
     });
-    let counted = futures_util::future::try_join_all(lanes).await?;
+    let counted = futures_util::future::try_join_all(clients).await?;
     Ok(f64::from(counted.into_iter().sum::<u32>()) / begun.elapsed().as_secs_f64())
 }

@@ -60,7 +60,7 @@ pub async fn measure(case: &Case, ground: Ground, report: &mut Report) -> Result
     let mut storm = Storm {
         plant,
         commits,
-        lanes: CONNECTIONS * services,
+        clients: CONNECTIONS * services,
     };
     let few = storm.run(&["r", "s", "t"], HOSTS, report).await?;
     if case.is_full {
@@ -76,7 +76,7 @@ pub async fn measure(case: &Case, ground: Ground, report: &mut Report) -> Result
 struct Storm {
     plant: Plant,
     commits: Commits,
-    lanes: u32,
+    clients: u32,
 }
 
 /// Hosts per second, by the median of storms of one size.
@@ -120,9 +120,9 @@ impl Storm {
         let mut storms = Vec::with_capacity(prefixes.len());
         for prefix in prefixes {
             self.add_hosts(prefix, hosts).await?;
-            let before = self.commits.rate(self.lanes, FLOOR_TIME).await?;
+            let before = self.commits.rate(self.clients, FLOOR_TIME).await?;
             let mut times = self.fence_all(prefix, hosts).await?;
-            let after = self.commits.rate(self.lanes, FLOOR_TIME).await?;
+            let after = self.commits.rate(self.clients, FLOOR_TIME).await?;
             times.floor = f64::midpoint(before, after);
             storms.push(times);
         }
@@ -137,7 +137,7 @@ impl Storm {
         report.add(figure.target(target))?;
         let ended = told.summary(|count, times| count / times.ended)?;
         report.add(told.figure("operations ended", "hosts/s", ended))?;
-        told.tell(self.lanes, report)?;
+        told.tell(self.clients, report)?;
         Ok(Rates {
             fenced: fenced.median,
             ended: ended.median,
@@ -232,13 +232,13 @@ impl Told {
         Figure::new(NAME, what, unit, summary).on(self.ground)
     }
 
-    fn tell(&self, lanes: u32, report: &mut Report) -> Result<(), BenchError> {
+    fn tell(&self, clients: u32, report: &mut Report) -> Result<(), BenchError> {
         let requested = self.summary(|count, times| count / times.requested)?;
         report.add(self.figure("requests answered", "hosts/s", requested))?;
         let floor = self.summary(|_, times| times.floor)?;
         let alone = floor.median;
         let figure = self.figure("floor: commits by the database alone", "commits/s", floor);
-        report.add(figure.note(format!("{lanes} connections, before and after each storm")))?;
+        report.add(figure.note(format!("{clients} connections, before and after each storm")))?;
         if self.storms.iter().all(|times| times.transactions.is_some()) {
             let made = |times: &Times| times.transactions.unwrap_or_default();
             let rate = self.summary(|_, times| made(times) / times.ended)?;

@@ -14,7 +14,7 @@ use crate::error::BenchError;
 
 const UPDATE: &str = "UPDATE floor_hosts SET revision = revision + 1, body = $2 WHERE id = $1";
 const INSERT: &str = "INSERT INTO floor_log (host, body) VALUES ($1, $2)";
-/// Rows that are changed; each lane has its own, so that none waits for another's lock.
+/// Rows that are changed; each client has its own, so that none waits for another's lock.
 const ROWS: i64 = 1000;
 /// About what an operation of three tasks has, in bytes.
 const BODY_BYTES: usize = 2000;
@@ -130,22 +130,22 @@ impl Commits {
         Ok(begun.elapsed().as_secs_f64() * 1000.0)
     }
 
-    /// Commits per second with so many lanes at once, over `time`.
-    pub async fn rate(&self, lanes: u32, time: Duration) -> Result<f64, BenchError> {
+    /// Commits per second with so many clients at once, over `time`.
+    pub async fn rate(&self, clients: u32, time: Duration) -> Result<f64, BenchError> {
         let (begun, count) = (Instant::now(), Arc::new(AtomicU64::new(0)));
-        let work = (0..lanes).map(|lane| {
+        let work = (0..clients).map(|client| {
             let (commits, count) = (self.clone(), Arc::clone(&count));
             tokio::spawn(async move {
                 while begun.elapsed() < time {
-                    commits.once(u64::from(lane)).await?;
+                    commits.once(u64::from(client)).await?;
                     count.fetch_add(1, Ordering::Relaxed);
                 }
                 Ok::<_, BenchError>(())
             })
         });
-        for lane in work.collect::<Vec<_>>() {
-            lane.await.map_err(|error| BenchError::Unexpected {
-                what: "a lane of commits".to_owned(),
+        for client in work.collect::<Vec<_>>() {
+            client.await.map_err(|error| BenchError::Unexpected {
+                what: "a client of commits".to_owned(),
                 found: error.to_string(),
             })??;
         }

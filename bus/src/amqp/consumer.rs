@@ -150,7 +150,7 @@ impl Server {
                 biased;
                 () = self.link.closed().cancelled() => return End::Done,
                 () = self.out.closed() => {
-                    give_back(session).await;
+                    release(session).await;
                     return End::Done;
                 }
                 next = session.consumer.next() => match next {
@@ -258,7 +258,7 @@ impl Server {
 }
 
 /// Takes no more, and gives back what was taken in advance. What was delivered can still be settled.
-async fn give_back(mut session: Session) {
+async fn release(mut session: Session) {
     let tag = session.consumer.tag();
     if session
         .channel

@@ -13,7 +13,7 @@ use super::link::{Link, Live};
 use crate::BusError;
 
 /// The most publishes that wait for their confirm at the same time; more wait for their turn.
-const LANES: usize = 64;
+const CHANNELS: usize = 64;
 /// After this a publish counts as not done, although it may have been: the caller sends it again.
 const CONFIRM_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -21,14 +21,14 @@ const CONFIRM_TIMEOUT: Duration = Duration::from_secs(5);
 /// the order ties the two together; the client pairs returns and confirms by order as well, and may give a return to
 /// another publish that is under way on the same channel, which would call a lost message sent. So each publish under
 /// way has a channel to itself, and they overlap on the connection.
-struct Lane {
+struct PublishChannel {
     channel: Channel,
     epoch: u64,
 }
 
 pub(super) struct Publisher {
     link: Link,
-    idle: Mutex<Vec<Lane>>,
+    idle: Mutex<Vec<PublishChannel>>,
     room: Semaphore,
 }
 
@@ -37,7 +37,7 @@ impl Publisher {
         Self {
             link,
             idle: Mutex::default(),
-            room: Semaphore::new(LANES),
+            room: Semaphore::new(CHANNELS),
         }
     }
 
@@ -70,17 +70,17 @@ impl Publisher {
             )
         };
         let _turn = self.room.acquire().await.map_err(|_| BusError::Closed)?;
-        let lane = self.lane(live).await.map_err(fault)?;
+        let channel = self.channel(live).await.map_err(fault)?;
         let options = BasicPublishOptions {
             mandatory: true,
             ..BasicPublishOptions::default()
         };
-        let sent = lane
+        let sent = channel
             .channel
             .basic_publish("".into(), routing_key, options, body, properties);
         let confirmation = sent.await.map_err(fault)?.await.map_err(fault)?;
-        // Only here: a lane whose publish was given up, or failed, may still hear of it.
-        self.lock().push(lane);
+        // Only here: a channel whose publish was given up, or failed, may still hear of it.
+        self.lock().push(channel);
         match confirmation {
             Confirmation::Ack(None) => Ok(()),
             Confirmation::Ack(Some(_)) | Confirmation::Nack(Some(_)) => Err(BusError::Unroutable {
@@ -93,25 +93,25 @@ impl Publisher {
         }
     }
 
-    async fn lane(&self, live: &Live) -> lapin::Result<Lane> {
-        if let Some(lane) = self.idle(live.epoch) {
-            return Ok(lane);
+    async fn channel(&self, live: &Live) -> lapin::Result<PublishChannel> {
+        if let Some(channel) = self.idle(live.epoch) {
+            return Ok(channel);
         }
         let channel = live.connection.create_channel().await?;
         channel.confirm_select(ConfirmSelectOptions::default()).await?;
-        Ok(Lane {
+        Ok(PublishChannel {
             channel,
             epoch: live.epoch,
         })
     }
 
-    fn idle(&self, epoch: u64) -> Option<Lane> {
+    fn idle(&self, epoch: u64) -> Option<PublishChannel> {
         let mut idle = self.lock();
-        idle.retain(|lane| lane.epoch == epoch && lane.channel.status().connected());
+        idle.retain(|channel| channel.epoch == epoch && channel.channel.status().connected());
         idle.pop()
     }
 
-    fn lock(&self) -> parking_lot::MutexGuard<'_, Vec<Lane>> {
+    fn lock(&self) -> parking_lot::MutexGuard<'_, Vec<PublishChannel>> {
         self.idle.lock()
     }
 }

@@ -15,7 +15,7 @@ use crate::BusError;
 
 /// Publishes to one place that are under way at a time. What comes meanwhile goes together with the next; a message that comes alone
 /// goes alone and at once.
-const LANES: usize = 2;
+const UNDER_WAY: usize = 2;
 
 /// Where messages go, and what the broker has to know of them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -46,22 +46,22 @@ struct Waiting {
 }
 
 #[derive(Default)]
-struct Line {
+struct PlaceQueue {
     waiting: Vec<Waiting>,
-    lanes: usize,
+    under_way: usize,
 }
 
 /// Everything that waits, by place. A place with nothing under way is forgotten.
 pub(super) struct Together {
     publisher: Arc<Publisher>,
-    lines: Mutex<HashMap<Place, Line>>,
+    queues: Mutex<HashMap<Place, PlaceQueue>>,
 }
 
 impl Together {
     pub fn new(publisher: Arc<Publisher>) -> Self {
         Self {
             publisher,
-            lines: Mutex::default(),
+            queues: Mutex::default(),
         }
     }
 
@@ -75,13 +75,13 @@ impl Together {
         published.await.unwrap_or(Err(BusError::Closed))
     }
 
-    /// Takes a place in the line; `true` if there is room for another lane.
+    /// Takes a place in the queue; `true` if there is room for another lane.
     fn push(&self, place: &Place, waiting: Waiting) -> bool {
-        let mut lines = self.lock();
-        let line = lines.entry(place.clone()).or_default();
-        line.waiting.push(waiting);
-        let has_room = line.lanes < LANES;
-        line.lanes += usize::from(has_room);
+        let mut queues = self.lock();
+        let queue = queues.entry(place.clone()).or_default();
+        queue.waiting.push(waiting);
+        let has_room = queue.under_way < UNDER_WAY;
+        queue.under_way += usize::from(has_room);
         has_room
     }
 
@@ -99,18 +99,18 @@ impl Together {
 
     /// What goes next; `None` closes the lane.
     fn next(&self, place: &Place) -> Option<Vec<Waiting>> {
-        let mut lines = self.lock();
-        let line = lines.get_mut(place)?;
-        line.waiting.retain(|one| !one.done.is_closed());
-        if line.waiting.is_empty() {
-            line.lanes -= 1;
-            if line.lanes == 0 {
-                lines.remove(place);
+        let mut queues = self.lock();
+        let queue = queues.get_mut(place)?;
+        queue.waiting.retain(|one| !one.done.is_closed());
+        if queue.waiting.is_empty() {
+            queue.under_way -= 1;
+            if queue.under_way == 0 {
+                queues.remove(place);
             }
             return None;
         }
-        let count = bundle::fitting(line.waiting.iter().map(|one| &one.piece));
-        Some(line.waiting.drain(..count).collect())
+        let count = bundle::fitting(queue.waiting.iter().map(|one| &one.piece));
+        Some(queue.waiting.drain(..count).collect())
     }
 
     async fn send(&self, place: &Place, pieces: &[Piece]) -> Result<(), BusError> {
@@ -128,7 +128,7 @@ impl Together {
             .await
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Place, Line>> {
-        self.lines.lock()
+    fn lock(&self) -> MutexGuard<'_, HashMap<Place, PlaceQueue>> {
+        self.queues.lock()
     }
 }

@@ -67,7 +67,7 @@ async fn messages_that_go_together_arrive_and_are_settled_each_for_itself() {
     );
 
     let mut deliveries = bus.consume(&queue, 4).await.unwrap();
-    let (rejected, given_back, dropped) = (50, 51, 120);
+    let (rejected, released, dropped) = (50, 51, 120);
     let mut dealt_with = BTreeSet::new();
     let (mut was_given_back, mut was_dropped) = (false, false);
     while (dealt_with.len() as u64) < MANY {
@@ -81,7 +81,7 @@ async fn messages_that_go_together_arrive_and_are_settled_each_for_itself() {
         let is_new = dealt_with.insert(number);
         if number == rejected && is_new {
             delivery.settle.reject().await.unwrap();
-        } else if number == given_back && !was_given_back {
+        } else if number == released && !was_given_back {
             was_given_back = true;
             dealt_with.remove(&number);
             delivery.settle.requeue().await.unwrap();

@@ -110,7 +110,7 @@ pub struct Operation {
     pub requested_by: String,
     pub plan: Option<String>,
     #[serde(default)]
-    pub is_braked: bool,
+    pub is_held_by_brake: bool,
     #[serde(default)]
     pub round: u32,
     pub restart_at: Option<Timestamp>,

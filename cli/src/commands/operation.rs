@@ -83,13 +83,13 @@ pub struct ReasonArgs {
 #[derive(Debug, Args)]
 pub struct RetryArgs {
     /// Their ids
-    #[arg(required_unless_present = "braked", num_args = 1..)]
+    #[arg(required_unless_present = "held_by_brake", num_args = 1..)]
     ids: Vec<String>,
     /// All fences that wait because too much had failed at once
     #[arg(long, conflicts_with = "ids")]
-    braked: bool,
+    held_by_brake: bool,
     /// Of those, only the ones of hosts in this segment
-    #[arg(long, requires = "braked")]
+    #[arg(long, requires = "held_by_brake")]
     segment: Option<String>,
     /// Why; goes into the audit trail
     #[arg(long, short)]
@@ -121,8 +121,8 @@ async fn ask(args: ReasonArgs, verb: &str, session: &mut Session) -> Result<(), 
 }
 
 async fn retry(args: RetryArgs, session: &mut Session) -> Result<(), CliError> {
-    let ids = if args.braked {
-        braked(args.segment.as_deref(), session).await?
+    let ids = if args.held_by_brake {
+        held_by_brake(args.segment.as_deref(), session).await?
     } else {
         args.ids
     };
@@ -137,7 +137,7 @@ async fn retry(args: RetryArgs, session: &mut Session) -> Result<(), CliError> {
 }
 
 /// The fences that the brake holds, the oldest first.
-async fn braked(segment: Option<&str>, session: &Session) -> Result<Vec<String>, CliError> {
+async fn held_by_brake(segment: Option<&str>, session: &Session) -> Result<Vec<String>, CliError> {
     let some = |word: &str| Some(word.to_owned());
     let query = [
         ("kind", some("fence")),
@@ -147,7 +147,7 @@ async fn braked(segment: Option<&str>, session: &Session) -> Result<Vec<String>,
     let all = session.client.collect("operations", &query, MOST_BRAKED).await?;
     let held = views::<Operation>(&all, "operations")?
         .into_iter()
-        .filter(|operation| operation.is_braked);
+        .filter(|operation| operation.is_held_by_brake);
     let Some(segment) = segment else {
         return Ok(held.map(|operation| operation.id).collect());
     };

@@ -213,7 +213,7 @@ pub const FIELDS: &[Field] = &[
         Default::Fixed("7"),
     ),
     field(
-        "retention.outlets_days",
+        "retention.event_sinks_days",
         Kind::OffOr(1, 36_500),
         Default::Fixed("7"),
     ),

@@ -130,8 +130,8 @@ pub struct RetentionSettings {
     pub audit_days: u32,
     /// The log of webhooks' deliveries.
     pub deliveries_days: u32,
-    /// How far an outlet has got that nobody tells, and the events for it.
-    pub outlets_days: u32,
+    /// How far an event sink has got that nobody tells, and the events for it.
+    pub event_sinks_days: u32,
     /// Where what is removed is written first; nowhere if it is not set.
     pub archive_dir: Option<PathBuf>,
 }

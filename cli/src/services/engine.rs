@@ -23,13 +23,13 @@ pub async fn run(settings: Settings) -> Result<(), CliError> {
         exposition
     })?;
     let mut running = engine.start();
-    for outlet in [
+    for event_sink in [
         parts::event_exchange("engine", &settings)?,
         parts::oslo("engine", &settings)?,
     ] {
-        outlet
+        event_sink
             .into_iter()
-            .for_each(|outlet| running.tell(&engine, outlet));
+            .for_each(|event_sink| running.tell(&engine, event_sink));
     }
     tracing::info!(engine = settings.engine.name, "the engine runs");
     stop.cancelled().await;

@@ -9,8 +9,8 @@ use chrono::TimeDelta;
 use ringfence_bus::{AmqpBus, AmqpConfig, AmqpExchange, Bus, ExchangeConfig, Keys};
 use ringfence_db::{Database, schema_state};
 use ringfence_engine::{
-    CheckConfig, Clock, ClockSource, Engine, EngineConfig, ObserverConfig, Outlet, OutletForm, Parts,
-    RetentionConfig, WebhookConfig,
+    CheckConfig, Clock, ClockSource, Engine, EngineConfig, EventSink, ObserverConfig, Parts, RetentionConfig,
+    SinkForm, WebhookConfig,
 };
 use ringfence_scheduler_hook::{Hook, HookConfig, UnknownHosts};
 use ringfence_workers::{Clock as WorkersClock, DriverSettings, Drivers, Worker, WorkerConfig, WorkerHandle};
@@ -94,7 +94,7 @@ fn trusting(config: AmqpConfig, ca_file: Option<&Path>) -> Result<AmqpConfig, Cl
 }
 
 /// The topic exchange of the bus's broker.
-pub fn event_exchange(service: &'static str, settings: &Settings) -> Result<Option<Outlet>, CliError> {
+pub fn event_exchange(service: &'static str, settings: &Settings) -> Result<Option<EventSink>, CliError> {
     if !settings.events.exchange {
         return Ok(None);
     }
@@ -105,15 +105,15 @@ pub fn event_exchange(service: &'static str, settings: &Settings) -> Result<Opti
         durable: true,
         queue: None,
     };
-    Ok(Some(Outlet {
+    Ok(Some(EventSink {
         name: "exchange",
-        form: OutletForm::CloudEvents,
+        form: SinkForm::CloudEvents,
         announcer: Arc::new(AmqpExchange::connect_when_there(broker, config)),
     }))
 }
 
 /// Notifications in the form of oslo.messaging, on a broker of OpenStack's.
-pub fn oslo(service: &'static str, settings: &Settings) -> Result<Option<Outlet>, CliError> {
+pub fn oslo(service: &'static str, settings: &Settings) -> Result<Option<EventSink>, CliError> {
     let own = &settings.oslo;
     let Some(url) = &own.url else { return Ok(None) };
     let client = format!("ringfence {service} {} notifications", settings.engine.name);
@@ -127,9 +127,9 @@ pub fn oslo(service: &'static str, settings: &Settings) -> Result<Option<Outlet>
         durable: own.durable,
         queue: Some(format!("{}.info", own.topic)),
     };
-    Ok(Some(Outlet {
+    Ok(Some(EventSink {
         name: "oslo",
-        form: OutletForm::Oslo {
+        form: SinkForm::Oslo {
             topic: own.topic.clone(),
             publisher_id: format!("ringfence.{}", settings.events.source),
         },
@@ -166,7 +166,7 @@ fn retention(settings: &Settings) -> RetentionConfig {
         operations: days(own.operations_days),
         audit: days(own.audit_days),
         deliveries: days(own.deliveries_days),
-        outlets: days(own.outlets_days),
+        event_sinks: days(own.event_sinks_days),
         archive_dir: own.archive_dir.clone(),
         ..RetentionConfig::default()
     }

@@ -51,8 +51,8 @@ pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
     };
     let worker = parts::worker(&settings, bus, keys, simulator_url)?;
     let mut running = engine.start();
-    if let Some(outlet) = parts::oslo("standalone", &settings)? {
-        running.tell(&engine, outlet);
+    if let Some(event_sink) = parts::oslo("standalone", &settings)? {
+        running.tell(&engine, event_sink);
     }
     let mut application = listen(&home, &settings, engine.clone())?;
     worker.register_metrics(application.metrics());

@@ -10,9 +10,9 @@ use crate::{
     OperationKind, OperationStatus, SegmentPolicy, Stage, StepKind, Task, TaskStatus, Timestamp,
 };
 
+use super::draft::{after_ms, after_s};
 use super::progress::PowerBack;
-use super::step::{after_ms, after_s};
-use super::{EVACUATION_HELD_S, Step, auto_fence, evacuation, power_last, progress, proof, rejoin, retry};
+use super::{Draft, EVACUATION_HELD_S, auto_fence, evacuation, power_last, progress, proof, rejoin, retry};
 
 /// How the stages of an operation stand.
 enum Stages {
@@ -33,146 +33,146 @@ enum Wait {
     GiveUp(String),
 }
 
-pub(super) fn advance(step: &mut Step) {
-    forget_stopped(step);
-    run(step);
-    if evacuation::by_itself(step) {
-        run(step);
+pub(super) fn advance(draft: &mut Draft) {
+    forget_stopped(draft);
+    run(draft);
+    if evacuation::by_itself(draft) {
+        run(draft);
     }
-    rejoin_when_back(step);
-    auto_fence::watch(step);
-    progress::watch(step);
+    rejoin_when_back(draft);
+    auto_fence::watch(draft);
+    progress::watch(draft);
 }
 
 /// A host that was seen UP while its fence had still something to do is taken back when that is over.
-fn rejoin_when_back(step: &mut Step) {
-    if !rejoin::is_due(step) {
+fn rejoin_when_back(draft: &mut Draft) {
+    if !rejoin::is_due(draft) {
         return;
     }
     // FENCED is committed, with its proofs, before the way back begins.
-    if step
+    if draft
         .state
         .host
         .fence
         .as_ref()
-        .is_some_and(|fence| fence.at >= step.now)
+        .is_some_and(|fence| fence.at >= draft.now)
     {
-        step.wake(after_ms(step.now, 1));
+        draft.wake(after_ms(draft.now, 1));
         return;
     }
     // Named by host and generation, so that no id has to come from outside with every tick.
-    let host = &step.state.host;
+    let host = &draft.state.host;
     let name = format!("rejoin after generation {}", host.generation);
-    rejoin::by_itself(step, OperationId(Uuid::new_v5(&host.id.0, name.as_bytes())));
-    run(step);
+    rejoin::by_itself(draft, OperationId(Uuid::new_v5(&host.id.0, name.as_bytes())));
+    run(draft);
 }
 
-fn run(step: &mut Step) {
-    progress::expire(step);
-    let Some(kind) = step.live().map(Operation::kind) else {
+fn run(draft: &mut Draft) {
+    progress::expire(draft);
+    let Some(kind) = draft.live().map(Operation::kind) else {
         return;
     };
     match kind {
-        OperationKind::Fence => advance_fence(step),
-        OperationKind::Rejoin => advance_rejoin(step),
-        OperationKind::Evacuation => advance_evacuation(step),
+        OperationKind::Fence => advance_fence(draft),
+        OperationKind::Rejoin => advance_rejoin(draft),
+        OperationKind::Evacuation => advance_evacuation(draft),
     }
-    restart_when_due(step);
+    restart_when_due(draft);
 }
 
 /// A worker whose deadline has passed has stopped by itself.
-fn forget_stopped(step: &mut Step) {
-    let now = step.now;
-    let host = &mut step.state.host;
+fn forget_stopped(draft: &mut Draft) {
+    let now = draft.now;
+    let host = &mut draft.state.host;
     let over: Vec<InFlight> = host.in_flight.extract_if(.., |f| f.until <= now).collect();
     for f in over {
         host.is_over(&f, f.until);
     }
     // A late clean-up of the list matters to no decision, but the list must not be kept for a host that nothing happens to.
-    if let Some(until) = step.state.host.in_flight.iter().map(|f| f.until).min() {
-        step.wake(until);
+    if let Some(until) = draft.state.host.in_flight.iter().map(|f| f.until).min() {
+        draft.wake(until);
     }
 }
 
-fn advance_fence(step: &mut Step) {
+fn advance_fence(draft: &mut Draft) {
     // Before a person has looked, not even the host's own watchdog opens one gate more.
-    let is_held = step.live().is_some_and(Operation::is_braked) && on(Guard::BrakeHolds);
-    if is_held && step.state.host.current_fence().is_none() {
+    let is_held = draft.live().is_some_and(Operation::is_held_by_brake) && on(Guard::BrakeHolds);
+    if is_held && draft.state.host.current_fence().is_none() {
         return;
     }
     loop {
         // A proof can end the wait for an operator, and decides whether power may come back: look before each stage.
-        proof::collect(step);
-        let Some(live) = step.live() else { return };
-        let is_fenced = step.state.host.current_fence().is_some();
+        proof::collect(draft);
+        let Some(live) = draft.live() else { return };
+        let is_fenced = draft.state.host.current_fence().is_some();
         let waits = live.status == OperationStatus::NeedsOperator;
-        if waits && !is_fenced && proof::settles_at(step).is_none() {
+        if waits && !is_fenced && proof::settles_at(draft).is_none() {
             return;
         }
         if waits {
             // It runs again, and what has to be read again is begun now.
-            resume(step);
+            resume(draft);
             continue;
         }
-        let is_told = tell_backend(step);
-        match run_next_stage(step) {
+        let is_told = tell_backend(draft);
+        match run_next_stage(draft) {
             Stages::Moved => {}
             Stages::Busy => {
-                proof::collect(step);
-                tell_backend(step);
+                proof::collect(draft);
+                tell_backend(draft);
                 return;
             }
-            Stages::Stuck(why) => return needs_operator(step, why),
-            Stages::Over if step.state.host.current_fence().is_none() => return wait_or_ask(step),
-            Stages::Over if is_told => return proof::succeed(step),
+            Stages::Stuck(why) => return needs_operator(draft, why),
+            Stages::Over if draft.state.host.current_fence().is_none() => return wait_or_ask(draft),
+            Stages::Over if is_told => return proof::succeed(draft),
             Stages::Over => return,
         }
     }
 }
 
 /// A proof has come although nobody could go on.
-fn resume(step: &mut Step) {
-    if let Some(operation) = step.state.operation.as_mut() {
+fn resume(draft: &mut Draft) {
+    if let Some(operation) = draft.state.operation.as_mut() {
         operation.status = OperationStatus::Running;
         operation.restart_at = None;
     }
 }
 
 /// Does what waits for FENCED, beside whatever is still under way. `true` if nothing of it is left.
-fn tell_backend(step: &mut Step) -> bool {
-    run_beside(step, |_, stage| stage.awaits == Some(Awaits::Fenced))
+fn tell_backend(draft: &mut Draft) -> bool {
+    run_beside(draft, |_, stage| stage.awaits == Some(Awaits::Fenced))
 }
 
 /// Runs a stage that is in no order with the others, if it may begin. `true` if there is none, or it is over.
-fn run_beside(step: &mut Step, is_it: impl Fn(usize, &Stage) -> bool) -> bool {
-    let Some(mut operation) = step.state.operation.take() else {
+fn run_beside(draft: &mut Draft, is_it: impl Fn(usize, &Stage) -> bool) -> bool {
+    let Some(mut operation) = draft.state.operation.take() else {
         return true;
     };
     let mut stages = operation.stages.iter().enumerate();
     let found = stages.find(|(index, stage)| is_it(*index, stage) && !stage.is_over());
     let index = found.map(|(index, _)| index);
-    let is_over = index.is_none_or(|index| matches!(run_stage(step, &mut operation, index), Stages::Moved));
-    step.state.operation = Some(operation);
+    let is_over = index.is_none_or(|index| matches!(run_stage(draft, &mut operation, index), Stages::Moved));
+    draft.state.operation = Some(operation);
     is_over
 }
 
 /// Nothing is left to do and nothing is proven: the host's own watchdog may still prove it.
-fn wait_or_ask(step: &mut Step) {
-    let Some(operation) = step.live() else { return };
-    if let Some(at) = proof::settles_at(step) {
-        step.wake(at);
+fn wait_or_ask(draft: &mut Draft) {
+    let Some(operation) = draft.live() else { return };
+    if let Some(at) = proof::settles_at(draft) {
+        draft.wake(at);
         let at = at.format("%FT%TZ");
         return set_detail(
-            step,
+            draft,
             format!("proven; waiting until {at} for what the storage had accepted by then"),
         );
     }
-    let silent = proof::silence(step);
-    if let Some(silent) = silent.as_ref().filter(|silent| silent.lapses_at() > step.now) {
-        step.wake(silent.lapses_at());
+    let silent = proof::silence(draft);
+    if let Some(silent) = silent.as_ref().filter(|silent| silent.lapses_at() > draft.now) {
+        draft.wake(silent.lapses_at());
         let due = silent.due.format("%FT%TZ");
         return set_detail(
-            step,
+            draft,
             format!("waiting for a report of silence after {due}, the self-fencing timeout"),
         );
     }
@@ -207,64 +207,64 @@ fn wait_or_ask(step: &mut Step) {
         }
         why
     };
-    needs_operator(step, why);
+    needs_operator(draft, why);
 }
 
-fn advance_rejoin(step: &mut Step) {
-    if step
+fn advance_rejoin(draft: &mut Draft) {
+    if draft
         .live()
         .is_none_or(|live| live.status != OperationStatus::Running)
     {
         return;
     }
     loop {
-        match run_next_stage(step) {
+        match run_next_stage(draft) {
             Stages::Moved => {}
             Stages::Busy => return,
-            Stages::Stuck(why) => return needs_operator(step, why),
-            Stages::Over => return taken_back(step),
+            Stages::Stuck(why) => return needs_operator(draft, why),
+            Stages::Over => return taken_back(draft),
         }
     }
 }
 
 /// Everything is over. UNFENCED stands, whatever has become of the workloads that remained.
-fn taken_back(step: &mut Step) {
-    let mut starts = step.live().into_iter().flat_map(Operation::tasks);
+fn taken_back(draft: &mut Draft) {
+    let mut starts = draft.live().into_iter().flat_map(Operation::tasks);
     let failed = starts.find(|task| task.kind() == StepKind::Start && task.status == TaskStatus::Failed);
     let why = failed.map(why_failed);
     drop(starts);
     match why {
-        Some(why) => needs_operator(step, format!("the host was taken back, but {why}")),
-        None => step.end(OperationStatus::Succeeded, "the host was taken back".to_owned()),
+        Some(why) => needs_operator(draft, format!("the host was taken back, but {why}")),
+        None => draft.end(OperationStatus::Succeeded, "the host was taken back".to_owned()),
     }
 }
 
 /// What the fence has left to do is in no order with the rest.
-fn advance_evacuation(step: &mut Step) {
-    progress::settle(step);
-    proof::collect(step);
-    if evacuation::stop_if_back(step) {
+fn advance_evacuation(draft: &mut Draft) {
+    progress::settle(draft);
+    proof::collect(draft);
+    if evacuation::stop_if_back(draft) {
         return;
     }
-    if step
+    if draft
         .live()
         .is_none_or(|live| live.status != OperationStatus::Running)
     {
         return;
     }
-    if let Some(why) = evacuation::hold(step) {
-        return needs_operator(step, why);
+    if let Some(why) = evacuation::hold(draft) {
+        return needs_operator(draft, why);
     }
     loop {
-        let is_alone = run_beside(step, |index, _| index == evacuation::BESIDE);
-        proof::collect(step);
-        match run_next_stage(step) {
+        let is_alone = run_beside(draft, |index, _| index == evacuation::BESIDE);
+        proof::collect(draft);
+        match run_next_stage(draft) {
             Stages::Moved => {}
-            Stages::Busy => return proof::collect(step),
-            Stages::Stuck(why) => return needs_operator(step, why),
-            Stages::Over if !is_alone && !step.live().is_some_and(power_last::is_all_that_is_left) => return,
+            Stages::Busy => return proof::collect(draft),
+            Stages::Stuck(why) => return needs_operator(draft, why),
+            Stages::Over if !is_alone && !draft.live().is_some_and(power_last::is_all_that_is_left) => return,
             Stages::Over => {
-                if !finish_evacuation(step) {
+                if !finish_evacuation(draft) {
                     return;
                 }
             }
@@ -273,8 +273,8 @@ fn advance_evacuation(step: &mut Step) {
 }
 
 /// Every stage is over. `true` if there is something else to try.
-fn finish_evacuation(step: &mut Step) -> bool {
-    let Some(operation) = step.state.operation.as_mut() else {
+fn finish_evacuation(draft: &mut Draft) -> bool {
+    let Some(operation) = draft.state.operation.as_mut() else {
         return false;
     };
     if evacuation::open_spare(operation) {
@@ -282,27 +282,27 @@ fn finish_evacuation(step: &mut Step) -> bool {
     }
     let (failed, told) = (evacuation::failed(operation), evacuation::told(operation));
     match failed {
-        Some(why) => needs_operator(step, why),
-        None if power_last::give_back(operation) => return true,
+        Some(why) => needs_operator(draft, why),
+        None if power_last::release(operation) => return true,
         None => {
-            let left_off = power_last::tell_left_off(step);
-            step.end(OperationStatus::Succeeded, told + &left_off);
+            let left_off = power_last::tell_left_off(draft);
+            draft.end(OperationStatus::Succeeded, told + &left_off);
         }
     }
     false
 }
 
 /// Does what is due of the first stage that is not over.
-fn run_next_stage(step: &mut Step) -> Stages {
+fn run_next_stage(draft: &mut Draft) -> Stages {
     // Taken out so that host and operation can be changed side by side; put back before anyone else looks.
-    let Some(mut operation) = step.state.operation.take() else {
+    let Some(mut operation) = draft.state.operation.take() else {
         return Stages::Over;
     };
     let outcome = match next_stage(&operation) {
-        Some(index) => run_stage(step, &mut operation, index),
+        Some(index) => run_stage(draft, &mut operation, index),
         None => Stages::Over,
     };
-    step.state.operation = Some(operation);
+    draft.state.operation = Some(operation);
     outcome
 }
 
@@ -318,22 +318,22 @@ fn next_stage(operation: &Operation) -> Option<usize> {
     found.map(|(index, _)| index)
 }
 
-fn run_stage(step: &mut Step, operation: &mut Operation, index: usize) -> Stages {
+fn run_stage(draft: &mut Draft, operation: &mut Operation, index: usize) -> Stages {
     if let Some(why) = failed_before(operation, index) {
         return Stages::Stuck(why);
     }
     if operation.stages[index].started_at.is_none() {
-        match may_begin(step, operation, index) {
+        match may_begin(draft, operation, index) {
             Wait::Not => return Stages::Busy,
             Wait::GiveUp(why) => return Stages::Stuck(why),
             Wait::Ready => {}
         }
         if operation.kind() == OperationKind::Rejoin && rejoin::is_after_unfencing(&operation.stages[index]) {
-            rejoin::become_unfenced(step, operation);
+            rejoin::become_unfenced(draft, operation);
         }
-        begin_stage(step, operation, index);
+        begin_stage(draft, operation, index);
     }
-    progress::run_stage(step, operation, index);
+    progress::run_stage(draft, operation, index);
     if operation.stages[index].is_over() {
         Stages::Moved
     } else {
@@ -366,12 +366,12 @@ fn why_failed(task: &Task) -> String {
     )
 }
 
-fn begin_stage(step: &Step, operation: &mut Operation, index: usize) {
-    let power = progress::power_back(operation, &step.state.host);
+fn begin_stage(draft: &Draft, operation: &mut Operation, index: usize) {
+    let power = progress::power_back(operation, &draft.state.host);
     let kind = operation.kind();
     let stage: &mut Stage = &mut operation.stages[index];
-    stage.started_at = Some(step.now);
-    operation.updated_at = step.now;
+    stage.started_at = Some(draft.now);
+    operation.updated_at = draft.now;
     if stage.at_once.is_some() {
         // Their turn comes one by one.
         return;
@@ -397,30 +397,30 @@ fn begin_stage(step: &Step, operation: &mut Operation, index: usize) {
     }
 }
 
-fn may_begin(step: &mut Step, operation: &mut Operation, index: usize) -> Wait {
-    let now = step.now;
+fn may_begin(draft: &mut Draft, operation: &mut Operation, index: usize) -> Wait {
+    let now = draft.now;
     let is_fence = operation.kind() == OperationKind::Fence;
     let stage = &mut operation.stages[index];
     if is_fence
         && stage.tasks.iter().any(|task| task.kind() == FencingKind::PowerOn)
-        && !power_may_come(step, &operation.policy, stage)
+        && !power_may_come(draft, &operation.policy, stage)
     {
         return Wait::Not;
     }
     let entered_at = *stage.entered_at.get_or_insert(now);
     let begins_at = after_s(entered_at, stage.delay_s);
     if begins_at > now {
-        step.wake(begins_at);
+        draft.wake(begins_at);
         return Wait::Not;
     }
     match stage.awaits {
         None => Wait::Ready,
-        Some(Awaits::SelfFencing) => await_self_fencing(step, operation),
-        Some(Awaits::Fenced) if step.state.host.current_fence().is_some() => Wait::Ready,
+        Some(Awaits::SelfFencing) => await_self_fencing(draft, operation),
+        Some(Awaits::Fenced) if draft.state.host.current_fence().is_some() => Wait::Ready,
         Some(Awaits::Fenced) if on(Guard::BackendAwaitsFenced) => Wait::Not,
         Some(Awaits::Fenced) => Wait::Ready,
         Some(Awaits::HostBack) => await_host(
-            step,
+            draft,
             operation,
             after_s(entered_at, operation.policy.rejoin_wait_s),
         ),
@@ -429,16 +429,16 @@ fn may_begin(step: &mut Step, operation: &mut Operation, index: usize) -> Wait {
 
 /// A host that starts may start again what is to be started elsewhere: that comes first. If it cannot be told for long whether it can
 /// begin, the power stays off until a rejoin.
-fn power_may_come(step: &mut Step, policy: &SegmentPolicy, stage: &mut Stage) -> bool {
-    if !evacuation::is_expected_by(&step.state, policy) || !on(Guard::PowerWaitsForEvacuation) {
+fn power_may_come(draft: &mut Draft, policy: &SegmentPolicy, stage: &mut Stage) -> bool {
+    if !evacuation::is_expected_by(&draft.state, policy) || !on(Guard::PowerWaitsForEvacuation) {
         return true;
     }
-    let Some(fenced_at) = step.state.host.fence.as_ref().map(|fence| fence.at) else {
+    let Some(fenced_at) = draft.state.host.fence.as_ref().map(|fence| fence.at) else {
         return true;
     };
     let until = after_s(fenced_at, EVACUATION_HELD_S);
-    if until > step.now {
-        step.wake(until);
+    if until > draft.now {
+        draft.wake(until);
         return false;
     }
     for task in stage
@@ -454,32 +454,32 @@ fn power_may_come(step: &mut Step, policy: &SegmentPolicy, stage: &mut Stage) ->
     true
 }
 
-fn await_self_fencing(step: &mut Step, operation: &Operation) -> Wait {
-    let host = &step.state.host;
+fn await_self_fencing(draft: &mut Draft, operation: &Operation) -> Wait {
+    let host = &draft.state.host;
     let (Some(timeout_s), Some(fence)) = (operation.policy.self_fencing_timeout_s, &host.fence) else {
         return Wait::Ready;
     };
     let due = after_s(fence.at, timeout_s);
     let is_booted =
-        host.sources.has_booted_since(fence.at, step.state.clock_set_at) || operation.is_boot_confirmed();
-    if due <= step.now || is_booted || !on(Guard::RejoinAwaitsSelfFencing) {
+        host.sources.has_booted_since(fence.at, draft.state.clock_set_at) || operation.is_boot_confirmed();
+    if due <= draft.now || is_booted || !on(Guard::RejoinAwaitsSelfFencing) {
         return Wait::Ready;
     }
-    step.wake(due);
+    draft.wake(due);
     Wait::Not
 }
 
-fn await_host(step: &mut Step, operation: &mut Operation, until: Timestamp) -> Wait {
-    let taking = step.state.host.fencing_in_flight(step.now).cloned();
+fn await_host(draft: &mut Draft, operation: &mut Operation, until: Timestamp) -> Wait {
+    let taking = draft.state.host.fencing_in_flight(draft.now).cloned();
     let taking = taking.filter(|_| on(Guard::RejoinAwaitsFencing));
-    let host = &step.state.host;
+    let host = &draft.state.host;
     let old_boot = host
-        .old_boot(step.state.clock_set_at)
+        .old_boot(draft.state.clock_set_at)
         .filter(|_| !operation.is_boot_confirmed());
     let missing = if let Some(f) = taking {
-        step.wake(f.until);
+        draft.wake(f.until);
         format!("a {} may still be carried out", f.kind)
-    } else if !host.is_seen_back(step.state.clock_set_at) && on(Guard::RejoinAwaitsHost) {
+    } else if !host.is_seen_back(draft.state.clock_set_at) && on(Guard::RejoinAwaitsHost) {
         match host.failure_state {
             FailureState::Up => {
                 "the host was last seen UP before it was fenced or switched off, and not since".to_owned()
@@ -498,10 +498,10 @@ fn await_host(step: &mut Step, operation: &mut Operation, until: Timestamp) -> W
             }
         }
     };
-    if until <= step.now {
+    if until <= draft.now {
         return Wait::GiveUp(missing);
     }
-    step.wake(until);
+    draft.wake(until);
     operation.detail = format!("waiting: {missing}");
     Wait::Not
 }
@@ -514,15 +514,15 @@ fn not_up(operation: &Operation, seen: FailureState) -> String {
     format!("{power}the host is {seen}, not UP")
 }
 
-fn set_detail(step: &mut Step, detail: String) {
-    if let Some(operation) = step.state.operation.as_mut() {
+fn set_detail(draft: &mut Draft, detail: String) {
+    if let Some(operation) = draft.state.operation.as_mut() {
         operation.detail = detail;
     }
 }
 
-fn needs_operator(step: &mut Step, why: String) {
-    let now = step.now;
-    let Some(operation) = step.state.operation.as_mut() else {
+fn needs_operator(draft: &mut Draft, why: String) {
+    let now = draft.now;
+    let Some(operation) = draft.state.operation.as_mut() else {
         return;
     };
     operation.status = OperationStatus::NeedsOperator;
@@ -539,20 +539,20 @@ fn needs_operator(step: &mut Step, why: String) {
         "restart_at": operation.restart_at,
     });
     operation.detail = why;
-    step.event(EventKind::OperationNeedsOperator, data);
+    draft.event(EventKind::OperationNeedsOperator, data);
 }
 
-fn restart_when_due(step: &mut Step) {
-    let waiting = step
+fn restart_when_due(draft: &mut Draft) {
+    let waiting = draft
         .live()
         .filter(|live| live.status == OperationStatus::NeedsOperator);
     let Some(restart_at) = waiting.and_then(|live| live.restart_at) else {
         return;
     };
-    if restart_at > step.now {
-        step.wake(restart_at);
+    if restart_at > draft.now {
+        draft.wake(restart_at);
         return;
     }
-    retry::restart(step, "started again by itself, as the segment says");
-    run(step);
+    retry::restart(draft, "started again by itself, as the segment says");
+    run(draft);
 }

@@ -4,18 +4,18 @@ use serde_json::json;
 
 use crate::guard::{Guard, on};
 use crate::{
-    Answer, EventKind, FenceWork, FrozenPlan, Neighbourhood, Operation, OperationId, OperationStatus,
+    EventKind, FenceWork, FrozenPlan, Neighbourhood, Operation, OperationId, OperationStatus, Reply,
     SufficientSet, Work, fence_due,
 };
 
-use super::step::after_ms;
-use super::{AUTO_FENCE_AGAIN_MS, Step, fence};
+use super::draft::after_ms;
+use super::{AUTO_FENCE_AGAIN_MS, Draft, fence};
 
 /// Who asks for it.
 const BY: &str = "ringfence";
 
 /// How the host would be fenced.
-pub(super) struct Way {
+pub(super) struct Resolved {
     /// Or why no plan can be carried out.
     pub plan: Result<FrozenPlan, String>,
     /// What counts where none can.
@@ -23,61 +23,71 @@ pub(super) struct Way {
 }
 
 /// Begins it, if it is due. If too much has failed at once, it begins by asking a person.
-pub(super) fn auto_fence(step: &mut Step, id: OperationId, way: Way, around: Neighbourhood) -> Answer {
-    if fence_due(&step.state).is_none_or(|due| due > step.now) {
-        return Answer::AlreadySo;
+pub(super) fn auto_fence(
+    draft: &mut Draft,
+    id: OperationId,
+    resolved: Resolved,
+    around: Neighbourhood,
+) -> Reply {
+    if fence_due(&draft.state).is_none_or(|due| due > draft.now) {
+        return Reply::AlreadySo;
     }
-    let brake = step
+    let brake = draft
         .state
         .policy
         .fencing
         .brake(around)
         .filter(|_| on(Guard::StormBrake));
-    let operation = new_operation(step, id, way, brake.is_some());
-    fence::supersede(step);
-    step.begin(operation);
+    let operation = new_operation(draft, id, resolved, brake.is_some());
+    fence::supersede(draft);
+    draft.begin(operation);
     if let Some(why) = brake {
-        ask(step, &why);
+        ask(draft, &why);
     }
-    Answer::Started(id)
+    Reply::Started(id)
 }
 
 /// Without a plan, the host's own watchdog or a person can prove it still.
-fn new_operation(step: &Step, id: OperationId, way: Way, is_braked: bool) -> Operation {
-    let mut operation = match way.plan {
-        Ok(plan) => fence::new_operation(step, id, plan, reason(step), BY),
-        Err(fault) => without_plan(step, id, &fault, way.sufficient_sets),
+fn new_operation(draft: &Draft, id: OperationId, resolved: Resolved, is_held_by_brake: bool) -> Operation {
+    let mut operation = match resolved.plan {
+        Ok(plan) => fence::new_operation(draft, id, plan, reason(draft), BY),
+        Err(fault) => without_plan(draft, id, &fault, resolved.sufficient_sets),
     };
     if let Work::Fence(fence) = &mut operation.work {
-        fence.is_braked = is_braked;
+        fence.is_held_by_brake = is_held_by_brake;
     }
     operation
 }
 
-fn without_plan(step: &Step, id: OperationId, fault: &str, sufficient_sets: Vec<SufficientSet>) -> Operation {
+fn without_plan(
+    draft: &Draft,
+    id: OperationId,
+    fault: &str,
+    sufficient_sets: Vec<SufficientSet>,
+) -> Operation {
     let work = Work::Fence(FenceWork {
         plan: None,
         sufficient_sets,
-        is_braked: false,
+        is_held_by_brake: false,
     });
-    let generation = step.state.host.generation.next();
-    let reason = format!("{}; {fault}", reason(step));
+    let generation = draft.state.host.generation.next();
+    let reason = format!("{}; {fault}", reason(draft));
     Operation {
-        stages: fence::after_fenced(step).into_iter().collect(),
-        ..step.draft(id, work, generation, reason, BY)
+        stages: fence::after_fenced(draft).into_iter().collect(),
+        ..draft.operation(id, work, generation, reason, BY)
     }
 }
 
-fn reason(step: &Step) -> String {
-    let host = &step.state.host;
+fn reason(draft: &Draft) -> String {
+    let host = &draft.state.host;
     let source = host.failure_source.as_deref().unwrap_or("an observer");
-    let since = host.failure_since.unwrap_or(step.now).format("%FT%TZ");
+    let since = host.failure_since.unwrap_or(draft.now).format("%FT%TZ");
     format!("the host has been UNREACHABLE since {since} (seen by {source})")
 }
 
 /// Nothing of it begins until a person says so: the segment's restarts are for what was tried.
-fn ask(step: &mut Step, brake: &str) {
-    let Some(operation) = step.state.operation.as_mut() else {
+fn ask(draft: &mut Draft, brake: &str) {
+    let Some(operation) = draft.state.operation.as_mut() else {
         return;
     };
     operation.status = OperationStatus::NeedsOperator;
@@ -88,15 +98,15 @@ fn ask(step: &mut Step, brake: &str) {
         "kind": operation.kind(),
         "generation": operation.generation,
         "detail": operation.detail,
-        "is_braked": true,
+        "is_held_by_brake": true,
     });
-    step.event(EventKind::OperationNeedsOperator, data);
+    draft.event(EventKind::OperationNeedsOperator, data);
 }
 
 /// Asks to be ticked when it is due, and again until somebody has come with a plan.
-pub(super) fn watch(step: &mut Step) {
-    if let Some(due) = fence_due(&step.state) {
-        let again = after_ms(step.now, AUTO_FENCE_AGAIN_MS);
-        step.wake(if due > step.now { due } else { again });
+pub(super) fn watch(draft: &mut Draft) {
+    if let Some(due) = fence_due(&draft.state) {
+        let again = after_ms(draft.now, AUTO_FENCE_AGAIN_MS);
+        draft.wake(if due > draft.now { due } else { again });
     }
 }

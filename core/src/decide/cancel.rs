@@ -2,26 +2,26 @@
 
 use serde_json::json;
 
-use crate::{Actor, Answer, OperationId, OperationStatus, Refusal};
+use crate::{Actor, OperationId, OperationStatus, Refusal, Reply};
 
-use super::Step;
+use super::Draft;
 
 pub(super) fn cancel(
-    step: &mut Step,
+    draft: &mut Draft,
     id: OperationId,
     reason: &str,
     actor: &Actor,
-) -> Result<Answer, Refusal> {
-    if step.live().is_none_or(|live| live.id != id) {
+) -> Result<Reply, Refusal> {
+    if draft.live().is_none_or(|live| live.id != id) {
         return Err(Refusal::OperationOver { id });
     }
-    step.note(
+    draft.note(
         "operation.cancel",
         json!({ "operation_id": id, "reason": reason, "by": actor.name }),
     );
-    step.end(
+    draft.end(
         OperationStatus::Cancelled,
         format!("cancelled by {}: {reason}", actor.name),
     );
-    Ok(Answer::Done)
+    Ok(Reply::Done)
 }

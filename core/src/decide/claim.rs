@@ -2,22 +2,23 @@
 
 use crate::guard::{Guard, on};
 use crate::{
-    Answer, AppliedFencing, Attempt, AttemptStatus, Claim, EventKind, FencingKind, FrozenMethod, Host,
-    InFlight, Means, Operation, OperationStatus, Refusal, StepKind, Task, TaskKind, TaskStatus, Timestamp,
-    Undoing, Way,
+    AppliedFencing, Attempt, AttemptStatus, Claim, EventKind, Executor, Executors, FencingKind, FrozenMethod,
+    Host, InFlight, Operation, OperationStatus, Refusal, Reply, StepKind, Task, TaskKind, TaskStatus,
+    Timestamp, Undoing,
 };
 
-use super::step::{after_ms, after_s, ms_until};
+use super::draft::{after_ms, after_s, ms_until};
 use super::{
-    CLAIM_WINDOW_S, DEADLINE_GRACE_MS, DEVICE_WAIT_S, LEASE_MS, MAX_BUDGET_MS, MAX_LINGER_S, Step, evacuation,
+    CLAIM_WINDOW_S, DEADLINE_GRACE_MS, DEVICE_WAIT_S, Draft, LEASE_MS, MAX_BUDGET_MS, MAX_LINGER_S,
+    evacuation,
 };
 
-pub(super) fn claim(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
-    let (task, attempt) = find(step, claim)?;
+pub(super) fn claim(draft: &mut Draft, claim: &Claim) -> Result<Reply, Refusal> {
+    let (task, attempt) = find(draft, claim)?;
     match attempt.state {
         // One that is late is still in time: nobody has given the attempt up yet, and its message may be the only one.
         AttemptStatus::Dispatched { .. } => {}
-        AttemptStatus::Claimed { deadline, .. } => return granted_before(step, claim, attempt, deadline),
+        AttemptStatus::Claimed { deadline, .. } => return granted_before(draft, claim, attempt, deadline),
         AttemptStatus::Ended { .. } | AttemptStatus::Cancelled { .. } if on(Guard::EndedIsNotClaimed) => {
             return Err(refuse(claim, "it has ended"));
         }
@@ -27,31 +28,31 @@ pub(super) fn claim(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
     if !is_in_use && on(Guard::ClaimOfTaskInUse) {
         return Err(refuse(claim, "its task goes on without it"));
     }
-    let opposite = step.state.host.opposite_in_flight(claim.kind, step.now);
+    let opposite = draft.state.host.opposite_in_flight(claim.kind, draft.now);
     if opposite.is_some() && on(Guard::ClaimWaitsForOpposite) {
         return Err(refuse(claim, "the opposite of its task may still be running"));
     }
-    if claim.kind == StepKind::Move && !evacuation::may_move(step) && on(Guard::ClaimOfMoveNeedsGate) {
+    if claim.kind == StepKind::Move && !evacuation::may_move(draft) && on(Guard::ClaimOfMoveNeedsGate) {
         return Err(refuse(claim, "the evacuate gate is closed"));
     }
-    if claim.kind == FencingKind::PowerOn && evacuation::is_expected(step) && on(Guard::ClaimOfPowerWaits) {
+    if claim.kind == FencingKind::PowerOn && evacuation::is_expected(draft) && on(Guard::ClaimOfPowerWaits) {
         return Err(refuse(
             claim,
             "the host's workloads are to be started elsewhere first",
         ));
     }
-    grant(step, claim)
+    grant(draft, claim)
 }
 
 /// The device is busy with another command: the attempt may wait longer for its claim.
-pub(super) fn device_busy(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
-    let (_, attempt) = find(step, claim)?;
+pub(super) fn device_busy(draft: &mut Draft, claim: &Claim) -> Result<Reply, Refusal> {
+    let (_, attempt) = find(draft, claim)?;
     let limit = after_s(attempt.started_at, DEVICE_WAIT_S);
-    let longer = after_s(step.now, CLAIM_WINDOW_S).min(limit);
-    match &mut attempt_mut(step, claim)?.state {
+    let longer = after_s(draft.now, CLAIM_WINDOW_S).min(limit);
+    match &mut attempt_mut(draft, claim)?.state {
         AttemptStatus::Dispatched { claim_by } => {
             *claim_by = longer.max(*claim_by);
-            Ok(Answer::Done)
+            Ok(Reply::Done)
         }
         AttemptStatus::Claimed { .. } | AttemptStatus::Ended { .. } | AttemptStatus::Cancelled { .. } => {
             Err(refuse(claim, "it waits for no device"))
@@ -59,23 +60,23 @@ pub(super) fn device_busy(step: &mut Step, claim: &Claim) -> Result<Answer, Refu
     }
 }
 
-pub(super) fn renew(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
-    let now = step.now;
-    let (_, attempt) = find(step, claim)?;
+pub(super) fn renew(draft: &mut Draft, claim: &Claim) -> Result<Reply, Refusal> {
+    let now = draft.now;
+    let (_, attempt) = find(draft, claim)?;
     if attempt.claim_id != Some(claim.claim_id) {
         return Err(refuse(claim, "another worker has claimed it"));
     }
     // What was only followed until now must not be asked for anew.
-    if claim.kind == StepKind::Move && evacuation::is_back(step) && on(Guard::RenewalOfMoveNeedsFence) {
+    if claim.kind == StepKind::Move && evacuation::is_back(draft) && on(Guard::RenewalOfMoveNeedsFence) {
         return Err(refuse(claim, "the host is back"));
     }
-    match &mut attempt_mut(step, claim)?.state {
+    match &mut attempt_mut(draft, claim)?.state {
         AttemptStatus::Claimed {
             lease_until,
             deadline,
         } if *lease_until > now && *deadline > now => {
             *lease_until = after_ms(now, LEASE_MS).min(*deadline);
-            Ok(Answer::Granted {
+            Ok(Reply::Granted {
                 budget_ms: ms_until(now, *deadline).saturating_sub(DEADLINE_GRACE_MS),
                 lease_ms: LEASE_MS,
             })
@@ -88,8 +89,8 @@ pub(super) fn renew(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
 }
 
 /// The attempt that the claim names, if everything that the claim says of it is right.
-fn find<'a>(step: &'a Step, claim: &Claim) -> Result<(&'a Task, &'a Attempt), Refusal> {
-    let operation = live_of(step, claim)?;
+fn find<'a>(draft: &'a Draft, claim: &Claim) -> Result<(&'a Task, &'a Attempt), Refusal> {
+    let operation = live_of(draft, claim)?;
     let (task, attempt) = operation
         .find(claim.attempt)
         .ok_or_else(|| refuse(claim, "there is no such attempt"))?;
@@ -99,11 +100,11 @@ fn find<'a>(step: &'a Step, claim: &Claim) -> Result<(&'a Task, &'a Attempt), Re
     Ok((task, attempt))
 }
 
-fn live_of<'a>(step: &'a Step, claim: &Claim) -> Result<&'a Operation, Refusal> {
-    if claim.host_id != step.state.host.id {
+fn live_of<'a>(draft: &'a Draft, claim: &Claim) -> Result<&'a Operation, Refusal> {
+    if claim.host_id != draft.state.host.id {
         return Err(refuse(claim, "it belongs to another host"));
     }
-    let operation = step
+    let operation = draft
         .live()
         .filter(|live| live.id == claim.attempt.operation_id)
         .ok_or_else(|| refuse(claim, "its operation has ended"))?;
@@ -116,8 +117,9 @@ fn live_of<'a>(step: &'a Step, claim: &Claim) -> Result<&'a Operation, Refusal> 
     Ok(operation)
 }
 
-fn attempt_mut<'a>(step: &'a mut Step, claim: &Claim) -> Result<&'a mut Attempt, Refusal> {
-    step.state
+fn attempt_mut<'a>(draft: &'a mut Draft, claim: &Claim) -> Result<&'a mut Attempt, Refusal> {
+    draft
+        .state
         .operation
         .as_mut()
         .and_then(|operation| {
@@ -131,30 +133,30 @@ fn attempt_mut<'a>(step: &'a mut Step, claim: &Claim) -> Result<&'a mut Attempt,
 
 /// The same claim again gets the same answer: its first answer may have been lost.
 fn granted_before(
-    step: &Step,
+    draft: &Draft,
     claim: &Claim,
     attempt: &Attempt,
     deadline: Timestamp,
-) -> Result<Answer, Refusal> {
+) -> Result<Reply, Refusal> {
     let is_its =
         attempt.claim_id == Some(claim.claim_id) && attempt.worker.as_deref() == Some(claim.worker.as_str());
     if !is_its && on(Guard::ClaimOnce) {
         return Err(refuse(claim, "another worker has claimed it"));
     }
-    let budget_ms = ms_until(step.now, deadline).saturating_sub(DEADLINE_GRACE_MS);
+    let budget_ms = ms_until(draft.now, deadline).saturating_sub(DEADLINE_GRACE_MS);
     if budget_ms == 0 {
         return Err(refuse(claim, "its deadline has passed"));
     }
-    Ok(Answer::Granted {
+    Ok(Reply::Granted {
         budget_ms,
         lease_ms: LEASE_MS,
     })
 }
 
-fn grant(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
-    let now = step.now;
-    let host = &mut step.state.host;
-    let operation = step.state.operation.as_mut();
+fn grant(draft: &mut Draft, claim: &Claim) -> Result<Reply, Refusal> {
+    let now = draft.now;
+    let host = &mut draft.state.host;
+    let operation = draft.state.operation.as_mut();
     let (operation, index) = operation
         .and_then(|operation| {
             let is_its = |t: &Task| t.attempts.iter().any(|a| a.number == claim.attempt.number);
@@ -163,39 +165,39 @@ fn grant(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
         })
         .ok_or_else(|| refuse(claim, "there is no such attempt"))?;
     operation.updated_at = now;
-    let (mut tasks, means) = operation.tasks_and_means();
-    let (budget_ms, way) = tasks
+    let (mut tasks, executors) = operation.tasks_and_executors();
+    let (budget_ms, executor) = tasks
         .nth(index)
-        .and_then(|task| take(task, means, claim, now))
+        .and_then(|task| take(task, executors, claim, now))
         .ok_or_else(|| refuse(claim, "its method is not in the plan"))?;
     drop(tasks);
     let only_looks = operation
         .find(claim.attempt)
         .is_some_and(|(_, attempt)| attempt.only_looks());
-    let lasts_ms = budget_ms + DEADLINE_GRACE_MS + u64::from(lingers_s(claim.kind, &way)) * 1_000;
+    let lasts_ms = budget_ms + DEADLINE_GRACE_MS + u64::from(lingers_s(claim.kind, &executor)) * 1_000;
     host.in_flight.push(InFlight {
         attempt: claim.attempt,
         generation: claim.generation,
         kind: claim.kind,
-        method: way.method().map(|method| method.id),
+        method: executor.method().map(|method| method.id),
         claim_id: Some(claim.claim_id),
         only_looks,
         until: after_ms(now, lasts_ms),
         lasts_ms: Some(lasts_ms),
     });
     if on(Guard::TakenIsNoted) {
-        note_taken(host, claim, way, now);
+        note_taken(host, claim, executor, now);
     }
-    if claim.kind.gives_back() {
-        step.undo(&Undoing::Claimed {
+    if claim.kind.releases() {
+        draft.undo(&Undoing::Claimed {
             kind: claim.kind,
             generation: claim.generation,
         });
     }
     if claim.kind == StepKind::Move && !only_looks {
-        tell_moving(step, claim);
+        tell_moving(draft, claim);
     }
-    Ok(Answer::Granted {
+    Ok(Reply::Granted {
         budget_ms,
         lease_ms: LEASE_MS,
     })
@@ -203,33 +205,33 @@ fn grant(step: &mut Step, claim: &Claim) -> Result<Answer, Refusal> {
 
 /// Seconds after the worker has stopped in which its device may still carry out what it was told. What only reads leaves nothing behind,
 /// and what a backend may still do its driver tells.
-pub(super) fn lingers_s(kind: TaskKind, way: &Way) -> u32 {
-    let leaves_something = kind.takes() || kind.gives_back();
+pub(super) fn lingers_s(kind: TaskKind, executor: &Executor) -> u32 {
+    let leaves_something = kind.takes() || kind.releases();
     if leaves_something && on(Guard::CommandLingers) {
-        way.lingers_s().min(MAX_LINGER_S)
+        executor.lingers_s().min(MAX_LINGER_S)
     } else {
         0
     }
 }
 
-fn tell_moving(step: &mut Step, claim: &Claim) {
-    let host = &step.state.host;
-    let found = step.live().and_then(|live| live.find(claim.attempt));
+fn tell_moving(draft: &mut Draft, claim: &Claim) {
+    let host = &draft.state.host;
+    let found = draft.live().and_then(|live| live.find(claim.attempt));
     let news = found.and_then(|(task, _)| evacuation::news(claim.attempt.operation_id, host, task));
     if let Some(news) = news {
-        step.event(EventKind::WorkloadMoving, news);
+        draft.event(EventKind::WorkloadMoving, news);
     }
 }
 
-fn note_taken(host: &mut Host, claim: &Claim, way: Way, now: Timestamp) {
-    match (claim.kind, way) {
-        (TaskKind::Fencing(kind), Way::Method { method, .. }) if kind.takes() => {
+fn note_taken(host: &mut Host, claim: &Claim, executor: Executor, now: Timestamp) {
+    match (claim.kind, executor) {
+        (TaskKind::Fencing(kind), Executor::Method { method, .. }) if kind.takes() => {
             note_standing(host, claim, (kind, method), now);
         }
-        (TaskKind::Step(StepKind::MarkDown), Way::Platform { .. }) => {
+        (TaskKind::Step(StepKind::MarkDown), Executor::Platform { .. }) => {
             host.applied.marked_down_by.get_or_insert(claim.attempt);
         }
-        (TaskKind::Fencing(_) | TaskKind::Step(_), Way::Method { .. } | Way::Platform { .. }) => {}
+        (TaskKind::Fencing(_) | TaskKind::Step(_), Executor::Method { .. } | Executor::Platform { .. }) => {}
     }
 }
 
@@ -272,10 +274,10 @@ fn note_standing(
 }
 
 /// Marks the attempt as claimed; gives its budget and the way in which it is made.
-fn take(task: &mut Task, means: Means<'_>, claim: &Claim, now: Timestamp) -> Option<(u64, Way)> {
+fn take(task: &mut Task, executors: Executors<'_>, claim: &Claim, now: Timestamp) -> Option<(u64, Executor)> {
     let attempt = task.attempts.iter().find(|a| a.number == claim.attempt.number)?;
-    let way = means.way_of(task, attempt)?;
-    let times = way.times();
+    let executor = executors.executor_of(task, attempt)?;
+    let times = executor.times();
     // Waiting for a worker or a free device is not the time of this method.
     let waited = now - attempt.started_at;
     let began_at = (task.begun_at.unwrap_or(now) + waited).min(now);
@@ -294,7 +296,7 @@ fn take(task: &mut Task, means: Means<'_>, claim: &Claim, now: Timestamp) -> Opt
         lease_until: after_ms(now, LEASE_MS).min(deadline),
         deadline,
     };
-    Some((budget_ms, way))
+    Some((budget_ms, executor))
 }
 
 fn refuse(claim: &Claim, why: &'static str) -> Refusal {

@@ -4,17 +4,17 @@
 use crate::guard::{Guard, on};
 use crate::{AttemptStatus, Ended, Host, InFlight, Operation, Proof, Timestamp};
 
-use super::step::{after_ms, after_s};
-use super::{CLAIM_WINDOW_S, DEADLINE_GRACE_MS, LEASE_MS, MAX_BUDGET_MS, MAX_LINGER_S, Step};
+use super::draft::{after_ms, after_s};
+use super::{CLAIM_WINDOW_S, DEADLINE_GRACE_MS, Draft, LEASE_MS, MAX_BUDGET_MS, MAX_LINGER_S};
 use crate::undoing::CLOCKS_APART;
 
 /// No moment of the past lies after now, and no deadline further ahead than it can have been set. Changes nothing while the
 /// clock runs forwards.
-pub(super) fn adjust(step: &mut Step) {
-    let now = step.now;
-    let set_at = step.state.clock_set_at;
-    adjust_host(&mut step.state.host, set_at, now);
-    if let Some(operation) = step.state.operation.as_mut().filter(|o| o.status.is_live()) {
+pub(super) fn adjust(draft: &mut Draft) {
+    let now = draft.now;
+    let set_at = draft.state.clock_set_at;
+    adjust_host(&mut draft.state.host, set_at, now);
+    if let Some(operation) = draft.state.operation.as_mut().filter(|o| o.status.is_live()) {
         adjust_operation(operation, now);
     }
 }

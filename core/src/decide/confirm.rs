@@ -2,11 +2,11 @@
 
 use crate::guard::{Guard, on};
 use crate::{
-    Actor, Answer, FailureState, FenceWork, Generation, Operation, OperationId, OperationKind, Proof,
-    ProofKind, Refusal, SufficientSet, Work,
+    Actor, FailureState, FenceWork, Generation, Operation, OperationId, OperationKind, Proof, ProofKind,
+    Refusal, Reply, SufficientSet, Work,
 };
 
-use super::{Step, proof};
+use super::{Draft, proof};
 
 /// What the person said.
 pub(super) struct Word {
@@ -17,29 +17,29 @@ pub(super) struct Word {
 }
 
 pub(super) fn confirm(
-    step: &mut Step,
+    draft: &mut Draft,
     operation_id: OperationId,
     word: Word,
     sufficient_sets: Vec<SufficientSet>,
-) -> Result<Answer, Refusal> {
-    let current = step.state.host.generation;
+) -> Result<Reply, Refusal> {
+    let current = draft.state.host.generation;
     if word.generation != current && on(Guard::WordNamesGeneration) {
         return Err(Refusal::StaleGeneration {
             given: word.generation,
             current,
         });
     }
-    if step.state.host.good_fence().is_some() {
-        return Ok(Answer::AlreadySo);
+    if draft.state.host.good_fence().is_some() {
+        return Ok(Reply::AlreadySo);
     }
-    refuse_if_up(step, &word)?;
-    refuse_if_undoing(step)?;
-    proof::finish_ended(step);
-    match step.live() {
+    refuse_if_up(draft, &word)?;
+    refuse_if_undoing(draft)?;
+    proof::finish_ended(draft);
+    match draft.live() {
         Some(live) if live.kind() == OperationKind::Fence => {
             let is_said = |proof: &Proof| proof.kind == ProofKind::Operator && proof.ended.is_none();
             if live.proofs.iter().any(is_said) {
-                return Ok(Answer::AlreadySo);
+                return Ok(Reply::AlreadySo);
             }
             if !proof::would_complete(live, ProofKind::Operator) {
                 return Err(Refusal::ConfirmationNotSufficient);
@@ -57,28 +57,28 @@ pub(super) fn confirm(
             if !sufficient_sets.contains(&by_word) {
                 return Err(Refusal::ConfirmationNotSufficient);
             }
-            let operation = operation_of_a_word(step, operation_id, &word, sufficient_sets);
-            step.begin(operation);
+            let operation = operation_of_a_word(draft, operation_id, &word, sufficient_sets);
+            draft.begin(operation);
         }
     }
-    add_word(step, word);
-    Ok(Answer::Done)
+    add_word(draft, word);
+    Ok(Reply::Done)
 }
 
-fn refuse_if_up(step: &Step, word: &Word) -> Result<(), Refusal> {
-    if step.state.host.failure_state != FailureState::Up {
+fn refuse_if_up(draft: &Draft, word: &Word) -> Result<(), Refusal> {
+    if draft.state.host.failure_state != FailureState::Up {
         return Ok(());
     }
     match (word.override_up, word.actor.is_admin) {
         (true, true) => Ok(()),
         (true, false) => Err(Refusal::OverrideNeedsAdmin),
-        (false, true | false) => super::fence::refuse_if_up(step),
+        (false, true | false) => super::fence::refuse_if_up(draft),
     }
 }
 
 /// What is being given back at this moment could undo what the person did.
-fn refuse_if_undoing(step: &Step) -> Result<(), Refusal> {
-    match step.state.host.undoing_in_flight(ProofKind::Operator, step.now) {
+fn refuse_if_undoing(draft: &Draft) -> Result<(), Refusal> {
+    match draft.state.host.undoing_in_flight(ProofKind::Operator, draft.now) {
         Some(f) if on(Guard::WordWaitsForUndoing) => Err(Refusal::UndoingInFlight {
             kind: f.kind,
             generation: f.generation,
@@ -90,21 +90,21 @@ fn refuse_if_undoing(step: &Step) -> Result<(), Refusal> {
 
 /// The fence that consists of a person's word.
 fn operation_of_a_word(
-    step: &Step,
+    draft: &Draft,
     id: OperationId,
     word: &Word,
     sufficient_sets: Vec<SufficientSet>,
 ) -> Operation {
-    let generation = step.state.host.generation.next();
+    let generation = draft.state.host.generation.next();
     Operation {
-        stages: super::fence::after_fenced(step).into_iter().collect(),
+        stages: super::fence::after_fenced(draft).into_iter().collect(),
         restarts_left: 0,
-        ..step.draft(
+        ..draft.operation(
             id,
             Work::Fence(FenceWork {
                 plan: None,
                 sufficient_sets,
-                is_braked: false,
+                is_held_by_brake: false,
             }),
             generation,
             word.reason.clone(),
@@ -113,11 +113,11 @@ fn operation_of_a_word(
     }
 }
 
-fn add_word(step: &mut Step, word: Word) {
-    let Some(operation) = &step.state.operation else {
+fn add_word(draft: &mut Draft, word: Word) {
+    let Some(operation) = &draft.state.operation else {
         return;
     };
-    let is_up = step.state.host.failure_state == FailureState::Up;
+    let is_up = draft.state.host.failure_state == FailureState::Up;
     let overridden = if word.override_up && is_up {
         " (although the host was seen UP)"
     } else {
@@ -126,8 +126,8 @@ fn add_word(step: &mut Step, word: Word) {
     let proof = Proof {
         kind: ProofKind::Operator,
         source: word.actor.name,
-        observed_at: step.now,
-        read_at: step.now,
+        observed_at: draft.now,
+        read_at: draft.now,
         claimed_at: None,
         settle_s: operation.policy.settle_s,
         operation_id: operation.id,
@@ -135,5 +135,5 @@ fn add_word(step: &mut Step, word: Word) {
         detail: format!("{}{overridden}", word.reason),
         ended: None,
     };
-    proof::add(step, proof);
+    proof::add(draft, proof);
 }

@@ -9,36 +9,36 @@ use uuid::Uuid;
 
 use crate::guard::{Guard, on};
 use crate::{
-    Actor, Answer, Attempt, EvacuationWork, FailureState, FencingKind, FencingTask, FrozenMethod, Gate, Host,
+    Actor, Attempt, EvacuationWork, FailureState, FencingKind, FencingTask, FrozenMethod, Gate, Host,
     HostState, InFlight, MAX_LISTED, MoveReport, MoveStep, Operation, OperationId, OperationKind,
-    OperationStatus, Refusal, SegmentPolicy, Stage, StepKind, StepTask, Task, TaskStatus, TaskWork,
+    OperationStatus, Refusal, Reply, SegmentPolicy, Stage, StepKind, StepTask, Task, TaskStatus, TaskWork,
     Timestamp, Work, Workload, WorkloadStep, gates,
 };
 
-use super::step::{after_ms, after_s};
-use super::{EVACUATION_HELD_S, MAX_LISTINGS, Step, TAKE_OVER_MS, progress};
+use super::draft::{after_ms, after_s};
+use super::{Draft, EVACUATION_HELD_S, MAX_LISTINGS, TAKE_OVER_MS, progress};
 use crate::platform::can_be_evacuated;
 
 /// The stage of what the fence has left to do: it goes on beside everything else.
 pub(super) const BESIDE: usize = 0;
 
 pub(super) fn evacuate(
-    step: &mut Step,
+    draft: &mut Draft,
     operation_id: OperationId,
     reason: String,
     actor: &Actor,
-) -> Result<Answer, Refusal> {
-    if let Some(live) = step
+) -> Result<Reply, Refusal> {
+    if let Some(live) = draft
         .live()
         .filter(|live| live.kind() == OperationKind::Evacuation)
     {
-        return Ok(Answer::Joined(live.id));
+        return Ok(Reply::Joined(live.id));
     }
-    let gate = gate(step);
+    let gate = gate(draft);
     if !gate.allowed {
         return Err(Refusal::GateClosed { reason: gate.reason });
     }
-    if let Some(live) = step.live().filter(|live| live.kind() == OperationKind::Rejoin) {
+    if let Some(live) = draft.live().filter(|live| live.kind() == OperationKind::Rejoin) {
         return Err(Refusal::OperationLive {
             kind: live.kind(),
             id: live.id,
@@ -46,56 +46,58 @@ pub(super) fn evacuate(
         });
     }
     let operation =
-        new_operation(step, operation_id, reason, &actor.name).ok_or(Refusal::BackendMissing {
-            backend: step.state.host.backend,
+        new_operation(draft, operation_id, reason, &actor.name).ok_or(Refusal::BackendMissing {
+            backend: draft.state.host.backend,
         })?;
-    begin(step, operation);
-    Ok(Answer::Started(operation_id))
+    begin(draft, operation);
+    Ok(Reply::Started(operation_id))
 }
 
 /// An evacuation that the segment wants, if it is due: FENCED is committed, and the fence has had time to end by itself.
-pub(super) fn by_itself(step: &mut Step) -> bool {
-    if !is_wanted(step) {
+pub(super) fn by_itself(draft: &mut Draft) -> bool {
+    if !is_wanted(draft) {
         return false;
     }
-    let Some(fenced_at) = step.state.host.fence.as_ref().map(|fence| fence.at) else {
+    let Some(fenced_at) = draft.state.host.fence.as_ref().map(|fence| fence.at) else {
         return false;
     };
     let is_busy = |live: &Operation| {
         let mut tasks = live.tasks();
         tasks.any(|task| !task.status.is_over() && task.kind() != FencingKind::PowerOn)
     };
-    let patience_ms = if step.live().is_some_and(is_busy) {
+    let patience_ms = if draft.live().is_some_and(is_busy) {
         TAKE_OVER_MS
     } else {
         1
     };
     let due = after_ms(fenced_at, patience_ms);
-    if due > step.now {
-        step.wake(due);
+    if due > draft.now {
+        draft.wake(due);
         return false;
     }
-    let host = &step.state.host;
+    let host = &draft.state.host;
     let name = format!("evacuation of generation {}", host.generation);
     let id = OperationId(Uuid::new_v5(&host.id.0, name.as_bytes()));
-    let Some(operation) = new_operation(step, id, "the host is FENCED".to_owned(), "ringfence") else {
+    let Some(operation) = new_operation(draft, id, "the host is FENCED".to_owned(), "ringfence") else {
         return false;
     };
-    begin(step, operation);
+    begin(draft, operation);
     true
 }
 
 /// Once for each fence: one that a person has cancelled stays cancelled.
-fn is_wanted(step: &Step) -> bool {
-    is_expected(step) && gate(step).allowed
+fn is_wanted(draft: &Draft) -> bool {
+    is_expected(draft) && gate(draft).allowed
 }
 
 /// Whether an evacuation that the segment wants has yet to begin: at once, or as soon as it is known that the host is silent. Until it
 /// is over the host must not start, since it would start again what is to be started elsewhere.
-pub(super) fn is_expected(step: &Step) -> bool {
-    let is_free = step.live().is_none_or(|live| live.kind() == OperationKind::Fence);
-    let policy = step.live().map_or(&step.state.policy, |live| &live.policy);
-    is_free && is_expected_by(&step.state, policy)
+pub(super) fn is_expected(draft: &Draft) -> bool {
+    let is_free = draft
+        .live()
+        .is_none_or(|live| live.kind() == OperationKind::Fence);
+    let policy = draft.live().map_or(&draft.state.policy, |live| &live.policy);
+    is_free && is_expected_by(&draft.state, policy)
 }
 
 /// The same under what a fence, which may be at hand apart from its host, was begun with.
@@ -108,42 +110,42 @@ pub(super) fn is_expected_by(state: &HostState, policy: &SegmentPolicy) -> bool 
         && can_be_evacuated(state)
 }
 
-fn gate(step: &Step) -> Gate {
-    gates(&step.state, step.now).evacuate
+fn gate(draft: &Draft) -> Gate {
+    gates(&draft.state, draft.now).evacuate
 }
 
 /// Whether one more workload may be started elsewhere at this moment.
-pub(super) fn may_move(step: &Step) -> bool {
-    gate(step).allowed
+pub(super) fn may_move(draft: &Draft) -> bool {
+    gate(draft).allowed
 }
 
 /// The fence makes way with its proofs; what it was still doing goes on here.
-fn begin(step: &mut Step, operation: Operation) {
-    if step.live().is_some() {
-        super::proof::succeed(step);
+fn begin(draft: &mut Draft, operation: Operation) {
+    if draft.live().is_some() {
+        super::proof::succeed(draft);
     }
-    if let Some(fence) = &mut step.state.host.fence {
+    if let Some(fence) = &mut draft.state.host.fence {
         fence.is_evacuation_begun = true;
     }
-    step.begin(operation);
+    draft.begin(operation);
 }
 
-fn new_operation(step: &Step, id: OperationId, reason: String, requested_by: &str) -> Option<Operation> {
-    if !can_be_evacuated(&step.state) {
+fn new_operation(draft: &Draft, id: OperationId, reason: String, requested_by: &str) -> Option<Operation> {
+    if !can_be_evacuated(&draft.state) {
         return None;
     }
-    let evacuation = &step.state.policy.evacuation;
+    let evacuation = &draft.state.policy.evacuation;
     let metadata_keys = vec![evacuation.metadata_key.clone(), evacuation.priority_key.clone()];
     let stages = vec![
-        stage(left_by_the_fence(step.live(), &step.state.host)),
+        stage(left_by_the_fence(draft.live(), &draft.state.host)),
         stage(vec![Task::step(WorkloadStep::MarkDown)]),
         stage(vec![Task::step(WorkloadStep::List { metadata_keys })]),
     ];
-    let generation = step.state.host.generation;
+    let generation = draft.state.host.generation;
     let work = Work::Evacuation(EvacuationWork::default());
     Some(Operation {
         stages,
-        ..step.draft(id, work, generation, reason, requested_by)
+        ..draft.operation(id, work, generation, reason, requested_by)
     })
 }
 
@@ -373,9 +375,9 @@ pub(super) fn another_at_it(
 }
 
 /// Whether what was proven of the host has ended, so that nothing more of it may be started elsewhere.
-pub(super) fn is_back(step: &Step) -> bool {
-    let host = &step.state.host;
-    let is_starting = host.good_fence().is_none() && !is_started_by(step.live());
+pub(super) fn is_back(draft: &Draft) -> bool {
+    let host = &draft.state.host;
+    let is_starting = host.good_fence().is_none() && !is_started_by(draft.live());
     host.failure_state == FailureState::Up || is_starting
 }
 
@@ -387,12 +389,12 @@ fn is_started_by(live: Option<&Operation>) -> bool {
 }
 
 /// Ends the evacuation of a host that is back, once nobody is at it any more. `true` if there is nothing else to do now.
-pub(super) fn stop_if_back(step: &mut Step) -> bool {
-    if !is_back(step) || !on(Guard::EvacuationEndsAtReturn) {
+pub(super) fn stop_if_back(draft: &mut Draft) -> bool {
+    if !is_back(draft) || !on(Guard::EvacuationEndsAtReturn) {
         return false;
     }
-    let now = step.now;
-    let Some(operation) = step.state.operation.as_mut() else {
+    let now = draft.now;
+    let Some(operation) = draft.state.operation.as_mut() else {
         return true;
     };
     let is_at_it = |task: &Task| {
@@ -400,7 +402,7 @@ pub(super) fn stop_if_back(step: &mut Step) -> bool {
         task.kind() == StepKind::Move && claimed.any(|attempt| attempt.claimed_at.is_some())
     };
     if operation.tasks().any(is_at_it) {
-        let detail = "the host is back; waiting for what is on its way";
+        let detail = "the host is back; waiting for what is on its executor";
         if operation.detail != detail {
             detail.clone_into(&mut operation.detail);
             operation.updated_at = now;
@@ -408,16 +410,16 @@ pub(super) fn stop_if_back(step: &mut Step) -> bool {
         return true;
     }
     let detail = format!("the host is back; {}", told(operation));
-    step.end(OperationStatus::Cancelled, detail);
+    draft.end(OperationStatus::Cancelled, detail);
     true
 }
 
 /// While nobody can tell whether the host is silent, nothing begins; but not for ever.
-pub(super) fn hold(step: &mut Step) -> Option<String> {
-    let is_open = may_move(step);
-    let now = step.now;
-    let is_starting = is_started_by(step.live());
-    let evacuation = step.state.operation.as_mut()?.evacuation_mut()?;
+pub(super) fn hold(draft: &mut Draft) -> Option<String> {
+    let is_open = may_move(draft);
+    let now = draft.now;
+    let is_starting = is_started_by(draft.live());
+    let evacuation = draft.state.operation.as_mut()?.evacuation_mut()?;
     if is_open || is_starting {
         evacuation.held_since = None;
         return None;
@@ -428,10 +430,10 @@ pub(super) fn hold(step: &mut Step) -> Option<String> {
         evacuation.held_since = None;
         return Some(format!(
             "the gate has been closed for {EVACUATION_HELD_S} s: {}",
-            gate(step).reason
+            gate(draft).reason
         ));
     }
-    step.wake(until);
+    draft.wake(until);
     None
 }
 

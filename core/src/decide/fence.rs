@@ -4,53 +4,53 @@ use serde_json::json;
 
 use crate::guard::{Guard, on};
 use crate::{
-    Actor, Answer, Awaits, FailureState, FenceWork, FrozenPlan, Operation, OperationId, OperationKind,
-    OperationStatus, Refusal, Stage, Task, Work, WorkloadStep,
+    Actor, Awaits, FailureState, FenceWork, FrozenPlan, Operation, OperationId, OperationKind,
+    OperationStatus, Refusal, Reply, Stage, Task, Work, WorkloadStep,
 };
 
-use super::{Step, proof, retry};
+use super::{Draft, proof, retry};
 use crate::platform::platform_of;
 
 /// Already FENCED by proofs that hold: nothing. A fence is live: that one; what the brake holds begins now. Seen UP: refused. No plan: refused. A rejoin is
 /// live: it makes way. Else: a new one.
 pub(super) fn fence(
-    step: &mut Step,
+    draft: &mut Draft,
     operation_id: OperationId,
     plan: Option<FrozenPlan>,
     reason: String,
     actor: &Actor,
-) -> Result<Answer, Refusal> {
-    if step.state.host.good_fence().is_some() {
-        return Ok(Answer::AlreadySo);
+) -> Result<Reply, Refusal> {
+    if draft.state.host.good_fence().is_some() {
+        return Ok(Reply::AlreadySo);
     }
-    let has_ended = step.state.host.current_fence().is_some();
-    if let Some(live) = step
+    let has_ended = draft.state.host.current_fence().is_some();
+    if let Some(live) = draft
         .live()
         .filter(|live| live.kind() == OperationKind::Fence && !has_ended)
     {
-        let (id, is_braked) = (live.id, live.is_braked());
+        let (id, is_held_by_brake) = (live.id, live.is_held_by_brake());
         // The operation keeps the reason of the one who began it.
-        step.note(
+        draft.note(
             "fence.joined",
             json!({ "operation_id": id, "reason": reason, "by": actor.name }),
         );
-        if is_braked {
-            retry::restart(step, &format!("wanted by {}: {reason}", actor.name));
+        if is_held_by_brake {
+            retry::restart(draft, &format!("wanted by {}: {reason}", actor.name));
         }
-        return Ok(Answer::Joined(id));
+        return Ok(Reply::Joined(id));
     }
-    refuse_if_up(step)?;
+    refuse_if_up(draft)?;
     let plan = plan.ok_or(Refusal::PlanMissing)?;
-    proof::finish_ended(step);
-    supersede(step);
-    let operation = new_operation(step, operation_id, plan, reason, &actor.name);
-    step.begin(operation);
-    Ok(Answer::Started(operation_id))
+    proof::finish_ended(draft);
+    supersede(draft);
+    let operation = new_operation(draft, operation_id, plan, reason, &actor.name);
+    draft.begin(operation);
+    Ok(Reply::Started(operation_id))
 }
 
 /// A host that answers is not fenced.
-pub(super) fn refuse_if_up(step: &Step) -> Result<(), Refusal> {
-    let host = &step.state.host;
+pub(super) fn refuse_if_up(draft: &Draft) -> Result<(), Refusal> {
+    let host = &draft.state.host;
     if host.failure_state == FailureState::Up && on(Guard::UpIsNotFenced) {
         let source_name = host
             .failure_source
@@ -62,10 +62,10 @@ pub(super) fn refuse_if_up(step: &Step) -> Result<(), Refusal> {
 }
 
 /// A rejoin makes way for a newer fence.
-pub(super) fn supersede(step: &mut Step) {
-    let next = step.state.host.generation.next();
-    if step.live().is_some() {
-        step.end(
+pub(super) fn supersede(draft: &mut Draft) {
+    let next = draft.state.host.generation.next();
+    if draft.live().is_some() {
+        draft.end(
             OperationStatus::Cancelled,
             format!("superseded by a fence of generation {next}"),
         );
@@ -73,8 +73,8 @@ pub(super) fn supersede(step: &mut Step) {
 }
 
 /// The backend of a host that is FENCED is told so, and never before.
-pub(super) fn after_fenced(step: &Step) -> Option<Stage> {
-    platform_of(&step.state)?;
+pub(super) fn after_fenced(draft: &Draft) -> Option<Stage> {
+    platform_of(&draft.state)?;
     Some(Stage {
         delay_s: 0,
         at_once: None,
@@ -86,13 +86,13 @@ pub(super) fn after_fenced(step: &Step) -> Option<Stage> {
 }
 
 pub(super) fn new_operation(
-    step: &Step,
+    draft: &Draft,
     id: OperationId,
     plan: FrozenPlan,
     reason: String,
     by: &str,
 ) -> Operation {
-    let generation = step.state.host.generation.next();
+    let generation = draft.state.host.generation.next();
     let stages = plan
         .stages
         .into_iter()
@@ -108,15 +108,15 @@ pub(super) fn new_operation(
                 .map(|task| Task::fencing(task.kind, task.levels))
                 .collect(),
         })
-        .chain(after_fenced(step))
+        .chain(after_fenced(draft))
         .collect();
     let work = Work::Fence(FenceWork {
         plan: Some(plan.name),
         sufficient_sets: plan.sufficient_sets,
-        is_braked: false,
+        is_held_by_brake: false,
     });
     Operation {
         stages,
-        ..step.draft(id, work, generation, reason, by)
+        ..draft.operation(id, work, generation, reason, by)
     }
 }

@@ -8,27 +8,27 @@ mod cancel;
 mod claim;
 mod clock;
 mod confirm;
+mod confirm_released;
+mod draft;
 mod evacuation;
 mod failure_state;
 mod fence;
-mod given_back;
-mod line;
 mod power_last;
 mod progress;
 mod proof;
 mod rejoin;
 mod result;
 mod retry;
-mod step;
+mod unclaimed;
 
-use crate::{Answer, Decision, HostState, Input, Refusal, Timestamp};
-use step::Step;
-pub(crate) use step::after_s;
+use crate::{Decision, HostState, Input, Refusal, Reply, Timestamp};
+use draft::Draft;
+pub(crate) use draft::after_s;
 
 /// Seconds within which a worker has to claim an attempt after it was sent out.
 pub(crate) const CLAIM_WINDOW_S: u32 = 15;
 /// Seconds after which an attempt that waits in a line that moves is sent again.
-pub(crate) const IN_LINE_S: u32 = 300;
+pub(crate) const WAITS_IN_QUEUE_S: u32 = 300;
 /// Seconds that an attempt may wait for a device that serves others, all in all.
 pub(crate) const DEVICE_WAIT_S: u32 = 600;
 /// Milliseconds within which a worker that acts has to show that it lives.
@@ -55,27 +55,27 @@ pub(crate) const DEADLINE_GRACE_MS: u64 = 2_000;
 /// Total: every input in every state gives a decision or a refusal. A refusal changes nothing; a decision is committed as a
 /// whole or not at all. The same arguments give the same answer.
 pub fn decide(state: &HostState, input: Input, now: Timestamp) -> Result<Decision, Refusal> {
-    let mut step = Step::new(state, now);
-    clock::adjust(&mut step);
-    failure_state::look(&mut step);
+    let mut draft = Draft::new(state, now);
+    clock::adjust(&mut draft);
+    failure_state::look(&mut draft);
     let answer = match input {
         Input::Fence {
             operation_id,
             plan,
             reason,
             actor,
-        } => fence::fence(&mut step, operation_id, plan, reason, &actor)?,
+        } => fence::fence(&mut draft, operation_id, plan, reason, &actor)?,
         Input::AutoFence {
             operation_id,
             plan,
             sufficient_sets,
             around,
         } => {
-            let way = auto_fence::Way {
+            let resolved = auto_fence::Resolved {
                 plan,
                 sufficient_sets,
             };
-            auto_fence::auto_fence(&mut step, operation_id, way, around)
+            auto_fence::auto_fence(&mut draft, operation_id, resolved, around)
         }
         Input::Confirm {
             operation_id,
@@ -91,52 +91,52 @@ pub fn decide(state: &HostState, input: Input, now: Timestamp) -> Result<Decisio
                 actor,
                 override_up,
             };
-            confirm::confirm(&mut step, operation_id, word, sufficient_sets)?
+            confirm::confirm(&mut draft, operation_id, word, sufficient_sets)?
         }
         Input::Rejoin {
             operation_id,
             reason,
             actor,
             boot_confirmed,
-        } => rejoin::rejoin(&mut step, operation_id, reason, &actor, boot_confirmed)?,
+        } => rejoin::rejoin(&mut draft, operation_id, reason, &actor, boot_confirmed)?,
         Input::Evacuate {
             operation_id,
             reason,
             actor,
-        } => evacuation::evacuate(&mut step, operation_id, reason, &actor)?,
-        Input::GivenBack {
+        } => evacuation::evacuate(&mut draft, operation_id, reason, &actor)?,
+        Input::ConfirmReleased {
             generation,
             methods,
             reason,
             actor,
-        } => given_back::given_back(&mut step, generation, &methods, &reason, &actor)?,
+        } => confirm_released::confirm_released(&mut draft, generation, &methods, &reason, &actor)?,
         Input::Cancel {
             operation_id,
             reason,
             actor,
-        } => cancel::cancel(&mut step, operation_id, &reason, &actor)?,
+        } => cancel::cancel(&mut draft, operation_id, &reason, &actor)?,
         Input::Retry {
             operation_id,
             reason,
             actor,
-        } => retry::retry(&mut step, operation_id, &reason, &actor)?,
+        } => retry::retry(&mut draft, operation_id, &reason, &actor)?,
         Input::FailureState { operation_id, report } => {
-            failure_state::report(&mut step, operation_id, report)?
+            failure_state::report(&mut draft, operation_id, report)?
         }
         Input::ForgetSource {
             source,
             reason,
             actor,
-        } => failure_state::forget(&mut step, &source, &reason, &actor.name)?,
-        Input::Claim(claim) => claim::claim(&mut step, &claim)?,
-        Input::DeviceBusy(claim) => claim::device_busy(&mut step, &claim)?,
-        Input::Renew(claim) => claim::renew(&mut step, &claim)?,
-        Input::Result(result) => result::result(&mut step, result),
+        } => failure_state::forget(&mut draft, &source, &reason, &actor.name)?,
+        Input::Claim(claim) => claim::claim(&mut draft, &claim)?,
+        Input::DeviceBusy(claim) => claim::device_busy(&mut draft, &claim)?,
+        Input::Renew(claim) => claim::renew(&mut draft, &claim)?,
+        Input::Result(result) => result::result(&mut draft, result),
         Input::Tick { queues } => {
-            line::wait(&mut step, &queues);
-            Answer::Done
+            unclaimed::wait(&mut draft, &queues);
+            Reply::Done
         }
     };
-    advance::advance(&mut step);
-    Ok(step.into_decision(answer))
+    advance::advance(&mut draft);
+    Ok(draft.into_decision(answer))
 }

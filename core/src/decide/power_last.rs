@@ -4,7 +4,7 @@ use crate::{EventKind, FencingKind, Operation, OperationKind, Task, TaskStatus};
 
 use serde_json::json;
 
-use super::Step;
+use super::Draft;
 use super::evacuation::{BESIDE, stage};
 
 /// Whether a task of an evacuation waits until the workloads are elsewhere: a host that has power starts, and may start them again.
@@ -20,8 +20,8 @@ pub(super) fn is_all_that_is_left(operation: &Operation) -> bool {
 }
 
 /// Tells of devices that were to give the power back, and were not seen to: what is to be said of them beside everything else.
-pub(super) fn tell_left_off(step: &mut Step) -> String {
-    let tasks = step.live().into_iter().flat_map(Operation::tasks);
+pub(super) fn tell_left_off(draft: &mut Draft) -> String {
+    let tasks = draft.live().into_iter().flat_map(Operation::tasks);
     let is_off = |task: &&Task| task.kind() == FencingKind::PowerOn && task.status == TaskStatus::Failed;
     let why: Vec<&str> = tasks
         .filter(is_off)
@@ -33,16 +33,16 @@ pub(super) fn tell_left_off(step: &mut Step) -> String {
     let why = why.join("; ");
     let told = format!("; the host may stay off: power.on failed ({why})");
     let data = json!({
-        "operation_id": step.live().map(|live| live.id),
-        "generation": step.state.host.generation,
+        "operation_id": draft.live().map(|live| live.id),
+        "generation": draft.state.host.generation,
         "detail": why,
     });
-    step.event(EventKind::HostLeftOff, data);
+    draft.event(EventKind::HostLeftOff, data);
     told
 }
 
 /// Every workload is elsewhere, or stays by somebody's wish: the host may start. `false` if its fence did not want that.
-pub(super) fn give_back(operation: &mut Operation) -> bool {
+pub(super) fn release(operation: &mut Operation) -> bool {
     let Some(beside) = operation.stages.get_mut(BESIDE) else {
         return false;
     };

@@ -5,13 +5,13 @@ use chrono::TimeDelta;
 use crate::guard::{Guard, on};
 use crate::undoing::clearly_after;
 use crate::{
-    Attempt, AttemptStatus, Dispatch, EventKind, FencingKind, FencingTask, FrozenMethod, Host, Job, Means,
-    Operation, OperationKind, Outcome, ProofKind, StepKind, Task, TaskKind, TaskStatus, TaskWork, Timestamp,
-    Way, WorkloadStep,
+    Attempt, AttemptStatus, Dispatch, EventKind, Executor, Executors, FencingKind, FencingTask, FrozenMethod,
+    Host, Job, Operation, OperationKind, Outcome, ProofKind, StepKind, Task, TaskKind, TaskStatus, TaskWork,
+    Timestamp, WorkloadStep,
 };
 
-use super::step::{after_ms, after_s, before_s};
-use super::{CLAIM_WINDOW_S, Step, evacuation, proof};
+use super::draft::{after_ms, after_s, before_s};
+use super::{CLAIM_WINDOW_S, Draft, evacuation, proof};
 
 /// Seconds between two looks at a move that another worker may have begun.
 const LOOK_AGAIN_S: u32 = 5;
@@ -21,7 +21,7 @@ const AWAY_S: u32 = 3_600;
 const MAX_DOUBLINGS: u32 = 5;
 
 /// Where one way of those in use stands.
-enum WayState {
+enum ExecutorState {
     Confirmed,
     Open,
     Failed,
@@ -30,9 +30,9 @@ enum WayState {
 }
 
 /// Ends attempts whose claim, lease or deadline is overdue: nobody knows what became of them.
-pub(super) fn expire(step: &mut Step) {
-    let now = step.now;
-    let Some(operation) = step.state.operation.as_mut().filter(|o| o.status.is_live()) else {
+pub(super) fn expire(draft: &mut Draft) {
+    let now = draft.now;
+    let Some(operation) = draft.state.operation.as_mut().filter(|o| o.status.is_live()) else {
         return;
     };
     let mut lost = false;
@@ -48,13 +48,13 @@ pub(super) fn expire(step: &mut Step) {
 }
 
 /// When the first open attempt will be overdue.
-pub(super) fn watch(step: &mut Step) {
+pub(super) fn watch(draft: &mut Draft) {
     let open = |attempt: &Attempt| overdue_at(attempt).map(|(at, _)| at);
-    if let Some(at) = step
+    if let Some(at) = draft
         .live()
         .and_then(|live| live.attempts().filter_map(open).min())
     {
-        step.wake(at);
+        draft.wake(at);
     }
 }
 
@@ -98,22 +98,22 @@ pub(super) fn excuse(task: &mut Task, due: Timestamp, now: Timestamp) {
 }
 
 /// Does what is due for the tasks of one stage.
-pub(super) fn run_stage(step: &mut Step, operation: &mut Operation, index: usize) {
+pub(super) fn run_stage(draft: &mut Draft, operation: &mut Operation, index: usize) {
     let at_once = operation.stages[index].at_once;
     let mut stage = std::mem::take(&mut operation.stages[index].tasks);
     let mut free = free_places(&stage, at_once);
     for task in &mut stage {
-        if task.status == TaskStatus::Pending && free > 0 && may_begin(step, task.kind()) {
+        if task.status == TaskStatus::Pending && free > 0 && may_begin(draft, task.kind()) {
             task.status = TaskStatus::Running;
             free -= 1;
         }
         if task.status != TaskStatus::Running {
             continue;
         }
-        run_task(step, operation, task);
+        run_task(draft, operation, task);
         if task.status.is_over() {
-            withdraw_unclaimed(task, step.now);
-            tell_end(step, operation, task);
+            withdraw_unclaimed(task, draft.now);
+            tell_end(draft, operation, task);
             free += 1;
         }
     }
@@ -121,30 +121,30 @@ pub(super) fn run_stage(step: &mut Step, operation: &mut Operation, index: usize
 }
 
 /// Takes note of what is confirmed, and begins nothing.
-pub(super) fn settle(step: &mut Step) {
-    let Some(mut operation) = step.state.operation.take() else {
+pub(super) fn settle(draft: &mut Draft) {
+    let Some(mut operation) = draft.state.operation.take() else {
         return;
     };
     for index in 0..operation.stages.len() {
         let mut tasks = std::mem::take(&mut operation.stages[index].tasks);
         for task in tasks.iter_mut().filter(|task| task.status == TaskStatus::Running) {
-            if is_confirmed(task, operation.means()) {
+            if is_confirmed(task, operation.executors()) {
                 task.status = TaskStatus::Confirmed;
-                tell_end(step, &operation, task);
+                tell_end(draft, &operation, task);
             }
         }
         operation.stages[index].tasks = tasks;
     }
-    step.state.operation = Some(operation);
+    draft.state.operation = Some(operation);
 }
 
-fn is_confirmed(task: &Task, means: Means<'_>) -> bool {
-    let is_done = |way: &Way| {
-        let last = task.round().iter().rfind(|attempt| way.is_of(attempt));
+fn is_confirmed(task: &Task, executors: Executors<'_>) -> bool {
+    let is_done = |executor: &Executor| {
+        let last = task.round().iter().rfind(|attempt| executor.is_of(attempt));
         last.and_then(Attempt::outcome) == Some(Outcome::Confirmed)
     };
-    let ways = means.ways(task).unwrap_or_default();
-    !ways.is_empty() && ways.iter().all(is_done)
+    let executors = executors.of(task).unwrap_or_default();
+    !executors.is_empty() && executors.iter().all(is_done)
 }
 
 /// How many more of a stage's tasks may begin. Where there is no limit, all have begun with their stage.
@@ -155,18 +155,18 @@ fn free_places(stage: &[Task], at_once: Option<u32>) -> usize {
 }
 
 /// Nothing is started elsewhere while the gate is closed.
-fn may_begin(step: &Step, kind: TaskKind) -> bool {
-    kind != StepKind::Move || evacuation::may_move(step) || !on(Guard::MoveNeedsGate)
+fn may_begin(draft: &Draft, kind: TaskKind) -> bool {
+    kind != StepKind::Move || evacuation::may_move(draft) || !on(Guard::MoveNeedsGate)
 }
 
-fn tell_end(step: &mut Step, operation: &Operation, task: &Task) {
+fn tell_end(draft: &mut Draft, operation: &Operation, task: &Task) {
     let kind = match task.status {
         TaskStatus::Confirmed => EventKind::WorkloadMoved,
         TaskStatus::Failed => EventKind::WorkloadNotMoved,
         TaskStatus::Pending | TaskStatus::Running | TaskStatus::Skipped | TaskStatus::Cancelled => return,
     };
-    if let Some(news) = evacuation::news(operation.id, &step.state.host, task) {
-        step.event(kind, news);
+    if let Some(news) = evacuation::news(operation.id, &draft.state.host, task) {
+        draft.event(kind, news);
     }
 }
 
@@ -246,63 +246,63 @@ pub(super) fn start_task(task: &mut Task, power: &PowerBack) {
     }
 }
 
-fn run_task(step: &mut Step, operation: &mut Operation, task: &mut Task) {
+fn run_task(draft: &mut Draft, operation: &mut Operation, task: &mut Task) {
     while task.status == TaskStatus::Running {
-        let Some(ways) = operation.means().ways(task) else {
+        let Some(executors) = operation.executors().of(task) else {
             fail(task);
             return;
         };
         // "Every device was seen off" must not be true of none.
-        if ways.is_empty() {
+        if executors.is_empty() {
             task.next_level();
             continue;
         }
-        let opposite = step.state.host.opposite_in_flight(task.kind(), step.now);
+        let opposite = draft.state.host.opposite_in_flight(task.kind(), draft.now);
         if let Some(f) = opposite.filter(|_| on(Guard::DispatchWaitsForOpposite)) {
-            step.wake(f.until);
+            draft.wake(f.until);
             return;
         }
-        if !may_begin(step, task.kind()) {
+        if !may_begin(draft, task.kind()) {
             return;
         }
-        if let Some(until) = evacuation::another_at_it(&step.state.host, operation.id, task, step.now) {
-            step.wake(until);
-            if look(step, operation, task, ways) {
+        if let Some(until) = evacuation::another_at_it(&draft.state.host, operation.id, task, draft.now) {
+            draft.wake(until);
+            if look(draft, operation, task, executors) {
                 continue;
             }
             return;
         }
-        let begun_at = *task.begun_at.get_or_insert(step.now);
-        let states: Vec<WayState> = ways
+        let begun_at = *task.begun_at.get_or_insert(draft.now);
+        let states: Vec<ExecutorState> = executors
             .iter()
-            .map(|way| state_of(task, way, begun_at, step))
+            .map(|executor| state_of(task, executor, begun_at, draft))
             .collect();
-        let mut done = states.iter().map(|s| matches!(s, WayState::Confirmed));
+        let mut done = states.iter().map(|s| matches!(s, ExecutorState::Confirmed));
         if done.clone().all(|is_done| is_done)
             || (!on(Guard::EveryMethodIsDone) && done.any(|is_done| is_done))
         {
-            if next_may_prove_more(step, task) {
+            if next_may_prove_more(draft, task) {
                 task.next_level();
                 continue;
             }
             task.status = TaskStatus::Confirmed;
             return;
         }
-        if states.iter().any(|s| matches!(s, WayState::Failed)) {
-            withdraw_unclaimed(task, step.now);
+        if states.iter().any(|s| matches!(s, ExecutorState::Failed)) {
+            withdraw_unclaimed(task, draft.now);
             if !task.next_level() {
                 fail(task);
             }
             continue;
         }
-        for (way, state) in ways.into_iter().zip(states) {
+        for (executor, state) in executors.into_iter().zip(states) {
             match state {
-                WayState::Due(at) if at <= step.now => {
-                    excuse(task, at, step.now);
-                    dispatch(step, operation, task, way);
+                ExecutorState::Due(at) if at <= draft.now => {
+                    excuse(task, at, draft.now);
+                    dispatch(draft, operation, task, executor);
                 }
-                WayState::Due(at) => step.wake(at),
-                WayState::Confirmed | WayState::Open | WayState::Failed => {}
+                ExecutorState::Due(at) => draft.wake(at),
+                ExecutorState::Confirmed | ExecutorState::Open | ExecutorState::Failed => {}
             }
         }
         return;
@@ -311,52 +311,52 @@ fn run_task(step: &mut Step, operation: &mut Operation, task: &mut Task) {
 
 /// While another worker may still be asking the platform, what it has begun is looked at: only where nothing comes of that does the move
 /// wait. `true` if the task is over.
-fn look(step: &mut Step, operation: &mut Operation, task: &mut Task, ways: Vec<Way>) -> bool {
+fn look(draft: &mut Draft, operation: &mut Operation, task: &mut Task, executors: Vec<Executor>) -> bool {
     let last = task.round().last();
     if last.is_some_and(|last| last.only_looks() && last.outcome() == Some(Outcome::Confirmed)) {
         task.status = TaskStatus::Confirmed;
         return true;
     }
     let looked_at = last.filter(|last| last.only_looks()).and_then(Attempt::ended_at);
-    let due = looked_at.map_or(step.now, |at| after_s(at, LOOK_AGAIN_S));
-    if due > step.now {
-        step.wake(due);
+    let due = looked_at.map_or(draft.now, |at| after_s(at, LOOK_AGAIN_S));
+    if due > draft.now {
+        draft.wake(due);
         return false;
     }
-    for way in ways {
-        dispatch(step, operation, task, way.only_looking());
+    for executor in executors {
+        dispatch(draft, operation, task, executor.only_looking());
     }
     false
 }
 
 /// It is done and proves nothing, which another level may.
-fn next_may_prove_more(step: &Step, task: &Task) -> bool {
-    let is_wanted = task.kind().proof_kind().is_some() && step.state.host.current_fence().is_none();
+fn next_may_prove_more(draft: &Draft, task: &Task) -> bool {
+    let is_wanted = task.kind().proof_kind().is_some() && draft.state.host.current_fence().is_none();
     let has_next = |fencing: &FencingTask| fencing.level + 1 < fencing.levels.len();
     is_wanted && task.as_fencing().is_some_and(has_next) && !proof::does_prove(task)
 }
 
-fn state_of(task: &Task, way: &Way, begun_at: Timestamp, step: &Step) -> WayState {
-    let now = step.now;
-    let tries = || task.round().iter().filter(|attempt| way.is_of(attempt));
+fn state_of(task: &Task, executor: &Executor, begun_at: Timestamp, draft: &Draft) -> ExecutorState {
+    let now = draft.now;
+    let tries = || task.round().iter().filter(|attempt| executor.is_of(attempt));
     let Some(last) = tries().next_back() else {
-        return WayState::Due(begun_at.max(now));
+        return ExecutorState::Due(begun_at.max(now));
     };
     let (outcome, ended_at) = match last.state {
-        AttemptStatus::Dispatched { .. } | AttemptStatus::Claimed { .. } => return WayState::Open,
-        AttemptStatus::Cancelled { .. } => return WayState::Due(now),
+        AttemptStatus::Dispatched { .. } | AttemptStatus::Claimed { .. } => return ExecutorState::Open,
+        AttemptStatus::Cancelled { .. } => return ExecutorState::Due(now),
         AttemptStatus::Ended { outcome, ended_at } => (outcome, ended_at),
     };
-    let times = way.times();
+    let times = executor.times();
     match outcome {
-        Outcome::Confirmed if !must_be_read_again(task, last, step) => WayState::Confirmed,
-        Outcome::Refused => WayState::Failed,
+        Outcome::Confirmed if !must_be_read_again(task, last, draft) => ExecutorState::Confirmed,
+        Outcome::Refused => ExecutorState::Failed,
         Outcome::Unknown if last.claimed_at.is_none() => {
             // The device was never asked: try until the method's time is up.
             if now < after_s(begun_at, times.timeout_s) {
-                WayState::Due(now)
+                ExecutorState::Due(now)
             } else {
-                WayState::Failed
+                ExecutorState::Failed
             }
         }
         Outcome::Confirmed | Outcome::Unknown => {
@@ -364,15 +364,19 @@ fn state_of(task: &Task, way: &Way, begun_at: Timestamp, step: &Step) -> WayStat
             let last_start = after_ms(begun_at, u64::from(times.timeout_s) * 700);
             let due = match Away::of(task) {
                 Some(away) if away.since < before_s(now, AWAY_S) && on(Guard::LevelEnds) => {
-                    return WayState::Failed;
+                    return ExecutorState::Failed;
                 }
-                Some(away) => return WayState::Due(after_ms(ended_at, away.pause_ms(times.pause_ms))),
+                Some(away) => return ExecutorState::Due(after_ms(ended_at, away.pause_ms(times.pause_ms))),
                 None => after_ms(ended_at, u64::from(times.pause_ms)),
             };
-            let due = contradicted_until(task, step).map_or(due, |until| due.max(until));
+            let due = contradicted_until(task, draft).map_or(due, |until| due.max(until));
             let is_in_time = due < last_start || !on(Guard::LevelEnds);
             let may = u32::try_from(acted).is_ok_and(|acted| acted <= times.retries) && is_in_time;
-            if may { WayState::Due(due) } else { WayState::Failed }
+            if may {
+                ExecutorState::Due(due)
+            } else {
+                ExecutorState::Failed
+            }
         }
     }
 }
@@ -408,10 +412,11 @@ impl Away {
 }
 
 /// Until when a reading would be contradicted by the sign of life that the host has given already: it is not made before.
-fn contradicted_until(task: &Task, step: &Step) -> Option<Timestamp> {
+fn contradicted_until(task: &Task, draft: &Draft) -> Option<Timestamp> {
     let says_stopped = task.kind().proof_kind().is_some_and(ProofKind::says_stopped);
-    let is_counted = says_stopped && step.state.host.current_fence().is_none();
-    step.state
+    let is_counted = says_stopped && draft.state.host.current_fence().is_none();
+    draft
+        .state
         .host
         .sources
         .alive_by()
@@ -420,23 +425,23 @@ fn contradicted_until(task: &Task, step: &Step) -> Option<Timestamp> {
 }
 
 /// The host was seen UP since, and what was read still has to count.
-fn must_be_read_again(task: &Task, attempt: &Attempt, step: &Step) -> bool {
-    step.state.host.current_fence().is_none() && !proof::counts(task.kind(), attempt, &step.state.host)
+fn must_be_read_again(task: &Task, attempt: &Attempt, draft: &Draft) -> bool {
+    draft.state.host.current_fence().is_none() && !proof::counts(task.kind(), attempt, &draft.state.host)
 }
 
-fn dispatch(step: &mut Step, operation: &mut Operation, task: &mut Task, way: Way) {
-    let by = way.name();
-    let Some(job) = job(&step.state.host, operation, task, way) else {
+fn dispatch(draft: &mut Draft, operation: &mut Operation, task: &mut Task, executor: Executor) {
+    let by = executor.name();
+    let Some(job) = job(&draft.state.host, operation, task, executor) else {
         return;
     };
     operation.last_attempt = operation.last_attempt.saturating_add(1);
-    operation.updated_at = step.now;
-    let claim_by = after_s(step.now, CLAIM_WINDOW_S);
+    operation.updated_at = draft.now;
+    let claim_by = after_s(draft.now, CLAIM_WINDOW_S);
     let number = operation.last_attempt;
     task.attempts.push(Attempt {
         number,
         by,
-        started_at: step.now,
+        started_at: draft.now,
         worker: None,
         claim_id: None,
         claimed_at: None,
@@ -445,7 +450,7 @@ fn dispatch(step: &mut Step, operation: &mut Operation, task: &mut Task, way: Wa
         observation: None,
         detail: None,
     });
-    let host = &step.state.host;
+    let host = &draft.state.host;
     let dispatch = Dispatch {
         host_id: host.id,
         host: host.name.clone(),
@@ -457,16 +462,16 @@ fn dispatch(step: &mut Step, operation: &mut Operation, task: &mut Task, way: Wa
         job,
         claim_by,
     };
-    step.dispatch(dispatch);
+    draft.dispatch(dispatch);
 }
 
-fn job(host: &Host, operation: &Operation, task: &Task, way: Way) -> Option<Job> {
-    match (&task.work, way) {
-        (TaskWork::Fencing(fencing), Way::Method { method, .. }) => Some(Job::Fencing {
+fn job(host: &Host, operation: &Operation, task: &Task, executor: Executor) -> Option<Job> {
+    match (&task.work, executor) {
+        (TaskWork::Fencing(fencing), Executor::Method { method, .. }) => Some(Job::Fencing {
             kind: fencing.kind,
             method,
         }),
-        (TaskWork::Step(own), Way::Platform { at, only_looks, .. }) => {
+        (TaskWork::Step(own), Executor::Platform { at, only_looks, .. }) => {
             let mut step = own.step.clone();
             if let WorkloadStep::Move(moving) = &mut step {
                 moving.cut_off_by = evacuation::cut_off_by(host, operation);
@@ -475,7 +480,9 @@ fn job(host: &Host, operation: &Operation, task: &Task, way: Way) -> Option<Job>
             }
             Some(Job::Step { step, at })
         }
-        (TaskWork::Fencing(_), Way::Platform { .. }) | (TaskWork::Step(_), Way::Method { .. }) => None,
+        (TaskWork::Fencing(_), Executor::Platform { .. }) | (TaskWork::Step(_), Executor::Method { .. }) => {
+            None
+        }
     }
 }
 

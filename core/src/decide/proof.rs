@@ -10,16 +10,16 @@ use crate::{
     Timestamp, Undoing, Watched, Work,
 };
 
-use super::step::after_s;
-use super::{Step, power_last};
+use super::draft::after_s;
+use super::{Draft, power_last};
 
 /// How often a task is begun again because the host was seen UP after the reading that had confirmed it.
 const MAX_CONTRADICTED: u32 = 3;
 
 /// Adds a proof to what the live operation has won, and draws the consequences.
-pub(super) fn add(step: &mut Step, proof: Proof) {
-    let now = step.now;
-    let Some(operation) = step.state.operation.as_mut() else {
+pub(super) fn add(draft: &mut Draft, proof: Proof) {
+    let now = draft.now;
+    let Some(operation) = draft.state.operation.as_mut() else {
         return;
     };
     operation.updated_at = now;
@@ -28,8 +28,8 @@ pub(super) fn add(step: &mut Step, proof: Proof) {
     // As they are listed everywhere: by kind, whichever device answered first.
     operation.proofs.sort_by_key(|proof| proof.kind);
     let (id, generation) = (operation.id, operation.generation);
-    tell(step, &proof);
-    if let Some(fence) = &mut step.state.host.fence
+    tell(draft, &proof);
+    if let Some(fence) = &mut draft.state.host.fence
         && fence.generation == generation
     {
         // A later proof changes no state; the fence holds by it as well.
@@ -38,31 +38,31 @@ pub(super) fn add(step: &mut Step, proof: Proof) {
             ..proof
         });
     }
-    settle(step);
+    settle(draft);
 }
 
-fn tell(step: &mut Step, proof: &Proof) {
+fn tell(draft: &mut Draft, proof: &Proof) {
     let data = json!({
         "operation_id": proof.operation_id,
         "generation": proof.generation,
         "proof": { "kind": proof.kind, "source": proof.source, "observed_at": proof.observed_at, "detail": proof.detail },
     });
-    step.event(EventKind::OperationProof, data);
+    draft.event(EventKind::OperationProof, data);
 }
 
 /// The first set whose proofs all hold and have settled makes the host FENCED; later proofs change no state.
-fn settle(step: &mut Step) {
-    let Some(at) = settles_at(step) else {
+fn settle(draft: &mut Draft) {
+    let Some(at) = settles_at(draft) else {
         return;
     };
-    if step.state.host.current_fence().is_some() && on(Guard::FencedOnce) {
+    if draft.state.host.current_fence().is_some() && on(Guard::FencedOnce) {
         return;
     }
-    if at > step.now && on(Guard::ProofSettles) {
-        step.wake(at);
+    if at > draft.now && on(Guard::ProofSettles) {
+        draft.wake(at);
         return;
     }
-    become_fenced(step);
+    become_fenced(draft);
 }
 
 /// Whether one more proof of `kind` would complete a set.
@@ -77,8 +77,8 @@ pub(super) fn would_complete(operation: &Operation, kind: ProofKind) -> bool {
 }
 
 /// When the proofs that the live operation has won will suffice by time alone, if they will.
-pub(super) fn settles_at(step: &Step) -> Option<Timestamp> {
-    let operation = step.live()?;
+pub(super) fn settles_at(draft: &Draft) -> Option<Timestamp> {
+    let operation = draft.live()?;
     let fence = operation.fence()?;
     let standing = || operation.proofs.iter().filter(|proof| proof.ended.is_none());
     let kinds: SufficientSet = standing().map(|proof| proof.kind).collect();
@@ -89,43 +89,43 @@ pub(super) fn settles_at(step: &Step) -> Option<Timestamp> {
     let at = |set: &SufficientSet| {
         let proofs = standing().filter(|proof| set.contains(&proof.kind));
         proofs
-            .map(|proof| proof.settled_at(step.state.clock_set_at))
+            .map(|proof| proof.settled_at(draft.state.clock_set_at))
             .max()
     };
     whole.filter_map(at).min()
 }
 
 /// Turns what the tasks have shown, and the silence that was watched, into proofs.
-pub(super) fn collect(step: &mut Step) {
-    read_again(step);
+pub(super) fn collect(draft: &mut Draft) {
+    read_again(draft);
     for kind in [
         ProofKind::PowerOff,
         ProofKind::StorageFence,
         ProofKind::NetworkFence,
     ] {
-        let won = step
+        let won = draft
             .live()
-            .and_then(|live| by_tasks(live, &step.state.host, kind, step.now));
+            .and_then(|live| by_tasks(live, &draft.state.host, kind, draft.now));
         if let Some(proof) = won {
-            add(step, proof);
+            add(draft, proof);
         }
     }
-    if let Some(proof) = by_self_fencing(step) {
-        add(step, proof);
+    if let Some(proof) = by_self_fencing(draft) {
+        add(draft, proof);
     }
-    settle(step);
+    settle(draft);
 }
 
 /// Power that was read as off before the host was seen UP has to be read again, as long as it still has to count.
-fn read_again(step: &mut Step) {
-    if step.state.host.current_fence().is_some() || !on(Guard::ContradictedIsReadAgain) {
+fn read_again(draft: &mut Draft) {
+    if draft.state.host.current_fence().is_some() || !on(Guard::ContradictedIsReadAgain) {
         return;
     }
-    let Some(mut operation) = step.state.operation.take() else {
+    let Some(mut operation) = draft.state.operation.take() else {
         return;
     };
     if operation.kind() == OperationKind::Fence && operation.status == OperationStatus::Running {
-        let host = &step.state.host;
+        let host = &draft.state.host;
         let is_contradicted = |task: &&mut Task| {
             task.status == TaskStatus::Confirmed
                 && confirmed_of(task).any(|attempt| !counts(task.kind(), attempt, host))
@@ -136,7 +136,7 @@ fn read_again(step: &mut Step) {
             begin_again(task, can_count);
         }
     }
-    step.state.operation = Some(operation);
+    draft.state.operation = Some(operation);
 }
 
 fn begin_again(task: &mut Task, at: Option<Timestamp>) {
@@ -278,29 +278,29 @@ impl Silent {
 }
 
 /// The silence that the live fence is waiting for; `None` if none counts, or it has been proven.
-pub(super) fn silence(step: &Step) -> Option<Silent> {
-    let operation = step.live()?;
+pub(super) fn silence(draft: &Draft) -> Option<Silent> {
+    let operation = draft.live()?;
     let mut sets = operation.fence()?.sufficient_sets.iter();
     let counts = sets.any(|set| set.contains(&ProofKind::SelfFencing));
     let mut proofs = operation.proofs.iter();
     let is_won = proofs.any(|proof| proof.kind == ProofKind::SelfFencing && proof.ended.is_none());
-    if !counts || is_won || step.state.host.current_fence().is_some() {
+    if !counts || is_won || draft.state.host.current_fence().is_some() {
         return None;
     }
     let timeout_s = operation.policy.self_fencing_timeout_s?;
-    let host = &step.state.host;
+    let host = &draft.state.host;
     let is_silent = host.failure_state == FailureState::Unreachable;
     let watched = host
         .sources
         .watched_silence()
         .filter(|_| is_silent || !on(Guard::SilenceOfUnreachable))?;
     let undone = host
-        .undoing_in_flight(ProofKind::SelfFencing, step.now)
+        .undoing_in_flight(ProofKind::SelfFencing, draft.now)
         .map(|f| f.until);
     let undone = undone
         .max(host.given_back_at)
         .filter(|_| on(Guard::UndoingBreaksSilence));
-    let set_at = step
+    let set_at = draft
         .state
         .clock_set_at
         .filter(|_| on(Guard::ClockSetBreaksSilence));
@@ -318,22 +318,22 @@ pub(super) fn silence(step: &Step) -> Option<Silent> {
 }
 
 /// Only a report proves that the time has passed in silence: nothing is concluded from that none has come.
-fn by_self_fencing(step: &Step) -> Option<Proof> {
-    let silent = silence(step)?;
+fn by_self_fencing(draft: &Draft) -> Option<Proof> {
+    let silent = silence(draft)?;
     let known_until = if on(Guard::SilenceNeedsReports) {
         silent.watched.to
     } else {
-        step.now
+        draft.now
     };
-    let is_watched = silent.lapses_at() > step.now || !on(Guard::WatchHasNotLapsed);
+    let is_watched = silent.lapses_at() > draft.now || !on(Guard::WatchHasNotLapsed);
     if known_until < silent.due || !is_watched {
         return None;
     }
-    let operation = step.live()?;
+    let operation = draft.live()?;
     Some(Proof {
         kind: ProofKind::SelfFencing,
         source: "the segment's self-fencing timeout".to_owned(),
-        observed_at: step.now,
+        observed_at: draft.now,
         read_at: silent.from,
         claimed_at: None,
         settle_s: settle_s(operation, ProofKind::SelfFencing),
@@ -344,9 +344,9 @@ fn by_self_fencing(step: &Step) -> Option<Proof> {
     })
 }
 
-fn become_fenced(step: &mut Step) {
-    let now = step.now;
-    let Some(operation) = &step.state.operation else {
+fn become_fenced(draft: &mut Draft) {
+    let now = draft.now;
+    let Some(operation) = &draft.state.operation else {
         return;
     };
     let Work::Fence(work) = &operation.work else {
@@ -372,24 +372,24 @@ fn become_fenced(step: &mut Step) {
         "requested_by": operation.requested_by,
         "proofs": proofs,
     });
-    step.state.host.fence = Some(fence);
-    step.event(EventKind::HostFenced, data);
+    draft.state.host.fence = Some(fence);
+    draft.event(EventKind::HostFenced, data);
 }
 
 /// Ends a fence that was proven and only adds to its proofs, if they hold no more: another one has to prove it anew.
-pub(super) fn finish_ended(step: &mut Step) {
-    let is_fence = step
+pub(super) fn finish_ended(draft: &mut Draft) {
+    let is_fence = draft
         .live()
         .is_some_and(|live| live.kind() == OperationKind::Fence);
-    let host = &step.state.host;
+    let host = &draft.state.host;
     if is_fence && host.current_fence().is_some() && host.good_fence().is_none() {
-        succeed(step);
+        succeed(draft);
     }
 }
 
 /// Ends a fence that is proven and has nothing more to do.
-pub(super) fn succeed(step: &mut Step) {
-    let Some(operation) = &step.state.operation else {
+pub(super) fn succeed(draft: &mut Draft) {
+    let Some(operation) = &draft.state.operation else {
         return;
     };
     let proofs: Vec<_> = operation.proofs.iter().map(|proof| proof.kind.as_str()).collect();
@@ -412,6 +412,6 @@ pub(super) fn succeed(step: &mut Step) {
     if !others.is_empty() {
         detail.push_str(&format!("; {} failed", names(others)));
     }
-    detail.push_str(&power_last::tell_left_off(step));
-    step.end(OperationStatus::Succeeded, detail);
+    detail.push_str(&power_last::tell_left_off(draft));
+    draft.end(OperationStatus::Succeeded, detail);
 }

@@ -7,31 +7,31 @@ use serde_json::json;
 
 use crate::guard::{Guard, on};
 use crate::{
-    Actor, Answer, Awaits, Backend, EventKind, FencingKind, FrozenMethod, HostState, Operation, OperationId,
-    OperationKind, Refusal, RejoinWork, Resource, Stage, StepKind, Task, Work, WorkloadStep,
+    Actor, Awaits, Backend, EventKind, FencingKind, FrozenMethod, HostState, Operation, OperationId,
+    OperationKind, Refusal, RejoinWork, Reply, Resource, Stage, StepKind, Task, Work, WorkloadStep,
 };
 
-use super::{Step, proof};
+use super::{Draft, proof};
 use crate::platform::platform_of;
 
 pub(super) fn rejoin(
-    step: &mut Step,
+    draft: &mut Draft,
     operation_id: OperationId,
     reason: String,
     actor: &Actor,
     boot_confirmed: bool,
-) -> Result<Answer, Refusal> {
-    match step.live() {
+) -> Result<Reply, Refusal> {
+    match draft.live() {
         Some(live) if live.kind() == OperationKind::Rejoin => {
             let id = live.id;
             if boot_confirmed {
-                confirm_boot(step, &reason, actor);
+                confirm_boot(draft, &reason, actor);
             }
-            return Ok(Answer::Joined(id));
+            return Ok(Reply::Joined(id));
         }
         // Proven, and only adding to its proofs: whoever takes the host back has no use for the rest.
-        Some(live) if live.kind() == OperationKind::Fence && step.state.host.current_fence().is_some() => {
-            proof::succeed(step);
+        Some(live) if live.kind() == OperationKind::Fence && draft.state.host.current_fence().is_some() => {
+            proof::succeed(draft);
         }
         Some(live) => {
             return Err(Refusal::OperationLive {
@@ -42,30 +42,30 @@ pub(super) fn rejoin(
         }
         None => {}
     }
-    let host = &step.state.host;
+    let host = &draft.state.host;
     if host.fence.is_none() && host.applied.is_empty() {
-        return Ok(Answer::AlreadySo);
+        return Ok(Reply::AlreadySo);
     }
-    let operation = new_operation(step, operation_id, reason, &actor.name, boot_confirmed);
-    step.begin(operation);
+    let operation = new_operation(draft, operation_id, reason, &actor.name, boot_confirmed);
+    draft.begin(operation);
     // Whoever takes a host back may have plugged it in by hand just now.
     if on(Guard::RejoinMayPlugIn) {
-        let now = step.now;
-        step.state.host.given_back(now);
+        let now = draft.now;
+        draft.state.host.released(now);
     }
-    Ok(Answer::Started(operation_id))
+    Ok(Reply::Started(operation_id))
 }
 
 /// A person says of a rejoin that is under way that the host was booted anew.
-fn confirm_boot(step: &mut Step, reason: &str, actor: &Actor) {
-    let now = step.now;
-    let Some(operation) = step.state.operation.as_mut() else {
+fn confirm_boot(draft: &mut Draft, reason: &str, actor: &Actor) {
+    let now = draft.now;
+    let Some(operation) = draft.state.operation.as_mut() else {
         return;
     };
     operation.work = Work::Rejoin(RejoinWork { boot_confirmed: true });
     operation.updated_at = now;
     let id = operation.id;
-    step.note(
+    draft.note(
         "rejoin.boot_confirmed",
         json!({ "operation_id": id, "reason": reason, "by": actor.name }),
     );
@@ -73,39 +73,39 @@ fn confirm_boot(step: &mut Step, reason: &str, actor: &Actor) {
 
 /// Whether the host is taken back without being asked: the segment says so, it is FENCED, it was seen UP since, and nothing
 /// has begun since the fence (a rejoin that a person has cancelled stays cancelled).
-pub(super) fn is_due(step: &Step) -> bool {
-    let host = &step.state.host;
-    let is_back = host.current_fence().is_some() && host.is_seen_back(step.state.clock_set_at);
-    is_back && step.state.policy.auto_rejoin && step.live().is_none()
+pub(super) fn is_due(draft: &Draft) -> bool {
+    let host = &draft.state.host;
+    let is_back = host.current_fence().is_some() && host.is_seen_back(draft.state.clock_set_at);
+    is_back && draft.state.policy.auto_rejoin && draft.live().is_none()
 }
 
 /// Begins it, if it is due.
-pub(super) fn by_itself(step: &mut Step, operation_id: OperationId) {
-    if !is_due(step) {
+pub(super) fn by_itself(draft: &mut Draft, operation_id: OperationId) {
+    if !is_due(draft) {
         return;
     }
     let operation = new_operation(
-        step,
+        draft,
         operation_id,
         "the host is UP again".to_owned(),
         "ringfence",
         false,
     );
-    step.begin(operation);
+    draft.begin(operation);
 }
 
 fn new_operation(
-    step: &Step,
+    draft: &Draft,
     id: OperationId,
     reason: String,
     requested_by: &str,
     boot_confirmed: bool,
 ) -> Operation {
-    let generation = step.state.host.generation.next();
+    let generation = draft.state.host.generation.next();
     let work = Work::Rejoin(RejoinWork { boot_confirmed });
     Operation {
-        stages: stages(&step.state),
-        ..step.draft(id, work, generation, reason, requested_by)
+        stages: stages(&draft.state),
+        ..draft.operation(id, work, generation, reason, requested_by)
     }
 }
 
@@ -199,8 +199,8 @@ pub(super) fn is_after_unfencing(stage: &Stage) -> bool {
 }
 
 /// Everything was observed to be given back: the host is UNFENCED.
-pub(super) fn become_unfenced(step: &mut Step, operation: &Operation) {
-    let host = &mut step.state.host;
+pub(super) fn become_unfenced(draft: &mut Draft, operation: &Operation) {
+    let host = &mut draft.state.host;
     // The host is seen UP, so that what power it has suffices; a feed that could not be switched on shows in the operation.
     host.applied
         .fencing
@@ -214,5 +214,5 @@ pub(super) fn become_unfenced(step: &mut Step, operation: &Operation) {
         "reason": operation.reason,
         "requested_by": operation.requested_by,
     });
-    step.event(EventKind::HostUnfenced, data);
+    draft.event(EventKind::HostUnfenced, data);
 }

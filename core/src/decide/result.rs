@@ -4,21 +4,21 @@ use serde_json::json;
 
 use crate::guard::{Guard, on};
 use crate::{
-    Answer, AppliedFencing, Attempt, AttemptStatus, Claim, Fence, FencingKind, Finding, FrozenMethod, Host,
-    InFlight, MoveReport, ObservedState, Operation, Outcome, StepKind, Task, TaskKind, TaskResult, TaskWork,
-    Timestamp, Way,
+    AppliedFencing, Attempt, AttemptStatus, Claim, Executor, Fence, FencingKind, Finding, FrozenMethod, Host,
+    InFlight, MoveReport, ObservedState, Operation, Outcome, Reply, StepKind, Task, TaskKind, TaskResult,
+    TaskWork, Timestamp,
 };
 
-use super::{MAX_LINGER_S, Step, UNANSWERED_S, after_s, claim, evacuation, progress, proof};
+use super::{Draft, MAX_LINGER_S, UNANSWERED_S, after_s, claim, evacuation, progress, proof};
 
 /// Counts only if it matches host, generation, task and attempt; any other goes on record and changes nothing (but that its
 /// worker is known to have stopped).
-pub(super) fn result(step: &mut Step, result: TaskResult) -> Answer {
-    forget_stopped(step, &result);
-    match accept(step, &result) {
-        Ok(()) => Answer::Done,
+pub(super) fn result(draft: &mut Draft, result: TaskResult) -> Reply {
+    forget_stopped(draft, &result);
+    match accept(draft, &result) {
+        Ok(()) => Reply::Done,
         Err(why) => {
-            step.note(
+            draft.note(
                 "result.ignored",
                 json!({
                     "attempt": result.claim.attempt,
@@ -29,18 +29,18 @@ pub(super) fn result(step: &mut Step, result: TaskResult) -> Answer {
                     "why": why,
                 }),
             );
-            Answer::Ignored(why)
+            Reply::Ignored(why)
         }
     }
 }
 
-fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
-    let now = step.now;
+fn accept(draft: &mut Draft, result: &TaskResult) -> Result<(), &'static str> {
+    let now = draft.now;
     let claim = &result.claim;
-    if claim.host_id != step.state.host.id {
+    if claim.host_id != draft.state.host.id {
         return Err("it belongs to another host");
     }
-    let Some(operation) = step.state.operation.as_mut().filter(|o| o.status.is_live()) else {
+    let Some(operation) = draft.state.operation.as_mut().filter(|o| o.status.is_live()) else {
         return Err("its operation has ended");
     };
     let is_other = operation.id != claim.attempt.operation_id || operation.generation != claim.generation;
@@ -82,7 +82,7 @@ fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
     let was_away = attempt.was_away;
     attempt.detail = detail(result, outcome, wanted);
     let is_contradicted =
-        outcome == Outcome::Confirmed && !proof::counts(claim.kind, attempt, &step.state.host);
+        outcome == Outcome::Confirmed && !proof::counts(claim.kind, attempt, &draft.state.host);
     if is_contradicted {
         attempt.detail = Some("the host was seen UP after it had been read as off".to_owned());
     }
@@ -91,7 +91,7 @@ fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
     if let Some(Finding::Move(report)) = &result.finding {
         note_move(task, report);
     }
-    let off_until = off_until(task, step.state.host.fence.as_ref());
+    let off_until = off_until(task, draft.state.host.fence.as_ref());
     let late_since = if was_away {
         away_since(task, claim.attempt.number)
     } else {
@@ -102,19 +102,19 @@ fn accept(step: &mut Step, result: &TaskResult) -> Result<(), &'static str> {
     if let Some(Finding::Workloads(found)) = result.finding.as_ref().filter(|_| is_listing(claim, outcome)) {
         evacuation::listed(operation, found.clone());
     }
-    if let Some(fence) = &mut step.state.host.fence {
+    if let Some(fence) = &mut draft.state.host.fence {
         fence.off_until = fence.off_until.max(off_until);
     }
     if let Some(method) = method.filter(|_| outcome == Outcome::Confirmed) {
         let proves = method.can_prove() && result.observation.as_ref().is_some_and(|seen| seen.proves);
-        note_shown(&mut step.state.host, claim.kind, &method, proves);
+        note_shown(&mut draft.state.host, claim.kind, &method, proves);
     }
     if claim.kind == StepKind::MarkUp && outcome == Outcome::Confirmed {
-        step.state.host.applied.marked_down_by = None;
+        draft.state.host.applied.marked_down_by = None;
     }
     if outcome == Outcome::Refused {
         // The first that might have taken it was told no: there is nothing to give back. Whatever was tried before it stays.
-        let host = &mut step.state.host;
+        let host = &mut draft.state.host;
         host.applied.fencing.retain(|s| s.attempt != claim.attempt);
         host.applied
             .marked_down_by
@@ -189,10 +189,10 @@ fn note_move(task: &mut Task, report: &MoveReport) {
 }
 
 /// Only the result of the very claim says that its worker has stopped. What it has asked for without an answer may still come.
-fn forget_stopped(step: &mut Step, result: &TaskResult) {
-    let (now, claim) = (step.now, &result.claim);
-    let may_come = may_come_s(step, result);
-    let host = &mut step.state.host;
+fn forget_stopped(draft: &mut Draft, result: &TaskResult) {
+    let (now, claim) = (draft.now, &result.claim);
+    let may_come = may_come_s(draft, result);
+    let host = &mut draft.state.host;
     let is_it = |f: &InFlight| {
         claim.host_id == host.id
             && f.attempt == claim.attempt
@@ -220,26 +220,31 @@ fn forget_stopped(step: &mut Step, result: &TaskResult) {
 }
 
 /// Seconds for which what was asked for may still come true although the worker has stopped.
-fn may_come_s(step: &Step, result: &TaskResult) -> u32 {
+fn may_come_s(draft: &Draft, result: &TaskResult) -> u32 {
     let claim = &result.claim;
     if claim.kind == StepKind::Move {
         let is_open = matches!(&result.finding, Some(Finding::Move(report)) if report.unanswered);
         return if is_open { UNANSWERED_S } else { 0 };
     }
-    if !claim.kind.takes() && !claim.kind.gives_back() {
+    if !claim.kind.takes() && !claim.kind.releases() {
         return 0;
     }
-    let found = step.live().and_then(|live| live.find(claim.attempt));
-    let means = step.live().map(Operation::means);
-    let way = means.and_then(|means| found.and_then(|(task, attempt)| means.way_of(task, attempt)));
+    let found = draft.live().and_then(|live| live.find(claim.attempt));
+    let executors = draft.live().map(Operation::executors);
+    let executor = executors
+        .and_then(|executors| found.and_then(|(task, attempt)| executors.executor_of(task, attempt)));
     match result.outcome {
         Outcome::Refused => 0,
         // Read back: it has come true, unless what came true was an earlier command to the device, and this one comes yet.
-        Outcome::Confirmed if is_read_back(result) && !comes_after_another(step, claim, way.as_ref()) => 0,
+        Outcome::Confirmed
+            if is_read_back(result) && !comes_after_another(draft, claim, executor.as_ref()) =>
+        {
+            0
+        }
         Outcome::Confirmed | Outcome::Unknown if !on(Guard::UnansweredMayCome) => 0,
         // Of an operation that is over the method is not at hand: the longest that its claim allows for holds.
         Outcome::Confirmed | Outcome::Unknown => {
-            way.map_or(MAX_LINGER_S, |way| claim::lingers_s(claim.kind, &way))
+            executor.map_or(MAX_LINGER_S, |executor| claim::lingers_s(claim.kind, &executor))
         }
     }
 }
@@ -254,10 +259,10 @@ fn is_read_back(result: &TaskResult) -> bool {
 
 /// Whether what was read back may be the doing of an earlier command of the kind to this device: one that may still come true, or one by
 /// which it was so before. A hand may undo the earlier one, in no order with what the device has yet to do.
-fn comes_after_another(step: &Step, claim: &Claim, way: Option<&Way>) -> bool {
-    let method = way.and_then(Way::method);
-    let host = &step.state.host;
-    let is_of_kind = |f: &&InFlight| f.kind == claim.kind && f.until > step.now;
+fn comes_after_another(draft: &Draft, claim: &Claim, executor: Option<&Executor>) -> bool {
+    let method = executor.and_then(Executor::method);
+    let host = &draft.state.host;
+    let is_of_kind = |f: &&InFlight| f.kind == claim.kind && f.until > draft.now;
     let in_flight = || host.in_flight.iter().filter(is_of_kind);
     let Some(own) = in_flight().find(|f| f.attempt == claim.attempt) else {
         return false;

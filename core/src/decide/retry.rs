@@ -3,18 +3,18 @@
 use serde_json::json;
 
 use crate::{
-    Actor, Answer, EventKind, FencingKind, OperationId, OperationStatus, Refusal, TaskStatus, Undoing, Work,
+    Actor, EventKind, FencingKind, OperationId, OperationStatus, Refusal, Reply, TaskStatus, Undoing, Work,
 };
 
-use super::{Step, evacuation, proof};
+use super::{Draft, evacuation, proof};
 
 pub(super) fn retry(
-    step: &mut Step,
+    draft: &mut Draft,
     id: OperationId,
     reason: &str,
     actor: &Actor,
-) -> Result<Answer, Refusal> {
-    let Some(live) = step.live().filter(|live| live.id == id) else {
+) -> Result<Reply, Refusal> {
+    let Some(live) = draft.live().filter(|live| live.id == id) else {
         return Err(Refusal::OperationOver { id });
     };
     if live.status != OperationStatus::NeedsOperator {
@@ -23,23 +23,23 @@ pub(super) fn retry(
             status: live.status,
         });
     }
-    step.note(
+    draft.note(
         "operation.retry",
         json!({ "operation_id": id, "reason": reason, "by": actor.name }),
     );
-    restart(step, &format!("tried again by {}: {reason}", actor.name));
-    Ok(Answer::Done)
+    restart(draft, &format!("tried again by {}: {reason}", actor.name));
+    Ok(Reply::Done)
 }
 
 /// Sets everything that was not confirmed back to its beginning. What was proven stays proven, but for power that is not
 /// part of a fence yet: hosts are switched on by their power supplies, and by people, so that it has to be read again.
-pub(super) fn restart(step: &mut Step, why: &str) {
-    let now = step.now;
-    let is_fenced = step.state.host.current_fence().is_some();
+pub(super) fn restart(draft: &mut Draft, why: &str) {
+    let now = draft.now;
+    let is_fenced = draft.state.host.current_fence().is_some();
     if !is_fenced {
-        step.undo(&Undoing::StartedAgain);
+        draft.undo(&Undoing::StartedAgain);
     }
-    let Some(operation) = step.state.operation.as_mut() else {
+    let Some(operation) = draft.state.operation.as_mut() else {
         return;
     };
     for stage in &mut operation.stages {
@@ -67,7 +67,7 @@ pub(super) fn restart(step: &mut Step, why: &str) {
     evacuation::look_again(operation);
     operation.status = OperationStatus::Running;
     if let Work::Fence(fence) = &mut operation.work {
-        fence.is_braked = false;
+        fence.is_held_by_brake = false;
     }
     why.clone_into(&mut operation.detail);
     operation.round = operation.round.saturating_add(1);
@@ -80,5 +80,5 @@ pub(super) fn restart(step: &mut Step, why: &str) {
         "round": operation.round,
         "detail": why,
     });
-    step.event(EventKind::OperationRestarted, data);
+    draft.event(EventKind::OperationRestarted, data);
 }

@@ -380,11 +380,11 @@ CREATE INDEX deliveries_by_created_at ON deliveries (created_at) WHERE status <>
 
 -- Brokers that every event is told to: how far each has got.
 
-CREATE TABLE outlets (
+CREATE TABLE event_sinks (
     name text PRIMARY KEY,
     -- Every event with a number up to this one was told.
     after_sequence bigint NOT NULL CHECK (after_sequence >= 0),
-    -- The engine that tells, as long as it says so again in time; of a new outlet, nobody and when it was added.
+    -- The engine that tells, as long as it says so again in time; of a new event sink, nobody and when it was added.
     held_by text NOT NULL,
     held_until timestamptz NOT NULL
 );

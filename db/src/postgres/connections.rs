@@ -130,10 +130,10 @@ impl Connections {
     }
 
     /// Begins a transaction.
-    pub async fn begin(&self, statement: &'static str) -> Result<Open, Error> {
+    pub async fn begin(&self, statement: &'static str) -> Result<OpenTransaction, Error> {
         let mut lent = self.take().await?;
         lent.is_in_transaction = true;
-        let mut open = Open { lent: Some(lent) };
+        let mut open = OpenTransaction { lent: Some(lent) };
         sqlx::raw_sql(statement).execute(open.connection()?).await?;
         Ok(open)
     }
@@ -161,7 +161,7 @@ impl fmt::Debug for Connections {
     }
 }
 
-/// A connection that somebody has. Dropped without [`Lent::give_back`], it goes to the pool.
+/// A connection that somebody has. Dropped without [`Lent::release`], it goes to the pool.
 pub(crate) struct Lent {
     connection: Option<PoolConnection<Postgres>>,
     is_in_transaction: bool,
@@ -183,7 +183,7 @@ impl Lent {
     }
 
     /// Nothing went wrong, and nothing is left to be done on it.
-    pub fn give_back(mut self) {
+    pub fn release(mut self) {
         let Some(connection) = self.connection.take() else {
             return;
         };
@@ -215,12 +215,12 @@ impl Drop for Lent {
     }
 }
 
-/// A transaction. Dropped without [`Open::commit`], it is rolled back.
-pub(crate) struct Open {
+/// A transaction. Dropped without [`OpenTransaction::commit`], it is rolled back.
+pub(crate) struct OpenTransaction {
     lent: Option<Lent>,
 }
 
-impl Open {
+impl OpenTransaction {
     /// Its connection.
     pub fn connection(&mut self) -> Result<&mut PgConnection, Error> {
         self.lent.as_mut().ok_or(Error::PoolClosed)?.connection()
@@ -231,13 +231,13 @@ impl Open {
         sqlx::raw_sql("COMMIT").execute(self.connection()?).await?;
         if let Some(mut lent) = self.lent.take() {
             lent.is_in_transaction = false;
-            lent.give_back();
+            lent.release();
         }
         Ok(())
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenTransaction {
     /// Where nothing can run any more, and where it fails, the connection is closed, which has the same effect.
     fn drop(&mut self) {
         let (Some(lent), Ok(runtime)) = (self.lent.take(), Handle::try_current()) else {
@@ -251,6 +251,6 @@ async fn roll_back(mut lent: Lent) {
     let Ok(connection) = lent.connection() else { return };
     if sqlx::raw_sql("ROLLBACK").execute(connection).await.is_ok() {
         lent.is_in_transaction = false;
-        lent.give_back();
+        lent.release();
     }
 }

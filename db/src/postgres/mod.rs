@@ -3,5 +3,5 @@
 mod connections;
 mod transaction;
 
-pub(crate) use connections::{Connections, Open};
+pub(crate) use connections::{Connections, OpenTransaction};
 pub(crate) use transaction::{Optimistic, Pessimistic};

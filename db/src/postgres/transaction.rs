@@ -7,7 +7,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Row};
 use uuid::Uuid;
 
-use super::{Connections, Open};
+use super::{Connections, OpenTransaction};
 use crate::DbError;
 use crate::audit::audit_rows;
 use crate::changes::{Changes, Ended, Ending, HostTransaction};
@@ -39,7 +39,7 @@ impl Optimistic {
         let mut lent = self.connections.take().await?;
         let query = sqlx::query_scalar_with(AssertSqlSafe(sql), for_postgres(values)?);
         let rows: Vec<Option<i64>> = query.fetch_all(lent.connection()?).await?;
-        lent.give_back();
+        lent.release();
         Ok(rows.into_iter().next().flatten())
     }
 }
@@ -65,7 +65,7 @@ impl HostTransaction for Optimistic {
 
 /// Hosts that are locked.
 pub(crate) struct Pessimistic {
-    pub open: Open,
+    pub open: OpenTransaction,
     pub address: Arc<str>,
 }
 

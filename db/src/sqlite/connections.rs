@@ -91,13 +91,13 @@ impl Connections {
     }
 
     /// Begins a transaction that may write.
-    pub async fn begin(&self) -> Result<Open, ClientError> {
+    pub async fn begin(&self) -> Result<OpenTransaction, ClientError> {
         let mut lent = self.lend().await?;
         let has_begun = match &mut lent.connection {
             Some(connection) => connection.begin_at_once()?,
             None => false,
         };
-        let mut open = Open { lent: Some(lent) };
+        let mut open = OpenTransaction { lent: Some(lent) };
         if !has_begun {
             open.work(|connection| connection.begin()).await?;
         }
@@ -162,9 +162,9 @@ impl Drop for Lent {
     }
 }
 
-/// A transaction. Dropped without [`Open::commit`], it is rolled back. It is gone for good if something that was done in it was not
+/// A transaction. Dropped without [`OpenTransaction::commit`], it is rolled back. It is gone for good if something that was done in it was not
 /// waited for.
-pub(crate) struct Open {
+pub(crate) struct OpenTransaction {
     lent: Option<Lent>,
 }
 
@@ -176,7 +176,7 @@ pub(crate) enum End<T> {
     RollBack(T),
 }
 
-impl Open {
+impl OpenTransaction {
     /// All rows of a statement.
     pub async fn rows(&mut self, sql: SqlStr, values: Vec<Value>) -> Result<Vec<SqliteRow>, ClientError> {
         let lent = self.lent.as_mut().ok_or(ClientError::Closed)?;

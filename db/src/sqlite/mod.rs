@@ -7,7 +7,7 @@ mod row;
 mod transaction;
 
 pub(crate) use connection::Connection;
-pub(crate) use connections::{Connections, Open};
+pub(crate) use connections::{Connections, OpenTransaction};
 pub(crate) use migrations::carry_out;
 pub use row::SqliteRow;
 pub(crate) use transaction::Transaction;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Connection, Open};
+use super::{Connection, OpenTransaction};
 use crate::DbError;
 use crate::audit::audit_rows;
 use crate::changes::{Changes, Ended, Ending, HostTransaction};
@@ -18,7 +18,7 @@ use crate::value::Value;
 
 /// A transaction of the only writer.
 pub(crate) struct Transaction {
-    pub open: Open,
+    pub open: OpenTransaction,
     pub address: Arc<str>,
 }
 

@@ -2,10 +2,11 @@
 
 use ringfence_core::{Host, Operation, ProofKind, Timestamp};
 use ringfence_db::{
-    AuditEntry, AuditFilter, Kept, NewEvent, OperationFilter, Page, SilentOutlet, SortKey, append_audit,
-    append_events, audit_page, delete_host, events_after, events_removed_up_to, forget_outlet, free_outlet,
-    hold_outlet, hold_subscription, insert_host, insert_outlet, insert_subscription, keep_outlet,
-    keep_subscription, last_sequence, number_events, old_rows, operations_page, remove_rows, silent_outlets,
+    AuditEntry, AuditFilter, Kept, NewEvent, OperationFilter, Page, SilentSink, SortKey, append_audit,
+    append_events, audit_page, delete_host, events_after, events_removed_up_to, forget_event_sink,
+    free_event_sink, hold_event_sink, hold_subscription, insert_event_sink, insert_host, insert_subscription,
+    keep_event_sink, keep_subscription, last_sequence, number_events, old_rows, operations_page, remove_rows,
+    silent_event_sinks,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -20,7 +21,7 @@ crate::stories!(retention:
     old_events_go_and_the_next_one_follows_without_a_gap,
     nothing_above_the_mark_is_missing,
     events_stay_until_every_subscription_was_told,
-    events_stay_until_every_outlet_was_told_or_is_forgotten,
+    events_stay_until_every_event_sink_was_told_or_is_forgotten,
     numbers_go_on_when_all_hosts_are_gone,
     operations_stay_while_a_state_rests_on_them,
     the_audit_trail_loses_what_is_old_and_nothing_else,
@@ -119,19 +120,19 @@ async fn events_stay_until_every_subscription_was_told(rig: &Rig) {
     assert_eq!((numbers(rig).await, mark(rig).await), (vec![5], 4));
 }
 
-async fn events_stay_until_every_outlet_was_told_or_is_forgotten(rig: &Rig) {
+async fn events_stay_until_every_event_sink_was_told_or_is_forgotten(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     append(rig, &(1..=5).map(|n| on(&host, n, at(10))).collect::<Vec<_>>()).await;
     let mut reader = rig.db.reader();
     for (name, holder) in [("told", "a"), ("off", "b")] {
-        insert_outlet(&mut reader, name, 1, at(20)).await.unwrap();
-        let held = hold_outlet(&mut reader, name, holder, at(20), at(50))
+        insert_event_sink(&mut reader, name, 1, at(20)).await.unwrap();
+        let held = hold_event_sink(&mut reader, name, holder, at(20), at(50))
             .await
             .unwrap();
         assert_eq!(held, Some(1));
     }
     assert!(
-        keep_outlet(&mut reader, "told", "a", Some(5), at(60))
+        keep_event_sink(&mut reader, "told", "a", Some(5), at(60))
             .await
             .unwrap()
     );
@@ -140,29 +141,29 @@ async fn events_stay_until_every_outlet_was_told_or_is_forgotten(rig: &Rig) {
         1,
         "one of them was told of one only"
     );
-    free_outlet(&mut reader, "off", "b", at(30)).await.unwrap();
-    free_outlet(&mut reader, "told", "somebody else", at(0))
+    free_event_sink(&mut reader, "off", "b", at(30)).await.unwrap();
+    free_event_sink(&mut reader, "told", "somebody else", at(0))
         .await
         .unwrap();
-    let silent = async |since| silent_outlets(&mut rig.db.reader(), at(since)).await.unwrap();
+    let silent = async |since| silent_event_sinks(&mut rig.db.reader(), at(since)).await.unwrap();
     assert!(silent(29).await.is_empty());
-    let off = SilentOutlet {
+    let off = SilentSink {
         name: "off".to_owned(),
         told_up_to: 1,
         since: at(30),
     };
     assert_eq!(silent(30).await, [off]);
     // Somebody tells it after all.
-    let held = hold_outlet(&mut reader, "off", "c", at(30), at(70))
+    let held = hold_event_sink(&mut reader, "off", "c", at(30), at(70))
         .await
         .unwrap();
     assert_eq!(held, Some(1));
-    assert!(!forget_outlet(&mut reader, "off", at(69)).await.unwrap());
-    assert!(forget_outlet(&mut reader, "off", at(70)).await.unwrap());
+    assert!(!forget_event_sink(&mut reader, "off", at(69)).await.unwrap());
+    assert!(forget_event_sink(&mut reader, "off", at(70)).await.unwrap());
     assert_eq!(remove(rig, Kept::Events, at(50)).await, 3);
     // One that was added and never held counts from when it was added.
-    insert_outlet(&mut reader, "new", 5, at(90)).await.unwrap();
-    assert!(silent(80).await.iter().all(|outlet| outlet.name != "new"));
+    insert_event_sink(&mut reader, "new", 5, at(90)).await.unwrap();
+    assert!(silent(80).await.iter().all(|event_sink| event_sink.name != "new"));
     let silent = silent(90).await;
     assert_eq!(silent[0].name, "new");
     assert_eq!(silent[0].since, at(90));

@@ -70,7 +70,7 @@ pub fn fence(host: &Host, generation: u32) -> Operation {
         work: Work::Fence(FenceWork {
             plan: Some("default".to_owned()),
             sufficient_sets: default_sufficient_sets(),
-            is_braked: false,
+            is_held_by_brake: false,
         }),
         status: OperationStatus::Running,
         detail: String::new(),

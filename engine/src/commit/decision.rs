@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ringfence_core::{Answer, AttemptId, Decision, Effect, Event, HostState, Input, Timestamp, decide};
+use ringfence_core::{AttemptId, Decision, Effect, Event, HostState, Input, Reply, Timestamp, decide};
 use ringfence_db::{DeviceLease, EventHost, NewEvent, NewReceipt};
 use uuid::Uuid;
 
@@ -140,7 +140,7 @@ impl Outcome {
         let decided = self.decided().filter(|decided| decided.changes)?;
         let receipt = match (&request.input, &decided.decision.answer) {
             (Input::Cancel { operation_id, .. } | Input::Retry { operation_id, .. }, _)
-            | (_, Answer::Started(operation_id) | Answer::Joined(operation_id)) => {
+            | (_, Reply::Started(operation_id) | Reply::Joined(operation_id)) => {
                 Receipt::Operation(*operation_id)
             }
             _ => Receipt::Host(decided.before.host.id),

@@ -11,7 +11,7 @@ mod queue;
 
 use std::time::Duration;
 
-use ringfence_core::{Answer, HostId, HostState, Input, Refusal, Timestamp};
+use ringfence_core::{HostId, HostState, Input, Refusal, Reply, Timestamp};
 use ringfence_db::SeenHost;
 use serde_json::json;
 use tokio::time::Instant;
@@ -36,7 +36,7 @@ pub struct Applied {
     /// The host and its operation as they are now.
     pub state: HostState,
     /// The answer to the request.
-    pub answer: Answer,
+    pub answer: Reply,
 }
 
 /// What one try of a change came to.

@@ -28,8 +28,8 @@ pub(crate) struct Behind {
 /// What only this process knows.
 #[derive(Default)]
 struct Own {
-    /// The outlets that it tells. Others in the database may be turned off for good.
-    outlets: Vec<&'static str>,
+    /// The event sinks that it tells. Others in the database may be turned off for good.
+    event_sinks: Vec<&'static str>,
     /// When it last had nothing old left, or has removed some of it.
     removed: BTreeMap<&'static str, Timestamp>,
 }
@@ -47,8 +47,8 @@ impl Behind {
             self.undelivered.clone(),
         );
         registry.register(
-            "outlet_oldest_age_seconds",
-            "How old the oldest event is that an outlet of this process was not told of; 0 if there is none",
+            "event_sink_oldest_age_seconds",
+            "How old the oldest event is that an event sink of this process was not told of; 0 if there is none",
             self.untold.clone(),
         );
         registry.register(
@@ -62,11 +62,11 @@ impl Behind {
         self.own.lock()
     }
 
-    /// This process tells an outlet.
-    pub fn tells(&self, outlet: &'static str) {
+    /// This process tells an event sink.
+    pub fn tells(&self, event_sink: &'static str) {
         let mut own = self.own();
-        if !own.outlets.contains(&outlet) {
-            own.outlets.push(outlet);
+        if !own.event_sinks.contains(&event_sink) {
+            own.event_sinks.push(event_sink);
         }
     }
 
@@ -87,11 +87,13 @@ impl Behind {
         self.undelivered
             .get_or_create(&[])
             .set(age(survey.undelivered_since));
-        for outlet in &self.own().outlets {
+        for event_sink in &self.own().event_sinks {
             // One that was never told of anything begins with what comes next.
-            let known = survey.outlets.iter().find(|(name, _)| name == outlet);
+            let known = survey.event_sinks.iter().find(|(name, _)| name == event_sink);
             let since = known.and_then(|(_, since)| *since);
-            self.untold.get_or_create(&[("outlet", *outlet)]).set(age(since));
+            self.untold
+                .get_or_create(&[("event_sink", *event_sink)])
+                .set(age(since));
         }
     }
 

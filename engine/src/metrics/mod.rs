@@ -63,7 +63,7 @@ pub(crate) struct Metrics {
     fence_seconds: Histogram,
     operation_seconds: Histograms<2>,
     told: Counters<1>,
-    outlet_failures: Counters<1>,
+    event_sink_failures: Counters<1>,
     left_out: Counters<1>,
     deliveries: Counters<2>,
     delivery_seconds: Histograms<1>,
@@ -89,7 +89,7 @@ impl Metrics {
             fence_seconds: long(),
             operation_seconds: Family::new_with_constructor(long),
             told: Family::default(),
-            outlet_failures: Family::default(),
+            event_sink_failures: Family::default(),
             left_out: Family::default(),
             deliveries: Family::default(),
             delivery_seconds: Family::new_with_constructor(short),
@@ -164,17 +164,17 @@ impl Metrics {
     fn register_deliveries(&self, registry: &mut Registry) {
         registry.register(
             "told_events",
-            "Events that were told to an outlet, by outlet",
+            "Events that were told to an event sink, by event_sink",
             self.told.clone(),
         );
         registry.register(
-            "outlet_failures",
-            "Tries to tell an outlet of events that failed, by outlet; they are made again",
-            self.outlet_failures.clone(),
+            "event_sink_failures",
+            "Tries to tell an event sink of events that failed, by event_sink; they are made again",
+            self.event_sink_failures.clone(),
         );
         registry.register(
-            "outlet_left_out_events",
-            "Events that can never be told to an outlet, by outlet: the log says why",
+            "event_sink_left_out_events",
+            "Events that can never be told to an event sink, by event_sink: the log says why",
             self.left_out.clone(),
         );
         registry.register(
@@ -264,25 +264,29 @@ impl Metrics {
             .inc();
     }
 
-    /// This process tells the outlet from now on.
-    pub fn begin_outlet(&self, outlet: &'static str) {
-        for counters in [&self.told, &self.outlet_failures, &self.left_out] {
-            let _ = counters.get_or_create(&[("outlet", outlet)]);
+    /// This process tells the event sink from now on.
+    pub fn begin_event_sink(&self, event_sink: &'static str) {
+        for counters in [&self.told, &self.event_sink_failures, &self.left_out] {
+            let _ = counters.get_or_create(&[("event_sink", event_sink)]);
         }
-        self.gauges.behind.tells(outlet);
+        self.gauges.behind.tells(event_sink);
     }
 
-    pub fn count_outlet_failure(&self, outlet: &'static str) {
-        self.outlet_failures.get_or_create(&[("outlet", outlet)]).inc();
+    pub fn count_event_sink_failure(&self, event_sink: &'static str) {
+        self.event_sink_failures
+            .get_or_create(&[("event_sink", event_sink)])
+            .inc();
     }
 
-    pub fn count_left_out(&self, outlet: &'static str) {
-        self.left_out.get_or_create(&[("outlet", outlet)]).inc();
+    pub fn count_left_out(&self, event_sink: &'static str) {
+        self.left_out.get_or_create(&[("event_sink", event_sink)]).inc();
     }
 
-    pub fn count_told(&self, outlet: &'static str, events: usize) {
+    pub fn count_told(&self, event_sink: &'static str, events: usize) {
         let events = u64::try_from(events).unwrap_or(u64::MAX);
-        self.told.get_or_create(&[("outlet", outlet)]).inc_by(events);
+        self.told
+            .get_or_create(&[("event_sink", event_sink)])
+            .inc_by(events);
     }
 
     pub fn count_delivery(&self, delivery: &DeliveryRow, took: Duration) {

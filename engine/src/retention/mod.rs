@@ -1,7 +1,7 @@
 //! Removing what is old, in small bites, and writing it down in an archive first where there is one. One engine at a time does it.
 
 mod archive;
-mod outlets;
+mod event_sinks;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -26,8 +26,8 @@ pub struct RetentionConfig {
     pub audit: Option<TimeDelta>,
     /// The log of webhooks' deliveries.
     pub deliveries: Option<TimeDelta>,
-    /// How long events are kept for an outlet that nobody tells, and how long it is known how far it has got.
-    pub outlets: Option<TimeDelta>,
+    /// How long events are kept for an event sink that nobody tells, and how long it is known how far it has got.
+    pub event_sinks: Option<TimeDelta>,
     /// Where rows are written as JSON lines before they are removed.
     pub archive_dir: Option<PathBuf>,
     /// Between two looks for what is old.
@@ -43,7 +43,7 @@ impl Default for RetentionConfig {
             operations: None,
             audit: None,
             deliveries: Some(TimeDelta::days(7)),
-            outlets: Some(TimeDelta::days(7)),
+            event_sinks: Some(TimeDelta::days(7)),
             archive_dir: None,
             look_every: Duration::from_secs(600),
             at_once: 500,
@@ -73,10 +73,10 @@ pub(crate) async fn run(engine: Engine, stop: CancellationToken) {
     for what in Kept::ALL.iter().copied() {
         engine.0.metrics.gauges.behind.removes(what, engine.0.clock.now());
     }
-    let mut silent = outlets::Silent::default();
+    let mut silent = event_sinks::Silent::default();
     while pause(&stop, engine.0.config.retention.look_every).await {
         if let Err(error) = silent.forget(&engine).await {
-            tracing::warn!(error = %error_chain(&error), "outlets that nobody tells could not be looked for");
+            tracing::warn!(error = %error_chain(&error), "event sinks that no engine tells could not be looked for");
         }
         for what in Kept::ALL.iter().copied() {
             let removed = remove_old(&engine, what, &stop).await;

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::attempt::{call, note};
 use super::call::Called;
 use super::coming::{Come, Coming};
-use super::course::{Course, Job};
+use super::delivery_order::{DeliveryOrder, Job};
 use super::document::cloud_event;
 use super::work::HELD_FOR;
 use crate::error::error_chain;
@@ -67,7 +67,7 @@ struct Delivering {
     subscription: Subscription,
     /// This hold's own name.
     holder: String,
-    course: Course,
+    order: DeliveryOrder,
     coming: Coming,
     under_way: JoinSet<(Job, Called)>,
     failures: u32,
@@ -80,7 +80,7 @@ struct Delivering {
 impl Delivering {
     fn new(engine: &Engine, subscription: Subscription, after: u64, holder: String) -> Self {
         Self {
-            course: Course::new(subscription.id, subscription.filter.clone(), after),
+            order: DeliveryOrder::new(subscription.id, subscription.filter.clone(), after),
             coming: Coming::after(engine, subscription.id, after),
             engine: engine.clone(),
             subscription,
@@ -126,7 +126,7 @@ impl Delivering {
                         return End::Disable(why);
                     }
                 }
-                come = self.coming.next(), if self.course.has_room() => match come {
+                come = self.coming.next(), if self.order.has_room() => match come {
                     Some(Ok(come)) => self.take_in(come),
                     Some(Err(error @ EngineError::EventsGone { .. })) => return End::Disable(error.to_string()),
                     Some(Err(error)) => self.warn("the events cannot be read", &error),
@@ -157,7 +157,7 @@ impl Delivering {
     }
 
     fn take_in(&mut self, (item, begun): Come) {
-        let ended = self.course.take_in(item, begun, self.engine.0.clock.now());
+        let ended = self.order.take_in(item, begun, self.engine.0.clock.now());
         self.unsaved.extend(ended);
     }
 
@@ -167,7 +167,7 @@ impl Delivering {
             return KEEP_EVERY;
         }
         let now = self.engine.0.clock.now();
-        let wait = self.course.due_at().map(|at| (at - now).max(TimeDelta::zero()));
+        let wait = self.order.due_at().map(|at| (at - now).max(TimeDelta::zero()));
         wait.and_then(|wait| wait.to_std().ok())
             .map_or(KEEP_EVERY, |wait| wait.min(KEEP_EVERY))
     }
@@ -183,7 +183,7 @@ impl Delivering {
     fn start_what_is_due(&mut self) {
         let now = self.engine.0.clock.now();
         while self.under_way.len() < self.room() {
-            let Some(job) = self.course.start(now) else { return };
+            let Some(job) = self.order.start(now) else { return };
             let engine = self.engine.clone();
             let subscription = self.subscription.clone();
             self.under_way.spawn(async move {
@@ -216,7 +216,7 @@ impl Delivering {
         }
         let detail = job.delivery.detail.clone().unwrap_or_default();
         self.unsaved.push(job.delivery.clone());
-        self.course.ended(job, now);
+        self.order.ended(job, now);
         match next {
             NextTry::Done | NextTry::At(_) => None,
             NextTry::DisableGone => Some(format!("the receiver wants no more events: it {detail}")),
@@ -234,13 +234,13 @@ impl Delivering {
             let _ = note(&mut job.delivery, &called, now);
             self.engine.0.metrics.count_delivery(&job.delivery, called.took);
             self.unsaved.push(job.delivery.clone());
-            self.course.ended(job, now);
+            self.order.ended(job, now);
         }
     }
 
     /// Writes down what has happened; `false` if somebody else holds the subscription, and then nothing is written.
     async fn save(&mut self, is_last: bool) -> Result<bool, EngineError> {
-        let done_up_to = self.course.done_up_to();
+        let done_up_to = self.order.done_up_to();
         let is_new = !self.unsaved.is_empty() || done_up_to != self.saved_up_to;
         if !is_new && (is_last || self.kept_at.elapsed() < KEEP_EVERY) {
             return Ok(true);

@@ -47,11 +47,11 @@ fn work(p: &mut Packer, work: &Work) {
             plan,
             // Those of the plan.
             sufficient_sets: _,
-            is_braked,
+            is_held_by_brake,
         }) => {
             p.byte(0);
             p.flag(plan.is_some());
-            p.flag(*is_braked);
+            p.flag(*is_held_by_brake);
         }
         Work::Rejoin(RejoinWork { boot_confirmed }) => {
             p.byte(1);

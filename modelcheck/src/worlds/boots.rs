@@ -42,7 +42,7 @@ fn cut() -> Configuration {
             (Chance::Pause, 1),
             (Chance::Heal, 1),
             (Chance::Tell, 1),
-            (Chance::GiveBack, 1),
+            (Chance::Release, 1),
         ]),
         at_a_stroke: kinds(&[FencingKind::NetworkFence, FencingKind::NetworkUnfence]),
         goals: vec![Goal::Fenced, Goal::OpenGate, Goal::RunsFenced, Goal::FenceAsks],

@@ -10,7 +10,7 @@ use ringfence_tests::{Client, Ground, Machine, Numbers, Stack, eventually, power
 use serde_json::{Value, json};
 
 use super::{forge, numbers_of, until};
-use crate::subscriptions::outlets::exchange_at;
+use crate::subscriptions::event_sinks::exchange_at;
 
 fn at_root(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
@@ -133,7 +133,7 @@ async fn everything_there_is() -> BTreeSet<String> {
     eventually(async || {
         numbers_of(&stack)
             .await
-            .has("ringfence_outlet_oldest_age_seconds")
+            .has("ringfence_event_sink_oldest_age_seconds")
     })
     .await;
     let question = json!({ "cloud": "nowhere", "hosts": ["h1"] });

@@ -116,8 +116,8 @@ async fn a_host_is_cut_off_from_its_volumes_and_its_servers_get_them_back() {
 
     stored.boot_host();
     for _ in 0..2 {
-        let given_back = hand.act(FencingKind::StorageUnfence, &method).await;
-        assert_eq!(seen(&given_back).state, ObservedState::Unfenced, "{given_back:?}");
+        let released = hand.act(FencingKind::StorageUnfence, &method).await;
+        assert_eq!(seen(&released).state, ObservedState::Unfenced, "{released:?}");
         assert_eq!(stored.statuses(), ["in-use", "in-use"]);
         assert_eq!(stored.attachments(), ["attached", "attached"]);
     }
@@ -149,7 +149,7 @@ async fn workers_that_die_in_the_middle_never_set_a_volume_free() {
     hand.act_dying(FencingKind::StorageFence, &method).await;
     assert_eq!(stored.statuses(), ["reserved", "reserved"]);
     stored.boot_host();
-    let giving_back = hand.act_dying(FencingKind::StorageUnfence, &method);
+    let releasing = hand.act_dying(FencingKind::StorageUnfence, &method);
     let watching = async {
         loop {
             let statuses = stored.statuses();
@@ -158,7 +158,7 @@ async fn workers_that_die_in_the_middle_never_set_a_volume_free() {
         }
     };
     tokio::select! {
-        report = giving_back => assert_eq!(seen(&report).state, ObservedState::Unfenced),
+        report = releasing => assert_eq!(seen(&report).state, ObservedState::Unfenced),
         () = watching => {}
     }
     assert_eq!(stored.statuses(), ["in-use", "in-use"]);

@@ -10,7 +10,7 @@ use lapin::options::{
 use lapin::types::FieldTable;
 use lapin::{Connection, ConnectionProperties, ExchangeKind};
 use ringfence_bus::{AmqpConfig, AmqpExchange, ExchangeConfig};
-use ringfence_engine::{Outlet, OutletForm};
+use ringfence_engine::{EventSink, SinkForm};
 use ringfence_lab::RabbitMq;
 use ringfence_tests::{Client, Ground, Site, Stack, StackOptions, set_up, start_api, start_worker};
 use serde_json::{Value, json};
@@ -109,7 +109,7 @@ async fn a_consumer_of_novas_notifications_hears_that_a_host_is_fenced() {
     drop((computes, worker, engine));
 }
 
-fn outlet(url: &str) -> Outlet {
+fn event_sink(url: &str) -> EventSink {
     let config = ExchangeConfig {
         name: EXCHANGE.to_owned(),
         is_ours: false,
@@ -117,9 +117,9 @@ fn outlet(url: &str) -> Outlet {
         queue: Some(QUEUE.to_owned()),
     };
     let broker = AmqpConfig::new(url, "test").unwrap();
-    Outlet {
+    EventSink {
         name: "oslo",
-        form: OutletForm::Oslo {
+        form: SinkForm::Oslo {
             topic: TOPIC.to_owned(),
             publisher_id: "ringfence.test".to_owned(),
         },
@@ -207,13 +207,13 @@ async fn an_exchange_of_somebody_elses_one_that_is_gone_and_a_broker_that_was_aw
     )
     .await;
     for (engine, running) in &mut stack.engines {
-        running.as_mut().unwrap().tell(engine, outlet(&url));
+        running.as_mut().unwrap().tell(engine, event_sink(&url));
     }
     let add = async |name: &str| stack.client.post("/hosts", json!({ "name": name })).await.ok(201);
-    // An outlet that is new begins with what comes after it.
+    // An event sink that is new begins with what comes after it.
     ringfence_tests::eventually(async || {
-        let outlets = ringfence_db::list_outlets(&mut stack.api.db().reader()).await;
-        !outlets.unwrap().is_empty()
+        let event_sinks = ringfence_db::list_event_sinks(&mut stack.api.db().reader()).await;
+        !event_sinks.unwrap().is_empty()
     })
     .await;
     add("otherwise").await;

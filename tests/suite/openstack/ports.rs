@@ -78,8 +78,8 @@ async fn ports_are_set_down_and_those_that_were_up_are_set_up_again() {
     assert_eq!(hand.check(&weak).await.unwrap().state, ObservedState::Fenced);
 
     for _ in 0..2 {
-        let given_back = hand.act(FencingKind::NetworkUnfence, &weak).await;
-        assert_eq!(seen(&given_back).state, ObservedState::Unfenced);
+        let released = hand.act(FencingKind::NetworkUnfence, &weak).await;
+        assert_eq!(seen(&released).state, ObservedState::Unfenced);
         assert_eq!(wired.ports(), as_before);
     }
     assert_eq!(hand.check(&weak).await.unwrap().state, ObservedState::Unfenced);

@@ -135,12 +135,12 @@ async fn assert_dead_end_is_told(api: &Service, client: &Client) {
     client.post("/hosts", far).await.ok(201);
     client.seen("h-far", "UNREACHABLE").await.ok(200);
     let (_, trace, request) = fence(client, "h-far").await;
-    let given_back = until_traced(api, &trace, |line| line["outcome"] == "unroutable").await;
-    assert_eq!(given_back["level"], "WARN", "{given_back}");
-    assert_eq!(given_back["request_id"], request, "{given_back}");
-    assert_eq!(given_back["attempt"], 1, "{given_back}");
-    assert_eq!(given_back["resource"], "power", "{given_back}");
-    assert_eq!(given_back["zone"], "far", "{given_back}");
+    let released = until_traced(api, &trace, |line| line["outcome"] == "unroutable").await;
+    assert_eq!(released["level"], "WARN", "{released}");
+    assert_eq!(released["request_id"], request, "{released}");
+    assert_eq!(released["attempt"], 1, "{released}");
+    assert_eq!(released["resource"], "power", "{released}");
+    assert_eq!(released["zone"], "far", "{released}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -200,7 +200,7 @@ async fn one_id_finds_every_line_about_a_fence_in_all_services() {
     let mut engine = machine.start("engine", &["engine", "--name", "engine-1"]);
     let worker = machine.start("worker", &["worker", "--name", "worker-1"]);
     let client = Client::new(&until_it_listens(&mut api).await, Some(&token));
-    engine.until_says(&["an outlet is new"]).await;
+    engine.until_says(&["an event sink is new"]).await;
     configure(&machine, &client, &["h1"], json!({})).await;
     assert_quiet(&[&api, &engine, &worker]).await;
     let (operation, trace, request) = fence(&client, "h1").await;

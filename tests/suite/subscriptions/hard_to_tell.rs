@@ -3,7 +3,7 @@
 use ringfence_tests::{Ground, Site, Stack, StackOptions, eventually};
 use serde_json::json;
 
-use super::outlets::{broker, heard, listen, tell, told_up_to};
+use super::event_sinks::{broker, heard, listen, tell, told_up_to};
 use super::{all_numbers, happen};
 use crate::metrics::numbers_of;
 
@@ -74,10 +74,10 @@ async fn an_event_that_can_never_be_told_is_left_out_and_counted_and_the_others_
     numbers.sort_unstable();
     numbers.dedup();
     assert_eq!(numbers, [from + 1, from + 3, from + 5]);
-    let outlet = ["outlet=\"exchange\""];
+    let event_sink = ["event_sink=\"exchange\""];
     let counted = numbers_of(&stack).await;
     assert_eq!(
-        counted.sum("ringfence_outlet_left_out_events_total", &outlet),
+        counted.sum("ringfence_event_sink_left_out_events_total", &event_sink),
         2.0
     );
     stack.stop().await;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringfence_bus::{AmqpConfig, AmqpExchange, ExchangeConfig};
-use ringfence_engine::{Outlet, OutletForm};
+use ringfence_engine::{EventSink, SinkForm};
 use ringfence_tests::{Ground, Site, Stack, StackOptions, eventually, power_plan};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
@@ -57,10 +57,10 @@ fn python() -> PathBuf {
     PathBuf::from(manage).with_file_name("python")
 }
 
-fn outlet(stack: &Stack, name: &str) -> Outlet {
-    Outlet {
+fn event_sink(stack: &Stack, name: &str) -> EventSink {
+    EventSink {
         name: "oslo",
-        form: OutletForm::Oslo {
+        form: SinkForm::Oslo {
             topic: name.to_owned(),
             publisher_id: "ringfence.test".to_owned(),
         },
@@ -82,15 +82,15 @@ async fn a_listener_of_oslo_messaging_hears_every_event_even_those_from_before_i
     let mut stack = Stack::start_with(site, StackOptions::default()).await;
     stack.plan(power_plan()).await;
     let name = format!("{}-oslo", stack.site.prefix);
-    let outlet = outlet(&stack, &name);
+    let event_sink = event_sink(&stack, &name);
     for (engine, running) in &mut stack.engines {
-        running.as_mut().unwrap().tell(engine, outlet.clone());
+        running.as_mut().unwrap().tell(engine, event_sink.clone());
     }
     let told_up_to = async || {
-        let outlets = ringfence_db::list_outlets(&mut stack.api.db().reader())
+        let event_sinks = ringfence_db::list_event_sinks(&mut stack.api.db().reader())
             .await
             .unwrap();
-        outlets.first().map_or(0, |(_, number)| *number)
+        event_sinks.first().map_or(0, |(_, number)| *number)
     };
     eventually(async || told_up_to().await > 0).await;
     let from = told_up_to().await;

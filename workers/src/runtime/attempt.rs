@@ -28,12 +28,12 @@ const MARGIN: Duration = Duration::from_millis(200);
 const STOP_WAIT: Duration = Duration::from_secs(30);
 
 /// The device, and a place among those who act. The place comes last: who waits for a device keeps nobody from acting.
-pub(super) struct Turn {
+pub(super) struct ActingPermit {
     _held: Held,
     _place: OwnedSemaphorePermit,
 }
 
-impl Turn {
+impl ActingPermit {
     pub(super) async fn new(context: &Context, held: Held) -> Option<Self> {
         let place = Arc::clone(&context.acting).acquire_owned().await.ok()?;
         Some(Self {
@@ -54,17 +54,21 @@ pub(super) struct Attempt {
 
 impl Attempt {
     /// Lets the driver act until it ends, the time is up, or `taken_back` says why it must stop.
-    pub(super) async fn carry_out(self, turn: Option<Turn>, taken_back: impl Future<Output = String>) -> End {
+    pub(super) async fn carry_out(
+        self,
+        permit: Option<ActingPermit>,
+        taken_back: impl Future<Output = String>,
+    ) -> End {
         let asked = Arc::clone(&self.unanswered);
-        match self.watch(turn, taken_back).await {
+        match self.watch(permit, taken_back).await {
             End::Report(report) if asked.is_open() => End::Report(Box::new(unanswered(*report))),
             end => end,
         }
     }
 
-    async fn watch(self, turn: Option<Turn>, taken_back: impl Future<Output = String>) -> End {
+    async fn watch(self, permit: Option<ActingPermit>, taken_back: impl Future<Output = String>) -> End {
         let (context, until) = (Arc::clone(&self.context), self.until);
-        let work = tokio::spawn(self.drive(turn).in_current_span());
+        let work = tokio::spawn(self.drive(permit).in_current_span());
         let mut work = AbortOnDropHandle::new(work);
         let why = tokio::select! {
             ended = &mut work => return finished(&context, ended),
@@ -84,11 +88,11 @@ impl Attempt {
         }
     }
 
-    async fn drive(self, turn: Option<Turn>) -> Report {
-        let _turn = match turn {
-            Some(turn) => turn,
-            None => match timeout_at(self.until, self.wait_for_turn()).await {
-                Ok(Some(turn)) => turn,
+    async fn drive(self, permit: Option<ActingPermit>) -> Report {
+        let _permit = match permit {
+            Some(permit) => permit,
+            None => match timeout_at(self.until, self.wait_for_permit()).await {
+                Ok(Some(permit)) => permit,
                 Ok(None) | Err(_) => {
                     return Report::unknown("this worker's last command to the device had not ended");
                 }
@@ -101,9 +105,9 @@ impl Attempt {
         self.believe(report)
     }
 
-    async fn wait_for_turn(&self) -> Option<Turn> {
+    async fn wait_for_permit(&self) -> Option<ActingPermit> {
         let held = self.context.locks.hold(device_of(&self.task.job)).await;
-        Turn::new(&self.context, held).await
+        ActingPermit::new(&self.context, held).await
     }
 
     /// The time that a driver has, with a margin in which it can say what it saw.

@@ -10,7 +10,7 @@ use tracing::field::Empty;
 use tracing::{Instrument, Span};
 use uuid::Uuid;
 
-use super::attempt::{Attempt, Turn};
+use super::attempt::{ActingPermit, Attempt};
 use super::claim::{Claimed, claim, renew_until_refused};
 use super::context::Context;
 use super::metrics::Metrics;
@@ -31,7 +31,7 @@ pub(super) enum End {
     /// Let the task go: nothing was done.
     Drop,
     /// Somebody else may try: nothing was done.
-    GiveBack,
+    Release,
     /// The driver cannot be stopped, so nothing may be said.
     Stuck,
 }
@@ -103,7 +103,7 @@ async fn carry_out(
             }
         }
         End::Drop | End::Stuck => settled(settle.ack().await),
-        End::GiveBack => settled(settle.requeue().await),
+        End::Release => settled(settle.requeue().await),
     }
 }
 
@@ -118,7 +118,7 @@ async fn claim_and_act(context: &Arc<Context>, task: &TaskMessage, asked: &Claim
     let give_up = Instant::now() + BUSY_WAIT;
     loop {
         let Some(turn) = unless(&context.stop, wait_for_turn(context, task)).await else {
-            return End::GiveBack;
+            return End::Release;
         };
         match claim(context, asked, trace).await {
             Claimed::Granted { until, lease } => {
@@ -148,7 +148,7 @@ async fn claim_and_act(context: &Arc<Context>, task: &TaskMessage, asked: &Claim
                 Metrics::count(&context.metrics.claims_unanswered);
                 tracing::warn!(%error, "nobody answers the claim; the task goes back");
                 sleep(UNANSWERED_PAUSE).await;
-                return End::GiveBack;
+                return End::Release;
             }
             Claimed::Busy(pause) => {
                 drop(turn);
@@ -156,7 +156,7 @@ async fn claim_and_act(context: &Arc<Context>, task: &TaskMessage, asked: &Claim
                     return End::Drop;
                 }
                 if unless(&context.stop, sleep(pause)).await.is_none() {
-                    return End::GiveBack;
+                    return End::Release;
                 }
             }
         }
@@ -172,9 +172,9 @@ pub(super) fn device_of(job: &Job) -> Option<&str> {
 }
 
 /// `None` after a while, so that the engine can be asked and learns of the wait; it then answers that the device is busy.
-async fn wait_for_turn(context: &Context, task: &TaskMessage) -> Option<Turn> {
+async fn wait_for_turn(context: &Context, task: &TaskMessage) -> Option<ActingPermit> {
     let held = timeout(DEVICE_WAIT, context.locks.hold(device_of(&task.job)))
         .await
         .ok()?;
-    Turn::new(context, held).await
+    ActingPermit::new(context, held).await
 }

@@ -7,7 +7,7 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use ringfence_core::{Actor, OperationKind, OperationStatus, Timestamp, gates};
 
-use super::deed::Deed;
+use super::action::Action;
 use super::mail::{Ear, Letter};
 use super::setting::Setting;
 use crate::judge::Violation;
@@ -22,7 +22,7 @@ pub struct History {
     /// What holds before.
     pub setting: Setting,
     /// What happens.
-    pub deeds: Vec<Deed>,
+    pub actions: Vec<Action>,
 }
 
 impl History {
@@ -31,10 +31,10 @@ impl History {
     pub fn of(seed: u64, number: u64) -> Self {
         let mut rng = SmallRng::seed_from_u64(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let setting = Setting::any(&mut rng);
-        let mut deeds = Deed::beginning(&mut rng);
+        let mut actions = Action::beginning(&mut rng);
         let more = rng.random_range(5..70);
-        deeds.extend((0..more).map(|_| Deed::of(setting.theme, &mut rng)));
-        Self { setting, deeds }
+        actions.extend((0..more).map(|_| Action::of(setting.theme, &mut rng)));
+        Self { setting, actions }
     }
 }
 
@@ -66,7 +66,7 @@ pub enum Reached {
 pub enum Ending {
     /// Nothing is wrong.
     Well(BTreeSet<Reached>),
-    /// Something must never be: what, and after how many deeds.
+    /// Something must never be: what, and after how many actions.
     Violated(Violation, usize),
     /// An operation does not end by time alone.
     Endless(String),
@@ -86,16 +86,16 @@ struct Life {
 #[must_use]
 pub fn live_through(history: &History, records: bool) -> (Ending, World) {
     let mut life = Life::new(&history.setting, records);
-    for (at, deed) in history.deeds.iter().enumerate() {
+    for (at, action) in history.actions.iter().enumerate() {
         if records {
             let seconds = (life.world.real - crate::plans::start()).num_milliseconds();
             life.world.log.push(format!(
-                "{}.{} > {deed:?}",
+                "{}.{} > {action:?}",
                 seconds / 1_000,
                 seconds % 1_000 / 100
             ));
         }
-        life.act(*deed);
+        life.act(*action);
         life.look();
         if let Some(violation) = life.world.violation {
             return (Ending::Violated(violation, at + 1), life.world);
@@ -206,87 +206,87 @@ impl Life {
         self.world.settle();
     }
 
-    fn act(&mut self, deed: Deed) {
+    fn act(&mut self, action: Action) {
         let world = &mut self.world;
-        match deed {
-            Deed::Fence => drop(world.fence()),
-            Deed::Rejoin => drop(world.rejoin(false)),
-            Deed::Evacuate => drop(world.evacuate()),
-            Deed::PullAndSay => pull_and_say(world),
-            Deed::PlugIn => world.site.plug(true),
-            Deed::GiveBack(of) => give_back(world, of),
-            Deed::Cancel => drop(world.cancel()),
-            Deed::Retry => drop(world.retry()),
-            Deed::Look(of) => self.post(of),
-            Deed::Tell(of) => self.tell(of),
-            Deed::Watch(times) => self.watch(times),
-            Deed::WatchBy(of, times) => self.watch_by(of, times),
-            Deed::Post(of) => self.arrives(of),
-            Deed::SourceRestarts(of) => self.source_restarts(of),
-            Deed::Link(of, is_up) => {
+        match action {
+            Action::Fence => drop(world.fence()),
+            Action::Rejoin => drop(world.rejoin(false)),
+            Action::Evacuate => drop(world.evacuate()),
+            Action::PullAndSay => pull_and_say(world),
+            Action::PlugIn => world.site.plug(true),
+            Action::Release(of) => release(world, of),
+            Action::Cancel => drop(world.cancel()),
+            Action::Retry => drop(world.retry()),
+            Action::Look(of) => self.post(of),
+            Action::Tell(of) => self.tell(of),
+            Action::Watch(times) => self.watch(times),
+            Action::WatchBy(of, times) => self.watch_by(of, times),
+            Action::Post(of) => self.arrives(of),
+            Action::SourceRestarts(of) => self.source_restarts(of),
+            Action::Link(of, is_up) => {
                 if let Some(ear) = pick(&self.ears, of).filter(|ear| !ear.source.is_deaf) {
                     world.site.link(&ear.source.name, is_up);
                 }
             }
-            Deed::Cut => {
+            Action::Cut => {
                 for ear in &self.ears {
                     world.site.link(&ear.source.name, false);
                 }
             }
-            Deed::Deliver(of) => {
+            Action::Deliver(of) => {
                 if !world.sent.is_empty() {
                     drop(world.deliver(usize::from(of) % world.sent.len(), "worker-1"));
                 }
             }
-            Deed::Take => drop(take(world)),
-            Deed::Command(of) => {
+            Action::Take => drop(take(world)),
+            Action::Command(of) => {
                 if !world.jobs.is_empty() {
                     let at = world.jobs.len() - 1 - usize::from(of) % world.jobs.len();
                     world.command(at);
                 }
             }
-            Deed::Finish(of) => {
+            Action::Finish(of) => {
                 if !world.jobs.is_empty() {
                     let at = world.jobs.len() - 1 - usize::from(of) % world.jobs.len();
                     finish(world, at);
                 }
             }
-            Deed::Arrive(of) => {
+            Action::Arrive(of) => {
                 if !world.results.is_empty() {
                     world.deliver_result(usize::from(of) % world.results.len());
                 }
             }
-            Deed::Renew(of) => {
+            Action::Renew(of) => {
                 if let Some(job) = pick(&world.jobs, of) {
                     let claim = job.claim.clone();
                     drop(world.give(ringfence_core::Input::Renew(claim)));
                 }
             }
-            Deed::Work => drop(work(world)),
+            Action::Work => drop(work(world)),
             // Devices that lie are tried again and again: an end has to be set.
-            Deed::WorkOff => drop((0..12).take_while(|_| work(world)).count()),
-            Deed::Crash(reboots) => world.site.crash(reboots),
-            Deed::Freeze(frozen) => {
+            Action::WorkOff => drop((0..12).take_while(|_| work(world)).count()),
+            Action::Crash(reboots) => world.site.crash(reboots),
+            Action::Freeze(frozen) => {
                 // A watchdog stands still in a machine that stands still: nothing can be proven by it then.
                 if world.state.policy.self_fencing_timeout_s.is_none() {
                     world.site.freeze(frozen);
                 }
             }
-            Deed::StrangerOn => world.site.restore_power(),
-            Deed::CloudAway(is_away) => world.cloud.is_away = is_away,
-            Deed::Pass(milliseconds) => world.pass(i64::from(milliseconds)),
-            Deed::PassUnseen(milliseconds) => world.pass_unseen(i64::from(milliseconds)),
-            Deed::Tick => world.tick(),
-            Deed::OtherEngine(ahead_ms) => self.other_engine(i64::from(ahead_ms)),
-            Deed::SetClock(seconds) => {
+            Action::StrangerOn => world.site.restore_power(),
+            Action::CloudAway(is_away) => world.cloud.is_away = is_away,
+            Action::Pass(milliseconds) => world.pass(i64::from(milliseconds)),
+            Action::PassUnseen(milliseconds) => world.pass_unseen(i64::from(milliseconds)),
+            Action::Tick => world.tick(),
+            Action::OtherEngine(ahead_ms) => self.other_engine(i64::from(ahead_ms)),
+            Action::SetClock(seconds) => {
                 world.move_clock(i64::from(seconds));
                 world.state.clock_set_at = Some(world.now);
                 world.state.host.updated_at = world.state.host.updated_at.min(world.now);
             }
-            Deed::LineMoves(moves) => world.line_moves(moves),
-            Deed::LineEmpty => world.line_is_empty(),
-            Deed::BusAnew => world.bus_begins_anew(),
-            Deed::BrokerAway => world.broker_goes_away(),
+            Action::LineMoves(moves) => world.line_moves(moves),
+            Action::LineEmpty => world.line_is_empty(),
+            Action::BusAnew => world.bus_begins_anew(),
+            Action::BrokerAway => world.broker_goes_away(),
         }
         self.world.settle();
     }
@@ -399,7 +399,7 @@ pub fn pull_and_say(world: &mut World) {
 }
 
 /// Done by hand, and said, if the word will be heard.
-pub fn give_back(world: &mut World, of: u8) {
+pub fn release(world: &mut World, of: u8) {
     let Some(name) = pick(&world.state.host.applied.fencing, of).map(|standing| standing.method.name.clone())
     else {
         return;
@@ -407,11 +407,11 @@ pub fn give_back(world: &mut World, of: u8) {
     let generation = world.state.host.generation.0;
     let is_heard = world
         .clone()
-        .given_back(generation, &[&name], person("otto"))
+        .released(generation, &[&name], person("otto"))
         .is_ok();
     if is_heard {
         world.site.reconnect(&name);
-        drop(world.given_back(generation, &[&name], person("otto")));
+        drop(world.released(generation, &[&name], person("otto")));
     }
 }
 

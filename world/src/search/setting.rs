@@ -9,7 +9,7 @@ use ringfence_core::{
     MethodTimes, ProofKind, SegmentPolicy, SufficientSet, default_sufficient_sets,
 };
 
-use super::deed::Theme;
+use super::action::Theme;
 use crate::feed::Manner;
 use crate::plans::task_with;
 use crate::{Cloud, World};

@@ -10,15 +10,15 @@ pub fn shrink(history: &History) -> History {
     };
     let mut best = history.clone();
     if let Ending::Violated(_, at) = live_through(&best, false).0 {
-        best.deeds.truncate(at);
+        best.actions.truncate(at);
     }
-    let mut size = best.deeds.len().div_ceil(2).max(1);
+    let mut size = best.actions.len().div_ceil(2).max(1);
     loop {
         let mut any = false;
         let mut at = 0;
-        while at < best.deeds.len() {
+        while at < best.actions.len() {
             let mut shorter = best.clone();
-            shorter.deeds.drain(at..(at + size).min(shorter.deeds.len()));
+            shorter.actions.drain(at..(at + size).min(shorter.actions.len()));
             if self::sort(&live_through(&shorter, false).0).as_ref() == Some(&sort) {
                 best = shorter;
                 any = true;

@@ -1,8 +1,8 @@
 //! What was commanded may come true late.
 
 use ringfence_core::{
-    Answer, Backend, EvacuationPolicy, FailureState, FencingKind, Input, Observation, ObservedState, Outcome,
-    ProofKind, SegmentPolicy, StepKind,
+    Backend, EvacuationPolicy, FailureState, FencingKind, Input, Observation, ObservedState, Outcome,
+    ProofKind, Reply, SegmentPolicy, StepKind,
 };
 use ringfence_world::plans::{admin, cut_off_plan, plan, policy, power_plan, task};
 use ringfence_world::{Cloud, Manner, World};
@@ -163,7 +163,7 @@ fn a_result_counts_for_its_own_claim_alone() {
     });
     world.results.push(forged);
     let said = world.deliver_result(world.results.len() - 1);
-    assert!(matches!(said, Answer::Ignored(_)));
+    assert!(matches!(said, Reply::Ignored(_)));
     assert!(!world.is_fenced());
 }
 
@@ -296,11 +296,11 @@ fn what_an_earlier_command_has_cut_off_already_is_not_given_back_by_hand_while_t
     // What it reads is the doing of the first one, of which nothing can come any more; this one comes 3 s later.
     world.work(of_ceph.unwrap());
     world.cancel().unwrap();
-    let early = world.given_back(1, &["ceph"], admin("anna")).unwrap_err();
+    let early = world.released(1, &["ceph"], admin("anna")).unwrap_err();
     assert_eq!(early.code(), "host.fencing");
     world.pass(40_000);
     world.site.reconnect("ceph");
-    world.given_back(1, &["ceph"], admin("anna")).unwrap();
+    world.released(1, &["ceph"], admin("anna")).unwrap();
     world.see(FailureState::Up).unwrap();
     world.pass(60_000);
     assert_eq!(world.violation, None);

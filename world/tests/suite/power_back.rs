@@ -1,7 +1,7 @@
 //! Power that Ringfence itself gives back ends what it had proven.
 
 use ringfence_core::{
-    Answer, Backend, EvacuationPolicy, FailureState, FencingKind, OperationKind, OperationStatus,
+    Backend, EvacuationPolicy, FailureState, FencingKind, OperationKind, OperationStatus, Reply,
     SegmentPolicy,
 };
 use ringfence_world::plans::{plan, policy, power_plan, reboot_plan, task};
@@ -47,7 +47,7 @@ fn a_host_that_was_switched_on_again_is_not_evacuated_however_long_it_is_silent(
         "{why}"
     );
     assert!(
-        matches!(world.fence(), Ok(Answer::Started(_))),
+        matches!(world.fence(), Ok(Reply::Started(_))),
         "a fence is not so already"
     );
 }

@@ -2,15 +2,15 @@
 
 mod attachments;
 mod cutting;
-mod giving_back;
 mod held;
 mod note;
+mod releasing;
 mod rights;
 mod volumes;
 
 pub use attachments::{Attachment, AttachmentStatus};
-pub(super) use giving_back::release_reserves_of;
 pub use held::HeldVolumes;
+pub(super) use releasing::release_reserves_of;
 pub use volumes::Volume;
 
 use osauth::services::ServiceType;

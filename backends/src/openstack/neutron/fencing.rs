@@ -153,7 +153,7 @@ impl HostOf<'_> {
             count = count.max(ports.len());
             let ports: Vec<&Port> = ports.iter().collect();
             trouble = self
-                .all(&ports, |port| give_back(self.cloud, port, self.host))
+                .all(&ports, |port| release(self.cloud, port, self.host))
                 .await;
             if trouble.is_some() {
                 sleep(PAUSE).await;
@@ -176,7 +176,7 @@ impl HostOf<'_> {
 }
 
 /// One step: up, or without the tag. What has changed since it was read is read again before the next one.
-async fn give_back(cloud: &Cloud, port: &Port, host: &str) -> Result<(), BackendError> {
+async fn release(cloud: &Cloud, port: &Port, host: &str) -> Result<(), BackendError> {
     if port.is_up || is_held_elsewhere(port, &tag(host)) {
         cloud.untag_port(&port.id, &tag(host)).await
     } else {
@@ -202,7 +202,7 @@ pub(crate) async fn give_back_ports_of(
         if free.is_empty() || !at.has_time() {
             return Ok(Err(ports.len()));
         }
-        if let Some(error) = at.all(&free, |port| give_back(at.cloud, port, at.host)).await {
+        if let Some(error) = at.all(&free, |port| release(at.cloud, port, at.host)).await {
             return Err(error);
         }
     }

@@ -6,7 +6,7 @@ use crate::BackendError;
 use ringfence_core::{Driver, FrozenMethod};
 use tokio::time::Instant;
 
-use super::sight::Step;
+use super::sight::Situation;
 use crate::openstack::cinder::release_reserves_of;
 use crate::openstack::host::HostOf;
 use crate::openstack::neutron::give_back_ports_of;
@@ -38,13 +38,13 @@ impl<'a> Belongings<'a> {
 
     /// Gives back the ports that are no more bound to the host. That cannot wait until the server has arrived: Nova waits for its ports
     /// before. Says how many are left, as far as it was looked at.
-    pub async fn give_back_ports(&mut self, server: &str, step: &Step) -> Result<usize, BackendError> {
+    pub async fn release_ports(&mut self, server: &str, step: &Situation) -> Result<usize, BackendError> {
         let Some(at) = self.ports_of else { return Ok(0) };
         let is_due = Instant::now() >= self.ports_next;
         match step {
-            Step::Wait if is_due => {}
-            Step::Arrived(_) => {}
-            Step::Wait | Step::Ask | Step::Failed(_) => return Ok(0),
+            Situation::Wait if is_due => {}
+            Situation::Arrived(_) => {}
+            Situation::Wait | Situation::Ask | Situation::Failed(_) => return Ok(0),
         }
         let left = give_back_ports_of(server, at).await?;
         self.ports_next = Instant::now() + PORTS_EVERY;

@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep};
 use super::Done;
 use super::belongings::Belongings;
 use super::looks::{AskingTurn, HostLooks, Looks, recent};
-use super::sight::{Sight, Step};
+use super::sight::{Sight, Situation};
 use crate::Unanswered;
 use crate::openstack::host::{HostOf, PAUSE};
 
@@ -225,9 +225,9 @@ impl<'a> Move<'a> {
 
     async fn act(&mut self, sight: &Sight, belongings: &mut Belongings<'_>) -> Result<Next, BackendError> {
         let step = sight.step(self.at.host);
-        let ports_left = belongings.give_back_ports(self.server, &step).await?;
+        let ports_left = belongings.release_ports(self.server, &step).await?;
         match step {
-            Step::Arrived(to) => match belongings.left(self.server, ports_left).await? {
+            Situation::Arrived(to) => match belongings.left(self.server, ports_left).await? {
                 None => self.arrived(to).await,
                 Some(_) if self.at.has_time() => Ok(Next::Wait),
                 Some(left) => {
@@ -239,11 +239,11 @@ impl<'a> Move<'a> {
                     Ok(Next::Over(Done::NotYet(why, Some(Finding::Move(report)))))
                 }
             },
-            Step::Failed(why) if self.asked_at.is_some() => self.failed(why).await,
+            Situation::Failed(why) if self.asked_at.is_some() => self.failed(why).await,
             // One that failed before this attempt is no reason not to try again.
-            Step::Ask | Step::Failed(_) if self.asked_at.is_none() => self.ask(sight).await,
+            Situation::Ask | Situation::Failed(_) if self.asked_at.is_none() => self.ask(sight).await,
             // Nova has taken it, and its record is not there yet.
-            Step::Ask | Step::Failed(_) | Step::Wait => Ok(Next::Wait),
+            Situation::Ask | Situation::Failed(_) | Situation::Wait => Ok(Next::Wait),
         }
     }
 

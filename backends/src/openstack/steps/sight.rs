@@ -16,7 +16,7 @@ pub(super) const SEEN_FOR: Duration = Duration::from_secs(5);
 const SHUT_DOWN: i64 = 4;
 
 /// What to do about a server at this moment.
-pub(super) enum Step {
+pub(super) enum Situation {
     /// It runs elsewhere, or is no more.
     Arrived(Option<String>),
     /// Nova is at it.
@@ -96,37 +96,37 @@ impl Sight {
     }
 
     /// What is to be done about a server that was on `host`.
-    pub fn step(&self, host: &str) -> Step {
+    pub fn step(&self, host: &str) -> Situation {
         if let Some(to) = &self.told {
-            return Step::Arrived(Some(to.clone()));
+            return Situation::Arrived(Some(to.clone()));
         }
         let last = self.last.as_ref().map(|evacuation| &evacuation.status);
         if last.is_some_and(EvacuationStatus::is_under_way) {
-            return Step::Wait;
+            return Situation::Wait;
         }
         let Some(server) = &self.server else {
-            return Step::Arrived(None);
+            return Situation::Arrived(None);
         };
         if matches!(server.vm_state, VmState::Deleted) {
-            return Step::Arrived(None);
+            return Situation::Arrived(None);
         }
         // Nova would bring it back to life.
         if server.task_state.as_deref() == Some("deleting") {
-            return Step::Wait;
+            return Situation::Wait;
         }
         let is_here = server.host.as_deref() == Some(host);
         if server.task_state.is_some() && !is_here {
-            return Step::Wait;
+            return Situation::Wait;
         }
         match last {
             // Nova writes the record first, and then why, and that it has let go of the server.
-            Some(EvacuationStatus::Failed) if server.task_state.is_some() => Step::Wait,
-            Some(EvacuationStatus::Failed) if is_here || !is_well(server) => Step::Failed(fault(server)),
-            _ if is_here => Step::Ask,
+            Some(EvacuationStatus::Failed) if server.task_state.is_some() => Situation::Wait,
+            Some(EvacuationStatus::Failed) if is_here || !is_well(server) => Situation::Failed(fault(server)),
+            _ if is_here => Situation::Ask,
             // Nobody has it, and it is not gone.
-            _ if server.host.is_none() && server.vm_state != VmState::ShelvedOffloaded => Step::Wait,
+            _ if server.host.is_none() && server.vm_state != VmState::ShelvedOffloaded => Situation::Wait,
             // Its owner, or an administrator, may have moved it by other means: what counts is where it is.
-            _ => Step::Arrived(server.host.clone()),
+            _ => Situation::Arrived(server.host.clone()),
         }
     }
 

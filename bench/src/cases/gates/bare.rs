@@ -4,7 +4,7 @@ use sqlx::postgres::PgPoolOptions;
 use sqlx::sqlite::SqlitePoolOptions;
 use sqlx::{PgPool, SqlitePool};
 
-use super::LANES;
+use super::CLIENTS;
 use crate::error::BenchError;
 use crate::plant::Plant;
 
@@ -50,7 +50,7 @@ impl Bare {
         match &plant.site {
             Some(site) => {
                 let pool = PgPoolOptions::new()
-                    .max_connections(LANES)
+                    .max_connections(CLIENTS)
                     .test_before_acquire(false);
                 Ok(Self::Postgres(pool.connect(&site.database_url).await?))
             }

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::super::{Case, ms};
-use super::rate::{Lane, Random, rate};
-use super::{Bare, HOSTS, LANES, LEAST_SHARE, NAME, ROUNDS};
+use super::rate::{Client, Random, rate};
+use super::{Bare, CLIENTS, HOSTS, LEAST_SHARE, NAME, ROUNDS};
 use crate::asker::Asker;
 use crate::error::BenchError;
 use crate::floor::Commits;
@@ -52,8 +52,8 @@ fn figure(plant: &Plant, what: &str, unit: &'static str, summary: Summary) -> Fi
     .on(plant.ground)
 }
 
-fn random(lane: u32) -> Random {
-    Random::of(lane + 1, HOSTS)
+fn random(client: u32) -> Random {
+    Random::of(client + 1, HOSTS)
 }
 
 async fn asker(plant: &Plant) -> Result<Asker, BenchError> {
@@ -63,13 +63,13 @@ async fn asker(plant: &Plant) -> Result<Asker, BenchError> {
 async fn gates(plant: &Plant, bare: &Bare, report: &mut Report) -> Result<(), BenchError> {
     let (mut floors, mut figures) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        let lanes = (0..LANES).map(|lane| Lane::BareOfRandom(bare.clone(), random(lane)));
-        floors.push(rate(lanes.collect()).await?.per_s);
-        let mut lanes = Vec::new();
-        for lane in 0..LANES {
-            lanes.push(Lane::Gates(asker(plant).await?, random(lane)));
+        let clients = (0..CLIENTS).map(|client| Client::BareOfRandom(bare.clone(), random(client)));
+        floors.push(rate(clients.collect()).await?.per_s);
+        let mut clients = Vec::new();
+        for client in 0..CLIENTS {
+            clients.push(Client::Gates(asker(plant).await?, random(client)));
         }
-        figures.push(rate(lanes).await?.per_s);
+        figures.push(rate(clients).await?.per_s);
     }
     let Some(floor) = Summary::of(&floors) else {
         return Ok(());
@@ -94,15 +94,15 @@ async fn gates(plant: &Plant, bare: &Bare, report: &mut Report) -> Result<(), Be
 }
 
 async fn reports(plant: &Plant, report: &mut Report) -> Result<(), BenchError> {
-    let commits = Commits::prepare(plant.ground, LANES).await?;
+    let commits = Commits::prepare(plant.ground, CLIENTS).await?;
     let (mut floors, mut figures) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        floors.push(commits.rate(LANES, FLOOR_TIME).await?);
-        let mut lanes = Vec::new();
-        for lane in 0..LANES {
-            lanes.push(Lane::Reports(asker(plant).await?, random(lane)));
+        floors.push(commits.rate(CLIENTS, FLOOR_TIME).await?);
+        let mut clients = Vec::new();
+        for client in 0..CLIENTS {
+            clients.push(Client::Reports(asker(plant).await?, random(client)));
         }
-        figures.push(rate(lanes).await?.per_s);
+        figures.push(rate(clients).await?.per_s);
     }
     let Some(floor) = Summary::of(&floors) else {
         return Ok(());

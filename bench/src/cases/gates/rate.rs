@@ -1,4 +1,4 @@
-//! How many questions are answered in a second, by several lanes at once.
+//! How many questions are answered in a second, by several clients at once.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::error::BenchError;
 const ROUND: Duration = Duration::from_secs(2);
 
 /// Who is asked, one question after the other.
-pub enum Lane {
+pub enum Client {
     /// One request of the API, made again and again.
     Api(Asker),
     /// The gates of random hosts.
@@ -24,7 +24,7 @@ pub enum Lane {
     BareOfRandom(Bare, Random),
 }
 
-impl Lane {
+impl Client {
     async fn once(&mut self) -> Result<(), BenchError> {
         match self {
             Self::Api(asker) => asker.once().await,
@@ -77,24 +77,24 @@ pub struct Rate {
     pub ms: Vec<f64>,
 }
 
-/// Asks in all lanes for one round.
-pub async fn rate(lanes: Vec<Lane>) -> Result<Rate, BenchError> {
+/// Asks in all clients for one round.
+pub async fn rate(clients: Vec<Client>) -> Result<Rate, BenchError> {
     let begun = Instant::now();
-    let lanes = lanes.into_iter().map(|mut lane| {
+    let clients = clients.into_iter().map(|mut client| {
         tokio::spawn(async move {
             let mut times = Vec::new();
             while begun.elapsed() < ROUND {
                 let asked = Instant::now();
-                lane.once().await?;
+                client.once().await?;
                 times.push(ms(asked));
             }
             Ok::<_, BenchError>(times)
         })
     });
     let mut times = Vec::new();
-    for lane in lanes.collect::<Vec<_>>() {
-        let taken = lane.await.map_err(|error| BenchError::Unexpected {
-            what: "a lane of requests".to_owned(),
+    for client in clients.collect::<Vec<_>>() {
+        let taken = client.await.map_err(|error| BenchError::Unexpected {
+            what: "a client of requests".to_owned(),
             found: error.to_string(),
         })?;
         times.extend(taken?);

@@ -20,7 +20,7 @@ pub fn recover(pair: &Pair, at_once: usize) -> Result<Alone, BenchError> {
     let begun = Instant::now();
     pair.cloud.force_down(&pair.dying.name, "dead")?;
     let next = AtomicUsize::new(0);
-    let lane = || {
+    let client = || {
         let mut taken = vec![];
         while let Some(server) = pair.servers.get(next.fetch_add(1, Ordering::SeqCst)) {
             taken.push(evacuate(pair, server)?);
@@ -28,9 +28,10 @@ pub fn recover(pair: &Pair, at_once: usize) -> Result<Alone, BenchError> {
         Ok(taken)
     };
     let taken: Result<Vec<Vec<f64>>, BenchError> = std::thread::scope(|scope| {
-        let lanes: Vec<_> = (0..at_once).map(|_| scope.spawn(lane)).collect();
-        let ends = lanes.into_iter().map(|lane| {
-            lane.join()
+        let clients: Vec<_> = (0..at_once).map(|_| scope.spawn(client)).collect();
+        let ends = clients.into_iter().map(|client| {
+            client
+                .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });
         ends.collect()

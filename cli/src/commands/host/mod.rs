@@ -1,11 +1,11 @@
 //! `ringfence host`.
 
 mod confirm;
+mod confirm_released;
 mod edit;
 mod evacuate;
 mod fence;
 mod forget_source;
-mod given_back;
 mod import;
 mod show;
 
@@ -53,7 +53,7 @@ pub enum HostCommand {
     /// Takes a FENCED host back
     Rejoin(fence::RejoinArgs),
     /// Says that what a fence took was given back by hand, or is gone with its device: an admin's word
-    GivenBack(given_back::GivenBackArgs),
+    ConfirmReleased(confirm_released::ConfirmReleasedArgs),
     /// May workloads be scheduled here? May this host's workloads be started elsewhere?
     Gates {
         /// Name or id
@@ -118,7 +118,7 @@ pub async fn run(command: HostCommand, session: &mut Session) -> Result<(), CliE
         HostCommand::Confirm(args) => confirm::confirm(args, session).await,
         HostCommand::Evacuate(args) => evacuate::evacuate(args, session).await,
         HostCommand::Rejoin(args) => fence::rejoin(args, session).await,
-        HostCommand::GivenBack(args) => given_back::given_back(args, session).await,
+        HostCommand::ConfirmReleased(args) => confirm_released::confirm_released(args, session).await,
         HostCommand::Gates { host } => {
             session
                 .show::<Gates>(Request::get(&["hosts", &host, "gates"]), |screen, gates| {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use chrono::TimeDelta;
 use ringfence_core::*;
 
-use super::deeds::wanted;
+use super::actions::wanted;
 use ringfence_world::{Moment, World};
 
 /// Seconds for which a simulated device, or a platform, may still do what it was told, where its method says nothing else.
@@ -73,7 +73,7 @@ pub fn grants(world: &World) -> Vec<Grant> {
     let mut grants: Vec<Grant> = Vec::new();
     for (at, moment, decision) in decisions(world) {
         match (&moment.input, &decision.answer) {
-            (Input::Claim(claim), Answer::Granted { budget_ms, .. })
+            (Input::Claim(claim), Reply::Granted { budget_ms, .. })
                 if grants.iter().all(|g| g.claim.claim_id != claim.claim_id) =>
             {
                 let sent = world.sent.iter().find(|sent| sent.attempt == claim.attempt);
@@ -174,7 +174,7 @@ pub fn as_seen(world: &World, moment: Timestamp, noted: usize, at: usize) -> Tim
 }
 
 /// By the book: what gives something back to a host.
-pub fn gives_back(kind: TaskKind) -> bool {
+pub fn releases(kind: TaskKind) -> bool {
     use {FencingKind as F, StepKind as S};
     match kind {
         TaskKind::Fencing(kind) => matches!(kind, F::PowerOn | F::StorageUnfence | F::NetworkUnfence),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use chrono::TimeDelta;
 use ringfence_core::*;
 
-use super::facts::gives_back;
+use super::facts::releases;
 use ringfence_world::{Moment, World};
 
 /// Between two reports of one source; after it its silence counts anew.
@@ -101,10 +101,10 @@ impl<'a> Listening<'a> {
         match (&moment.input, &decision.answer) {
             (Input::FailureState { report, .. }, _) => return self.hear(report, now),
             (Input::ForgetSource { source, .. }, _) => drop(self.ears.remove(source.as_str())),
-            (Input::Rejoin { .. }, Answer::Started(_)) | (Input::GivenBack { .. }, Answer::Done) => {
+            (Input::Rejoin { .. }, Reply::Started(_)) | (Input::ConfirmReleased { .. }, Reply::Done) => {
                 self.broken_at = Some(now);
             }
-            (Input::Claim(claim), Answer::Granted { .. }) => self.may_give(claim, now),
+            (Input::Claim(claim), Reply::Granted { .. }) => self.may_give(claim, now),
             (Input::Result(TaskResult { claim, .. }), _) => self.has_given(claim, now),
             _ => {}
         }
@@ -112,7 +112,7 @@ impl<'a> Listening<'a> {
     }
 
     fn may_give(&mut self, claim: &Claim, now: Timestamp) {
-        if gives_back(claim.kind) && !self.giving.contains(claim) {
+        if releases(claim.kind) && !self.giving.contains(claim) {
             self.giving.push(claim.clone());
             self.broken_at = Some(now);
         }

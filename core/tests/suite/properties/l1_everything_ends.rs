@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 use proptest::prelude::*;
 use ringfence_core::*;
 
-use super::deeds::{Customs, history, live_through};
+use super::actions::{Truthfulness, history, live_through};
 use super::facts::decisions;
 use super::settings::{methods, setting};
 use ringfence_world::World;
@@ -14,8 +14,8 @@ const MAX_TICKS: usize = 2_000;
 
 proptest! {
     #[test]
-    fn l1_everything_ends(setting in setting(), deeds in history(Customs::Any)) {
-        let mut world = live_through(setting.world(), &deeds);
+    fn l1_everything_ends(setting in setting(), actions in history(Truthfulness::Any)) {
+        let mut world = live_through(setting.world(), &actions);
         // What is in a line that moves waits as long as it does.
         world.line_moves(false);
         world.tick();
@@ -34,8 +34,8 @@ proptest! {
     }
 
     #[test]
-    fn l1_what_runs_is_never_left_without_a_time(setting in setting(), deeds in history(Customs::Any)) {
-        let world = live_through(setting.world(), &deeds);
+    fn l1_what_runs_is_never_left_without_a_time(setting in setting(), actions in history(Truthfulness::Any)) {
+        let world = live_through(setting.world(), &actions);
         for (_, _, decision) in decisions(&world) {
             prop_assert!(decision.wake_at.is_some() || !is_running(&decision.state));
             for operation in decision.superseded.iter().chain(decision.state.operation.iter()) {

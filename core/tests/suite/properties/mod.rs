@@ -1,7 +1,7 @@
 //! The invariants, each over arbitrary histories. What should be is worked out from the record, not from the code's own
 //! answers. `PROPTEST_CASES` sets the number of cases; 256 is the default.
 
-mod deeds;
+mod actions;
 mod facts;
 mod hearing;
 mod record;

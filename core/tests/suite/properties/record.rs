@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use ringfence_core::*;
 
 use super::facts::{
-    Grant, Reading, as_seen, decisions, fenced_generation, gives_back, grants, has_event, readings,
+    Grant, Reading, as_seen, decisions, fenced_generation, grants, has_event, readings, releases,
 };
 use super::hearing::{Known, heard};
 use ringfence_world::World;
@@ -116,7 +116,7 @@ impl<'a> Record<'a> {
     /// No claim of its opposite was granted since its own, and where it says that the host had stopped, no sign of life came after it.
     pub fn stands(&self, reading: &Reading, at: usize) -> bool {
         let resource = reading.kind.resource();
-        let undoes = |kind: TaskKind| gives_back(kind) && kind.resource() == resource;
+        let undoes = |kind: TaskKind| releases(kind) && kind.resource() == resource;
         let is_stop = reading.kind == FencingKind::PowerOff;
         let is_contradicted = is_stop && self.was_heard(reading.read_at, reading.at, 0, at);
         !is_contradicted && !self.was_undone(undoes, reading.granted, at)
@@ -153,7 +153,7 @@ impl<'a> Record<'a> {
                 return false;
             };
             !self.was_heard(silent.from, i, i + 1, at)
-                && !self.was_undone(gives_back, i, at)
+                && !self.was_undone(releases, i, at)
                 && (!settled || self.has_passed(self.settle_s(true), i, at))
         })
     }
@@ -186,7 +186,7 @@ impl<'a> Record<'a> {
         words.any(|word| {
             let said_at = self.world.trace[word.at].now;
             !self.was_heard(said_at, word.at, word.at + 1, at)
-                && !self.was_undone(gives_back, word.at, at)
+                && !self.was_undone(releases, word.at, at)
                 && (!settled || self.has_passed(self.settle_s(true), word.at, at))
         })
     }
@@ -216,7 +216,7 @@ fn words(world: &World) -> Vec<Word> {
         let Input::Confirm { generation, .. } = &moment.input else {
             return false;
         };
-        *generation == moment.before.host.generation && decision.answer == Answer::Done
+        *generation == moment.before.host.generation && decision.answer == Reply::Done
     });
     words
         .map(|(at, _, decision)| Word {

@@ -4,26 +4,26 @@
 use proptest::prelude::*;
 use ringfence_core::*;
 
-use super::deeds::{Customs, Deed, history, live_through};
+use super::actions::{Action, Truthfulness, history, live_through};
 use super::facts::{decisions, events};
 use super::record::Record;
 use super::settings::setting;
 
 /// More is said than usually.
-fn talk() -> impl Strategy<Value = Vec<Deed>> {
+fn talk() -> impl Strategy<Value = Vec<Action>> {
     let say =
         (-1..2_i8, any::<bool>(), any::<bool>()).prop_map(|(generation_off_by, is_admin, override_up)| {
-            Deed::Say {
+            Action::Say {
                 generation_off_by,
                 is_admin,
                 override_up,
             }
         });
-    (history(Customs::Any), proptest::collection::vec(say, 1..30)).prop_map(|(deeds, words)| {
+    (history(Truthfulness::Any), proptest::collection::vec(say, 1..30)).prop_map(|(actions, words)| {
         let mut words = words.into_iter();
-        deeds
+        actions
             .into_iter()
-            .flat_map(|deed| [Some(deed), words.next()])
+            .flat_map(|action| [Some(action), words.next()])
             .flatten()
             .collect()
     })
@@ -31,8 +31,8 @@ fn talk() -> impl Strategy<Value = Vec<Deed>> {
 
 proptest! {
     #[test]
-    fn s10_a_persons_word(setting in setting(), deeds in talk()) {
-        let world = live_through(setting.world(), &deeds);
+    fn s10_a_persons_word(setting in setting(), actions in talk()) {
+        let world = live_through(setting.world(), &actions);
         let record = Record::of(&world);
         for (at, moment, decision) in decisions(&world) {
             let words = events(decision).filter(|event| {
@@ -52,15 +52,15 @@ proptest! {
                     prop_assert!(*override_up && actor.is_admin);
                     prop_assert!(detail.contains("UP"), "the override is on record");
                 }
-                let is_undoing = |f: &InFlight| f.until > moment.now && f.kind.gives_back();
+                let is_undoing = |f: &InFlight| f.until > moment.now && f.kind.releases();
                 prop_assert!(!host.in_flight.iter().any(is_undoing), "it could be undone at this moment");
             }
         }
     }
 
     #[test]
-    fn s10_a_word_that_does_not_count_changes_nothing(setting in setting(), deeds in talk()) {
-        let world = live_through(setting.world(), &deeds);
+    fn s10_a_word_that_does_not_count_changes_nothing(setting in setting(), actions in talk()) {
+        let world = live_through(setting.world(), &actions);
         for pair in world.trace.windows(2) {
             if let (Input::Confirm { .. }, Err(_)) = (&pair[0].input, &pair[0].said) {
                 prop_assert_eq!(&pair[0].before, &pair[1].before);

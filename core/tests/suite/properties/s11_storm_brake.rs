@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use proptest::prelude::*;
 use ringfence_core::*;
 
-use super::deeds::{Customs, history, live_through};
+use super::actions::{Truthfulness, history, live_through};
 use super::facts::{decisions, fenced_generation, has_note};
 use super::settings::setting;
 
@@ -30,15 +30,15 @@ fn sends_for(decision: &Decision, id: OperationId) -> bool {
 
 proptest! {
     #[test]
-    fn s11_what_the_brake_holds_does_nothing_until_a_person_says_so(setting in setting(), deeds in history(Customs::Any)) {
-        let world = live_through(setting.world(), &deeds);
+    fn s11_what_the_brake_holds_does_nothing_until_a_person_says_so(setting in setting(), actions in history(Truthfulness::Any)) {
+        let world = live_through(setting.world(), &actions);
         let mut held = BTreeSet::new();
         for (_, moment, decision) in decisions(&world) {
             match (&moment.input, &decision.answer) {
-                (Input::AutoFence { around, .. }, Answer::Started(id))
+                (Input::AutoFence { around, .. }, Reply::Started(id))
                     if !limits_hold(&moment.before.policy.fencing, *around) => drop(held.insert(*id)),
-                (Input::Retry { operation_id: id, .. }, _) | (Input::Fence { .. }, Answer::Joined(id)) => drop(held.remove(id)),
-                (Input::Confirm { .. }, Answer::Done) => held.clear(),
+                (Input::Retry { operation_id: id, .. }, _) | (Input::Fence { .. }, Reply::Joined(id)) => drop(held.remove(id)),
+                (Input::Confirm { .. }, Reply::Done) => held.clear(),
                 _ => {}
             }
             for id in &held {
@@ -50,19 +50,19 @@ proptest! {
     }
 
     #[test]
-    fn s11_only_a_silence_that_nobody_has_answered_begins_a_fence(setting in setting(), deeds in history(Customs::Any)) {
-        let world = live_through(setting.world(), &deeds);
+    fn s11_only_a_silence_that_nobody_has_answered_begins_a_fence(setting in setting(), actions in history(Truthfulness::Any)) {
+        let world = live_through(setting.world(), &actions);
         let mut is_answered = false;
         for (_, moment, decision) in decisions(&world) {
             let host = &moment.before.host;
-            if let (Input::AutoFence { .. }, Answer::Started(_)) = (&moment.input, &decision.answer) {
+            if let (Input::AutoFence { .. }, Reply::Started(_)) = (&moment.input, &decision.answer) {
                 let policy = &moment.before.policy.fencing;
                 prop_assert!(policy.automatic && is_free(&moment.before) && !is_answered);
                 prop_assert_eq!(host.failure_state, FailureState::Unreachable);
                 let silent_for = moment.now - host.failure_since.unwrap().min(moment.now);
                 prop_assert!(silent_for >= TimeDelta::seconds(i64::from(policy.after_s)));
             }
-            is_answered |= matches!(decision.answer, Answer::Started(_)) && decision.state.host.failure_state == FailureState::Unreachable;
+            is_answered |= matches!(decision.answer, Reply::Started(_)) && decision.state.host.failure_state == FailureState::Unreachable;
             // Whatever it reports now: a sign of life that ended a proof ended the silence before it.
             let is_life = matches!(&moment.input, Input::FailureState { report, .. }
                 if report.state == FailureState::Up || has_note(decision, "fence.proof_ended"));

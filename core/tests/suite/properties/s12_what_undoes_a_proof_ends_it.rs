@@ -5,15 +5,15 @@
 use proptest::prelude::*;
 use ringfence_core::*;
 
-use super::deeds::{Customs, history, live_through};
+use super::actions::{Truthfulness, history, live_through};
 use super::facts::{decisions, fenced_generation};
 use super::record::Record;
 use super::settings::setting;
 
 proptest! {
     #[test]
-    fn s12_an_open_gate_rests_on_proofs_that_nothing_has_ended(setting in setting(), deeds in history(Customs::Any)) {
-        let world = live_through(setting.world(), &deeds);
+    fn s12_an_open_gate_rests_on_proofs_that_nothing_has_ended(setting in setting(), actions in history(Truthfulness::Any)) {
+        let world = live_through(setting.world(), &actions);
         let record = Record::of(&world);
         for (at, moment, decision) in decisions(&world) {
             if gates(&decision.state, moment.now).evacuate.allowed {
@@ -25,8 +25,8 @@ proptest! {
     }
 
     #[test]
-    fn s12_a_proof_that_has_ended_never_comes_back(setting in setting(), deeds in history(Customs::Any)) {
-        let world = live_through(setting.world(), &deeds);
+    fn s12_a_proof_that_has_ended_never_comes_back(setting in setting(), actions in history(Truthfulness::Any)) {
+        let world = live_through(setting.world(), &actions);
         for (_, moment, decision) in decisions(&world) {
             let (Some(before), Some(after)) = (&moment.before.host.fence, &decision.state.host.fence) else { continue };
             if before.generation != after.generation {
@@ -43,8 +43,8 @@ proptest! {
 
     /// What the world itself says of a gate that is open.
     #[test]
-    fn s12_no_gate_is_open_over_a_host_that_can_run_and_write(setting in setting(), deeds in history(Customs::Truthful)) {
-        let world = live_through(setting.world(), &deeds);
+    fn s12_no_gate_is_open_over_a_host_that_can_run_and_write(setting in setting(), actions in history(Truthfulness::Truthful)) {
+        let world = live_through(setting.world(), &actions);
         prop_assert_eq!(world.violation, None, "{:#?}", world.log);
     }
 }

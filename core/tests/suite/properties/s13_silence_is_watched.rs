@@ -3,22 +3,26 @@
 use proptest::prelude::*;
 use ringfence_core::*;
 
-use super::deeds::{Customs, Deed, history, live_through};
+use super::actions::{Action, Truthfulness, history, live_through};
 use super::facts::{decisions, events};
 use super::record::Record;
 use super::settings::{Setting, setting};
 
 /// More is watched than usually.
-fn vigil() -> impl Strategy<Value = Vec<Deed>> {
-    let watch = (1..20_u8).prop_map(Deed::Watch);
-    (history(Customs::Any), proptest::collection::vec(watch, 1..10)).prop_map(|(deeds, watches)| {
-        let mut watches = watches.into_iter();
-        deeds
-            .into_iter()
-            .flat_map(|deed| [Some(deed), watches.next()])
-            .flatten()
-            .collect()
-    })
+fn vigil() -> impl Strategy<Value = Vec<Action>> {
+    let watch = (1..20_u8).prop_map(Action::Watch);
+    (
+        history(Truthfulness::Any),
+        proptest::collection::vec(watch, 1..10),
+    )
+        .prop_map(|(actions, watches)| {
+            let mut watches = watches.into_iter();
+            actions
+                .into_iter()
+                .flat_map(|action| [Some(action), watches.next()])
+                .flatten()
+                .collect()
+        })
 }
 
 fn with_watchdog(mut setting: Setting) -> Setting {
@@ -28,8 +32,8 @@ fn with_watchdog(mut setting: Setting) -> Setting {
 
 proptest! {
     #[test]
-    fn s13_silence_is_watched(setting in setting().prop_map(with_watchdog), deeds in vigil()) {
-        let world = live_through(setting.world(), &deeds);
+    fn s13_silence_is_watched(setting in setting().prop_map(with_watchdog), actions in vigil()) {
+        let world = live_through(setting.world(), &actions);
         let record = Record::of(&world);
         for (at, _, decision) in decisions(&world) {
             let mut proofs = events(decision).filter(|event| event.kind == EventKind::OperationProof);

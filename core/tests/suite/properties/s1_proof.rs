@@ -5,15 +5,15 @@
 use proptest::prelude::*;
 use ringfence_core::*;
 
-use super::deeds::{Customs, act, history, live_through};
+use super::actions::{Truthfulness, act, history, live_through};
 use super::facts::{decisions, events, fenced_generation, has_event};
 use super::record::Record;
 use super::settings::setting;
 
 proptest! {
     #[test]
-    fn s1_proof(setting in setting(), deeds in history(Customs::Any)) {
-        let world = live_through(setting.world(), &deeds);
+    fn s1_proof(setting in setting(), actions in history(Truthfulness::Any)) {
+        let world = live_through(setting.world(), &actions);
         let record = Record::of(&world);
         for (at, moment, decision) in decisions(&world) {
             let (before, after) = (&moment.before.host, &decision.state.host);
@@ -32,12 +32,12 @@ proptest! {
     #[test]
     fn s1_no_host_is_called_fenced_while_its_workloads_can_run_and_write(
         setting in setting(),
-        deeds in history(Customs::Truthful),
+        actions in history(Truthfulness::Truthful),
     ) {
         let mut world = setting.world();
-        for deed in &deeds {
-            act(&mut world, deed);
-            prop_assert_eq!(world.violation, None, "after {:?}: {:#?}", deed, world.log);
+        for action in &actions {
+            act(&mut world, action);
+            prop_assert_eq!(world.violation, None, "after {:?}: {:#?}", action, world.log);
         }
     }
 }

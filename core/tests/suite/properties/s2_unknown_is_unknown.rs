@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use ringfence_core::*;
 
-use super::deeds::{Customs, Deed, history, live_through};
+use super::actions::{Action, Truthfulness, history, live_through};
 use super::facts::{decisions, has_event};
 use super::settings::{Setting, setting};
 use ringfence_world::Manner;
@@ -12,15 +12,15 @@ use ringfence_world::World;
 use ringfence_world::plans::cut_off_plan;
 
 /// All that can go wrong, and nobody who helps by hand.
-fn misfortunes() -> impl Strategy<Value = Vec<Deed>> {
-    history(Customs::Any).prop_map(|mut deeds| {
-        deeds.retain(|deed| {
+fn misfortunes() -> impl Strategy<Value = Vec<Action>> {
+    history(Truthfulness::Any).prop_map(|mut actions| {
+        actions.retain(|action| {
             !matches!(
-                deed,
-                Deed::Say { .. } | Deed::PullAndSay | Deed::GiveBack { .. } | Deed::PowerReturns
+                action,
+                Action::Say { .. } | Action::PullAndSay | Action::Release { .. } | Action::PowerReturns
             )
         });
-        deeds
+        actions
     })
 }
 
@@ -35,8 +35,8 @@ fn without_success(mut setting: Setting) -> Setting {
 
 proptest! {
     #[test]
-    fn s2_unknown_is_unknown(setting in setting().prop_map(without_success), deeds in misfortunes()) {
-        let world = live_through(setting.world(), &deeds);
+    fn s2_unknown_is_unknown(setting in setting().prop_map(without_success), actions in misfortunes()) {
+        let world = live_through(setting.world(), &actions);
         for (_, _, decision) in decisions(&world) {
             prop_assert_eq!(decision.state.host.fencing_state(), FencingState::Unfenced);
             prop_assert!(!has_event(decision, EventKind::OperationProof));
@@ -46,7 +46,7 @@ proptest! {
     #[test]
     fn s2_what_was_taken_is_not_given_back_by_silence(
         manners in proptest::collection::vec(proptest::sample::select(vec![Manner::Silent, Manner::Lies, Manner::Refuses]), 2),
-        deeds in misfortunes(),
+        actions in misfortunes(),
     ) {
         let mut world = World::new(cut_off_plan(), ringfence_world::plans::policy());
         world.fence().unwrap();
@@ -54,7 +54,7 @@ proptest! {
         prop_assert!(world.is_fenced());
         world.site.manners = ["ceph", "switch"].map(str::to_owned).into_iter().zip(manners).collect();
         let before = world.trace.len();
-        let world = live_through(world, &deeds);
+        let world = live_through(world, &actions);
         for (_, _, decision) in decisions(&world).skip(before) {
             prop_assert_eq!(decision.state.host.fencing_state(), FencingState::Fenced);
             prop_assert_eq!(decision.state.host.applied.fencing.len(), 2);

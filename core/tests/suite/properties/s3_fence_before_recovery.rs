@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 use proptest::prelude::*;
 use ringfence_core::*;
 
-use super::deeds::{Customs, history, live_through};
+use super::actions::{Truthfulness, history, live_through};
 use super::facts::{decisions, fenced_generation, has_event};
 use super::record::Record;
 use super::settings::{plain_setting, setting};
@@ -16,10 +16,10 @@ proptest! {
     #[test]
     fn s3_fence_before_recovery(
         setting in setting(),
-        deeds in history(Customs::Any),
+        actions in history(Truthfulness::Any),
         later_ms in 0..100_000_i64,
     ) {
-        let world = live_through(setting.world(), &deeds);
+        let world = live_through(setting.world(), &actions);
         let record = Record::of(&world);
         let mut was_committed = None;
         for (at, moment, decision) in decisions(&world) {
@@ -54,9 +54,9 @@ proptest! {
     #[test]
     fn s3_a_workload_is_started_elsewhere_once_and_only_while_it_cannot_run_on_its_host(
         setting in plain_setting(),
-        deeds in history(Customs::Truthful),
+        actions in history(Truthfulness::Truthful),
     ) {
-        let world = live_through(setting.world(), &deeds);
+        let world = live_through(setting.world(), &actions);
         let mut started = BTreeSet::new();
         for start in &world.cloud.started {
             prop_assert!(start.was_safe, "{} could run: {:#?}", start.id, world.log);
@@ -68,9 +68,9 @@ proptest! {
     #[test]
     fn s3_no_worker_may_start_a_workload_elsewhere_while_the_gate_is_closed(
         setting in setting(),
-        deeds in history(Customs::Any),
+        actions in history(Truthfulness::Any),
     ) {
-        let world = live_through(setting.world(), &deeds);
+        let world = live_through(setting.world(), &actions);
         for (_, moment, decision) in decisions(&world) {
             let is_move = matches!(&moment.input, Input::Claim(claim) if claim.kind == StepKind::Move);
             // Asked again, a claim gets the answer that it has got.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use ringfence_core::*;
 
-use super::deeds::{Customs, history, live_through};
+use super::actions::{Truthfulness, history, live_through};
 use super::facts::{Grant, decisions, events, fenced_generation, grants, live_after};
 use super::record::Record;
 use super::settings::setting;
@@ -19,8 +19,8 @@ fn what_stands(state: &HostState) -> Vec<(FencingKind, &FrozenMethod, AttemptId)
 
 proptest! {
     #[test]
-    fn s4_one_at_a_time(setting in setting(), deeds in history(Customs::Any)) {
-        let world = live_through(setting.world(), &deeds);
+    fn s4_one_at_a_time(setting in setting(), actions in history(Truthfulness::Any)) {
+        let world = live_through(setting.world(), &actions);
         let record = Record::of(&world);
         let mut live = BTreeSet::new();
         for (at, moment, decision) in decisions(&world) {
@@ -42,10 +42,10 @@ proptest! {
             if let Input::Fence { .. } = &moment.input {
                 let running = moment.before.operation.as_ref().filter(|o| o.kind() == OperationKind::Fence);
                 match (&decision.answer, running) {
-                    (Answer::Joined(id), Some(operation)) => prop_assert_eq!(*id, operation.id),
-                    (Answer::Started(_), None) | (Answer::AlreadySo, _) => {}
+                    (Reply::Joined(id), Some(operation)) => prop_assert_eq!(*id, operation.id),
+                    (Reply::Started(_), None) | (Reply::AlreadySo, _) => {}
                     // It was proven, and what had proven it has ended.
-                    (Answer::Started(_), Some(operation)) => {
+                    (Reply::Started(_), Some(operation)) => {
                         prop_assert_eq!(fenced_generation(&moment.before.host), Some(operation.generation));
                         prop_assert!(!record.suffices(&record.standing(at, operation.generation)));
                     }
@@ -56,8 +56,8 @@ proptest! {
     }
 
     #[test]
-    fn s4_a_result_that_does_not_match_changes_nothing(setting in setting(), deeds in history(Customs::Any)) {
-        let world = live_through(setting.world(), &deeds);
+    fn s4_a_result_that_does_not_match_changes_nothing(setting in setting(), actions in history(Truthfulness::Any)) {
+        let world = live_through(setting.world(), &actions);
         let grants = grants(&world);
         for (at, moment, decision) in decisions(&world) {
             let Input::Result(result) = &moment.input else { continue };
@@ -66,7 +66,7 @@ proptest! {
             let grant = grants.iter().find(|g| g.at < at && claim(g) == result.claim);
             let tick = decide(&moment.before, Input::tick(), moment.now).unwrap();
             if grant.is_none() {
-                prop_assert!(matches!(decision.answer, Answer::Ignored(_)));
+                prop_assert!(matches!(decision.answer, Reply::Ignored(_)));
                 prop_assert_eq!(&decision.state, &tick.state, "as if only time had passed");
                 let is_record = |effect: &Effect| matches!(effect, Effect::Note(note) if note.action == "result.ignored");
                 let (record, others): (Vec<_>, Vec<_>) = decision.effects.iter().cloned().partition(is_record);
@@ -75,16 +75,16 @@ proptest! {
             }
             let live = moment.before.operation.as_ref().map(|o| o.id);
             if live != Some(result.claim.attempt.operation_id) {
-                prop_assert!(matches!(decision.answer, Answer::Ignored(_)));
+                prop_assert!(matches!(decision.answer, Reply::Ignored(_)));
                 prop_assert_eq!(what_stands(&decision.state), what_stands(&tick.state));
             }
         }
     }
 
     #[test]
-    fn s4_five_equal_requests_are_one_operation(setting in setting(), deeds in history(Customs::Any)) {
-        let mut world = live_through(setting.world(), &deeds);
-        let started = (0..5).filter(|_| matches!(world.fence(), Ok(Answer::Started(_)))).count();
+    fn s4_five_equal_requests_are_one_operation(setting in setting(), actions in history(Truthfulness::Any)) {
+        let mut world = live_through(setting.world(), &actions);
+        let started = (0..5).filter(|_| matches!(world.fence(), Ok(Reply::Started(_)))).count();
         prop_assert!(started <= 1);
     }
 }

@@ -4,21 +4,21 @@
 use proptest::prelude::*;
 use ringfence_core::*;
 
-use super::deeds::{Customs, history, live_through};
-use super::facts::{gives_back, grants, takes};
+use super::actions::{Truthfulness, history, live_through};
+use super::facts::{grants, releases, takes};
 use super::settings::setting;
 
 proptest! {
     /// In both directions: an `off` that an `on` could overtake would prove nothing. What was given up may still be carried out.
     #[test]
-    fn s5_off_beats_on(setting in setting(), deeds in history(Customs::Truthful)) {
-        let world = live_through(setting.world(), &deeds);
+    fn s5_off_beats_on(setting in setting(), actions in history(Truthfulness::Truthful)) {
+        let world = live_through(setting.world(), &actions);
         let grants = grants(&world);
         for (i, later) in grants.iter().enumerate() {
             for earlier in &grants[..i] {
                 let (first, second) = (earlier.claim.kind, later.claim.kind);
                 let pull_apart = first.resource() == second.resource()
-                    && (takes(first) && gives_back(second) || gives_back(first) && takes(second));
+                    && (takes(first) && releases(second) || releases(first) && takes(second));
                 let both_may_act = earlier.may_act_until() > later.real;
                 prop_assert!(!(pull_apart && both_may_act), "{earlier:?} and {later:?}");
             }
@@ -27,8 +27,8 @@ proptest! {
     }
 
     #[test]
-    fn s5_only_the_present_attempt_is_granted_and_only_to_one(setting in setting(), deeds in history(Customs::Any)) {
-        let world = live_through(setting.world(), &deeds);
+    fn s5_only_the_present_attempt_is_granted_and_only_to_one(setting in setting(), actions in history(Truthfulness::Any)) {
+        let world = live_through(setting.world(), &actions);
         let grants = grants(&world);
         for (i, grant) in grants.iter().enumerate() {
             prop_assert!(grants[..i].iter().all(|earlier| earlier.claim.attempt != grant.claim.attempt));

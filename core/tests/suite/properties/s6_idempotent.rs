@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use ringfence_core::*;
 
-use super::deeds::{Customs, history, live_through};
+use super::actions::{Truthfulness, history, live_through};
 use super::facts::{decisions, events};
 use super::settings::setting;
 
@@ -17,8 +17,8 @@ fn live(state: &HostState) -> Option<&Operation> {
 
 proptest! {
     #[test]
-    fn s6_idempotent(setting in setting(), deeds in history(Customs::Any)) {
-        let world = live_through(setting.world(), &deeds);
+    fn s6_idempotent(setting in setting(), actions in history(Truthfulness::Any)) {
+        let world = live_through(setting.world(), &actions);
         for (_, moment, decision) in decisions(&world) {
             // To ask for another round is a new wish each time, not a message that came twice.
             if matches!(moment.input, Input::Retry { .. }) {
@@ -40,8 +40,8 @@ proptest! {
 
     /// The same arguments give the same answer, and nothing happens before the time that was asked for.
     #[test]
-    fn s6_time_alone_changes_nothing_before_it_is_due(setting in setting(), deeds in history(Customs::Any)) {
-        let world = live_through(setting.world(), &deeds);
+    fn s6_time_alone_changes_nothing_before_it_is_due(setting in setting(), actions in history(Truthfulness::Any)) {
+        let world = live_through(setting.world(), &actions);
         for (_, moment, decision) in decisions(&world) {
             let again = decide(&moment.before, moment.input.clone(), moment.now);
             prop_assert_eq!(again.as_ref(), Ok(decision));

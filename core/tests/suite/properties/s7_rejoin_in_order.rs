@@ -5,7 +5,7 @@ use chrono::TimeDelta;
 use proptest::prelude::*;
 use ringfence_core::*;
 
-use super::deeds::{Customs, history, live_through};
+use super::actions::{Truthfulness, history, live_through};
 use super::facts::{Reading, decisions, grants, has_event, readings, reports, takes};
 use super::settings::setting;
 use ringfence_world::World;
@@ -15,8 +15,8 @@ const CLOCKS_APART: TimeDelta = TimeDelta::seconds(10);
 
 proptest! {
     #[test]
-    fn s7_rejoin_in_order(setting in setting(), deeds in history(Customs::Truthful)) {
-        let world = live_through(setting.world(), &deeds);
+    fn s7_rejoin_in_order(setting in setting(), actions in history(Truthfulness::Truthful)) {
+        let world = live_through(setting.world(), &actions);
         let readings = readings(&world);
         for (at, moment, decision) in decisions(&world) {
             if !has_event(decision, EventKind::HostUnfenced) {
@@ -44,8 +44,8 @@ proptest! {
     }
 
     #[test]
-    fn s7_storage_comes_back_before_the_network(setting in setting(), deeds in history(Customs::Truthful)) {
-        let world = live_through(setting.world(), &deeds);
+    fn s7_storage_comes_back_before_the_network(setting in setting(), actions in history(Truthfulness::Truthful)) {
+        let world = live_through(setting.world(), &actions);
         let readings = readings(&world);
         for (at, _, decision) in decisions(&world) {
             for effect in &decision.effects {
@@ -65,8 +65,8 @@ proptest! {
 
     /// Nothing goes back to a host that has neither been read off, nor fenced itself, nor shown a newer boot, nor has a person's word.
     #[test]
-    fn s14_what_was_cut_comes_back_to_a_newer_boot_alone(setting in setting(), deeds in history(Customs::Truthful)) {
-        let world = live_through(setting.world(), &deeds);
+    fn s14_what_was_cut_comes_back_to_a_newer_boot_alone(setting in setting(), actions in history(Truthfulness::Truthful)) {
+        let world = live_through(setting.world(), &actions);
         for grant in grants(&world) {
             if grant.claim.kind != FencingKind::StorageUnfence && grant.claim.kind != FencingKind::NetworkUnfence {
                 continue;
@@ -124,7 +124,7 @@ fn was_said(world: &World, standing: &AppliedFencing, at: usize) -> bool {
     decisions(world)
         .filter(|(i, moment, _)| (fenced..=at).contains(i) && moment.before.host.generation == now)
         .any(|(_, moment, _)| match &moment.input {
-            Input::GivenBack {
+            Input::ConfirmReleased {
                 generation,
                 methods,
                 actor,

@@ -6,15 +6,15 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use ringfence_core::*;
 
-use super::deeds::{Customs, history, live_through};
+use super::actions::{Truthfulness, history, live_through};
 use super::facts::{decisions, events, fenced_generation, has_event, readings};
 use super::record::Record;
 use super::settings::{plain_setting, setting};
 
 proptest! {
     #[test]
-    fn s8_first_success_decides(setting in setting(), deeds in history(Customs::Any)) {
-        let world = live_through(setting.world(), &deeds);
+    fn s8_first_success_decides(setting in setting(), actions in history(Truthfulness::Any)) {
+        let world = live_through(setting.world(), &actions);
         let record = Record::of(&world);
         let mut generations = BTreeSet::new();
         for (at, moment, decision) in decisions(&world) {
@@ -50,15 +50,15 @@ proptest! {
 
     /// Not one moment later than it is known and has settled.
     #[test]
-    fn s8_fenced_comes_with_the_reading_that_completes_a_set(setting in plain_setting(), deeds in history(Customs::Any)) {
-        let world = live_through(setting.world(), &deeds);
+    fn s8_fenced_comes_with_the_reading_that_completes_a_set(setting in plain_setting(), actions in history(Truthfulness::Any)) {
+        let world = live_through(setting.world(), &actions);
         let record = Record::of(&world);
         for reading in readings(&world) {
             let moment = &world.trace[reading.at];
             let decision = moment.said.as_ref().unwrap();
             let levels = world.plan.stages.iter().flat_map(|stage| &stage.tasks).flat_map(|task| &task.levels);
             let is_alone = levels.clone().any(|level| level.len() == 1 && reading.method.as_ref().is_some_and(|method| level[0].id == method.id));
-            let counts = decision.answer == Answer::Done && reading.kind == FencingKind::PowerOff && is_alone;
+            let counts = decision.answer == Reply::Done && reading.kind == FencingKind::PowerOff && is_alone;
             let live = decision.state.operation.as_ref();
             if !counts || !record.stands(&reading, reading.at) || live.is_none_or(|o| o.round != 0) {
                 continue;

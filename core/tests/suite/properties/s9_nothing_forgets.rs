@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use ringfence_core::*;
 use serde_json::json;
 
-use super::deeds::{Customs, history, live_through};
-use super::facts::{decisions, gives_back, grants, has_event, readings, takes};
+use super::actions::{Truthfulness, history, live_through};
+use super::facts::{decisions, grants, has_event, readings, releases, takes};
 use super::settings::setting;
 use ringfence_world::World;
 use ringfence_world::plans::{person, power_plan};
@@ -33,7 +33,7 @@ fn was_refused(world: &World, at: usize, standing: &AppliedFencing) -> bool {
 }
 
 fn an_admin_said_so(input: &Input, standing: &AppliedFencing) -> bool {
-    let Input::GivenBack { methods, actor, .. } = input else {
+    let Input::ConfirmReleased { methods, actor, .. } = input else {
         return false;
     };
     actor.is_admin && standing.kind != FencingKind::PowerOff && methods.contains(&standing.method.name)
@@ -46,7 +46,7 @@ fn may_be_marked_up(input: &Input, marked_down_by: AttemptId) -> bool {
             let is_up = result.claim.kind == StepKind::MarkUp && result.outcome == Outcome::Confirmed;
             is_up || (result.claim.attempt == marked_down_by && result.outcome == Outcome::Refused)
         }
-        Input::GivenBack { methods, actor, .. } => {
+        Input::ConfirmReleased { methods, actor, .. } => {
             actor.is_admin && methods.iter().any(|name| name.contains(':'))
         }
         _ => false,
@@ -55,8 +55,8 @@ fn may_be_marked_up(input: &Input, marked_down_by: AttemptId) -> bool {
 
 proptest! {
     #[test]
-    fn s9_nothing_forgets(setting in setting(), deeds in history(Customs::Any)) {
-        let world = live_through(setting.world(), &deeds);
+    fn s9_nothing_forgets(setting in setting(), actions in history(Truthfulness::Any)) {
+        let world = live_through(setting.world(), &actions);
         let readings = readings(&world);
         for (at, moment, decision) in decisions(&world) {
             let (before, after) = (&moment.before.host, &decision.state.host);
@@ -89,8 +89,8 @@ proptest! {
     }
 
     #[test]
-    fn s9_a_worker_that_may_be_acting_is_remembered(setting in setting(), deeds in history(Customs::Truthful)) {
-        let world = live_through(setting.world(), &deeds);
+    fn s9_a_worker_that_may_be_acting_is_remembered(setting in setting(), actions in history(Truthfulness::Truthful)) {
+        let world = live_through(setting.world(), &actions);
         for (_, moment, decision) in decisions(&world) {
             for f in &moment.before.host.in_flight {
                 let own = match &moment.input {
@@ -102,7 +102,7 @@ proptest! {
                 let is_over = f.until <= moment.now;
                 match own {
                     None => prop_assert!(is_over || known == Some(f)),
-                    Some(result) if result.outcome == Outcome::Unknown && (takes(f.kind) || gives_back(f.kind)) => {
+                    Some(result) if result.outcome == Outcome::Unknown && (takes(f.kind) || releases(f.kind)) => {
                         let sent = world.sent.iter().find(|sent| sent.attempt == f.attempt).expect("it was sent");
                         let lingers_s = sent.job.method().and_then(|method| method.times.lingers_s).unwrap_or(10);
                         let lingers_until = moment.now + chrono::TimeDelta::seconds(i64::from(lingers_s));
@@ -119,10 +119,10 @@ proptest! {
 
     /// The world reads every state back as a service that was just started would.
     #[test]
-    fn s9_a_restart_at_any_moment_changes_nothing(setting in setting(), deeds in history(Customs::Any)) {
+    fn s9_a_restart_at_any_moment_changes_nothing(setting in setting(), actions in history(Truthfulness::Any)) {
         let mut world = setting.world();
         world.restarts = true;
-        let world = live_through(world, &deeds);
+        let world = live_through(world, &actions);
         let states: Vec<&HostState> = world.trace.iter().map(|moment| &moment.before).chain([&world.state]).collect();
         let said = world.trace.iter().map(|moment| moment.said.as_ref().ok());
         for (decision, next) in said.zip(&states[1..]) {
@@ -136,8 +136,8 @@ proptest! {
     }
 
     #[test]
-    fn s9_an_edited_plan_changes_nothing_that_has_begun(setting in setting(), deeds in history(Customs::Any)) {
-        let mut world = live_through(setting.world(), &deeds);
+    fn s9_an_edited_plan_changes_nothing_that_has_begun(setting in setting(), actions in history(Truthfulness::Any)) {
+        let mut world = live_through(setting.world(), &actions);
         let tick = decide(&world.state, Input::tick(), world.now).unwrap();
         let edited = Input::Fence {
             operation_id: OperationId(world.next_id()),
@@ -146,7 +146,7 @@ proptest! {
             actor: person("anna"),
         };
         // One that the brake holds is let go of by such a request.
-        let is_fencing = world.state.operation.as_ref().is_some_and(|o| o.kind() == OperationKind::Fence && !o.is_braked());
+        let is_fencing = world.state.operation.as_ref().is_some_and(|o| o.kind() == OperationKind::Fence && !o.is_held_by_brake());
         // One that was proven and is spent makes way for a new one.
         if is_fencing && world.state.host.current_fence().is_none_or(|f| f.holds()) {
             let joined = decide(&world.state, edited, world.now).unwrap();
@@ -155,13 +155,13 @@ proptest! {
             let is_record = |effect: &Effect| matches!(effect, Effect::Note(note) if note.action == "fence.joined");
             let (record, others): (Vec<_>, Vec<_>) = joined.effects.into_iter().partition(is_record);
             let expected = match joined.answer {
-                Answer::Joined(operation_id) => {
+                Reply::Joined(operation_id) => {
                     prop_assert_eq!(Some(operation_id), tick.state.operation.as_ref().map(|o| o.id));
                     let detail = json!({ "operation_id": operation_id, "reason": "again", "by": "anna" });
                     vec![Effect::Note(Note { action: "fence.joined", detail })]
                 }
                 _ => {
-                    prop_assert_eq!(joined.answer, Answer::AlreadySo);
+                    prop_assert_eq!(joined.answer, Reply::AlreadySo);
                     Vec::new()
                 }
             };

@@ -38,7 +38,7 @@ fn cancelled_during_an_attempt_its_worker_is_waited_for() {
     let result = world.finish(job).unwrap();
     assert_eq!(
         world.deliver_result(result),
-        Answer::Ignored("its operation has ended")
+        Reply::Ignored("its operation has ended")
     );
     assert!(!world.is_fenced(), "a fence that was cancelled proves nothing");
     world.pass(1_000);
@@ -121,7 +121,7 @@ fn cancelled_after_the_proof_the_host_stays_fenced() {
     assert!(world.is_fenced());
     assert!(world.gates().evacuate.allowed);
     assert!(world.deliver(1, "worker-1").is_err(), "the power stays off");
-    assert_eq!(world.fence(), Ok(Answer::AlreadySo));
+    assert_eq!(world.fence(), Ok(Reply::AlreadySo));
 }
 
 #[test]
@@ -150,10 +150,7 @@ fn a_late_result_of_an_older_generation_changes_nothing() {
     world.fence().unwrap();
     world.take_log();
     let answer = world.deliver_result(late);
-    assert_eq!(
-        answer,
-        Answer::Ignored("it is of another operation or generation")
-    );
+    assert_eq!(answer, Reply::Ignored("it is of another operation or generation"));
     assert!(!world.is_fenced());
     expect(
         &mut world,
@@ -169,10 +166,7 @@ fn a_result_that_comes_twice_counts_once() {
     world.fence().unwrap();
     world.work(0);
     world.take_log();
-    assert_eq!(
-        world.deliver_result(0),
-        Answer::Ignored("its operation has ended")
-    );
+    assert_eq!(world.deliver_result(0), Reply::Ignored("its operation has ended"));
     expect(&mut world, &["0.0 note result.ignored: its operation has ended"]);
 }
 
@@ -210,7 +204,7 @@ fn one_message_at_two_workers_is_one_attempt() {
     let again = world.give(Input::Claim(claim)).unwrap();
     assert_eq!(
         again,
-        Answer::Granted {
+        Reply::Granted {
             budget_ms: 16_000,
             lease_ms: 10_000
         }

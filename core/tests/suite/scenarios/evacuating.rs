@@ -116,10 +116,10 @@ fn a_host_whose_backend_nobody_speaks_to_cannot_be_evacuated() {
 #[test]
 fn a_second_request_joins_the_first() {
     let mut world = fenced(1, manual());
-    let Answer::Started(id) = world.evacuate().unwrap() else {
+    let Reply::Started(id) = world.evacuate().unwrap() else {
         panic!("it starts")
     };
-    assert_eq!(world.evacuate().unwrap(), Answer::Joined(id));
+    assert_eq!(world.evacuate().unwrap(), Reply::Joined(id));
 }
 
 #[test]

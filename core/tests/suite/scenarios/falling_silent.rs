@@ -1,7 +1,7 @@
 //! Hosts that are fenced without being asked, and the brake.
 
 use ringfence_core::{
-    Answer, FailureState, FencingPolicy, FrozenPlan, Neighbourhood, OperationKind, OperationStatus,
+    FailureState, FencingPolicy, FrozenPlan, Neighbourhood, OperationKind, OperationStatus, Reply,
     SegmentPolicy, fence_due,
 };
 
@@ -166,7 +166,7 @@ fn who_asks_for_a_fence_lets_go_of_the_brake_for_that_host() {
     with_others(&mut world, 5);
     world.pass(15_000);
     let held = world.live_id();
-    assert_eq!(world.fence(), Ok(Answer::Joined(held)));
+    assert_eq!(world.fence(), Ok(Reply::Joined(held)));
     world.work_off();
     assert!(world.is_fenced());
 }
@@ -211,7 +211,7 @@ fn a_persons_word_counts_while_the_brake_holds() {
     with_others(&mut world, 5);
     world.pass(15_000);
     world.site.plug(false);
-    assert_eq!(world.confirm(1, person("anna"), false), Ok(Answer::Done));
+    assert_eq!(world.confirm(1, person("anna"), false), Ok(Reply::Done));
     assert!(world.is_fenced() && world.gates().evacuate.allowed);
 }
 
@@ -228,7 +228,7 @@ fn without_a_plan_a_person_is_asked() {
     );
     assert!(operation.reason.ends_with("; method bmc does not exist"));
     world.site.plug(false);
-    assert_eq!(world.confirm(1, person("anna"), false), Ok(Answer::Done));
+    assert_eq!(world.confirm(1, person("anna"), false), Ok(Reply::Done));
     assert!(world.is_fenced());
 }
 
@@ -262,11 +262,11 @@ fn a_host_that_has_died_while_its_rejoin_waited_for_a_person_is_fenced_again() {
 fn one_that_comes_too_early_or_twice_changes_nothing() {
     let mut world = silent(power_plan());
     let plan = world.plan.clone();
-    assert_eq!(world.auto_fence(Ok(plan.clone())), Answer::AlreadySo);
+    assert_eq!(world.auto_fence(Ok(plan.clone())), Reply::AlreadySo);
     assert!(world.state.operation.is_none());
     world.pass(15_000);
     let first = world.live_id();
-    assert_eq!(world.auto_fence(Ok(plan)), Answer::AlreadySo);
+    assert_eq!(world.auto_fence(Ok(plan)), Reply::AlreadySo);
     assert_eq!(world.live_id(), first);
 }
 

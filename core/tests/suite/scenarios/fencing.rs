@@ -342,7 +342,7 @@ fn a_worker_that_dies_is_noticed_and_its_task_goes_on_elsewhere() {
     let late = world.finish(dead).unwrap();
     assert_eq!(
         world.deliver_result(late),
-        Answer::Ignored("its operation has ended")
+        Reply::Ignored("its operation has ended")
     );
     expect(&mut world, &["11.0 note result.ignored: its operation has ended"]);
 }
@@ -379,7 +379,7 @@ fn waiting_for_a_busy_device_takes_nothing_from_the_time_of_its_method() {
     let answer = world.give(Input::Claim(claim)).unwrap();
     assert_eq!(
         answer,
-        Answer::Granted {
+        Reply::Granted {
             budget_ms: 20_000,
             lease_ms: 10_000
         }
@@ -414,14 +414,14 @@ fn a_device_that_stays_busy_for_ten_minutes_is_given_up() {
 #[test]
 fn five_equal_requests_are_one_operation() {
     let mut world = lost(power_plan());
-    let Answer::Started(id) = world.fence().unwrap() else {
+    let Reply::Started(id) = world.fence().unwrap() else {
         panic!("the first request begins it");
     };
     for _ in 0..4 {
-        assert_eq!(world.fence(), Ok(Answer::Joined(id)));
+        assert_eq!(world.fence(), Ok(Reply::Joined(id)));
     }
     world.work(0);
-    assert_eq!(world.fence(), Ok(Answer::AlreadySo));
+    assert_eq!(world.fence(), Ok(Reply::AlreadySo));
     assert_eq!(world.sent.len(), 1);
 }
 

@@ -15,7 +15,7 @@ fn when_everything_failed_a_person_has_the_last_word() {
     world.take_log();
     world.pass(600_000);
     world.site.plug(false);
-    assert_eq!(world.confirm(1, person("anna"), false), Ok(Answer::Done));
+    assert_eq!(world.confirm(1, person("anna"), false), Ok(Reply::Done));
     expect(
         &mut world,
         &[
@@ -31,7 +31,7 @@ fn when_everything_failed_a_person_has_the_last_word() {
 fn a_word_without_an_operation_is_an_operation() {
     let mut world = lost(power_plan());
     world.site.plug(false);
-    assert_eq!(world.confirm(0, person("anna"), false), Ok(Answer::Done));
+    assert_eq!(world.confirm(0, person("anna"), false), Ok(Reply::Done));
     expect(
         &mut world,
         &[
@@ -41,7 +41,7 @@ fn a_word_without_an_operation_is_an_operation() {
             "0.0 operation.succeeded: FENCED, proven by operator",
         ],
     );
-    assert_eq!(world.confirm(1, person("anna"), false), Ok(Answer::AlreadySo));
+    assert_eq!(world.confirm(1, person("anna"), false), Ok(Reply::AlreadySo));
 }
 
 #[test]
@@ -76,14 +76,14 @@ fn a_word_for_another_generation_is_refused() {
 fn a_word_for_a_host_that_is_up_needs_an_admin_who_insists() {
     let mut world = lost(power_plan());
     world.see(FailureState::Up).unwrap();
-    let code = |said: Result<Answer, Refusal>| said.unwrap_err().code();
+    let code = |said: Result<Reply, Refusal>| said.unwrap_err().code();
     assert_eq!(code(world.confirm(0, person("anna"), false)), "host.up");
     assert_eq!(
         code(world.confirm(0, person("anna"), true)),
         "host.override_needs_admin"
     );
     assert_eq!(code(world.confirm(0, admin("root"), false)), "host.up");
-    assert_eq!(world.confirm(0, admin("root"), true), Ok(Answer::Done));
+    assert_eq!(world.confirm(0, admin("root"), true), Ok(Reply::Done));
     assert!(world.is_fenced());
     assert!(!world.gates().evacuate.allowed, "the host still answers");
 }
@@ -93,7 +93,7 @@ fn a_word_that_the_plan_does_not_count_is_refused() {
     let mut strict = power_plan();
     strict.sufficient_sets = vec![[ProofKind::PowerOff].into()];
     let mut world = lost(strict);
-    let code = |said: Result<Answer, Refusal>| said.unwrap_err().code();
+    let code = |said: Result<Reply, Refusal>| said.unwrap_err().code();
     assert_eq!(code(world.confirm(0, admin("root"), true)), "plan.no_operator");
     world.fence().unwrap();
     assert_eq!(code(world.confirm(1, admin("root"), true)), "plan.no_operator");
@@ -115,7 +115,7 @@ fn a_word_waits_until_nothing_is_being_given_back() {
     assert_eq!(refusal.code(), "host.undoing", "its device may still do it");
     world.pass(1);
     world.site.plug(false);
-    assert_eq!(world.confirm(2, person("anna"), false), Ok(Answer::Done));
+    assert_eq!(world.confirm(2, person("anna"), false), Ok(Reply::Done));
 }
 
 #[test]

@@ -146,7 +146,7 @@ fn without_a_newer_boot_it_ends_with_a_person_whose_word_is_enough() {
          that"
     );
     let id = world.live_id();
-    assert_eq!(world.rejoin(true), Ok(Answer::Joined(id)));
+    assert_eq!(world.rejoin(true), Ok(Reply::Joined(id)));
     world.retry().unwrap();
     world.work_off();
     assert!(!world.is_fenced());
@@ -282,7 +282,7 @@ fn a_host_that_has_gone_again_is_not_taken_back() {
         ],
     );
     assert!(!world.gates().evacuate.allowed, "it has its storage again");
-    assert!(matches!(world.fence(), Ok(Answer::Started(_))));
+    assert!(matches!(world.fence(), Ok(Reply::Started(_))));
 }
 
 #[test]
@@ -415,7 +415,7 @@ fn a_rejoin_that_is_cancelled_leaves_the_host_fenced_and_the_gate_shut() {
     assert!(world.is_fenced());
     assert!(!world.gates().evacuate.allowed);
     assert!(
-        matches!(world.fence(), Ok(Answer::Started(_))),
+        matches!(world.fence(), Ok(Reply::Started(_))),
         "it can be fenced again"
     );
 }
@@ -497,7 +497,7 @@ fn a_method_that_was_edited_between_two_fences_is_given_back_in_both_forms() {
 #[test]
 fn a_host_from_which_nothing_was_taken_is_not_rejoined() {
     let mut world = lost(power_plan());
-    assert_eq!(world.rejoin(false), Ok(Answer::AlreadySo));
+    assert_eq!(world.rejoin(false), Ok(Reply::AlreadySo));
     world.fence().unwrap();
     assert_eq!(world.rejoin(false).unwrap_err().code(), "operation.live");
 }
@@ -675,11 +675,11 @@ fn without_its_switch() -> World {
 fn what_no_device_can_give_back_an_admin_can_say_was_given_back() {
     let mut world = without_its_switch();
     world.site.reconnect("switch");
-    assert_eq!(world.given_back(2, &["switch"], admin("anna")), Ok(Answer::Done));
+    assert_eq!(world.released(2, &["switch"], admin("anna")), Ok(Reply::Done));
     expect(
         &mut world,
         &[
-            "20.0 note applied_fencing.given_back",
+            "20.0 note applied_fencing.released",
             "20.0 operation.restarted: given back by hand, says anna: the switch was thrown away",
             "20.0 host.unfenced 2",
             "20.0 operation.succeeded: the host was taken back",
@@ -692,10 +692,10 @@ fn what_no_device_can_give_back_an_admin_can_say_was_given_back() {
 fn that_word_needs_an_admin_the_generation_and_the_name_of_what_stands() {
     let mut world = without_its_switch();
     let refusals = [
-        world.given_back(2, &["switch"], person("otto")),
-        world.given_back(1, &["switch"], admin("anna")),
-        world.given_back(2, &["ceph"], admin("anna")),
-        world.given_back(2, &["switch", "bmc"], admin("anna")),
+        world.released(2, &["switch"], person("otto")),
+        world.released(1, &["switch"], admin("anna")),
+        world.released(2, &["ceph"], admin("anna")),
+        world.released(2, &["switch", "bmc"], admin("anna")),
     ];
     let codes = refusals.map(|refusal| refusal.unwrap_err().code());
     assert_eq!(
@@ -714,12 +714,12 @@ fn that_word_needs_an_admin_the_generation_and_the_name_of_what_stands() {
 #[test]
 fn nobody_gives_back_what_a_fence_rests_on() {
     let mut world = cut_off();
-    let refusal = world.given_back(1, &["switch"], admin("anna")).unwrap_err();
+    let refusal = world.released(1, &["switch"], admin("anna")).unwrap_err();
     assert!(refusal.to_string().contains("begin a rejoin first"), "{refusal}");
     let mut world = lost(cut_off_plan());
     world.fence().unwrap();
     world.work(0);
-    let refusal = world.given_back(1, &["ceph"], admin("anna")).unwrap_err();
+    let refusal = world.released(1, &["ceph"], admin("anna")).unwrap_err();
     assert_eq!(refusal.code(), "operation.live");
 }
 
@@ -729,15 +729,15 @@ fn what_may_still_be_taken_is_not_given_back() {
     world.fence().unwrap();
     let storage = world.deliver(0, "worker-1").unwrap();
     world.cancel().unwrap();
-    let refusal = world.given_back(1, &["ceph"], admin("anna")).unwrap_err();
+    let refusal = world.released(1, &["ceph"], admin("anna")).unwrap_err();
     assert_eq!(refusal.code(), "host.fencing");
     let result = world.finish(storage).unwrap();
     world.deliver_result(result);
     world.pass(31_999);
-    let refusal = world.given_back(1, &["ceph"], admin("anna")).unwrap_err();
+    let refusal = world.released(1, &["ceph"], admin("anna")).unwrap_err();
     assert_eq!(refusal.code(), "host.fencing", "the array may still do it");
     world.pass(1);
-    assert_eq!(world.given_back(1, &["ceph"], admin("anna")), Ok(Answer::Done));
+    assert_eq!(world.released(1, &["ceph"], admin("anna")), Ok(Reply::Done));
     comes_back(&mut world);
     assert!(world.gates().schedule.allowed, "nothing stands any more");
 }
@@ -756,13 +756,13 @@ fn a_device_beside_the_one_that_is_gone_is_still_given_back_by_itself() {
     world.rejoin(false).unwrap();
     world.take_log();
     world.site.reconnect("array-b");
-    world.given_back(2, &["array-b"], admin("anna")).unwrap();
+    world.released(2, &["array-b"], admin("anna")).unwrap();
     assert!(!world.gates().schedule.allowed, "the other still stands");
     world.work_off();
     expect(
         &mut world,
         &[
-            "20.0 note applied_fencing.given_back",
+            "20.0 note applied_fencing.released",
             "20.0 operation.succeeded: the host was taken back",
         ],
     );

@@ -44,7 +44,7 @@ fn what_proved_that_it_had_stopped_opens_nothing_any_more() {
 fn it_is_fenced_again_with_a_proof_of_its_own() {
     let mut world = up_and_gone_again();
     world.take_log();
-    assert!(matches!(world.fence(), Ok(Answer::Started(_))));
+    assert!(matches!(world.fence(), Ok(Reply::Started(_))));
     assert!(!world.gates().evacuate.allowed);
     world.work(1);
     expect(
@@ -58,16 +58,16 @@ fn it_is_fenced_again_with_a_proof_of_its_own() {
         ],
     );
     assert!(world.gates().evacuate.allowed);
-    assert_eq!(world.fence(), Ok(Answer::AlreadySo));
+    assert_eq!(world.fence(), Ok(Reply::AlreadySo));
 }
 
 #[test]
 fn a_person_can_prove_it_again_too() {
     let mut world = up_and_gone_again();
     world.site.plug(false);
-    assert_eq!(world.confirm(1, person("anna"), false), Ok(Answer::Done));
+    assert_eq!(world.confirm(1, person("anna"), false), Ok(Reply::Done));
     assert!(world.gates().evacuate.allowed);
-    assert_eq!(world.confirm(2, person("anna"), false), Ok(Answer::AlreadySo));
+    assert_eq!(world.confirm(2, person("anna"), false), Ok(Reply::AlreadySo));
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn storage_and_network_stay_cut_off_whether_it_runs_or_not() {
     world.pass(1_000);
     world.see(FailureState::Unreachable).unwrap();
     assert!(world.gates().evacuate.allowed);
-    assert_eq!(world.fence(), Ok(Answer::AlreadySo));
+    assert_eq!(world.fence(), Ok(Reply::AlreadySo));
 }
 
 #[test]
@@ -233,8 +233,8 @@ fn without_a_plan_only_a_new_fence_is_refused() {
     assert_eq!(world.give(input), Err(Refusal::PlanMissing));
     world.fence().unwrap();
     let input = unplanned(&mut world);
-    assert!(matches!(world.give(input), Ok(Answer::Joined(_))));
+    assert!(matches!(world.give(input), Ok(Reply::Joined(_))));
     world.work(0);
     let input = unplanned(&mut world);
-    assert_eq!(world.give(input), Ok(Answer::AlreadySo));
+    assert_eq!(world.give(input), Ok(Reply::AlreadySo));
 }

@@ -412,7 +412,7 @@ fn a_report_of_silence_that_is_older_than_the_last_of_its_source_is_refused() {
     let old = world.say("monitor", FailureState::Unreachable, 1_000, None);
     assert_eq!(old.unwrap_err().code(), "observation.stale");
     let of_another = world.say("slow", FailureState::Unreachable, 1_000, None);
-    assert_eq!(of_another, Ok(Answer::AlreadySo));
+    assert_eq!(of_another, Ok(Reply::AlreadySo));
 }
 
 #[test]

@@ -15,13 +15,13 @@ use crate::tokens::{TOKEN_PREFIX, Tokens};
 const MAX_TOKEN_BYTES: usize = 4096;
 
 /// Everybody who may vouch for a token.
-pub(crate) struct Vouchers {
+pub(crate) struct Authenticators {
     pub tokens: Arc<Tokens>,
     pub keystone: Option<Keystone>,
     pub limits: Limits,
 }
 
-impl Vouchers {
+impl Authenticators {
     /// Whom the credentials belong to. One address cannot try tokens without end; those that are known are not held up by that.
     pub async fn identify(
         &self,

@@ -1,6 +1,6 @@
-//! Outlets: brokers that every event is told to, in order, for whoever listens there.
+//! EventSinks: brokers that every event is told to, in order, for whoever listens there.
 //!
-//! One engine at a time tells, from the number on that is kept with the outlet's name. What was told and could not be written down is
+//! One engine at a time tells, from the number on that is kept with the event sink's name. What was told and could not be written down is
 //! told again, with the same ids.
 
 mod form;
@@ -14,7 +14,7 @@ pub(crate) use tell::tell;
 
 /// How events look.
 #[derive(Clone, Debug)]
-pub enum OutletForm {
+pub enum SinkForm {
     /// CloudEvents in structured JSON. The routing key is `host.SEGMENT.TYPE`, with `_` for dots in the segment's name, or
     /// `subscription.NAME.TYPE`.
     CloudEvents,
@@ -29,11 +29,11 @@ pub enum OutletForm {
 
 /// A broker that every event is told to.
 #[derive(Clone)]
-pub struct Outlet {
+pub struct EventSink {
     /// Under this name is kept how far it has got.
     pub name: &'static str,
     /// How events look there.
-    pub form: OutletForm,
+    pub form: SinkForm,
     /// The broker.
     pub announcer: Arc<dyn Announcer>,
 }

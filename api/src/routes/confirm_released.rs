@@ -1,4 +1,4 @@
-//! `POST /hosts/{id}/confirm-given-back`: an admin says that what a fence took was given back by hand.
+//! `POST /hosts/{id}/confirm-released`: an admin says that what a fence took was given back by hand.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ use crate::view::host::HostView;
 /// An admin's word.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct GivenBackBody {
+pub(crate) struct ConfirmReleasedBody {
     /// The host's generation as the person saw it.
     generation: u32,
     /// The names of the methods, as in the host's `applied_fencing`: 1 to 72.
@@ -40,7 +40,7 @@ pub(crate) struct GivenBackBody {
 ///
 /// For storage and network only, and only once a rejoin has begun or the fence was stopped: while the host is FENCED, what
 /// stands holds it. A rejoin that waits for a person because of it goes on. Admins only.
-#[utoipa::path(post, path = "/hosts/{id}/confirm-given-back", operation_id = "confirm_given_back", tag = "fencing", request_body = GivenBackBody,
+#[utoipa::path(post, path = "/hosts/{id}/confirm-released", operation_id = "confirm_released", tag = "fencing", request_body = ConfirmReleasedBody,
     params(("id" = String, Path, description = "id or name")),
     responses((status = 200, body = HostView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 409, body = ErrorList),
@@ -50,13 +50,13 @@ pub(crate) async fn confirm(
     caller: Caller,
     request: HttpRequest,
     id: web::Path<String>,
-    body: Body<GivenBackBody>,
+    body: Body<ConfirmReleasedBody>,
 ) -> Result<HttpResponse, ApiError> {
     let by = caller.require(Role::Admin)?.only_at(if_match(&request)?);
     let body = body.0;
     let confirmed = state
         .engine
-        .confirm_given_back(&id, Generation(body.generation), body.methods, &body.reason, &by)
+        .confirm_released(&id, Generation(body.generation), body.methods, &body.reason, &by)
         .await?;
     if let Some(operation) = &confirmed.state.operation {
         note_operation(operation.id);

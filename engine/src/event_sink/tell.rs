@@ -1,4 +1,4 @@
-//! Tells an outlet of every event, as long as this engine holds it.
+//! Tells an event sink of every event, as long as this engine holds it.
 
 use std::time::Duration;
 
@@ -9,20 +9,20 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::Outlet;
+use super::EventSink;
 use super::form::announcement;
 use crate::error::error_chain;
 use crate::feed::{FeedItem, Listener};
 use crate::reconcile::{number_all_events, pause};
 use crate::{Engine, EngineError};
 
-/// An engine holds an outlet for so long, unless it says so again.
+/// An engine holds an event sink for so long, unless it says so again.
 const HELD_FOR: TimeDelta = TimeDelta::seconds(30);
 /// It says so again so often, if nothing is told.
 const KEEP_EVERY: Duration = Duration::from_secs(10);
-/// Between two looks whether an outlet is free.
+/// Between two looks whether an event sink is free.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// While events are told, how far the outlet has got is written down so often. What was told since is told again if this engine dies.
+/// While events are told, how far the event sink has got is written down so often. What was told since is told again if this engine dies.
 const WRITE_DOWN_EVERY: Duration = Duration::from_millis(500);
 /// Events that are told at once.
 const AT_ONCE: usize = 256;
@@ -33,15 +33,15 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// Tells until it is told to stop.
-pub(crate) async fn tell(engine: Engine, outlet: Outlet, stop: CancellationToken) {
-    engine.0.metrics.begin_outlet(outlet.name);
+pub(crate) async fn tell(engine: Engine, event_sink: EventSink, stop: CancellationToken) {
+    engine.0.metrics.begin_event_sink(event_sink.name);
     loop {
         let holder = format!("{} {}", engine.0.config.name, Uuid::new_v4());
-        match take(&engine, outlet.name, &holder).await {
+        match take(&engine, event_sink.name, &holder).await {
             Ok(Some(after)) => {
                 let mut telling = Telling {
                     engine: &engine,
-                    outlet: &outlet,
+                    event_sink: &event_sink,
                     listener: engine.listen(after, None),
                     holder,
                     told_up_to: after,
@@ -52,7 +52,7 @@ pub(crate) async fn tell(engine: Engine, outlet: Outlet, stop: CancellationToken
             }
             Ok(None) => {}
             Err(error) => {
-                tracing::warn!(outlet = outlet.name, error = %error_chain(&error), "an outlet could not be taken");
+                tracing::warn!(event_sink = event_sink.name, error = %error_chain(&error), "an event sink could not be taken");
             }
         }
         if !pause(&stop, LOOK_EVERY).await {
@@ -61,27 +61,27 @@ pub(crate) async fn tell(engine: Engine, outlet: Outlet, stop: CancellationToken
     }
 }
 
-/// Takes an outlet if nobody has it; a new one begins now.
+/// Takes an event sink if nobody has it; a new one begins now.
 async fn take(engine: &Engine, name: &str, holder: &str) -> Result<Option<u64>, EngineError> {
     let mut reader = engine.0.db.reader();
     let now = engine.0.clock.now();
-    if !ringfence_db::has_outlet(&mut reader, name).await? {
+    if !ringfence_db::has_event_sink(&mut reader, name).await? {
         number_all_events(engine).await?;
         let last = ringfence_db::last_sequence(&mut reader).await?;
-        ringfence_db::insert_outlet(&mut reader, name, last, now).await?;
+        ringfence_db::insert_event_sink(&mut reader, name, last, now).await?;
         tracing::info!(
-            outlet = name,
+            event_sink = name,
             after = last,
-            "an outlet is new: it is told of what happens from now on"
+            "an event sink is new: it is told of what happens from now on"
         );
     }
-    Ok(ringfence_db::hold_outlet(&mut reader, name, holder, now, now + HELD_FOR).await?)
+    Ok(ringfence_db::hold_event_sink(&mut reader, name, holder, now, now + HELD_FOR).await?)
 }
 
 /// What came of saying some events.
 enum Said {
     All,
-    /// It is time to stop, or somebody else holds the outlet.
+    /// It is time to stop, or somebody else holds the event sink.
     Stopped,
     /// One of them can never be said.
     Never(BusError),
@@ -89,7 +89,7 @@ enum Said {
 
 struct Telling<'a> {
     engine: &'a Engine,
-    outlet: &'a Outlet,
+    event_sink: &'a EventSink,
     listener: Listener,
     /// This hold's own name.
     holder: String,
@@ -99,7 +99,7 @@ struct Telling<'a> {
 }
 
 impl Telling<'_> {
-    /// Until it is told to stop, or somebody else holds the outlet.
+    /// Until it is told to stop, or somebody else holds the event sink.
     async fn run(&mut self, stop: &CancellationToken) {
         loop {
             let first = tokio::select! {
@@ -117,7 +117,7 @@ impl Telling<'_> {
                 }
                 Some(Err(EngineError::EventsGone { after, up_to })) => self.skip(after, up_to),
                 Some(Err(error)) => {
-                    tracing::warn!(outlet = self.outlet.name, error = %error_chain(&error), "the events cannot be read");
+                    tracing::warn!(event_sink = self.event_sink.name, error = %error_chain(&error), "the events cannot be read");
                     tokio::time::sleep(FIRST_PAUSE).await;
                 }
             }
@@ -128,19 +128,19 @@ impl Telling<'_> {
         self.keep_on().await;
         let now = self.engine.0.clock.now();
         let mut reader = self.engine.0.db.reader();
-        let freed = ringfence_db::free_outlet(&mut reader, self.outlet.name, &self.holder, now).await;
+        let freed = ringfence_db::free_event_sink(&mut reader, self.event_sink.name, &self.holder, now).await;
         if let Err(error) = freed {
-            tracing::debug!(outlet = self.outlet.name, error = %error_chain(&error), "an outlet stays held until its time is over");
+            tracing::debug!(event_sink = self.event_sink.name, error = %error_chain(&error), "an event sink stays held until its time is over");
         }
     }
 
-    /// Goes on behind what was removed although this outlet was not told of it. Nothing but a hand in the database brings that about.
+    /// Goes on behind what was removed although this event sink was not told of it. Nothing but a hand in the database brings that about.
     fn skip(&mut self, after: u64, up_to: u64) {
         tracing::error!(
-            outlet = self.outlet.name,
+            event_sink = self.event_sink.name,
             after,
             up_to,
-            "events have been removed that an outlet was not told of; it goes on behind them"
+            "events have been removed that an event sink was not told of; it goes on behind them"
         );
         self.listener = self.engine.listen(up_to, None);
         self.told_up_to = up_to;
@@ -152,12 +152,12 @@ impl Telling<'_> {
         self.kept_at + if is_behind { WRITE_DOWN_EVERY } else { KEEP_EVERY }
     }
 
-    /// Prolongs the hold, and writes down how far it has got; `false` if somebody else holds the outlet.
+    /// Prolongs the hold, and writes down how far it has got; `false` if somebody else holds the event sink.
     async fn keep_on(&mut self) -> bool {
         match self.keep().await {
             Ok(is_held) => is_held,
             Err(error) => {
-                tracing::warn!(outlet = self.outlet.name, error = %error_chain(&error), "how far an outlet has got could not be written down");
+                tracing::warn!(event_sink = self.event_sink.name, error = %error_chain(&error), "how far an event sink has got could not be written down");
                 // What is told from here on may be told twice.
                 tokio::time::sleep(FIRST_PAUSE).await;
                 true
@@ -178,7 +178,7 @@ impl Telling<'_> {
         batch
     }
 
-    /// Says them until the broker has them; `false` if it is time to stop, or somebody else holds the outlet.
+    /// Says them until the broker has them; `false` if it is time to stop, or somebody else holds the event sink.
     async fn say(&mut self, batch: &[FeedItem], stop: &CancellationToken) -> bool {
         match self.say_together(batch, stop).await {
             Said::All => true,
@@ -206,20 +206,26 @@ impl Telling<'_> {
         let source = &self.engine.0.webhooks.source;
         let announced = batch
             .iter()
-            .map(|item| announcement(&self.outlet.form, item, source));
+            .map(|item| announcement(&self.event_sink.form, item, source));
         let announced: Vec<Announcement> = announced.collect();
         let mut wait = FIRST_PAUSE;
         loop {
-            match self.outlet.announcer.announce(&announced).await {
+            match self.event_sink.announcer.announce(&announced).await {
                 Ok(()) => {
                     self.goes_on_after(batch);
-                    self.engine.0.metrics.count_told(self.outlet.name, batch.len());
+                    self.engine
+                        .0
+                        .metrics
+                        .count_told(self.event_sink.name, batch.len());
                     return Said::All;
                 }
                 Err(error) if error.is_of_the_message() => return Said::Never(error),
                 Err(error) => {
-                    self.engine.0.metrics.count_outlet_failure(self.outlet.name);
-                    tracing::warn!(outlet = self.outlet.name, events = batch.len(), error = %error_chain(&error), "events could not be told; they will be");
+                    self.engine
+                        .0
+                        .metrics
+                        .count_event_sink_failure(self.event_sink.name);
+                    tracing::warn!(event_sink = self.event_sink.name, events = batch.len(), error = %error_chain(&error), "events could not be told; they will be");
                 }
             }
             if !pause(stop, wait).await || !self.still_holds().await {
@@ -233,14 +239,14 @@ impl Telling<'_> {
     fn leave_out(&mut self, batch: &[FeedItem], error: &BusError) {
         for item in batch {
             tracing::error!(
-                outlet = self.outlet.name,
+                event_sink = self.event_sink.name,
                 sequence = item.sequence,
                 event = %item.event.id,
                 kind = item.event.kind.as_str(),
                 error = %error_chain(error),
                 "an event can never be told and is left out; whoever listens has to read it from the API"
             );
-            self.engine.0.metrics.count_left_out(self.outlet.name);
+            self.engine.0.metrics.count_left_out(self.event_sink.name);
         }
         self.goes_on_after(batch);
     }
@@ -249,11 +255,12 @@ impl Telling<'_> {
         self.told_up_to = batch.last().map_or(self.told_up_to, |item| item.sequence);
     }
 
-    /// Keeps the outlet while the broker is away, without saying that anything was told.
+    /// Keeps the event sink while the broker is away, without saying that anything was told.
     async fn still_holds(&mut self) -> bool {
         let until = self.engine.0.clock.now() + HELD_FOR;
         let mut reader = self.engine.0.db.reader();
-        let kept = ringfence_db::keep_outlet(&mut reader, self.outlet.name, &self.holder, None, until).await;
+        let kept =
+            ringfence_db::keep_event_sink(&mut reader, self.event_sink.name, &self.holder, None, until).await;
         // A database that is away decides nothing: the broker is tried on, and what is told is told again at worst.
         kept.unwrap_or(true)
     }
@@ -263,7 +270,8 @@ impl Telling<'_> {
         let mut reader = self.engine.0.db.reader();
         let told = Some(self.told_up_to);
         let is_held =
-            ringfence_db::keep_outlet(&mut reader, self.outlet.name, &self.holder, told, until).await?;
+            ringfence_db::keep_event_sink(&mut reader, self.event_sink.name, &self.holder, told, until)
+                .await?;
         self.written_down = self.told_up_to;
         self.kept_at = Instant::now();
         Ok(is_held)

@@ -13,7 +13,7 @@ use crate::ids::new_id;
 const MAX_OPEN: usize = 1000;
 
 /// Events of the same host, or of no host, follow each other.
-type Lane = Option<HostId>;
+type OrderKey = Option<HostId>;
 
 /// An event on its way.
 #[derive(Clone, Debug)]
@@ -23,12 +23,12 @@ pub(super) struct Job {
 }
 
 impl Job {
-    fn lane(&self) -> Lane {
+    fn order_key(&self) -> OrderKey {
         self.item.event.host.as_ref().map(|host| host.id)
     }
 }
 
-pub(super) struct Course {
+pub(super) struct DeliveryOrder {
     subscription_id: SubscriptionId,
     filter: EventFilter,
     /// The number of the last event that was looked at.
@@ -36,12 +36,12 @@ pub(super) struct Course {
     /// Numbers of events that are not done.
     open: BTreeSet<u64>,
     /// What waits, by host.
-    lanes: HashMap<Lane, VecDeque<Job>>,
-    /// The first of each lane that nothing is under way of, by when it is due.
-    ready: BTreeMap<(Timestamp, u64), Lane>,
+    waiting: HashMap<OrderKey, VecDeque<Job>>,
+    /// The first of each order_key that nothing is under way of, by when it is due.
+    ready: BTreeMap<(Timestamp, u64), OrderKey>,
 }
 
-impl Course {
+impl DeliveryOrder {
     /// Goes on after the number `after`, up to which everything is done.
     pub fn new(subscription_id: SubscriptionId, filter: EventFilter, after: u64) -> Self {
         Self {
@@ -49,7 +49,7 @@ impl Course {
             filter,
             seen: after,
             open: BTreeSet::new(),
-            lanes: HashMap::new(),
+            waiting: HashMap::new(),
             ready: BTreeMap::new(),
         }
     }
@@ -96,10 +96,10 @@ impl Course {
 
     fn await_turn(&mut self, job: Job, now: Timestamp) {
         self.open.insert(job.item.sequence);
-        let lane = job.lane();
-        let waiting = self.lanes.entry(lane).or_default();
+        let order_key = job.order_key();
+        let waiting = self.waiting.entry(order_key).or_default();
         if waiting.is_empty() {
-            self.ready.insert(key(&job, now), lane);
+            self.ready.insert(due_key(&job, now), order_key);
         }
         waiting.push_back(job);
     }
@@ -109,21 +109,24 @@ impl Course {
         self.ready.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// The next event that is due. Until [`Course::ended`] is told of it, nothing else of its host is.
+    /// The next event that is due. Until [`DeliveryOrder::ended`] is told of it, nothing else of its host is.
     pub fn start(&mut self, now: Timestamp) -> Option<Job> {
         let entry = self.ready.first_entry().filter(|entry| entry.key().0 <= now)?;
-        let lane = entry.remove();
-        self.lanes.get(&lane).and_then(|waiting| waiting.front()).cloned()
+        let order_key = entry.remove();
+        self.waiting
+            .get(&order_key)
+            .and_then(|waiting| waiting.front())
+            .cloned()
     }
 
     /// A try has ended: the event is done, or waits for its next try.
     pub fn ended(&mut self, job: Job, now: Timestamp) {
-        let lane = job.lane();
-        let Some(waiting) = self.lanes.get_mut(&lane) else {
+        let order_key = job.order_key();
+        let Some(waiting) = self.waiting.get_mut(&order_key) else {
             return;
         };
         if job.delivery.status == DeliveryStatus::Pending {
-            self.ready.insert(key(&job, now), lane);
+            self.ready.insert(due_key(&job, now), order_key);
             if let Some(front) = waiting.front_mut() {
                 *front = job;
             }
@@ -133,16 +136,16 @@ impl Course {
         waiting.pop_front();
         match waiting.front() {
             Some(next) => {
-                self.ready.insert(key(next, now), lane);
+                self.ready.insert(due_key(next, now), order_key);
             }
             None => {
-                self.lanes.remove(&lane);
+                self.waiting.remove(&order_key);
             }
         }
     }
 }
 
-fn key(job: &Job, now: Timestamp) -> (Timestamp, u64) {
+fn due_key(job: &Job, now: Timestamp) -> (Timestamp, u64) {
     (job.delivery.next_at.unwrap_or(now), job.item.sequence)
 }
 
@@ -213,8 +216,8 @@ mod tests {
         })
     }
 
-    fn course(after: u64) -> Course {
-        Course::new(SubscriptionId(Uuid::nil()), EventFilter::default(), after)
+    fn order(after: u64) -> DeliveryOrder {
+        DeliveryOrder::new(SubscriptionId(Uuid::nil()), EventFilter::default(), after)
     }
 
     fn only(host: &str) -> EventFilter {
@@ -238,37 +241,37 @@ mod tests {
 
     #[test]
     fn a_hosts_events_follow_each_other_and_hosts_do_not_wait_for_each_other() {
-        let mut course = course(0);
+        let mut order = order(0);
         for (number, host) in [(1, 1), (2, 1), (3, 2)] {
-            course.take_in(item(number, host), None, at(0));
+            order.take_in(item(number, host), None, at(0));
         }
-        let first = course.start(at(0)).unwrap();
-        let third = course.start(at(0)).unwrap();
+        let first = order.start(at(0)).unwrap();
+        let third = order.start(at(0)).unwrap();
         assert_eq!((first.item.sequence, third.item.sequence), (1, 3));
-        assert!(course.start(at(0)).is_none());
-        course.ended(delivered(third), at(0));
-        assert_eq!(course.done_up_to(), 0);
-        course.ended(again_at(first, 5), at(0));
-        assert!(course.start(at(4)).is_none());
-        assert_eq!(course.due_at(), Some(at(5)));
-        let first = course.start(at(5)).unwrap();
+        assert!(order.start(at(0)).is_none());
+        order.ended(delivered(third), at(0));
+        assert_eq!(order.done_up_to(), 0);
+        order.ended(again_at(first, 5), at(0));
+        assert!(order.start(at(4)).is_none());
+        assert_eq!(order.due_at(), Some(at(5)));
+        let first = order.start(at(5)).unwrap();
         assert_eq!((first.item.sequence, first.delivery.tries), (1, 1));
-        course.ended(delivered(first), at(5));
-        assert_eq!(course.done_up_to(), 1);
-        let second = course.start(at(5)).unwrap();
-        course.ended(delivered(second), at(5));
-        assert_eq!((course.done_up_to(), course.due_at()), (3, None));
-        assert!(course.lanes.is_empty() && course.ready.is_empty());
+        order.ended(delivered(first), at(5));
+        assert_eq!(order.done_up_to(), 1);
+        let second = order.start(at(5)).unwrap();
+        order.ended(delivered(second), at(5));
+        assert_eq!((order.done_up_to(), order.due_at()), (3, None));
+        assert!(order.waiting.is_empty() && order.ready.is_empty());
     }
 
     #[test]
     fn what_another_engine_has_delivered_is_not_delivered_again_and_what_it_tried_waits_on() {
-        let mut first = course(0);
+        let mut first = order(0);
         first.take_in(item(1, 1), None, at(0));
         first.take_in(item(2, 2), None, at(0));
         let one = again_at(first.start(at(0)).unwrap(), 60).delivery;
         let two = delivered(first.start(at(0)).unwrap()).delivery;
-        let mut second = course(0);
+        let mut second = order(0);
         for (number, host, begun) in [(1, 1, Some(one.clone())), (2, 2, Some(two)), (3, 3, None)] {
             assert_eq!(second.take_in(item(number, host), begun, at(1)), None);
         }
@@ -279,25 +282,25 @@ mod tests {
 
     #[test]
     fn what_does_not_pass_is_done_at_once_and_there_is_a_bound() {
-        let mut course = Course::new(SubscriptionId(Uuid::nil()), only("h2"), 0);
-        course.take_in(item(1, 1), None, at(0));
-        assert_eq!((course.done_up_to(), course.due_at()), (1, None));
+        let mut order = DeliveryOrder::new(SubscriptionId(Uuid::nil()), only("h2"), 0);
+        order.take_in(item(1, 1), None, at(0));
+        assert_eq!((order.done_up_to(), order.due_at()), (1, None));
         for number in 2.. {
-            if !course.has_room() {
+            if !order.has_room() {
                 assert_eq!(number, 2 + MAX_OPEN as u64);
                 break;
             }
-            course.take_in(item(number, 2), None, at(0));
+            order.take_in(item(number, 2), None, at(0));
         }
-        assert_eq!(course.done_up_to(), 1);
+        assert_eq!(order.done_up_to(), 1);
     }
 
     #[test]
     fn what_was_tried_and_passes_no_more_is_over_and_begins_anew_once_it_passes_again() {
-        let mut wide = course(0);
+        let mut wide = order(0);
         wide.take_in(item(1, 1), None, at(0));
         let tried = again_at(wide.start(at(0)).unwrap(), 60).delivery;
-        let mut narrow = Course::new(SubscriptionId(Uuid::nil()), only("h2"), 0);
+        let mut narrow = DeliveryOrder::new(SubscriptionId(Uuid::nil()), only("h2"), 0);
         let over = narrow.take_in(item(1, 1), Some(tried.clone()), at(1)).unwrap();
         assert_eq!((over.id, over.status), (tried.id, DeliveryStatus::Failed));
         assert!(over.detail.as_ref().unwrap().contains("filter"), "{over:?}");
@@ -305,7 +308,7 @@ mod tests {
             (over.tries, over.next_at, narrow.done_up_to()),
             (tried.tries, None, 1)
         );
-        let mut wide_again = course(0);
+        let mut wide_again = order(0);
         assert_eq!(wide_again.take_in(item(1, 1), Some(over), at(2)), None);
         let anew = wide_again.start(at(2)).unwrap().delivery;
         assert_eq!((anew.id, anew.tries, anew.created_at), (tried.id, 0, at(2)));

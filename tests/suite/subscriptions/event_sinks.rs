@@ -8,22 +8,22 @@ use lapin::options::{BasicConsumeOptions, QueueBindOptions, QueueDeclareOptions}
 use lapin::types::FieldTable;
 use lapin::{Connection, ConnectionProperties, Consumer};
 use ringfence_bus::{AmqpConfig, AmqpExchange, ExchangeConfig};
-use ringfence_engine::{Outlet, OutletForm};
+use ringfence_engine::{EventSink, SinkForm};
 use ringfence_tests::{Ground, Site, Stack, StackOptions, eventually, power_plan};
 use serde_json::{Value, json};
 
 use super::all_numbers;
 use crate::metrics::numbers_of;
 
-fn exchange(stack: &Stack) -> Outlet {
+fn exchange(stack: &Stack) -> EventSink {
     exchange_at(stack.site.amqp_url.as_deref().unwrap(), name(stack))
 }
 
 /// The exchange of this name of a broker that may be away.
-pub fn exchange_at(url: &str, name: String) -> Outlet {
-    Outlet {
+pub fn exchange_at(url: &str, name: String) -> EventSink {
+    EventSink {
         name: "exchange",
-        form: OutletForm::CloudEvents,
+        form: SinkForm::CloudEvents,
         announcer: Arc::new(AmqpExchange::connect_when_there(
             AmqpConfig::new(url, "test").unwrap(),
             ExchangeConfig {
@@ -41,9 +41,9 @@ fn name(stack: &Stack) -> String {
 }
 
 pub fn tell(stack: &mut Stack) {
-    let outlet = exchange(stack);
+    let event_sink = exchange(stack);
     for (engine, running) in &mut stack.engines {
-        running.as_mut().unwrap().tell(engine, outlet.clone());
+        running.as_mut().unwrap().tell(engine, event_sink.clone());
     }
 }
 
@@ -113,10 +113,10 @@ pub async fn broker(stack: &Stack) -> Connection {
 
 /// How far the exchange has been told.
 pub async fn told_up_to(stack: &Stack) -> u64 {
-    let outlets = ringfence_db::list_outlets(&mut stack.api.db().reader())
+    let event_sinks = ringfence_db::list_event_sinks(&mut stack.api.db().reader())
         .await
         .unwrap();
-    outlets
+    event_sinks
         .iter()
         .find(|(name, _)| name == "exchange")
         .map_or(0, |(_, number)| *number)
@@ -198,7 +198,7 @@ async fn what_happens_while_the_broker_is_away_is_told_when_it_is_back() {
     tell(&mut stack);
     let client = stack.client.clone();
     eventually(async || {
-        !ringfence_db::list_outlets(&mut stack.api.db().reader())
+        !ringfence_db::list_event_sinks(&mut stack.api.db().reader())
             .await
             .unwrap()
             .is_empty()
@@ -233,19 +233,19 @@ async fn what_happens_while_the_broker_is_away_is_told_when_it_is_back() {
     assert_eq!(expected.len(), 3);
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(told_up_to(&stack).await, last, "told while nobody was there");
-    let outlet = ["outlet=\"exchange\""];
+    let event_sink = ["event_sink=\"exchange\""];
     eventually(async || {
         let numbers = numbers_of(&stack).await;
-        numbers.sum("ringfence_outlet_failures_total", &outlet) > 0.0
-            && numbers.sum("ringfence_outlet_oldest_age_seconds", &outlet) > 0.0
+        numbers.sum("ringfence_event_sink_failures_total", &event_sink) > 0.0
+            && numbers.sum("ringfence_event_sink_oldest_age_seconds", &event_sink) > 0.0
     })
     .await;
     stack.site.rabbit.as_mut().unwrap().start_again().unwrap();
     eventually(async || told_up_to(&stack).await >= expected[2]).await;
     eventually(async || {
         let numbers = numbers_of(&stack).await;
-        numbers.sum("ringfence_told_events_total", &outlet) >= 3.0
-            && numbers.sum("ringfence_outlet_oldest_age_seconds", &outlet) == 0.0
+        numbers.sum("ringfence_event_sink_told_events_total", &event_sink) >= 3.0
+            && numbers.sum("ringfence_event_sink_oldest_age_seconds", &event_sink) == 0.0
     })
     .await;
     let connection = broker(&stack).await;

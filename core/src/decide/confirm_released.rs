@@ -8,56 +8,56 @@ use serde_json::json;
 
 use crate::guard::{Guard, on};
 use crate::{
-    Actor, Answer, AppliedFencing, AttemptStatus, Generation, Host, Operation, OperationKind,
-    OperationStatus, Refusal, Resource, StepKind, Task, TaskStatus, TaskWork, Timestamp,
+    Actor, AppliedFencing, AttemptStatus, Generation, Host, Operation, OperationKind, OperationStatus,
+    Refusal, Reply, Resource, StepKind, Task, TaskStatus, TaskWork, Timestamp,
 };
 
-use super::{Step, retry};
+use super::{Draft, retry};
 
 /// Takes the named methods off the applied fencing, and off the rejoin that waits for them.
-pub(super) fn given_back(
-    step: &mut Step,
+pub(super) fn confirm_released(
+    draft: &mut Draft,
     generation: Generation,
     methods: &BTreeSet<String>,
     reason: &str,
     actor: &Actor,
-) -> Result<Answer, Refusal> {
+) -> Result<Reply, Refusal> {
     if !actor.is_admin {
         return Err(Refusal::NeedsAdmin);
     }
-    let current = step.state.host.generation;
+    let current = draft.state.host.generation;
     if generation != current {
         return Err(Refusal::StaleGeneration {
             given: generation,
             current,
         });
     }
-    refuse_if_fencing(step)?;
-    refuse_if_unknown(step, methods)?;
-    let now = step.now;
-    let host = &mut step.state.host;
+    refuse_if_fencing(draft)?;
+    refuse_if_unknown(draft, methods)?;
+    let now = draft.now;
+    let host = &mut draft.state.host;
     if marked_by(host).is_some_and(|platform| methods.contains(&platform)) {
         host.applied.marked_down_by = None;
     }
     host.applied
         .fencing
         .retain(|s| !(counts(s) && methods.contains(&s.method.name)));
-    host.given_back(now);
-    step.note(
-        "applied_fencing.given_back",
+    host.released(now);
+    draft.note(
+        "applied_fencing.released",
         json!({ "generation": generation, "methods": methods, "reason": reason, "by": actor.name }),
     );
     let why = format!("given back by hand, says {}: {reason}", actor.name);
-    if let Some(operation) = step.state.operation.as_mut().filter(|o| o.status.is_live()) {
-        take_off(operation, methods, &why, step.now);
+    if let Some(operation) = draft.state.operation.as_mut().filter(|o| o.status.is_live()) {
+        take_off(operation, methods, &why, draft.now);
     }
-    if step
+    if draft
         .live()
         .is_some_and(|live| live.status == OperationStatus::NeedsOperator)
     {
-        retry::restart(step, &why);
+        retry::restart(draft, &why);
     }
-    Ok(Answer::Done)
+    Ok(Reply::Done)
 }
 
 /// The platform that was told that the host is down, as the request names it.
@@ -72,20 +72,20 @@ fn counts(applied: &AppliedFencing) -> bool {
 }
 
 /// A fence rests on what stands; nobody gives that back while it has to hold, or while more is being taken.
-fn refuse_if_fencing(step: &Step) -> Result<(), Refusal> {
-    if let Some(live) = step.live().filter(|live| live.kind() == OperationKind::Fence) {
+fn refuse_if_fencing(draft: &Draft) -> Result<(), Refusal> {
+    if let Some(live) = draft.live().filter(|live| live.kind() == OperationKind::Fence) {
         return Err(Refusal::OperationLive {
             kind: live.kind(),
             id: live.id,
             status: live.status,
         });
     }
-    if step.state.host.current_fence().is_some() && on(Guard::HandWaitsForRejoin) {
+    if draft.state.host.current_fence().is_some() && on(Guard::HandWaitsForRejoin) {
         return Err(Refusal::HostState(
             "FENCED, and what stands holds it; begin a rejoin first",
         ));
     }
-    match step.state.host.fencing_in_flight(step.now) {
+    match draft.state.host.fencing_in_flight(draft.now) {
         Some(f) if on(Guard::HandWaitsForFencing) => Err(Refusal::FencingInFlight {
             kind: f.kind,
             generation: f.generation,
@@ -95,8 +95,8 @@ fn refuse_if_fencing(step: &Step) -> Result<(), Refusal> {
     }
 }
 
-fn refuse_if_unknown(step: &Step, methods: &BTreeSet<String>) -> Result<(), Refusal> {
-    let host = &step.state.host;
+fn refuse_if_unknown(draft: &Draft, methods: &BTreeSet<String>) -> Result<(), Refusal> {
+    let host = &draft.state.host;
     let methods_there = host
         .applied
         .fencing
@@ -120,7 +120,7 @@ fn refuse_if_unknown(step: &Step, methods: &BTreeSet<String>) -> Result<(), Refu
 fn take_off(operation: &mut Operation, methods: &BTreeSet<String>, why: &str, now: Timestamp) {
     let platform = operation.platform.as_ref().map(|at| at.label());
     let open = operation.tasks_mut().filter(|task| {
-        task.kind().gives_back()
+        task.kind().releases()
             && task.kind().resource() != Resource::Power
             && task.status != TaskStatus::Confirmed
             && task.status != TaskStatus::Skipped

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 
 use crate::platform::platform_of;
 use crate::{
-    Answer, AttemptStatus, Decision, Dispatch, Effect, Ended, Event, EventKind, FailureState, Generation,
-    HostState, Note, Operation, OperationId, OperationStatus, Outcome, TaskStatus, Timestamp, Undoing, Work,
+    AttemptStatus, Decision, Dispatch, Effect, Ended, Event, EventKind, FailureState, Generation, HostState,
+    Note, Operation, OperationId, OperationStatus, Outcome, Reply, TaskStatus, Timestamp, Undoing, Work,
 };
 
 /// The state as far as it has been worked out, and what goes with it.
-pub(super) struct Step {
+pub(super) struct Draft {
     pub state: HostState,
     pub now: Timestamp,
     superseded: Option<Operation>,
@@ -38,7 +38,7 @@ pub(super) fn ms_until(from: Timestamp, to: Timestamp) -> u64 {
     u64::try_from((to - from).num_milliseconds()).unwrap_or(0)
 }
 
-impl Step {
+impl Draft {
     pub fn new(state: &HostState, now: Timestamp) -> Self {
         Self {
             state: state.clone(),
@@ -49,7 +49,7 @@ impl Step {
         }
     }
 
-    pub fn into_decision(self, answer: Answer) -> Decision {
+    pub fn into_decision(self, answer: Reply) -> Decision {
         Decision {
             state: self.state,
             superseded: self.superseded,
@@ -85,7 +85,7 @@ impl Step {
     }
 
     /// A new operation of the host under what its segment says, in which there is nothing to do yet.
-    pub fn draft(
+    pub fn operation(
         &self,
         id: OperationId,
         work: Work,

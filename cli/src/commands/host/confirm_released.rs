@@ -10,7 +10,7 @@ use crate::error::CliError;
 
 /// `ringfence host given-back`
 #[derive(Debug, Args)]
-pub struct GivenBackArgs {
+pub struct ConfirmReleasedArgs {
     /// Name or id
     host: String,
     /// The generation that was looked at; `host show` has it
@@ -25,9 +25,9 @@ pub struct GivenBackArgs {
 }
 
 /// `ringfence host given-back`
-pub async fn given_back(args: GivenBackArgs, session: &mut Session) -> Result<(), CliError> {
+pub async fn confirm_released(args: ConfirmReleasedArgs, session: &mut Session) -> Result<(), CliError> {
     let body = json!({"generation": args.generation, "methods": args.method, "reason": args.reason});
-    let request = Request::post(&["hosts", &args.host, "confirm-given-back"], body);
+    let request = Request::post(&["hosts", &args.host, "confirm-released"], body);
     session
         .show::<Host>(request, |screen, host| {
             let left: Vec<&str> = host.applied_fencing.iter().map(|s| s.method.as_str()).collect();

@@ -13,7 +13,7 @@ const SOURCES: [&str; 2] = ["monitor", "probe"];
 
 /// One thing that happens.
 #[derive(Clone, Debug)]
-pub enum Deed {
+pub enum Action {
     Fence,
     Rejoin {
         boot_confirmed: bool,
@@ -34,7 +34,7 @@ pub enum Deed {
     /// A person pulls the plugs and says so.
     PullAndSay,
     /// A person gives something back by hand, as far as that is possible, and an admin (or somebody who is none) says so.
-    GiveBack {
+    Release {
         of: Index,
         is_admin: bool,
     },
@@ -131,73 +131,74 @@ impl Lie {
     ];
 }
 
-/// Which deeds a property is about.
+/// Which actions a property is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Customs {
+pub enum Truthfulness {
     /// Anything goes.
     Any,
     /// Monitors and people speak the truth, and clocks run.
     Truthful,
 }
 
-pub fn history(customs: Customs) -> BoxedStrategy<Vec<Deed>> {
-    let rest = proptest::collection::vec(deed(customs), 1..60);
+pub fn history(truthfulness: Truthfulness) -> BoxedStrategy<Vec<Action>> {
+    let rest = proptest::collection::vec(action(truthfulness), 1..60);
     (select(beginnings()), rest)
         .prop_map(|(beginning, rest)| beginning.into_iter().chain(rest).collect())
         .boxed()
 }
 
 /// Places from which it gets interesting, and which chance alone seldom reaches.
-fn beginnings() -> Vec<Vec<Deed>> {
-    let see = |link, boot| Deed::SeeTruly {
+fn beginnings() -> Vec<Vec<Action>> {
+    let see = |link, boot| Action::SeeTruly {
         by: 0,
         link,
         boot,
         late_ms: 0,
     };
-    let rejoin = || Deed::Rejoin {
+    let rejoin = || Action::Rejoin {
         boot_confirmed: false,
     };
     let silent = || vec![see(true, Told::Dated(0)), see(false, Told::Id)];
-    let lost = |more: Vec<Deed>| [silent(), more].concat();
-    let and = |more: Vec<Deed>| lost([vec![Deed::Fence, Deed::WorkOff, Deed::Pass(30_000)], more].concat());
+    let lost = |more: Vec<Action>| [silent(), more].concat();
+    let and =
+        |more: Vec<Action>| lost([vec![Action::Fence, Action::WorkOff, Action::Pass(30_000)], more].concat());
     let back = |boot| {
         vec![
-            Deed::PowerReturns,
-            Deed::Crash(true),
-            Deed::Pass(5_000),
+            Action::PowerReturns,
+            Action::Crash(true),
+            Action::Pass(5_000),
             see(true, boot),
         ]
     };
-    let moving = || vec![Deed::Evacuate, Deed::Work, Deed::Work];
+    let moving = || vec![Action::Evacuate, Action::Work, Action::Work];
     vec![
         Vec::new(),
-        lost(vec![Deed::Fence]),
-        lost(vec![Deed::Fence, Deed::Take]),
-        lost(vec![Deed::Fence, Deed::Watch(20)]),
+        lost(vec![Action::Fence]),
+        lost(vec![Action::Fence, Action::Take]),
+        lost(vec![Action::Fence, Action::Watch(20)]),
         lost(vec![
-            Deed::Fence,
-            Deed::Work,
-            Deed::Pass(120_000),
-            Deed::PowerReturns,
+            Action::Fence,
+            Action::Work,
+            Action::Pass(120_000),
+            Action::PowerReturns,
         ]),
         and(Vec::new()),
         and(moving()),
-        and([moving(), vec![Deed::Take, Deed::Cancel, rejoin()]].concat()),
-        and([moving(), vec![Deed::Take], back(Told::Id)].concat()),
-        and(vec![see(true, Told::Id), rejoin(), Deed::Work]),
-        and([back(Told::Dated(0)), vec![rejoin(), Deed::Take]].concat()),
-        and(vec![rejoin(), Deed::Take]),
-        and(vec![rejoin(), Deed::Take, Deed::Cancel]),
-        and([back(Told::Id), silent(), vec![Deed::Fence]].concat()),
-        and([back(Told::Dated(0)), vec![rejoin(), Deed::Pass(300_000)]].concat()),
-        and(vec![rejoin(), Deed::Work, Deed::Pass(200_000), Deed::Fence]),
+        and([moving(), vec![Action::Take, Action::Cancel, rejoin()]].concat()),
+        and([moving(), vec![Action::Take], back(Told::Id)].concat()),
+        and(vec![see(true, Told::Id), rejoin(), Action::Work]),
+        and([back(Told::Dated(0)), vec![rejoin(), Action::Take]].concat()),
+        and(vec![rejoin(), Action::Take]),
+        and(vec![rejoin(), Action::Take, Action::Cancel]),
+        and([back(Told::Id), silent(), vec![Action::Fence]].concat()),
+        and([back(Told::Dated(0)), vec![rejoin(), Action::Pass(300_000)]].concat()),
+        and(vec![rejoin(), Action::Work, Action::Pass(200_000), Action::Fence]),
         and(vec![
             rejoin(),
-            Deed::Work,
-            Deed::Pass(5_000),
+            Action::Work,
+            Action::Pass(5_000),
             see(true, Told::Dated(0)),
-            Deed::WorkOff,
+            Action::WorkOff,
         ]),
     ]
 }
@@ -213,10 +214,10 @@ fn told() -> impl Strategy<Value = Told> + Clone {
     ]
 }
 
-fn see() -> impl Strategy<Value = Deed> {
+fn see() -> impl Strategy<Value = Action> {
     let late_ms = prop_oneof![3 => Just(0), 1 => 1..20_000_u32];
     let by = prop_oneof![3 => Just(0_u8), 1 => Just(1_u8)];
-    (by, any::<bool>(), told(), late_ms).prop_map(|(by, link, boot, late_ms)| Deed::SeeTruly {
+    (by, any::<bool>(), told(), late_ms).prop_map(|(by, link, boot, late_ms)| Action::SeeTruly {
         by,
         link,
         boot,
@@ -224,42 +225,42 @@ fn see() -> impl Strategy<Value = Deed> {
     })
 }
 
-fn deed(customs: Customs) -> BoxedStrategy<Deed> {
+fn action(truthfulness: Truthfulness) -> BoxedStrategy<Action> {
     let index = any::<Index>;
     let common = prop_oneof![
-        6 => Just(Deed::Fence),
-        4 => any::<bool>().prop_map(|boot_confirmed| Deed::Rejoin { boot_confirmed }),
-        4 => Just(Deed::Evacuate),
-        1 => any::<bool>().prop_map(Deed::CloudGoesAway),
-        1 => (0..8_u8).prop_map(Deed::OthersFail),
-        1 => any::<bool>().prop_map(Deed::RoomGoes),
-        1 => Just(Deed::PullAndSay),
-        2 => (index(), any::<bool>()).prop_map(|(of, is_admin)| Deed::GiveBack { of, is_admin }),
-        2 => Just(Deed::Cancel),
-        1 => Just(Deed::CancelAnOldOne),
-        2 => Just(Deed::Retry),
+        6 => Just(Action::Fence),
+        4 => any::<bool>().prop_map(|boot_confirmed| Action::Rejoin { boot_confirmed }),
+        4 => Just(Action::Evacuate),
+        1 => any::<bool>().prop_map(Action::CloudGoesAway),
+        1 => (0..8_u8).prop_map(Action::OthersFail),
+        1 => any::<bool>().prop_map(Action::RoomGoes),
+        1 => Just(Action::PullAndSay),
+        2 => (index(), any::<bool>()).prop_map(|(of, is_admin)| Action::Release { of, is_admin }),
+        2 => Just(Action::Cancel),
+        1 => Just(Action::CancelAnOldOne),
+        2 => Just(Action::Retry),
         5 => see(),
-        1 => (1..15_u8).prop_map(Deed::Watch),
-        6 => index().prop_map(Deed::Deliver),
-        1 => index().prop_map(Deed::Busy),
-        1 => index().prop_map(Deed::Renew),
-        5 => index().prop_map(Deed::Command),
-        4 => index().prop_map(Deed::Finish),
-        4 => index().prop_map(Deed::Arrive),
-        4 => Just(Deed::Take),
-        10 => Just(Deed::Work),
-        2 => Just(Deed::WorkOff),
-        5 => (0..3_000_u32).prop_map(Deed::Pass),
-        4 => (3_000..60_000_u32).prop_map(Deed::Pass),
-        1 => (60_000..700_000_u32).prop_map(Deed::Pass),
-        1 => (0..60_000_u32).prop_map(Deed::PassUnseen),
-        1 => Just(Deed::Tick),
-        1 => any::<bool>().prop_map(Deed::LineMoves),
-        1 => Just(Deed::BrokerGoesAway),
-        1 => Just(Deed::PowerReturns),
-        1 => any::<bool>().prop_map(Deed::Crash),
+        1 => (1..15_u8).prop_map(Action::Watch),
+        6 => index().prop_map(Action::Deliver),
+        1 => index().prop_map(Action::Busy),
+        1 => index().prop_map(Action::Renew),
+        5 => index().prop_map(Action::Command),
+        4 => index().prop_map(Action::Finish),
+        4 => index().prop_map(Action::Arrive),
+        4 => Just(Action::Take),
+        10 => Just(Action::Work),
+        2 => Just(Action::WorkOff),
+        5 => (0..3_000_u32).prop_map(Action::Pass),
+        4 => (3_000..60_000_u32).prop_map(Action::Pass),
+        1 => (60_000..700_000_u32).prop_map(Action::Pass),
+        1 => (0..60_000_u32).prop_map(Action::PassUnseen),
+        1 => Just(Action::Tick),
+        1 => any::<bool>().prop_map(Action::LineMoves),
+        1 => Just(Action::BrokerGoesAway),
+        1 => Just(Action::PowerReturns),
+        1 => any::<bool>().prop_map(Action::Crash),
     ];
-    if customs == Customs::Truthful {
+    if truthfulness == Truthfulness::Truthful {
         return common.boxed();
     }
     let boot = || proptest::option::of(0..3_u8);
@@ -273,42 +274,42 @@ fn deed(customs: Customs) -> BoxedStrategy<Deed> {
     };
     prop_oneof![
         14 => common,
-        1 => (-1..2_i8, any::<bool>(), any::<bool>()).prop_map(|(generation_off_by, is_admin, override_up)| Deed::Say {
+        1 => (-1..2_i8, any::<bool>(), any::<bool>()).prop_map(|(generation_off_by, is_admin, override_up)| Action::Say {
             generation_off_by,
             is_admin,
             override_up
         }),
-        2 => (state(), -5..20_i8, boot()).prop_map(|(state, age_s, boot)| Deed::Report { state, age_s, boot }),
-        1 => (0..3_u8).prop_map(Deed::ForgetSource),
-        2 => (index(), lies()).prop_map(|(of, lie)| Deed::Forge { of, lie }),
-        1 => prop_oneof![Just(86_400), Just(-86_400), -100..100_i32].prop_map(Deed::MoveClock),
+        2 => (state(), -5..20_i8, boot()).prop_map(|(state, age_s, boot)| Action::Report { state, age_s, boot }),
+        1 => (0..3_u8).prop_map(Action::ForgetSource),
+        2 => (index(), lies()).prop_map(|(of, lie)| Action::Forge { of, lie }),
+        1 => prop_oneof![Just(86_400), Just(-86_400), -100..100_i32].prop_map(Action::MoveClock),
     ]
     .boxed()
 }
 
 /// Does it. What cannot be done is left.
-pub fn act(world: &mut World, deed: &Deed) {
-    match deed {
-        Deed::Fence => drop(world.fence()),
-        Deed::Evacuate => drop(world.evacuate()),
-        Deed::OthersFail(number) => {
+pub fn act(world: &mut World, action: &Action) {
+    match action {
+        Action::Fence => drop(world.fence()),
+        Action::Evacuate => drop(world.evacuate()),
+        Action::OthersFail(number) => {
             world.others.out_of_service = u64::from(*number);
             world.others.lately = u64::from(*number);
         }
-        Deed::CloudGoesAway(is_away) => world.cloud.is_away = *is_away,
-        Deed::RoomGoes(goes) => {
+        Action::CloudGoesAway(is_away) => world.cloud.is_away = *is_away,
+        Action::RoomGoes(goes) => {
             world.cloud.open.clear();
             if !goes {
                 world.cloud.open.insert("compute2".to_owned());
             }
         }
-        Deed::Rejoin { boot_confirmed } => {
-            if matches!(world.rejoin(*boot_confirmed), Ok(Answer::Started(_))) {
+        Action::Rejoin { boot_confirmed } => {
+            if matches!(world.rejoin(*boot_confirmed), Ok(Reply::Started(_))) {
                 world.site.plug(true);
                 world.settle();
             }
         }
-        Deed::Say {
+        Action::Say {
             generation_off_by,
             is_admin,
             override_up,
@@ -320,70 +321,70 @@ pub fn act(world: &mut World, deed: &Deed) {
             };
             drop(world.confirm(u32::try_from(generation).unwrap_or(99), actor, *override_up));
         }
-        Deed::PullAndSay => pull_and_say(world),
-        Deed::GiveBack { of, is_admin } => give_back(world, of, *is_admin),
-        Deed::Cancel => drop(world.cancel()),
-        Deed::CancelAnOldOne => cancel_an_old_one(world),
-        Deed::Retry => drop(world.retry()),
-        Deed::SeeTruly {
+        Action::PullAndSay => pull_and_say(world),
+        Action::Release { of, is_admin } => release(world, of, *is_admin),
+        Action::Cancel => drop(world.cancel()),
+        Action::CancelAnOldOne => cancel_an_old_one(world),
+        Action::Retry => drop(world.retry()),
+        Action::SeeTruly {
             by,
             link,
             boot,
             late_ms,
         } => see_truly(world, (SOURCES[usize::from(*by)], *link), *boot, *late_ms),
-        Deed::Watch(times) => watch(world, *times),
-        Deed::Report { state, age_s, boot } => report(world, *state, *age_s, *boot),
-        Deed::ForgetSource(of) => forget_source(world, *of),
-        Deed::Deliver(index) => {
+        Action::Watch(times) => watch(world, *times),
+        Action::Report { state, age_s, boot } => report(world, *state, *age_s, *boot),
+        Action::ForgetSource(of) => forget_source(world, *of),
+        Action::Deliver(index) => {
             if !world.sent.is_empty() {
                 drop(world.deliver(index.index(world.sent.len()), "worker-1"));
             }
         }
-        Deed::Busy(index) => {
+        Action::Busy(index) => {
             if !world.sent.is_empty() {
                 let dispatch = index.get(&world.sent).clone();
                 let claim = world.claim_for(&dispatch, "worker-2");
                 drop(world.give(Input::DeviceBusy(claim)));
             }
         }
-        Deed::Renew(index) => {
+        Action::Renew(index) => {
             if !world.jobs.is_empty() {
                 let claim = index.get(&world.jobs).claim.clone();
                 drop(world.give(Input::Renew(claim)));
             }
         }
-        Deed::Command(index) => {
+        Action::Command(index) => {
             if !world.jobs.is_empty() {
                 world.command(index.index(world.jobs.len()));
             }
         }
-        Deed::Finish(index) => {
+        Action::Finish(index) => {
             if !world.jobs.is_empty() {
                 let job = index.index(world.jobs.len());
                 finish(world, job);
             }
         }
-        Deed::Arrive(index) => {
+        Action::Arrive(index) => {
             if !world.results.is_empty() {
                 world.deliver_result(index.index(world.results.len()));
             }
         }
-        Deed::Take => drop(take(world)),
-        Deed::Work => drop(work(world)),
+        Action::Take => drop(take(world)),
+        Action::Work => drop(work(world)),
         // Devices that lie are tried again and again: an end has to be set.
-        Deed::WorkOff => drop((0..20).take_while(|_| work(world)).count()),
-        Deed::Forge { of, lie } => forge(world, of, *lie),
-        Deed::Pass(milliseconds) => world.pass(i64::from(*milliseconds)),
-        Deed::PassUnseen(milliseconds) => world.pass_unseen(i64::from(*milliseconds)),
-        Deed::Tick => world.tick(),
-        Deed::LineMoves(moves) => world.line_moves(*moves),
-        Deed::BrokerGoesAway => world.broker_goes_away(),
-        Deed::MoveClock(seconds) => world.move_clock(i64::from(*seconds)),
-        Deed::PowerReturns => {
+        Action::WorkOff => drop((0..20).take_while(|_| work(world)).count()),
+        Action::Forge { of, lie } => forge(world, of, *lie),
+        Action::Pass(milliseconds) => world.pass(i64::from(*milliseconds)),
+        Action::PassUnseen(milliseconds) => world.pass_unseen(i64::from(*milliseconds)),
+        Action::Tick => world.tick(),
+        Action::LineMoves(moves) => world.line_moves(*moves),
+        Action::BrokerGoesAway => world.broker_goes_away(),
+        Action::MoveClock(seconds) => world.move_clock(i64::from(*seconds)),
+        Action::PowerReturns => {
             world.site.restore_power();
             world.settle();
         }
-        Deed::Crash(reboots) => {
+        Action::Crash(reboots) => {
             world.site.crash(*reboots);
             world.settle();
         }
@@ -479,7 +480,7 @@ fn forget_source(world: &mut World, of: u8) {
 }
 
 /// Done by hand before it is said, if the word will be heard.
-fn give_back(world: &mut World, of: &Index, is_admin: bool) {
+fn release(world: &mut World, of: &Index, is_admin: bool) {
     let standing = &world.state.host.applied.fencing;
     if standing.is_empty() {
         return;
@@ -492,12 +493,12 @@ fn give_back(world: &mut World, of: &Index, is_admin: bool) {
     };
     let is_heard = world
         .clone()
-        .given_back(generation, &[&name], actor.clone())
+        .released(generation, &[&name], actor.clone())
         .is_ok();
     if is_heard {
         world.site.reconnect(&name);
     }
-    drop(world.given_back(generation, &[&name], actor));
+    drop(world.released(generation, &[&name], actor));
 }
 
 /// A worker reports once, after it has stopped; from then on it does nothing more. It never reads what it has not commanded: a device
@@ -610,9 +611,9 @@ pub fn wanted(kind: TaskKind) -> ObservedState {
 }
 
 /// The world after all of it.
-pub fn live_through(mut world: World, deeds: &[Deed]) -> World {
-    for deed in deeds {
-        act(&mut world, deed);
+pub fn live_through(mut world: World, actions: &[Action]) -> World {
+    for action in actions {
+        act(&mut world, action);
     }
     world
 }

@@ -69,13 +69,13 @@ struct State {
 /// Servers that have gone away. Dropping one gives its deliveries back, so it must not be dropped under the lock.
 type Gone = VecDeque<Server>;
 
-pub(super) struct Line {
+pub(super) struct MemoryQueue {
     name: String,
     dead: Arc<Dead>,
     state: Mutex<State>,
 }
 
-impl Line {
+impl MemoryQueue {
     pub fn new(name: String, dead: Arc<Dead>) -> Self {
         Self {
             name,
@@ -163,7 +163,7 @@ impl Line {
             redelivered: entry.returned > 0,
             reply_to: entry.reply_to.clone(),
             settle: Box::new(Ticket {
-                line: self.clone(),
+                queue: self.clone(),
                 server,
                 entry: Some(entry),
             }),
@@ -214,7 +214,7 @@ impl State {
 
 /// A delivery that is out. Dropped, it is given back.
 struct Ticket {
-    line: Arc<Line>,
+    queue: Arc<MemoryQueue>,
     server: u64,
     entry: Option<Entry>,
 }
@@ -222,7 +222,7 @@ struct Ticket {
 impl Ticket {
     fn settle(&mut self, outcome: Outcome) {
         if let Some(entry) = self.entry.take() {
-            self.line.settle(self.server, entry, outcome);
+            self.queue.settle(self.server, entry, outcome);
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use parking_lot::{Mutex, MutexGuard};
 use ringfence_bus::{Queue, QueueLoad};
-use ringfence_core::{Attempt, AttemptStatus, Claim, HostState, Line, Queues, TaskStatus, Timestamp};
+use ringfence_core::{Attempt, AttemptStatus, Claim, HostState, Queues, TaskQueue, TaskStatus, Timestamp};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -32,13 +32,13 @@ const COMES_BACK_WITHIN: Duration = Duration::from_secs(30);
 
 /// What this process knows of the queues.
 #[derive(Debug, Default)]
-pub(crate) struct Lines {
+pub(crate) struct TaskQueues {
     /// When each has last moved.
-    moved: Mutex<HashMap<Line, Instant>>,
+    moved: Mutex<HashMap<TaskQueue, Instant>>,
     /// When a task was last known to be on its way in each.
-    awaited: Mutex<HashMap<Line, Instant>>,
+    awaited: Mutex<HashMap<TaskQueue, Instant>>,
     /// When each was last seen to be served and empty.
-    empty: Mutex<HashMap<Line, Instant>>,
+    empty: Mutex<HashMap<TaskQueue, Instant>>,
     /// When the broker was last seen away.
     away_at: Mutex<Option<Instant>>,
 }
@@ -47,7 +47,7 @@ pub(crate) struct Lines {
 pub(crate) async fn watch_broker(engine: Engine, stop: CancellationToken) {
     while pause(&stop, LOOK_EVERY).await {
         if engine.0.bus.health().await.is_err() {
-            *lock(&engine.0.lines.away_at) = Some(Instant::now());
+            *lock(&engine.0.task_queues.away_at) = Some(Instant::now());
         }
     }
 }
@@ -55,18 +55,18 @@ pub(crate) async fn watch_broker(engine: Engine, stop: CancellationToken) {
 /// Looks into the queues in which tasks may wait, until it is told to stop: whether they still do.
 pub(crate) async fn look_into_queues(engine: Engine, stop: CancellationToken) {
     while pause(&stop, LOOK_INTO_EVERY).await {
-        for line in engine.0.lines.awaited() {
+        for task_queue in engine.0.task_queues.awaited() {
             let queue = Queue::Tasks {
-                resource: line.resource,
-                zone: line.zone.clone(),
+                resource: task_queue.resource,
+                zone: task_queue.zone.clone(),
             };
             let load = engine.0.bus.queue_load(&queue).await;
-            engine.0.lines.seen(line, load.ok().flatten());
+            engine.0.task_queues.seen(task_queue, load.ok().flatten());
         }
     }
 }
 
-impl Lines {
+impl TaskQueues {
     /// A worker has claimed what it took from its queue. `state` is the host as the claim has left it.
     pub fn moved(&self, state: &HostState, claim: &Claim) {
         let live = state.operation.as_ref();
@@ -74,8 +74,8 @@ impl Lines {
             let (task, attempt) = live.find(claim.attempt)?;
             live.queue_of(task, attempt)
         });
-        if let Some(line) = found {
-            lock(&self.moved).insert(line, Instant::now());
+        if let Some(task_queue) = found {
+            lock(&self.moved).insert(task_queue, Instant::now());
         }
     }
 
@@ -85,13 +85,13 @@ impl Lines {
         let running = live.tasks().filter(|task| task.status == TaskStatus::Running);
         for task in running {
             let is_unclaimed = |a: &&Attempt| matches!(a.state, AttemptStatus::Dispatched { .. });
-            for line in task
+            for task_queue in task
                 .attempts
                 .iter()
                 .filter(is_unclaimed)
                 .filter_map(|attempt| live.queue_of(task, attempt))
             {
-                lock(&self.awaited).insert(line, Instant::now());
+                lock(&self.awaited).insert(task_queue, Instant::now());
             }
         }
     }
@@ -110,26 +110,26 @@ impl Lines {
         }
     }
 
-    fn awaited(&self) -> Vec<Line> {
+    fn awaited(&self) -> Vec<TaskQueue> {
         newer(&self.awaited, LOOKED_INTO_FOR)
             .into_iter()
             .take(MAX_LOOKED_INTO)
             .collect()
     }
 
-    fn seen(&self, line: Line, load: Option<QueueLoad>) {
+    fn seen(&self, task_queue: TaskQueue, load: Option<QueueLoad>) {
         let is_empty = load.is_some_and(|load| load.messages == 0 && load.consumers > 0);
         let mut empty = lock(&self.empty);
         if is_empty {
-            empty.insert(line, Instant::now());
+            empty.insert(task_queue, Instant::now());
         } else {
-            empty.remove(&line);
+            empty.remove(&task_queue);
         }
     }
 }
 
 /// The queues about which something is known that is no older than that; the others are forgotten.
-fn newer(known: &Mutex<HashMap<Line, Instant>>, than: Duration) -> BTreeSet<Line> {
+fn newer(known: &Mutex<HashMap<TaskQueue, Instant>>, than: Duration) -> BTreeSet<TaskQueue> {
     let mut known = lock(known);
     known.retain(|_, at| at.elapsed() < than);
     known.keys().cloned().collect()

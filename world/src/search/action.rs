@@ -3,10 +3,10 @@
 use rand::RngExt;
 use rand::rngs::SmallRng;
 
-/// One thing that happens. Numbers that choose among what is there are taken modulo how much is there, so that a deed means something
+/// One thing that happens. Numbers that choose among what is there are taken modulo how much is there, so that a action means something
 /// wherever it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
+pub enum Action {
     /// Somebody asks for a fence.
     Fence,
     /// Somebody asks for a rejoin; true: and says that the host was booted anew, which is so.
@@ -18,7 +18,7 @@ pub enum Deed {
     /// A person puts the plugs in.
     PlugIn,
     /// A person gives one thing back by hand, and an admin says so.
-    GiveBack(u8),
+    Release(u8),
     /// Somebody cancels what is under way.
     Cancel,
     /// Somebody has tried again what waits.
@@ -111,8 +111,8 @@ impl Theme {
     }
 }
 
-impl Deed {
-    /// A deed of a theme, or any other.
+impl Action {
+    /// A action of a theme, or any other.
     pub fn of(theme: Theme, rng: &mut SmallRng) -> Self {
         if theme == Theme::Any || rng.random_bool(0.3) {
             return Self::any(rng);
@@ -181,7 +181,7 @@ impl Deed {
         }
     }
 
-    /// Any deed.
+    /// Any action.
     pub fn any(rng: &mut SmallRng) -> Self {
         let byte = |rng: &mut SmallRng| rng.random::<u8>();
         match rng.random_range(0..140) {
@@ -190,7 +190,7 @@ impl Deed {
             10..=12 => Self::Evacuate,
             13 => Self::PullAndSay,
             14 => Self::PlugIn,
-            15 => Self::GiveBack(byte(rng)),
+            15 => Self::Release(byte(rng)),
             16 | 17 => Self::Cancel,
             18 | 19 => Self::Retry,
             20..=23 => Self::Look(byte(rng)),

@@ -6,20 +6,20 @@ use ringfence_db::EventRow;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::OutletForm;
+use super::SinkForm;
 use crate::webhooks::cloud_event;
 
 /// The event as it is told.
-pub(super) fn announcement(form: &OutletForm, row: &EventRow, source: &str) -> Announcement {
+pub(super) fn announcement(form: &SinkForm, row: &EventRow, source: &str) -> Announcement {
     match form {
-        OutletForm::CloudEvents => Announcement {
+        SinkForm::CloudEvents => Announcement {
             id: row.event.id,
             routing_key: routing_key(row),
             kind: format!("ringfence.{}", row.event.kind),
             content_type: "application/cloudevents+json",
             body: cloud_event(row, source).to_string().into_bytes(),
         },
-        OutletForm::Oslo { topic, publisher_id } => {
+        SinkForm::Oslo { topic, publisher_id } => {
             let priority = priority(row.event.kind);
             Announcement {
                 id: row.event.id,

@@ -9,9 +9,9 @@ use utoipa::openapi::{Content, Ref, RefOr, Required, Response, ResponseBuilder};
 use crate::idempotency::takes_no_key;
 
 /// Adds it.
-pub(crate) struct Manners;
+pub(crate) struct CommonResponses;
 
-impl Modify for Manners {
+impl Modify for CommonResponses {
     fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
         for (path, item) in &mut openapi.paths.paths {
             for (method, operation) in operations(item) {

@@ -1,35 +1,35 @@
-//! Attempts that wait in line: workers take tasks from their queue, only not this one yet.
+//! Attempts that wait in queue: workers take tasks from their queue, only not this one yet.
 //!
-//! In a storm there are more tasks than workers. An attempt that was given up for that would come again at the end of the line, in
-//! front of it a message that nobody is let act on: the longer the line, the less gets done.
+//! In a storm there are more tasks than workers. An attempt that was given up for that would come again at the end of the queue, in
+//! front of it a message that nobody is let act on: the longer the queue, the less gets done.
 
 use std::collections::BTreeSet;
 
 use chrono::TimeDelta;
 
-use crate::{Attempt, AttemptStatus, Line, Means, Queues, Task, TaskStatus, Timestamp};
+use crate::{Attempt, AttemptStatus, Executors, Queues, Task, TaskQueue, TaskStatus, Timestamp};
 
 use crate::guard::{Guard, on};
 
-use super::step::after_s;
-use super::{CLAIM_WINDOW_S, IN_LINE_S, Step, progress};
+use super::draft::after_s;
+use super::{CLAIM_WINDOW_S, Draft, WAITS_IN_QUEUE_S, progress};
 
-/// How often an attempt in a line that moves is sent, about an hour in all.
+/// How often an attempt in a queue that moves is sent, about an hour in all.
 const SENT_AT_MOST: usize = 12;
 
 /// Lets unclaimed attempts wait while their queue moves, or while the broker is away, and has lost ones sent again. No method is charged
 /// for that time.
-pub(super) fn wait(step: &mut Step, queues: &Queues) {
-    let now = step.now;
-    let Some(operation) = step.state.operation.as_mut().filter(|o| o.status.is_live()) else {
+pub(super) fn wait(draft: &mut Draft, queues: &Queues) {
+    let now = draft.now;
+    let Some(operation) = draft.state.operation.as_mut().filter(|o| o.status.is_live()) else {
         return;
     };
     let mut waits = false;
-    let (running, means) = operation.tasks_and_means();
+    let (running, executors) = operation.tasks_and_executors();
     for task in running.filter(|task| task.status == TaskStatus::Running) {
         for at in 0..task.attempts.len() {
             if let Some(unclaimed) = Unclaimed::of(&task.attempts[at]) {
-                waits |= wait_with(task, at, (&unclaimed, means), queues, now);
+                waits |= wait_with(task, at, (&unclaimed, executors), queues, now);
             }
         }
     }
@@ -62,7 +62,7 @@ impl Unclaimed {
 fn wait_with(
     task: &mut Task,
     at: usize,
-    (unclaimed, means): (&Unclaimed, Means<'_>),
+    (unclaimed, executors): (&Unclaimed, Executors<'_>),
     queues: &Queues,
     now: Timestamp,
 ) -> bool {
@@ -75,8 +75,9 @@ fn wait_with(
             true
         }
         Queues::There { moving, empty, .. } => {
-            let line = means.queue_of(task, &task.attempts[at]).filter(|_| is_late);
-            let is_in = |lines: &BTreeSet<Line>| line.as_ref().is_some_and(|line| lines.contains(line));
+            let queue = executors.queue_of(task, &task.attempts[at]).filter(|_| is_late);
+            let is_in =
+                |queues: &BTreeSet<TaskQueue>| queue.as_ref().is_some_and(|queue| queues.contains(queue));
             // Its message was lost, or a worker has it and waits for the device: a second one does no harm.
             if is_in(empty) && times_sent(task, at) == 1 {
                 send_again(task, at, now);
@@ -96,10 +97,10 @@ fn wait_with(
     }
 }
 
-/// After [`IN_LINE_S`] it is sent again all the same, for its message may have been lost; after [`SENT_AT_MOST`] times that way nothing
-/// more is to be expected of the line.
+/// After [`WAITS_IN_QUEUE_S`] it is sent again all the same, for its message may have been lost; after [`SENT_AT_MOST`] times that way nothing
+/// more is to be expected of the queue.
 fn wait_in_line(task: &mut Task, at: usize, now: Timestamp) {
-    if now < after_s(task.attempts[at].started_at, IN_LINE_S) {
+    if now < after_s(task.attempts[at].started_at, WAITS_IN_QUEUE_S) {
         put_off(&mut task.attempts[at], now);
     } else {
         send_again(task, at, now);
