@@ -27,7 +27,7 @@ use crate::routes;
         routes::gates::gates, routes::nova::filter::filter, routes::nova::evacuate_check::check,
         routes::operations::list, routes::operations::show, routes::operations::cancel, routes::operations::retry,
         routes::events::list, routes::stream::stream, routes::audit::list,
-        routes::methods::list, routes::methods::create, routes::methods::show, routes::methods::replace,
+        routes::drivers::list, routes::methods::list, routes::methods::create, routes::methods::show, routes::methods::replace,
         routes::methods::remove, routes::methods::check, routes::method_checks::list,
         routes::plans::list, routes::plans::create, routes::plans::show, routes::plans::replace, routes::plans::remove,
         routes::segments::list, routes::segments::create, routes::segments::show, routes::segments::replace,

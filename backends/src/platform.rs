@@ -5,9 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ringfence_core::{
-    Abilities, Backend, Driver, Finding, Outcome, PlatformHost, Poll, Timestamp, WorkloadStep,
-};
+use ringfence_core::{Abilities, Backend, Finding, Outcome, PlatformHost, Poll, Timestamp, WorkloadStep};
 
 use crate::BackendError;
 
@@ -49,7 +47,7 @@ pub trait Platform: Send + Sync + Debug {
     async fn preflight(&self, now: Timestamp) -> Vec<Preflight>;
 
     /// Whether its hosts can be fenced by a driver of its own services. Nothing is changed.
-    async fn preflight_fencing(&self, driver: Driver) -> Vec<Preflight>;
+    async fn preflight_fencing(&self, driver: &str) -> Vec<Preflight>;
 
     /// Does a step, and reads it back; what it answered to a command is never believed. Dropped, it sends nothing more; what the platform
     /// has taken by then, the next attempt finds there.

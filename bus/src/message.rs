@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use ringfence_core::{
-    AttemptId, Claim, Driver, FrozenMethod, Generation, HostId, Job, Observation, Outcome, Parameters,
-    Problem, Resource, SecretReference, TaskResult,
+    AttemptId, Claim, FrozenMethod, Generation, HostId, Job, Observation, Outcome, Parameters, Problem,
+    Resource, SecretReference, TaskResult,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -96,8 +96,8 @@ impl Payload for DeviceRequest {
 /// Parameters to validate by what the driver itself says (a fence agent's metadata).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValidateRequest {
-    /// The driver.
-    pub driver: Driver,
+    /// The driver's name.
+    pub driver: String,
     /// What the method acts on.
     pub resource: Resource,
     /// Its parameters; `${...}` stands for a host's own value.

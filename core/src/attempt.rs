@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
 use crate::guard::{Guard, on};
-use crate::{Backend, Driver, MethodId, Observation, Timestamp, words};
+use crate::{Backend, MethodId, Observation, Timestamp, words};
 
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
@@ -63,7 +63,7 @@ pub enum AttemptBy {
         /// The method's name when the operation began.
         name: String,
         /// The method's driver.
-        driver: Driver,
+        driver: String,
     },
     /// By a platform.
     Platform {
@@ -98,9 +98,9 @@ impl AttemptBy {
 
     /// The word for the code that speaks to the device or the platform.
     #[must_use]
-    pub fn driver(&self) -> &'static str {
+    pub fn driver(&self) -> &str {
         match self {
-            Self::Method { driver, .. } => driver.as_str(),
+            Self::Method { driver, .. } => driver,
             Self::Platform { backend, .. } => backend.as_str(),
         }
     }

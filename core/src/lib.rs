@@ -10,7 +10,7 @@ mod by_scope;
 mod census;
 mod decide;
 mod delivery;
-mod device;
+mod driver;
 mod effect;
 mod evacuation_policy;
 mod event;
@@ -39,7 +39,6 @@ mod sources;
 mod subscription;
 mod task;
 mod task_kind;
-mod trust;
 mod undoing;
 mod waits;
 mod watch;
@@ -53,7 +52,7 @@ pub use by_scope::ByScope;
 pub use census::{Census, Listed, Newcomer, census};
 pub use decide::decide;
 pub use delivery::{NextTry, TRIED_FOR, Tried, after_try};
-pub use device::device_key;
+pub use driver::{Allowed, Catalogue, Declaration, Others, Parameter, Place, Role, Secret, value_of};
 pub use effect::{Decision, Dispatch, Effect, Job, Note, Reply};
 pub use evacuation_policy::{EvacuationPolicy, Wanted};
 pub use event::{Event, EventKind};
@@ -72,7 +71,7 @@ pub use ids::{
     SegmentId, SubscriptionId, Timestamp,
 };
 pub use input::{Actor, Claim, Input, Queues, TaskQueue, TaskResult};
-pub use method::{Driver, Method, MethodTimes, Parameters, SecretReference, validate_method};
+pub use method::{Method, MethodTimes, Parameters, SecretReference, validate_method};
 pub use name::{
     MAX_NAME_CHARS, MAX_REASON_CHARS, MAX_ZONE_CHARS, validate_name, validate_reason, validate_zone,
 };

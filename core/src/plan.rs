@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::driver::Catalogue;
 use crate::{FencingKind, Method, PlanId, Problems, ProofKind, Timestamp, validate_name};
 
 /// The most stages of a plan.
@@ -104,7 +105,11 @@ pub struct Plan {
 }
 
 /// Checks a plan against the methods that exist.
-pub fn validate_plan(plan: &Plan, methods: &BTreeMap<String, Method>) -> Result<(), Problems> {
+pub fn validate_plan(
+    drivers: &Catalogue,
+    plan: &Plan,
+    methods: &BTreeMap<String, Method>,
+) -> Result<(), Problems> {
     let mut problems = Problems::default();
     if let Err(problem) = validate_name("name", &plan.name) {
         problems.0.push(problem);
@@ -130,7 +135,7 @@ pub fn validate_plan(plan: &Plan, methods: &BTreeMap<String, Method>) -> Result<
         check_stage(&format!("stages[{i}]"), stage, methods, &mut problems);
     }
     check_order(plan, &mut problems);
-    check_sets(plan, methods, &mut problems);
+    check_sets(drivers, plan, methods, &mut problems);
     problems.into_result()
 }
 
@@ -267,10 +272,10 @@ fn check_order(plan: &Plan, problems: &mut Problems) {
 }
 
 /// The proofs that the plan's tasks can win. One task of a kind that cannot prove it is enough for none of that kind to.
-fn provable(plan: &Plan, methods: &BTreeMap<String, Method>) -> BTreeSet<ProofKind> {
+fn provable(drivers: &Catalogue, plan: &Plan, methods: &BTreeMap<String, Method>) -> BTreeSet<ProofKind> {
     let tasks = || plan.stages.iter().flat_map(|stage| &stage.tasks);
     // One that is missing is told elsewhere.
-    let can_prove = |name: &String| methods.get(name).is_none_or(Method::can_prove);
+    let can_prove = |name: &String| methods.get(name).is_none_or(|method| drivers.can_prove(method));
     let has_a_level = |task: &TaskSpec| {
         let mut levels = task.levels.iter();
         task.levels.is_empty() || levels.any(|level| level.methods.iter().all(can_prove))
@@ -282,7 +287,7 @@ fn provable(plan: &Plan, methods: &BTreeMap<String, Method>) -> BTreeSet<ProofKi
 }
 
 /// No empty set, and something that the plan does has to be able to prove something.
-fn check_sets(plan: &Plan, methods: &BTreeMap<String, Method>, problems: &mut Problems) {
+fn check_sets(drivers: &Catalogue, plan: &Plan, methods: &BTreeMap<String, Method>, problems: &mut Problems) {
     if plan.sufficient_sets.is_empty() || plan.sufficient_sets.len() > MAX_SETS {
         problems.add(
             "sufficient_sets",
@@ -305,7 +310,7 @@ fn check_sets(plan: &Plan, methods: &BTreeMap<String, Method>, problems: &mut Pr
             "is empty: it would call a host FENCED without any proof",
         );
     }
-    let done = provable(plan, methods);
+    let done = provable(drivers, plan, methods);
     let by_tasks = |kind: &ProofKind| done.contains(kind);
     let by_itself = |kind: &ProofKind| matches!(kind, ProofKind::SelfFencing | ProofKind::Operator);
     let usable = |set: &SufficientSet| set.iter().all(|kind| by_tasks(kind) || by_itself(kind));
@@ -326,14 +331,14 @@ fn check_sets(plan: &Plan, methods: &BTreeMap<String, Method>, problems: &mut Pr
                 "cannot be completed by what the plan does ({}), so that it could never prove a fence; add the missing tasks, or name a \
                  set that these tasks complete, or only sets of self-fencing and operator{}",
                 if words.is_empty() { "nothing".to_owned() } else { words.join(", ") },
-                hint(plan, methods)
+                hint(drivers, plan, methods)
             ),
         );
     }
 }
 
 /// Why a task that is there may not count.
-fn hint(plan: &Plan, methods: &BTreeMap<String, Method>) -> String {
+fn hint(drivers: &Catalogue, plan: &Plan, methods: &BTreeMap<String, Method>) -> String {
     let levels = plan
         .stages
         .iter()
@@ -341,7 +346,11 @@ fn hint(plan: &Plan, methods: &BTreeMap<String, Method>) -> String {
         .flat_map(|task| &task.levels);
     let names: BTreeSet<&str> = levels
         .flat_map(|level| &level.methods)
-        .filter(|name| methods.get(*name).is_some_and(|method| !method.can_prove()))
+        .filter(|name| {
+            methods
+                .get(*name)
+                .is_some_and(|method| !drivers.can_prove(method))
+        })
         .map(String::as_str)
         .collect();
     if names.is_empty() {

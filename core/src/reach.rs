@@ -13,7 +13,7 @@ impl FrozenPlan {
             !level.is_empty()
                 && level
                     .iter()
-                    .all(|method| method.can_prove() && is_served(method.resource, &method.zone))
+                    .all(|method| method.can_prove && is_served(method.resource, &method.zone))
         };
         let tasks = || self.stages.iter().flat_map(|stage| &stage.tasks);
         let kinds: BTreeSet<FencingKind> = tasks().map(|task| task.kind).collect();

@@ -4,12 +4,16 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::driver::{Catalogue, Declaration, Place};
 use crate::method::check_use;
 use crate::own_device::check_own_device;
 use crate::{
-    Driver, FencingKind, Host, Method, MethodId, MethodTimes, Parameters, Plan, PlanScope, Problems,
-    Resource, SecretReference, SufficientSet, device_key,
+    DEFAULT_ZONE, FencingKind, Host, Method, MethodId, MethodTimes, Parameters, Plan, PlanScope, Problems,
+    Resource, SecretReference, SufficientSet,
 };
+
+/// What a device may still carry out where it is not said: as long as the slowest controller.
+const LINGERS_S: u32 = 30;
 
 /// A method with everything filled in for one host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,8 +24,8 @@ pub struct FrozenMethod {
     pub name: String,
     /// What it acts on.
     pub resource: Resource,
-    /// The code that speaks to the device.
-    pub driver: Driver,
+    /// The name of the driver that speaks to the device.
+    pub driver: String,
     /// The method's parameters, the host's own values put over them.
     pub parameters: Parameters,
     /// References to secrets.
@@ -31,6 +35,11 @@ pub struct FrozenMethod {
     /// The device, where it takes one command at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
+    /// The platform whose one service is asked, where it answers for all of its hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_of: Option<String>,
+    /// Whether what is observed with it may count as a proof.
+    pub can_prove: bool,
     /// Limits.
     pub times: MethodTimes,
 }
@@ -68,7 +77,18 @@ pub struct FrozenPlan {
 ///
 /// # Errors
 /// A method is missing, cannot be filled in for the host, or is filled in alike for all hosts that the plan is for.
-pub fn resolve(plan: &Plan, methods: &BTreeMap<String, Method>, host: &Host) -> Result<FrozenPlan, Problems> {
+pub fn resolve(
+    drivers: &Catalogue,
+    plan: &Plan,
+    methods: &BTreeMap<String, Method>,
+    host: &Host,
+) -> Result<FrozenPlan, Problems> {
+    let of_plan = OfPlan {
+        drivers,
+        scope: &plan.scope,
+        methods,
+        host,
+    };
     let mut problems = Problems::default();
     let mut stages = Vec::with_capacity(plan.stages.len());
     for (i, stage) in plan.stages.iter().enumerate() {
@@ -83,9 +103,7 @@ pub fn resolve(plan: &Plan, methods: &BTreeMap<String, Method>, host: &Host) -> 
                     level
                         .methods
                         .iter()
-                        .filter_map(|name| {
-                            freeze_named(&at, name, (&plan.scope, methods), host, &mut problems)
-                        })
+                        .filter_map(|name| of_plan.freeze(&at, name, &mut problems))
                         .collect()
                 })
                 .collect();
@@ -111,23 +129,34 @@ impl FrozenMethod {
     /// Seconds for which the device may still carry out a command that was given up.
     #[must_use]
     pub fn lingers_s(&self) -> u32 {
-        self.times.lingers_s.unwrap_or_else(|| self.driver.lingers_s())
+        self.times.lingers_s.unwrap_or(LINGERS_S)
     }
 
     /// Fills a method in for one host, as a plan for `scope` uses it.
     ///
     /// # Errors
     /// It cannot be filled in, or names the same device for every host that the plan is for.
-    pub fn in_plan(scope: &PlanScope, method: &Method, host: &Host) -> Result<Self, Problems> {
-        let frozen = Self::new(method, host)?;
+    pub fn in_plan(
+        drivers: &Catalogue,
+        scope: &PlanScope,
+        method: &Method,
+        host: &Host,
+    ) -> Result<Self, Problems> {
+        let frozen = Self::new(drivers, method, host)?;
         let mut problems = Problems::default();
-        check_own_device(scope, method, host, &mut problems);
+        if let Some(declared) = drivers.get(&method.driver) {
+            check_own_device(declared, scope, method, host, &mut problems);
+        }
         problems.into_result()?;
         Ok(frozen)
     }
 
     /// Fills a method in for one host, to ask its device and no more: whether the device is the host's alone is not looked at.
-    pub fn new(method: &Method, host: &Host) -> Result<Self, Problems> {
+    ///
+    /// # Errors
+    /// It cannot be filled in.
+    pub fn new(drivers: &Catalogue, method: &Method, host: &Host) -> Result<Self, Problems> {
+        let declared = drivers.of(method).map_err(|problem| Problems(vec![problem]))?;
         let own = host.parameters.get(&method.name);
         let merged = method.parameters.iter().chain(own.into_iter().flatten());
         let mut parameters = Parameters::new();
@@ -140,42 +169,76 @@ impl FrozenMethod {
                 Err(why) => problems.add(format!("parameters.{name}"), why),
             }
         }
-        add_place(method.driver, host, &mut parameters, &mut problems);
+        if let Some(place) = declared.place {
+            add_place(place, host, &mut parameters, &mut problems);
+        }
         problems.into_result()?;
-        // The host's values have to keep the rules of the driver too: none may smuggle in an action.
         let filled = Method {
             parameters,
             ..method.clone()
         };
+        // The host's values have to keep the rules of the driver too: none may smuggle in an action.
         let mut problems = Problems::default();
-        check_use(&filled, &mut problems);
+        check_use(declared, &filled, &mut problems);
         problems.into_result()?;
-        Ok(Self {
-            id: filled.id,
-            name: filled.name,
-            resource: filled.resource,
-            driver: filled.driver,
-            device: device_key(filled.driver, &filled.parameters),
-            parameters: filled.parameters,
-            secrets: filled.secrets,
-            zone: method.zone.clone().unwrap_or_else(|| host.zone.clone()),
-            times: method.times,
-        })
+        Ok(Self::of(declared, filled, &host.zone))
+    }
+
+    /// A method as it is, where it needs nothing of a host.
+    ///
+    /// # Errors
+    /// It takes something from its hosts.
+    pub fn without_host(drivers: &Catalogue, method: &Method) -> Result<Self, Problems> {
+        let declared = drivers.of(method).map_err(|problem| Problems(vec![problem]))?;
+        let mut problems = Problems::default();
+        if let Some((name, _)) = method.parameters.iter().find(|(_, value)| value.contains("${")) {
+            problems.add(
+                "host",
+                format!("is missing; parameter {name:?} of the method takes its value from a host"),
+            );
+        }
+        let of_a_host = declared.place.map(|place| [place.platform, place.host]);
+        let mut of_a_host = of_a_host.into_iter().flatten();
+        if let Some(name) = of_a_host.find(|name| !method.parameters.contains_key(*name)) {
+            problems.add(
+                "host",
+                format!("is missing; the method leaves parameter {name:?} to its hosts"),
+            );
+        }
+        problems.into_result()?;
+        Ok(Self::of(declared, method.clone(), DEFAULT_ZONE))
+    }
+
+    fn of(declared: &Declaration, method: Method, zone: &str) -> Self {
+        let one_service = declared.place.filter(|place| place.answers_for_all);
+        Self {
+            device: (declared.device)(&method.parameters),
+            service_of: one_service.and_then(|place| method.parameters.get(place.platform).cloned()),
+            can_prove: (declared.can_prove)(&method.parameters),
+            id: method.id,
+            name: method.name,
+            resource: method.resource,
+            driver: method.driver,
+            parameters: method.parameters,
+            secrets: method.secrets,
+            zone: method.zone.unwrap_or_else(|| zone.to_owned()),
+            times: MethodTimes {
+                lingers_s: method.times.lingers_s.or(Some(declared.lingers_s)),
+                ..method.times
+            },
+        }
     }
 }
 
-/// A driver that speaks to a cloud finds the host in the host's own one, under the name that it has there, unless it is told otherwise.
-fn add_place(driver: Driver, host: &Host, parameters: &mut Parameters, problems: &mut Problems) {
-    let Some([cloud, name]) = driver.place() else {
-        return;
-    };
-    if !parameters.contains_key(cloud) {
+/// A driver that speaks to a platform finds the host in the host's own one, under the name that it has there, unless it is told otherwise.
+fn add_place(place: Place, host: &Host, parameters: &mut Parameters, problems: &mut Problems) {
+    if !parameters.contains_key(place.platform) {
         match &host.cloud {
             Some(own) => {
-                parameters.insert(cloud.to_owned(), own.clone());
+                parameters.insert(place.platform.to_owned(), own.clone());
             }
             None => problems.add(
-                "parameters.cloud",
+                format!("parameters.{}", place.platform),
                 format!(
                     "is missing, and host {} names no cloud; the name of one of openstack.clouds is allowed",
                     host.name
@@ -184,31 +247,32 @@ fn add_place(driver: Driver, host: &Host, parameters: &mut Parameters, problems:
         }
     }
     parameters
-        .entry(name.to_owned())
+        .entry(place.host.to_owned())
         .or_insert_with(|| host.known_as().to_owned());
 }
 
-fn freeze_named(
-    at: &str,
-    name: &str,
-    (scope, methods): (&PlanScope, &BTreeMap<String, Method>),
-    host: &Host,
-    problems: &mut Problems,
-) -> Option<FrozenMethod> {
-    let Some(method) = methods.get(name) else {
-        problems.add(at, format!("names the method {name:?}, and there is none"));
-        return None;
-    };
-    match FrozenMethod::in_plan(scope, method, host) {
-        Ok(frozen) => Some(frozen),
-        Err(found) => {
-            problems.0.extend(
-                found
-                    .0
-                    .into_iter()
-                    .map(|p| crate::Problem::new(format!("{at}: method {name}: {}", p.field), p.detail)),
-            );
-            None
+/// What the methods of a plan are filled in with.
+struct OfPlan<'a> {
+    drivers: &'a Catalogue,
+    scope: &'a PlanScope,
+    methods: &'a BTreeMap<String, Method>,
+    host: &'a Host,
+}
+
+impl OfPlan<'_> {
+    fn freeze(&self, at: &str, name: &str, problems: &mut Problems) -> Option<FrozenMethod> {
+        let Some(method) = self.methods.get(name) else {
+            problems.add(at, format!("names the method {name:?}, and there is none"));
+            return None;
+        };
+        match FrozenMethod::in_plan(self.drivers, self.scope, method, self.host) {
+            Ok(frozen) => Some(frozen),
+            Err(found) => {
+                for problem in found.0 {
+                    problems.add(format!("{at}: method {name}: {}", problem.field), problem.detail);
+                }
+                None
+            }
         }
     }
 }

@@ -163,7 +163,7 @@ impl Executor {
                 level: *level,
                 id: method.id,
                 name: method.name.clone(),
-                driver: method.driver,
+                driver: method.driver.clone(),
             },
             Self::Platform { at, only_looks, .. } => AttemptBy::Platform {
                 backend: at.backend,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringfence_core::{Driver, Method, MethodId, Resource};
+use ringfence_core::{Method, MethodId, Resource};
 use sqlx::AssertSqlSafe;
 
 use crate::columns::table;
@@ -26,7 +26,7 @@ fn read(row: &Row) -> Result<Method, DbError> {
         id: MethodId(row.id(column::id)?),
         name: row.text(column::name)?,
         resource: row.word(column::resource, resource)?,
-        driver: row.word(column::driver, Driver::from_word)?,
+        driver: row.text(column::driver)?,
         parameters: row.json(column::parameters)?,
         secrets: row.json(column::secrets)?,
         zone: row.opt_text(column::zone)?,
@@ -100,7 +100,7 @@ pub async fn insert_method(run: &mut impl Run, method: &Method) -> Result<(), Db
         method.id.0,
         &method.name,
         method.resource.as_str(),
-        method.driver.as_str(),
+        &method.driver,
         Value::json(&method.parameters),
         Value::json(&method.secrets),
         method.zone.clone(),
@@ -122,7 +122,7 @@ pub async fn update_method(run: &mut impl Run, method: &Method, revision: u64) -
         method.id.0,
         &method.name,
         method.resource.as_str(),
-        method.driver.as_str(),
+        &method.driver,
         Value::json(&method.parameters),
         Value::json(&method.secrets),
         method.zone.clone(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ringfence_bus::{Audience, BusError, CheckRequest, DeviceReply, DeviceRequest, Message, Queue, Trace};
-use ringfence_core::{FrozenMethod, Method, Observation, Outcome, Problems, Resource, device_key};
+use ringfence_core::{FrozenMethod, Observation, Outcome, Resource};
 use tracing::Instrument;
 use uuid::Uuid;
 
@@ -32,9 +32,10 @@ impl Engine {
     /// Asks a method's device for its state; nothing is changed. A method whose parameters name the host needs one.
     pub async fn check_method(&self, id: &str, host: Option<&str>) -> Result<MethodCheck, EngineError> {
         let method = self.method_of(id).await?;
+        let drivers = &self.0.drivers;
         let frozen = match host {
-            Some(host) => FrozenMethod::new(&method, &self.state_of(host).await?.host)?,
-            None => without_host(&method)?,
+            Some(host) => FrozenMethod::new(drivers, &method, &self.state_of(host).await?.host)?,
+            None => FrozenMethod::without_host(drivers, &method)?,
         };
         self.check_frozen(frozen).await
     }
@@ -127,41 +128,4 @@ impl Engine {
             })?;
         Ok(self.0.keys.open(&Audience::Reply(id), &answer)?)
     }
-}
-
-pub(crate) fn without_host(method: &Method) -> Result<FrozenMethod, Problems> {
-    if let Some((name, _)) = method.parameters.iter().find(|(_, value)| value.contains("${")) {
-        let mut problems = Problems::default();
-        problems.add(
-            "host",
-            format!("is missing; parameter {name:?} of the method takes its value from a host"),
-        );
-        return Err(problems);
-    }
-    let of_a_host = method.driver.place().into_iter().flatten();
-    if let Some(name) = of_a_host
-        .into_iter()
-        .find(|name| !method.parameters.contains_key(*name))
-    {
-        let mut problems = Problems::default();
-        problems.add(
-            "host",
-            format!("is missing; the method leaves parameter {name:?} to its hosts"),
-        );
-        return Err(problems);
-    }
-    Ok(FrozenMethod {
-        id: method.id,
-        name: method.name.clone(),
-        resource: method.resource,
-        driver: method.driver,
-        device: device_key(method.driver, &method.parameters),
-        parameters: method.parameters.clone(),
-        secrets: method.secrets.clone(),
-        zone: method
-            .zone
-            .clone()
-            .unwrap_or_else(|| ringfence_core::DEFAULT_ZONE.to_owned()),
-        times: method.times,
-    })
 }

@@ -295,7 +295,8 @@ impl Engine {
         };
         if let Some(all) = known {
             let plan = all.plans.for_host(host).ok_or_else(missing)?;
-            let frozen = resolve(plan, &all.methods, host).map_err(|problems| broken(plan, problems))?;
+            let frozen = resolve(&self.0.drivers, plan, &all.methods, host)
+                .map_err(|problems| broken(plan, problems))?;
             let unshared = self.unshared(host, frozen, Some(&all)).await?;
             return unshared.map_err(|problems| broken(plan, problems));
         }
@@ -304,7 +305,8 @@ impl Engine {
             .await?
             .ok_or_else(missing)?;
         let methods = ringfence_db::methods_by_name(&mut reader, method_names(&plan)).await?;
-        let frozen = resolve(&plan, &methods, host).map_err(|problems| broken(&plan, problems))?;
+        let frozen =
+            resolve(&self.0.drivers, &plan, &methods, host).map_err(|problems| broken(&plan, problems))?;
         let unshared = self.unshared(host, frozen, None).await?;
         unshared.map_err(|problems| broken(&plan, problems))
     }

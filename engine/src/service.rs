@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringfence_bus::{Bus, Keys};
+use ringfence_core::Catalogue;
 use ringfence_db::Database;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -75,6 +76,8 @@ pub struct Parts {
     pub keys: Keys,
     /// Where the time comes from.
     pub clock: ClockSource,
+    /// The drivers that methods may name.
+    pub drivers: Catalogue,
 }
 
 /// The only way to change anything. Clones share it.
@@ -85,6 +88,7 @@ pub(crate) struct Shared {
     pub db: Database,
     pub bus: Arc<dyn Bus>,
     pub keys: Keys,
+    pub drivers: Catalogue,
     pub clock: Clock,
     pub config: EngineConfig,
     pub relay: Relay,
@@ -125,13 +129,14 @@ impl Engine {
             db: parts.db,
             bus: parts.bus,
             keys: parts.keys,
+            metrics: Metrics::new(&parts.drivers),
+            drivers: parts.drivers,
             clock,
             config,
             relay,
             feed,
             alarm: Alarm::default(),
             events_written: Notify::new(),
-            metrics: Metrics::new(),
             webhooks,
             unserved: Unserved::default(),
             known_plans: KnownPlans::default(),
@@ -149,6 +154,12 @@ impl Engine {
     #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.0.clock
+    }
+
+    /// The drivers that methods may name.
+    #[must_use]
+    pub fn drivers(&self) -> &Catalogue {
+        &self.0.drivers
     }
 
     /// New events as they are numbered.

@@ -5,7 +5,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use ringfence_core::{FrozenMethod, FrozenPlan, Host, HostId, Method, MethodId, Problems, target_key};
+use ringfence_core::{
+    Catalogue, FrozenMethod, FrozenPlan, Host, HostId, Method, MethodId, Problems, target_key,
+};
 use ringfence_db::{SeenHost, SharedDevice};
 use uuid::Uuid;
 
@@ -21,8 +23,8 @@ const MOST: usize = 10_000;
 type Use = (HostId, MethodId);
 
 /// Finds what is shared, use by use.
-#[derive(Default)]
 pub(crate) struct Sharing {
+    drivers: Catalogue,
     /// Who was the first to name a device.
     first: HashMap<Uuid, Use>,
     /// With whom each shares.
@@ -30,10 +32,18 @@ pub(crate) struct Sharing {
 }
 
 impl Sharing {
+    pub fn new(drivers: &Catalogue) -> Self {
+        Self {
+            drivers: drivers.clone(),
+            first: HashMap::new(),
+            found: BTreeMap::new(),
+        }
+    }
+
     /// Notes that the host's plan uses the method so.
     pub fn note(&mut self, host: HostId, method: &FrozenMethod) {
         let this = (host, method.id);
-        let target = Uuid::new_v5(&Uuid::NAMESPACE_OID, target_key(method).as_bytes());
+        let target = Uuid::new_v5(&Uuid::NAMESPACE_OID, target_key(&self.drivers, method).as_bytes());
         let first = *self.first.entry(target).or_insert(this);
         if first.0 != host && self.found.len() < MOST {
             self.found.insert(this, first);
@@ -110,9 +120,9 @@ impl Engine {
         let mut reader = self.0.db.reader();
         let plan = ringfence_db::plan_for(&mut reader, &host.name, host.host_type.as_deref()).await?;
         let Some(plan) = plan.filter(|plan| method_names(plan).contains(&method.name)) else {
-            return Ok(FrozenMethod::new(method, host));
+            return Ok(FrozenMethod::new(&self.0.drivers, method, host));
         };
-        let frozen = match FrozenMethod::in_plan(&plan.scope, method, host) {
+        let frozen = match FrozenMethod::in_plan(&self.0.drivers, &plan.scope, method, host) {
             Ok(frozen) => frozen,
             Err(problems) => return Ok(Err(problems)),
         };
@@ -145,8 +155,9 @@ impl Engine {
             return Ok(None);
         };
         let is_used = method_names(&plan).contains(&with.name);
-        let is_same = FrozenMethod::in_plan(&plan.scope, &with, &other)
-            .is_ok_and(|theirs| target_key(&theirs) == target_key(method));
+        let drivers = &self.0.drivers;
+        let is_same = FrozenMethod::in_plan(drivers, &plan.scope, &with, &other)
+            .is_ok_and(|theirs| target_key(drivers, &theirs) == target_key(drivers, method));
         Ok((is_used && is_same).then(|| {
             format!(
                 "acts on the device that method {} acts on for host {}: what it proves of one would be taken for a proof of the \

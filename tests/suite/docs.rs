@@ -42,6 +42,27 @@ fn a_page_that_nobody_walks_has_no_code() {
     }
 }
 
+/// The names in the first column of the table below a heading, without what stands beside them.
+fn parameters_below<'a>(page: &'a str, heading: &str) -> Vec<&'a str> {
+    let (_, section) = page.split_once(heading).unwrap();
+    let rows = section.lines().skip_while(|line| !line.starts_with("| ")).skip(2);
+    let rows = rows.take_while(|line| line.starts_with("| "));
+    rows.filter_map(|line| line.split('`').nth(1)).collect()
+}
+
+#[test]
+fn the_page_names_what_each_driver_declares_and_nothing_else() {
+    let page = std::fs::read_to_string(root().join("docs/methods-and-plans.md")).unwrap();
+    for driver in ringfence_workers::catalogue().all() {
+        let mut declared: Vec<_> = driver.parameters.iter().map(|parameter| parameter.name).collect();
+        declared.extend(driver.secrets.iter().map(|secret| secret.name));
+        declared.sort_unstable();
+        let mut named = parameters_below(&page, &format!("\n### `{}`\n", driver.name));
+        named.sort_unstable();
+        assert_eq!(named, declared, "{}", driver.name);
+    }
+}
+
 #[test]
 fn every_link_leads_somewhere() {
     let mut pages = all_pages();

@@ -16,6 +16,7 @@ mod masakari;
 mod messages;
 mod metrics;
 mod openstack;
+mod own_driver;
 mod pacemaker;
 mod processes;
 mod real_hosts;

@@ -1,4 +1,4 @@
-//! What every driver does, and which driver is which.
+//! What every driver does, and the drivers that a worker has.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,17 +10,12 @@ use ringfence_backends::Platform;
 use ringfence_backends::openstack::Cloud;
 use ringfence_bus::ValidateRequest;
 use ringfence_core::{
-    Driver as DriverName, FencingKind, Finding, FrozenMethod, Observation, Outcome, PlatformHost, Problem,
-    Timestamp,
+    FencingKind, Finding, FrozenMethod, Observation, Outcome, PlatformHost, Problem, Timestamp,
 };
 use url::Url;
 
-use crate::fence_agent::FenceAgent;
-use crate::network::Neutron;
+use crate::drivers::DRIVERS;
 use crate::platform::PlatformDriver;
-use crate::power::{Ipmi, Ironic, Redfish};
-use crate::simulated::Simulated;
-use crate::storage::Cinder;
 use crate::{Secrets, WorkerError};
 
 /// Tells the time of an observation; for people.
@@ -111,10 +106,12 @@ pub struct DriverSettings {
     pub ipmitool: PathBuf,
     /// The base URL of the simulators; without it there are no simulated devices.
     pub simulator: Option<Url>,
+    /// The clouds of the configuration.
+    pub clouds: Vec<Arc<Cloud>>,
 }
 
 impl DriverSettings {
-    /// The places where Debian puts the programs, and no simulator.
+    /// The places where Debian puts the programs, no simulator and no cloud.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
         Self {
@@ -122,6 +119,7 @@ impl DriverSettings {
             agent_path: vec![PathBuf::from("/usr/sbin")],
             ipmitool: PathBuf::from("/usr/bin/ipmitool"),
             simulator: None,
+            clouds: Vec::new(),
         }
     }
 }
@@ -129,34 +127,23 @@ impl DriverSettings {
 /// The drivers of a worker by name, and the platforms that it asks.
 #[derive(Clone, Default)]
 pub struct Drivers {
-    devices: BTreeMap<DriverName, Arc<dyn Driver>>,
+    devices: BTreeMap<&'static str, Arc<dyn Driver>>,
     platforms: Vec<PlatformDriver>,
 }
 
 impl Drivers {
     /// All drivers.
     #[must_use]
-    pub fn new(settings: DriverSettings) -> Self {
-        let clock = settings.clock;
-        Self::default()
-            .with(
-                DriverName::FenceAgent,
-                Arc::new(FenceAgent::new(settings.agent_path, Arc::clone(&clock))),
-            )
-            .with(DriverName::Redfish, Arc::new(Redfish::new(Arc::clone(&clock))))
-            .with(
-                DriverName::Ipmi,
-                Arc::new(Ipmi::new(settings.ipmitool, Arc::clone(&clock))),
-            )
-            .with(
-                DriverName::Simulated,
-                Arc::new(Simulated::new(settings.simulator, clock)),
-            )
+    pub fn new(settings: &DriverSettings) -> Self {
+        let entries = DRIVERS.iter();
+        entries.fold(Self::default(), |drivers, entry| {
+            drivers.with(entry.declaration.name, (entry.make)(settings))
+        })
     }
 
     /// These drivers with one put in place of what was there.
     #[must_use]
-    pub fn with(mut self, name: DriverName, driver: Arc<dyn Driver>) -> Self {
+    pub fn with(mut self, name: &'static str, driver: Arc<dyn Driver>) -> Self {
         self.devices.insert(name, driver);
         self
     }
@@ -171,24 +158,6 @@ impl Drivers {
         self
     }
 
-    /// These drivers with those that speak to the services of clouds.
-    #[must_use]
-    pub fn with_clouds(self, clouds: &[Arc<Cloud>], clock: &Clock) -> Self {
-        let all = || clouds.iter().map(Arc::clone);
-        self.with(
-            DriverName::Cinder,
-            Arc::new(Cinder::new(all(), Arc::clone(clock))),
-        )
-        .with(
-            DriverName::Neutron,
-            Arc::new(Neutron::new(all(), Arc::clone(clock))),
-        )
-        .with(
-            DriverName::Ironic,
-            Arc::new(Ironic::new(all(), Arc::clone(clock))),
-        )
-    }
-
     /// What asks the platform of a host.
     pub(crate) fn platform_of(&self, at: &PlatformHost) -> Option<PlatformDriver> {
         self.platforms.iter().find(|platform| platform.has(at)).cloned()
@@ -196,7 +165,7 @@ impl Drivers {
 
     /// The driver of this name.
     #[must_use]
-    pub fn get(&self, name: DriverName) -> Option<Arc<dyn Driver>> {
-        self.devices.get(&name).map(Arc::clone)
+    pub fn get(&self, name: &str) -> Option<Arc<dyn Driver>> {
+        self.devices.get(name).map(Arc::clone)
     }
 }

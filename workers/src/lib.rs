@@ -6,26 +6,18 @@
 
 mod act;
 mod driver;
+mod drivers;
 mod error;
-mod fence_agent;
 mod http;
-mod network;
 mod openstack;
 mod platform;
-mod power;
 mod process;
 mod runtime;
 mod secrets;
-mod simulated;
-mod storage;
 mod text;
 
 pub use driver::{Clock, Driver, DriverSettings, Drivers, Report};
+pub use drivers::{Cinder, FenceAgent, Ipmi, Ironic, Neutron, Redfish, Simulated, catalogue};
 pub use error::WorkerError;
-pub use fence_agent::FenceAgent;
-pub use network::Neutron;
-pub use power::{Ipmi, Ironic, Redfish};
 pub use runtime::{MetricsSnapshot, NewId, Worker, WorkerConfig, WorkerHandle};
 pub use secrets::{SecretValue, Secrets};
-pub use simulated::Simulated;
-pub use storage::Cinder;

@@ -7,12 +7,21 @@ use std::time::Duration;
 use ringfence_backends::openstack::{Cloud, Fenced, HostOf, ReadBack};
 use ringfence_backends::{BackendError, TimeGiven};
 use ringfence_bus::ValidateRequest;
-use ringfence_core::{FencingKind, Observation, ObservedState, Outcome, Parameters, Problem};
+use ringfence_core::{
+    FencingKind, Observation, ObservedState, Outcome, Parameter, Parameters, Place, Problem,
+};
 use tokio::time::timeout_at;
 
 use crate::WorkerError;
 use crate::driver::{Clock, Report};
 use crate::text::cut;
+
+/// Which cloud.
+pub(crate) const CLOUD: Parameter = Parameter::optional(
+    "cloud",
+    "one of openstack.clouds of the worker; the host's own if absent",
+)
+.says_where();
 
 const OUT_OF_TIME: &str = "the time ran out";
 
@@ -29,7 +38,7 @@ impl Clouds {
     pub fn host<'a>(
         &'a self,
         parameters: &'a Parameters,
-        [cloud, host]: [&str; 2],
+        place: Place,
         budget: Duration,
     ) -> Result<HostOf<'a>, String> {
         let time = TimeGiven::of(budget);
@@ -37,7 +46,7 @@ impl Clouds {
             let value = parameters.get(name).map(String::as_str);
             value.ok_or_else(|| format!("the task names no {name}"))
         };
-        let (cloud, host) = (self.named(parameter(cloud)?)?, parameter(host)?);
+        let (cloud, host) = (self.named(parameter(place.platform)?)?, parameter(place.host)?);
         Ok(HostOf { cloud, host, time })
     }
 
@@ -56,11 +65,16 @@ impl Clouds {
 
     /// What can be known of a method without asking its cloud.
     pub fn validate(&self, request: &ValidateRequest) -> Vec<Problem> {
-        let named = request.parameters.get("cloud").map(|name| self.named(name));
+        let named = request.parameters.get(CLOUD.name).map(|name| self.named(name));
         let why = named.and_then(Result::err);
-        why.map(|why| Problem::new("parameters.cloud", format!("cannot be used: {why}")))
-            .into_iter()
-            .collect()
+        why.map(|why| {
+            Problem::new(
+                format!("parameters.{}", CLOUD.name),
+                format!("cannot be used: {why}"),
+            )
+        })
+        .into_iter()
+        .collect()
     }
 }
 

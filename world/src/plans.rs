@@ -16,12 +16,17 @@ pub fn method_with(name: &str, resource: Resource, times: MethodTimes) -> Frozen
         id: MethodId(Uuid::new_v5(&Uuid::nil(), name.as_bytes())),
         name: name.to_owned(),
         resource,
-        driver: Driver::Simulated,
+        driver: "simulated".to_owned(),
         parameters: BTreeMap::from([("device".to_owned(), name.to_owned())]),
         secrets: BTreeMap::new(),
         zone: "here".to_owned(),
         device: Some(format!("simulated/{name}")),
-        times,
+        service_of: None,
+        can_prove: true,
+        times: MethodTimes {
+            lingers_s: times.lingers_s.or(Some(10)),
+            ..times
+        },
     }
 }
 

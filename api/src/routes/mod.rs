@@ -7,6 +7,7 @@ pub(crate) mod confirm;
 pub(crate) mod confirm_released;
 pub(crate) mod deliveries;
 pub(crate) mod docs;
+pub(crate) mod drivers;
 pub(crate) mod evacuate;
 pub(crate) mod events;
 pub(crate) mod failure_state;
@@ -89,6 +90,7 @@ pub(crate) fn configure(service: &mut ServiceConfig) {
         .service(at("/audit").route(web::get().to(audit::list)))
         .service(at("/events").route(web::get().to(events::list)))
         .service(at("/events/stream").route(web::get().to(stream::stream)))
+        .service(at("/drivers").route(web::get().to(drivers::list)))
         .service(
             at("/methods")
                 .route(web::get().to(methods::list))

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use std::collections::BTreeMap;
 
-use ringfence_core::{Driver, Method, MethodTimes, Problems, Resource, SecretReference};
+use ringfence_core::{Method, MethodTimes, Problems, Resource, SecretReference};
 use ringfence_engine::MethodDraft;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -20,9 +20,9 @@ pub(crate) struct MethodView {
     /// power, storage or network
     #[schema(value_type = String, example = "power")]
     pub resource: Resource,
-    /// fence-agent, redfish, ipmi, ironic, cinder, neutron or simulated
-    #[schema(value_type = String, example = "ipmi")]
-    pub driver: Driver,
+    /// One of those that `GET /drivers` lists
+    #[schema(example = "ipmi")]
+    pub driver: String,
     pub parameters: BTreeMap<String, String>,
     /// References, never the secrets themselves.
     pub secrets: BTreeMap<String, String>,
@@ -45,9 +45,9 @@ pub(crate) struct MethodBody {
     #[serde(default = "power")]
     #[schema(value_type = String, example = "power")]
     pub resource: Resource,
-    /// fence-agent, redfish, ipmi, ironic, cinder, neutron or simulated
-    #[schema(value_type = String, example = "ipmi")]
-    pub driver: Driver,
+    /// One of those that `GET /drivers` lists
+    #[schema(example = "ipmi")]
+    pub driver: String,
     /// The driver's parameters; `${host.name}`, `${host.id}` and `${host.zone}` stand for the host's own.
     #[serde(default)]
     pub parameters: BTreeMap<String, ParameterValue>,

@@ -78,7 +78,7 @@ pub(crate) struct AttemptView {
     pub method: String,
     /// What speaks to the device; for a workload step the backend
     #[schema(example = "ipmi")]
-    pub driver: &'static str,
+    pub driver: String,
     pub worker: Option<String>,
     /// dispatched, claimed, ended or cancelled
     #[schema(example = "ended")]
@@ -131,7 +131,7 @@ impl From<&Attempt> for AttemptView {
                 AttemptBy::Platform { .. } => None,
             },
             method: attempt.by.name(),
-            driver: attempt.by.driver(),
+            driver: attempt.by.driver().to_owned(),
             worker: attempt.worker.clone(),
             status,
             outcome: attempt.outcome().map(Outcome::as_str),

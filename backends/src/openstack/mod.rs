@@ -16,11 +16,11 @@ mod time;
 mod token;
 mod versions;
 
-pub use cinder::{Attachment, AttachmentStatus, HeldVolumes, Trust, Volume};
+pub use cinder::{Attachment, AttachmentStatus, CINDER, HeldVolumes, Trust, Volume};
 pub use cloud::Cloud;
 pub use host::{Fenced, HostOf, ReadBack};
-pub use ironic::{Node, NodePower, PowerTarget};
-pub use neutron::{Port, PortChange};
+pub use ironic::{IRONIC, Node, NodePower, PowerTarget};
+pub use neutron::{NEUTRON, Port, PortChange};
 pub use nova::{
     ComputeService, Evacuation, EvacuationStatus, GateProbe, NovaVersions, Server, ServerAction,
     ServerVolume, VmState, with_remains,

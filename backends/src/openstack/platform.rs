@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ringfence_core::{Backend, Driver, Poll, Sign, Timestamp};
+use ringfence_core::{Backend, Poll, Sign, Timestamp};
 
 use super::host::HostOf;
 use super::steps::Looks;
@@ -66,7 +66,7 @@ impl Platform for Nova {
         preflight::of(&self.cloud, now).await
     }
 
-    async fn preflight_fencing(&self, driver: Driver) -> Vec<Preflight> {
+    async fn preflight_fencing(&self, driver: &str) -> Vec<Preflight> {
         preflight::fencing(&self.cloud, driver).await
     }
 

@@ -3,9 +3,9 @@
 use std::os::unix::fs::PermissionsExt;
 
 use chrono::TimeDelta;
-use ringfence_core::{Driver, Timestamp};
+use ringfence_core::Timestamp;
 
-use super::{Cloud, ComputeService};
+use super::{CINDER, Cloud, ComputeService};
 use crate::{BackendError, Preflight};
 
 /// Nova's clock is told in whole seconds, and an answer takes its time.
@@ -186,7 +186,7 @@ fn hosts(cloud: &str, services: &[ComputeService]) -> Vec<Preflight> {
 }
 
 /// Whether the cloud allows what a driver of its services needs.
-pub(super) async fn fencing(cloud: &Cloud, driver: Driver) -> Vec<Preflight> {
+pub(super) async fn fencing(cloud: &Cloud, driver: &str) -> Vec<Preflight> {
     let failing = cloud.failing_calls_of(driver).await;
     if failing.is_empty() {
         return vec![Preflight::Good(format!(
@@ -201,9 +201,9 @@ pub(super) async fn fencing(cloud: &Cloud, driver: Driver) -> Vec<Preflight> {
     failed.collect()
 }
 
-fn remedy_of(driver: Driver, error: &BackendError) -> &'static str {
+fn remedy_of(driver: &str, error: &BackendError) -> &'static str {
     match (error, driver) {
-        (BackendError::Denied { .. }, Driver::Cinder) => {
+        (BackendError::Denied { .. }, CINDER) => {
             "openstack role add --user USER --project PROJECT with the roles admin and service, and the entry's user and project"
         }
         (BackendError::Denied { .. }, _) => GIVE_ADMIN,

@@ -2,10 +2,9 @@
 
 use osauth::services::ServiceType;
 use osauth::{ApiVersion, Session};
-use ringfence_core::Driver;
 use serde::Deserialize;
 
-use super::{Cloud, token};
+use super::{CINDER, Cloud, IRONIC, NEUTRON, token};
 use crate::BackendError;
 
 /// The id of nothing. Who may not do something with it is told so before anybody looks whether there is such a thing.
@@ -49,11 +48,11 @@ struct Role {
 impl Cloud {
     /// Makes the calls that this driver needs, as far as they can be made without changing anything, and gives those that failed.
     /// Drivers that need nothing of a cloud need no call.
-    pub async fn failing_calls_of(&self, driver: Driver) -> Vec<FailedCall> {
+    pub async fn failing_calls_of(&self, driver: &str) -> Vec<FailedCall> {
         match driver {
-            Driver::Cinder => self.failing_calls_of_cinder().await,
-            Driver::Neutron => self.failing_calls_of_neutron().await,
-            Driver::Ironic => self.failing_calls_of_ironic().await,
+            CINDER => self.failing_calls_of_cinder().await,
+            NEUTRON => self.failing_calls_of_neutron().await,
+            IRONIC => self.failing_calls_of_ironic().await,
             _ => Vec::new(),
         }
     }
@@ -72,7 +71,7 @@ impl Cloud {
         let named: Vec<_> = roles.into_iter().map(|role| role.name).collect();
         Err(BackendError::Denied {
             cloud: self.name().to_owned(),
-            service: "cinder",
+            service: CINDER,
             why: format!(
                 "the role {SERVICE_ROLE} is needed beside admin, and the entry's user has {}",
                 named.join(", ")

@@ -247,6 +247,40 @@ pub struct Method {
     pub checks: Option<Checks>,
 }
 
+/// What methods may name.
+#[derive(Clone, Debug, Deserialize)]
+pub struct DriverList {
+    pub drivers: Vec<Driver>,
+}
+
+/// A driver.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Driver {
+    pub name: String,
+    pub about: String,
+    pub resources: Vec<String>,
+    pub parameters: Vec<DriverParameter>,
+    pub secrets: Vec<DriverSecret>,
+    pub other_parameters: Option<String>,
+}
+
+/// A parameter of a driver.
+#[derive(Clone, Debug, Deserialize)]
+pub struct DriverParameter {
+    pub name: String,
+    pub about: String,
+    pub required: bool,
+    pub default: Option<String>,
+    pub allowed: Option<String>,
+}
+
+/// A secret of a driver.
+#[derive(Clone, Debug, Deserialize)]
+pub struct DriverSecret {
+    pub name: String,
+    pub required: bool,
+}
+
 /// The last answers for a method, in short.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Checks {

@@ -1,6 +1,7 @@
 //! `ringfence method`.
 
 mod checks;
+mod drivers;
 
 use std::path::PathBuf;
 
@@ -32,6 +33,11 @@ const KEYS: [&str; 7] = [
 pub enum MethodCommand {
     /// Lists methods
     List(ListArgs),
+    /// Lists the drivers that a method may name, or the parameters of one
+    Drivers {
+        /// The driver
+        driver: Option<String>,
+    },
     /// Shows a method
     Show {
         /// Name or id
@@ -73,7 +79,7 @@ pub struct MethodFields {
     /// What it acts on
     #[arg(long, value_parser = ["power", "storage", "network"])]
     resource: Option<String>,
-    /// The driver: fence-agent, redfish, ipmi, ironic, cinder, neutron or simulated
+    /// The driver, one of those that `ringfence method drivers` lists
     #[arg(long)]
     driver: Option<String>,
     /// A parameter of the driver; may be repeated
@@ -150,6 +156,7 @@ pub struct SetArgs {
 pub async fn run(command: MethodCommand, session: &mut Session) -> Result<(), CliError> {
     match command {
         MethodCommand::List(args) => session.list("methods", Vec::new(), &args, table).await,
+        MethodCommand::Drivers { driver } => drivers::list(driver, session).await,
         MethodCommand::Show { method } => session.show(Request::get(&["methods", &method]), show).await,
         MethodCommand::Add(args) => add(args, session).await,
         MethodCommand::Set(args) => set(args, session).await,

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringfence_core::{Driver, FrozenPlan, Host, Method, Plan, PlanScope, Resource, Segment, resolve};
+use ringfence_core::{FrozenPlan, Host, Method, Plan, PlanScope, Resource, Segment, resolve};
 use ringfence_db::{
     Database, DbError, HostFilter, Page, SortKey, hosts_page, list_methods, list_plans, list_segments,
 };
+use ringfence_workers::catalogue;
 
 use super::{Report, one_device};
 use crate::error::error_chain;
@@ -53,6 +54,7 @@ async fn read(db: &Database, report: &mut Report) -> Result<Site, DbError> {
     let methods = list_methods(&mut reader, MOST_PARTS).await?;
     let segments = list_segments(&mut reader, MOST_PARTS).await?;
     let methods: BTreeMap<_, _> = methods.into_iter().map(|m| (m.name.clone(), m)).collect();
+    let drivers = catalogue();
     let mut faults = Faults::default();
     let mut site = Site {
         hosts: Vec::new(),
@@ -61,7 +63,7 @@ async fn read(db: &Database, report: &mut Report) -> Result<Site, DbError> {
     };
     for host in all_hosts(db).await? {
         site.workloads.extend(workloads_of(&host, &segments));
-        match plan_of(&host, &plans).map(|plan| resolve(plan, &site.methods, &host)) {
+        match plan_of(&host, &plans).map(|plan| resolve(&drivers, plan, &site.methods, &host)) {
             None => faults.unplanned.push(host.name),
             Some(Err(problems)) => faults.broken.push(format!("{}: {problems}", host.name)),
             Some(Ok(plan)) => site.hosts.push(Planned {
@@ -76,7 +78,7 @@ async fn read(db: &Database, report: &mut Report) -> Result<Site, DbError> {
         .hosts
         .iter()
         .map(|planned| (planned.host.as_str(), &planned.plan));
-    one_device::look(plans, report);
+    one_device::look(&drivers, plans, report);
     Ok(site)
 }
 
@@ -186,12 +188,14 @@ impl Site {
     }
 
     /// The services of clouds by which some plan fences: the cloud, and the driver.
-    pub fn cloud_drivers(&self) -> BTreeSet<(String, Driver)> {
+    pub fn cloud_drivers(&self) -> BTreeSet<(String, String)> {
+        let drivers = catalogue();
         let methods = self.hosts.iter().flat_map(|planned| planned.plan.methods());
         methods
             .filter_map(|method| {
-                let [cloud, _] = method.driver.place()?;
-                Some((method.parameters.get(cloud)?.clone(), method.driver))
+                let place = drivers.get(&method.driver)?.place?;
+                let cloud = method.parameters.get(place.platform)?;
+                Some((cloud.clone(), method.driver.clone()))
             })
             .collect()
     }

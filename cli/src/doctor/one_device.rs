@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringfence_core::{FrozenPlan, target_key};
+use ringfence_core::{Catalogue, FrozenPlan, target_key};
 
 use super::Report;
 use super::hosts::some_of;
@@ -18,11 +18,15 @@ struct Sharing<'a> {
 }
 
 /// Tells of everything that is filled in alike for several hosts.
-pub(super) fn look<'a>(plans: impl Iterator<Item = (&'a str, &'a FrozenPlan)>, report: &mut Report) {
+pub(super) fn look<'a>(
+    drivers: &Catalogue,
+    plans: impl Iterator<Item = (&'a str, &'a FrozenPlan)>,
+    report: &mut Report,
+) {
     let mut targets: BTreeMap<String, Sharing<'a>> = BTreeMap::new();
     for (host, plan) in plans {
         for method in plan.methods() {
-            let sharing = targets.entry(target_key(method)).or_default();
+            let sharing = targets.entry(target_key(drivers, method)).or_default();
             sharing.method = &method.name;
             if sharing.hosts.last().is_none_or(|last| last != host) {
                 sharing.hosts.push(host.to_owned());

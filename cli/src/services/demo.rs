@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ringfence_core::{
-    Backend, Boot, DEFAULT_ZONE, Driver, FencingKind, Level, MethodTimes, PlanScope, PlanStage, Report,
-    Resource, SegmentPolicy, TaskSpec, default_sufficient_sets,
+    Backend, Boot, DEFAULT_ZONE, FencingKind, Level, MethodTimes, PlanScope, PlanStage, Report, Resource,
+    SegmentPolicy, TaskSpec, default_sufficient_sets,
 };
 use ringfence_engine::{Context, Engine, EngineError, HostDraft, MethodDraft, PlanDraft, SegmentDraft};
 use ringfence_simulators::{Handle, SeenHost, SimulatorError, Simulators, World};
@@ -105,7 +105,7 @@ fn method(resource: Resource) -> MethodDraft {
     MethodDraft {
         name: method_name(resource),
         resource,
-        driver: Driver::Simulated,
+        driver: "simulated".to_owned(),
         parameters: BTreeMap::from([("device".to_owned(), "${host.name}".to_owned())]),
         secrets: BTreeMap::new(),
         zone: None,

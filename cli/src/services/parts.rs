@@ -13,7 +13,7 @@ use ringfence_engine::{
     SinkForm, WebhookConfig,
 };
 use ringfence_scheduler_hook::{Hook, HookConfig, UnknownHosts};
-use ringfence_workers::{Clock as WorkersClock, DriverSettings, Drivers, Worker, WorkerConfig, WorkerHandle};
+use ringfence_workers::{DriverSettings, Drivers, Worker, WorkerConfig, WorkerHandle};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 use uuid::Uuid;
@@ -204,6 +204,7 @@ pub async fn engine(
         bus,
         keys,
         clock: ClockSource::Database,
+        drivers: ringfence_workers::catalogue(),
     };
     let fault = |e| CliError::service(service, "cannot start", e);
     let engine = Engine::new(parts, config).await.map_err(fault)?;
@@ -261,17 +262,14 @@ pub fn worker(
         resources: settings.worker.resources.clone(),
         concurrency: settings.worker.concurrency,
     };
-    let drivers = Drivers::new(DriverSettings {
+    let own = DriverSettings {
         clock: Arc::new(now),
         agent_path: vec![settings.worker.agents_dir.clone()],
         ipmitool: settings.worker.ipmitool.clone(),
         simulator,
-    });
-    let clock: WorkersClock = Arc::new(now);
-    let clouds = platforms::clouds(settings)?;
-    let drivers = drivers
-        .with_clouds(&clouds, &clock)
-        .with_platforms(&platforms::of(&clouds), &clock);
+        clouds: platforms::clouds(settings)?,
+    };
+    let drivers = Drivers::new(&own).with_platforms(&platforms::of(&own.clouds), &own.clock);
     Worker::start(config, bus, keys, drivers, Arc::new(Uuid::new_v4))
         .map_err(|e| CliError::service("worker", "cannot start", e))
 }

@@ -270,13 +270,7 @@ pub(super) fn cut_off_by(host: &Host, operation: &Operation) -> Vec<FrozenMethod
     };
     let standing = host.applied.fencing.iter().map(|standing| &standing.method);
     let taken = standing.chain(operation.tasks().flat_map(Task::levels).flatten());
-    let is_its = |method: &&FrozenMethod| {
-        let place = method
-            .driver
-            .place()
-            .and_then(|[cloud, _]| method.parameters.get(cloud));
-        method.driver.is_one_for_a_cloud() && place == Some(&platform.platform)
-    };
+    let is_its = |method: &&FrozenMethod| method.service_of.as_ref() == Some(&platform.platform);
     let mut cut: Vec<FrozenMethod> = Vec::new();
     for method in taken.filter(is_its) {
         if cut.iter().all(|known| known.driver != method.driver) {

@@ -256,7 +256,7 @@ pub(super) fn does_prove(task: &Task) -> bool {
     level.iter().all(|method| {
         let last = confirmed_of(task).find(|a| a.by.method_id() == Some(method.id));
         let observation = last.and_then(|attempt| attempt.observation.as_ref());
-        let may_prove = method.can_prove() || !on(Guard::MethodCanProve);
+        let may_prove = method.can_prove || !on(Guard::MethodCanProve);
         may_prove && observation.is_some_and(|o| o.proves || !on(Guard::ReadingProves))
     })
 }

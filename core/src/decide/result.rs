@@ -106,7 +106,7 @@ fn accept(draft: &mut Draft, result: &TaskResult) -> Result<(), &'static str> {
         fence.off_until = fence.off_until.max(off_until);
     }
     if let Some(method) = method.filter(|_| outcome == Outcome::Confirmed) {
-        let proves = method.can_prove() && result.observation.as_ref().is_some_and(|seen| seen.proves);
+        let proves = method.can_prove && result.observation.as_ref().is_some_and(|seen| seen.proves);
         note_shown(&mut draft.state.host, claim.kind, &method, proves);
     }
     if claim.kind == StepKind::MarkUp && outcome == Outcome::Confirmed {

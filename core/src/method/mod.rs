@@ -1,18 +1,17 @@
 //! Methods: configured ways to do a task.
 
-mod driver;
+mod declared;
 mod parameters;
 mod secrets;
 mod times;
-mod values;
 
 use std::collections::BTreeMap;
 
-pub use self::driver::Driver;
 pub use self::parameters::Parameters;
 pub(crate) use self::parameters::check_parameters;
 pub use self::secrets::SecretReference;
 pub use self::times::MethodTimes;
+use crate::driver::{Catalogue, Declaration};
 use crate::{MethodId, Problems, Resource, Timestamp, validate_name, validate_zone};
 
 /// A configured way to do the tasks of one resource.
@@ -24,8 +23,8 @@ pub struct Method {
     pub name: String,
     /// What it acts on.
     pub resource: Resource,
-    /// The code that speaks to the device.
-    pub driver: Driver,
+    /// The name of the driver that speaks to the device.
+    pub driver: String,
     /// The driver's parameters. `${host.name}`, `${host.id}` and `${host.zone}` stand for the host's own.
     pub parameters: Parameters,
     /// The driver's secrets, as references.
@@ -43,7 +42,7 @@ pub struct Method {
 }
 
 /// Checks everything about a method that can be known without its device and without the worker's machine.
-pub fn validate_method(method: &Method) -> Result<(), Problems> {
+pub fn validate_method(drivers: &Catalogue, method: &Method) -> Result<(), Problems> {
     let mut problems = Problems::default();
     if let Err(problem) = validate_name("name", &method.name) {
         problems.0.push(problem);
@@ -51,33 +50,26 @@ pub fn validate_method(method: &Method) -> Result<(), Problems> {
     if let Some(Err(problem)) = method.zone.as_ref().map(|zone| validate_zone("zone", zone)) {
         problems.0.push(problem);
     }
-    if !method.driver.resources().contains(&method.resource) {
-        let allowed: Vec<_> = method.driver.resources().iter().map(|r| r.as_str()).collect();
-        problems.add(
-            "resource",
-            format!(
-                "is {}, which driver {} cannot act on; allowed: {}",
-                method.resource.as_str(),
-                method.driver,
-                allowed.join(", ")
-            ),
-        );
-    }
     if method.resource == Resource::Workloads {
         problems.add(
             "resource",
             "is workloads, for which no method is needed: a host says by its backend and its cloud where its workloads are",
         );
     }
-    check_use(method, &mut problems);
+    match drivers.of(method) {
+        Ok(declared) => {
+            declared::check_resource(declared, method.resource, &mut problems);
+            check_use(declared, method, &mut problems);
+        }
+        Err(problem) => problems.0.push(problem),
+    }
     secrets::check_secrets(method, &mut problems);
     times::check_times(method.times, &mut problems);
     problems.into_result()
 }
 
 /// Checks the parameters that a driver is given, also once a host's own have been put over them.
-pub(crate) fn check_use(method: &Method, problems: &mut Problems) {
+pub(crate) fn check_use(declared: &Declaration, method: &Method, problems: &mut Problems) {
     check_parameters("parameters", &method.parameters, problems);
-    driver::check_known(method, problems);
-    values::check_values(method, problems);
+    declared::check_declared(declared, method, problems);
 }

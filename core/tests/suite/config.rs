@@ -1,9 +1,8 @@
 //! What is refused when something is configured, and that the refusal says what is wrong, where, and what would be right.
 
+mod drivers;
 mod hosts;
-mod methods;
 mod names;
-mod own_devices;
 mod plans;
 mod resolving;
 

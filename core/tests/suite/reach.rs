@@ -47,6 +47,6 @@ fn a_plan_without_tasks_needs_a_person() {
 #[test]
 fn a_method_that_is_not_trusted_proves_nothing_wherever_it_is_served() {
     let mut plan = cut_off_plan();
-    plan.stages[0].tasks[1].levels[0][0].driver = Driver::Neutron;
+    plan.stages[0].tasks[1].levels[0][0].can_prove = false;
     assert!(!plan.can_prove_alone(false, served(&[Resource::Storage, Resource::Network])));
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use ringfence_core::{Driver, Method, MethodId, MethodTimes, Resource, Timestamp};
+use ringfence_core::{Method, MethodId, MethodTimes, Resource, Timestamp};
 use ringfence_db::{
     CheckAnswer, CheckOutcome, CheckTarget, add_check_targets, check_summaries, check_targets, delete_host,
     delete_method, failing_checks, insert_host, insert_method, method_checks_page, postpone_check,
@@ -29,7 +29,7 @@ async fn method(rig: &Rig, name: &str) -> Method {
         id: MethodId(Uuid::new_v4()),
         name: name.to_owned(),
         resource: Resource::Power,
-        driver: Driver::Simulated,
+        driver: "simulated".to_owned(),
         parameters: BTreeMap::from([("device".to_owned(), "x".to_owned())]),
         secrets: BTreeMap::new(),
         zone: None,

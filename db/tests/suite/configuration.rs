@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use ringfence_core::{
-    ByScope, Driver, FencingKind, Level, Method, MethodId, MethodTimes, Plan, PlanId, PlanScope, PlanStage,
-    Resource, SecretReference, TaskSpec, default_sufficient_sets,
+    ByScope, FencingKind, Level, Method, MethodId, MethodTimes, Plan, PlanId, PlanScope, PlanStage, Resource,
+    SecretReference, TaskSpec, default_sufficient_sets,
 };
 use ringfence_db::{
     configuration_revision, delete_method, delete_plan, insert_host, insert_method, insert_plan,
@@ -96,7 +96,7 @@ pub fn method_named(name: &str) -> Method {
         id: MethodId(Uuid::new_v4()),
         name: name.to_owned(),
         resource: Resource::Power,
-        driver: Driver::FenceAgent,
+        driver: "fence-agent".to_owned(),
         parameters: BTreeMap::from([
             ("agent".to_owned(), "fence_ipmilan".to_owned()),
             ("ip".to_owned(), "${host.name}.bmc.example".to_owned()),
@@ -260,7 +260,7 @@ async fn a_method_is_read_as_it_was_written(rig: &Rig) {
     assert_eq!(by_name, BTreeMap::from([("bmc".to_owned(), written.clone())]));
     let changed = Method {
         resource: Resource::Storage,
-        driver: Driver::Simulated,
+        driver: "simulated".to_owned(),
         zone: None,
         revision: 2,
         ..written

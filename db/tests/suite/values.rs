@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
 use ringfence_core::{
-    Applied, AppliedFencing, AttemptId, Backend, Driver, Ended, FailureState, FencingKind, FrozenMethod,
-    Generation, Host, InFlight, MethodId, MethodTimes, Operation, PlatformHost, Proof, ProofKind, RejoinWork,
-    Resource, Sources, Undoing, Work,
+    Applied, AppliedFencing, AttemptId, Backend, Ended, FailureState, FencingKind, FrozenMethod, Generation,
+    Host, InFlight, MethodId, MethodTimes, Operation, PlatformHost, Proof, ProofKind, RejoinWork, Resource,
+    Sources, Undoing, Work,
 };
 use ringfence_db::{
     Changes, append_events, events_after, host_row, insert_host, insert_segment, load_state, lock_host,
@@ -87,7 +87,9 @@ fn everything(host: &Host) -> Host {
         id: MethodId(Uuid::new_v4()),
         name: "bmc".to_owned(),
         resource: Resource::Power,
-        driver: Driver::Ipmi,
+        driver: "ipmi".to_owned(),
+        service_of: None,
+        can_prove: true,
         parameters: BTreeMap::from([("address".to_owned(), STRANGE.to_owned())]),
         secrets: BTreeMap::new(),
         zone: "cell-7".to_owned(),

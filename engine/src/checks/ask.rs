@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use ringfence_core::{Driver, FrozenMethod, ObservedState, Resource};
+use ringfence_core::{FrozenMethod, ObservedState, Resource};
 use ringfence_db::{CheckAnswer, CheckOutcome, CheckTarget};
 use tokio::time::Instant;
 
 use super::{later, part_of};
-use crate::devices::{MethodCheck, without_host};
+use crate::devices::MethodCheck;
 use crate::error::error_chain;
 use crate::{Engine, EngineError};
 
@@ -86,10 +86,13 @@ async fn try_ask(engine: &Engine, mut target: CheckTarget, every: Duration) -> R
     Ok(())
 }
 
-async fn check(engine: &Engine, target: &CheckTarget) -> (Option<Driver>, Result<MethodCheck, EngineError>) {
+async fn check(
+    engine: &Engine,
+    target: &CheckTarget,
+) -> (Option<&'static str>, Result<MethodCheck, EngineError>) {
     match frozen(engine, target).await {
-        Ok((driver, Ok(frozen))) => (Some(driver), ask_worker(engine, frozen).await),
-        Ok((driver, Err(error))) => (Some(driver), Err(error)),
+        Ok((driver, Ok(frozen))) => (driver, ask_worker(engine, frozen).await),
+        Ok((driver, Err(error))) => (driver, Err(error)),
         Err(error) => (None, Err(error)),
     }
 }
@@ -98,13 +101,14 @@ async fn check(engine: &Engine, target: &CheckTarget) -> (Option<Driver>, Result
 async fn frozen(
     engine: &Engine,
     target: &CheckTarget,
-) -> Result<(Driver, Result<FrozenMethod, EngineError>), EngineError> {
+) -> Result<(Option<&'static str>, Result<FrozenMethod, EngineError>), EngineError> {
     let method = engine.method_of(&target.method_id.to_string()).await?;
     let filled_in = match target.host_id {
         Some(id) => engine.filled_in(&method, &id.to_string()).await?,
-        None => without_host(&method),
+        None => FrozenMethod::without_host(&engine.0.drivers, &method),
     };
-    Ok((method.driver, filled_in.map_err(EngineError::from)))
+    let driver = engine.0.drivers.get(&method.driver).map(|declared| declared.name);
+    Ok((driver, filled_in.map_err(EngineError::from)))
 }
 
 pub(super) async fn ask_worker(engine: &Engine, frozen: FrozenMethod) -> Result<MethodCheck, EngineError> {

@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use ringfence_core::{ByScope, Driver, FrozenMethod, Host, HostId, Method, MethodId, PlanScope, Problems};
+use ringfence_core::{ByScope, Catalogue, FrozenMethod, Host, HostId, Method, MethodId, PlanScope, Problems};
 use ringfence_db::{HostFilter, Page, SortKey};
 use uuid::Uuid;
 
 use super::ask::ask_worker;
-use crate::devices::{MethodCheck, without_host};
+use crate::devices::MethodCheck;
 use crate::requests::method_names;
 use crate::shared_devices::Sharing;
 use crate::{Engine, EngineError};
@@ -55,7 +55,7 @@ impl Engine {
         let method = self.method_of(&question.method).await?;
         let frozen = match &question.host {
             Some(host) => self.filled_in(&method, host).await??,
-            None => without_host(&method)?,
+            None => FrozenMethod::without_host(&self.0.drivers, &method)?,
         };
         ask_worker(self, frozen).await
     }
@@ -65,7 +65,7 @@ impl Engine {
         let configured = Configured::read(self).await?;
         Ok(configured
             .used_by(&host)
-            .map(|(scope, method)| ask_for(scope, method, &host).0)
+            .map(|(scope, method)| ask_for(&self.0.drivers, scope, method, &host).0)
             .collect())
     }
 }
@@ -104,7 +104,8 @@ pub(super) async fn wanted(engine: &Engine) -> Result<(HashMap<Key, Question>, S
     let mut reader = engine.0.db.reader();
     let mut wanted = HashMap::new();
     let mut used = BTreeSet::new();
-    let mut sharing = Sharing::default();
+    let drivers = &engine.0.drivers;
+    let mut sharing = Sharing::new(drivers);
     let mut clouds = Clouds::default();
     let mut marker = None;
     loop {
@@ -119,7 +120,7 @@ pub(super) async fn wanted(engine: &Engine) -> Result<(HashMap<Key, Question>, S
             for (scope, method) in configured.used_by(host) {
                 used.insert(method.id);
                 if wanted.len() < MOST_QUESTIONS {
-                    let ((key, question), frozen) = ask_for(scope, method, host);
+                    let ((key, question), frozen) = ask_for(drivers, scope, method, host);
                     if let Some(frozen) = &frozen {
                         sharing.note(host.id, frozen);
                     }
@@ -140,7 +141,7 @@ pub(super) async fn wanted(engine: &Engine) -> Result<(HashMap<Key, Question>, S
         .values()
         .filter(|method| !used.contains(&method.id))
     {
-        if let Some(question) = ask_unused(method) {
+        if let Some(question) = ask_unused(drivers, method) {
             wanted.insert((method.id, None), question);
         }
     }
@@ -155,26 +156,34 @@ struct Clouds(BTreeSet<(MethodId, String)>);
 impl Clouds {
     /// Whether the answer is not had by asking about a host before.
     fn is_new(&mut self, method: &FrozenMethod) -> bool {
-        let place = method
-            .driver
-            .place()
-            .filter(|_| method.driver.is_one_for_a_cloud());
-        let cloud = place.and_then(|[cloud, _]| method.parameters.get(cloud));
+        let cloud = method.service_of.as_ref();
         cloud.is_none_or(|cloud| self.0.insert((method.id, cloud.clone())))
     }
 }
 
 /// The question for a host, and the method as it was filled in, if it could be.
-fn ask_for(scope: &PlanScope, method: &Method, host: &Host) -> ((Key, Question), Option<FrozenMethod>) {
-    let frozen = FrozenMethod::in_plan(scope, method, host);
+fn ask_for(
+    drivers: &Catalogue,
+    scope: &PlanScope,
+    method: &Method,
+    host: &Host,
+) -> ((Key, Question), Option<FrozenMethod>) {
+    let frozen = FrozenMethod::in_plan(drivers, scope, method, host);
     let question = question(method, Some(&host.name), frozen.as_ref());
     (((method.id, Some(host.id)), question), frozen.ok())
 }
 
-/// A method that no host's plan uses is asked for if it is whole without a host. What an agent needs beside, nobody knows here.
-fn ask_unused(method: &Method) -> Option<Question> {
-    let is_whole = !names_the_host(method) && method.driver != Driver::FenceAgent;
-    is_whole.then(|| question(method, None, without_host(method).as_ref()))
+/// A method that no host's plan uses is asked for if it is whole without a host. Where only a worker's machine knows all parameters of the
+/// driver, that cannot be told.
+fn ask_unused(drivers: &Catalogue, method: &Method) -> Option<Question> {
+    let is_known = drivers
+        .get(&method.driver)
+        .is_none_or(|declared| declared.others.is_none());
+    let is_whole = is_known && !names_the_host(method);
+    is_whole.then(|| {
+        let frozen = FrozenMethod::without_host(drivers, method);
+        question(method, None, frozen.as_ref())
+    })
 }
 
 fn names_the_host(method: &Method) -> bool {
@@ -206,34 +215,27 @@ mod tests {
 
     use super::*;
 
-    fn method(driver: Driver, cloud: &str, host: &str) -> FrozenMethod {
-        let [of_cloud, of_host] = driver.place().unwrap_or(["cloud", "device"]);
-        let parameters = [(of_cloud, cloud), (of_host, host)];
-        let owned = parameters.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    fn method(cloud: Option<&str>) -> FrozenMethod {
         FrozenMethod {
             id: MethodId(Uuid::from_u128(1)),
             name: "m".to_owned(),
             resource: Resource::Storage,
-            driver,
-            parameters: Parameters::from(owned),
+            driver: "d".to_owned(),
+            parameters: Parameters::new(),
             secrets: BTreeMap::new(),
             zone: "default".to_owned(),
             device: None,
+            service_of: cloud.map(ToOwned::to_owned),
+            can_prove: true,
             times: MethodTimes::default(),
         }
     }
 
     #[test]
     fn a_service_of_a_cloud_is_asked_about_one_host_of_it_and_a_device_about_its_own() {
-        let asked = |driver| {
-            let mut clouds = Clouds::default();
-            let hosts = [("east", "a"), ("east", "b"), ("west", "c"), ("west", "d")];
-            let is_new = hosts.map(|(cloud, host)| clouds.is_new(&method(driver, cloud, host)));
-            is_new.iter().filter(|is_new| **is_new).count()
-        };
-        assert_eq!(asked(Driver::Cinder), 2);
-        assert_eq!(asked(Driver::Neutron), 2);
-        assert_eq!(asked(Driver::Ironic), 4);
-        assert_eq!(asked(Driver::Simulated), 4);
+        let mut clouds = Clouds::default();
+        let is_new = ["east", "east", "west", "west"].map(|cloud| clouds.is_new(&method(Some(cloud))));
+        assert_eq!(is_new, [true, false, true, false]);
+        assert!(clouds.is_new(&method(None)) && clouds.is_new(&method(None)));
     }
 }

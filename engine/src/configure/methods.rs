@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use ringfence_bus::{DeviceReply, DeviceRequest, ValidateRequest};
 use ringfence_core::{
-    DEFAULT_ZONE, Driver, Method, MethodId, MethodTimes, Outcome, Parameters, Problems, Resource,
-    SecretReference, Timestamp, validate_method,
+    DEFAULT_ZONE, Method, MethodId, MethodTimes, Outcome, Parameters, Problems, Resource, SecretReference,
+    Timestamp, validate_method,
 };
 use ringfence_db::DbError;
 use serde_json::{Value, json};
@@ -26,8 +26,8 @@ pub struct MethodDraft {
     pub name: String,
     /// What it acts on.
     pub resource: Resource,
-    /// The code that speaks to the device.
-    pub driver: Driver,
+    /// The name of the driver that speaks to the device.
+    pub driver: String,
     /// The driver's parameters.
     pub parameters: Parameters,
     /// The driver's secrets.
@@ -39,7 +39,7 @@ pub struct MethodDraft {
 }
 
 impl Engine {
-    /// Adds a method. A fence agent's parameters are checked against its own metadata by a worker of the zone.
+    /// Adds a method. Where only a worker's machine knows all parameters of its driver, a worker of the zone checks them.
     pub async fn create_method(&self, draft: MethodDraft, by: &Context) -> Result<Method, EngineError> {
         let now = self.0.clock.now();
         let method = method_of(draft, MethodId(new_id()), 1, now, now);
@@ -106,13 +106,17 @@ impl Engine {
     }
 
     async fn check_method_draft(&self, method: &Method) -> Result<(), EngineError> {
-        validate_method(method)?;
-        if method.driver != Driver::FenceAgent {
+        let drivers = &self.0.drivers;
+        validate_method(drivers, method)?;
+        if drivers
+            .get(&method.driver)
+            .is_none_or(|declared| declared.others.is_none())
+        {
             return Ok(());
         }
         let zone = method.zone.clone().unwrap_or_else(|| DEFAULT_ZONE.to_owned());
         let request = DeviceRequest::Validate(ValidateRequest {
-            driver: method.driver,
+            driver: method.driver.clone(),
             resource: method.resource,
             parameters: method.parameters.clone(),
             secrets: method.secrets.clone(),

@@ -92,7 +92,7 @@ impl Engine {
 
     async fn check_plan(&self, plan: &Plan) -> Result<(), EngineError> {
         let methods = ringfence_db::methods_by_name(&mut self.0.db.reader(), method_names(plan)).await?;
-        Ok(validate_plan(plan, &methods)?)
+        Ok(validate_plan(&self.0.drivers, plan, &methods)?)
     }
 }
 

@@ -15,7 +15,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use ringfence_bus::{BusError, ClaimReply};
-use ringfence_core::Driver;
+use ringfence_core::Catalogue;
 use ringfence_db::{CheckOutcome, DeliveryKind, DeliveryRow, DeliveryStatus, Kept};
 
 use crate::EngineError;
@@ -72,10 +72,11 @@ pub(crate) struct Metrics {
     failure_state_seconds: Histograms<1>,
     fencing_state_seconds: Histograms<1>,
     pub gauges: Gauges,
+    drivers: Catalogue,
 }
 
 impl Metrics {
-    pub fn new() -> Self {
+    pub fn new(drivers: &Catalogue) -> Self {
         let metrics = Self {
             decisions: Family::default(),
             decision_seconds: Family::new_with_constructor(short),
@@ -97,15 +98,16 @@ impl Metrics {
             removed: Family::default(),
             failure_state_seconds: Family::new_with_constructor(lasting),
             fencing_state_seconds: Family::new_with_constructor(lasting),
-            gauges: Gauges::default(),
+            gauges: Gauges::new(drivers),
+            drivers: drivers.clone(),
         };
         // From the beginning, so that the first one is seen as a change.
         for reason in ["bad_signature", "unreadable"] {
             let _ = metrics.refused_messages.get_or_create(&[("reason", reason)]);
         }
-        for driver in Driver::ALL {
+        for driver in drivers.all() {
             for outcome in CheckOutcome::ALL {
-                let labels = [("driver", driver.as_str()), ("outcome", outcome.as_str())];
+                let labels = [("driver", driver.name), ("outcome", outcome.as_str())];
                 let _ = metrics.checks.get_or_create(&labels);
             }
         }
@@ -303,9 +305,9 @@ impl Metrics {
             .observe(took.as_secs_f64());
     }
 
-    pub fn count_check(&self, driver: Driver, outcome: CheckOutcome) {
+    pub fn count_check(&self, driver: &'static str, outcome: CheckOutcome) {
         self.checks
-            .get_or_create(&[("driver", driver.as_str()), ("outcome", outcome.as_str())])
+            .get_or_create(&[("driver", driver), ("outcome", outcome.as_str())])
             .inc();
     }
 

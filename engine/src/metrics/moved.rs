@@ -1,7 +1,8 @@
 //! What a decision has moved, to be counted once it is committed.
 
 use ringfence_core::{
-    AttemptId, AttemptStatus, Decision, Effect, EventKind, Fence, HostState, Operation, Proof, Timestamp,
+    AttemptId, AttemptStatus, Backend, Decision, Effect, EventKind, Fence, HostState, Operation, Proof,
+    Timestamp,
 };
 
 use super::Metrics;
@@ -9,7 +10,7 @@ use super::Metrics;
 /// One thing that ended.
 enum Ended {
     Attempt {
-        driver: &'static str,
+        driver: String,
         task: &'static str,
         outcome: &'static str,
         after_s: f64,
@@ -88,7 +89,7 @@ fn compare(
                 ended.push(Ended::Lease);
             }
             ended.push(Ended::Attempt {
-                driver: attempt.by.driver(),
+                driver: attempt.by.driver().to_owned(),
                 task: task.kind().as_str(),
                 outcome: outcome.as_str(),
                 after_s: seconds(attempt.started_at, ended_at),
@@ -153,6 +154,13 @@ pub(super) fn seconds(since: Timestamp, until: Timestamp) -> f64 {
 }
 
 impl Metrics {
+    /// The word by which attempts of a driver or a platform are counted. A service of another build may know more drivers.
+    fn label_of(&self, driver: &str) -> &'static str {
+        let declared = self.drivers.get(driver).map(|declared| declared.name);
+        let platform = || Backend::from_word(driver).map(Backend::as_str);
+        declared.or_else(platform).unwrap_or("unknown")
+    }
+
     /// Counts what was committed.
     pub fn count_moved(&self, moved: &Moved) {
         for ended in &moved.0 {
@@ -163,11 +171,12 @@ impl Metrics {
     fn count_ended(&self, ended: &Ended) {
         match *ended {
             Ended::Attempt {
-                driver,
+                ref driver,
                 task,
                 outcome,
                 after_s,
             } => {
+                let driver = self.label_of(driver);
                 let labels = [("driver", driver), ("task", task), ("outcome", outcome)];
                 self.attempts.get_or_create(&labels).inc();
                 self.attempt_seconds

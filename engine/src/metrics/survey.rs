@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use ringfence_core::{Driver, FailureState, FencingState, OperationKind, OperationStatus, Timestamp};
+use ringfence_core::{Catalogue, FailureState, FencingState, OperationKind, OperationStatus, Timestamp};
 use ringfence_db::Survey;
 use tokio::time::{Instant, timeout};
 
@@ -40,6 +40,8 @@ pub(crate) struct Gauges {
     outbox_age: Seconds,
     feed_lag: Count,
     failing_checks: Family<Words<1>, Gauge>,
+    /// The names of all drivers.
+    drivers: Vec<&'static str>,
     listeners: Gauge,
     pub letters: Letters,
     pub behind: Behind,
@@ -47,6 +49,13 @@ pub(crate) struct Gauges {
 }
 
 impl Gauges {
+    pub fn new(drivers: &Catalogue) -> Self {
+        Self {
+            drivers: drivers.all().map(|declared| declared.name).collect(),
+            ..Self::default()
+        }
+    }
+
     pub fn register(&self, registry: &mut Registry) {
         registry.register(
             "database_up",
@@ -134,7 +143,7 @@ impl Gauges {
             .set(age(survey.oldest_unproven_fence));
         self.outbox_age.get_or_create(&[]).set(age(survey.outbox_since));
         set(&self.outbox_rows, &[], survey.outbox_rows);
-        for driver in Driver::ALL.iter().map(|driver| driver.as_str()) {
+        for driver in self.drivers.iter().copied() {
             let counted = survey.failing_checks.iter().find(|(known, _)| known == driver);
             let failing = counted.map_or(0, |(_, failing)| *failing);
             set(&self.failing_checks, &[("driver", driver)], failing);

@@ -154,26 +154,29 @@ impl Stack {
 
     /// One more worker for everything in the default zone.
     pub async fn add_worker(&mut self) {
+        self.add_worker_with(self.drivers()).await;
+    }
+
+    /// One more, with these drivers.
+    pub async fn add_worker_with(&mut self, drivers: Drivers) {
         let name = format!("worker-{}", self.workers.len() + 1);
         let bus = self.site.bus(&name).await;
         self.workers
-            .push(self.worker(WorkerConfig::new(name, "default"), bus));
+            .push(start(WorkerConfig::new(name, "default"), bus, drivers));
     }
 
     pub fn worker(&self, config: WorkerConfig, bus: Arc<dyn Bus>) -> WorkerHandle {
-        let mut settings = DriverSettings::new(Arc::new(now));
-        let clock = Arc::clone(&settings.clock);
-        settings.simulator = Some(self.simulators.url().parse().unwrap());
-        Worker::start(
-            config,
-            bus,
-            keys(),
-            Drivers::new(settings)
-                .with_clouds(&self.clouds, &clock)
-                .with_platforms(&Nova::on(&self.clouds), &clock),
-            Arc::new(Uuid::new_v4),
-        )
-        .unwrap()
+        start(config, bus, self.drivers())
+    }
+
+    /// The drivers of every worker.
+    pub fn drivers(&self) -> Drivers {
+        let settings = DriverSettings {
+            simulator: Some(self.simulators.url().parse().unwrap()),
+            clouds: self.clouds.clone(),
+            ..DriverSettings::new(Arc::new(now))
+        };
+        Drivers::new(&settings).with_platforms(&Nova::on(&self.clouds), &settings.clock)
     }
 
     /// The API as somebody with this role.
@@ -304,6 +307,10 @@ impl Drop for Stack {
     fn drop(&mut self) {
         self.stop.cancel();
     }
+}
+
+fn start(config: WorkerConfig, bus: Arc<dyn Bus>, drivers: Drivers) -> WorkerHandle {
+    Worker::start(config, bus, keys(), drivers, Arc::new(Uuid::new_v4)).unwrap()
 }
 
 /// Until the queues of a worker are there, what is published for it has to be published again later: never, by a clock that is moved by

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ringfence_api::{KeystoneConfig, RateLimits, StreamLimits};
 use ringfence_backends::openstack::Cloud;
+use ringfence_core::Catalogue;
 use ringfence_engine::{ClockSource, EngineConfig, ObserverConfig, RetentionConfig};
 use ringfence_scheduler_hook::HookConfig;
 
@@ -40,6 +41,8 @@ pub struct StackOptions {
     pub clouds: Vec<Arc<Cloud>>,
     /// How they are watched; their platforms come from `clouds`.
     pub observer: ObserverConfig,
+    /// The drivers that methods may name.
+    pub drivers: Catalogue,
     /// What schedulers are told, by the API itself.
     pub hook: HookConfig,
 }
@@ -67,6 +70,7 @@ impl Default for StackOptions {
             retention: RetentionConfig::default(),
             clouds: Vec::new(),
             observer: ObserverConfig::default(),
+            drivers: ringfence_workers::catalogue(),
             hook: HookConfig::default(),
         }
     }

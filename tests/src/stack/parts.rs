@@ -47,6 +47,7 @@ pub(super) async fn engine(site: &Site, options: &StackOptions, name: &str, bus:
         bus,
         keys: keys(),
         clock: options.clock.clone(),
+        drivers: options.drivers.clone(),
     };
     let config = EngineConfig {
         name: name.to_owned(),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringfence_core::{Driver, FencingKind, FrozenMethod, ObservedState, Outcome};
+use ringfence_core::{FencingKind, FrozenMethod, ObservedState, Outcome};
 use ringfence_lab::{Api, Cloud, Compute, User, Volume};
 use serde_json::Value;
 use tokio::task::block_in_place;
@@ -88,7 +88,7 @@ impl Stored {
 
 fn trusting(host: &str) -> FrozenMethod {
     method(
-        Driver::Cinder,
+        "cinder",
         host,
         &[("trusted_backends", "logged"), ("local_disks", "true")],
     )
@@ -179,10 +179,7 @@ async fn what_nobody_vouches_for_is_cut_off_and_proves_nothing() {
         ),
     ] {
         let fenced = hand
-            .act(
-                FencingKind::StorageFence,
-                &method(Driver::Cinder, "disks-c", more),
-            )
+            .act(FencingKind::StorageFence, &method("cinder", "disks-c", more))
             .await;
         assert!(!seen(&fenced).proves, "{fenced:?}");
         assert!(seen(&fenced).detail.contains(words), "{fenced:?}");

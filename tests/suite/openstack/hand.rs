@@ -3,10 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ringfence_core::{
-    Driver, FencingKind, FrozenMethod, MethodId, MethodTimes, Observation, Outcome, Parameters, Resource,
-    device_key,
-};
+use ringfence_core::{FencingKind, FrozenMethod, MethodId, MethodTimes, Observation, Outcome, Parameters};
 use ringfence_lab::{Cloud, OPENSTACK_PASSWORD, User};
 use ringfence_workers::{DriverSettings, Drivers, Report, Secrets, WorkerError};
 use std::sync::Arc;
@@ -24,25 +21,23 @@ pub struct Hand {
 }
 
 /// A method for a host of the cloud, with everything filled in.
-pub fn method(driver: Driver, host: &str, more: &[(&str, &str)]) -> FrozenMethod {
-    let [cloud, name] = driver.place().unwrap();
-    let pairs = [(cloud, CLOUD), (name, host)]
+pub fn method(driver: &str, host: &str, more: &[(&str, &str)]) -> FrozenMethod {
+    let declared = ringfence_workers::catalogue().get(driver).unwrap();
+    let place = declared.place.unwrap();
+    let pairs = [(place.platform, CLOUD), (place.host, host)]
         .into_iter()
         .chain(more.iter().copied());
     let parameters: Parameters = pairs
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
         .collect();
-    let resource = match driver {
-        Driver::Cinder => Resource::Storage,
-        Driver::Neutron => Resource::Network,
-        _ => Resource::Power,
-    };
     FrozenMethod {
         id: MethodId(Uuid::nil()),
-        name: driver.to_string(),
-        resource,
-        driver,
-        device: device_key(driver, &parameters),
+        name: driver.to_owned(),
+        resource: declared.resources[0],
+        driver: driver.to_owned(),
+        device: (declared.device)(&parameters),
+        service_of: None,
+        can_prove: (declared.can_prove)(&parameters),
         parameters,
         secrets: BTreeMap::new(),
         zone: "default".to_owned(),
@@ -56,10 +51,12 @@ impl Hand {
         let folder = tempfile::tempdir().unwrap();
         let entry = entry(cloud, user, OPENSTACK_PASSWORD, "");
         let clouds = [backend(&folder, &entry)];
-        let settings = DriverSettings::new(Arc::new(|| chrono::DateTime::UNIX_EPOCH));
-        let clock = Arc::clone(&settings.clock);
+        let settings = DriverSettings {
+            clouds: clouds.to_vec(),
+            ..DriverSettings::new(Arc::new(|| chrono::DateTime::UNIX_EPOCH))
+        };
         Self {
-            drivers: Drivers::new(settings).with_clouds(&clouds, &clock),
+            drivers: Drivers::new(&settings),
             _folder: folder,
         }
     }
@@ -69,7 +66,7 @@ impl Hand {
     }
 
     pub async fn act_within(&self, kind: FencingKind, method: &FrozenMethod, budget: Duration) -> Report {
-        let driver = self.drivers.get(method.driver).unwrap();
+        let driver = self.drivers.get(&method.driver).unwrap();
         driver
             .act_and_observe(kind, method, &Secrets::default(), budget)
             .await
@@ -90,7 +87,7 @@ impl Hand {
     }
 
     pub async fn check(&self, method: &FrozenMethod) -> Result<Observation, WorkerError> {
-        let driver = self.drivers.get(method.driver).unwrap();
+        let driver = self.drivers.get(&method.driver).unwrap();
         driver.observe(method, &Secrets::default(), BUDGET).await
     }
 }

@@ -1,6 +1,6 @@
 //! Power by Ironic.
 
-use ringfence_core::{Driver, FencingKind, ObservedState, Outcome};
+use ringfence_core::{FencingKind, ObservedState, Outcome};
 use ringfence_lab::{Api, User};
 use serde_json::{Value, json};
 use tokio::task::block_in_place;
@@ -13,7 +13,7 @@ async fn a_node_is_switched_off_under_maintenance_and_on_again_without() {
     let cloud = cloud();
     let node = block_in_place(|| cloud.enrol("ironic-a").unwrap());
     let hand = Hand::of(&cloud, User::Fencing);
-    let method = method(Driver::Ironic, "ironic-a", &[]);
+    let method = method("ironic", "ironic-a", &[]);
 
     let before = hand.check(&method).await.unwrap();
     assert_eq!((before.state, before.proves), (ObservedState::On, false));
@@ -51,7 +51,7 @@ async fn somebody_elses_maintenance_stays() {
             .unwrap()
     });
     let hand = Hand::of(&cloud, User::Fencing);
-    let method = method(Driver::Ironic, node.id(), &[]);
+    let method = method("ironic", node.id(), &[]);
 
     for (kind, state) in [
         (FencingKind::PowerOff, ObservedState::Off),
@@ -68,7 +68,7 @@ async fn workers_that_die_in_the_middle_leave_a_node_that_the_next_one_switches_
     let cloud = cloud();
     let node = block_in_place(|| cloud.enrol("ironic-c").unwrap());
     let hand = Hand::of(&cloud, User::Fencing);
-    let method = method(Driver::Ironic, "ironic-c", &[]);
+    let method = method("ironic", "ironic-c", &[]);
 
     hand.act_dying(FencingKind::PowerOff, &method).await;
     assert!(block_in_place(|| node.is_in_maintenance().unwrap()));
@@ -84,19 +84,19 @@ async fn unknown_nodes_and_clouds_and_roles_that_do_not_suffice_are_refused() {
     let hand = Hand::of(&cloud, User::Fencing);
 
     let unknown = hand
-        .act(FencingKind::PowerOff, &method(Driver::Ironic, "nosuch", &[]))
+        .act(FencingKind::PowerOff, &method("ironic", "nosuch", &[]))
         .await;
     assert_eq!(unknown.outcome, Outcome::Refused);
     assert!(unknown.detail.contains("no node nosuch"), "{unknown:?}");
 
-    let elsewhere = method(Driver::Ironic, "ironic-d", &[("cloud", "west")]);
+    let elsewhere = method("ironic", "ironic-d", &[("cloud", "west")]);
     let elsewhere = hand.act(FencingKind::PowerOff, &elsewhere).await;
     assert_eq!(elsewhere.outcome, Outcome::Refused);
     assert!(elsewhere.detail.contains("it has: lab"), "{elsewhere:?}");
 
     let reader = Hand::of(&cloud, User::FencingReader);
     let refused = reader
-        .act(FencingKind::PowerOff, &method(Driver::Ironic, "ironic-d", &[]))
+        .act(FencingKind::PowerOff, &method("ironic", "ironic-d", &[]))
         .await;
     assert_eq!(refused.outcome, Outcome::Refused);
     assert!(

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringfence_core::{Driver, FencingKind, ObservedState, Outcome};
+use ringfence_core::{FencingKind, ObservedState, Outcome};
 use ringfence_lab::{Cloud, Compute, NewServer, Port, User};
 use tokio::task::block_in_place;
 
@@ -62,8 +62,8 @@ impl Wired {
 async fn ports_are_set_down_and_those_that_were_up_are_set_up_again() {
     let wired = Wired::new("ports-a");
     let hand = Hand::of(&wired.cloud, User::Fencing);
-    let weak = method(Driver::Neutron, "ports-a", &[]);
-    let trusted = method(Driver::Neutron, "ports-a", &[("trusted", "true")]);
+    let weak = method("neutron", "ports-a", &[]);
+    let trusted = method("neutron", "ports-a", &[("trusted", "true")]);
     let all_down = (vec![false; 4], 3);
     let as_before = (vec![true, true, true, false], 0);
 
@@ -90,7 +90,7 @@ async fn ports_are_set_down_and_those_that_were_up_are_set_up_again() {
 async fn workers_that_die_in_the_middle_lose_no_port() {
     let wired = Wired::new("ports-b");
     let hand = Hand::of(&wired.cloud, User::Fencing);
-    let method = method(Driver::Neutron, "ports-b", &[]);
+    let method = method("neutron", "ports-b", &[]);
 
     hand.act_dying(FencingKind::NetworkFence, &method).await;
     assert_eq!(wired.ports(), (vec![false; 4], 3));
@@ -111,7 +111,7 @@ async fn a_port_that_two_fences_hold_is_given_back_by_the_second_only() {
         other
     });
     let hand = Hand::of(&cloud, User::Fencing);
-    let [here, there] = ["ports-d", "ports-e"].map(|host| method(Driver::Neutron, host, &[]));
+    let [here, there] = ["ports-d", "ports-e"].map(|host| method("neutron", host, &[]));
     let tagged =
         |host: &str| block_in_place(|| cloud.ports(&format!("tags=ringfence:{host}")).unwrap().len());
     seen(&hand.act(FencingKind::NetworkFence, &here).await);
@@ -141,8 +141,8 @@ async fn who_may_not_see_the_ports_is_told_so_and_not_that_there_are_none() {
     let wired = Wired::new("ports-c");
     let reader = Hand::of(&wired.cloud, User::FencingReader);
     let hand = Hand::of(&wired.cloud, User::Fencing);
-    let trusted = method(Driver::Neutron, "ports-c", &[("trusted", "true")]);
-    let unknown = method(Driver::Neutron, "nosuch", &[("trusted", "true")]);
+    let trusted = method("neutron", "ports-c", &[("trusted", "true")]);
+    let unknown = method("neutron", "nosuch", &[("trusted", "true")]);
 
     for (hand, method) in [(&reader, &trusted), (&hand, &unknown)] {
         for kind in [FencingKind::NetworkFence, FencingKind::NetworkUnfence] {

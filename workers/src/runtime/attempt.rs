@@ -123,7 +123,7 @@ impl Attempt {
             Ok(Err(error)) => return error.into(),
             Err(_) => return WorkerError::unclear("the secrets could not be read in time").into(),
         };
-        let Some(driver) = self.context.drivers.get(method.driver) else {
+        let Some(driver) = self.context.drivers.get(&method.driver) else {
             return Report::refused(format!("this worker has no driver {}", method.driver));
         };
         let report = driver.act_and_observe(kind, method, &secrets, self.budget());

@@ -109,7 +109,7 @@ async fn validate(context: &Context, request: &ValidateRequest) -> DeviceReply {
             ),
         )
     };
-    let problems = match context.drivers.get(request.driver) {
+    let problems = match context.drivers.get(&request.driver) {
         None => vec![no_driver()],
         Some(driver) => timeout(VALIDATE_TIMEOUT, driver.validate(request))
             .await
@@ -123,7 +123,7 @@ async fn check(context: &Context, request: &CheckRequest) -> Result<Option<Obser
     let method = &request.method;
     let driver = context
         .drivers
-        .get(method.driver)
+        .get(&method.driver)
         .ok_or_else(|| WorkerError::refused(format!("this worker has no driver {}", method.driver)))?;
     let until = Instant::now() + Duration::from_millis(request.budget_ms).min(MAX_CHECK);
     let checking = context.locks.ask(method.device.as_deref(), async {

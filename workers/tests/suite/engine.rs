@@ -12,8 +12,7 @@ use ringfence_bus::{
     InProcessBus, Key, Keys, Message, Queue, ReplyTo, TaskMessage,
 };
 use ringfence_core::{
-    AttemptId, Driver as Name, FencingKind, FrozenMethod, Generation, HostId, Job, OperationId, Resource,
-    TaskResult,
+    AttemptId, FencingKind, FrozenMethod, Generation, HostId, Job, OperationId, Resource, TaskResult,
 };
 use ringfence_workers::{Driver, Drivers, Worker, WorkerConfig, WorkerHandle};
 use tokio::sync::mpsc;
@@ -112,7 +111,7 @@ impl Engine {
             concurrency,
             ..WorkerConfig::new("w1", "z1")
         };
-        let drivers = Drivers::default().with(Name::Simulated, Arc::new(driver));
+        let drivers = Drivers::default().with("simulated", Arc::new(driver));
         let new_id = Arc::new(Uuid::new_v4);
         let worker = Worker::start(config, Arc::new(bus), self.keys.clone(), drivers, new_id).unwrap();
         // The queues of the worker have to be there before anything can be put on them.
@@ -289,7 +288,7 @@ pub fn task(number: u32, device: &str) -> TaskMessage {
     let method = FrozenMethod {
         name: device.to_owned(),
         secrets: BTreeMap::new(),
-        ..method(Name::Simulated, Resource::Power, &[("device", device)])
+        ..method("simulated", Resource::Power, &[("device", device)])
     };
     TaskMessage {
         host_id: HostId(Uuid::from_u128(3)),

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Instant;
 
-use ringfence_core::{Driver as Name, FencingKind, FrozenMethod, ObservedState, Outcome, Resource};
+use ringfence_core::{FencingKind, FrozenMethod, ObservedState, Outcome, Resource};
 use ringfence_workers::{Driver, FenceAgent, Report};
 use tempfile::TempDir;
 
@@ -33,7 +33,7 @@ impl Dummy {
 
     fn method(&self, resource: Resource) -> FrozenMethod {
         method(
-            Name::FenceAgent,
+            "fence-agent",
             resource,
             &[("agent", "fence_dummy"), ("status_file", &self.file())],
         )
@@ -45,7 +45,7 @@ impl Dummy {
 }
 
 async fn act(kind: FencingKind, method: &FrozenMethod) -> Report {
-    let driver = drivers().get(Name::FenceAgent).unwrap();
+    let driver = drivers().get("fence-agent").unwrap();
     driver
         .act_and_observe(kind, method, &no_secrets(), seconds(10))
         .await
@@ -84,7 +84,7 @@ async fn what_is_off_already_the_agents_library_leaves_alone_by_itself() {
 #[tokio::test]
 async fn a_status_check_changes_nothing() {
     let dummy = Dummy::new("on");
-    let driver = drivers().get(Name::FenceAgent).unwrap();
+    let driver = drivers().get("fence-agent").unwrap();
     let observed = driver
         .observe(&dummy.method(Resource::Power), &no_secrets(), seconds(10))
         .await
@@ -99,11 +99,11 @@ async fn a_status_check_changes_nothing() {
 #[tokio::test]
 async fn an_agent_that_never_gets_there_is_unknown_and_stopped_within_the_budget() {
     let failing = method(
-        Name::FenceAgent,
+        "fence-agent",
         Resource::Power,
         &[("agent", "fence_dummy"), ("type", "fail")],
     );
-    let driver = drivers().get(Name::FenceAgent).unwrap();
+    let driver = drivers().get("fence-agent").unwrap();
     let started = Instant::now();
     let report = driver
         .act_and_observe(FencingKind::PowerOff, &failing, &no_secrets(), seconds(15))
@@ -117,11 +117,11 @@ async fn an_agent_that_never_gets_there_is_unknown_and_stopped_within_the_budget
 async fn an_agent_that_cannot_read_is_unknown() {
     let dummy = Dummy::new("");
     let folder = method(
-        Name::FenceAgent,
+        "fence-agent",
         Resource::Power,
         &[("agent", "fence_dummy"), ("status_file", &dummy.file())],
     );
-    let driver = drivers().get(Name::FenceAgent).unwrap();
+    let driver = drivers().get("fence-agent").unwrap();
     let error = driver
         .observe(&folder, &no_secrets(), seconds(5))
         .await
@@ -158,11 +158,7 @@ async fn agents_that_prove_nothing_are_refused_before_they_run() {
             "is not the name of a fence agent",
         ),
     ] {
-        let report = act(
-            kind,
-            &method(Name::FenceAgent, kind.resource(), &[("agent", agent)]),
-        )
-        .await;
+        let report = act(kind, &method("fence-agent", kind.resource(), &[("agent", agent)])).await;
         assert_outcome(&report, Outcome::Refused, words);
     }
 }
@@ -207,7 +203,7 @@ impl OwnAgent {
         let driver = FenceAgent::new(vec![self.path().to_owned()], clock());
         let folder = self.path().to_str().unwrap();
         let method = method(
-            Name::FenceAgent,
+            "fence-agent",
             kind.resource(),
             &[("agent", "fence_own"), ("folder", folder)],
         );

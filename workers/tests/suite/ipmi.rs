@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::Instant;
 
-use ringfence_core::{Driver as Name, FencingKind, FrozenMethod, ObservedState, Outcome, Resource};
+use ringfence_core::{FencingKind, FrozenMethod, ObservedState, Outcome, Resource};
 use ringfence_workers::{Driver as _, DriverSettings, Ipmi, Report, WorkerError};
 
 use crate::peers::IpmiSim;
@@ -20,7 +20,7 @@ fn bmc(sim: &IpmiSim) -> FrozenMethod {
         ("username", "admin"),
         ("cipher", "3"),
     ];
-    method(Name::Ipmi, Resource::Power, &parameters)
+    method("ipmi", Resource::Power, &parameters)
 }
 
 async fn act(sim: &IpmiSim, kind: FencingKind, budget_s: u64) -> Report {
@@ -130,7 +130,7 @@ async fn a_cipher_that_the_bmc_does_not_speak_is_refused() {
 async fn without_ipmitool_everything_is_refused() {
     let ipmi = Ipmi::new("/nonexistent/ipmitool".into(), clock());
     let parameters = [("address", "127.0.0.1"), ("username", "admin")];
-    let method = method(Name::Ipmi, Resource::Power, &parameters);
+    let method = method("ipmi", Resource::Power, &parameters);
     let report = ipmi
         .act_and_observe(FencingKind::PowerOff, &method, &password("secret"), seconds(5))
         .await;
@@ -153,7 +153,7 @@ async fn the_password_is_in_no_argument() {
         ("username", "admin"),
         ("privilege", "OPERATOR"),
     ];
-    let method = method(Name::Ipmi, Resource::Power, &parameters);
+    let method = method("ipmi", Resource::Power, &parameters);
     let report = Ipmi::new(program, clock())
         .act_and_observe(FencingKind::PowerOff, &method, &password("hunter2"), seconds(5))
         .await;

@@ -7,6 +7,7 @@
     reason = "helpers of tests fail as tests do"
 )]
 
+mod declared;
 mod engine;
 mod fence_agents;
 mod http;
@@ -24,10 +25,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringfence_core::{
-    Driver, FrozenMethod, MethodId, MethodTimes, ObservedState, Outcome, Resource, Timestamp, device_key,
-};
-use ringfence_workers::{Clock, DriverSettings, Drivers, Report, Secrets};
+use ringfence_core::{FrozenMethod, MethodId, MethodTimes, ObservedState, Outcome, Resource, Timestamp};
+use ringfence_workers::{Clock, DriverSettings, Drivers, Report, Secrets, catalogue};
 use uuid::Uuid;
 
 /// A clock that stands still: nothing here depends on the time of day.
@@ -36,20 +35,24 @@ fn clock() -> Clock {
 }
 
 fn drivers() -> Drivers {
-    Drivers::new(DriverSettings::new(clock()))
+    Drivers::new(&DriverSettings::new(clock()))
 }
 
-fn method(driver: Driver, resource: Resource, parameters: &[(&str, &str)]) -> FrozenMethod {
+fn method(driver: &str, resource: Resource, parameters: &[(&str, &str)]) -> FrozenMethod {
     let parameters: BTreeMap<_, _> = parameters
         .iter()
         .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
         .collect();
+    let declared = catalogue();
+    let declared = declared.get(driver).unwrap();
     FrozenMethod {
         id: MethodId(Uuid::from_u128(7)),
         name: "m1".to_owned(),
         resource,
-        driver,
-        device: device_key(driver, &parameters),
+        driver: driver.to_owned(),
+        device: (declared.device)(&parameters),
+        service_of: None,
+        can_prove: (declared.can_prove)(&parameters),
         parameters,
         secrets: BTreeMap::new(),
         zone: "z1".to_owned(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ringfence_bus::ValidateRequest;
-use ringfence_core::{Driver as Name, Resource, SecretReference};
+use ringfence_core::{Resource, SecretReference};
 use ringfence_workers::Driver;
 
 use crate::drivers;
@@ -12,7 +12,7 @@ use crate::drivers;
 fn request(resource: Resource, parameters: &[(&str, &str)], secrets: &[&str]) -> ValidateRequest {
     let secret = |name: &&str| ((*name).to_owned(), SecretReference::Env("PASSWORD".to_owned()));
     ValidateRequest {
-        driver: Name::FenceAgent,
+        driver: "fence-agent".to_owned(),
         resource,
         parameters: parameters
             .iter()
@@ -23,7 +23,7 @@ fn request(resource: Resource, parameters: &[(&str, &str)], secrets: &[&str]) ->
 }
 
 async fn problems(resource: Resource, parameters: &[(&str, &str)], secrets: &[&str]) -> Vec<String> {
-    let driver = drivers().get(Name::FenceAgent).unwrap();
+    let driver = drivers().get("fence-agent").unwrap();
     let problems = driver.validate(&request(resource, parameters, secrets)).await;
     problems.iter().map(ToString::to_string).collect()
 }
@@ -78,7 +78,7 @@ async fn a_wrong_method_for_a_real_agent_is_told_what_is_wrong() {
             "secrets.passwort: is unknown to fence_ipmilan; did you mean password?",
             "parameters.auth: is \"sha9\"; allowed: md5, password, none",
             "parameters.lanplus: is \"perhaps\"; true, false, yes, no, on, off, 1 or 0 is allowed",
-            "parameters.method: is \"cycle\", which never verifies that power went off",
+            "parameters.method: is \"cycle\", which never verifies that power went off; onoff is allowed",
             "parameters.power_timeout: is \"soon\"; a whole number is allowed",
         ]
     );
@@ -120,7 +120,7 @@ async fn an_agent_is_refused_for_what_it_cannot_prove() {
 /// nothing is wrong with a value.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_installed_agent_is_understood_or_refused_with_a_reason() {
-    let driver = drivers().get(Name::FenceAgent).unwrap();
+    let driver = drivers().get("fence-agent").unwrap();
     let mut agents: Vec<String> = std::fs::read_dir("/usr/sbin")
         .unwrap()
         .filter_map(|entry| entry.unwrap().file_name().into_string().ok())

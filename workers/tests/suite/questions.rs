@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringfence_bus::{CheckRequest, DeviceReply, DeviceRequest, ValidateRequest};
-use ringfence_core::{Driver as Name, ObservedState, Problem, Resource, SecretReference};
+use ringfence_core::{ObservedState, Problem, Resource, SecretReference};
 
 use crate::engine::{Engine, granted, method_of, task};
 use crate::runtime::until;
@@ -82,9 +82,9 @@ async fn a_check_whose_secret_is_not_there_names_the_reference() {
 async fn parameters_are_validated_by_the_driver_and_a_driver_that_is_not_there_is_named() {
     let engine = Engine::start(|_| None).await;
     let _worker = engine.worker(Scripted::new(Does::Hangs), 1).await;
-    let request = |driver| {
+    let request = |driver: &str| {
         DeviceRequest::Validate(ValidateRequest {
-            driver,
+            driver: driver.to_owned(),
             resource: Resource::Power,
             parameters: BTreeMap::new(),
             secrets: BTreeMap::new(),
@@ -92,12 +92,12 @@ async fn parameters_are_validated_by_the_driver_and_a_driver_that_is_not_there_i
     };
     let problems = vec![Problem::new("parameters.x", "is wrong")];
     assert_eq!(
-        engine.ask(&request(Name::Simulated)).await,
+        engine.ask(&request("simulated")).await,
         DeviceReply::Validated { problems }
     );
     let problems = vec![Problem::new("driver", "is ipmi, which worker w1 does not have")];
     assert_eq!(
-        engine.ask(&request(Name::Ipmi)).await,
+        engine.ask(&request("ipmi")).await,
         DeviceReply::Validated { problems }
     );
 }

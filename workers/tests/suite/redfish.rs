@@ -1,6 +1,6 @@
 //! The driver `redfish` against a real service over TLS.
 
-use ringfence_core::{Driver as Name, FencingKind, FrozenMethod, ObservedState, Outcome, Resource};
+use ringfence_core::{FencingKind, FrozenMethod, ObservedState, Outcome, Resource};
 use ringfence_workers::{Driver as _, Redfish, Report};
 
 use crate::peers::Sushy;
@@ -12,7 +12,7 @@ fn bmc(sushy: &Sushy, more: &[(&str, &str)]) -> FrozenMethod {
         ("system", Sushy::SYSTEM),
         ("username", "admin"),
     ];
-    method(Name::Redfish, Resource::Power, &[&parameters, more].concat())
+    method("redfish", Resource::Power, &[&parameters, more].concat())
 }
 
 async fn act(kind: FencingKind, method: &FrozenMethod, secret: &str) -> Report {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Instant;
 
 use parking_lot::Mutex;
-use ringfence_core::{Driver as Name, FencingKind, FrozenMethod, ObservedState, Outcome, Resource};
+use ringfence_core::{FencingKind, FrozenMethod, ObservedState, Outcome, Resource};
 use ringfence_workers::{Driver as _, Redfish, Report};
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn bmc(server: &Server) -> FrozenMethod {
         ("system", SYSTEM),
         ("username", "admin"),
     ];
-    method(Name::Redfish, Resource::Power, &parameters)
+    method("redfish", Resource::Power, &parameters)
 }
 
 async fn act(server: &Server, kind: FencingKind, budget_s: u64) -> Report {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use ringfence_core::{Driver as Name, FencingKind, FrozenMethod, ObservedState, Outcome, Resource};
+use ringfence_core::{FencingKind, FrozenMethod, ObservedState, Outcome, Resource};
 use ringfence_workers::{Driver as _, Report, Simulated};
 use serde_json::{Value, json};
 use url::Url;
@@ -12,7 +12,7 @@ use crate::http::{Answer, Server};
 use crate::{assert_confirmed, assert_outcome, clock, method, no_secrets, seconds, seen};
 
 fn device(resource: Resource) -> FrozenMethod {
-    method(Name::Simulated, resource, &[("device", "rack 1/a")])
+    method("simulated", resource, &[("device", "rack 1/a")])
 }
 
 async fn act(server: &Server, kind: FencingKind) -> Report {

@@ -17,8 +17,8 @@ use osauth::services::ServiceType;
 use osauth::{ServiceRequestBuilder, Session};
 use ringfence_core::Parameters;
 
-/// How errors call it.
-const CINDER: &str = "cinder";
+/// How errors and methods call it.
+pub const CINDER: &str = "cinder";
 /// The version of the API: attachments are all there, and nothing later is needed.
 const VERSION: &str = "volume 3.44";
 const VERSION_HEADER: &str = "OpenStack-API-Version";

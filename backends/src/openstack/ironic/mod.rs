@@ -13,8 +13,8 @@ use serde_json::json;
 use super::Cloud;
 use crate::BackendError;
 
-/// How errors call it.
-const IRONIC: &str = "ironic";
+/// How errors and methods call it.
+pub const IRONIC: &str = "ironic";
 /// The version of the API: from 1.8 on a node's fields can be chosen.
 const VERSION: &str = "1.8";
 const VERSION_HEADER: &str = "X-OpenStack-Ironic-API-Version";

@@ -8,5 +8,5 @@ mod rights;
 pub(super) use fencing::give_back_ports_of;
 pub use ports::{Port, PortChange};
 
-/// How errors call it.
-const NEUTRON: &str = "neutron";
+/// How errors and methods call it.
+pub const NEUTRON: &str = "neutron";

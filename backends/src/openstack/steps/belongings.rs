@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use crate::BackendError;
-use ringfence_core::{Driver, FrozenMethod};
+use ringfence_core::FrozenMethod;
 use tokio::time::Instant;
 
 use super::sight::Situation;
 use crate::openstack::cinder::release_reserves_of;
 use crate::openstack::host::HostOf;
 use crate::openstack::neutron::give_back_ports_of;
+use crate::openstack::{CINDER, NEUTRON};
 
 /// Between two looks at the ports: Neutron takes its time for each.
 const PORTS_EVERY: Duration = Duration::from_secs(1);
@@ -24,14 +25,14 @@ pub(super) struct Belongings<'a> {
 impl<'a> Belongings<'a> {
     /// Of the servers of a host, which Neutron and Cinder may know by other names.
     pub fn of(at: &HostOf<'a>, cut_off_by: &'a [FrozenMethod]) -> Self {
-        let of = |driver: Driver| {
+        let of = |driver: &str| {
             let by = cut_off_by.iter().find(|method| method.driver == driver)?;
             let host = by.parameters.get("host")?;
             Some(HostOf { host, ..*at })
         };
         Self {
-            ports_of: of(Driver::Neutron),
-            volumes_of: of(Driver::Cinder),
+            ports_of: of(NEUTRON),
+            volumes_of: of(CINDER),
             ports_next: Instant::now(),
         }
     }

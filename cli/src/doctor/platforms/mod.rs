@@ -44,7 +44,7 @@ pub(super) async fn try_drivers(seen: &[Seen], site: &Site, report: &mut Report)
     for (name, driver) in site.cloud_drivers() {
         let mut platforms = seen.iter().map(|seen| &seen.platform);
         if let Some(platform) = platforms.find(|platform| platform.name() == name) {
-            tell(platform.preflight_fencing(driver).await, report);
+            tell(platform.preflight_fencing(&driver).await, report);
         }
     }
 }

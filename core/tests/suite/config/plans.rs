@@ -3,14 +3,14 @@ use std::collections::BTreeMap;
 use ringfence_core::*;
 use uuid::Uuid;
 
+use super::drivers::{drivers, method};
 use super::expect_fault;
-use super::methods::method;
 use ringfence_world::plans::start;
 
 pub fn methods() -> BTreeMap<String, Method> {
     let simulated = |name: &str, resource| {
         let device = format!("${{host.name}}-{name}");
-        let method = method(name, Driver::Simulated, resource, &[("device", &device)]);
+        let method = method(name, "outlet", resource, &[("device", &device)]);
         (name.to_owned(), method)
     };
     BTreeMap::from([
@@ -53,7 +53,7 @@ fn off() -> TaskSpec {
 }
 
 fn check(plan: &Plan) -> Result<(), Problems> {
-    validate_plan(plan, &methods())
+    validate_plan(&drivers(), plan, &methods())
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn an_unknown_field_is_refused() {
 #[test]
 fn a_plan_that_rests_on_what_nobody_trusts_is_refused() {
     let mut methods = methods();
-    let ports = method("ports", Driver::Neutron, Resource::Network, &[]);
+    let ports = method("ports", "ports", Resource::Network, &[]);
     methods.insert("ports".to_owned(), ports);
     let cut_off = |network: &[(u8, &[&str])]| {
         let tasks = [
@@ -205,16 +205,16 @@ fn a_plan_that_rests_on_what_nobody_trusts_is_refused() {
     };
     for weak in [&[(1, &["ports"][..])][..], &[(1, &["switch", "ports"])]] {
         expect_fault(
-            validate_plan(&cut_off(weak), &methods),
+            validate_plan(&drivers(), &cut_off(weak), &methods),
             "sufficient_sets",
             &["(storage.fence)", "trusted: ports"],
         );
     }
     let strong_first = cut_off(&[(1, &["switch"]), (2, &["ports"])]);
-    assert_eq!(validate_plan(&strong_first, &methods), Ok(()));
+    assert_eq!(validate_plan(&drivers(), &strong_first, &methods), Ok(()));
     let beside_power = plan(vec![vec![
         off(),
         spec(FencingKind::NetworkFence, &[(1, &["ports"])]),
     ]]);
-    assert_eq!(validate_plan(&beside_power, &methods), Ok(()));
+    assert_eq!(validate_plan(&drivers(), &beside_power, &methods), Ok(()));
 }

@@ -1,6 +1,6 @@
 use ringfence_core::*;
 
-use super::methods::method;
+use super::drivers::{drivers, method};
 use super::plans::{methods, plan, spec};
 use ringfence_world::plans::host;
 
@@ -10,7 +10,7 @@ fn a_plan_is_frozen_with_its_levels_in_order() {
         FencingKind::PowerOff,
         &[(9, &["pdu"]), (2, &["bmc"])],
     )]]);
-    let frozen = resolve(&plan, &methods(), &host()).unwrap();
+    let frozen = resolve(&drivers(), &plan, &methods(), &host()).unwrap();
     let levels: Vec<Vec<&str>> = frozen.stages[0].tasks[0]
         .levels
         .iter()
@@ -28,15 +28,14 @@ fn the_hosts_own_name_id_zone_and_values_are_filled_in() {
         ("plug", "1"),
         ("random", "${host.id}"),
     ];
-    let agent = method("dummy", Driver::FenceAgent, Resource::Power, &parameters);
+    let agent = method("dummy", "agent", Resource::Power, &parameters);
     let mut host = host();
     let own = Parameters::from([("plug".to_owned(), "7".to_owned())]);
     host.parameters.insert("dummy".to_owned(), own);
-    let frozen = FrozenMethod::new(&agent, &host).unwrap();
+    let frozen = FrozenMethod::new(&drivers(), &agent, &host).unwrap();
     assert_eq!(frozen.parameters["status_file"], "/run/here/compute1");
     assert_eq!(frozen.parameters["plug"], "7");
     assert_eq!(frozen.parameters["random"], host.id.to_string());
-    assert_eq!(frozen.device.as_deref(), Some("fence_dummy//run/here/compute1:"));
     assert_eq!(frozen.zone, "here");
 }
 
@@ -44,14 +43,17 @@ fn the_hosts_own_name_id_zone_and_values_are_filled_in() {
 fn a_method_with_a_zone_of_its_own_keeps_it() {
     let mut bmc = methods()["bmc"].clone();
     bmc.zone = Some("management".to_owned());
-    assert_eq!(FrozenMethod::new(&bmc, &host()).unwrap().zone, "management");
+    assert_eq!(
+        FrozenMethod::new(&drivers(), &bmc, &host()).unwrap().zone,
+        "management"
+    );
 }
 
 #[test]
 fn what_cannot_be_filled_in_is_said_with_what_can() {
     for (value, words) in [("${host.nme}", "${host.name}"), ("${host.name", "without a")] {
-        let bad = method("sim", Driver::Simulated, Resource::Power, &[("device", value)]);
-        let problems = FrozenMethod::new(&bad, &host()).unwrap_err();
+        let bad = method("sim", "outlet", Resource::Power, &[("device", value)]);
+        let problems = FrozenMethod::new(&drivers(), &bad, &host()).unwrap_err();
         assert!(problems.to_string().contains(words), "{problems}");
     }
 }
@@ -59,30 +61,28 @@ fn what_cannot_be_filled_in_is_said_with_what_can() {
 #[test]
 fn a_method_that_was_deleted_is_a_problem_of_the_plan() {
     let plan = plan(vec![vec![spec(FencingKind::PowerOff, &[(1, &["gone"])])]]);
-    let problems = resolve(&plan, &methods(), &host()).unwrap_err();
+    let problems = resolve(&drivers(), &plan, &methods(), &host()).unwrap_err();
     assert!(problems.to_string().contains("\"gone\""), "{problems}");
 }
 
 #[test]
 fn a_host_cannot_tell_an_agent_what_to_do() {
-    let agent = method(
-        "dummy",
-        Driver::FenceAgent,
-        Resource::Power,
-        &[("agent", "fence_dummy")],
-    );
-    for (key, value) in [("action", "on"), ("method", "cycle"), ("agent", "/bin/sh")] {
+    let agent = method("dummy", "agent", Resource::Power, &[("agent", "fence_dummy")]);
+    for (key, value) in [("action", "on"), ("action", "off")] {
         let mut host = host();
         let own = Parameters::from([(key.to_owned(), value.to_owned())]);
         host.parameters.insert("dummy".to_owned(), own);
-        assert!(FrozenMethod::new(&agent, &host).is_err(), "{key}={value}");
+        assert!(
+            FrozenMethod::new(&drivers(), &agent, &host).is_err(),
+            "{key}={value}"
+        );
     }
 }
 
 #[test]
 fn a_cloud_is_the_hosts_own_unless_the_method_names_another() {
-    let ports = method("ports", Driver::Neutron, Resource::Network, &[]);
-    let problems = FrozenMethod::new(&ports, &host()).unwrap_err();
+    let ports = method("ports", "ports", Resource::Network, &[]);
+    let problems = FrozenMethod::new(&drivers(), &ports, &host()).unwrap_err();
     assert!(
         problems.to_string().contains("compute1 names no cloud"),
         "{problems}"
@@ -92,16 +92,14 @@ fn a_cloud_is_the_hosts_own_unless_the_method_names_another() {
     host.cloud = Some("east".to_owned());
     host.known_as = Some("node-7".to_owned());
     let place = |method: &Method, name: &str| {
-        let frozen = FrozenMethod::new(method, &host).unwrap();
+        let frozen = FrozenMethod::new(&drivers(), method, &host).unwrap();
         (
             frozen.parameters["cloud"].clone(),
             frozen.parameters[name].clone(),
         )
     };
     assert_eq!(place(&ports, "host"), ("east".to_owned(), "node-7".to_owned()));
-    let own = [("cloud", "metal"), ("node", "${host.name}")];
-    let node = method("node", Driver::Ironic, Resource::Power, &own);
-    assert_eq!(place(&node, "node"), ("metal".to_owned(), "compute1".to_owned()));
-    let device = FrozenMethod::new(&node, &host).unwrap().device;
-    assert_eq!(device.as_deref(), Some("ironic/metal/compute1"));
+    let own = [("cloud", "metal"), ("host", "${host.name}")];
+    let other = method("other", "ports", Resource::Network, &own);
+    assert_eq!(place(&other, "host"), ("metal".to_owned(), "compute1".to_owned()));
 }

@@ -658,7 +658,7 @@ fn what_stands_on_paper_alone_proves_nothing() {
 #[test]
 fn a_worker_cannot_make_a_proof_of_what_its_method_is_not_trusted_with() {
     let mut ports = task(FencingKind::NetworkFence, &[&["ports"]]);
-    ports.levels[0][0].driver = Driver::Neutron;
+    ports.levels[0][0].can_prove = false;
     let both = |ports: FrozenTask| plan(vec![vec![task(FencingKind::StorageFence, &[&["ceph"]]), ports]]);
     let mut world = lost(both(ports.clone()));
     world.fence().unwrap();
@@ -666,8 +666,7 @@ fn a_worker_cannot_make_a_proof_of_what_its_method_is_not_trusted_with() {
     world.work(1);
     assert!(!world.is_fenced());
 
-    let trusted = ("trusted".to_owned(), "true".to_owned());
-    ports.levels[0][0].parameters.extend([trusted]);
+    ports.levels[0][0].can_prove = true;
     let mut world = lost(both(ports));
     world.fence().unwrap();
     world.work(0);

@@ -91,22 +91,18 @@ fn a_host_whose_workloads_cannot_be_started_is_taken_back_and_asks_a_person() {
 
 #[test]
 fn a_workload_takes_along_what_its_own_cloud_has_taken_from_it() {
-    let by = |kind: FencingKind, driver: Driver, cloud: &str, host: &str| {
-        let mut task = task(kind, &[&[driver.as_str()]]);
-        task.levels[0][0].driver = driver;
-        let place = [("cloud", cloud), ("host", host)];
-        let place = place.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        task.levels[0][0].parameters.extend(place);
+    let by = |kind: FencingKind, driver: &str, cloud: &str, host: &str| {
+        let mut task = task(kind, &[&[driver]]);
+        task.levels[0][0].driver = driver.to_owned();
+        task.levels[0][0].service_of = Some(cloud.to_owned());
+        task.levels[0][0]
+            .parameters
+            .insert("host".to_owned(), host.to_owned());
         task
     };
     let cut_off = plan(vec![vec![
-        by(FencingKind::StorageFence, Driver::Cinder, "west", "compute1"),
-        by(
-            FencingKind::NetworkFence,
-            Driver::Neutron,
-            "east",
-            "compute1.rack",
-        ),
+        by(FencingKind::StorageFence, "cinder", "west", "compute1"),
+        by(FencingKind::NetworkFence, "neutron", "east", "compute1.rack"),
         task(FencingKind::PowerOff, &[&["bmc"]]),
     ]]);
     let mut world = on_nova(cut_off, 1, manual());
@@ -126,7 +122,7 @@ fn a_workload_takes_along_what_its_own_cloud_has_taken_from_it() {
     let [by] = &step.cut_off_by[..] else {
         panic!("the volumes are another cloud's: {:?}", step.cut_off_by);
     };
-    assert_eq!(by.driver, Driver::Neutron);
+    assert_eq!(by.driver, "neutron");
     assert_eq!(by.parameters["host"], "compute1.rack", "as neutron calls it");
 }
 

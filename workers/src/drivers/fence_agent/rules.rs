@@ -49,12 +49,13 @@ pub(super) fn no_proof(agent: &str) -> Option<&'static str> {
         .map(|(_, why)| *why)
 }
 
-/// Values with which an agent says what is not so, by parameter. Names with `-` are the same to an agent.
-pub(super) fn bad_value(name: &str, value: &str) -> Option<&'static str> {
+/// What belongs to the task, and values with which an agent says what is not so. To an agent `-` in a name is `_`.
+pub(super) fn refusal(name: &str, value: &str) -> Option<&'static str> {
     let is_true = matches!(value.to_ascii_lowercase().as_str(), "1" | "yes" | "on" | "true");
     match name.replace('-', "_").as_str() {
+        "action" | "option" => Some("must not be given; the task decides what the agent does"),
         "method" if value.eq_ignore_ascii_case("cycle") => {
-            Some("is \"cycle\", which never verifies that power went off")
+            Some("is \"cycle\", which never verifies that power went off; onoff is allowed")
         }
         "missing_as_off" if is_true => Some("makes a plug that does not exist read as off; false is allowed"),
         _ => None,
@@ -73,7 +74,7 @@ pub(super) fn check_parameters(
         return Err(WorkerError::refused("driver fence-agent cannot act on workloads"));
     }
     for (name, value) in parameters {
-        if let Some(why) = bad_value(name, value) {
+        if let Some(why) = refusal(name, value) {
             return Err(WorkerError::refused(format!("parameter {name} {why}")));
         }
     }

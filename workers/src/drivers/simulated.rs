@@ -3,22 +3,45 @@
 //! `GET` and `PUT {base}/devices/{device}/{resource}` with `{"state": "..."}`: `on` and `off` for power, `fenced` and `unfenced`
 //! for storage and network.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use reqwest::{Client, Method, StatusCode};
 use ringfence_bus::ValidateRequest;
-use ringfence_core::{FencingKind, FrozenMethod, Observation, ObservedState, Problem, Resource};
+use ringfence_core::{
+    Declaration, FencingKind, FrozenMethod, Observation, ObservedState, Parameter, Problem, Resource,
+    value_of,
+};
 use serde_json::json;
 use tokio::time::Instant;
 use url::Url;
 
 use crate::act::{self, Answer, Device, Reading};
 use crate::driver::{Clock, Driver, Report};
+use crate::drivers::Entry;
 use crate::http::{self, Reply, Request};
 use crate::{Secrets, WorkerError};
 use ringfence_backends::TimeGiven;
+
+pub(super) static DRIVER: Entry = Entry {
+    declaration: Declaration {
+        name: "simulated",
+        about: "a device of the simulated world, as standalone --demo has one",
+        resources: &[Resource::Power, Resource::Storage, Resource::Network],
+        parameters: &[Parameter::required("device", "its name in that world").tells_apart()],
+        secrets: &[],
+        others: None,
+        place: None,
+        lingers_s: 10,
+        device: |parameters| Some(format!("simulated/{}", value_of(parameters, "device")?)),
+        can_prove: |_| true,
+    },
+    make: |settings| {
+        let clock = Arc::clone(&settings.clock);
+        Arc::new(Simulated::new(settings.simulator.clone(), clock))
+    },
+};
 
 /// The driver `simulated`.
 pub struct Simulated {

@@ -7,15 +7,48 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ringfence_backends::openstack::{Cloud, Fenced};
+use ringfence_backends::openstack::{Cloud, Fenced, NEUTRON};
 use ringfence_bus::ValidateRequest;
-use ringfence_core::{FencingKind, FrozenMethod, Observation, ObservedState, Problem};
+use ringfence_core::{
+    Declaration, FencingKind, FrozenMethod, Observation, ObservedState, Parameter, Place, Problem, Resource,
+    value_of,
+};
 
 use crate::driver::{Clock, Driver, Report};
-use crate::openstack::{Clouds, act, read, seen};
+use crate::drivers::Entry;
+use crate::openstack::{CLOUD, Clouds, act, read, seen};
 use crate::{Secrets, WorkerError};
 
-const PLACE: [&str; 2] = ["cloud", "host"];
+const PLACE: Place = Place {
+    platform: CLOUD.name,
+    host: "host",
+    answers_for_all: true,
+};
+
+pub(super) static DRIVER: Entry = Entry {
+    declaration: Declaration {
+        name: NEUTRON,
+        about: "OpenStack Neutron: the ports of the host's servers",
+        resources: &[Resource::Network],
+        parameters: &[
+            CLOUD,
+            Parameter::optional("host", "what Neutron calls the host; the name that it has in its cloud if absent").tells_apart(),
+            Parameter::optional(
+                "trusted",
+                "true says that something else than the host itself cuts off a port that is set down; nothing is proven without it",
+            )
+            .by_default("false")
+            .flag(),
+        ],
+        secrets: &[],
+        others: None,
+        place: Some(PLACE),
+        lingers_s: 120,
+        device: |_| None,
+        can_prove: |parameters| value_of(parameters, "trusted") == Some("true"),
+    },
+    make: |settings| Arc::new(Neutron::new(settings.clouds.clone(), Arc::clone(&settings.clock))),
+};
 
 /// The driver `neutron`.
 pub struct Neutron {
@@ -49,7 +82,7 @@ impl Driver for Neutron {
         };
         let acting = async {
             match kind {
-                FencingKind::NetworkFence => at.set_ports_down(method.can_prove()).await,
+                FencingKind::NetworkFence => at.set_ports_down(method.can_prove).await,
                 FencingKind::NetworkUnfence => at.give_ports_back().await,
                 other => Ok(Fenced::No(format!("driver neutron cannot do {other}"))),
             }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 
 use reqwest::{Certificate, Client, Method};
-use ringfence_core::FrozenMethod;
+use ringfence_core::{FrozenMethod, value_of};
 use tokio::time::Instant;
 use url::Url;
 
@@ -24,13 +24,7 @@ pub(super) struct Connection<'a> {
 
 impl<'a> Connection<'a> {
     pub(super) fn new(method: &'a FrozenMethod, secrets: &'a Secrets) -> Result<Self, WorkerError> {
-        let optional = |name: &str| {
-            method
-                .parameters
-                .get(name)
-                .map(String::as_str)
-                .filter(|v| !v.is_empty())
-        };
+        let optional = |name: &str| value_of(&method.parameters, name);
         let required = |name: &str| {
             optional(name)
                 .ok_or_else(|| WorkerError::refused(format!("method {} has no {name}", method.name)))

@@ -2,6 +2,7 @@
 
 mod call;
 mod check;
+mod declaration;
 mod metadata;
 mod rules;
 
@@ -19,6 +20,8 @@ use crate::process::{Ended, ProcessError};
 use crate::text::chain;
 use crate::{Secrets, WorkerError};
 use ringfence_backends::TimeGiven;
+
+pub(crate) use declaration::DRIVER;
 
 use call::{Call, Power};
 use metadata::Catalogue;

@@ -7,15 +7,48 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ringfence_backends::openstack::{Cloud, Fenced, NodePower};
+use ringfence_backends::openstack::{Cloud, Fenced, IRONIC, NodePower};
 use ringfence_bus::ValidateRequest;
-use ringfence_core::{FencingKind, FrozenMethod, Observation, Problem};
+use ringfence_core::{
+    Declaration, FencingKind, FrozenMethod, Observation, Parameter, Place, Problem, Resource, value_of,
+};
 
 use crate::driver::{Clock, Driver, Report};
-use crate::openstack::{Clouds, act, read, seen};
+use crate::drivers::Entry;
+use crate::openstack::{CLOUD, Clouds, act, read, seen};
 use crate::{Secrets, WorkerError};
 
-const PLACE: [&str; 2] = ["cloud", "node"];
+const PLACE: Place = Place {
+    platform: CLOUD.name,
+    host: "node",
+    answers_for_all: false,
+};
+
+pub(super) static DRIVER: Entry = Entry {
+    declaration: Declaration {
+        name: IRONIC,
+        about: "OpenStack Ironic: the power of a node",
+        resources: &[Resource::Power],
+        parameters: &[
+            CLOUD,
+            Parameter::optional(
+                "node",
+                "the node's name or id; the name that the host has in its cloud if absent",
+            )
+            .tells_apart(),
+        ],
+        secrets: &[],
+        others: None,
+        place: Some(PLACE),
+        lingers_s: 120,
+        device: |parameters| {
+            let (cloud, node) = (value_of(parameters, "cloud")?, value_of(parameters, "node")?);
+            Some(format!("ironic/{cloud}/{node}"))
+        },
+        can_prove: |_| true,
+    },
+    make: |settings| Arc::new(Ironic::new(settings.clouds.clone(), Arc::clone(&settings.clock))),
+};
 
 /// The driver `ironic`.
 pub struct Ironic {

@@ -9,15 +9,63 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ringfence_backends::openstack::{Cloud, Fenced, HeldVolumes, Trust};
+use ringfence_backends::openstack::{CINDER, Cloud, Fenced, HeldVolumes, Trust};
 use ringfence_bus::ValidateRequest;
-use ringfence_core::{FencingKind, FrozenMethod, Observation, ObservedState, Problem};
+use ringfence_core::{
+    Declaration, FencingKind, FrozenMethod, Observation, ObservedState, Parameter, Place, Problem, Resource,
+    value_of,
+};
 
 use crate::driver::{Clock, Driver, Report};
-use crate::openstack::{Clouds, act, read, seen};
+use crate::drivers::Entry;
+use crate::openstack::{CLOUD, Clouds, act, read, seen};
 use crate::{Secrets, WorkerError};
 
-const PLACE: [&str; 2] = ["cloud", "host"];
+const PLACE: Place = Place {
+    platform: CLOUD.name,
+    host: "host",
+    answers_for_all: true,
+};
+
+pub(super) static DRIVER: Entry = Entry {
+    declaration: Declaration {
+        name: CINDER,
+        about: "OpenStack Cinder: the volumes of the host's servers",
+        resources: &[Resource::Storage],
+        parameters: &[
+            CLOUD,
+            Parameter::optional("host", "what Nova calls the host; the name that it has in its cloud if absent").tells_apart(),
+            Parameter::optional(
+                "trusted_backends",
+                "names of Cinder's backends whose terminate_connection keeps a host from writing; nothing is proven without them",
+            )
+            .allowing(
+                "names of backends with commas between them are allowed, such as lvm-1,array-2: what stands between '@' and '#' in \
+                 os-vol-host-attr:host of a volume",
+                are_backends,
+            ),
+            Parameter::optional(
+                "local_disks",
+                "true says that disks of servers that are no volumes are on their host alone, not on shared storage",
+            )
+            .by_default("false")
+            .flag(),
+        ],
+        secrets: &[],
+        others: None,
+        place: Some(PLACE),
+        lingers_s: 120,
+        device: |_| None,
+        can_prove: |parameters| value_of(parameters, "trusted_backends").is_some_and(|list| !list.trim().is_empty()),
+    },
+    make: |settings| Arc::new(Cinder::new(settings.clouds.clone(), Arc::clone(&settings.clock))),
+};
+
+fn are_backends(list: &str) -> bool {
+    let is_odd =
+        |name: &str| name.is_empty() || name.contains(['@', '#', '*']) || name.contains(char::is_whitespace);
+    !list.split(',').map(str::trim).any(is_odd)
+}
 
 /// The driver `cinder`.
 pub struct Cinder {

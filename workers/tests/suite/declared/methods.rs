@@ -1,39 +1,15 @@
-use std::collections::BTreeMap;
-
 use ringfence_core::*;
-use uuid::Uuid;
 
-use super::expect_fault;
-use ringfence_world::plans::start;
+use super::{expect_fault, method};
 
-pub fn method(name: &str, driver: Driver, resource: Resource, parameters: &[(&str, &str)]) -> Method {
-    let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
-    let password = SecretReference::parse("env:PASSWORD").unwrap();
-    let secrets = match driver {
-        Driver::Redfish | Driver::Ipmi => BTreeMap::from([("password".to_owned(), password)]),
-        Driver::FenceAgent | Driver::Cinder | Driver::Neutron | Driver::Ironic | Driver::Simulated => {
-            BTreeMap::new()
-        }
-    };
-    Method {
-        id: MethodId(Uuid::new_v5(&Uuid::nil(), name.as_bytes())),
-        name: name.to_owned(),
-        resource,
-        driver,
-        parameters: parameters.iter().map(owned).collect(),
-        secrets,
-        zone: None,
-        times: MethodTimes::default(),
-        revision: 1,
-        created_at: start(),
-        updated_at: start(),
-    }
+fn validate_method(method: &Method) -> Result<(), Problems> {
+    ringfence_core::validate_method(&ringfence_workers::catalogue(), method)
 }
 
 fn ipmi() -> Method {
     method(
         "bmc",
-        Driver::Ipmi,
+        "ipmi",
         Resource::Power,
         &[("address", "10.0.0.1"), ("username", "root")],
     )
@@ -45,13 +21,13 @@ fn redfish() -> Method {
         ("system", "/redfish/v1/Systems/1"),
         ("username", "root"),
     ];
-    method("bmc", Driver::Redfish, Resource::Power, &parameters)
+    method("bmc", "redfish", Resource::Power, &parameters)
 }
 
 fn agent() -> Method {
     method(
         "pdu",
-        Driver::FenceAgent,
+        "fence-agent",
         Resource::Power,
         &[("agent", "fence_apc"), ("ip", "10.0.0.2")],
     )
@@ -64,7 +40,7 @@ fn with(mut method: Method, key: &str, value: &str) -> Method {
 
 #[test]
 fn methods_that_are_right_are_taken() {
-    let simulated = method("sim", Driver::Simulated, Resource::Network, &[("device", "a")]);
+    let simulated = method("sim", "simulated", Resource::Network, &[("device", "a")]);
     for method in [ipmi(), redfish(), agent(), simulated] {
         assert_eq!(validate_method(&method), Ok(()), "{}", method.driver);
     }
@@ -275,7 +251,8 @@ fn all_faults_are_told_at_once() {
 
 #[test]
 fn the_same_device_has_the_same_key_whatever_the_method() {
-    let key = |method: &Method| device_key(method.driver, &method.parameters);
+    let drivers = ringfence_workers::catalogue();
+    let key = |method: &Method| (drivers.get(&method.driver).unwrap().device)(&method.parameters);
     assert_eq!(key(&agent()).unwrap(), "fence_apc/10.0.0.2:");
     assert_eq!(
         key(&with(agent(), "plug", "7")),
@@ -289,24 +266,19 @@ fn the_same_device_has_the_same_key_whatever_the_method() {
         key(&with(redfish(), "address", "https://bmc.example/")),
         key(&redfish())
     );
-    let cloud = method(
-        "cloud",
-        Driver::FenceAgent,
-        Resource::Power,
-        &[("agent", "fence_aws")],
-    );
+    let cloud = method("cloud", "fence-agent", Resource::Power, &[("agent", "fence_aws")]);
     assert_eq!(key(&cloud), None);
 }
 
-fn of_a_cloud(driver: Driver, resource: Resource) -> Method {
+fn of_a_cloud(driver: &str, resource: Resource) -> Method {
     method("cloud", driver, resource, &[])
 }
 
 #[test]
 fn methods_of_a_cloud_need_nothing_and_take_no_odd_values() {
-    let cinder = of_a_cloud(Driver::Cinder, Resource::Storage);
-    let neutron = of_a_cloud(Driver::Neutron, Resource::Network);
-    let ironic = of_a_cloud(Driver::Ironic, Resource::Power);
+    let cinder = of_a_cloud("cinder", Resource::Storage);
+    let neutron = of_a_cloud("neutron", Resource::Network);
+    let ironic = of_a_cloud("ironic", Resource::Power);
     for good in [
         &cinder,
         &neutron,
@@ -330,6 +302,6 @@ fn methods_of_a_cloud_need_nothing_and_take_no_odd_values() {
         "parameters.trusted",
         &["\"yes\"", "true or false"],
     );
-    let wrong = of_a_cloud(Driver::Ironic, Resource::Storage);
+    let wrong = of_a_cloud("ironic", Resource::Storage);
     expect_fault(validate_method(&wrong), "resource", &["storage", "power"]);
 }

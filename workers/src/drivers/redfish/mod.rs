@@ -9,21 +9,68 @@ mod session;
 mod system;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use ringfence_bus::ValidateRequest;
-use ringfence_core::{FencingKind, FrozenMethod, Observation, Problem};
+use ringfence_core::{
+    Declaration, FencingKind, FrozenMethod, Observation, Parameter, Problem, Resource, Secret, value_of,
+};
 use tokio::time::Instant;
 
 use crate::act;
 use crate::driver::{Clock, Driver, Report};
+use crate::drivers::Entry;
 use crate::{Secrets, WorkerError};
 use ringfence_backends::TimeGiven;
 
 use connection::Connection;
 use session::Session;
 use system::System;
+
+pub(super) static DRIVER: Entry = Entry {
+    declaration: Declaration {
+        name: "redfish",
+        about: "the Redfish interface of a management controller",
+        resources: &[Resource::Power],
+        parameters: &[
+            Parameter::required("address", "the controller's URL, without a path")
+                .tells_apart()
+                .allowing("a URL such as https://bmc.example is allowed", |url| {
+                    url.starts_with("https://") || url.starts_with("http://")
+                }),
+            Parameter::required(
+                "system",
+                "the path of one system, so that a chassis with several is never mistaken",
+            )
+            .tells_apart()
+            .allowing(
+                "the path of one system such as /redfish/v1/Systems/1 is allowed",
+                |path| path.starts_with('/'),
+            ),
+            Parameter::required("username", "the controller's user"),
+            Parameter::optional("ca_file", "PEM file on the worker with the certificates to trust"),
+            Parameter::optional("insecure", "true does not check the certificate")
+                .by_default("false")
+                .flag(),
+        ],
+        secrets: &[Secret {
+            name: "password",
+            is_required: true,
+        }],
+        others: None,
+        place: None,
+        lingers_s: 30,
+        // A controller takes one command at a time, whichever its system.
+        device: |parameters| {
+            let address = value_of(parameters, "address")?;
+            Some(format!("redfish/{}", address.trim_end_matches('/')))
+        },
+        can_prove: |_| true,
+    },
+    make: |settings| Arc::new(Redfish::new(Arc::clone(&settings.clock))),
+};
 
 /// The driver `redfish`.
 pub struct Redfish {

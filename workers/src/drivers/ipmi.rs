@@ -4,15 +4,20 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use ringfence_bus::ValidateRequest;
-use ringfence_core::{FencingKind, FrozenMethod, Observation, ObservedState, Problem};
+use ringfence_core::{
+    Declaration, FencingKind, FrozenMethod, Observation, ObservedState, Parameter, Problem, Resource, Secret,
+    value_of,
+};
 use tokio::time::Instant;
 
 use crate::act::{self, Answer, Device, Reading};
 use crate::driver::{Clock, Driver, Report};
+use crate::drivers::Entry;
 use crate::process::{self, Ended, ProcessError, Program};
 use crate::text::chain;
 use crate::{Secrets, WorkerError};
@@ -29,6 +34,49 @@ const DEFINITE: [&str; 5] = [
     "unauthorized role or privilege level",
     "unauthorized name",
 ];
+
+const PORT: &str = "623";
+const CIPHER: &str = "17";
+const PRIVILEGE: &str = "ADMINISTRATOR";
+
+pub(super) static DRIVER: Entry = Entry {
+    declaration: Declaration {
+        name: "ipmi",
+        about: "IPMI over LAN, by ipmitool",
+        resources: &[Resource::Power],
+        parameters: &[
+            Parameter::required("address", "the BMC's name or address").tells_apart(),
+            Parameter::optional("port", "the BMC's UDP port")
+                .tells_apart()
+                .by_default(PORT)
+                .allowing("1 to 65535 is allowed", |port| {
+                    port.parse::<u16>().is_ok_and(|port| port != 0)
+                }),
+            Parameter::required("username", "the BMC's user"),
+            Parameter::optional("cipher", "the cipher suite")
+                .by_default(CIPHER)
+                .allowing("3 or 17 is allowed", |cipher| matches!(cipher, "3" | "17")),
+            Parameter::optional("privilege", "the privilege level of the session")
+                .by_default(PRIVILEGE)
+                .allowing("OPERATOR or ADMINISTRATOR is allowed", |level| {
+                    matches!(level, "OPERATOR" | "ADMINISTRATOR")
+                }),
+        ],
+        secrets: &[Secret {
+            name: "password",
+            is_required: true,
+        }],
+        others: None,
+        place: None,
+        lingers_s: 30,
+        device: |parameters| {
+            let (address, port) = (value_of(parameters, "address")?, value_of(parameters, "port"));
+            Some(format!("ipmi/{address}:{}", port.unwrap_or(PORT)))
+        },
+        can_prove: |_| true,
+    },
+    make: |settings| Arc::new(Ipmi::new(settings.ipmitool.clone(), Arc::clone(&settings.clock))),
+};
 
 /// The driver `ipmi`.
 pub struct Ipmi {
@@ -97,13 +145,7 @@ struct Bmc<'a> {
 
 impl<'a> Bmc<'a> {
     fn new(ipmitool: &'a Path, method: &'a FrozenMethod, secrets: &'a Secrets) -> Result<Self, WorkerError> {
-        let optional = |name: &str| {
-            method
-                .parameters
-                .get(name)
-                .map(String::as_str)
-                .filter(|v| !v.is_empty())
-        };
+        let optional = |name: &str| value_of(&method.parameters, name);
         let required = |name: &str| {
             optional(name)
                 .ok_or_else(|| WorkerError::refused(format!("method {} has no {name}", method.name)))
@@ -120,10 +162,10 @@ impl<'a> Bmc<'a> {
         Ok(Self {
             ipmitool,
             address: required("address")?,
-            port: optional("port").unwrap_or("623"),
+            port: optional("port").unwrap_or(PORT),
             username: required("username")?,
-            cipher: optional("cipher").unwrap_or("17"),
-            privilege: optional("privilege").unwrap_or("ADMINISTRATOR"),
+            cipher: optional("cipher").unwrap_or(CIPHER),
+            privilege: optional("privilege").unwrap_or(PRIVILEGE),
             password,
         })
     }

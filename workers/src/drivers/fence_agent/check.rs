@@ -52,11 +52,8 @@ fn check_names(agent: &str, metadata: &Metadata, request: &ValidateRequest, prob
         .filter(|name| *name != "agent")
         .map(|name| ("parameters", name));
     for (field, name) in given.chain(request.secrets.keys().map(|name| ("secrets", name))) {
-        if matches!(name.as_str(), "action" | "option") {
-            problems.add(
-                format!("{field}.{name}"),
-                "must not be given; the task decides what the agent does",
-            );
+        if let Some(why) = rules::refusal(name, "") {
+            problems.add(format!("{field}.{name}"), why);
         } else if metadata.parameter(name).is_none() {
             let known = metadata.parameters().iter().map(|p| p.name.as_str());
             let hint =
@@ -104,7 +101,7 @@ fn check_required(agent: &str, metadata: &Metadata, request: &ValidateRequest, p
 
 fn check_value(parameter: &Parameter, name: &str, value: &str, problems: &mut Problems) {
     let at = format!("parameters.{name}");
-    if let Some(why) = rules::bad_value(name, value) {
+    if let Some(why) = rules::refusal(name, value) {
         problems.add(at, why);
         return;
     }
@@ -146,7 +143,7 @@ fn check_choice(parameter: &Parameter, at: String, value: &str, problems: &mut P
 mod tests {
     use std::collections::BTreeMap;
 
-    use ringfence_core::{Driver, SecretReference};
+    use ringfence_core::SecretReference;
 
     use super::*;
 
@@ -180,7 +177,7 @@ mod tests {
 
     fn problems_for(xml: &str, resource: Resource, parameters: &[(&str, &str)]) -> Vec<String> {
         let request = ValidateRequest {
-            driver: Driver::FenceAgent,
+            driver: "fence-agent".to_owned(),
             resource,
             parameters: parameters
                 .iter()

@@ -1,11 +1,8 @@
 //! A plan for several hosts takes only methods that tell one host's device from another's.
 
-use std::collections::BTreeMap;
-
 use ringfence_core::*;
 
-use super::methods::method;
-use super::plans::{plan, spec};
+use super::{frozen, method};
 use ringfence_world::plans::host;
 
 fn scopes_of_many() -> [PlanScope; 2] {
@@ -40,13 +37,13 @@ fn fixed() -> Vec<Method> {
         ("power_timeout", "${host.name}"),
     ];
     vec![
-        method("m", Driver::Ipmi, power, &bmc),
-        method("m", Driver::Redfish, power, &redfish),
-        method("m", Driver::FenceAgent, power, &outlet),
-        method("m", Driver::Simulated, power, &[("device", "${host.zone}")]),
-        method("m", Driver::Ironic, power, &[("node", "metal-7")]),
-        method("m", Driver::Cinder, Resource::Storage, &[("host", "node-7")]),
-        method("m", Driver::Neutron, Resource::Network, &[("host", "node-7")]),
+        method("m", "ipmi", power, &bmc),
+        method("m", "redfish", power, &redfish),
+        method("m", "fence-agent", power, &outlet),
+        method("m", "simulated", power, &[("device", "${host.zone}")]),
+        method("m", "ironic", power, &[("node", "metal-7")]),
+        method("m", "cinder", Resource::Storage, &[("host", "node-7")]),
+        method("m", "neutron", Resource::Network, &[("host", "node-7")]),
     ]
 }
 
@@ -54,7 +51,7 @@ fn fixed() -> Vec<Method> {
 fn a_device_that_is_the_same_for_all_is_refused_in_a_plan_for_many() {
     for method in fixed() {
         for scope in scopes_of_many() {
-            let problems = FrozenMethod::in_plan(&scope, &method, &giving("other", &[])).unwrap_err();
+            let problems = frozen(Some(&scope), &method, &giving("other", &[])).unwrap_err();
             let text = problems.to_string();
             assert!(
                 text.contains("would be taken for a proof of each") && text.contains("${host.name}"),
@@ -63,24 +60,28 @@ fn a_device_that_is_the_same_for_all_is_refused_in_a_plan_for_many() {
             );
         }
         // A plan for one host cannot mean another.
-        FrozenMethod::in_plan(&own_plan(), &method, &giving("other", &[])).unwrap();
+        frozen(Some(&own_plan()), &method, &giving("other", &[])).unwrap();
         // Nor is anything proven by asking for the state.
-        FrozenMethod::new(&method, &giving("other", &[])).unwrap();
+        frozen(None, &method, &giving("other", &[])).unwrap();
     }
 }
 
 #[test]
-fn the_fault_names_the_method_and_what_is_allowed() {
-    let methods = BTreeMap::from([("m".to_owned(), fixed().remove(0))]);
-    let plan = plan(vec![vec![spec(FencingKind::PowerOff, &[(1, &["m"])])]]);
-    let text = resolve(&plan, &methods, &host()).unwrap_err().to_string();
-    for words in [
-        "stages[0].tasks[0]: method m",
+fn the_fault_names_the_parameters_and_what_is_allowed() {
+    let telling = [
         "address or port",
-        "m.KEY=VALUE",
-        "a plan for that host alone",
-    ] {
-        assert!(text.contains(words), "{words:?} is not in {text}");
+        "address or system",
+        "(ip, plug, nodename, ...)",
+        "device",
+        "node",
+        "host",
+    ];
+    for (method, telling) in fixed().iter().zip(telling) {
+        let problems = frozen(Some(&PlanScope::Default), method, &giving("other", &[])).unwrap_err();
+        let text = problems.to_string();
+        for words in [telling, "m.KEY=VALUE", "a plan for that host alone"] {
+            assert!(text.contains(words), "{words:?} is not in {text}");
+        }
     }
 }
 
@@ -90,19 +91,12 @@ fn the_hosts_name_or_a_value_of_its_own_makes_a_device_the_hosts() {
     let agent = |name: &str, value: &str| {
         method(
             "m",
-            Driver::FenceAgent,
+            "fence-agent",
             power,
             &[("agent", "fence_apc"), (name, value)],
         )
     };
-    let bmc = |address: &str| {
-        method(
-            "m",
-            Driver::Ipmi,
-            power,
-            &[("address", address), ("username", "root")],
-        )
-    };
+    let bmc = |address: &str| method("m", "ipmi", power, &[("address", address), ("username", "root")]);
     let place = |driver, resource| method("m", driver, resource, &[]);
     let good = [
         (agent("plug", "${host.name}"), giving("m", &[])),
@@ -111,13 +105,13 @@ fn the_hosts_name_or_a_value_of_its_own_makes_a_device_the_hosts() {
         (bmc("${host.name}-bmc.example"), giving("m", &[])),
         (bmc("10.0.0.1"), giving("m", &[("address", "10.0.0.9")])),
         (bmc("10.0.0.1"), giving("m", &[("port", "6230")])),
-        (place(Driver::Ironic, power), giving("m", &[])),
-        (place(Driver::Cinder, Resource::Storage), giving("m", &[])),
-        (place(Driver::Neutron, Resource::Network), giving("m", &[])),
+        (place("ironic", power), giving("m", &[])),
+        (place("cinder", Resource::Storage), giving("m", &[])),
+        (place("neutron", Resource::Network), giving("m", &[])),
     ];
     for (method, host) in good {
         for scope in scopes_of_many() {
-            let frozen = FrozenMethod::in_plan(&scope, &method, &host);
+            let frozen = frozen(Some(&scope), &method, &host);
             assert!(frozen.is_ok(), "{method:?}: {frozen:?}");
         }
     }
@@ -130,9 +124,9 @@ fn a_value_that_tells_nothing_apart_does_not() {
         ("ip", "10.0.0.2"),
         ("plug", "${host.name}"),
     ];
-    let outlet = method("m", Driver::FenceAgent, Resource::Power, &outlet);
+    let outlet = method("m", "fence-agent", Resource::Power, &outlet);
     let bmc = [("address", "10.0.0.1"), ("username", "root")];
-    let bmc = method("m", Driver::Ipmi, Resource::Power, &bmc);
+    let bmc = method("m", "ipmi", Resource::Power, &bmc);
     let bad: [&[(&str, &str)]; 4] = [
         &[("username", "me")],
         &[("address", "10.0.0.1")],
@@ -141,26 +135,24 @@ fn a_value_that_tells_nothing_apart_does_not() {
     ];
     for values in bad {
         let host = giving("m", values);
-        let found = FrozenMethod::in_plan(&PlanScope::Default, &bmc, &host);
+        let found = frozen(Some(&PlanScope::Default), &bmc, &host);
         assert!(found.is_err(), "{values:?}: {found:?}");
     }
     // Beside something that does, it is allowed.
     let host = giving("m", &[("power_timeout", "30")]);
-    assert!(FrozenMethod::in_plan(&PlanScope::Default, &outlet, &host).is_ok());
+    assert!(frozen(Some(&PlanScope::Default), &outlet, &host).is_ok());
 }
 
 #[test]
 fn what_is_acted_on_is_told_apart_from_the_manner() {
     let key = |method: &Method, values: &[(&str, &str)]| {
-        target_key(&FrozenMethod::new(method, &giving("m", values)).unwrap())
+        target_key(
+            &ringfence_workers::catalogue(),
+            &frozen(None, method, &giving("m", values)).unwrap(),
+        )
     };
     let power = Resource::Power;
-    let pdu = method(
-        "m",
-        Driver::FenceAgent,
-        power,
-        &[("agent", "fence_apc"), ("ip", "a")],
-    );
+    let pdu = method("m", "fence-agent", power, &[("agent", "fence_apc"), ("ip", "a")]);
     let same: [&[(&str, &str)]; 4] = [
         &[("plug", "3")],
         &[("port", "3")],
@@ -171,20 +163,10 @@ fn what_is_acted_on_is_told_apart_from_the_manner() {
         assert_eq!(key(&pdu, values), key(&pdu, same[0]), "{values:?}");
     }
     assert_ne!(key(&pdu, &[("plug", "4")]), key(&pdu, same[0]));
-    let other = method(
-        "n",
-        Driver::FenceAgent,
-        power,
-        &[("agent", "fence_apc"), ("ip", "b")],
-    );
+    let other = method("n", "fence-agent", power, &[("agent", "fence_apc"), ("ip", "b")]);
     assert_ne!(key(&other, same[0]), key(&pdu, same[0]));
 
-    let bmc = method(
-        "m",
-        Driver::Ipmi,
-        power,
-        &[("address", "a"), ("username", "root")],
-    );
+    let bmc = method("m", "ipmi", power, &[("address", "a"), ("username", "root")]);
     assert_eq!(key(&bmc, &[("port", "623")]), key(&bmc, &[("username", "me")]));
     assert_ne!(key(&bmc, &[("port", "6230")]), key(&bmc, &[]));
 
@@ -193,7 +175,7 @@ fn what_is_acted_on_is_told_apart_from_the_manner() {
         ("system", "/redfish/v1/Systems/1"),
         ("username", "root"),
     ];
-    let redfish = method("m", Driver::Redfish, power, &redfish);
+    let redfish = method("m", "redfish", power, &redfish);
     assert_eq!(
         key(&redfish, &[("address", "https://bmc.example/")]),
         key(&redfish, &[])
@@ -204,6 +186,6 @@ fn what_is_acted_on_is_told_apart_from_the_manner() {
     );
 
     // The name in one cloud is another's in the next.
-    let node = method("m", Driver::Ironic, power, &[]);
+    let node = method("m", "ironic", power, &[]);
     assert_ne!(key(&node, &[("cloud", "west")]), key(&node, &[]));
 }

@@ -1,0 +1,50 @@
+//! The drivers, one file or folder each: what a driver is, how it is checked and how it acts.
+//!
+//! A new driver is a file here, its module and its line in the list.
+
+mod cinder;
+mod fence_agent;
+mod ipmi;
+mod ironic;
+mod neutron;
+mod redfish;
+mod simulated;
+
+use std::sync::Arc;
+
+use ringfence_core::{Catalogue, Declaration};
+
+pub use cinder::Cinder;
+pub use fence_agent::FenceAgent;
+pub use ipmi::Ipmi;
+pub use ironic::Ironic;
+pub use neutron::Neutron;
+pub use redfish::Redfish;
+pub use simulated::Simulated;
+
+use crate::driver::{Driver, DriverSettings};
+
+/// One driver.
+pub(crate) struct Entry {
+    /// What the rules, the API and the documentation know of it.
+    pub declaration: Declaration,
+    /// Makes it on a worker's machine.
+    pub make: fn(&DriverSettings) -> Arc<dyn Driver>,
+}
+
+/// All of them.
+pub(crate) static DRIVERS: [&Entry; 7] = [
+    &cinder::DRIVER,
+    &fence_agent::DRIVER,
+    &ipmi::DRIVER,
+    &ironic::DRIVER,
+    &neutron::DRIVER,
+    &redfish::DRIVER,
+    &simulated::DRIVER,
+];
+
+/// The declarations of all drivers.
+#[must_use]
+pub fn catalogue() -> Catalogue {
+    DRIVERS.iter().map(|entry| &entry.declaration).collect()
+}

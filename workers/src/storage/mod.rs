@@ -1,5 +1,0 @@
-//! Drivers that cut hosts off from their volumes.
-
-mod cinder;
-
-pub use cinder::Cinder;
