@@ -156,14 +156,11 @@ pub(crate) fn time(value: &str) -> Result<Timestamp, String> {
 }
 
 /// Words of a vocabulary.
-pub(crate) fn word<T: Copy>(
-    read: fn(&str) -> Option<T>,
-    all: &[T],
-    as_str: fn(T) -> &'static str,
-) -> impl Fn(&str) -> Result<T, String> {
-    let allowed: Vec<_> = all.iter().map(|&word| as_str(word)).collect();
-    let allowed = allowed.join(", ");
-    move |value| read(value).ok_or_else(|| format!("{allowed} is allowed"))
+pub(crate) fn word(all: &[&'static str], value: &str) -> Result<&'static str, String> {
+    let known = all.iter().find(|word| **word == value);
+    known
+        .copied()
+        .ok_or_else(|| format!("{} is allowed", all.join(", ")))
 }
 
 fn test<T>(

@@ -16,6 +16,7 @@ mod idempotency;
 mod identity;
 mod keystone;
 mod limits;
+mod listing;
 mod metrics;
 mod openapi;
 mod paging;

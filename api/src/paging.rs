@@ -28,7 +28,7 @@ pub(crate) struct Link {
 /// Which page was asked for: `limit`, `marker` and `sort`. The sort keys are those in `allowed`; `by_default` is the order if none is given.
 pub(crate) fn page(
     parameters: &Parameters,
-    allowed: &[(&str, SortKey)],
+    allowed: &[SortKey],
     by_default: Order,
 ) -> Result<Page, ApiError> {
     let marker = parameters.once("marker")?.map(|text| {
@@ -46,12 +46,12 @@ pub(crate) fn page(
     })
 }
 
-fn sort(text: Option<&str>, allowed: &[(&str, SortKey)], by_default: Order) -> Result<Vec<Order>, ApiError> {
+fn sort(text: Option<&str>, allowed: &[SortKey], by_default: Order) -> Result<Vec<Order>, ApiError> {
     let Some(text) = text else {
         return Ok(vec![by_default]);
     };
     let bad = || {
-        let names: Vec<_> = allowed.iter().map(|(name, _)| *name).collect();
+        let names: Vec<_> = allowed.iter().map(|key| key.as_str()).collect();
         ApiError::bad(
             "sort",
             format!(
@@ -63,8 +63,7 @@ fn sort(text: Option<&str>, allowed: &[(&str, SortKey)], by_default: Order) -> R
     let mut orders: Vec<Order> = Vec::new();
     for part in text.split(',') {
         let (name, direction) = part.split_once(':').unwrap_or((part, "asc"));
-        let key = allowed.iter().find(|(known, _)| *known == name);
-        let (_, key) = key.ok_or_else(bad)?;
+        let key = allowed.iter().find(|key| key.as_str() == name).ok_or_else(bad)?;
         if orders.iter().any(|order| order.key == *key) {
             return Err(bad());
         }

@@ -21,6 +21,7 @@ mod host_write;
 mod hosts;
 mod idempotency;
 mod leases;
+mod listing;
 mod method_checks;
 mod methods;
 mod moved;
@@ -66,7 +67,7 @@ pub use events::{
     EventHost, EventRow, NUMBERED_AT_ONCE, NewEvent, append_events, event_numbered, events_after,
     last_sequence, number_events,
 };
-pub use host_list::{HostFilter, HostRow, count_hosts, host_row, hosts_page};
+pub use host_list::{HOSTS, HostRow, count_hosts, host_row, hosts_page};
 pub use host_write::{HostWrite, update_hosts};
 pub use hosts::{
     CloudHost, ListedHost, SeenHost, cloud_has_hosts, delete_host, due_hosts, has_several_clouds,
@@ -78,6 +79,7 @@ pub use idempotency::{
     put_receipt, release_key, take_key_over,
 };
 pub use leases::{lease_holder, note_write, take_lease, take_turn};
+pub use listing::{Asked, Filter, Filters, Listing, Values};
 pub use method_checks::{
     CheckAnswer, CheckOutcome, CheckSummary, CheckTarget, MethodCheckRow, add_check_targets, check_summaries,
     check_targets, failing_checks, method_checks_page, postpone_check, remove_check_targets, save_check,
@@ -85,7 +87,7 @@ pub use method_checks::{
 };
 pub use methods::{delete_method, insert_method, list_methods, method, methods_by_name, update_method};
 pub use moved::{forget_deliveries, give_up_deliveries, lock_subscription};
-pub use operations::{OperationFilter, count_running_operations, operation, operations_page};
+pub use operations::{OPERATIONS, STATUS, count_running_operations, operation, operations_page};
 pub use outbox::{OutboxRow, append_outbox, delete_outbox, postpone_outbox, prolong_outbox, take_outbox};
 pub use page::{Order, Page, SortKey};
 pub use placing::{PlacingRow, hosts_to_place};

@@ -1,37 +1,72 @@
 //! Operations and proofs.
 
-use ringfence_core::{
-    FrozenMethod, HostId, Operation, OperationKind, OperationStatus, Proof, Task, Timestamp,
-};
+use ringfence_core::{FrozenMethod, HostId, Operation, OperationKind, OperationStatus, Proof, Task};
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use crate::columns::table;
+use crate::listing::{Filter, Filters, Listing, Values, words};
 use crate::row::Row;
-use crate::run::{Run, fetch_all, fetch_optional};
+use crate::run::{Run, fetch_optional};
 use crate::table_rows::TableRows;
 use crate::value::{Value, args};
-use crate::wanted::Wanted;
-use crate::{DbError, Order, Page, SortKey, Test};
+use crate::{DbError, Page, SortKey};
 
-/// Which operations: those for which all of it holds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OperationFilter {
-    /// The host.
-    pub host_id: Vec<Test<Uuid>>,
-    /// The kind.
-    pub kind: Vec<Test<OperationKind>>,
-    /// The status.
-    pub status: Vec<Test<OperationStatus>>,
-    /// The generation.
-    pub generation: Vec<Test<u64>>,
-    /// When it began.
-    pub created_at: Vec<Test<Timestamp>>,
-    /// When it was last changed.
-    pub updated_at: Vec<Test<Timestamp>>,
-    /// When it was over; one that is not was not at any time.
-    pub finished_at: Vec<Test<Timestamp>>,
-}
+/// The status, by which operations that wait for a person are found.
+pub const STATUS: Filter = Filter::new(
+    "status",
+    "The status",
+    "operations.status",
+    Values::Words(|| words(OperationStatus::ALL, OperationStatus::as_str)),
+);
+
+/// The list of operations.
+pub static OPERATIONS: Listing = Listing {
+    noun: "operation",
+    table: "operations",
+    filters: &[
+        Filter::new(
+            "host",
+            "The id or name of a host",
+            "operations.host_id",
+            Values::Rows("hosts"),
+        ),
+        Filter::new(
+            "kind",
+            "The kind",
+            "operations.kind",
+            Values::Words(|| words(OperationKind::ALL, OperationKind::as_str)),
+        ),
+        STATUS,
+        Filter::new(
+            "generation",
+            "The generation",
+            "operations.generation",
+            Values::Numbers,
+        ),
+        Filter::new(
+            "created_at",
+            "When it began",
+            "operations.created_at",
+            Values::Times,
+        ),
+        Filter::new(
+            "updated_at",
+            "When it was last changed",
+            "operations.updated_at",
+            Values::Times,
+        ),
+        Filter::new(
+            "finished_at",
+            "When it was over",
+            "operations.finished_at",
+            Values::Times,
+        ),
+    ],
+    sort_keys: &[SortKey::CreatedAt, SortKey::UpdatedAt],
+    by_default: SortKey::CreatedAt.descending(),
+    is_read_in_order: false,
+};
 
 /// The methods of each fencing task, by level.
 type Methods = Vec<Vec<Vec<FrozenMethod>>>;
@@ -154,40 +189,15 @@ pub async fn count_running_operations(run: &mut impl Run, most: u32) -> Result<u
     row.map_or(Ok(0), |row| row.count("n"))
 }
 
-/// A page of operations. They have no name: sorted by name means by the time of creation.
+/// A page of operations.
 pub async fn operations_page(
     run: &mut impl Run,
-    filter: &OperationFilter,
+    filters: &Filters,
     page: &Page,
 ) -> Result<Vec<Operation>, DbError> {
-    let page = Page {
-        sort: page.sort.iter().map(without_name).collect(),
-        ..*page
-    };
-    let mut wanted = Wanted::default();
-    wanted.test("operations.host_id", &filter.host_id);
-    wanted.test_word("operations.kind", &filter.kind, OperationKind::as_str);
-    wanted.test_word("operations.status", &filter.status, OperationStatus::as_str);
-    wanted.test("operations.generation", &filter.generation);
-    wanted.test("operations.created_at", &filter.created_at);
-    wanted.test("operations.updated_at", &filter.updated_at);
-    wanted.test("operations.finished_at", &filter.finished_at);
-    let end = page.close(&mut wanted, "operations");
-    let (columns, conditions) = (columns!(), wanted.conditions());
-    let sql = format!("SELECT {columns} FROM operations{conditions}{end}");
-    let values = wanted.values();
-    let rows = fetch_all(run, AssertSqlSafe(sql), values).await?;
+    let select = |_, rest: &str| AssertSqlSafe(format!("SELECT {} FROM operations{rest}", columns!()));
+    let rows = OPERATIONS.page(run, filters, page, select).await?;
     rows.iter()
         .filter_map(|row| read_operation(row).transpose())
         .collect()
-}
-
-fn without_name(order: &Order) -> Order {
-    match order.key {
-        SortKey::Name => Order {
-            key: SortKey::CreatedAt,
-            ..*order
-        },
-        SortKey::CreatedAt | SortKey::UpdatedAt => *order,
-    }
 }

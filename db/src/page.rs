@@ -45,7 +45,9 @@ struct Column {
 }
 
 impl SortKey {
-    fn column(self) -> &'static str {
+    /// The word for it, which is the name of its column.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Name => "name",
             Self::CreatedAt => "created_at",
@@ -55,7 +57,7 @@ impl SortKey {
 
     /// Ascending.
     #[must_use]
-    pub fn ascending(self) -> Order {
+    pub const fn ascending(self) -> Order {
         Order {
             key: self,
             descending: false,
@@ -64,7 +66,7 @@ impl SortKey {
 
     /// Descending.
     #[must_use]
-    pub fn descending(self) -> Order {
+    pub const fn descending(self) -> Order {
         Order {
             key: self,
             descending: true,
@@ -92,7 +94,7 @@ impl Page {
     fn columns(&self) -> Vec<Column> {
         let mut columns: Vec<Column> = Vec::new();
         for order in &self.sort {
-            let name = order.key.column();
+            let name = order.key.as_str();
             if columns.iter().all(|column| column.name != name) {
                 columns.push(Column {
                     name,

@@ -25,6 +25,24 @@ impl<T> Test<T> {
     pub fn is(value: T) -> Self {
         Self::OneOf(vec![value])
     }
+
+    /// Whether it says what is not wanted.
+    #[must_use]
+    pub fn is_negative(&self) -> bool {
+        matches!(self, Self::NoneOf(_))
+    }
+
+    /// The test on something else.
+    pub(crate) fn map<U>(&self, to: impl Fn(&T) -> U) -> Test<U> {
+        match self {
+            Self::OneOf(values) => Test::OneOf(values.iter().map(to).collect()),
+            Self::NoneOf(values) => Test::NoneOf(values.iter().map(to).collect()),
+            Self::Below(value) => Test::Below(to(value)),
+            Self::AtMost(value) => Test::AtMost(to(value)),
+            Self::Above(value) => Test::Above(to(value)),
+            Self::AtLeast(value) => Test::AtLeast(to(value)),
+        }
+    }
 }
 
 /// Conditions and their arguments.
@@ -102,28 +120,20 @@ impl Wanted {
     }
 
     /// The same for words of a vocabulary of ours. They stand in the text of the query, so that an index for some of them is found.
-    pub fn test_word<T: Copy>(
-        &mut self,
-        column: &'static str,
-        tests: &[Test<T>],
-        word: fn(T) -> &'static str,
-    ) {
-        for test in tests {
-            let (is_in, words) = match test {
-                Test::OneOf(words) => (true, words.as_slice()),
-                Test::NoneOf(words) => (false, words.as_slice()),
-                Test::Below(word) | Test::AtMost(word) | Test::Above(word) | Test::AtLeast(word) => {
-                    (true, std::slice::from_ref(word))
-                }
-            };
-            let list: Vec<_> = words.iter().map(|&it| format!("'{}'", word(it))).collect();
-            let list = list.join(", ");
-            self.add(if is_in {
-                self.is_one_of(column, words.len(), &list)
-            } else {
-                format!("{column} NOT IN ({list})")
-            });
-        }
+    pub fn test_word(&mut self, column: &str, test: &Test<&'static str>) {
+        let words = match test {
+            Test::OneOf(words) | Test::NoneOf(words) => words.as_slice(),
+            Test::Below(word) | Test::AtMost(word) | Test::Above(word) | Test::AtLeast(word) => {
+                std::slice::from_ref(word)
+            }
+        };
+        let list: Vec<_> = words.iter().map(|word| format!("'{word}'")).collect();
+        let list = list.join(", ");
+        self.add(if test.is_negative() {
+            format!("{column} NOT IN ({list})")
+        } else {
+            self.is_one_of(column, words.len(), &list)
+        });
     }
 
     /// The arguments of an `IN`.

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use ringfence_core::{Backend, DEFAULT_ZONE, FailureState, FencingState};
-use ringfence_db::{HostFilter, SortKey};
+use ringfence_core::{Backend, DEFAULT_ZONE};
+use ringfence_db::HOSTS;
 use ringfence_engine::{HostChange, HostDraft};
 use serde::{Deserialize, Deserializer, Serialize};
+use utoipa::openapi::path::{Parameter, ParameterIn};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::ApiError;
@@ -14,8 +15,8 @@ use crate::auth::Caller;
 use crate::body::Body;
 use crate::conditional::{if_match, tag};
 use crate::error::ErrorList;
-use crate::filter::{Operators, Parameters, name, number, time, word};
-use crate::paging::{Link, next_link, page};
+use crate::listing::{self, ListRequest};
+use crate::paging::{Link, next_link};
 use crate::state::State;
 use crate::tokens::Role;
 use crate::view::host::HostView;
@@ -29,97 +30,13 @@ pub(crate) struct HostList {
 }
 
 /// Which hosts. Each filter can be given several times, and all of them hold.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(
-    dead_code,
-    reason = "describes the parameters, which are read by `filter` and `paging`"
-)]
-pub(crate) struct HostQuery {
-    /// UNFENCED or FENCED; after neq:, or several after in: or nin:
-    #[param(pattern = "^((neq:)?(UNFENCED|FENCED)|n?in:(UNFENCED|FENCED)(,(UNFENCED|FENCED))*)$")]
-    fencing_state: Option<String>,
-    /// UP, UNREACHABLE or UNKNOWN; after neq:, or several after in: or nin:
-    #[param(
-        pattern = "^((neq:)?(UP|UNREACHABLE|UNKNOWN)|n?in:(UP|UNREACHABLE|UNKNOWN)(,(UP|UNREACHABLE|UNKNOWN))*)$"
-    )]
-    failure_state: Option<String>,
-    /// nova, kubernetes or none; after neq:, or several after in: or nin:
-    #[param(
-        pattern = "^((neq:)?(nova|kubernetes|none)|n?in:(nova|kubernetes|none)(,(nova|kubernetes|none))*)$"
-    )]
-    backend: Option<String>,
-    /// The id or name of a segment; after neq:, or several after in: or nin:
-    #[param(
-        pattern = "^((neq:)?[A-Za-z0-9][A-Za-z0-9._-]{0,254}|n?in:[A-Za-z0-9][A-Za-z0-9._-]{0,254}(,[A-Za-z0-9][A-Za-z0-9._-]{0,254}){0,99})$"
-    )]
-    segment: Option<String>,
-    /// A host's name; after neq:, or several after in: or nin:
-    #[param(
-        pattern = "^((neq:)?[A-Za-z0-9][A-Za-z0-9._-]{0,254}|n?in:[A-Za-z0-9][A-Za-z0-9._-]{0,254}(,[A-Za-z0-9][A-Za-z0-9._-]{0,254}){0,99})$"
-    )]
-    name: Option<String>,
-    /// A type of hosts; after neq:, or several after in: or nin:
-    #[param(
-        pattern = "^((neq:)?[A-Za-z0-9][A-Za-z0-9._-]{0,254}|n?in:[A-Za-z0-9][A-Za-z0-9._-]{0,254}(,[A-Za-z0-9][A-Za-z0-9._-]{0,254}){0,99})$"
-    )]
-    r#type: Option<String>,
-    /// A zone; after neq:, or several after in: or nin:
-    #[param(
-        pattern = "^((neq:)?[A-Za-z0-9][A-Za-z0-9._-]{0,254}|n?in:[A-Za-z0-9][A-Za-z0-9._-]{0,254}(,[A-Za-z0-9][A-Za-z0-9._-]{0,254}){0,99})$"
-    )]
-    zone: Option<String>,
-    /// The generation; after neq:, gt:, gte:, lt: or lte:, or several after in: or nin:
-    #[param(pattern = "^(((neq|gte?|lte?):)?[0-9]{1,9}|n?in:[0-9]{1,9}(,[0-9]{1,9}){0,99})$")]
-    generation: Option<String>,
-    /// When it was fenced, RFC 3339; after neq:, gt:, gte:, lt: or lte:
-    #[param(
-        pattern = "^((neq|gte?|lte?):)?[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"
-    )]
-    fenced_at: Option<String>,
-    /// When it was added, RFC 3339; after neq:, gt:, gte:, lt: or lte:
-    #[param(
-        pattern = "^((neq|gte?|lte?):)?[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"
-    )]
-    created_at: Option<String>,
-    /// When it was last changed, RFC 3339; after neq:, gt:, gte:, lt: or lte:
-    #[param(
-        pattern = "^((neq|gte?|lte?):)?[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"
-    )]
-    updated_at: Option<String>,
-    /// The most rows; 100 if absent.
-    #[param(minimum = 1, maximum = 1000)]
-    limit: Option<u32>,
-    /// The id of the last row of the page before.
-    marker: Option<uuid::Uuid>,
-    /// name, created_at and updated_at with commas between them, each with :asc or :desc or nothing; name if absent.
-    #[param(pattern = "^(name|created_at|updated_at)(:(asc|desc))?$")]
-    sort: Option<String>,
-}
+pub(crate) struct HostQuery;
 
-/// The parameters of the listing.
-const PARAMETERS: [&str; 14] = [
-    "fencing_state",
-    "failure_state",
-    "backend",
-    "segment",
-    "name",
-    "type",
-    "zone",
-    "generation",
-    "fenced_at",
-    "created_at",
-    "updated_at",
-    "limit",
-    "marker",
-    "sort",
-];
-/// What it can be sorted by.
-const SORT_KEYS: [(&str, SortKey); 3] = [
-    ("name", SortKey::Name),
-    ("created_at", SortKey::CreatedAt),
-    ("updated_at", SortKey::UpdatedAt),
-];
+impl IntoParams for HostQuery {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        listing::parameters(&HOSTS)
+    }
+}
 
 /// A host to add.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -200,36 +117,6 @@ fn parameters(
         .collect()
 }
 
-fn filter(given: &Parameters) -> Result<HostFilter, ApiError> {
-    let names = |field: &str| given.tests(field, Operators::Same, name);
-    let times = |field: &str| given.tests(field, Operators::Order, time);
-    Ok(HostFilter {
-        fencing_state: given.tests(
-            "fencing_state",
-            Operators::Same,
-            word(FencingState::from_word, FencingState::ALL, FencingState::as_str),
-        )?,
-        failure_state: given.tests(
-            "failure_state",
-            Operators::Same,
-            word(FailureState::from_word, FailureState::ALL, FailureState::as_str),
-        )?,
-        backend: given.tests(
-            "backend",
-            Operators::Same,
-            word(Backend::from_word, Backend::ALL, Backend::as_str),
-        )?,
-        segment: names("segment")?,
-        name: names("name")?,
-        host_type: names("type")?,
-        zone: names("zone")?,
-        generation: given.tests("generation", Operators::Order, number)?,
-        fenced_at: times("fenced_at")?,
-        created_at: times("created_at")?,
-        updated_at: times("updated_at")?,
-    })
-}
-
 /// Lists hosts.
 #[utoipa::path(get, path = "/hosts", operation_id = "list_hosts", tag = "hosts", params(HostQuery),
     responses((status = 200, body = HostList), (status = 400, body = ErrorList), (status = 401, body = ErrorList)))]
@@ -239,25 +126,10 @@ pub(crate) async fn list(
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     caller.require(Role::Reader)?;
-    let given = Parameters::read(request.query_string(), &PARAMETERS)?;
-    let page = page(&given, &SORT_KEYS, SortKey::Name.ascending())?;
-    let filter = filter(&given)?;
-    let mut reader = state.engine.db().reader();
-    if let Some(marker) = page.marker
-        && ringfence_db::host_row(&mut reader, &marker.to_string())
-            .await?
-            .is_none()
-    {
-        return Err(ApiError::bad(
-            "marker",
-            format!("is {marker}, and there is no such host"),
-        ));
-    }
-    if filter != HostFilter::default() {
-        // Which index is best depends on what is asked for: a plan that was kept could read every host to find none.
-        reader = state.engine.db().reader_of_what_grows();
-    }
-    let rows = ringfence_db::hosts_page(&mut reader, &filter, &page).await?;
+    let wanted = ListRequest::read(&HOSTS, request.query_string())?;
+    let mut reader = wanted.reader(&HOSTS, &state).await?;
+    let ListRequest { page, filters } = wanted;
+    let rows = ringfence_db::hosts_page(&mut reader, &filters, &page).await?;
     let last = rows.last().map(|row| row.host.id.0);
     let links = next_link("/hosts", request.query_string(), page.limit, rows.len(), last);
     Ok(HttpResponse::Ok().json(HostList {

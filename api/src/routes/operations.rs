@@ -1,9 +1,10 @@
 //! `/operations`.
 
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
-use ringfence_core::{Operation, OperationId, OperationKind, OperationStatus};
-use ringfence_db::{HostRow, OperationFilter, SortKey, Test};
+use ringfence_core::{Operation, OperationId};
+use ringfence_db::{Asked, Filters, HostRow, OPERATIONS, Test};
 use serde::Serialize;
+use utoipa::openapi::path::{Parameter, ParameterIn};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
@@ -12,8 +13,8 @@ use crate::auth::Caller;
 use crate::body::Body;
 use crate::conditional::{if_match, tag};
 use crate::error::ErrorList;
-use crate::filter::{Operators, Parameters, name, number, time, word};
-use crate::paging::{Link, next_link, page};
+use crate::listing::{self, ListRequest};
+use crate::paging::{Link, next_link};
 use crate::request_log::{note_operation, note_read_operation};
 use crate::routes::reason::ReasonBody;
 use crate::state::State;
@@ -28,129 +29,31 @@ pub(crate) struct OperationList {
 }
 
 /// Which operations. Each filter can be given several times, and all of them hold.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(
-    dead_code,
-    reason = "describes the parameters, which are read by `filter` and `paging`"
-)]
-pub(crate) struct OperationQuery {
-    /// The id or name of a host; after neq:, or several after in: or nin:
-    #[param(
-        pattern = "^((neq:)?[A-Za-z0-9][A-Za-z0-9._-]{0,254}|n?in:[A-Za-z0-9][A-Za-z0-9._-]{0,254}(,[A-Za-z0-9][A-Za-z0-9._-]{0,254}){0,99})$"
-    )]
-    host: Option<String>,
-    /// fence, rejoin or evacuation; after neq:, or several after in: or nin:
-    #[param(
-        pattern = "^((neq:)?(fence|rejoin|evacuation)|n?in:(fence|rejoin|evacuation)(,(fence|rejoin|evacuation))*)$"
-    )]
-    kind: Option<String>,
-    /// running, needs_operator, succeeded or cancelled; after neq:, or several after in: or nin:
-    #[param(
-        pattern = "^((neq:)?(running|needs_operator|succeeded|cancelled)|n?in:(running|needs_operator|succeeded|cancelled)(,(running|needs_operator|succeeded|cancelled))*)$"
-    )]
-    status: Option<String>,
-    /// The generation; after neq:, gt:, gte:, lt: or lte:, or several after in: or nin:
-    #[param(pattern = "^(((neq|gte?|lte?):)?[0-9]{1,9}|n?in:[0-9]{1,9}(,[0-9]{1,9}){0,99})$")]
-    generation: Option<String>,
-    /// When it began, RFC 3339; after neq:, gt:, gte:, lt: or lte:
-    #[param(
-        pattern = "^((neq|gte?|lte?):)?[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"
-    )]
-    created_at: Option<String>,
-    /// When it was last changed, RFC 3339; after neq:, gt:, gte:, lt: or lte:
-    #[param(
-        pattern = "^((neq|gte?|lte?):)?[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"
-    )]
-    updated_at: Option<String>,
-    /// When it was over, RFC 3339; after neq:, gt:, gte:, lt: or lte:
-    #[param(
-        pattern = "^((neq|gte?|lte?):)?[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"
-    )]
-    finished_at: Option<String>,
-    /// The most rows; 100 if absent.
-    #[param(minimum = 1, maximum = 1000)]
-    limit: Option<u32>,
-    /// The id of the last row of the page before.
-    marker: Option<Uuid>,
-    /// created_at and updated_at with commas between them, each with :asc or :desc or nothing; created_at:desc if absent.
-    #[param(
-        pattern = "^(created_at(:(asc|desc))?(,updated_at(:(asc|desc))?)?|updated_at(:(asc|desc))?(,created_at(:(asc|desc))?)?)$"
-    )]
-    sort: Option<String>,
-}
+pub(crate) struct OperationQuery;
 
-/// The parameters of the listing.
-const PARAMETERS: [&str; 10] = [
-    "host",
-    "kind",
-    "status",
-    "generation",
-    "created_at",
-    "updated_at",
-    "finished_at",
-    "limit",
-    "marker",
-    "sort",
-];
-/// What it can be sorted by.
-const SORT_KEYS: [(&str, SortKey); 2] = [
-    ("created_at", SortKey::CreatedAt),
-    ("updated_at", SortKey::UpdatedAt),
-];
-
-async fn filter(state: &State, given: &Parameters) -> Result<OperationFilter, ApiError> {
-    let times = |field: &str| given.tests(field, Operators::Order, time);
-    let mut filter = OperationFilter {
-        host_id: Vec::new(),
-        kind: given.tests(
-            "kind",
-            Operators::Same,
-            word(
-                OperationKind::from_word,
-                OperationKind::ALL,
-                OperationKind::as_str,
-            ),
-        )?,
-        status: given.tests(
-            "status",
-            Operators::Same,
-            word(
-                OperationStatus::from_word,
-                OperationStatus::ALL,
-                OperationStatus::as_str,
-            ),
-        )?,
-        generation: given.tests("generation", Operators::Order, number)?,
-        created_at: times("created_at")?,
-        updated_at: times("updated_at")?,
-        finished_at: times("finished_at")?,
-    };
-    for test in given.tests("host", Operators::Same, name)? {
-        filter.host_id.push(of_hosts(state, test).await?);
+impl IntoParams for OperationQuery {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        listing::parameters(&OPERATIONS)
     }
-    Ok(filter)
 }
 
-/// A test on hosts that are named by id or name as one on their ids.
-async fn of_hosts(state: &State, test: Test<String>) -> Result<Test<Uuid>, ApiError> {
-    let (is_one, hosts) = match test {
-        Test::NoneOf(hosts) => (false, hosts),
-        Test::OneOf(hosts) => (true, hosts),
-        Test::Below(host) | Test::AtMost(host) | Test::Above(host) | Test::AtLeast(host) => {
-            (true, vec![host])
+/// Whether every host that is named is there.
+async fn require_hosts(state: &State, filters: &Filters) -> Result<(), ApiError> {
+    for test in filters.of("host") {
+        let (Test::OneOf(hosts) | Test::NoneOf(hosts)) = test else {
+            continue;
+        };
+        for host in hosts {
+            if let Asked::Text(host) = host
+                && ringfence_db::host_row(&mut state.engine.db().reader(), host)
+                    .await?
+                    .is_none()
+            {
+                return Err(ApiError::not_found("host", host));
+            }
         }
-    };
-    let mut ids = Vec::with_capacity(hosts.len());
-    for host in hosts {
-        let row = ringfence_db::host_row(&mut state.engine.db().reader(), &host).await?;
-        ids.push(row.ok_or_else(|| ApiError::not_found("host", &host))?.host.id.0);
     }
-    Ok(if is_one {
-        Test::OneOf(ids)
-    } else {
-        Test::NoneOf(ids)
-    })
+    Ok(())
 }
 
 fn operation_id(text: &str) -> Result<Uuid, ApiError> {
@@ -214,19 +117,11 @@ pub(crate) async fn list(
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     caller.require(Role::Reader)?;
-    let mut reader = state.engine.db().reader();
-    let given = Parameters::read(request.query_string(), &PARAMETERS)?;
-    let page = page(&given, &SORT_KEYS, SortKey::CreatedAt.descending())?;
-    let filter = filter(&state, &given).await?;
-    if let Some(marker) = page.marker
-        && ringfence_db::operation(&mut reader, marker).await?.is_none()
-    {
-        return Err(ApiError::bad(
-            "marker",
-            format!("is {marker}, and there is no such operation"),
-        ));
-    }
-    let rows = ringfence_db::operations_page(&mut reader, &filter, &page).await?;
+    let wanted = ListRequest::read(&OPERATIONS, request.query_string())?;
+    let mut reader = wanted.reader(&OPERATIONS, &state).await?;
+    let ListRequest { page, filters } = wanted;
+    require_hosts(&state, &filters).await?;
+    let rows = ringfence_db::operations_page(&mut reader, &filters, &page).await?;
     let links = next_link(
         "/operations",
         request.query_string(),

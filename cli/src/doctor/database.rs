@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use ringfence_core::OperationStatus;
 use ringfence_db::{
-    Database, DbError, OperationFilter, Page, SortKey, Test, due_hosts, operations_page, schema_state,
+    Database, DbError, Filters, Page, STATUS, SortKey, Test, due_hosts, operations_page, schema_state,
 };
 
 use super::Report;
@@ -105,16 +105,14 @@ fn judge_clock(skew: TimeDelta, report: &mut Report) {
 }
 
 async fn waiting(db: &Database, report: &mut Report) -> Result<(), DbError> {
-    let filter = OperationFilter {
-        status: vec![Test::is(OperationStatus::NeedsOperator)],
-        ..OperationFilter::default()
-    };
+    let needs_operator = Test::is(OperationStatus::NeedsOperator.as_str().into());
+    let filters = Filters::default().and(STATUS, needs_operator);
     let page = Page {
         limit: MOST,
         marker: None,
         sort: vec![SortKey::CreatedAt.ascending()],
     };
-    let waiting = operations_page(&mut db.reader(), &filter, &page).await?;
+    let waiting = operations_page(&mut db.reader(), &filters, &page).await?;
     match waiting.first() {
         None => report.good("operations", "none waits for a person"),
         Some(first) => report.warning(

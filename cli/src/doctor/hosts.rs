@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ringfence_core::{FrozenPlan, Host, Method, Plan, PlanScope, Resource, Segment, resolve};
 use ringfence_db::{
-    Database, DbError, HostFilter, Page, SortKey, hosts_page, list_methods, list_plans, list_segments,
+    Database, DbError, Filters, Page, SortKey, hosts_page, list_methods, list_plans, list_segments,
 };
 use ringfence_workers::catalogue;
 
@@ -90,7 +90,7 @@ async fn all_hosts(db: &Database) -> Result<Vec<Host>, DbError> {
             marker: hosts.last().map(|host| host.id.0),
             sort: vec![SortKey::Name.ascending()],
         };
-        let rows = hosts_page(&mut db.reader(), &HostFilter::default(), &page).await?;
+        let rows = hosts_page(&mut db.reader(), &Filters::default(), &page).await?;
         let is_last = rows.len() < PAGE as usize;
         hosts.extend(rows.into_iter().map(|row| row.host));
         if is_last || hosts.len() >= MOST_HOSTS {

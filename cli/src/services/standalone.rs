@@ -11,7 +11,7 @@ use std::time::Duration;
 use rand::Rng;
 use ringfence_api::{ApiConfig, Application, Role, Tokens};
 use ringfence_bus::{Bus, InProcessBus, Key, Keys};
-use ringfence_db::{Database, HostFilter, Page, SortKey};
+use ringfence_db::{Database, Filters, Page, SortKey};
 use ringfence_engine::Engine;
 use serde_json::json;
 
@@ -91,7 +91,7 @@ async fn has_hosts(engine: &Engine) -> bool {
         marker: None,
         sort: vec![SortKey::Name.ascending()],
     };
-    let hosts = ringfence_db::hosts_page(&mut engine.db().reader(), &HostFilter::default(), &page).await;
+    let hosts = ringfence_db::hosts_page(&mut engine.db().reader(), &Filters::default(), &page).await;
     hosts.is_ok_and(|hosts| !hosts.is_empty())
 }
 

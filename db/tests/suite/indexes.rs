@@ -6,17 +6,19 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use ringfence_core::{Backend, FailureState, FencingState, Host, OperationStatus};
+use ringfence_core::Host;
 use ringfence_db::{
-    AuditEntry, AuditFilter, Database, HostFilter, OperationFilter, Order, Page, SortKey, Test, append_audit,
-    append_events, audit_page, due_hosts, events_after, host_row, hosts_ahead, hosts_page, insert_host,
-    insert_segment, load_state, lock_host, number_events, operations_page, removed_host,
+    AuditEntry, AuditFilter, Database, Filters, Order, Page, SortKey, Test, append_audit, append_events,
+    audit_page, due_hosts, events_after, host_row, hosts_ahead, hosts_page, insert_host, insert_segment,
+    load_state, lock_host, number_events, operations_page, removed_host,
 };
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use uuid::Uuid;
 
 use crate::rig::Rig;
-use crate::site::{at, done, event, fence, host, insert_operations, segment, update_host};
+use crate::site::{
+    at, done, event, fence, host, hosts_by, insert_operations, operations_by, segment, update_host,
+};
 
 const HOSTS: u32 = 2_000;
 
@@ -197,9 +199,7 @@ async fn a_large_site_is_read_by_indexes() {
                         descending: marker.is_some(),
                     }],
                 };
-                let rows = hosts_page(&mut reader, &HostFilter::default(), &page)
-                    .await
-                    .unwrap();
+                let rows = hosts_page(&mut reader, &Filters::default(), &page).await.unwrap();
                 assert!(!rows.is_empty());
                 let plans = notices.take();
                 if mode == "force_custom_plan" {
@@ -304,19 +304,14 @@ async fn listings_of_many_orders_are_read_by_indexes(db: &Database, notices: &No
                 marker: marker.map(|host| host.id.0),
                 sort: sort.to_vec(),
             };
-            let rows = hosts_page(&mut reader, &HostFilter::default(), &page)
-                .await
-                .unwrap();
+            let rows = hosts_page(&mut reader, &Filters::default(), &page).await.unwrap();
             assert_eq!(rows.len(), 10);
             let plans = notices.take();
             assert_uses(&plans, index);
             assert_no_scan_of(&plans, "hosts");
         }
     }
-    let fenced = HostFilter {
-        fencing_state: vec![Test::is(FencingState::Fenced)],
-        ..HostFilter::default()
-    };
+    let fenced = hosts_by("fencing_state", Test::is("FENCED".into()));
     let page = Page {
         limit: 10,
         marker: None,
@@ -328,78 +323,26 @@ async fn listings_of_many_orders_are_read_by_indexes(db: &Database, notices: &No
 
 /// Each filter that hosts can be listed by, with a value that none has.
 async fn filters_that_no_host_passes_read_no_host(db: &Database, notices: &Notices) {
-    let text = |texts: &[&str]| vec![Test::OneOf(texts.iter().map(|text| (*text).to_owned()).collect())];
-    let all = HostFilter::default;
+    let is = |name: &str, value: &str| hosts_by(name, Test::is(value.into()));
     let mut reader = db.reader_of_what_grows();
     let filters = [
+        (is("name", "x"), "hosts_name_key"),
+        (is("zone", "x"), "hosts_by_zone"),
         (
-            HostFilter {
-                name: text(&["x"]),
-                ..all()
-            },
-            "hosts_name_key",
-        ),
-        (
-            HostFilter {
-                zone: text(&["x"]),
-                ..all()
-            },
+            hosts_by("zone", Test::OneOf(vec!["x".into(), "y".into()])),
             "hosts_by_zone",
         ),
+        (is("type", "x"), "hosts_by_host_type"),
+        (is("segment", &Uuid::nil().to_string()), "hosts_by_segment"),
+        (is("backend", "kubernetes"), "hosts_by_backend"),
+        (hosts_by("generation", Test::is(9.into())), "hosts_by_generation"),
         (
-            HostFilter {
-                zone: text(&["x", "y"]),
-                ..all()
-            },
-            "hosts_by_zone",
-        ),
-        (
-            HostFilter {
-                host_type: text(&["x"]),
-                ..all()
-            },
-            "hosts_by_host_type",
-        ),
-        (
-            HostFilter {
-                segment: text(&[&Uuid::nil().to_string()]),
-                ..all()
-            },
-            "hosts_by_segment",
-        ),
-        (
-            HostFilter {
-                backend: vec![Test::is(Backend::Kubernetes)],
-                ..all()
-            },
-            "hosts_by_backend",
-        ),
-        (
-            HostFilter {
-                generation: vec![Test::is(9)],
-                ..all()
-            },
+            hosts_by("generation", Test::Above(9.into())),
             "hosts_by_generation",
         ),
+        (is("failure_state", "UNREACHABLE"), "hosts_unreachable_by_name"),
         (
-            HostFilter {
-                generation: vec![Test::Above(9)],
-                ..all()
-            },
-            "hosts_by_generation",
-        ),
-        (
-            HostFilter {
-                failure_state: vec![Test::is(FailureState::Unreachable)],
-                ..all()
-            },
-            "hosts_unreachable_by_name",
-        ),
-        (
-            HostFilter {
-                fenced_at: vec![Test::Above(at(0))],
-                ..all()
-            },
+            hosts_by("fenced_at", Test::Above(at(0).into())),
             "hosts_fenced_by_name",
         ),
     ];
@@ -415,10 +358,7 @@ async fn filters_that_no_host_passes_read_no_host(db: &Database, notices: &Notic
         assert_no_scan_of(&plans, "hosts");
     }
     // No segment has the name, so that no host is asked for.
-    let nowhere = HostFilter {
-        segment: text(&["nowhere"]),
-        ..all()
-    };
+    let nowhere = is("segment", "nowhere");
     let page = Page {
         limit: 50,
         marker: None,
@@ -429,22 +369,11 @@ async fn filters_that_no_host_passes_read_no_host(db: &Database, notices: &Notic
 }
 
 async fn operations_are_listed_by_indexes(db: &Database, notices: &Notices) {
-    let waiting = OperationFilter {
-        status: vec![Test::is(OperationStatus::NeedsOperator)],
-        ..OperationFilter::default()
-    };
+    let waiting = operations_by("status", Test::is("needs_operator".into()));
     let mut reader = db.reader();
     for (filter, sort, index) in [
-        (
-            OperationFilter::default(),
-            SortKey::CreatedAt,
-            "operations_by_created_at",
-        ),
-        (
-            OperationFilter::default(),
-            SortKey::UpdatedAt,
-            "operations_by_updated_at",
-        ),
+        (Filters::default(), SortKey::CreatedAt, "operations_by_created_at"),
+        (Filters::default(), SortKey::UpdatedAt, "operations_by_updated_at"),
         (waiting, SortKey::CreatedAt, "operations_live_by_created_at"),
     ] {
         let page = Page {

@@ -1,18 +1,16 @@
 //! Listings of hosts and operations, page by page.
 
-use ringfence_core::{
-    Backend, FailureState, FencingState, Host, OperationKind, OperationStatus, RejoinWork, Work,
-};
+use ringfence_core::{Backend, FailureState, Host, RejoinWork, Work};
 use ringfence_db::{
-    HostFilter, OperationFilter, Order, Page, SortKey, Test, count_hosts, delete_host, due_hosts,
-    hosts_ahead, hosts_of_cloud, hosts_page, insert_host, insert_segment, operations_page, stranded_hosts,
+    Asked, Filters, HOSTS, OPERATIONS, Order, Page, SortKey, Test, Values, count_hosts, delete_host,
+    hosts_page, insert_host, insert_segment, operations_page,
 };
-use serde_json::json;
 use uuid::Uuid;
 
 use crate::rig::Rig;
 use crate::site::{
-    add_hosts, at, done, fence, fence_by_power, host, insert_operation, one_host, segment, update_host,
+    add_hosts, and_hosts_by, at, done, fence, fence_by_power, host, hosts_by, insert_operation, one_host,
+    operations_by, segment, update_host,
 };
 
 crate::stories!(listing:
@@ -24,10 +22,7 @@ crate::stories!(listing:
     tests_on_one_column_all_hold,
     filters_and_pages_go_together,
     operations_are_listed_by_time_and_filtered,
-    hosts_are_due_when_their_time_has_come,
-    hosts_that_were_written_at_a_time_to_come_are_found,
-    an_observer_reads_its_own_record_of_the_hosts_of_its_cloud,
-    an_operation_that_nothing_would_wake_is_found,
+    each_filter_and_each_order_that_is_declared_can_be_asked_for,
 );
 
 fn page(sort: SortKey, descending: bool, limit: u32) -> Page {
@@ -41,7 +36,7 @@ fn page(sort: SortKey, descending: bool, limit: u32) -> Page {
     }
 }
 
-async fn walk(rig: &Rig, filter: &HostFilter, mut page: Page) -> Vec<Host> {
+async fn walk(rig: &Rig, filter: &Filters, mut page: Page) -> Vec<Host> {
     let mut all = Vec::new();
     loop {
         let rows = hosts_page(&mut rig.db.reader(), filter, &page).await.unwrap();
@@ -70,7 +65,7 @@ async fn every_order_shows_every_host_once_page_by_page(rig: &Rig) {
     for descending in [false, true] {
         for limit in [1, 2, 4, 11, 50] {
             for sort in [SortKey::Name, SortKey::CreatedAt, SortKey::UpdatedAt] {
-                let seen = walk(rig, &HostFilter::default(), page(sort, descending, limit)).await;
+                let seen = walk(rig, &Filters::default(), page(sort, descending, limit)).await;
                 let mut expected = hosts.clone();
                 match sort {
                     SortKey::Name => expected.sort_by_key(|h| h.name.clone()),
@@ -102,7 +97,7 @@ async fn a_page_after_a_host_that_was_changed_goes_on_from_where_it_is_now(rig: 
         marker: Some(renamed.id.0),
         ..page(SortKey::Name, false, 10)
     };
-    let rows = hosts_page(&mut rig.db.reader(), &HostFilter::default(), &after)
+    let rows = hosts_page(&mut rig.db.reader(), &Filters::default(), &after)
         .await
         .unwrap();
     assert_eq!(
@@ -123,7 +118,7 @@ async fn a_page_after_a_host_that_is_gone_is_empty(rig: &Rig) {
                 marker: Some(marker),
                 ..page(SortKey::Name, descending, 10)
             };
-            let rows = hosts_page(&mut rig.db.reader(), &HostFilter::default(), &after)
+            let rows = hosts_page(&mut rig.db.reader(), &Filters::default(), &after)
                 .await
                 .unwrap();
             assert!(rows.is_empty());
@@ -172,7 +167,7 @@ async fn several_keys_in_either_direction_show_every_host_once(rig: &Rig) {
                     marker: None,
                     sort: sort.clone(),
                 };
-                let seen = walk(rig, &HostFilter::default(), page).await;
+                let seen = walk(rig, &Filters::default(), page).await;
                 assert_eq!(seen, expected, "{sort:?}, {limit} a page");
             }
         }
@@ -190,46 +185,43 @@ async fn tests_on_one_column_all_hold(rig: &Rig) {
         };
         insert_host(&mut rig.db.reader(), &one).await.unwrap();
     }
-    let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let cases: Vec<(HostFilter, &[&str])> = vec![
+    let times = |times: [Test<i64>; 2]| {
+        let both = times.into_iter().map(|test| match test {
+            Test::Above(s) => Test::Above(at(s).into()),
+            Test::AtMost(s) => Test::AtMost(at(s).into()),
+            Test::AtLeast(s) => Test::AtLeast(at(s).into()),
+            Test::Below(s) => Test::Below(at(s).into()),
+            Test::OneOf(_) | Test::NoneOf(_) => unreachable!(),
+        });
+        both.fold(Filters::default(), |filters, test| {
+            and_hosts_by(filters, "created_at", test)
+        })
+    };
+    let names = ["node-0", "node-1", "it's"].map(Asked::from).to_vec();
+    let cases: [(Filters, &[&str]); 5] = [
         (
-            HostFilter {
-                created_at: vec![
-                    Test::AtLeast(at(1)),
-                    Test::Below(at(4)),
-                    Test::NoneOf(vec![at(2)]),
-                ],
-                ..HostFilter::default()
-            },
+            and_hosts_by(
+                times([Test::AtLeast(1), Test::Below(4)]),
+                "created_at",
+                Test::NoneOf(vec![at(2).into()]),
+            ),
             &["node-1", "node-3"],
         ),
+        (times([Test::Above(1), Test::AtMost(3)]), &["node-2", "node-3"]),
         (
-            HostFilter {
-                created_at: vec![Test::Above(at(1)), Test::AtMost(at(3))],
-                ..HostFilter::default()
-            },
-            &["node-2", "node-3"],
-        ),
-        (
-            HostFilter {
-                host_type: vec![Test::NoneOf(names(&["even"]))],
-                ..HostFilter::default()
-            },
+            hosts_by("type", Test::NoneOf(vec!["even".into()])),
             &["node-1", "node-3", "node-5"],
         ),
         (
-            HostFilter {
-                name: vec![Test::OneOf(names(&["node-0", "node-1", "it's"]))],
-                host_type: vec![Test::is("even".to_owned())],
-                ..HostFilter::default()
-            },
+            and_hosts_by(
+                hosts_by("name", Test::OneOf(names)),
+                "type",
+                Test::is("even".into()),
+            ),
             &["node-0"],
         ),
         (
-            HostFilter {
-                failure_state: vec![Test::NoneOf(vec![FailureState::Unknown])],
-                ..HostFilter::default()
-            },
+            hosts_by("failure_state", Test::NoneOf(vec!["UNKNOWN".into()])),
             &[],
         ),
     ];
@@ -267,75 +259,33 @@ async fn each_filter_chooses(rig: &Rig) {
     }
     fence_by_power(&rig.db, &variants[4], 1).await;
 
-    let none = HostFilter::default();
-    let by_segment = |text: String| HostFilter {
-        segment: vec![Test::is(text)],
-        ..none.clone()
-    };
-    let cases: Vec<(HostFilter, &[&str])> = vec![
-        (none.clone(), &["dead", "fenced", "hypervisor", "node", "plain"]),
+    let is = |name: &str, value: &str| hosts_by(name, Test::is(value.into()));
+    let nova = is("backend", "nova");
+    let cases: [(Filters, &[&str]); 14] = [
         (
-            HostFilter {
-                fencing_state: vec![Test::is(FencingState::Fenced)],
-                ..none.clone()
-            },
-            &["fenced"],
+            Filters::default(),
+            &["dead", "fenced", "hypervisor", "node", "plain"],
         ),
+        (is("fencing_state", "FENCED"), &["fenced"]),
         (
-            HostFilter {
-                fencing_state: vec![Test::is(FencingState::Unfenced)],
-                ..none.clone()
-            },
+            is("fencing_state", "UNFENCED"),
             &["dead", "hypervisor", "node", "plain"],
         ),
+        (is("fencing_state", "no word"), &[]),
+        (is("failure_state", "UNREACHABLE"), &["dead"]),
+        (is("failure_state", "UP"), &["hypervisor"]),
+        (is("backend", "kubernetes"), &["node"]),
+        (is("segment", "rack-2"), &["hypervisor", "node"]),
+        (is("segment", &other.id.to_string()), &["hypervisor", "node"]),
         (
-            HostFilter {
-                failure_state: vec![Test::is(FailureState::Unreachable)],
-                ..none.clone()
-            },
-            &["dead"],
-        ),
-        (
-            HostFilter {
-                failure_state: vec![Test::is(FailureState::Up)],
-                ..none.clone()
-            },
-            &["hypervisor"],
-        ),
-        (
-            HostFilter {
-                backend: vec![Test::is(Backend::Kubernetes)],
-                ..none.clone()
-            },
-            &["node"],
-        ),
-        (by_segment("rack-2".to_owned()), &["hypervisor", "node"]),
-        (by_segment(other.id.to_string()), &["hypervisor", "node"]),
-        (
-            by_segment(other.id.to_string().to_uppercase()),
+            is("segment", &other.id.to_string().to_uppercase()),
             &["hypervisor", "node"],
         ),
-        (by_segment("rack".to_owned()), &[]),
+        (is("segment", "rack"), &[]),
+        (is("name", "dead"), &["dead"]),
+        (is("name", "dea"), &[]),
         (
-            HostFilter {
-                name: vec![Test::is("dead".to_owned())],
-                ..none.clone()
-            },
-            &["dead"],
-        ),
-        (
-            HostFilter {
-                name: vec![Test::is("dea".to_owned())],
-                ..none.clone()
-            },
-            &[],
-        ),
-        (
-            HostFilter {
-                backend: vec![Test::is(Backend::Nova)],
-                failure_state: vec![Test::is(FailureState::Unknown)],
-                ..none.clone()
-            },
+            and_hosts_by(nova, "failure_state", Test::is("UNKNOWN".into())),
             &[],
         ),
     ];
@@ -365,10 +315,7 @@ async fn filters_and_pages_go_together(rig: &Rig) {
         .await
         .unwrap();
     }
-    let filter = HostFilter {
-        backend: vec![Test::is(Backend::Nova)],
-        ..HostFilter::default()
-    };
+    let filter = hosts_by("backend", Test::is("nova".into()));
     let seen = walk(rig, &filter, page(SortKey::CreatedAt, true, 2)).await;
     assert_eq!(seen.len(), 5);
     assert!(seen.iter().all(|host| host.backend == Backend::Nova));
@@ -394,9 +341,9 @@ async fn operations_are_listed_by_time_and_filtered(rig: &Rig) {
     for operation in &operations {
         insert_operation(&rig.db, operation).await.unwrap();
     }
-    let none = OperationFilter::default();
+    let none = Filters::default();
     for descending in [false, true] {
-        let mut page = page(SortKey::Name, descending, 2);
+        let mut page = page(SortKey::CreatedAt, descending, 2);
         let mut seen = Vec::new();
         loop {
             let rows = operations_page(&mut rig.db.reader(), &none, &page).await.unwrap();
@@ -412,36 +359,16 @@ async fn operations_are_listed_by_time_and_filtered(rig: &Rig) {
         assert_eq!(seen, expected);
     }
     let all = page(SortKey::UpdatedAt, false, 100);
+    let id = || Test::is(one.id.to_string().as_str().into());
+    let is = |name: &str, word: &str| operations_by(name, Test::is(word.into()));
+    let host = OPERATIONS.filter("host").unwrap();
     for (filter, expected) in [
-        (
-            OperationFilter {
-                host_id: vec![Test::is(one.id.0)],
-                ..none.clone()
-            },
-            5,
-        ),
-        (
-            OperationFilter {
-                kind: vec![Test::is(OperationKind::Rejoin)],
-                ..none.clone()
-            },
-            2,
-        ),
-        (
-            OperationFilter {
-                status: vec![Test::is(OperationStatus::Running)],
-                ..none.clone()
-            },
-            1,
-        ),
-        (
-            OperationFilter {
-                status: vec![Test::is(OperationStatus::Running)],
-                host_id: vec![Test::is(one.id.0)],
-                ..none.clone()
-            },
-            0,
-        ),
+        (operations_by("host", id()), 5),
+        (is("host", &one.name), 5),
+        (is("host", "no-such"), 0),
+        (is("kind", "rejoin"), 2),
+        (is("status", "running"), 1),
+        (is("status", "running").and(host, id()), 0),
     ] {
         let rows = operations_page(&mut rig.db.reader(), &filter, &all)
             .await
@@ -450,101 +377,52 @@ async fn operations_are_listed_by_time_and_filtered(rig: &Rig) {
     }
 }
 
-async fn hosts_are_due_when_their_time_has_come(rig: &Rig) {
-    let rack = segment("rack-1");
-    insert_segment(&mut rig.db.reader(), &rack).await.unwrap();
-    let hosts = add_hosts(&mut rig.db.reader(), &rack, &["never", "late", "now", "soon"]).await;
-    for (host, wake_at) in hosts.iter().zip([None, Some(at(5)), Some(at(10)), Some(at(11))]) {
-        update_host(&mut rig.db.reader(), host, wake_at).await.unwrap();
-    }
-    let mut reader = rig.db.reader();
-    assert_eq!(due_hosts(&mut reader, at(4), 10).await.unwrap(), []);
-    assert_eq!(
-        due_hosts(&mut reader, at(10), 10).await.unwrap(),
-        [hosts[1].id, hosts[2].id]
-    );
-    assert_eq!(
-        due_hosts(&mut reader, at(10), 1).await.unwrap(),
-        [hosts[1].id],
-        "the most overdue first"
-    );
-    update_host(&mut rig.db.reader(), &hosts[1], None).await.unwrap();
-    assert_eq!(due_hosts(&mut reader, at(10), 10).await.unwrap(), [hosts[2].id]);
-}
-
-async fn hosts_that_were_written_at_a_time_to_come_are_found(rig: &Rig) {
-    let rack = segment("rack-1");
-    insert_segment(&mut rig.db.reader(), &rack).await.unwrap();
-    let hosts = add_hosts(&mut rig.db.reader(), &rack, &["first", "second", "third"]).await;
-    let mut reader = rig.db.reader();
-    let all = [hosts[1].id, hosts[2].id];
-    assert_eq!(hosts_ahead(&mut reader, at(0), 10).await.unwrap(), all);
-    assert_eq!(hosts_ahead(&mut reader, at(0), 1).await.unwrap(), all[..1]);
-    assert_eq!(hosts_ahead(&mut reader, at(2), 10).await.unwrap(), []);
-}
-
-async fn an_observer_reads_its_own_record_of_the_hosts_of_its_cloud(rig: &Rig) {
-    let source = "nova:\"east\" \\ Süd";
-    let own = json!({ "state": "UP", "observed_at": at(3), "reported_at": at(4), "late_ms": 0, "alive_at": at(3), "boots": [] });
-    let other = json!({ "state": "UNREACHABLE", "observed_at": at(5), "reported_at": at(5), "late_ms": 0, "boots": [] });
-    let mut watched = segment("watched");
-    watched.policy.self_fencing_timeout_s = Some(60);
-    let plain = segment("plain");
-    for segment in [&watched, &plain] {
-        insert_segment(&mut rig.db.reader(), segment).await.unwrap();
-    }
-    let of_cloud = |name, segment, sources| Host {
-        backend: Backend::Nova,
-        cloud: Some("east".to_owned()),
-        sources: serde_json::from_value(json!({ "by_name": sources, "struck_off": {} })).unwrap(),
-        ..host(name, segment)
+/// What is declared of a list is not compiled as SQL: each filter and each order is tried.
+async fn each_filter_and_each_order_that_is_declared_can_be_asked_for(rig: &Rig) {
+    let value = |values: Values| match values {
+        Values::Words(words) => words()[0].into(),
+        Values::Names => Asked::from("x"),
+        Values::Rows(_) => Uuid::nil().to_string().as_str().into(),
+        Values::Numbers => 3.into(),
+        Values::Times => at(3).into(),
     };
-    let hosts = [
-        of_cloud("heard", &watched, json!({ source: own, "agent": other })),
-        of_cloud("never", &plain, json!({ "agent": other })),
-        of_cloud("fenced", &watched, json!({})),
-    ];
+    let tests = |asked: Asked| [Test::is(asked.clone()), Test::NoneOf(vec![asked.clone(), asked])];
     let mut reader = rig.db.reader();
-    for host in &hosts {
-        insert_host(&mut reader, host).await.unwrap();
+    for filter in HOSTS.filters {
+        for test in tests(value(filter.values)) {
+            let filters = Filters::default().and(*filter, test);
+            let all = page(SortKey::Name, false, 9);
+            assert_eq!(
+                hosts_page(&mut reader, &filters, &all).await.unwrap(),
+                [],
+                "{filters:?}"
+            );
+            assert_eq!(
+                count_hosts(&mut reader, &filters).await.unwrap(),
+                0,
+                "{filters:?}"
+            );
+        }
     }
-    insert_host(&mut reader, &host("elsewhere", &watched))
-        .await
-        .unwrap();
-    fence_by_power(&rig.db, &hosts[2], 1).await;
-    let mut read = hosts_of_cloud(&mut reader, "east", source).await.unwrap();
-    read.sort_by(|a, b| a.name.cmp(&b.name));
-    let read: Vec<_> = read
-        .iter()
-        .map(|host| (host.name.as_str(), host.own.is_some(), host.is_silence_counted))
-        .collect();
-    assert_eq!(
-        read,
-        [
-            ("fenced", false, false),
-            ("heard", true, true),
-            ("never", false, false)
-        ]
-    );
-}
-
-async fn an_operation_that_nothing_would_wake_is_found(rig: &Rig) {
-    let rack = segment("rack-1");
-    insert_segment(&mut rig.db.reader(), &rack).await.unwrap();
-    let hosts = add_hosts(
-        &mut rig.db.reader(),
-        &rack,
-        &["idle", "waiting", "stranded", "woken"],
-    )
-    .await;
-    let mut reader = rig.db.reader();
-    let mut waiting = fence(&hosts[1], 1);
-    waiting.status = OperationStatus::NeedsOperator;
-    for operation in [waiting, fence(&hosts[2], 1), fence(&hosts[3], 1)] {
-        insert_operation(&rig.db, &operation).await.unwrap();
+    for filter in OPERATIONS.filters {
+        for test in tests(value(filter.values)) {
+            let filters = Filters::default().and(*filter, test);
+            let all = page(SortKey::CreatedAt, false, 9);
+            assert_eq!(
+                operations_page(&mut reader, &filters, &all).await.unwrap(),
+                [],
+                "{filters:?}"
+            );
+        }
     }
-    update_host(&mut rig.db.reader(), &hosts[3], Some(at(5)))
-        .await
-        .unwrap();
-    assert_eq!(stranded_hosts(&mut reader, 10).await.unwrap(), [hosts[2].id]);
+    for key in HOSTS.sort_keys {
+        hosts_page(&mut reader, &Filters::default(), &page(*key, true, 9))
+            .await
+            .unwrap();
+    }
+    for key in OPERATIONS.sort_keys {
+        operations_page(&mut reader, &Filters::default(), &page(*key, true, 9))
+            .await
+            .unwrap();
+    }
 }

@@ -13,6 +13,7 @@ mod configuration;
 mod devices;
 mod events;
 mod faults;
+mod finding;
 mod idempotency;
 mod indexes;
 mod listing;

@@ -2,10 +2,10 @@
 
 use ringfence_core::{Host, Operation, ProofKind, Timestamp};
 use ringfence_db::{
-    AuditEntry, AuditFilter, Kept, NewEvent, OperationFilter, Page, SilentSink, SortKey, append_audit,
-    append_events, audit_page, delete_host, events_after, events_removed_up_to, forget_event_sink,
-    free_event_sink, hold_event_sink, hold_subscription, insert_event_sink, insert_host, insert_subscription,
-    keep_event_sink, keep_subscription, last_sequence, number_events, old_rows, operations_page, remove_rows,
+    AuditEntry, AuditFilter, Kept, NewEvent, Page, SilentSink, SortKey, append_audit, append_events,
+    audit_page, delete_host, events_after, events_removed_up_to, forget_event_sink, free_event_sink,
+    hold_event_sink, hold_subscription, insert_event_sink, insert_host, insert_subscription, keep_event_sink,
+    keep_subscription, last_sequence, number_events, old_rows, operations_page, remove_rows,
     silent_event_sinks,
 };
 use serde_json::json;
@@ -13,8 +13,8 @@ use uuid::Uuid;
 
 use crate::rig::Rig;
 use crate::site::{
-    assert_refused, at, done, event, fence, fence_by_power, host, insert_operation, one_host, proof,
-    save_proof, update_host,
+    assert_refused, at, done, event, fence, fence_by_power, host, insert_operation, one_host, operations_by,
+    proof, save_proof, update_host,
 };
 
 crate::stories!(retention:
@@ -181,10 +181,10 @@ async fn numbers_go_on_when_all_hosts_are_gone(rig: &Rig) {
 }
 
 async fn kept_generations(rig: &Rig, host: &Host) -> Vec<u32> {
-    let filter = OperationFilter {
-        host_id: vec![ringfence_db::Test::OneOf(vec![host.id.0])],
-        ..OperationFilter::default()
-    };
+    let filter = operations_by(
+        "host",
+        ringfence_db::Test::is(host.id.to_string().as_str().into()),
+    );
     let page = Page {
         limit: 100,
         marker: None,

@@ -9,8 +9,8 @@ use ringfence_core::{
     Timestamp, Work, default_sufficient_sets,
 };
 use ringfence_db::{
-    Changes, Database, DbError, Ended, EventHost, HostWrite, Locking, NewEvent, Run, insert_host,
-    insert_segment,
+    Asked, Changes, Database, DbError, Ended, EventHost, Filters, HOSTS, HostWrite, Locking, NewEvent,
+    OPERATIONS, Run, Test, insert_host, insert_segment,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -270,4 +270,19 @@ pub fn whole(host: &Host, wake_at: Option<Timestamp>) -> HostWrite<'_> {
 
 pub async fn update_host(run: &mut impl Run, host: &Host, wake_at: Option<Timestamp>) -> Result<(), DbError> {
     ringfence_db::update_hosts(run, &[whole(host, wake_at)]).await
+}
+
+/// Hosts that pass this test.
+pub fn hosts_by(name: &str, test: Test<Asked>) -> Filters {
+    and_hosts_by(Filters::default(), name, test)
+}
+
+/// Of these hosts those that pass this test too.
+pub fn and_hosts_by(filters: Filters, name: &str, test: Test<Asked>) -> Filters {
+    filters.and(HOSTS.filter(name).unwrap(), test)
+}
+
+/// Operations that pass this test.
+pub fn operations_by(name: &str, test: Test<Asked>) -> Filters {
+    Filters::default().and(OPERATIONS.filter(name).unwrap(), test)
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ringfence_core::{ByScope, Catalogue, FrozenMethod, Host, HostId, Method, MethodId, PlanScope, Problems};
-use ringfence_db::{HostFilter, Page, SortKey};
+use ringfence_db::{Filters, Page, SortKey};
 use uuid::Uuid;
 
 use super::ask::ask_worker;
@@ -114,7 +114,7 @@ pub(super) async fn wanted(engine: &Engine) -> Result<(HashMap<Key, Question>, S
             marker,
             sort: vec![SortKey::Name.ascending()],
         };
-        let rows = ringfence_db::hosts_page(&mut reader, &HostFilter::default(), &page).await?;
+        let rows = ringfence_db::hosts_page(&mut reader, &Filters::default(), &page).await?;
         marker = rows.last().map(|row| row.host.id.0);
         for host in rows.iter().map(|row| &row.host) {
             for (scope, method) in configured.used_by(host) {
