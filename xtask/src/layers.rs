@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(
             breaches("ringfence-core", tokio),
             [
-                "ringfence-core depends on tokio; the rules are pure and may use: chrono, serde, serde_json, thiserror, uuid"
+                "ringfence-core depends on tokio; the rules are pure and may use: chrono, serde, serde_json, strum, thiserror, uuid"
             ]
         );
         let proptest = json!({"name": "proptest", "kind": "dev"});

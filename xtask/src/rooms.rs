@@ -89,7 +89,7 @@ pub const KEPT_TO: &[(&str, &[&str])] = &[
 ];
 
 /// All that the rules may use: nothing with I/O, a clock or randomness.
-pub const CORE_LIBRARIES: &[&str] = &["chrono", "serde", "serde_json", "thiserror", "uuid"];
+pub const CORE_LIBRARIES: &[&str] = &["chrono", "serde", "serde_json", "strum", "thiserror", "uuid"];
 
 /// The room with this crate name.
 pub fn by_crate(crate_name: &str) -> Option<&'static Room> {
