@@ -9,6 +9,8 @@ mod driver;
 mod drivers;
 mod error;
 mod http;
+mod left_behind;
+mod mask;
 mod openstack;
 mod platform;
 mod process;

@@ -1,4 +1,5 @@
-//! Child processes that end when they are told to: a process group of their own, a deadline, TERM, KILL, and nothing left over.
+//! Child processes that end when they are told to: a process group of their own, a deadline, TERM, KILL, and nothing left over, also
+//! where a child of theirs has left the group.
 
 use std::ffi::OsString;
 use std::io;
@@ -10,7 +11,11 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, Command};
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
+use uuid::Uuid;
+
+use crate::left_behind::{self, RUN};
 
 /// From TERM to the end of the deadline; KILL comes half-way.
 const STOPPING: Duration = Duration::from_millis(500);
@@ -72,19 +77,33 @@ pub(crate) fn plain_environment() -> Vec<(&'static str, OsString)> {
     ]
 }
 
-/// The child's process group, killed when this goes out of scope, whichever way that is.
-struct Group(Pid);
+/// The child's process group, killed when this goes out of scope, whichever way that is, with all that has left it.
+struct Group {
+    leader: Pid,
+    run: String,
+    is_ended: bool,
+}
 
 impl Group {
     fn signal(&self, signal: Signal) {
         // An error means that nothing of the group is left, which is what is wanted.
-        let _ = killpg(self.0, signal);
+        let _ = killpg(self.leader, signal);
+    }
+
+    /// The same as to drop it, without holding up other tasks.
+    async fn end(mut self) {
+        self.signal(Signal::SIGKILL);
+        let run = self.run.clone();
+        self.is_ended = spawn_blocking(move || left_behind::kill_all(&run)).await.is_ok();
     }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
-        self.signal(Signal::SIGKILL);
+        if !self.is_ended {
+            self.signal(Signal::SIGKILL);
+            left_behind::kill_all(&self.run);
+        }
     }
 }
 
@@ -93,17 +112,19 @@ pub(crate) async fn run(program: Program, until: Instant) -> Result<Ended, Proce
     let started = Instant::now();
     let stopping = STOPPING.min(until.saturating_duration_since(started) / 2);
     let (term_at, kill_at) = (until - stopping, until - stopping / 2);
-    let mut child = start(&program)?;
+    let run = Uuid::new_v4().to_string();
+    let mut child = start(&program, &run)?;
     let path = program.path;
-    let Some(group) = child
-        .id()
-        .and_then(|id| i32::try_from(id).ok())
-        .map(|id| Group(Pid::from_raw(id)))
-    else {
+    let Some(leader) = child.id().and_then(|id| i32::try_from(id).ok()) else {
         return Err(ProcessError::Wait {
             path,
             source: io::Error::other("it has no process id"),
         });
+    };
+    let group = Group {
+        leader: Pid::from_raw(leader),
+        run,
+        is_ended: false,
     };
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let status = {
@@ -118,13 +139,15 @@ pub(crate) async fn run(program: Program, until: Instant) -> Result<Ended, Proce
         };
         wait(&mut child, talk, term_at).await
     };
+    if status.is_none() {
+        group.signal(Signal::SIGTERM);
+        let _ = timeout_at(kill_at, child.wait()).await;
+    }
+    group.end().await;
     match status {
         Some(Ok(status)) => Ok(ended(status, &stdout, &stderr)),
         Some(Err(source)) => Err(ProcessError::Wait { path, source }),
         None => {
-            group.signal(Signal::SIGTERM);
-            let _ = timeout_at(kill_at, child.wait()).await;
-            group.signal(Signal::SIGKILL);
             let _ = timeout_at(until, child.wait()).await;
             Err(ProcessError::Killed {
                 path,
@@ -134,11 +157,12 @@ pub(crate) async fn run(program: Program, until: Instant) -> Result<Ended, Proce
     }
 }
 
-fn start(program: &Program) -> Result<Child, ProcessError> {
+fn start(program: &Program, run: &str) -> Result<Child, ProcessError> {
     Command::new(&program.path)
         .args(&program.args)
         .env_clear()
         .envs(program.env.iter().map(|(name, value)| (name, value)))
+        .env(RUN, run)
         .current_dir("/")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -245,7 +269,7 @@ mod tests {
             .map(|(n, _)| n)
             .collect();
         names.sort_unstable();
-        assert_eq!(names, ["HOME", "LANG", "PATH", "PWD"]);
+        assert_eq!(names, ["HOME", "LANG", "PATH", "PWD", RUN]);
     }
 
     #[tokio::test]
@@ -271,6 +295,37 @@ mod tests {
         let ended = run(shell("sleep 60 & echo $!"), within(30_000)).await.unwrap();
         assert_eq!(ended.code, Some(0));
         assert!(is_gone(&ended.stdout).await);
+    }
+
+    /// A shell that goes away the way daemons do: in a session of its own, as the child of a child that has ended.
+    fn daemon(pids: &std::path::Path, rest: &str) -> Program {
+        let pids = pids.display();
+        let forked = format!(
+            "setsid sh -c 'echo $$ >>{pids}; sleep 60 & echo $! >>{pids}; wait' </dev/null >/dev/null 2>&1 &"
+        );
+        shell(&format!(
+            "(({forked}) &); while [ $(wc -l <{pids} || echo 0) -lt 2 ]; do sleep 0.01; done; {rest}"
+        ))
+    }
+
+    async fn assert_are_gone(pids: &std::path::Path) {
+        let pids = std::fs::read_to_string(pids).unwrap();
+        assert_eq!(pids.lines().count(), 2, "{pids}");
+        for pid in pids.lines() {
+            assert!(is_gone(pid).await, "{pid} is alive");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_child_that_forks_twice_into_a_session_of_its_own_ends_with_its_program_and_at_its_deadline() {
+        for rest in ["exit 0", "sleep 60"] {
+            let dir = tempfile::tempdir().unwrap();
+            let pids = dir.path().join("pids");
+            std::fs::write(&pids, "").unwrap();
+            let ended = run(daemon(&pids, rest), within(3_000)).await;
+            assert_eq!(ended.is_ok(), rest == "exit 0", "{ended:?}");
+            assert_are_gone(&pids).await;
+        }
     }
 
     #[tokio::test]

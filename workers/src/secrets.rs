@@ -10,12 +10,10 @@ use nix::fcntl::OFlag;
 use ringfence_core::SecretReference;
 
 use crate::WorkerError;
+use crate::mask::{MASK, mask};
 
 /// The largest secret, in bytes: room for a private key.
 const MAX_SECRET_BYTES: usize = 64 * 1024;
-
-/// What stands in a text in place of a secret.
-const MASK: &str = "[secret]";
 
 /// The value of a secret. `Debug` hides it.
 #[derive(Clone, PartialEq, Eq)]
@@ -68,17 +66,7 @@ impl Secrets {
     /// The text without any of the secrets: devices and agents repeat what they were given.
     #[must_use]
     pub fn mask(&self, text: &str) -> String {
-        let mut values: Vec<&str> = self
-            .0
-            .values()
-            .map(SecretValue::expose)
-            .filter(|v| !v.is_empty())
-            .collect();
-        // The longest first, so that a secret that holds another is not left in pieces.
-        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
-        values
-            .into_iter()
-            .fold(text.to_owned(), |text, value| text.replace(value, MASK))
+        mask(text, self.0.values().map(SecretValue::expose))
     }
 }
 
