@@ -109,7 +109,7 @@ fn payload_error(error: &actix_web::Error, allowed: usize) -> ApiError {
 }
 
 /// As [`parse`]; a whole number may be written as `3.0`.
-fn parse_owned<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+pub(crate) fn parse_owned<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     parse(bytes).or_else(|error| match as_integers(bytes) {
         Some(bytes) => parse(&bytes),
         None => Err(error),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use actix_web::body::{BodySize, BoxBody, MessageBody, to_bytes};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::error::PayloadError;
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::Next;
@@ -15,7 +16,7 @@ use crate::ApiError;
 use crate::auth::identify;
 use crate::body::whole;
 use crate::request::is_masakaris;
-use crate::routes::again;
+use crate::routes::{again, bulk};
 use crate::state::State;
 
 /// Where the key is.
@@ -77,7 +78,7 @@ pub(crate) fn takes_no_key(path: &str) -> bool {
 
 async fn prepare(request: &mut ServiceRequest) -> Result<Step, ApiError> {
     let path = request.match_pattern();
-    if request.method() != Method::POST || path.is_none_or(|path| takes_no_key(&path)) {
+    if request.method() != Method::POST || path.as_deref().is_none_or(takes_no_key) {
         return Ok(Step::Plain);
     }
     let Some(key) = key_of(request.request())? else {
@@ -91,7 +92,13 @@ async fn prepare(request: &mut ServiceRequest) -> Result<Step, ApiError> {
         request.extensions_mut().insert(caller);
         return Ok(Step::Plain);
     };
-    let body = body_of(request, state.front.max_body_bytes).await?;
+    let is_bulk = path.is_some_and(|path| path.starts_with(bulk::PATHS));
+    let allowed = if is_bulk {
+        bulk::MAX_BODY_BYTES
+    } else {
+        state.front.max_body_bytes
+    };
+    let body = body_of(request, allowed).await?;
     let keyed = KeyedRequest {
         caller: owner,
         key,
@@ -138,7 +145,12 @@ fn key_of(request: &HttpRequest) -> Result<Option<String>, ApiError> {
 
 /// Reads the body and puts it back.
 async fn body_of(request: &mut ServiceRequest, allowed: usize) -> Result<web::Bytes, ApiError> {
-    let body = whole(request.extract::<web::Bytes>(), allowed).await?;
+    let payload = request.extract::<web::Payload>();
+    let bytes = async {
+        let bytes = payload.await?.to_bytes_limited(allowed).await;
+        bytes.map_err(|_| actix_web::Error::from(PayloadError::Overflow))?
+    };
+    let body = whole(bytes, allowed).await?;
     request.set_payload(Payload::from(body.clone()));
     Ok(body)
 }

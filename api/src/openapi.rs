@@ -19,6 +19,7 @@ use crate::routes;
     paths(
         routes::root::versions, routes::health::healthcheck, routes::metrics::metrics,
         routes::hosts::list, routes::hosts::create, routes::hosts::show, routes::hosts::update, routes::hosts::remove,
+        routes::bulk::hosts::create, routes::bulk::failure_states::report,
         routes::masakari::notify, routes::masakari::notify_in_project,
         routes::masakari::notify_of_cloud, routes::masakari::notify_of_cloud_in_project,
         routes::failure_state::report, routes::sources::forget, routes::fence::fence, routes::confirm::confirm,
@@ -123,9 +124,4 @@ pub(crate) fn methods_at(path: &str) -> String {
             .collect()
     });
     METHODS.get(path).cloned().unwrap_or_else(|| "GET".to_owned())
-}
-
-/// The page gets the address of the document, not the document.
-pub(crate) fn without_documentation() -> serde_json::Value {
-    serde_json::Value::Null
 }

@@ -42,8 +42,8 @@ impl Dialect {
         }
     }
 
-    /// A condition: the column is one of the ids bound as `$1`.
-    pub(crate) fn id_in_first_argument(self, column: &'static str) -> String {
+    /// A condition: the column is one of the ids or texts bound as `$1`.
+    pub(crate) fn in_first_argument(self, column: &'static str) -> String {
         match self {
             Self::Postgres => format!("{column} = ANY($1)"),
             Self::Sqlite => format!("{column} IN (SELECT value FROM json_each($1))"),

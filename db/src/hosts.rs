@@ -1,6 +1,6 @@
 //! Hosts: as decisions need them, and as they are written back.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ringfence_core::{
     Backend, FailureState, FencingState, Host, HostId, HostState, Listed, Neighbourhood, SegmentId,
@@ -13,7 +13,8 @@ use crate::columns::table;
 use crate::dialect::Dialect;
 use crate::operations::{self, read_operation};
 use crate::row::Row;
-use crate::run::{Run, execute, fetch_all, fetch_optional};
+use crate::run::{Run, execute, fetch_all, fetch_optional, write};
+use crate::table_rows::TableRows;
 use crate::value::{Value, args};
 use crate::{DbError, Tx};
 
@@ -101,7 +102,7 @@ async fn with_operations(
          WHERE {}",
         run.dialect().read_at(),
         run.dialect().live_operation(),
-        run.dialect().id_in_first_argument("hosts.id")
+        run.dialect().in_first_argument("hosts.id")
     );
     let (mut rest, mut read_at) = (HashMap::new(), None);
     for row in fetch_all(run, AssertSqlSafe(sql), args![ids]).await? {
@@ -140,7 +141,7 @@ pub(crate) async fn lock_hosts(
         }
         // Its only writer holds all of them.
         Dialect::Sqlite => {
-            let condition = Dialect::Sqlite.id_in_first_argument("hosts.id");
+            let condition = Dialect::Sqlite.in_first_argument("hosts.id");
             let sql = AssertSqlSafe(states(Dialect::Sqlite, &condition));
             let rows = fetch_all(tx, sql, args![ids]).await?;
             Ok((rows.iter().map(read_state).collect::<Result<_, _>>()?, None))
@@ -222,13 +223,12 @@ pub async fn hosts_ahead(run: &mut impl Run, of: Timestamp, limit: u32) -> Resul
     rows.iter().map(|row| row.id("id").map(HostId)).collect()
 }
 
-/// Adds a host, which is UNFENCED.
-pub async fn insert_host(run: &mut impl Run, host: &Host) -> Result<(), DbError> {
-    let sql = "INSERT INTO hosts
-            (id, name, segment_id, backend, cloud, known_as, host_type, zone, parameters, sources, failure_state, fencing_state,
-             generation, is_silence_answered, applied_fencing, in_flight, event_sequence, revision, created_at, updated_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)";
-    let values = args![
+/// What is written of a host that is new.
+const NEW: &str = "id, name, segment_id, backend, cloud, known_as, host_type, zone, parameters, sources, failure_state, fencing_state, generation, \
+    is_silence_answered, applied_fencing, in_flight, event_sequence, revision, created_at, updated_at";
+
+fn new_row(host: &Host) -> Vec<Value> {
+    args![
         host.id.0,
         &host.name,
         host.segment_id.0,
@@ -249,8 +249,52 @@ pub async fn insert_host(run: &mut impl Run, host: &Host) -> Result<(), DbError>
         host.revision,
         host.created_at,
         host.updated_at
-    ];
-    execute(run, sql, values).await.map(|_| ())
+    ]
+}
+
+/// Adds a host, which is UNFENCED.
+pub async fn insert_host(run: &mut impl Run, host: &Host) -> Result<(), DbError> {
+    write(run, TableRows::insert("hosts", NEW, vec![new_row(host)], "")).await
+}
+
+/// Adds those hosts, which are UNFENCED, whose name and whose name in their cloud no other host has; returns which these were.
+pub async fn insert_hosts(run: &mut impl Run, hosts: &[&Host]) -> Result<HashSet<HostId>, DbError> {
+    let mut hosts = hosts.to_vec();
+    // Whoever adds some of these at the same time waits for one name after the other, and not for each other.
+    hosts.sort_by(|a, b| a.name.cmp(&b.name));
+    let ids: Vec<Uuid> = hosts.iter().map(|host| host.id.0).collect();
+    let rows = hosts.into_iter().map(new_row).collect();
+    write(
+        run,
+        TableRows::insert("hosts", NEW, rows, " ON CONFLICT DO NOTHING"),
+    )
+    .await?;
+    let added = run.dialect().in_first_argument("id");
+    let sql = AssertSqlSafe(format!("SELECT id FROM hosts WHERE {added}"));
+    let rows = fetch_all(run, sql, args![ids]).await?;
+    rows.iter().map(|row| row.id("id").map(HostId)).collect()
+}
+
+/// The ids of the hosts with these names. A name that no host has is left out.
+pub async fn host_ids(run: &mut impl Run, names: Vec<String>) -> Result<HashMap<String, HostId>, DbError> {
+    if names.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let named = run.dialect().in_first_argument("name");
+    let sql = AssertSqlSafe(format!("SELECT id, name FROM hosts WHERE {named}"));
+    let rows = fetch_all(run, sql, args![names]).await?;
+    let entry = |row: &Row| Ok((row.text("name")?, HostId(row.id("id")?)));
+    rows.iter().map(entry).collect()
+}
+
+/// The names of hosts, by name. A host that is not there is left out.
+pub async fn host_names(run: &mut impl Run, ids: Vec<HostId>) -> Result<Vec<(HostId, String)>, DbError> {
+    let ids: Vec<Uuid> = ids.into_iter().map(|id| id.0).collect();
+    let wanted = run.dialect().in_first_argument("id");
+    let sql = AssertSqlSafe(format!("SELECT id, name FROM hosts WHERE {wanted} ORDER BY name"));
+    let rows = fetch_all(run, sql, args![ids]).await?;
+    let entry = |row: &Row| Ok((HostId(row.id("id")?), row.text("name")?));
+    rows.iter().map(entry).collect()
 }
 
 /// Removes a host with its operations. Events and audit stay.

@@ -70,9 +70,10 @@ pub use events::{
 pub use host_list::{HOSTS, HostRow, count_hosts, host_row, hosts_page};
 pub use host_write::{HostWrite, update_hosts};
 pub use hosts::{
-    CloudHost, ListedHost, SeenHost, cloud_has_hosts, delete_host, due_hosts, has_several_clouds,
-    hosts_ahead, hosts_called, hosts_of_cloud, insert_host, listed_hosts, load_state, load_state_in_cloud,
-    lock_host, neighbourhood, see_host, segment_has_hosts, stranded_hosts, wake_live, wake_segment,
+    CloudHost, ListedHost, SeenHost, cloud_has_hosts, delete_host, due_hosts, has_several_clouds, host_ids,
+    host_names, hosts_ahead, hosts_called, hosts_of_cloud, insert_host, insert_hosts, listed_hosts,
+    load_state, load_state_in_cloud, lock_host, neighbourhood, see_host, segment_has_hosts, stranded_hosts,
+    wake_live, wake_segment,
 };
 pub use idempotency::{
     KeyName, KeyRow, NewReceipt, delete_old_keys, forget_old_key, insert_key, key_row, put_answer,
@@ -88,7 +89,9 @@ pub use method_checks::{
 pub use methods::{delete_method, insert_method, list_methods, method, methods_by_name, update_method};
 pub use moved::{forget_deliveries, give_up_deliveries, lock_subscription};
 pub use operations::{OPERATIONS, STATUS, count_running_operations, operation, operations_page};
-pub use outbox::{OutboxRow, append_outbox, delete_outbox, postpone_outbox, prolong_outbox, take_outbox};
+pub use outbox::{
+    OutboxRow, append_outbox, count_outbox, delete_outbox, postpone_outbox, prolong_outbox, take_outbox,
+};
 pub use page::{Order, Page, SortKey};
 pub use placing::{PlacingRow, hosts_to_place};
 pub use plans::{configuration_revision, delete_plan, insert_plan, list_plans, plan, plan_for, update_plan};

@@ -193,7 +193,7 @@ pub async fn remove_check_targets(db: &Database, ids: &[Uuid]) -> Result<(), DbE
         let mut reader = db.reader();
         let sql = format!(
             "DELETE FROM method_checks WHERE {}",
-            reader.dialect().id_in_first_argument("id")
+            reader.dialect().in_first_argument("id")
         );
         execute(&mut reader, AssertSqlSafe(sql), args![ids.to_vec()]).await?;
     }

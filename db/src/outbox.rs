@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::columns::table;
 use crate::row::Row;
-use crate::run::{Run, execute, fetch_all, write};
+use crate::run::{Run, execute, fetch_all, fetch_optional, write};
 use crate::table_rows::TableRows;
 use crate::value::{Value, args};
 use crate::{Database, DbError};
@@ -93,11 +93,17 @@ pub async fn take_outbox(
     Ok(rows)
 }
 
+/// How many messages have not been published, or were a moment ago.
+pub async fn count_outbox(run: &mut impl Run) -> Result<u64, DbError> {
+    let row = fetch_optional(run, "SELECT count(*) AS n FROM outbox", Vec::new()).await?;
+    row.map_or(Ok(0), |row| row.count("n"))
+}
+
 /// Removes messages that were published or are pointless.
 pub async fn delete_outbox(run: &mut impl Run, ids: Vec<Uuid>) -> Result<u64, DbError> {
     let sql = format!(
         "DELETE FROM outbox WHERE {}",
-        run.dialect().id_in_first_argument("id")
+        run.dialect().in_first_argument("id")
     );
     execute(run, AssertSqlSafe(sql), args![ids]).await
 }
@@ -106,7 +112,7 @@ pub async fn delete_outbox(run: &mut impl Run, ids: Vec<Uuid>) -> Result<u64, Db
 pub async fn postpone_outbox(run: &mut impl Run, ids: Vec<Uuid>, at: Timestamp) -> Result<u64, DbError> {
     let sql = format!(
         "UPDATE outbox SET available_at = $2 WHERE {}",
-        run.dialect().id_in_first_argument("id")
+        run.dialect().in_first_argument("id")
     );
     execute(run, AssertSqlSafe(sql), args![ids, at]).await
 }
@@ -115,7 +121,7 @@ pub async fn postpone_outbox(run: &mut impl Run, ids: Vec<Uuid>, at: Timestamp) 
 pub async fn prolong_outbox(run: &mut impl Run, ids: Vec<Uuid>, until: Timestamp) -> Result<u64, DbError> {
     let sql = format!(
         "UPDATE outbox SET expires_at = $2 WHERE expires_at < $2 AND {}",
-        run.dialect().id_in_first_argument("id")
+        run.dialect().in_first_argument("id")
     );
     execute(run, AssertSqlSafe(sql), args![ids, until]).await
 }

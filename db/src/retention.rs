@@ -170,7 +170,7 @@ async fn remove(
 ) -> Result<u64, DbError> {
     let sql = format!(
         "DELETE FROM {table} WHERE {} AND {}",
-        tx.dialect().id_in_first_argument("id"),
+        tx.dialect().in_first_argument("id"),
         may_go(what, "$2")
     );
     execute(tx, AssertSqlSafe(sql), args![ids, before]).await
@@ -179,7 +179,7 @@ async fn remove(
 async fn remove_events(tx: &mut Tx, before: Timestamp, ids: Vec<Uuid>) -> Result<u64, DbError> {
     let sql = format!(
         "DELETE FROM events WHERE {} AND {} RETURNING sequence",
-        tx.dialect().id_in_first_argument("id"),
+        tx.dialect().in_first_argument("id"),
         may_go(Kept::Events, "$2")
     );
     let gone = fetch_all(tx, AssertSqlSafe(sql), args![ids, before]).await?;

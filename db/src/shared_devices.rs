@@ -90,7 +90,7 @@ pub async fn remove_shared_devices(db: &Database, ids: &[Uuid]) -> Result<(), Db
     let mut reader = db.reader();
     let sql = format!(
         "DELETE FROM shared_devices WHERE {}",
-        reader.dialect().id_in_first_argument("id")
+        reader.dialect().in_first_argument("id")
     );
     execute(&mut reader, AssertSqlSafe(sql), args![ids.to_vec()])
         .await

@@ -97,6 +97,7 @@ from! {
     Uuid => id => Self::Uuid(Some(id)),
     Option<Uuid> => id => Self::Uuid(id),
     Vec<Uuid> => ids => Self::Array(ids.into_iter().map(Self::from).collect()),
+    Vec<String> => texts => Self::Array(texts.into_iter().map(Self::from).collect()),
     &str => text => Self::Text(Some(text.to_owned())),
     String => text => Self::Text(Some(text)),
     &String => text => Self::Text(Some(text.clone())),
@@ -188,7 +189,7 @@ fn add_array(arguments: &mut PgArguments, values: Vec<Value>) -> Result<(), BoxD
     }
 }
 
-/// Ids as text, moments as microseconds, JSON as text, flags as 0 and 1, arrays of ids as JSON.
+/// Ids as text, moments as microseconds, JSON as text, flags as 0 and 1, arrays of ids and of texts as JSON.
 pub(crate) fn for_sqlite(value: Value) -> Bound {
     match value.without_nul() {
         Value::Uuid(v) => v.map(|id| id.to_string()).into(),
@@ -198,11 +199,12 @@ pub(crate) fn for_sqlite(value: Value) -> Bound {
         Value::Time(v) => v.map(|at| at.timestamp_micros()).into(),
         Value::Document(v) => v.into(),
         Value::Array(values) => {
-            let ids = values.into_iter().map(|value| match value {
+            let texts = values.into_iter().map(|value| match value {
                 Value::Uuid(id) => id.map(|id| id.to_string()),
+                Value::Text(text) => text,
                 _ => None,
             });
-            serde_json::Value::from_iter(ids).to_string().into()
+            serde_json::Value::from_iter(texts).to_string().into()
         }
     }
 }

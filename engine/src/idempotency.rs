@@ -40,11 +40,13 @@ pub struct HeldKey {
 }
 
 /// What was changed for a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "id", rename_all = "snake_case")]
 pub enum Receipt {
     /// A host was made, or told something.
     Host(HostId),
+    /// Hosts were made.
+    Hosts(Vec<HostId>),
     /// An operation was begun, joined or changed.
     Operation(OperationId),
     /// A segment was made.
@@ -60,7 +62,7 @@ pub enum Receipt {
 }
 
 impl Receipt {
-    fn as_json(self) -> serde_json::Value {
+    fn as_json(&self) -> serde_json::Value {
         serde_json::to_value(self).unwrap_or_default()
     }
 }
@@ -100,7 +102,7 @@ impl HeldKey {
     }
 
     /// What is written in the transaction of a change.
-    pub(crate) fn receipt(&self, receipt: Receipt) -> NewReceipt<'_> {
+    pub(crate) fn receipt(&self, receipt: &Receipt) -> NewReceipt<'_> {
         NewReceipt {
             name: self.name(),
             holder: self.holder,

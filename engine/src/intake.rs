@@ -6,7 +6,7 @@ use std::time::Duration;
 use ringfence_bus::{
     Audience, BusError, ClaimReply, ClaimRequest, Delivery, Message, Queue, ReplyTo, Settle,
 };
-use ringfence_core::{HostId, Input, Reply, TaskResult};
+use ringfence_core::{Claim, HostId, Input, Reply, TaskResult};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
@@ -151,20 +151,18 @@ async fn decide_claim(engine: &Engine, request: ClaimRequest) -> Result<ClaimRep
     } else {
         Input::Renew(claim.clone())
     };
-    match engine.try_apply(host_id, input, &by).await {
+    let decided = match engine.try_apply(host_id, input, &by).await {
         Ok(Tried::Applied(applied)) => {
             engine.0.task_queues.moved(&applied.state, &claim);
             Ok(reply(applied.answer))
         }
-        Ok(Tried::DeviceBusy) if is_new => {
-            engine.apply(host_id, Input::DeviceBusy(claim), &by).await?;
-            Ok(ClaimReply::Busy {
-                retry_after_ms: BUSY_RETRY_MS,
-            })
-        }
+        Ok(Tried::DeviceBusy) if is_new => wait_for_device(engine, claim, &by).await,
         Ok(Tried::DeviceBusy) => Ok(ClaimReply::Refused {
             why: "its device was given to another command when its lease had run out".to_owned(),
         }),
+        Err(error) => Err(error),
+    };
+    match decided {
         Err(EngineError::Refused(refusal)) => {
             engine
                 .audit_refusal(host_id, &by, "claim.refused", &refusal)
@@ -176,8 +174,16 @@ async fn decide_claim(engine: &Engine, request: ClaimRequest) -> Result<ClaimRep
         Err(EngineError::NotFound { .. }) => Ok(ClaimReply::Refused {
             why: "there is no such host".to_owned(),
         }),
-        Err(other) => Err(other),
+        decided => decided,
     }
+}
+
+/// Lets the attempt wait longer for its claim. What has changed since the claim was decided may refuse that.
+async fn wait_for_device(engine: &Engine, claim: Claim, by: &Context) -> Result<ClaimReply, EngineError> {
+    engine.apply(claim.host_id, Input::DeviceBusy(claim), by).await?;
+    Ok(ClaimReply::Busy {
+        retry_after_ms: BUSY_RETRY_MS,
+    })
 }
 
 fn reply(answer: Reply) -> ClaimReply {

@@ -12,6 +12,7 @@ use ringfence_bus::{Audience, Bus, BusError, Keys, Queue, TaskMessage, Trace};
 use ringfence_core::{Dispatch, Resource, Timestamp};
 use ringfence_db::{Database, OutboxRow};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::field::{Empty, display};
 use tracing::{Instrument, Span};
@@ -20,6 +21,7 @@ use uuid::Uuid;
 use crate::clock::Clock;
 use crate::error::error_chain;
 use crate::ids::new_id;
+use crate::warnings::{UNROUTABLE, Warnings};
 use crate::{Engine, EngineError};
 
 /// For so long after the commit only the process that wrote a message publishes it.
@@ -116,6 +118,7 @@ pub(crate) struct Relay {
     bus: Arc<dyn Bus>,
     keys: Keys,
     clock: Clock,
+    warnings: Arc<Warnings>,
     published: mpsc::Sender<Uuid>,
     to_clear: Arc<tokio::sync::Mutex<mpsc::Receiver<Uuid>>>,
 }
@@ -128,6 +131,7 @@ impl Relay {
             bus,
             keys,
             clock,
+            warnings: Arc::default(),
             published,
             to_clear: Arc::new(tokio::sync::Mutex::new(to_clear)),
         }
@@ -140,14 +144,8 @@ impl Relay {
             let relay = self.clone();
             let span = message.first(decided);
             let publishing = async move {
-                if let Err(error) = relay.publish(&message).await {
-                    tracing::warn!(
-                        outcome = outcome(&error),
-                        error = %error_chain(&error),
-                        "a task could not be published; it will be tried again until {}",
-                        message.claim_by
-                    );
-                }
+                // It is told, and the sweep finds the row.
+                let _ = relay.publish(&message).await;
             };
             let mut publishing = Box::pin(publishing.instrument(span));
             if !is_alone || poll!(&mut publishing).is_pending() {
@@ -157,6 +155,15 @@ impl Relay {
     }
 
     async fn publish(&self, message: &Outgoing) -> Result<(), BusError> {
+        let published = self.try_publish(message).await;
+        if let Err(error) = &published {
+            let job = &message.task.job;
+            self.tell(job.kind().resource().as_str(), job.zone(), error).await;
+        }
+        published
+    }
+
+    async fn try_publish(&self, message: &Outgoing) -> Result<(), BusError> {
         let queue = message.queue();
         let mut sealed = self
             .keys
@@ -180,15 +187,6 @@ impl Relay {
             match self.republish(&row, now).await {
                 Ok(()) => gone.push(row.id),
                 Err(error) => {
-                    tracing::warn!(
-                        tries = row.tries,
-                        resource = row.resource,
-                        zone = row.zone,
-                        trace_id = row.trace.as_deref().and_then(Trace::parse).map(|trace| trace.id().to_string()),
-                        outcome = outcome(&error),
-                        error = %error_chain(&error),
-                        "a task could not be published"
-                    );
                     failed.push(row.id);
                     if matches!(error, BusError::Unavailable { .. }) {
                         kept.push(row.id);
@@ -214,19 +212,13 @@ impl Relay {
         if row.expires_at <= now {
             return Ok(());
         }
-        let unreadable = |source| BusError::Unreadable {
-            kind: "outbox".to_owned(),
-            wanted: "task",
-            source,
+        let task = match task_in(row) {
+            Ok(task) => task,
+            Err(error) => {
+                self.tell(&row.resource, &row.zone, &error).await;
+                return Err(error);
+            }
         };
-        let task: TaskMessage =
-            serde_json::from_value(row.payload.clone()).map_err(|e| unreadable(Some(e)))?;
-        let is_known = Resource::ALL
-            .iter()
-            .any(|resource| resource.as_str() == row.resource);
-        if !is_known {
-            return Err(unreadable(None));
-        }
         let outgoing = Outgoing {
             id: row.id,
             task,
@@ -235,12 +227,46 @@ impl Relay {
         };
         self.publish(&outgoing).instrument(outgoing.again()).await
     }
+
+    /// Says that a task could not be published: once a minute in a warning with the number of those that wait, for many may fail at once.
+    async fn tell(&self, resource: &str, zone: &str, error: &BusError) {
+        let outcome = outcome(error);
+        let error = error_chain(error);
+        if !self.warnings.is_due(outcome, resource, zone, Instant::now()) {
+            tracing::debug!(outcome, resource, zone, error, "a task could not be published");
+            return;
+        }
+        let waiting = ringfence_db::count_outbox(&mut self.db.reader()).await.ok();
+        tracing::warn!(
+            outcome,
+            resource,
+            zone,
+            error,
+            waiting,
+            "tasks cannot be published; each is tried again for as long as it may be claimed"
+        );
+    }
+}
+
+fn task_in(row: &OutboxRow) -> Result<TaskMessage, BusError> {
+    let unreadable = |source| BusError::Unreadable {
+        kind: "outbox".to_owned(),
+        wanted: "task",
+        source,
+    };
+    let is_known = Resource::ALL
+        .iter()
+        .any(|resource| resource.as_str() == row.resource);
+    if !is_known {
+        return Err(unreadable(None));
+    }
+    serde_json::from_value(row.payload.clone()).map_err(|e| unreadable(Some(e)))
 }
 
 /// A broker gives back what no queue takes; everything else is told by the error.
 fn outcome(error: &BusError) -> &'static str {
     if matches!(error, BusError::Unroutable { .. }) {
-        "unroutable"
+        UNROUTABLE
     } else {
         "failed"
     }

@@ -186,13 +186,22 @@ impl Engine {
     ) -> Result<HostState, EngineError> {
         self.check_report(&report)?;
         let id = self.host_id_of(host).await?;
+        let state = self.take_report(id, report, by).await?;
+        self.fence_if_due(&state).await;
+        Ok(state)
+    }
+
+    pub(crate) async fn take_report(
+        &self,
+        host_id: HostId,
+        report: Report,
+        by: &Context,
+    ) -> Result<HostState, EngineError> {
         let input = Input::FailureState {
             operation_id: OperationId(new_id()),
             report: in_micros(report),
         };
-        let state = self.apply(id, input, by).await?.state;
-        self.fence_if_due(&state).await;
-        Ok(state)
+        Ok(self.apply(host_id, input, by).await?.state)
     }
 
     /// Strikes a source off that reports no more.
@@ -215,22 +224,11 @@ impl Engine {
         Ok(state)
     }
 
-    fn check_report(&self, report: &Report) -> Result<(), Problems> {
+    pub(crate) fn check_report(&self, report: &Report) -> Result<(), Problems> {
         let mut problems = Problems::default();
-        for (field, text) in [
-            ("source", Some(&report.source)),
-            ("boot_id", report.boot.as_ref().and_then(|boot| boot.id.as_ref())),
-        ] {
-            let Some(text) = text else { continue };
-            if text.is_empty()
-                || text.chars().count() > MAX_SOURCE_CHARS
-                || text.chars().any(char::is_control)
-            {
-                problems.add(
-                    field,
-                    format!("1 to {MAX_SOURCE_CHARS} characters of plain text are allowed"),
-                );
-            }
+        check_text("source", &report.source, &mut problems);
+        if let Some(boot_id) = report.boot.as_ref().and_then(|boot| boot.id.as_ref()) {
+            check_text("boot_id", boot_id, &mut problems);
         }
         let ahead_s = (report.observed_at - self.0.clock.now()).num_seconds();
         if ahead_s > MAX_AHEAD_S {
@@ -315,6 +313,23 @@ impl Engine {
         let plan =
             ringfence_db::plan_for(&mut self.0.db.reader(), &host.name, host.host_type.as_deref()).await?;
         Ok(plan.map_or_else(default_sufficient_sets, |plan| plan.sufficient_sets))
+    }
+}
+
+/// What is wrong with the name of a source by itself.
+pub fn check_source(source: &str) -> Result<(), EngineError> {
+    let mut problems = Problems::default();
+    check_text("source", source, &mut problems);
+    Ok(problems.into_result()?)
+}
+
+fn check_text(field: &str, text: &str, problems: &mut Problems) {
+    let is_long = text.chars().count() > MAX_SOURCE_CHARS;
+    if text.is_empty() || is_long || text.chars().any(char::is_control) {
+        problems.add(
+            field,
+            format!("1 to {MAX_SOURCE_CHARS} characters of plain text are allowed"),
+        );
     }
 }
 

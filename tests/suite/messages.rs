@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use ringfence_bus::{Audience, ClaimReply, ClaimRequest, Key, Keys, Queue, TaskMessage};
-use ringfence_core::{Claim, Generation, Observation, ObservedState, Outcome, Resource, TaskResult};
-use ringfence_tests::{Ground, Site, Stack, StackOptions, keys, power_plan};
+use ringfence_core::{
+    AttemptId, Claim, Generation, Observation, ObservedState, OperationId, Outcome, Resource, TaskResult,
+};
+use ringfence_db::{Changes, Database, DeviceLease, Ended, Locking, load_state};
+use ringfence_tests::{Ground, Site, Stack, StackOptions, keys, now, power_plan};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -14,6 +17,7 @@ crate::on_both_grounds!(
     a_result_that_arrives_twice_counts_once,
     a_task_that_arrives_twice_is_done_once,
     a_result_that_overtakes_its_claim_changes_nothing,
+    a_claim_whose_device_was_given_away_is_answered,
 );
 
 /// A stack without workers, whose host is being fenced, and the task as a worker gets it.
@@ -196,4 +200,54 @@ async fn a_task_that_the_broker_has_lost_is_sent_again_soon_although_its_queue_m
     let attempts = &operation["operations"][0]["stages"][0]["tasks"][0]["attempts"];
     assert_eq!(attempts.as_array().unwrap().len(), 2, "{attempts} {fenced}");
     stack.stop().await;
+}
+
+/// The worker has not heard that its claim was granted, and asks once more when its device is leased to another attempt.
+async fn a_claim_whose_device_was_given_away_is_answered(ground: Ground) {
+    let (stack, task) = dispatched(ground).await;
+    let claim = claim_of(&task);
+    assert!(matches!(ask(&stack, &claim).await, ClaimReply::Granted { .. }));
+    give_device_away(stack.api.db(), &claim).await;
+    let reply = ask(&stack, &claim).await;
+    assert!(
+        matches!(&reply, ClaimReply::Refused { why } if why.contains("waits for no device")),
+        "{reply:?}"
+    );
+    stack.until_audited("h1", "claim.refused").await;
+    stack.stop().await;
+}
+
+/// To an attempt of another operation.
+async fn give_device_away(db: &Database, claim: &Claim) {
+    let host = load_state(&mut db.reader(), &claim.host_id.to_string()).await;
+    let operation = host.unwrap().unwrap().operation.unwrap();
+    let (task, attempt) = operation.find(claim.attempt).unwrap();
+    let device = task.method_of(attempt).unwrap().device.clone().unwrap();
+    let other = DeviceLease {
+        device,
+        attempt: AttemptId {
+            operation_id: OperationId(Uuid::new_v4()),
+            number: 1,
+        },
+        from: now(),
+        until: now() + chrono::TimeDelta::seconds(60),
+    };
+    let given = [
+        Changes {
+            released: vec![claim.attempt],
+            ..Changes::default()
+        },
+        Changes {
+            leases: vec![other],
+            ..Changes::default()
+        },
+    ];
+    for changes in given {
+        let begun = db
+            .begin_with_hosts(&[claim.host_id], Locking::Pessimistic)
+            .await
+            .unwrap();
+        let ended = begun.transaction.commit(&changes).await.unwrap();
+        assert!(matches!(ended, Ended::Committed { .. }), "{ended:?}");
+    }
 }

@@ -9,6 +9,7 @@ use serde_json::json;
 crate::on_both_grounds!(
     hosts_that_are_fenced_at_once_are_fenced_each_by_itself,
     a_host_that_is_asked_for_by_many_at_once_gets_one_operation,
+    no_list_shows_a_fenced_host_without_its_proofs,
 );
 
 async fn stack(ground: Ground, hosts: usize) -> Stack {
@@ -118,6 +119,32 @@ async fn a_host_that_is_asked_for_by_many_at_once_gets_one_operation(ground: Gro
     for host in ["h1", "h2"] {
         stack.client.until_fenced(host).await;
         assert_eq!(stack.client.host(host).await["generation"], 1);
+    }
+    stack.stop().await;
+}
+
+/// Lists are read all the time while hosts become FENCED.
+async fn no_list_shows_a_fenced_host_without_its_proofs(ground: Ground) {
+    const HOSTS: usize = 12;
+    let stack = stack(ground, HOSTS).await;
+    let client = &stack.client;
+    for number in 1..=HOSTS {
+        stack.hang(&format!("h{number}")).await;
+        client.fence(&format!("h{number}")).await;
+    }
+    let mut fenced = 0;
+    while fenced < HOSTS {
+        fenced = 0;
+        let list = client.get("/hosts").await.ok(200);
+        for host in list["hosts"].as_array().unwrap() {
+            let (is_fenced, proofs) = (
+                host["fencing_state"] == "FENCED",
+                host["proofs"].as_array().unwrap(),
+            );
+            assert_eq!(is_fenced, !proofs.is_empty(), "{host}");
+            assert_eq!(is_fenced, !host["fenced_at"].is_null(), "{host}");
+            fenced += usize::from(is_fenced);
+        }
     }
     stack.stop().await;
 }

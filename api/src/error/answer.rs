@@ -45,25 +45,13 @@ impl ResponseError for ApiError {
     }
 
     fn error_response(&self) -> HttpResponse {
-        let (status, code, title) = self.head();
+        let (status, code, _) = self.head();
         note_code(&code);
         if status.is_server_error() {
             let chain = error_chain(self);
             tracing::error!(error = chain, "a request failed");
         }
-        let request_id = request::current_id();
-        let errors = self
-            .details()
-            .into_iter()
-            .map(|detail| ErrorBody {
-                request_id: request_id.clone(),
-                code: code.clone(),
-                status: status.as_u16(),
-                title: title.to_owned(),
-                detail,
-                links: Vec::new(),
-            })
-            .collect();
+        let errors = self.bodies();
         let mut answer = HttpResponse::build(status);
         answer.insert_header(ContentType::json());
         if let Self::Unauthorized { keystone, .. } = self {
@@ -97,6 +85,21 @@ fn challenge(keystone: Option<&str>) -> String {
 }
 
 impl ApiError {
+    /// The errors of the answer.
+    pub(crate) fn bodies(&self) -> Vec<ErrorBody> {
+        let (status, code, title) = self.head();
+        let request_id = request::current_id();
+        let body = |detail| ErrorBody {
+            request_id: request_id.clone(),
+            code: code.clone(),
+            status: status.as_u16(),
+            title: title.to_owned(),
+            detail,
+            links: Vec::new(),
+        };
+        self.details().into_iter().map(body).collect()
+    }
+
     /// What the caller is told, in one line.
     pub(crate) fn message(&self) -> String {
         self.details().join("; ")

@@ -5,7 +5,7 @@ use ringfence_engine::Receipt;
 
 use crate::ApiError;
 use crate::routes::configured::{Configured, created};
-use crate::routes::{deliveries, hosts, operations, subscriptions};
+use crate::routes::{bulk, deliveries, hosts, operations, subscriptions};
 use crate::state::State;
 
 /// The answer to the request at the path `pattern`. It shows what was changed as it is now.
@@ -21,6 +21,7 @@ pub(crate) async fn answer(
             let head = head(pattern == Some("/hosts"), place);
             hosts::answer(state, &id.to_string(), head).await
         }
+        Receipt::Hosts(ids) => bulk::hosts::added(state, ids).await,
         Receipt::Operation(id) => {
             let mut head = HttpResponse::Ok();
             if pattern.is_some_and(|pattern| pattern.starts_with("/hosts/")) {

@@ -59,18 +59,30 @@ pub(crate) async fn report(
 ) -> Result<HttpResponse, ApiError> {
     let by = caller.require(Role::Service)?.only_at(if_match(&request)?);
     let body = body.0;
-    let has_boot = body.boot_id.is_some() || body.booted_at.is_some();
-    let report = Report {
-        state: body.failure_state,
-        source: body.source,
-        observed_at: body.observed_at,
-        last_seen_at: body.last_seen_at,
-        silent_since: None,
-        boot: has_boot.then_some(Boot {
-            id: body.boot_id,
-            booted_at: body.booted_at,
-        }),
-    };
+    let report = report_of(
+        body.failure_state,
+        body.source,
+        (body.observed_at, body.last_seen_at),
+        (body.boot_id, body.booted_at),
+    );
     let seen = state.engine.report_failure_state(&id, report, &by).await?;
     hosts::answer(&state, &seen.host.id.to_string(), HttpResponse::Ok()).await
+}
+
+/// A monitor's report: when it saw the state and when it last had a sign of life, and what it knows of the boot.
+pub(super) fn report_of(
+    state: FailureState,
+    source: String,
+    (observed_at, last_seen_at): (DateTime<Utc>, Option<DateTime<Utc>>),
+    (id, booted_at): (Option<String>, Option<DateTime<Utc>>),
+) -> Report {
+    let has_boot = id.is_some() || booted_at.is_some();
+    Report {
+        state,
+        source,
+        observed_at,
+        last_seen_at,
+        silent_since: None,
+        boot: has_boot.then_some(Boot { id, booted_at }),
+    }
 }

@@ -74,6 +74,21 @@ pub(crate) struct HostBody {
     parameters: BTreeMap<String, BTreeMap<String, ParameterValue>>,
 }
 
+impl From<HostBody> for HostDraft {
+    fn from(body: HostBody) -> Self {
+        Self {
+            name: body.name,
+            segment: body.segment,
+            backend: body.backend,
+            cloud: body.cloud,
+            known_as: body.known_as,
+            host_type: body.host_type,
+            zone: body.zone.unwrap_or_else(|| DEFAULT_ZONE.to_owned()),
+            parameters: parameters(body.parameters),
+        }
+    }
+}
+
 /// What to change of a host; what is absent stays.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -174,17 +189,7 @@ pub(crate) async fn create(
     body: Body<HostBody>,
 ) -> Result<HttpResponse, ApiError> {
     let by = caller.require(Role::Admin)?;
-    let body = body.0;
-    let draft = HostDraft {
-        name: body.name,
-        segment: body.segment,
-        backend: body.backend,
-        cloud: body.cloud,
-        known_as: body.known_as,
-        host_type: body.host_type,
-        zone: body.zone.unwrap_or_else(|| DEFAULT_ZONE.to_owned()),
-        parameters: parameters(body.parameters),
-    };
+    let draft = HostDraft::from(body.0);
     let host = state.engine.create_host(draft, &by).await?;
     let mut created = HttpResponse::Created();
     created.insert_header(("Location", format!("/hosts/{}", host.id)));

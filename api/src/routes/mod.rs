@@ -2,6 +2,7 @@
 
 pub(crate) mod again;
 pub(crate) mod audit;
+pub(crate) mod bulk;
 mod configured;
 pub(crate) mod confirm;
 pub(crate) mod confirm_released;
@@ -73,6 +74,16 @@ pub(crate) fn configure(service: &mut ServiceConfig) {
                 .route(web::get().to(hosts::show))
                 .route(web::patch().to(hosts::update))
                 .route(web::delete().to(hosts::remove)),
+        )
+        .service(
+            at("/bulk/hosts")
+                .app_data(web::PayloadConfig::new(bulk::MAX_BODY_BYTES))
+                .route(web::post().to(bulk::hosts::create)),
+        )
+        .service(
+            at("/bulk/failure-states")
+                .app_data(web::PayloadConfig::new(bulk::MAX_BODY_BYTES))
+                .route(web::put().to(bulk::failure_states::report)),
         )
         .service(at("/hosts/{id}/failure-state").route(web::put().to(failure_state::report)))
         .service(at("/hosts/{id}/sources/{source}").route(web::delete().to(sources::forget)))
@@ -153,7 +164,7 @@ pub(crate) fn configure(service: &mut ServiceConfig) {
                 .route(web::post().to(masakari::notify_of_cloud_in_project)),
         )
         .service(web::redirect("/docs", "/docs/"))
-        .service(docs::swagger());
+        .service(at("/docs/{file:.*}").route(web::get().to(docs::page)));
 }
 
 async fn not_allowed(request: actix_web::HttpRequest) -> Result<&'static str, crate::ApiError> {

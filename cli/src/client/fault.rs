@@ -1,6 +1,7 @@
 //! Error answers of the API.
 
 use std::fmt;
+use std::time::Duration;
 
 use reqwest::StatusCode;
 use serde::Deserialize;
@@ -14,6 +15,7 @@ pub struct ApiFault {
     status: StatusCode,
     errors: Vec<Entry>,
     body: Value,
+    retry_after: Option<Duration>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -43,6 +45,7 @@ impl ApiFault {
                 status,
                 errors,
                 body: value,
+                retry_after: None,
             };
         }
         let text: String = String::from_utf8_lossy(body)
@@ -61,7 +64,30 @@ impl ApiFault {
             status,
             errors: vec![entry],
             body,
+            retry_after: None,
         }
+    }
+
+    /// With the time after which the service wants to be asked again.
+    #[must_use]
+    pub fn after(self, retry_after: Option<Duration>) -> Self {
+        Self { retry_after, ..self }
+    }
+
+    /// How long to wait before the request is sent again, if the service wants that: 1 s where it does not say how long.
+    #[must_use]
+    pub fn wait(&self) -> Option<Duration> {
+        let is_to_wait = matches!(
+            self.status,
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
+        );
+        is_to_wait.then(|| self.retry_after.unwrap_or(Duration::from_secs(1)))
+    }
+
+    /// What was wrong, in a few words.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        self.errors.first().map_or("", |entry| entry.title.as_str())
     }
 
     /// As the API sent it.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use reqwest::header::{ETAG, HeaderMap, HeaderName, HeaderValue, IF_MATCH};
+use reqwest::header::{ETAG, HeaderMap, HeaderName, HeaderValue, IF_MATCH, RETRY_AFTER};
 use reqwest::{Response, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -18,6 +18,7 @@ const STREAM_SILENCE: Duration = Duration::from_secs(60);
 const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
 const MAX_ERROR_BYTES: usize = 1024 * 1024;
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const TOKEN: HeaderName = HeaderName::from_static("x-auth-token");
 
 /// Speaks to one service.
@@ -131,36 +132,49 @@ impl Client {
         limit: usize,
     ) -> Result<Value, CliError> {
         let noun = path.last().copied().unwrap_or_default();
+        let mut all = Vec::new();
+        let take = |page: Vec<Value>| {
+            all.extend(page);
+            Ok(all.len() < limit)
+        };
+        self.each_page(path, query, take).await?;
+        all.truncate(limit);
+        Ok(serde_json::json!({ noun: all, "links": [] }))
+    }
+
+    /// Reads a collection page by page, so that one page at most is held, until `take` wants no more.
+    pub async fn each_page(
+        &self,
+        path: &[&str],
+        query: &[(&str, Option<String>)],
+        mut take: impl FnMut(Vec<Value>) -> Result<bool, CliError>,
+    ) -> Result<(), CliError> {
+        let noun = path.last().copied().unwrap_or_default();
         let mut query: Vec<(String, String)> = query
             .iter()
             .filter_map(|(name, value)| Some(((*name).to_owned(), value.clone()?)))
             .collect();
-        let mut all = Vec::new();
         loop {
             let mut request = Request::get(path);
             request.query = query
                 .iter()
                 .map(|(name, value)| (name.as_str(), value.clone()))
                 .collect();
-            let answer = self.send(request).await?;
-            let page = answer
-                .body
-                .get(noun)
-                .and_then(Value::as_array)
-                .ok_or_else(|| CliError::Answer {
-                    url: answer.url.clone(),
+            let mut answer = self.send(request).await?;
+            let page = answer.body.get_mut(noun).map(Value::take);
+            let Some(Value::Array(page)) = page else {
+                return Err(CliError::Answer {
+                    url: answer.url,
                     why: format!("it holds no {noun}"),
-                })?;
-            all.extend(page.iter().cloned());
-            match next_query(&answer.body)
-                .filter(|next| *next != query && !page.is_empty() && all.len() < limit)
-            {
-                Some(next) => query = next,
-                None => break,
+                });
+            };
+            let is_empty = page.is_empty();
+            let next = next_query(&answer.body).filter(|next| *next != query && !is_empty);
+            match (take(page)?, next) {
+                (true, Some(next)) => query = next,
+                (false, _) | (_, None) => return Ok(()),
             }
         }
-        all.truncate(limit);
-        Ok(serde_json::json!({ noun: all, "links": [] }))
     }
 
     async fn start(&self, request: Request<'_>, timeout: Option<Duration>) -> Result<Response, CliError> {
@@ -171,6 +185,9 @@ impl Client {
         }
         if let Some(etag) = &request.etag {
             sending = sending.header(IF_MATCH, etag);
+        }
+        if let Some(key) = &request.key {
+            sending = sending.header(IDEMPOTENCY_KEY, key);
         }
         if let Some(number) = request.last_event {
             sending = sending.header(LAST_EVENT_ID, number);
@@ -183,8 +200,10 @@ impl Client {
         if status.is_success() {
             return Ok(response);
         }
+        let retry_after = retry_after(response.headers());
         let body = self.read(response, MAX_ERROR_BYTES).await?;
-        Err(CliError::Api(Box::new(ApiFault::read(status, &body))))
+        let fault = ApiFault::read(status, &body).after(retry_after);
+        Err(CliError::Api(Box::new(fault)))
     }
 
     async fn read(&self, mut response: Response, most: usize) -> Result<Vec<u8>, CliError> {
@@ -251,6 +270,12 @@ impl Stream {
                 }
             })
     }
+}
+
+/// In seconds, as Ringfence says it.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?;
+    seconds.trim().parse().ok().map(Duration::from_secs)
 }
 
 fn headers(token: Option<&str>) -> Result<HeaderMap, CliError> {

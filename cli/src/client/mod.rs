@@ -3,6 +3,7 @@
 mod certificate;
 mod fault;
 mod http;
+mod patience;
 mod place;
 mod request;
 mod sse;

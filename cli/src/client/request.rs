@@ -4,18 +4,21 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// A device may be slow, and its answer comes by way of a worker.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(330);
 
 /// What to ask.
+#[derive(Clone)]
 pub struct Request<'a> {
     pub(super) method: Method,
     pub(super) path: Vec<&'a str>,
     pub(super) query: Vec<(&'a str, String)>,
     pub(super) body: Option<Value>,
     pub(super) etag: Option<String>,
+    pub(super) key: Option<String>,
     pub(super) last_event: Option<u64>,
     pub(super) timeout: Duration,
 }
@@ -28,6 +31,7 @@ impl<'a> Request<'a> {
             query: Vec::new(),
             body: None,
             etag: None,
+            key: None,
             last_event: None,
             timeout: ANSWER_TIMEOUT,
         }
@@ -94,6 +98,13 @@ impl<'a> Request<'a> {
             timeout: CHECK_TIMEOUT,
             ..Self::post(&["methods", method, "check"], body)
         }
+    }
+
+    /// To be carried out once, however often it is sent.
+    #[must_use]
+    pub fn once(mut self) -> Self {
+        self.key = Some(Uuid::new_v4().to_string());
+        self
     }
 
     /// Only if the thing is still what was read.

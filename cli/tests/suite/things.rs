@@ -231,12 +231,28 @@ fn with_hosts() -> Service {
             let segments = json!([{"id": "s", "name": "default"}, {"id": "t", "name": "rack-1"}]);
             return Reply::json(200, &json!({"segments": segments}));
         }
-        if asked.line.starts_with("POST /hosts") && asked.body["name"] == "taken" {
-            let error = json!({"request_id": "r", "code": "fencing.name.taken", "title": "Name taken", "detail": "so it is"});
-            return Reply::json(409, &json!({"errors": [error]}));
+        if asked.line.starts_with("POST /bulk/hosts") {
+            return Reply::json(200, &added(&asked.body));
         }
         Reply::json(200, &host("c1")).with("ETag: \"7\"")
     })
+}
+
+/// What the service says of many hosts.
+fn added(body: &Value) -> Value {
+    let error =
+        json!({"request_id": "r", "code": "fencing.name.taken", "title": "Name taken", "detail": "so it is"});
+    let host = |host: &Value| {
+        let is_taken = host["name"] == "taken";
+        let (status, errors) = if is_taken {
+            (409, json!([error]))
+        } else {
+            (201, json!([]))
+        };
+        json!({"name": host["name"], "status": status, "id": "i", "errors": errors})
+    };
+    let hosts: Vec<_> = body["hosts"].as_array().unwrap().iter().map(host).collect();
+    json!({ "hosts": hosts })
 }
 
 fn import(service: &Service, file: &str, text: &str, more: &[&str]) -> crate::rig::Run {
@@ -260,19 +276,13 @@ fn hosts_are_imported_from_a_table_and_those_that_are_there_stay_as_they_are() {
     let run = import(&service, "hosts.csv", CSV, &[]);
     assert_eq!(run.code, 0, "{run:?}");
     assert!(run.out.contains("added: 2, updated: 0, present: 1"), "{run:?}");
-    let posted: Vec<_> = service
-        .asked()
-        .into_iter()
-        .filter(|asked| asked.line == "POST /hosts")
-        .map(|asked| asked.body)
-        .collect();
-    assert_eq!(posted.len(), 2);
+    let posted = service.asked().pop().unwrap();
+    assert_eq!(posted.line, "POST /bulk/hosts");
     let expected = json!({
         "name": "c2", "segment": "rack-1", "zone": "z2", "type": "blade",
         "parameters": {"bmc": {"ip": "192.0.2.2"}, "bmc.lan": {"port": "623"}},
     });
-    assert!(posted.contains(&expected), "{posted:?}");
-    assert!(posted.contains(&json!({"name": "c3"})), "{posted:?}");
+    assert_eq!(posted.body, json!({"hosts": [expected, {"name": "c3"}]}));
 }
 
 #[test]
@@ -298,7 +308,7 @@ fn the_same_hosts_as_yaml_keep_the_text_of_numbers() {
     let posted = service.asked().pop().unwrap();
     let expected = json!({"name": "c2", "segment": "rack-1",
         "parameters": {"bmc": {"ip": "192.0.2.2", "port": "0623", "ratio": "1.10", "on": "yes"}}});
-    assert_eq!(posted.body, expected);
+    assert_eq!(posted.body["hosts"], json!([expected]));
 }
 
 #[test]
@@ -390,4 +400,80 @@ fn a_host_that_is_refused_keeps_no_other_from_being_imported() {
         "{run:?}"
     );
     assert!(run.err.contains("1 hosts were not imported"), "{run:?}");
+}
+
+/// It is asked too often at first, and then cannot write for a moment.
+#[test]
+fn an_import_waits_as_long_as_the_service_asks_and_sends_the_same_request_again() {
+    let service = Service::start(|number, asked| {
+        if asked.line.starts_with("GET ") {
+            return Reply::json(200, &json!({"hosts": [], "segments": [], "links": []}));
+        }
+        let fault = |title: &str| json!({"errors": [{"title": title, "detail": "later"}]});
+        match number {
+            2 => Reply::json(429, &fault("Too many requests")).with("Retry-After: 1"),
+            3 => Reply::json(503, &fault("Database unavailable")).with("Retry-After: 0"),
+            _ => Reply::json(200, &added(&asked.body)),
+        }
+    });
+    let run = import(&service, "hosts.csv", "name\nc2\nc3\n", &[]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.out.contains("added: 2"), "{run:?}");
+    for waited in [
+        "Too many requests: the service asks to wait; the next try of 9 is in 1 s",
+        "Database unavailable: the service asks to wait; the next try of 8 is in 0 s",
+    ] {
+        assert!(run.err.contains(waited), "{waited} in {}", run.err);
+    }
+    let posted: Vec<_> = service
+        .asked()
+        .into_iter()
+        .filter(|asked| asked.line.starts_with("POST "))
+        .collect();
+    assert_eq!(posted.len(), 3);
+    for again in &posted {
+        assert_eq!(again.body, posted[0].body);
+        assert_eq!(
+            again.header("idempotency-key"),
+            posted[0].header("idempotency-key")
+        );
+        assert!(again.header("idempotency-key").is_some());
+    }
+}
+
+#[test]
+fn many_hosts_are_sent_in_few_requests_and_only_what_went_wrong_is_shown() {
+    let service = with_hosts();
+    let names: String = (0..2_500).map(|number| format!("n{number}\n")).collect();
+    let run = import(&service, "hosts.csv", &format!("name\ntaken\n{names}"), &[]);
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(
+        run.out.contains("added: 2500, updated: 0, present: 0, failed: 1"),
+        "{}",
+        run.out
+    );
+    assert!(
+        run.out.contains("Name taken: so it is") && !run.out.contains("n77"),
+        "{}",
+        run.out
+    );
+    assert!(
+        run.err.contains("2500 hosts are not shown; -o json shows all"),
+        "{}",
+        run.err
+    );
+    let posted: Vec<_> = service
+        .asked()
+        .into_iter()
+        .filter(|asked| asked.line.starts_with("POST "))
+        .collect();
+    let each: Vec<_> = posted
+        .iter()
+        .map(|asked| asked.body["hosts"].as_array().unwrap().len())
+        .collect();
+    assert_eq!(each, [1_000, 1_000, 501]);
+    assert_ne!(
+        posted[0].header("idempotency-key"),
+        posted[1].header("idempotency-key")
+    );
 }

@@ -145,7 +145,7 @@ impl Outcome {
             }
             _ => Receipt::Host(decided.before.host.id),
         };
-        request.by.key.as_ref().map(|held| held.receipt(receipt))
+        request.by.key.as_ref().map(|held| held.receipt(&receipt))
     }
 
     /// The answer to a request that was not given its device or its key: nothing of the decision holds. `None` if that was not so.

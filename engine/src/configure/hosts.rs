@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use ringfence_core::{
     Applied, Backend, EventKind, FailureState, Generation, Host, HostDescription, HostId, Parameters,
-    SegmentId, Sources, may_change, may_remove, validate_host,
+    Problems, Segment, SegmentId, Sources, Timestamp, may_change, may_remove, validate_host,
 };
-use ringfence_db::{DbError, EventHost, HostWrite, NewEvent, Tx};
+use ringfence_db::{AuditEntry, DbError, EventHost, HostWrite, NewEvent, Tx};
 use serde_json::{Value, json};
 
 use super::check_revision;
@@ -99,21 +99,19 @@ fn description(host: &Host) -> HostDescription<'_> {
     }
 }
 
-impl Engine {
-    /// Adds a host: UNFENCED, and UNKNOWN until somebody has seen it.
-    pub async fn create_host(&self, draft: HostDraft, by: &Context) -> Result<Host, EngineError> {
-        let segment = self.segment_or_default(draft.segment.as_deref()).await?;
-        let now = self.0.clock.now();
+impl HostDraft {
+    /// The host as it is added.
+    pub(super) fn host(self, segment: &Segment, now: Timestamp) -> Result<Host, Problems> {
         let host = Host {
             id: HostId(new_id()),
-            name: draft.name,
+            name: self.name,
             segment_id: segment.id,
-            backend: draft.backend,
-            cloud: draft.cloud,
-            known_as: draft.known_as,
-            host_type: draft.host_type,
-            zone: draft.zone,
-            parameters: draft.parameters,
+            backend: self.backend,
+            cloud: self.cloud,
+            known_as: self.known_as,
+            host_type: self.host_type,
+            zone: self.zone,
+            parameters: self.parameters,
             sources: Sources::default(),
             failure_state: FailureState::Unknown,
             failure_source: None,
@@ -132,11 +130,20 @@ impl Engine {
             updated_at: now,
         };
         validate_host(&description(&host))?;
+        Ok(host)
+    }
+}
+
+impl Engine {
+    /// Adds a host: UNFENCED, and UNKNOWN until it is seen.
+    pub async fn create_host(&self, draft: HostDraft, by: &Context) -> Result<Host, EngineError> {
+        let segment = self.segment_or_default(draft.segment.as_deref()).await?;
+        let host = draft.host(&segment, self.0.clock.now())?;
         let mut tx = self.0.db.begin().await?;
         ringfence_db::insert_host(&mut tx, &host)
             .await
             .map_err(|e| taken(e, &host))?;
-        let data = json!({ "name": host.name, "segment": segment.name, "backend": host.backend });
+        let data = created(&host, &segment.name);
         self.record_host(&mut tx, &host, EventKind::HostCreated, data, by)
             .await?;
         leave_receipt(&mut tx, by, Receipt::Host(host.id)).await?;
@@ -232,41 +239,55 @@ impl Engine {
         data: Value,
         by: &Context,
     ) -> Result<(), EngineError> {
-        let event = NewEvent {
-            id: new_id(),
-            host: Some(EventHost {
-                id: host.id,
-                name: host.name.clone(),
-                segment_id: host.segment_id,
-                sequence: host.event_sequence,
-                generation: host.generation,
-            }),
-            kind,
-            occurred_at: host.updated_at,
-            data: data.clone(),
-        };
-        ringfence_db::append_events(tx, &[event]).await?;
-        let entry = by.line(
-            host.updated_at,
-            kind.as_str(),
-            Some(&host.name),
-            Some(host.id),
-            data,
-        );
-        Ok(ringfence_db::append_audit(tx, &entry).await?)
+        ringfence_db::append_events(tx, &[event(host, kind, data.clone())]).await?;
+        Ok(ringfence_db::append_audit(tx, &line(host, kind, data, by)).await?)
     }
+}
+
+/// What is told of a new host.
+pub(super) fn created(host: &Host, segment: &str) -> Value {
+    json!({ "name": host.name, "segment": segment, "backend": host.backend })
+}
+
+pub(super) fn event(host: &Host, kind: EventKind, data: Value) -> NewEvent {
+    NewEvent {
+        id: new_id(),
+        host: Some(EventHost {
+            id: host.id,
+            name: host.name.clone(),
+            segment_id: host.segment_id,
+            sequence: host.event_sequence,
+            generation: host.generation,
+        }),
+        kind,
+        occurred_at: host.updated_at,
+        data,
+    }
+}
+
+pub(super) fn line(host: &Host, kind: EventKind, data: Value, by: &Context) -> AuditEntry {
+    by.line(
+        host.updated_at,
+        kind.as_str(),
+        Some(&host.name),
+        Some(host.id),
+        data,
+    )
 }
 
 fn taken(error: DbError, host: &Host) -> EngineError {
     let is_in_cloud =
         matches!(&error, DbError::Constraint { constraint, .. } if constraint.contains(BY_CLOUD));
+    EngineError::or_duplicate(error, || twice(host, is_in_cloud))
+}
+
+/// What is said of a host that cannot be added because of another one.
+pub(super) fn twice(host: &Host, is_in_cloud: bool) -> String {
     let (name, cloud) = (&host.name, host.cloud.as_deref().unwrap_or_default());
-    EngineError::or_duplicate(error, || {
-        if is_in_cloud {
-            let known_as = host.known_as();
-            format!("the host that cloud {cloud:?} knows as {known_as:?} is here already, under another name")
-        } else {
-            format!("there is a host named {name:?} already")
-        }
-    })
+    if is_in_cloud {
+        let known_as = host.known_as();
+        format!("the host that cloud {cloud:?} knows as {known_as:?} is here already, under another name")
+    } else {
+        format!("there is a host named {name:?} already")
+    }
 }

@@ -1,6 +1,7 @@
 //! What admins configure: hosts, segments, methods, plans, subscriptions. Everything is checked whole before anything is written.
 
 mod hosts;
+mod many_hosts;
 mod methods;
 mod moving;
 mod plans;

@@ -2,6 +2,7 @@
 
 mod audit;
 mod bodies;
+mod bulk;
 mod conditional;
 mod configuration;
 mod description;

@@ -77,6 +77,7 @@ async fn every_answer_has_a_request_id_and_a_version(ground: Ground) {
         ),
         (nobody.get("/healthcheck").await, 200),
         (nobody.get("/docs/").await, 200),
+        (nobody.get("/docs/nothing.css").await, 404),
     ] {
         assert_eq!(answer.status, status, "{}", answer.body);
         let id = answer.header("x-openstack-request-id").to_owned();

@@ -5,7 +5,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ringfence_tests::{
-    Client, Ground, Machine, Site, post_until_taken, set_up, start_api, start_engine, start_worker, tell,
+    Client, Ground, Machine, Site, eventually, post_until_taken, set_up, start_api, start_engine,
+    start_worker, tell,
 };
 use serde_json::{Value, json};
 
@@ -190,4 +191,46 @@ async fn services_that_start_before_database_and_broker_say_so_and_go_on_trying(
         service.stop().await;
     }
     tokio::task::spawn_blocking(move || drop(peers)).await.unwrap();
+}
+
+/// Many tasks wait, and each is tried twice a second.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_broker_that_is_away_is_told_once_a_minute_with_the_number_of_tasks_that_wait() {
+    const HOSTS: usize = 40;
+    let mut site = Site::with_own_peers().await;
+    let (machine, token) = set_up(&site).await;
+    let machine = machine.set("RINGFENCE_LOG_LEVEL", "debug");
+    let mut api = start_api(&machine);
+    let worker = start_worker(&machine, "worker-1");
+    let client = Client::new(&api.until_it_listens("the API listens").await, Some(&token));
+    let hosts: Vec<String> = (1..=HOSTS).map(|number| format!("h{number}")).collect();
+    let names: Vec<&str> = hosts.iter().map(String::as_str).collect();
+    configure(&machine, &client, &names, json!({})).await;
+    let mut rabbit = site.rabbit.take().unwrap();
+    let rabbit = tokio::task::spawn_blocking(move || {
+        rabbit.stop();
+        rabbit
+    });
+    let rabbit = rabbit.await.unwrap();
+    for host in &hosts {
+        client.fence(host).await;
+    }
+    let times = |printed: &str, words: &str| printed.matches(words).count();
+    let tried_again = async || times(&api.printed(), "a task could not be published") > 3 * HOSTS;
+    eventually(tried_again).await;
+    let printed = api.printed();
+    let warnings: Vec<&str> = printed
+        .lines()
+        .filter(|line| line.contains("WARN") && line.contains("publish"))
+        .collect();
+    assert!(
+        warnings.len() == 1 && warnings[0].contains("waiting="),
+        "{warnings:?}"
+    );
+    for service in [api, worker] {
+        service.stop().await;
+    }
+    tokio::task::spawn_blocking(move || drop((rabbit, site)))
+        .await
+        .unwrap();
 }

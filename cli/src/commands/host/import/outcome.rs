@@ -1,0 +1,154 @@
+//! What became of each host, and how that is shown.
+
+use serde_json::json;
+
+use super::entry::Entry;
+use crate::commands::session::Session;
+use crate::error::CliError;
+use crate::output::{Cell, Table};
+
+/// Rows that are shown. Where there are more, only what went wrong is.
+const SHOWN: usize = 1_000;
+
+/// What becomes of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is new.
+    Added,
+    /// It was there and was changed.
+    Updated,
+    /// It was there, and its cloud does not have it.
+    Removed,
+    /// It is there, as the file says.
+    Present,
+    /// It is there, and the file says something else of it.
+    Differs,
+    /// The service refused it.
+    Failed,
+}
+
+impl Fate {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Updated => "updated",
+            Self::Removed => "removed",
+            Self::Present => "present",
+            Self::Differs => "differs",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// What became of a host.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Its place among all hosts.
+    at: usize,
+    line: u64,
+    name: String,
+    fate: Fate,
+    detail: String,
+}
+
+impl Outcome {
+    /// Of the host `at` this place.
+    pub fn of(at: usize, entry: Entry, fate: Fate, detail: impl Into<String>) -> Self {
+        Self {
+            at,
+            line: entry.line,
+            name: entry.name,
+            fate,
+            detail: detail.into(),
+        }
+    }
+
+    /// Done, or failed for this reason.
+    pub fn unless(at: usize, entry: Entry, fate: Fate, detail: String, why: Option<String>) -> Self {
+        match why {
+            None => Self::of(at, entry, fate, detail),
+            Some(why) => Self::of(at, entry, Fate::Failed, why),
+        }
+    }
+
+    /// One of a cloud has none.
+    fn line(&self) -> Option<u64> {
+        Some(self.line).filter(|line| *line > 0)
+    }
+}
+
+/// How many had this fate.
+pub fn count(outcomes: &[Outcome], fate: Fate) -> usize {
+    outcomes.iter().filter(|outcome| outcome.fate == fate).count()
+}
+
+/// Shows them in their order.
+pub fn show(session: &mut Session, outcomes: &mut [Outcome], is_dry: bool) -> Result<(), CliError> {
+    outcomes.sort_by_key(|outcome| outcome.at);
+    if session.screen.is_json() {
+        return show_json(session, outcomes, is_dry);
+    }
+    let is_worth_a_row = |fate: Fate| fate != Fate::Present;
+    let rows = outcomes
+        .iter()
+        .filter(|outcome| is_worth_a_row(outcome.fate))
+        .count();
+    let is_wrong = |fate: Fate| matches!(fate, Fate::Failed | Fate::Differs);
+    let is_shown =
+        |outcome: &&Outcome| is_worth_a_row(outcome.fate) && (rows <= SHOWN || is_wrong(outcome.fate));
+    let mut table = Table::new(&["LINE", "HOST", "RESULT", "DETAIL"]);
+    let mut shown = 0;
+    for outcome in outcomes.iter().filter(is_shown).take(SHOWN) {
+        shown += 1;
+        table.row([
+            Cell::maybe(outcome.line().map(|line| line.to_string())),
+            outcome.name.as_str().into(),
+            Cell::word(outcome.fate.as_str()),
+            Cell::maybe(Some(outcome.detail.as_str()).filter(|detail| !detail.is_empty())),
+        ]);
+    }
+    if shown > 0 {
+        session.screen.table(table)?;
+    }
+    if shown < rows {
+        let left_out = rows - shown;
+        session
+            .screen
+            .note(format!("{left_out} hosts are not shown; -o json shows all"));
+    }
+    session.screen.line(summary(outcomes, is_dry))
+}
+
+fn show_json(session: &mut Session, outcomes: &[Outcome], is_dry: bool) -> Result<(), CliError> {
+    let host = |o: &Outcome| json!({ "name": o.name, "line": o.line(), "result": o.fate.as_str(), "detail": o.detail });
+    let hosts: Vec<_> = outcomes.iter().map(host).collect();
+    session.screen.json(&json!({
+        "hosts": hosts, "dry_run": is_dry, "added": count(outcomes, Fate::Added), "updated": count(outcomes, Fate::Updated),
+        "present": count(outcomes, Fate::Present), "differs": count(outcomes, Fate::Differs),
+        "failed": count(outcomes, Fate::Failed), "removed": count(outcomes, Fate::Removed),
+    }))
+}
+
+fn summary(outcomes: &[Outcome], is_dry: bool) -> String {
+    let would = if is_dry { "would be " } else { "" };
+    let mut line = format!(
+        "{would}added: {}, {would}updated: {}, present: {}",
+        count(outcomes, Fate::Added),
+        count(outcomes, Fate::Updated),
+        count(outcomes, Fate::Present)
+    );
+    let removed = count(outcomes, Fate::Removed);
+    if removed > 0 {
+        line.push_str(&format!(", {would}removed: {removed}"));
+    }
+    let (differs, failed) = (count(outcomes, Fate::Differs), count(outcomes, Fate::Failed));
+    if differs > 0 {
+        line.push_str(&format!(
+            ", different and left as they are: {differs} (--update changes them)"
+        ));
+    }
+    if failed > 0 {
+        line.push_str(&format!(", failed: {failed}"));
+    }
+    line
+}
