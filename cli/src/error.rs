@@ -71,6 +71,14 @@ pub enum CliError {
     /// An operation waits for a person, or was cancelled.
     #[error("{0}")]
     NeedsOperator(String),
+    /// A dry run has shown that the fence would be refused.
+    #[error("the fence would be refused: {detail}")]
+    WouldBeRefused {
+        /// Why.
+        detail: String,
+        /// The HTTP status of the refusal.
+        status: u16,
+    },
     /// A call of a webhook did not succeed.
     #[error("subscription {subscription:?}: the receiver {why}")]
     Undelivered {
@@ -146,11 +154,13 @@ impl CliError {
             Self::Cloud(BackendError::Settings { .. }) => Exit::Usage,
             Self::Cloud(BackendError::Away { .. } | BackendError::Late { .. }) => Exit::Unreachable,
             Self::NeedsOperator(_) => Exit::NeedsOperator,
+            Self::WouldBeRefused { status: 409, .. } => Exit::Refused,
             Self::TimedOut(_) => Exit::TimedOut,
             Self::Stopped(_) => Exit::Stopped,
             Self::Undelivered { .. }
             | Self::Unwell(_)
             | Self::NotImported { .. }
+            | Self::WouldBeRefused { .. }
             | Self::Cloud(_)
             | Self::Answer { .. }
             | Self::Service { .. }

@@ -8,12 +8,14 @@ mod attempt;
 mod boots;
 mod by_scope;
 mod census;
+mod check;
 mod decide;
 mod delivery;
 mod driver;
 mod effect;
 mod evacuation_policy;
 mod event;
+mod explain;
 mod fence;
 mod fencing_policy;
 mod gate;
@@ -34,6 +36,7 @@ mod proof;
 mod reach;
 mod refusal;
 mod resolve;
+mod resolved;
 mod segment;
 mod sources;
 mod subscription;
@@ -50,12 +53,17 @@ pub use attempt::{Attempt, AttemptBy, AttemptStatus, Outcome};
 pub use boots::{BOOT_CLOCK_MARGIN, Boot, Boots, SeenBoot};
 pub use by_scope::ByScope;
 pub use census::{Census, Listed, Newcomer, census};
+pub use check::{CheckAnswer, CheckOutcome, LastCheck};
 pub use decide::decide;
 pub use delivery::{NextTry, TRIED_FOR, Tried, after_try};
 pub use driver::{Allowed, Catalogue, Declaration, Others, Parameter, Place, Role, Secret, value_of};
 pub use effect::{Decision, Dispatch, Effect, Job, Note, Reply};
 pub use evacuation_policy::{EvacuationPolicy, Wanted};
 pub use event::{Event, EventKind};
+pub use explain::{
+    Explanation, Facts, FencePreview, LastFence, LastTime, MethodFacts, PastTimes, ProofProspect,
+    SetProspect, StormBrake,
+};
 pub use fence::Fence;
 pub use fencing_policy::{FencingPolicy, Neighbourhood, fence_due};
 pub use gate::{Gate, Gates, Placing, gates, schedule_gate, unforce_gate};
@@ -89,8 +97,11 @@ pub use problem::{Problem, Problems};
 pub use proof::{Proof, ProofKind};
 pub use refusal::Refusal;
 pub use resolve::{FrozenMethod, FrozenPlan, FrozenStage, FrozenTask, resolve};
+pub use resolved::{ResolvedLevel, ResolvedMethod, ResolvedPlan, ResolvedStage, ResolvedTask, Unusable};
 pub use segment::{Segment, SegmentPolicy, validate_policy};
-pub use sources::{CONTESTED_S, MAX_SOURCES, Report, Seen, Silence, Source, Sources, WATCHED_GAP_S, Watched};
+pub use sources::{
+    CONTESTED_S, MAX_SOURCES, Report, Seen, SeenBecause, Silence, Source, Sources, WATCHED_GAP_S, Watched,
+};
 pub use subscription::{
     EventFilter, MAX_FILTER_WORDS, SecretVersion, SecretVersions, Subscription, validate_subscription,
 };

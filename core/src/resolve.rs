@@ -9,7 +9,7 @@ use crate::method::check_use;
 use crate::own_device::check_own_device;
 use crate::{
     DEFAULT_ZONE, FencingKind, Host, Method, MethodId, MethodTimes, Parameters, Plan, PlanScope, Problems,
-    Resource, SecretReference, SufficientSet,
+    ResolvedPlan, Resource, SecretReference, SufficientSet,
 };
 
 /// What a device may still carry out where it is not said: as long as the slowest controller.
@@ -83,46 +83,7 @@ pub fn resolve(
     methods: &BTreeMap<String, Method>,
     host: &Host,
 ) -> Result<FrozenPlan, Problems> {
-    let of_plan = OfPlan {
-        drivers,
-        scope: &plan.scope,
-        methods,
-        host,
-    };
-    let mut problems = Problems::default();
-    let mut stages = Vec::with_capacity(plan.stages.len());
-    for (i, stage) in plan.stages.iter().enumerate() {
-        let mut tasks = Vec::with_capacity(stage.tasks.len());
-        for (j, task) in stage.tasks.iter().enumerate() {
-            let at = format!("stages[{i}].tasks[{j}]");
-            let mut levels: Vec<_> = task.levels.iter().collect();
-            levels.sort_by_key(|level| level.level);
-            let levels = levels
-                .into_iter()
-                .map(|level| {
-                    level
-                        .methods
-                        .iter()
-                        .filter_map(|name| of_plan.freeze(&at, name, &mut problems))
-                        .collect()
-                })
-                .collect();
-            tasks.push(FrozenTask {
-                kind: task.kind,
-                levels,
-            });
-        }
-        stages.push(FrozenStage {
-            delay_s: stage.delay_s,
-            tasks,
-        });
-    }
-    problems.into_result()?;
-    Ok(FrozenPlan {
-        name: plan.name.clone(),
-        stages,
-        sufficient_sets: plan.sufficient_sets.clone(),
-    })
+    ResolvedPlan::new(drivers, plan, methods, host).freeze()
 }
 
 impl FrozenMethod {
@@ -249,32 +210,6 @@ fn add_place(place: Place, host: &Host, parameters: &mut Parameters, problems: &
     parameters
         .entry(place.host.to_owned())
         .or_insert_with(|| host.known_as().to_owned());
-}
-
-/// What the methods of a plan are filled in with.
-struct OfPlan<'a> {
-    drivers: &'a Catalogue,
-    scope: &'a PlanScope,
-    methods: &'a BTreeMap<String, Method>,
-    host: &'a Host,
-}
-
-impl OfPlan<'_> {
-    fn freeze(&self, at: &str, name: &str, problems: &mut Problems) -> Option<FrozenMethod> {
-        let Some(method) = self.methods.get(name) else {
-            problems.add(at, format!("names the method {name:?}, and there is none"));
-            return None;
-        };
-        match FrozenMethod::in_plan(self.drivers, self.scope, method, self.host) {
-            Ok(frozen) => Some(frozen),
-            Err(found) => {
-                for problem in found.0 {
-                    problems.add(format!("{at}: method {name}: {}", problem.field), problem.detail);
-                }
-                None
-            }
-        }
-    }
 }
 
 /// Replaces `${host.name}`, `${host.id}` and `${host.zone}`.

@@ -29,6 +29,7 @@ mod open;
 mod operations;
 mod outbox;
 mod page;
+mod past_operations;
 mod placing;
 mod plans;
 mod postgres;
@@ -82,9 +83,9 @@ pub use idempotency::{
 pub use leases::{lease_holder, note_write, take_lease, take_turn};
 pub use listing::{Asked, Filter, Filters, Listing, Values};
 pub use method_checks::{
-    CheckAnswer, CheckOutcome, CheckSummary, CheckTarget, MethodCheckRow, add_check_targets, check_summaries,
-    check_targets, failing_checks, method_checks_page, postpone_check, remove_check_targets, save_check,
-    take_checks,
+    CheckSummary, CheckTarget, MethodCheckRow, add_check_targets, check_summaries, check_targets,
+    failing_checks, last_check_of_cloud, last_checks_of_host, method_checks_page, postpone_check,
+    remove_check_targets, save_check, take_checks,
 };
 pub use methods::{delete_method, insert_method, list_methods, method, methods_by_name, update_method};
 pub use moved::{forget_deliveries, give_up_deliveries, lock_subscription};
@@ -93,6 +94,7 @@ pub use outbox::{
     OutboxRow, append_outbox, count_outbox, delete_outbox, postpone_outbox, prolong_outbox, take_outbox,
 };
 pub use page::{Order, Page, SortKey};
+pub use past_operations::{newest_operations, newest_operations_of_host};
 pub use placing::{PlacingRow, hosts_to_place};
 pub use plans::{configuration_revision, delete_plan, insert_plan, list_plans, plan, plan_for, update_plan};
 pub use retention::{Kept, OldRow, events_removed_up_to, old_rows, remove_rows};

@@ -1,6 +1,6 @@
 //! What each method's device last answered when it was asked for its state.
 
-use ringfence_core::{HostId, MethodId, Timestamp};
+use ringfence_core::{CheckAnswer, CheckOutcome, HostId, LastCheck, MethodId, Timestamp};
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
@@ -10,22 +10,6 @@ use crate::run::{Run, execute, fetch_all, fetch_optional, write};
 use crate::table_rows::TableRows;
 use crate::value::args;
 use crate::{Database, DbError};
-
-/// What came of a question to a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantArray)]
-#[strum(serialize_all = "snake_case")]
-pub enum CheckOutcome {
-    /// It showed its state.
-    Confirmed,
-    /// It did not answer, or not in a form that can be trusted.
-    Unknown,
-    /// Nobody serves its resource and zone.
-    WorkerMissing,
-    /// A definite no: credentials, parameters, a device that does not exist.
-    Refused,
-}
-
-ringfence_core::words!(CheckOutcome);
 
 /// A question that is put again and again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,21 +28,6 @@ pub struct CheckTarget {
     pub next_at: Timestamp,
     /// Answers in a row that no worker gave.
     pub missed: u32,
-}
-
-/// An answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CheckAnswer {
-    /// What came of it.
-    pub outcome: CheckOutcome,
-    /// The observed state, if there is one.
-    pub state: Option<String>,
-    /// In the device's or the worker's words.
-    pub detail: Option<String>,
-    /// Who asked.
-    pub worker: Option<String>,
-    /// Milliseconds that it took.
-    pub took_ms: Option<u64>,
 }
 
 /// The last answer for a method, for one host or for all.
@@ -123,17 +92,24 @@ fn read(row: &Row) -> Result<MethodCheckRow, DbError> {
         Some(id) => Some((HostId(id), row.text("host")?)),
         None => None,
     };
-    let last = match row.opt_time(column::checked_at)? {
-        Some(at) => Some((at, read_answer(row)?)),
-        None => None,
-    };
     Ok(MethodCheckRow {
         id: row.id(column::id)?,
         host,
-        last,
+        last: read_last(row)?.map(|last| (last.at, last.answer)),
         failing_since: row.opt_time(column::failing_since)?,
         next_at: row.time(column::next_at)?,
     })
+}
+
+fn read_last(row: &Row) -> Result<Option<LastCheck>, DbError> {
+    let Some(at) = row.opt_time(column::checked_at)? else {
+        return Ok(None);
+    };
+    Ok(Some(LastCheck {
+        at,
+        answer: read_answer(row)?,
+        failing_since: row.opt_time(column::failing_since)?,
+    }))
 }
 
 fn read_answer(row: &Row) -> Result<CheckAnswer, DbError> {
@@ -293,6 +269,45 @@ pub async fn method_checks_page(
     let is_failing = is_failing.map(|is_failing| if is_failing { "yes" } else { "no" });
     let rows = fetch_all(run, sql, args![method_id.0, is_failing, marker, limit]).await?;
     rows.iter().map(read).collect()
+}
+
+/// The last answer for each of these methods that was asked for about the host, or without a host. A method without an answer is left out.
+pub async fn last_checks_of_host(
+    run: &mut impl Run,
+    methods: &[MethodId],
+    host_id: HostId,
+) -> Result<Vec<(MethodId, LastCheck)>, DbError> {
+    let sql = format!(
+        "SELECT {} FROM method_checks WHERE {} AND (host_id = $2 OR host_id IS NULL) AND checked_at IS NOT NULL",
+        columns!(),
+        run.dialect().in_first_argument("method_id")
+    );
+    let ids: Vec<Uuid> = methods.iter().map(|id| id.0).collect();
+    let rows = fetch_all(run, AssertSqlSafe(sql), args![ids, host_id.0]).await?;
+    let mut last = Vec::with_capacity(rows.len());
+    for row in &rows {
+        if let Some(check) = read_last(row)? {
+            last.push((MethodId(row.id(column::method_id)?), check));
+        }
+    }
+    Ok(last)
+}
+
+/// The newest answer for a method whose service answers for all hosts of a cloud, about any of them.
+pub async fn last_check_of_cloud(
+    run: &mut impl Run,
+    method: MethodId,
+    cloud: &str,
+) -> Result<Option<LastCheck>, DbError> {
+    let sql = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM method_checks JOIN hosts ON hosts.id = method_checks.host_id
+         WHERE method_checks.method_id = $1 AND hosts.cloud = $2 AND method_checks.checked_at IS NOT NULL
+         ORDER BY method_checks.checked_at DESC LIMIT 1"
+    );
+    let row = fetch_optional(run, sql, args![method.0, cloud]).await?;
+    row.as_ref().map_or(Ok(None), read_last)
 }
 
 /// The last answers of all methods (or of one) in short. A method for which nothing is asked is left out.

@@ -4,13 +4,15 @@ use std::collections::BTreeSet;
 
 use chrono::SubsecRound;
 use ringfence_core::{
-    Boot, FrozenPlan, Generation, Host, HostId, HostState, Input, Operation, OperationId, Plan, Problems,
-    Refusal, Reply, Report, SufficientSet, Timestamp, default_sufficient_sets, resolve, validate_reason,
+    Boot, Generation, HostId, HostState, Input, Operation, OperationId, Plan, Problems, Reply, Report,
+    Timestamp, validate_reason,
 };
 use ringfence_db::SeenHost;
 use uuid::Uuid;
 
 use crate::commit::Applied;
+use crate::fence_request::FenceRequest;
+use crate::host_plan::plan_missing;
 use crate::ids::new_id;
 use crate::{Context, Engine, EngineError};
 
@@ -52,24 +54,13 @@ impl Engine {
     pub async fn fence(&self, host: &str, reason: &str, by: &Context) -> Result<Operated, EngineError> {
         validate_reason(reason)?;
         let seen = self.see(host).await?;
-        // Who asks for what is so already, or is under way, does not need to hear what is wrong with the plan.
-        let (plan, fault) = match self.plan_of(&seen).await {
-            Ok(plan) => (Some(plan), None),
-            Err(fault @ (EngineError::PlanMissing { .. } | EngineError::PlanBroken { .. })) => {
-                (None, Some(fault))
-            }
-            Err(other) => return Err(other),
+        let plan = match self.host_plan(&seen).await? {
+            Some(plan) => plan.freeze(&seen.state.host),
+            None => Err(plan_missing(&seen.state.host)),
         };
-        let input = Input::Fence {
-            operation_id: OperationId(new_id()),
-            plan,
-            reason: reason.to_owned(),
-            actor: by.actor(),
-        };
-        match (self.apply(seen, input, by).await, fault) {
-            (Err(EngineError::Refused(Refusal::PlanMissing)), Some(fault)) => Err(fault),
-            (applied, _) => Ok(operated(applied?)),
-        }
+        let request = FenceRequest::new(plan, reason, by);
+        let applied = self.apply(seen, request.input, by).await;
+        request.fault.told(applied).map(operated)
     }
 
     /// Takes an admin's word that what stands of a fence was given back by hand, or is gone with its device.
@@ -277,42 +268,6 @@ impl Engine {
                 kind: "operation",
                 id: id.to_string(),
             })
-    }
-
-    /// The plan for a host, with everything filled in.
-    pub(crate) async fn plan_of(&self, seen: &SeenHost) -> Result<FrozenPlan, EngineError> {
-        let host = &seen.state.host;
-        let known = self.0.known_plans.at(&self.0.db, seen.configuration).await?;
-        let missing = || EngineError::PlanMissing {
-            host: host.name.clone(),
-        };
-        let broken = |plan: &Plan, problems| EngineError::PlanBroken {
-            plan: plan.name.clone(),
-            host: host.name.clone(),
-            problems,
-        };
-        if let Some(all) = known {
-            let plan = all.plans.for_host(host).ok_or_else(missing)?;
-            let frozen = resolve(&self.0.drivers, plan, &all.methods, host)
-                .map_err(|problems| broken(plan, problems))?;
-            let unshared = self.unshared(host, frozen, Some(&all)).await?;
-            return unshared.map_err(|problems| broken(plan, problems));
-        }
-        let mut reader = self.0.db.reader();
-        let plan = ringfence_db::plan_for(&mut reader, &host.name, host.host_type.as_deref())
-            .await?
-            .ok_or_else(missing)?;
-        let methods = ringfence_db::methods_by_name(&mut reader, method_names(&plan)).await?;
-        let frozen =
-            resolve(&self.0.drivers, &plan, &methods, host).map_err(|problems| broken(&plan, problems))?;
-        let unshared = self.unshared(host, frozen, None).await?;
-        unshared.map_err(|problems| broken(&plan, problems))
-    }
-
-    pub(crate) async fn sufficient_sets_of(&self, host: &Host) -> Result<Vec<SufficientSet>, EngineError> {
-        let plan =
-            ringfence_db::plan_for(&mut self.0.db.reader(), &host.name, host.host_type.as_deref()).await?;
-        Ok(plan.map_or_else(default_sufficient_sets, |plan| plan.sufficient_sets))
     }
 }
 

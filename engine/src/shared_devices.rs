@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use ringfence_core::{
-    Catalogue, FrozenMethod, FrozenPlan, Host, HostId, Method, MethodId, Problems, target_key,
+    Catalogue, FrozenMethod, Host, HostId, Method, MethodId, Problems, ResolvedPlan, target_key,
 };
 use ringfence_db::{SeenHost, SharedDevice};
 use uuid::Uuid;
@@ -86,27 +86,28 @@ impl Engine {
         Ok(ringfence_db::add_shared_devices(&self.0.db, &new).await?)
     }
 
-    /// A plan of whose methods none acts on another host's device.
-    pub(crate) async fn unshared(
+    /// The methods of a plan that act on another host's device, and why they cannot be used.
+    pub(crate) async fn shared(
         &self,
         host: &Host,
-        plan: FrozenPlan,
+        plan: &ResolvedPlan,
         known: Option<&All>,
-    ) -> Result<Result<FrozenPlan, Problems>, EngineError> {
+    ) -> Result<Vec<(String, String)>, EngineError> {
         let rows = match known {
             Some(all) => all.shared.get(&host.id).cloned().unwrap_or_default(),
             None => ringfence_db::shared_devices_of(&mut self.0.db.reader(), host.id).await?,
         };
-        let mut problems = Problems::default();
+        let mut shared = Vec::new();
         for row in rows {
-            let Some(method) = plan.methods().find(|method| method.id == row.method_id) else {
+            let mut usable = plan.methods().filter_map(|method| method.filled_in.as_ref().ok());
+            let Some(method) = usable.find(|method| method.id == row.method_id) else {
                 continue;
             };
             if let Some(why) = self.still_shared(method, &row).await? {
-                problems.add(format!("method {}", method.name), why);
+                shared.push((method.name.clone(), why));
             }
         }
-        Ok(problems.into_result().map(|()| plan))
+        Ok(shared)
     }
 
     /// A method filled in for a host: where the host's plan uses it, only if the device is the host's alone.

@@ -7,6 +7,23 @@ use ringfence_bus::{AmqpBus, AmqpConfig, Bus, InProcessBus};
 use ringfence_lab::{PostgreSql, RabbitMq};
 use uuid::Uuid;
 
+/// What is in the tables that a statement names, each with the statement that reads its rows.
+macro_rules! rows_of {
+    ($connection:expr, $tables:expr) => {{
+        let connection = $connection;
+        let tables: Vec<(String, String)> =
+            sqlx::query_as($tables).fetch_all(&mut *connection).await.unwrap();
+        let mut all = Vec::new();
+        for (table, sql) in tables {
+            let sql = sqlx::AssertSqlSafe(sql);
+            let rows: Vec<(String,)> = sqlx::query_as(sql).fetch_all(&mut *connection).await.unwrap();
+            all.extend(rows.into_iter().map(|(row,)| (table.clone(), row)));
+        }
+        all.sort();
+        all
+    }};
+}
+
 /// Where a test plays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ground {
@@ -101,6 +118,22 @@ impl Site {
             let mut connection = sqlx::PgConnection::connect(&self.database_url).await.unwrap();
             sql.execute(&mut connection).await.unwrap();
             connection.close().await.unwrap();
+        }
+    }
+
+    /// Every row of every table, as text: the table and the row, in order.
+    pub async fn rows(&self) -> Vec<(String, String)> {
+        use sqlx::Connection;
+        if self.database_url.starts_with("sqlite:") {
+            let mut connection = sqlx::SqliteConnection::connect(&self.database_url).await.unwrap();
+            let tables = "SELECT name, 'SELECT ' || (SELECT group_concat('quote(' || c.name || ')', '||'',''||') FROM pragma_table_info(t.name) c)
+                          || ' FROM ' || name FROM sqlite_master t WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
+            rows_of!(&mut connection, tables)
+        } else {
+            let mut connection = sqlx::PgConnection::connect(&self.database_url).await.unwrap();
+            let tables = "SELECT table_name::text, 'SELECT CAST(t AS text) FROM ' || quote_ident(table_name) || ' t' FROM information_schema.tables
+                          WHERE table_schema = 'public' AND table_type = 'BASE TABLE'";
+            rows_of!(&mut connection, tables)
         }
     }
 

@@ -8,6 +8,7 @@ mod clock_set_back;
 mod deploy;
 mod devices;
 mod docs;
+mod explaining;
 mod failures;
 mod falling_silent;
 mod feed;

@@ -8,6 +8,11 @@ use ringfence_scheduler_hook::HookError;
 use super::ApiError;
 
 impl ApiError {
+    /// Status, code and title of what the engine says.
+    pub(crate) fn head_of(error: &EngineError) -> (StatusCode, String, &'static str) {
+        engine_head(error)
+    }
+
     /// Status, code and title.
     pub(super) fn head(&self) -> (StatusCode, String, &'static str) {
         let (status, code, title) = match self {

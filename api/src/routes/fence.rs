@@ -2,6 +2,8 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use ringfence_engine::Operated;
+use serde::Deserialize;
+use utoipa::ToSchema;
 
 use crate::ApiError;
 use crate::auth::Caller;
@@ -9,20 +11,60 @@ use crate::body::Body;
 use crate::conditional::if_match;
 use crate::error::ErrorList;
 use crate::request_log::note_operation;
-use crate::routes::reason::ReasonBody;
-use crate::routes::{hosts, operations};
+use crate::routes::{explanation, hosts, operations};
 use crate::state::State;
 use crate::tokens::Role;
+use crate::view::explanation::ExplanationView;
 use crate::view::host::HostView;
 use crate::view::operation::OperationView;
+
+/// The path of the call.
+pub(crate) const PATH: &str = "/hosts/{id}/fence";
+
+/// Why a host is to be fenced, and whether it is.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FenceBody {
+    /// 1 to 255 characters of plain text; goes into the audit trail.
+    #[schema(
+        min_length = 1,
+        max_length = 255,
+        pattern = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$"
+    )]
+    pub reason: String,
+    /// Only tells what the fence would come to now. Nothing is changed and nothing is put on record.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+/// Whether a body asks for a dry run, which changes nothing and so needs no key.
+pub(crate) fn is_dry_run(body: &[u8]) -> bool {
+    serde_json::from_slice::<FenceBody>(body).is_ok_and(|body| body.dry_run)
+}
+
+/// What it is so already, or would be.
+#[derive(ToSchema)]
+#[schema(as = FencedOrExplained)]
+#[serde(untagged)]
+#[expect(
+    dead_code,
+    clippy::large_enum_variant,
+    reason = "describes the two bodies of one status; no value is made"
+)]
+enum FencedOrExplained {
+    /// Without `dry_run`.
+    Fenced(HostView),
+    /// With `dry_run`.
+    Explained(ExplanationView),
+}
 
 /// Fences a host.
 ///
 /// 200 if it is FENCED already; 202 with the operation that does it, a new one or the one that is running; 409 if the host is
-/// seen UP or no plan applies to it.
-#[utoipa::path(post, path = "/hosts/{id}/fence", operation_id = "fence_host", tag = "fencing", request_body = ReasonBody,
+/// seen UP or no plan applies to it. With `dry_run` 200 with what the fence would come to, refusals included.
+#[utoipa::path(post, path = "/hosts/{id}/fence", operation_id = "fence_host", tag = "fencing", request_body = FenceBody,
     params(("id" = String, Path, description = "id or name")),
-    responses((status = 200, description = "It is FENCED already", body = HostView),
+    responses((status = 200, description = "It is FENCED already, or what a dry run tells", body = FencedOrExplained),
         (status = 202, description = "A fence is running; see Location", body = OperationView),
         (status = 400, body = ErrorList), (status = 401, body = ErrorList), (status = 403, body = ErrorList),
         (status = 404, body = ErrorList), (status = 409, body = ErrorList),
@@ -33,10 +75,14 @@ pub(crate) async fn fence(
     caller: Caller,
     request: HttpRequest,
     id: web::Path<String>,
-    body: Body<ReasonBody>,
+    body: Body<FenceBody>,
 ) -> Result<HttpResponse, ApiError> {
     let by = caller.require(Role::Service)?.only_at(if_match(&request)?);
-    answer(&state, state.engine.fence(&id, &body.0.reason, &by).await?).await
+    let FenceBody { reason, dry_run } = body.0;
+    if dry_run {
+        return explanation::answer(&state, state.engine.dry_run_fence(&id, &reason, &by).await?).await;
+    }
+    answer(&state, state.engine.fence(&id, &reason, &by).await?).await
 }
 
 /// 200 with the host if it is so already, else 202 with the operation.

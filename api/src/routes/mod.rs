@@ -11,6 +11,7 @@ pub(crate) mod docs;
 pub(crate) mod drivers;
 pub(crate) mod evacuate;
 pub(crate) mod events;
+pub(crate) mod explanation;
 pub(crate) mod failure_state;
 pub(crate) mod fence;
 pub(crate) mod gates;
@@ -92,6 +93,7 @@ pub(crate) fn configure(service: &mut ServiceConfig) {
         .service(at("/hosts/{id}/confirm-released").route(web::post().to(confirm_released::confirm)))
         .service(at("/hosts/{id}/rejoin").route(web::post().to(rejoin::rejoin)))
         .service(at("/hosts/{id}/evacuate").route(web::post().to(evacuate::evacuate)))
+        .service(at("/hosts/{id}/explanation").route(web::get().to(explanation::explain)))
         .service(at("/hosts/{id}/gates").route(web::get().to(gates::gates)))
         .service(at("/operations").route(web::get().to(operations::list)))
         .service(at("/operations/{id}").route(web::get().to(operations::show)))

@@ -89,6 +89,7 @@ impl MethodCheckView {
     }
 }
 
-fn age_s(at: Timestamp, now: Timestamp) -> u64 {
+/// Whole seconds since then.
+pub(crate) fn age_s(at: Timestamp, now: Timestamp) -> u64 {
     u64::try_from((now - at).num_seconds()).unwrap_or(0)
 }

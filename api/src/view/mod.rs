@@ -2,6 +2,8 @@
 
 pub(crate) mod audit;
 pub(crate) mod event;
+pub(crate) mod explanation;
+pub(crate) mod gates;
 pub(crate) mod host;
 pub(crate) mod method;
 pub(crate) mod method_check;

@@ -99,21 +99,27 @@ pub(crate) struct LevelView {
 
 impl From<Plan> for PlanView {
     fn from(plan: Plan) -> Self {
-        let (kind, value) = match plan.scope {
-            PlanScope::Default => (ScopeKind::Default, None),
-            PlanScope::HostType(value) => (ScopeKind::HostType, Some(value)),
-            PlanScope::Host(value) => (ScopeKind::Host, Some(value)),
-        };
         let words = |set: &BTreeSet<ProofKind>| set.iter().map(|kind| kind.as_str().to_owned()).collect();
         Self {
             id: plan.id.0,
             name: plan.name,
-            scope: ScopeView { kind, value },
+            scope: plan.scope.into(),
             stages: plan.stages.into_iter().map(PlanStageView::from).collect(),
             sufficient_sets: plan.sufficient_sets.iter().map(words).collect(),
             created_at: plan.created_at,
             updated_at: plan.updated_at,
         }
+    }
+}
+
+impl From<PlanScope> for ScopeView {
+    fn from(scope: PlanScope) -> Self {
+        let (kind, value) = match scope {
+            PlanScope::Default => (ScopeKind::Default, None),
+            PlanScope::HostType(value) => (ScopeKind::HostType, Some(value)),
+            PlanScope::Host(value) => (ScopeKind::Host, Some(value)),
+        };
+        Self { kind, value }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The HTTP client of the operator's commands.
 
 mod certificate;
+pub mod explanation;
 mod fault;
 mod http;
 mod patience;

@@ -24,6 +24,13 @@ impl Details {
         self
     }
 
+    /// Adds a line in the tone of a word of the API that it does not show.
+    #[must_use]
+    pub fn with_tone(mut self, name: &'static str, word: &str, value: impl AsRef<str>) -> Self {
+        self.0.push((name, plain(value.as_ref()), Tone::of(word)));
+        self
+    }
+
     /// Adds a line if there is a value.
     #[must_use]
     pub fn with_some(self, name: &'static str, value: Option<impl AsRef<str>>) -> Self {

@@ -24,8 +24,8 @@ impl Tone {
     #[must_use]
     pub fn of(word: &str) -> Self {
         match word {
-            "UP" | "succeeded" | "confirmed" | "open" | "on" => Self::Good,
-            "FENCED" | "running" | "claimed" | "dispatched" => Self::Busy,
+            "UP" | "succeeded" | "confirmed" | "open" | "on" | "started" | "already_fenced" => Self::Good,
+            "FENCED" | "running" | "joined" | "claimed" | "dispatched" => Self::Busy,
             "UNREACHABLE" | "needs_operator" | "failed" | "refused" | "worker_missing" | "closed" => {
                 Self::Bad
             }

@@ -380,3 +380,45 @@ fn a_rejoin_that_is_waited_for_ends_with_unfenced() {
         json!({"reason": "repaired", "boot_confirmed": true})
     );
 }
+
+#[test]
+fn a_dry_run_shows_what_a_fence_would_come_to_and_ends_as_the_fence_would() {
+    let told = |outcome: &str, status: u16| {
+        let gate = json!({"allowed": false, "reason": "the host is not FENCED"});
+        let gates = json!({"schedule": gate, "evacuate": gate, "generation": 4});
+        json!({
+            "host": host("UNFENCED"), "gates": gates, "waits_for": null,
+            "seen": {"failure_state": "UP", "source": "nagios", "because": "a source says UP"},
+            "fence": {
+                "verdict": {"outcome": outcome, "status": status, "code": null, "detail": "the host is seen UP"},
+                "storm_brake": {
+                    "is_automatic": false, "reason": null, "hosts": 6, "out_of_service": 1, "lately": 1, "at_most": 5,
+                    "within_s": 600, "at_most_percent": 40,
+                },
+            },
+        })
+    };
+    let dry_run = [&FENCE, ["--dry-run"].as_slice()].concat();
+    let service = Service::start(move |_, _| Reply::json(200, &told("refused", 409)));
+    let run = Machine::with(&service).run(&dry_run);
+    assert_eq!(run.code, 3, "{run:?}");
+    assert!(
+        run.out.starts_with("a fence  refused: the host is seen UP"),
+        "{run:?}"
+    );
+    assert!(
+        run.err
+            .contains("the fence would be refused: the host is seen UP"),
+        "{run:?}"
+    );
+    let asked = service.asked();
+    assert_eq!(asked[0].line, "POST /hosts/compute1/fence");
+    assert_eq!(asked[0].body, json!({"reason": "it hangs", "dry_run": true}));
+
+    let service = Service::start(move |_, _| Reply::json(200, &told("started", 202)));
+    let run = Machine::with(&service).run(&[&dry_run, ["--output", "json"].as_slice()].concat());
+    assert_eq!(run.code, 0, "{run:?}");
+    assert_eq!(run.json()["fence"]["verdict"]["outcome"], "started");
+    let run = Machine::with(&service).run(&[&dry_run, ["--wait"].as_slice()].concat());
+    assert_eq!(run.code, 2, "{run:?}");
+}

@@ -24,6 +24,7 @@ mod unclaimed;
 use crate::{Decision, HostState, Input, Refusal, Reply, Timestamp};
 use draft::Draft;
 pub(crate) use draft::after_s;
+pub(crate) use proof::self_fencing_due;
 
 /// Seconds within which a worker has to claim an attempt after it was sent out.
 pub(crate) const CLAIM_WINDOW_S: u32 = 15;

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::guard::{Guard, on};
 use crate::undoing::{clearly_after, may_be_after};
 use crate::{
-    Attempt, Ended, EventKind, FailureState, Fence, FencingKind, Host, Operation, OperationKind,
+    Attempt, Ended, EventKind, FailureState, Fence, FencingKind, Host, HostState, Operation, OperationKind,
     OperationStatus, Outcome, Proof, ProofKind, Resource, SufficientSet, Task, TaskKind, TaskStatus,
     Timestamp, Undoing, Watched, Work,
 };
@@ -315,6 +315,12 @@ pub(super) fn silence(draft: &Draft) -> Option<Silent> {
         due: after_s(from, timeout_s),
         timeout_s,
     })
+}
+
+/// When a report of silence would prove the live fence; `None` if none would, as things are.
+pub(crate) fn self_fencing_due(state: &HostState, now: Timestamp) -> Option<Timestamp> {
+    let silent = silence(&Draft::new(state, now))?;
+    (silent.lapses_at() > now).then_some(silent.due)
 }
 
 /// Only a report proves that the time has passed in silence: nothing is concluded from that none has come.

@@ -9,6 +9,7 @@
 mod config;
 mod counting;
 mod delivering;
+mod explaining;
 mod gates;
 mod properties;
 mod reach;

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use ringfence_core::{Method, MethodId, MethodTimes, Resource, Timestamp};
+use ringfence_core::{CheckAnswer, CheckOutcome, Method, MethodId, MethodTimes, Resource, Timestamp};
 use ringfence_db::{
-    CheckAnswer, CheckOutcome, CheckTarget, add_check_targets, check_summaries, check_targets, delete_host,
-    delete_method, failing_checks, insert_host, insert_method, method_checks_page, postpone_check,
-    remove_check_targets, save_check, take_checks, take_lease, take_turn,
+    CheckTarget, add_check_targets, check_summaries, check_targets, delete_host, delete_method,
+    failing_checks, insert_host, insert_method, method_checks_page, postpone_check, remove_check_targets,
+    save_check, take_checks, take_lease, take_turn,
 };
 use uuid::Uuid;
 
@@ -24,7 +24,7 @@ crate::stories!(checks:
     what_was_taken_before_the_clock_was_set_back_keeps_nobody_out,
 );
 
-async fn method(rig: &Rig, name: &str) -> Method {
+pub async fn method(rig: &Rig, name: &str) -> Method {
     let method = Method {
         id: MethodId(Uuid::new_v4()),
         name: name.to_owned(),

@@ -10,7 +10,8 @@ use ringfence_core::Host;
 use ringfence_db::{
     AuditEntry, AuditFilter, Database, Filters, Order, Page, SortKey, Test, append_audit, append_events,
     audit_page, due_hosts, events_after, host_row, hosts_ahead, hosts_page, insert_host, insert_segment,
-    load_state, lock_host, number_events, operations_page, removed_host,
+    load_state, lock_host, newest_operations, newest_operations_of_host, number_events, operations_page,
+    removed_host,
 };
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use uuid::Uuid;
@@ -215,6 +216,7 @@ async fn a_large_site_is_read_by_indexes() {
             filters_that_no_host_passes_read_no_host(&db, &notices).await;
         }
         operations_are_listed_by_indexes(&db, &notices).await;
+        past_operations_are_found_by_indexes(&db, &notices, &hosts[50]).await;
         the_audit_trail_is_read_by_indexes(&db, &notices, &hosts).await;
         assert!(
             removed_host(&mut reader, &hosts[500].name)
@@ -384,6 +386,19 @@ async fn operations_are_listed_by_indexes(db: &Database, notices: &Notices) {
         operations_page(&mut reader, &filter, &page).await.unwrap();
         assert_uses(&notices.take(), index);
     }
+}
+
+async fn past_operations_are_found_by_indexes(db: &Database, notices: &Notices, host: &Host) {
+    let mut reader = db.reader();
+    let own = newest_operations_of_host(&mut reader, host.id, 20).await.unwrap();
+    assert_eq!(own.len(), 3);
+    let plans = notices.take();
+    assert_uses(&plans, "operations_by_host");
+    assert_no_scan_of(&plans, "operations");
+    assert_eq!(newest_operations(&mut reader, 50).await.unwrap().len(), 50);
+    let plans = notices.take();
+    assert_uses(&plans, "operations_by_created_at");
+    assert_no_scan_of(&plans, "operations");
 }
 
 async fn the_audit_trail_is_read_by_indexes(db: &Database, notices: &Notices, hosts: &[Host]) {

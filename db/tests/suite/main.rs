@@ -20,6 +20,7 @@ mod listing;
 mod locking;
 mod migrating;
 mod outbox;
+mod past_operations;
 mod placing;
 mod promises;
 mod retention;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use ringfence_core::{FrozenMethod, ObservedState, Resource};
-use ringfence_db::{CheckAnswer, CheckOutcome, CheckTarget};
+use ringfence_core::{CheckAnswer, CheckOutcome, FrozenMethod, ObservedState, Resource};
+use ringfence_db::CheckTarget;
 use tokio::time::Instant;
 
 use super::{later, part_of};

@@ -15,8 +15,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use ringfence_bus::{BusError, ClaimReply};
-use ringfence_core::Catalogue;
-use ringfence_db::{CheckOutcome, DeliveryKind, DeliveryRow, DeliveryStatus, Kept};
+use ringfence_core::{Catalogue, CheckOutcome};
+use ringfence_db::{DeliveryKind, DeliveryRow, DeliveryStatus, Kept};
 
 use crate::EngineError;
 use crate::commit::Tried;

@@ -48,6 +48,9 @@ pub struct FenceArgs {
     /// Why; goes into the audit trail
     #[arg(long, short)]
     reason: String,
+    /// Only tells what the fence would come to now; nothing is changed. Ends as the fence would where it would be refused
+    #[arg(long, conflicts_with = "wait")]
+    dry_run: bool,
     #[command(flatten)]
     wait: WaitArgs,
 }
@@ -69,6 +72,9 @@ pub struct RejoinArgs {
 
 /// `ringfence host fence`
 pub async fn fence(args: FenceArgs, session: &mut Session) -> Result<(), CliError> {
+    if args.dry_run {
+        return super::explain::dry_run(&args.host, &args.reason, session).await;
+    }
     let body = json!({"reason": args.reason});
     let answer = session
         .client

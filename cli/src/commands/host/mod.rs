@@ -4,6 +4,7 @@ mod confirm;
 mod confirm_released;
 mod edit;
 mod evacuate;
+mod explain;
 mod fence;
 mod forget_source;
 mod import;
@@ -30,6 +31,11 @@ pub enum HostCommand {
     List(HostListArgs),
     /// Shows a host: what was seen, what was proven, what holds it
     Show {
+        /// Name or id
+        host: String,
+    },
+    /// Explains why a host is in its state, and what a fence would come to now; nothing is changed
+    Explain {
         /// Name or id
         host: String,
     },
@@ -110,6 +116,7 @@ pub async fn run(command: HostCommand, session: &mut Session) -> Result<(), CliE
     match command {
         HostCommand::List(args) => list(args, session).await,
         HostCommand::Show { host } => session.show(Request::get(&["hosts", &host]), show::details).await,
+        HostCommand::Explain { host } => explain::explain(&host, session).await,
         HostCommand::Add(args) => edit::add(args, session).await,
         HostCommand::Set(args) => edit::set(args, session).await,
         HostCommand::Delete { host } => session.delete("hosts", &host).await,

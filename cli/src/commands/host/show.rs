@@ -84,7 +84,9 @@ pub fn details(screen: &mut Screen, host: Host) -> Result<(), CliError> {
     screen.details(details)
 }
 
-fn applied_line(applied: &AppliedFencing) -> String {
+/// What a fence has taken, or may have.
+#[must_use]
+pub fn applied_line(applied: &AppliedFencing) -> String {
     let doubt = if applied.confirmed == Some(false) {
         ": commanded and not confirmed; it may be so or not, and a rejoin gives it back"
     } else {
@@ -93,7 +95,9 @@ fn applied_line(applied: &AppliedFencing) -> String {
     format!("{} by {}{doubt}", applied.kind, applied.method)
 }
 
-fn source_line(source: &Source) -> String {
+/// What one source says.
+#[must_use]
+pub fn source_line(source: &Source) -> String {
     let alive = source
         .alive_at
         .filter(|_| source.state != "UP")
@@ -107,7 +111,9 @@ fn source_line(source: &Source) -> String {
     )
 }
 
-fn proof_line(proof: &Proof) -> String {
+/// A proof, and what ended it.
+#[must_use]
+pub fn proof_line(proof: &Proof) -> String {
     let at = proof
         .observed_at
         .map(|at| format!(" at {}", time(at)))

@@ -2,6 +2,7 @@
 //! answers. `PROPTEST_CASES` sets the number of cases; 256 is the default.
 
 mod actions;
+mod explaining;
 mod facts;
 mod hearing;
 mod record;

@@ -1,0 +1,49 @@
+//! Whether a fence that nobody asks for would be held by the storm brake (S11).
+
+use crate::{
+    FailureState, FencingPolicy, FencingState, Host, HostState, Neighbourhood, Timestamp, fence_due,
+};
+
+/// How the storm brake of the host's segment stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StormBrake {
+    /// Its limits, and whether the segment wants silent hosts fenced without being asked.
+    pub policy: FencingPolicy,
+    /// How the hosts stand once this one is silent too.
+    pub around: Neighbourhood,
+    /// Why a fence of the host that nobody asks for would wait for a person; `None` if it would not.
+    pub holds: Option<String>,
+    /// When such a fence is due as things are.
+    pub due_at: Option<Timestamp>,
+}
+
+impl StormBrake {
+    pub(super) fn new(state: &HostState, around: Neighbourhood) -> Self {
+        let policy = state.policy.fencing.clone();
+        let around = around.with_silent(&state.host);
+        Self {
+            holds: policy.brake(around),
+            due_at: fence_due(state),
+            policy,
+            around,
+        }
+    }
+}
+
+impl Neighbourhood {
+    /// The same once this host has fallen silent. One that is out of service already is counted already.
+    #[must_use]
+    fn with_silent(self, host: &Host) -> Self {
+        let is_out =
+            host.failure_state == FailureState::Unreachable || host.fencing_state() == FencingState::Fenced;
+        if is_out {
+            return self;
+        }
+        Self {
+            out_of_service: self.out_of_service + 1,
+            lately: self.lately + 1,
+            out_of_service_in_cloud: self.out_of_service_in_cloud + u64::from(host.cloud.is_some()),
+            ..self
+        }
+    }
+}

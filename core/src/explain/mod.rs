@@ -1,0 +1,71 @@
+//! Why a host is in its state, and what a fence would come to now. Nothing is changed by it.
+//!
+//! What a request would be answered is asked of [`decide`](crate::decide) itself, what the gates would say of [`gates`] itself, and whether
+//! an automatic fence would be held of the storm brake itself: no rule is written down a second time.
+
+mod brake;
+mod past;
+mod preview;
+mod prospect;
+
+use std::collections::BTreeMap;
+
+pub use self::brake::StormBrake;
+pub use self::past::{LastFence, LastTime, PastTimes};
+pub use self::preview::FencePreview;
+pub use self::prospect::{MethodFacts, ProofProspect, SetProspect};
+use crate::platform::platform_of;
+use crate::{
+    Gates, HostState, Input, Neighbourhood, Operation, PlatformHost, ResolvedPlan, Seen, SufficientSet,
+    Timestamp, gates,
+};
+
+/// What is known beside the host itself.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// The plan that applies to the host; `None` if there is none.
+    pub plan: Option<ResolvedPlan>,
+    /// The proofs that make the host FENCED.
+    pub sufficient_sets: Vec<SufficientSet>,
+    /// What was found out about the methods of the plan, by name.
+    pub methods: BTreeMap<String, MethodFacts>,
+    /// How the hosts of its segment stand.
+    pub around: Neighbourhood,
+}
+
+/// Why a host is in its state, and what a fence would come to now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation<'a> {
+    /// What the reports of all sources come to, and why.
+    pub seen: Seen<'a>,
+    /// The gates now.
+    pub gates: Gates,
+    /// What the live operation waits for, or why it stands where it does; `None` if no operation holds the host.
+    pub waits_for: Option<String>,
+    /// What the request would be answered, and what would follow.
+    pub fence: FencePreview,
+    /// The sufficient sets, and what keeps each from being completed.
+    pub sets: Vec<SetProspect>,
+    /// Whether a fence that nobody asks for would be held.
+    pub brake: StormBrake,
+    /// The platform that would be told of a FENCED host.
+    pub platform: Option<PlatformHost>,
+}
+
+impl<'a> Explanation<'a> {
+    /// `request` is the input that a fence would be; it is decided upon, and the decision is dropped.
+    #[must_use]
+    pub fn new(state: &'a HostState, request: Input, facts: &Facts, now: Timestamp) -> Self {
+        let fence = FencePreview::new(state, request, now);
+        let live = state.operation.as_ref().filter(|known| known.status.is_live());
+        Self {
+            seen: state.host.sources.seen(now),
+            gates: gates(state, now),
+            waits_for: live.map(Operation::told),
+            sets: prospect::sets(facts, &state.policy, &fence),
+            fence,
+            brake: StormBrake::new(state, facts.around),
+            platform: platform_of(state),
+        }
+    }
+}
