@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use osauth::ErrorKind;
+use openstack::ErrorKind;
 
 /// Why a backend did not do what it was asked for. None of the texts holds a secret: what a service says is its own words, and
 /// credentials are in no request but the one for a token, whose answer is not repeated.
@@ -103,7 +103,7 @@ const MOST_CHARS: usize = 300;
 
 impl BackendError {
     /// Takes over what the library says.
-    pub(crate) fn of(cloud: &str, service: &'static str, error: &osauth::Error) -> Self {
+    pub(crate) fn of(cloud: &str, service: &'static str, error: &openstack::Error) -> Self {
         let cloud = cloud.to_owned();
         let why = one_line(&error.to_string());
         match error.kind() {

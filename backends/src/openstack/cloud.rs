@@ -3,7 +3,8 @@
 use std::future::Future;
 use std::time::Duration;
 
-use osauth::{ErrorKind, Session};
+use openstack::session::Session;
+use openstack::{Error, ErrorKind};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -15,7 +16,7 @@ const TRIES: u32 = 3;
 /// Between two tries; it doubles.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 
-/// One cloud. Cheap to share; all calls use one token, and a new one as soon as it is refused.
+/// One cloud, in a session of the crate `openstack`. Cheap to share; all calls use one token, and a new one as soon as it is refused.
 #[derive(Debug)]
 pub struct Cloud {
     settings: CloudSettings,
@@ -78,7 +79,7 @@ impl Cloud {
         call: impl Fn(Session) -> F + Send,
     ) -> Result<T, BackendError>
     where
-        F: Future<Output = Result<T, osauth::Error>> + Send,
+        F: Future<Output = Result<T, Error>> + Send,
     {
         match self.call(service, &call).await? {
             Err(error) if error.kind() == ErrorKind::AuthenticationFailed => {
@@ -104,9 +105,9 @@ impl Cloud {
         &self,
         service: &'static str,
         call: &(impl Fn(Session) -> F + Send),
-    ) -> Result<Result<T, osauth::Error>, BackendError>
+    ) -> Result<Result<T, Error>, BackendError>
     where
-        F: Future<Output = Result<T, osauth::Error>> + Send,
+        F: Future<Output = Result<T, Error>> + Send,
     {
         let session = self.session().await?;
         let limit = self.settings.timeout;
@@ -127,7 +128,7 @@ impl Cloud {
         call: impl Fn(Session) -> F + Send + Sync,
     ) -> Result<T, BackendError>
     where
-        F: Future<Output = Result<T, osauth::Error>> + Send,
+        F: Future<Output = Result<T, Error>> + Send,
     {
         let until = Instant::now() + self.settings.timeout;
         let mut pause = FIRST_PAUSE;
@@ -142,5 +143,13 @@ impl Cloud {
             }
         }
         self.once(service, &call).await
+    }
+}
+
+/// `None` where the service says that there is no such thing.
+pub(super) fn unless_gone<T>(done: Result<T, BackendError>) -> Result<Option<T>, BackendError> {
+    match done {
+        Err(BackendError::NotFound { .. }) => Ok(None),
+        done => done.map(Some),
     }
 }

@@ -1,10 +1,10 @@
 //! OpenStack.
 
+mod beyond;
 mod cinder;
 mod cloud;
 mod host;
 mod ironic;
-mod listing;
 mod neutron;
 mod nova;
 mod platform;
@@ -13,18 +13,17 @@ mod rights;
 mod settings;
 mod steps;
 mod time;
-mod token;
-mod versions;
 
-pub use cinder::{Attachment, AttachmentStatus, CINDER, HeldVolumes, Trust, Volume};
+pub use beyond::{
+    Attachment, AttachmentStatus, ComputeService, Evacuation, EvacuationStatus, Port, PortChange,
+    PowerTarget, Server, ServerAction, ServerVolume, VmState, Volume, with_remains,
+};
+pub use cinder::{CINDER, HeldVolumes, Trust};
 pub use cloud::Cloud;
 pub use host::{Fenced, HostOf, ReadBack};
-pub use ironic::{IRONIC, Node, NodePower, PowerTarget};
-pub use neutron::{NEUTRON, Port, PortChange};
-pub use nova::{
-    ComputeService, Evacuation, EvacuationStatus, GateProbe, NovaVersions, Server, ServerAction,
-    ServerVolume, VmState, with_remains,
-};
+pub use ironic::{IRONIC, NodePower};
+pub use neutron::NEUTRON;
+pub use nova::{GateProbe, NovaVersions};
 pub use platform::Nova;
 pub use rights::FailedCall;
 pub use settings::CloudSettings;

@@ -1,49 +1,15 @@
 //! Whether a cloud lets us do what a driver of its services needs, tried before it is needed and without changing anything.
 
-use osauth::services::ServiceType;
-use osauth::{ApiVersion, Session};
-use serde::Deserialize;
-
-use super::{CINDER, Cloud, IRONIC, NEUTRON, token};
+use super::{CINDER, Cloud, IRONIC, NEUTRON};
 use crate::BackendError;
 
 /// The id of nothing. Who may not do something with it is told so before anybody looks whether there is such a thing.
 pub(super) const NOBODY: &str = "00000000-0000-0000-0000-000000000000";
-const KEYSTONE: &str = "keystone";
 /// By whose tokens Cinder knows a service, unless its `service_token_roles` name another.
 const SERVICE_ROLE: &str = "service";
 
 /// A call, in words, and why it failed.
 pub type FailedCall = (&'static str, BackendError);
-
-/// Keystone as catalogues name it.
-#[derive(Clone, Copy, Debug)]
-struct Identity;
-
-impl ServiceType for Identity {
-    fn catalog_type(&self) -> &'static str {
-        "identity"
-    }
-
-    fn major_version_supported(&self, version: ApiVersion) -> bool {
-        version.0 == 3
-    }
-}
-
-#[derive(Deserialize)]
-struct Known {
-    token: Roles,
-}
-
-#[derive(Deserialize)]
-struct Roles {
-    roles: Vec<Role>,
-}
-
-#[derive(Deserialize)]
-struct Role {
-    name: String,
-}
 
 impl Cloud {
     /// Makes the calls that this driver needs, as far as they can be made without changing anything, and gives those that failed.
@@ -59,22 +25,16 @@ impl Cloud {
 
     /// Whether our token is a service's.
     pub(super) async fn has_service_role(&self) -> Result<(), BackendError> {
-        let call = |session: Session| async move {
-            let token = token::of(&session).await?;
-            let request = session.get(Identity, &["auth", "tokens"]);
-            request.header("X-Subject-Token", token).fetch::<Known>().await
-        };
-        let roles = self.again(KEYSTONE, call).await?.token.roles;
-        if roles.iter().any(|role| role.name == SERVICE_ROLE) {
+        let roles = self.roles().await?;
+        if roles.iter().any(|role| role == SERVICE_ROLE) {
             return Ok(());
         }
-        let named: Vec<_> = roles.into_iter().map(|role| role.name).collect();
         Err(BackendError::Denied {
             cloud: self.name().to_owned(),
             service: CINDER,
             why: format!(
                 "the role {SERVICE_ROLE} is needed beside admin, and the entry's user has {}",
-                named.join(", ")
+                roles.join(", ")
             ),
         })
     }
@@ -88,12 +48,4 @@ pub(super) fn failed(
         .into_iter()
         .filter_map(|(what, done)| done.err().map(|why| (what, why)));
     failed.collect()
-}
-
-/// Nothing has this id, and who is told so may ask.
-pub(super) fn none_is_fine(done: Result<(), BackendError>) -> Result<(), BackendError> {
-    match done {
-        Err(BackendError::NotFound { .. }) => Ok(()),
-        done => done,
-    }
 }

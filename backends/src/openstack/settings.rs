@@ -5,7 +5,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use osauth::{CloudConfig, Session};
+use openstack::session::Session;
+use osauth::CloudConfig;
 use serde::Deserialize;
 
 use crate::BackendError;

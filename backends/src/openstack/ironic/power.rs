@@ -3,11 +3,13 @@
 //! Ironic keeps an account of the power, and under maintenance, where it keeps its hands off, the account is of what it last did or read.
 //! It reads the device only when it is told to switch. So what counts is what the node shows after it was told a second time.
 
+use openstack::baremetal::{Node, PowerState};
 use ringfence_core::ObservedState;
 use tokio::time::{Instant, sleep};
 
-use super::{Node, PowerTarget};
+use super::is_idle;
 use crate::BackendError;
+use crate::openstack::PowerTarget;
 use crate::openstack::host::{Fenced, HostOf, PAUSE, ReadBack};
 
 /// How every reason of ours begins. Maintenance for another reason is not ours to end.
@@ -56,7 +58,7 @@ impl HostOf<'_> {
             return Ok(Fenced::No(self.unknown()));
         };
         // Before anything else: Ironic would switch it on again within a minute.
-        if !node.maintenance {
+        if !node.maintenance() {
             let reason = format!("{OURS}: host {}", self.host);
             self.cloud.begin_maintenance(self.host, &reason).await?;
         }
@@ -64,7 +66,7 @@ impl HostOf<'_> {
         for _ in 0..2 {
             from = Instant::now();
             let node = self.switch(PowerTarget::Off).await?;
-            if shown(&node) != ObservedState::Off || node.last_error.is_some() {
+            if shown(&node) != ObservedState::Off || node.last_error().is_some() {
                 return Ok(Fenced::NotYet(trouble(&node, "told to be off")));
             }
         }
@@ -85,7 +87,7 @@ impl HostOf<'_> {
         }
         let from = Instant::now();
         let node = self.switch(PowerTarget::On).await?;
-        if shown(&node) != ObservedState::On || node.last_error.is_some() {
+        if shown(&node) != ObservedState::On || node.last_error().is_some() {
             return Ok(Fenced::NotYet(trouble(&node, "told to be on")));
         }
         if is_our_maintenance(&node) {
@@ -96,7 +98,7 @@ impl HostOf<'_> {
     }
 
     /// Tells the node to switch as soon as no other request holds it, and waits until Ironic has finished.
-    async fn switch(&self, target: PowerTarget) -> Result<Node, BackendError> {
+    async fn switch(&self, target: PowerTarget) -> Result<Box<Node>, BackendError> {
         loop {
             match self.cloud.set_power(self.host, target).await {
                 Err(BackendError::Refused { .. }) if self.has_time() => sleep(PAUSE).await,
@@ -106,7 +108,7 @@ impl HostOf<'_> {
         loop {
             let node = self.cloud.node(self.host).await?;
             match node {
-                Some(node) if node.is_idle() || !self.has_time() => return Ok(node),
+                Some(node) if is_idle(&node) || !self.has_time() => return Ok(node),
                 Some(_) | None => sleep(PAUSE).await,
             }
         }
@@ -114,36 +116,44 @@ impl HostOf<'_> {
 }
 
 fn is_our_maintenance(node: &Node) -> bool {
-    let reason = node.maintenance_reason.as_deref().unwrap_or_default();
-    node.maintenance && reason.starts_with(OURS)
+    node.maintenance() && is_our_reason(node.maintenance_reason().as_deref())
+}
+
+fn is_our_reason(reason: Option<&str>) -> bool {
+    reason.is_some_and(|reason| reason.starts_with(OURS))
 }
 
 /// Exactly off or exactly on, and nothing under way.
 fn shown(node: &Node) -> ObservedState {
-    match node.power_state.as_deref() {
-        Some("power off") if node.is_idle() => ObservedState::Off,
-        Some("power on") if node.is_idle() => ObservedState::On,
-        Some(_) | None => ObservedState::Unknown,
+    state(node.power_state(), is_idle(node))
+}
+
+fn state(power: Option<PowerState>, is_idle: bool) -> ObservedState {
+    match power {
+        Some(PowerState::Off) if is_idle => ObservedState::Off,
+        Some(PowerState::On) if is_idle => ObservedState::On,
+        _ => ObservedState::Unknown,
     }
 }
 
 fn words(node: &Node) -> String {
-    let power = node.power_state.as_deref().unwrap_or("no power state");
-    match &node.maintenance_reason {
-        Some(reason) if node.maintenance => format!("{power}, in maintenance ({reason})"),
-        Some(_) | None => power.to_owned(),
+    let power = node.power_state();
+    let power = power.map_or_else(|| "no power state".to_owned(), |power| power.to_string());
+    match node.maintenance_reason() {
+        Some(reason) if node.maintenance() => format!("{power}, in maintenance ({reason})"),
+        Some(_) | None => power,
     }
 }
 
 fn trouble(node: &Node, what: &str) -> String {
     let mut detail = format!("{what}; the node reads as {}", words(node));
-    if let Some(target) = &node.target_power_state {
+    if let Some(target) = node.target_power_state() {
         detail += &format!(", on its way to {target}");
     }
-    if let Some(who) = &node.reservation {
+    if let Some(who) = node.reservation() {
         detail += &format!(", held by {who}");
     }
-    if let Some(error) = &node.last_error {
+    if let Some(error) = node.last_error() {
         detail += &format!("; ironic says: {error}");
     }
     detail
@@ -153,52 +163,21 @@ fn trouble(node: &Node, what: &str) -> String {
 mod tests {
     use super::*;
 
-    fn node(power_state: Option<&str>) -> Node {
-        Node {
-            power_state: power_state.map(str::to_owned),
-            target_power_state: None,
-            last_error: None,
-            maintenance: false,
-            maintenance_reason: None,
-            reservation: None,
-        }
-    }
-
     #[test]
-    fn nothing_but_the_exact_words_of_an_idle_node_counts() {
-        assert_eq!(shown(&node(Some("power off"))), ObservedState::Off);
-        assert_eq!(shown(&node(Some("power on"))), ObservedState::On);
-        for odd in [None, Some("error"), Some("rebooting"), Some("Power Off")] {
-            assert_eq!(shown(&node(odd)), ObservedState::Unknown, "{odd:?}");
+    fn only_off_and_on_of_an_idle_node_count() {
+        assert_eq!(state(Some(PowerState::Off), true), ObservedState::Off);
+        assert_eq!(state(Some(PowerState::On), true), ObservedState::On);
+        assert_eq!(state(Some(PowerState::Error), true), ObservedState::Unknown);
+        assert_eq!(state(None, true), ObservedState::Unknown);
+        for held in [PowerState::Off, PowerState::On] {
+            assert_eq!(state(Some(held), false), ObservedState::Unknown);
         }
-        let held = Node {
-            reservation: Some("conductor-1".to_owned()),
-            ..node(Some("power off"))
-        };
-        assert_eq!(shown(&held), ObservedState::Unknown);
-        let under_way = Node {
-            target_power_state: Some("power on".to_owned()),
-            ..node(Some("power off"))
-        };
-        assert_eq!(shown(&under_way), ObservedState::Unknown);
     }
 
     #[test]
     fn only_our_own_maintenance_is_ours() {
-        let kept = |maintenance, reason: Option<&str>| Node {
-            maintenance,
-            maintenance_reason: reason.map(str::to_owned),
-            ..node(None)
-        };
-        assert!(is_our_maintenance(&kept(
-            true,
-            Some("fenced by Ringfence: host a")
-        )));
-        assert!(!is_our_maintenance(&kept(true, Some("new disks"))));
-        assert!(!is_our_maintenance(&kept(true, None)));
-        assert!(!is_our_maintenance(&kept(
-            false,
-            Some("fenced by Ringfence: host a")
-        )));
+        assert!(is_our_reason(Some("fenced by Ringfence: host a")));
+        assert!(!is_our_reason(Some("new disks")));
+        assert!(!is_our_reason(None));
     }
 }

@@ -4,10 +4,9 @@ use futures_util::future::join_all;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-use super::Port;
 use crate::BackendError;
-use crate::openstack::Cloud;
 use crate::openstack::host::{AT_ONCE, Fenced, HostOf, PAUSE, ReadBack, is_hopeless};
+use crate::openstack::{Cloud, Port};
 
 /// The longest tag that Neutron takes, in characters.
 const MAX_TAG_CHARS: usize = 60;

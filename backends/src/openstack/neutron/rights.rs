@@ -1,13 +1,12 @@
 //! What the driver `neutron` needs of a cloud.
 
-use osauth::Session;
-use osauth::services::NETWORK;
 use serde_json::json;
 
-use super::NEUTRON;
 use crate::BackendError;
-use crate::openstack::Cloud;
-use crate::openstack::rights::{FailedCall, NOBODY, failed, none_is_fine};
+use crate::openstack::{Cloud, NEUTRON};
+use crate::openstack::beyond::NEUTRON_API;
+use crate::openstack::cloud::unless_gone;
+use crate::openstack::rights::{FailedCall, NOBODY, failed};
 
 impl Cloud {
     pub(in crate::openstack) async fn failing_calls_of_neutron(&self) -> Vec<FailedCall> {
@@ -19,7 +18,7 @@ impl Cloud {
             ("see the agents (GET agents)", self.sees_agents().await),
             (
                 "change a port (PUT ports)",
-                none_is_fine(self.try_changing_a_port().await),
+                unless_gone(self.try_changing_a_port().await).map(drop),
             ),
         ])
     }
@@ -37,11 +36,11 @@ impl Cloud {
     }
 
     async fn try_changing_a_port(&self) -> Result<(), BackendError> {
-        let body = &json!({ "port": { "admin_state_up": false } });
-        let call = |session: Session| async move {
-            let request = session.put(NETWORK, &["ports", NOBODY]).json(body);
-            request.send().await.map(|_| ())
-        };
-        self.again(NEUTRON, call).await
+        let request = self.put(NEUTRON_API, &["ports", NOBODY]);
+        request
+            .json(json!({ "port": { "admin_state_up": false } }))
+            .repeatable()
+            .send()
+            .await
     }
 }

@@ -1,14 +1,13 @@
-//! Ports.
+//! Ports. The crate's have no host, no tags and no revision, its query asks for neither those of a host nor those with a tag, and its
+//! change of one overwrites what changed meanwhile.
 
-use osauth::Session;
-use osauth::services::NETWORK;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::NEUTRON;
+use super::service::NEUTRON_API;
 use crate::BackendError;
 use crate::openstack::Cloud;
-use crate::openstack::listing::{Link, Page};
+use crate::openstack::cloud::unless_gone;
 
 /// Ports of one page, if Neutron is allowed so many.
 const PAGE: &str = "500";
@@ -58,13 +57,6 @@ pub enum PortChange {
     Outdated,
 }
 
-#[derive(Deserialize)]
-struct Ports {
-    ports: Vec<Port>,
-    #[serde(default, rename = "ports_links")]
-    links: Vec<Link>,
-}
-
 impl Cloud {
     /// All ports that are bound to a host.
     pub async fn ports_on(&self, host: &str) -> Result<Vec<Port>, BackendError> {
@@ -86,39 +78,23 @@ impl Cloud {
     }
 
     async fn ports(&self, filters: &[(&str, &str)]) -> Result<Vec<Port>, BackendError> {
-        let page = |marker| self.page_of_ports(filters, marker);
-        self.all_pages(NEUTRON, MOST, |port: &Port| port.id.clone(), page)
+        let fields = FIELDS.map(|field| ("fields", field));
+        let order = [("sort_key", "id"), ("sort_dir", "asc"), ("limit", PAGE)];
+        let request = self.get(NEUTRON_API, &["ports"]).query(filters).query(&fields);
+        request
+            .query(&order)
+            .all("ports", MOST, |port: &Port| &port.id)
             .await
-    }
-
-    async fn page_of_ports(
-        &self,
-        filters: &[(&str, &str)],
-        marker: Option<String>,
-    ) -> Result<Page<Port>, BackendError> {
-        let mut query = filters.to_vec();
-        query.extend(FIELDS.map(|field| ("fields", field)));
-        query.extend([("sort_key", "id"), ("sort_dir", "asc"), ("limit", PAGE)]);
-        query.extend(marker.as_deref().map(|marker| ("marker", marker)));
-        let query = &query;
-        let call = |session: Session| async move {
-            let request = session.get(NETWORK, &["ports"]).query(query);
-            request.fetch::<Ports>().await
-        };
-        let found = self.again(NEUTRON, call).await?;
-        Ok(Page::new(found.ports, &found.links))
     }
 
     /// Says whether a port is to carry anything, unless it has changed since it was read.
     pub async fn set_port_up(&self, port: &Port, up: bool) -> Result<PortChange, BackendError> {
-        let body = &json!({ "port": { "admin_state_up": up } });
-        let revision = &format!("revision_number={}", port.revision_number);
-        let id = &port.id;
-        let call = |session: Session| async move {
-            let request = session.put(NETWORK, &["ports", id]).header("If-Match", revision);
-            request.json(body).send().await.map(|_| ())
-        };
-        match self.once(NEUTRON, call).await {
+        let revision = format!("revision_number={}", port.revision_number);
+        let request = self
+            .put(NEUTRON_API, &["ports", &port.id])
+            .header("If-Match", &revision);
+        let body = json!({ "port": { "admin_state_up": up } });
+        match request.json(body).send().await {
             Ok(()) => Ok(PortChange::Made),
             // 412 and 409.
             Err(BackendError::Refused { .. }) => Ok(PortChange::Outdated),
@@ -128,26 +104,16 @@ impl Cloud {
 
     /// Puts a tag on a port. `Outdated`: it is gone, or may not be changed.
     pub async fn tag_port(&self, port: &str, tag: &str) -> Result<PortChange, BackendError> {
-        let call = |session: Session| async move {
-            let request = session.put(NETWORK, &["ports", port, "tags", tag]);
-            request.send().await.map(|_| ())
-        };
-        match self.again(NEUTRON, call).await {
-            Ok(()) => Ok(PortChange::Made),
-            Err(BackendError::NotFound { .. }) => Ok(PortChange::Outdated),
-            Err(error) => Err(error),
-        }
+        let request = self.put(NEUTRON_API, &["ports", port, "tags", tag]).repeatable();
+        let done = unless_gone(request.send().await)?;
+        Ok(done.map_or(PortChange::Outdated, |()| PortChange::Made))
     }
 
     /// Takes a tag off a port; where either is gone it is as good.
     pub async fn untag_port(&self, port: &str, tag: &str) -> Result<(), BackendError> {
-        let call = |session: Session| async move {
-            let request = session.delete(NETWORK, &["ports", port, "tags", tag]);
-            request.send().await.map(|_| ())
-        };
-        match self.again(NEUTRON, call).await {
-            Err(BackendError::NotFound { .. }) => Ok(()),
-            done => done,
-        }
+        let request = self
+            .delete(NEUTRON_API, &["ports", port, "tags", tag])
+            .repeatable();
+        unless_gone(request.send().await).map(drop)
     }
 }

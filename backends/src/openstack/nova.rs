@@ -1,16 +1,16 @@
 //! What can be found out about a Nova before it is needed: its versions, its clock, and whether it lets us do our work.
 
 use chrono::{DateTime, Utc};
-use osauth::Session;
-use osauth::services::COMPUTE;
+use openstack::session::Session;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::de::IgnoredAny;
+use serde_json::json;
 
-use super::{NOVA, VERSIONS, WITHOUT_UPTIME, get, put, versioned};
 use crate::BackendError;
 use crate::openstack::Cloud;
-use crate::openstack::rights::{FailedCall, NOBODY, failed, none_is_fine};
-use crate::openstack::versions::pick;
+use crate::openstack::beyond::{NOVA, NOVA_WITHOUT_UPTIME, VERSIONS, pick};
+use crate::openstack::cloud::unless_gone;
+use crate::openstack::rights::{FailedCall, NOBODY, failed};
 
 const PROBE_HEADER: &str = "X-Ringfence-Probe";
 const GATE_HEADER: &str = "X-Ringfence-Gate";
@@ -45,11 +45,11 @@ impl Cloud {
     /// # Errors
     /// Nova is away, or has none that can be used.
     pub async fn nova_versions(&self) -> Result<NovaVersions, BackendError> {
-        let call = |session: Session| async move { session.get_api_versions(COMPUTE).await };
-        let has = self.again(NOVA, call).await?;
+        let call = |session: Session| async move { session.get_api_versions(NOVA).await };
+        let has = self.again(NOVA.name, call).await?;
         let used = pick(has, VERSIONS).map_err(|why| BackendError::Version {
             cloud: self.name().to_owned(),
-            service: NOVA,
+            service: NOVA.name,
             why,
         })?;
         let [oldest, newest] = has.map_or([used, used].map(|v| v.to_string()), |(oldest, newest)| {
@@ -67,12 +67,8 @@ impl Cloud {
     /// # Errors
     /// Nova is away, or refuses.
     pub async fn nova_time(&self) -> Result<Option<DateTime<Utc>>, BackendError> {
-        let call = |session: Session| async move {
-            let answer = get(&session, &["os-services"]).await?.send().await?;
-            let date = answer.headers().get("date").and_then(|date| date.to_str().ok());
-            Ok(date.and_then(|date| DateTime::parse_from_rfc2822(date).ok()))
-        };
-        let date = self.again(NOVA, call).await?;
+        let date = self.get(NOVA, &["os-services"]).header_of_answer("date").await?;
+        let date = date.and_then(|date| DateTime::parse_from_rfc2822(&date).ok());
         Ok(date.map(|date| date.to_utc()))
     }
 
@@ -81,14 +77,8 @@ impl Cloud {
     /// # Errors
     /// Nova is away, or refuses.
     pub async fn gate(&self) -> Result<Option<GateProbe>, BackendError> {
-        let call = |session: Session| async move {
-            let request = get(&session, &["os-services"]).await?.header(PROBE_HEADER, "1");
-            let answer = request.send().await?;
-            let told = answer.headers().get(GATE_HEADER);
-            let told = told.and_then(|told| told.to_str().ok()).map(str::to_owned);
-            Ok(told)
-        };
-        let told = self.again(NOVA, call).await?;
+        let request = self.get(NOVA, &["os-services"]).header(PROBE_HEADER, "1");
+        let told = request.header_of_answer(GATE_HEADER).await?;
         Ok(told.map(|told| {
             serde_json::from_str(&told).unwrap_or_else(|_| GateProbe {
                 hook: format!("its answer cannot be read: {told:?}"),
@@ -108,42 +98,33 @@ impl Cloud {
             ("force a service down (PUT os-services)", self.try_change().await),
             (
                 "list the servers of all projects (GET servers)",
-                self.try_list("servers/detail", &[("all_tenants", "1"), ("limit", "1")])
+                self.try_list(&["servers", "detail"], "servers", &[("all_tenants", "1")])
                     .await,
             ),
             (
                 "list evacuations (GET os-migrations)",
-                self.try_list("os-migrations", &[("limit", "1")]).await,
+                self.try_list(&["os-migrations"], "migrations", &[]).await,
             ),
             (
                 "list hypervisors (GET os-hypervisors)",
-                self.try_list("os-hypervisors", &[("limit", "1")]).await,
+                self.try_list(&["os-hypervisors"], "hypervisors", &[]).await,
             ),
             (
                 "read the traits of a host (GET resource_providers of Placement)",
-                none_is_fine(self.traits(NOBODY).await.map(drop)),
+                unless_gone(self.traits(NOBODY).await).map(drop),
             ),
         ])
     }
 
-    async fn try_list(&self, path: &'static str, query: &[(&str, &str)]) -> Result<(), BackendError> {
-        let call = |session: Session| async move {
-            let path: Vec<&str> = path.split('/').collect();
-            let request = versioned(&session, session.get(COMPUTE, &path), WITHOUT_UPTIME).await?;
-            request.query(query).fetch::<Value>().await.map(drop)
-        };
-        self.again(NOVA, call).await
+    async fn try_list(&self, path: &[&str], key: &str, query: &[(&str, &str)]) -> Result<(), BackendError> {
+        let request = self.get(NOVA_WITHOUT_UPTIME, path).query(query);
+        let one = request.query(&[("limit", "1")]);
+        one.read::<IgnoredAny>(key).await.map(drop)
     }
 
     async fn try_change(&self) -> Result<(), BackendError> {
-        let call = |session: Session| async move {
-            let request = put(&session, &["os-services", NOBODY]).await?;
-            request
-                .json(&json!({ "forced_down": true }))
-                .send()
-                .await
-                .map(drop)
-        };
-        none_is_fine(self.again(NOVA, call).await)
+        let request = self.put(NOVA, &["os-services", NOBODY]);
+        let change = request.json(json!({ "forced_down": true })).repeatable();
+        unless_gone(change.send().await).map(drop)
     }
 }

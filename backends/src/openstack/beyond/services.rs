@@ -1,11 +1,10 @@
-//! The services of Nova, one `nova-compute` for each host among them.
+//! The services of Nova, one `nova-compute` for each host among them. The crate has none of them.
 
 use chrono::{DateTime, Utc};
-use osauth::Session;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{NOVA, get, put};
+use super::service::NOVA;
 use crate::BackendError;
 use crate::openstack::{Cloud, time};
 
@@ -49,36 +48,17 @@ impl ComputeService {
     }
 }
 
-#[derive(Deserialize)]
-struct Services {
-    services: Vec<ComputeService>,
-}
-
-#[derive(Deserialize)]
-struct One {
-    service: ComputeService,
-}
-
 impl Cloud {
     /// All services of Nova, in one call: those of all hosts, and those that say how Nova itself is.
     pub async fn services(&self) -> Result<Vec<ComputeService>, BackendError> {
-        let call = |session: Session| async move {
-            get(&session, &["os-services"]).await?.fetch::<Services>().await
-        };
-        Ok(self.again(NOVA, call).await?.services)
+        self.get(NOVA, &["os-services"]).read("services").await
     }
 
     /// The `nova-compute` of a host; `None` if Nova does not know the host.
     pub async fn compute_service(&self, host: &str) -> Result<Option<ComputeService>, BackendError> {
-        let call = |session: Session| async move {
-            let query = [("binary", "nova-compute"), ("host", host)];
-            get(&session, &["os-services"])
-                .await?
-                .query(&query)
-                .fetch::<Services>()
-                .await
-        };
-        let found = self.again(NOVA, call).await?.services;
+        let query = [("binary", "nova-compute"), ("host", host)];
+        let request = self.get(NOVA, &["os-services"]).query(&query);
+        let found: Vec<ComputeService> = request.read("services").await?;
         Ok(found.into_iter().find(|service| service.host == host))
     }
 
@@ -109,14 +89,7 @@ impl Cloud {
     }
 
     async fn change_service(&self, service: &str, change: Value) -> Result<ComputeService, BackendError> {
-        let change = &change;
-        let call = |session: Session| async move {
-            put(&session, &["os-services", service])
-                .await?
-                .json(change)
-                .fetch::<One>()
-                .await
-        };
-        Ok(self.again(NOVA, call).await?.service)
+        let request = self.put(NOVA, &["os-services", service]).json(change);
+        request.repeatable().read("service").await
     }
 }

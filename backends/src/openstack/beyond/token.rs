@@ -1,13 +1,14 @@
-//! The token of a session, for the one call that wants it twice.
+//! The token of a session, for the calls that want it twice.
 
-use osauth::{Error, ErrorKind, Session};
+use openstack::session::Session;
+use openstack::{Error, ErrorKind};
 
 const TOKEN_HEADER: &str = "x-auth-token";
 
-/// The token that the session's calls show. Nobody is asked for anything but for a token, if there is none yet.
+/// The token that the session's calls show. Keystone is asked for one if there is none yet.
 pub(super) async fn of(session: &Session) -> Result<String, Error> {
     let client = session.client().inner();
-    // The library shows its token only to a request, which need not be sent.
+    // The crate shows its token only to a request, which need not be sent.
     let request = session
         .auth_type()
         .authenticate(client, client.get("http://localhost/"))

@@ -1,12 +1,13 @@
-//! Attachments: that a server has a volume, or is to have it.
+//! Attachments: that a server has a volume, or is to have it. The crate shows those of a volume that a host is connected to, and neither
+//! those that keep a volume for a server nor how to make or delete one.
 
-use osauth::Session;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{CINDER, delete, get, post};
+use super::service::CINDER_API;
 use crate::BackendError;
-use crate::openstack::{Cloud, token};
+use crate::openstack::Cloud;
+use crate::openstack::cloud::unless_gone;
 
 /// How far an attachment is.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -46,16 +47,6 @@ impl Attachment {
 }
 
 #[derive(Deserialize)]
-struct Attachments {
-    attachments: Vec<Attachment>,
-}
-
-#[derive(Deserialize)]
-struct One {
-    attachment: Made,
-}
-
-#[derive(Deserialize)]
 struct Made {
     id: String,
 }
@@ -63,65 +54,43 @@ struct Made {
 impl Cloud {
     /// The attachments of a volume that are a server's.
     pub async fn attachments(&self, volume: &str, server: &str) -> Result<Vec<Attachment>, BackendError> {
-        let call = |session: Session| async move {
-            let query = [("all_tenants", "1"), ("volume_id", volume)];
-            get(&session, &["attachments", "detail"])
-                .query(&query)
-                .fetch::<Attachments>()
-                .await
-        };
-        let mut found = self.again(CINDER, call).await?.attachments;
+        let query = [("all_tenants", "1"), ("volume_id", volume)];
+        let request = self.get(CINDER_API, &["attachments", "detail"]).query(&query);
+        let mut found: Vec<Attachment> = request.read("attachments").await?;
         // A filter that Cinder does not know is left out by it without a word.
         found.retain(|a| a.volume_id == volume && a.server.as_deref() == Some(server));
         Ok(found)
     }
 
-    /// Keeps a volume for a server, and connects nobody. Asked twice, Cinder keeps it twice: it is asked once. The answer is the id.
+    /// Keeps a volume for a server, and connects no host. Asked twice, Cinder keeps it twice: it is asked once. The answer is the id.
     pub async fn reserve(&self, volume: &str, server: &str) -> Result<String, BackendError> {
-        let body = &json!({ "attachment": { "volume_uuid": volume, "instance_uuid": server } });
-        let call = |session: Session| async move {
-            post(&session, &["attachments"]).json(body).fetch::<One>().await
-        };
-        Ok(self.once(CINDER, call).await?.attachment.id)
+        let wanted = json!({ "volume_uuid": volume, "instance_uuid": server });
+        let request = self.post(CINDER_API, &["attachments"]);
+        let made: Made = request
+            .json(json!({ "attachment": wanted }))
+            .read("attachment")
+            .await?;
+        Ok(made.id)
     }
 
     /// Disconnects the host of an attachment at the storage, and deletes it; one that is gone is as good. Cinder does that for services
     /// only, who show their token a second time.
     pub async fn disconnect(&self, attachment: &str) -> Result<(), BackendError> {
-        let call = |session: Session| async move {
-            let token = token::of(&session).await?;
-            delete(&session, &["attachments", attachment])
-                .header("X-Service-Token", token)
-                .send()
-                .await
-                .map(|_| ())
-        };
-        match unless_gone(self.once(CINDER, call).await) {
+        let request = self.delete(CINDER_API, &["attachments", attachment]);
+        match unless_gone(request.token_in("X-Service-Token").send().await) {
             // To anybody but a service Cinder says that Nova should be asked.
             Err(BackendError::Refused { cloud, service, why }) => Err(BackendError::Denied {
                 cloud,
                 service,
                 why: format!("{why} (the role service is needed beside admin)"),
             }),
-            done => done,
+            done => done.map(drop),
         }
     }
 
-    /// Deletes an attachment by which nobody is connected; one that is gone is as good.
+    /// Deletes an attachment by which no host is connected; one that is gone is as good.
     pub async fn release(&self, reserve: &str) -> Result<(), BackendError> {
-        let call = |session: Session| async move {
-            delete(&session, &["attachments", reserve])
-                .send()
-                .await
-                .map(|_| ())
-        };
-        unless_gone(self.again(CINDER, call).await)
-    }
-}
-
-fn unless_gone(done: Result<(), BackendError>) -> Result<(), BackendError> {
-    match done {
-        Err(BackendError::NotFound { .. }) => Ok(()),
-        done => done,
+        let request = self.delete(CINDER_API, &["attachments", reserve]).repeatable();
+        unless_gone(request.send().await).map(drop)
     }
 }

@@ -1,17 +1,18 @@
-//! Nova's records of evacuations.
+//! Nova's records of evacuations. The crate has none of its migrations.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use chrono::{DateTime, Utc};
-use osauth::Session;
 use serde::Deserialize;
 
-use super::{NOVA, get};
+use super::request::Request;
+use super::service::NOVA;
 use crate::BackendError;
-use crate::openstack::listing::{Link, Page};
 use crate::openstack::{Cloud, time};
 
+/// What a listing of them stands under.
+const KEY: &str = "migrations";
 /// Records of one page, if Nova is allowed so many.
 const PAGE: &str = "500";
 /// The evacuations of a host that are read again and again.
@@ -89,13 +90,6 @@ pub struct Evacuation {
 }
 
 #[derive(Deserialize)]
-struct Migrations {
-    migrations: Vec<Record>,
-    #[serde(default, rename = "migrations_links")]
-    links: Vec<Link>,
-}
-
-#[derive(Deserialize)]
 struct Record {
     uuid: String,
     #[serde(flatten)]
@@ -118,64 +112,46 @@ pub fn with_remains(oldest_first: &[Evacuation]) -> usize {
 impl Cloud {
     /// All evacuations from a host that Nova has on record, the oldest first.
     pub async fn evacuations_from(&self, host: &str) -> Result<Vec<Evacuation>, BackendError> {
-        let query = [("source_compute", host), ("migration_type", "evacuation")];
-        let mut found = self.evacuations(&query).await?;
+        let mut found = self.evacuations(("source_compute", host)).await?;
         found.retain(|evacuation| evacuation.from.as_deref() == Some(host));
         Ok(found)
     }
 
     /// The newest evacuations from a host that Nova has on record, the oldest of them first, and whether these are all.
     pub async fn newest_evacuations_from(&self, host: &str) -> Result<(Vec<Evacuation>, bool), BackendError> {
-        let query = [
-            ("source_compute", host),
-            ("migration_type", "evacuation"),
-            ("limit", NEWEST),
-        ];
-        let (page, is_all) = self.page_of_migrations(&query, None).await?.into_parts();
-        let evacuations = page.into_iter().map(|record| record.evacuation);
-        let mut found: Vec<Evacuation> = evacuations
-            .filter(|evacuation| evacuation.from.as_deref() == Some(host))
-            .collect();
-        found.sort_by_key(|evacuation| evacuation.id);
-        Ok((found, is_all))
+        let page = self
+            .migrations(("source_compute", host), NEWEST)
+            .page(KEY)
+            .await?;
+        let mut found = oldest_first(page.items);
+        found.retain(|evacuation| evacuation.from.as_deref() == Some(host));
+        Ok((found, !page.goes_on))
     }
 
     /// All evacuations of a server that Nova has on record, the oldest first.
     pub async fn evacuations_of(&self, server: &str) -> Result<Vec<Evacuation>, BackendError> {
-        let query = [("instance_uuid", server), ("migration_type", "evacuation")];
-        let mut found = self.evacuations(&query).await?;
+        let mut found = self.evacuations(("instance_uuid", server)).await?;
         found.retain(|evacuation| evacuation.server == server);
         Ok(found)
     }
 
-    async fn evacuations(&self, query: &[(&str, &str)]) -> Result<Vec<Evacuation>, BackendError> {
-        let query = [query, &[("limit", PAGE)]].concat();
-        let page = |marker| self.page_of_migrations(&query, marker);
-        let found = self
-            .all_pages(NOVA, MOST, |record: &Record| record.uuid.clone(), page)
+    async fn evacuations(&self, of: (&str, &str)) -> Result<Vec<Evacuation>, BackendError> {
+        let all = self
+            .migrations(of, PAGE)
+            .all(KEY, MOST, |record: &Record| &record.uuid)
             .await?;
-        let mut all: Vec<Evacuation> = found.into_iter().map(|record| record.evacuation).collect();
-        all.sort_by_key(|evacuation| evacuation.id);
-        Ok(all)
+        Ok(oldest_first(all))
     }
 
     /// Nova gives the newest first.
-    async fn page_of_migrations(
-        &self,
-        query: &[(&str, &str)],
-        marker: Option<String>,
-    ) -> Result<Page<Record>, BackendError> {
-        let mut query = query.to_vec();
-        query.extend(marker.as_deref().map(|marker| ("marker", marker)));
-        let query = &query;
-        let call = |session: Session| async move {
-            get(&session, &["os-migrations"])
-                .await?
-                .query(query)
-                .fetch::<Migrations>()
-                .await
-        };
-        let found = self.again(NOVA, call).await?;
-        Ok(Page::new(found.migrations, &found.links))
+    fn migrations<'a>(&'a self, of: (&'a str, &'a str), limit: &'a str) -> Request<'a> {
+        self.get(NOVA, &["os-migrations"])
+            .query(&[of, ("migration_type", "evacuation"), ("limit", limit)])
     }
+}
+
+fn oldest_first(records: Vec<Record>) -> Vec<Evacuation> {
+    let mut all: Vec<Evacuation> = records.into_iter().map(|record| record.evacuation).collect();
+    all.sort_by_key(|evacuation| evacuation.id);
+    all
 }

@@ -1,15 +1,15 @@
-//! Servers.
+//! Servers. The crate's have no host, no state of the guest, no task, no project and no fault, and its query cannot ask for those of a host.
+//! Its actions have neither `evacuate` nor `os-resetState`; those that it has are sent as it writes them.
 
 use std::collections::BTreeMap;
 
-use osauth::Session;
-use serde::Deserialize;
+use openstack::compute::{RebootType, ServerAction};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{NOVA, get, post};
+use super::service::NOVA;
 use crate::BackendError;
 use crate::openstack::Cloud;
-use crate::openstack::listing::{Link, Page};
 
 /// Servers of one page, if Nova is allowed so many.
 const PAGE: &str = "200";
@@ -121,58 +121,20 @@ pub struct Fault {
     pub message: String,
 }
 
-#[derive(Deserialize)]
-struct Servers {
-    servers: Vec<Server>,
-    #[serde(default, rename = "servers_links")]
-    links: Vec<Link>,
-}
-
-#[derive(Deserialize)]
-struct One {
-    server: Server,
-}
-
 impl Cloud {
     /// All servers that belong to a host, of all projects.
     pub async fn servers_on(&self, host: &str) -> Result<Vec<Server>, BackendError> {
-        let page = |marker| self.page_of_servers(host, marker);
-        let mut all = self
-            .all_pages(NOVA, MOST, |server: &Server| server.id.clone(), page)
-            .await?;
+        let query = [("all_tenants", "1"), ("host", host), ("limit", PAGE)];
+        let request = self.get(NOVA, &["servers", "detail"]).query(&query);
+        let mut all = request.all("servers", MOST, |server: &Server| &server.id).await?;
         // A filter that Nova does not know is left out by it without a word.
         all.retain(|server| server.host.as_deref() == Some(host));
         Ok(all)
     }
 
-    async fn page_of_servers(
-        &self,
-        host: &str,
-        marker: Option<String>,
-    ) -> Result<Page<Server>, BackendError> {
-        let mut query = vec![("all_tenants", "1"), ("host", host), ("limit", PAGE)];
-        query.extend(marker.as_deref().map(|marker| ("marker", marker)));
-        let query = &query;
-        let call = |session: Session| async move {
-            get(&session, &["servers", "detail"])
-                .await?
-                .query(query)
-                .fetch::<Servers>()
-                .await
-        };
-        let found = self.again(NOVA, call).await?;
-        Ok(Page::new(found.servers, &found.links))
-    }
-
     /// A server; `None` if there is none.
     pub async fn server(&self, id: &str) -> Result<Option<Server>, BackendError> {
-        let call =
-            |session: Session| async move { get(&session, &["servers", id]).await?.fetch::<One>().await };
-        match self.again(NOVA, call).await {
-            Ok(one) => Ok(Some(one.server)),
-            Err(BackendError::NotFound { why, .. }) if says_gone(&why, id) => Ok(None),
-            Err(error) => Err(error),
-        }
+        unless_server_gone(id, self.get(NOVA, &["servers", id]).read("server").await)
     }
 
     /// Asks Nova to start a server of a dead host elsewhere. Asked twice, Nova would refuse: it is asked once. The answer is the id of
@@ -188,36 +150,41 @@ impl Cloud {
 
     /// Starts a server that is stopped.
     pub async fn start(&self, id: &str) -> Result<Option<String>, BackendError> {
-        self.act(id, json!({ "os-start": null })).await
+        self.act(id, ServerAction::Start).await
     }
 
     /// Stops a server that runs.
     pub async fn stop(&self, id: &str) -> Result<Option<String>, BackendError> {
-        self.act(id, json!({ "os-stop": null })).await
+        self.act(id, ServerAction::Stop).await
     }
 
     /// Starts a server again whatever its guest does, with its volumes and ports connected anew.
     pub async fn reboot_hard(&self, id: &str) -> Result<Option<String>, BackendError> {
-        self.act(id, json!({ "reboot": { "type": "HARD" } })).await
+        let reboot_type = RebootType::Hard;
+        self.act(id, ServerAction::Reboot { reboot_type }).await
     }
 
-    async fn act(&self, id: &str, action: Value) -> Result<Option<String>, BackendError> {
-        let action = &action;
-        let call = |session: Session| async move {
-            let answer = post(&session, &["servers", id, "action"])
-                .await?
-                .json(action)
-                .send()
-                .await?;
-            let request_id = answer.headers().get("x-openstack-request-id");
-            Ok(request_id.and_then(|id| id.to_str().ok()).map(str::to_owned))
-        };
-        self.once(NOVA, call).await
+    async fn act(&self, id: &str, action: impl Serialize) -> Result<Option<String>, BackendError> {
+        self.post(NOVA, &["servers", id, "action"])
+            .json(json!(action))
+            .header_of_answer("x-openstack-request-id")
+            .await
+    }
+}
+
+/// `None` where Nova says that there is no such server.
+pub(super) fn unless_server_gone<T>(
+    id: &str,
+    done: Result<T, BackendError>,
+) -> Result<Option<T>, BackendError> {
+    match done {
+        Err(BackendError::NotFound { why, .. }) if says_gone(&why, id) => Ok(None),
+        done => done.map(Some),
     }
 }
 
 /// Nova's own words. Whatever stands before a Nova that is away may answer 404 as well, and that says nothing of the server.
-pub(super) fn says_gone(why: &str, id: &str) -> bool {
+fn says_gone(why: &str, id: &str) -> bool {
     why.contains(&format!("{id} could not be found"))
 }
 

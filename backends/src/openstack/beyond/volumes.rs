@@ -1,15 +1,15 @@
-//! Volumes: where they are, and what is noted on them.
+//! Volumes: where they are, and what is noted on them. The crate looks for Cinder under `block-storage`, where most catalogues have none,
+//! cannot read a volume without a name, and asks neither for those of all projects nor for those with a note.
 
 use std::collections::BTreeMap;
 
-use osauth::Session;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{CINDER, delete, get, post};
+use super::service::CINDER_API;
 use crate::BackendError;
 use crate::openstack::Cloud;
-use crate::openstack::listing::{Link, Page};
+use crate::openstack::cloud::unless_gone;
 
 /// Volumes of one page, if Cinder is allowed so many.
 const PAGE: &str = "200";
@@ -42,79 +42,41 @@ impl Volume {
     }
 }
 
-#[derive(Deserialize)]
-struct One {
-    volume: Volume,
-}
-
-#[derive(Deserialize)]
-struct Volumes {
-    volumes: Vec<Volume>,
-    #[serde(default, rename = "volumes_links")]
-    links: Vec<Link>,
-}
-
 impl Cloud {
     /// A volume; `None` if there is none.
     pub async fn volume(&self, id: &str) -> Result<Option<Volume>, BackendError> {
-        let call = |session: Session| async move { get(&session, &["volumes", id]).fetch::<One>().await };
-        match self.again(CINDER, call).await {
-            Ok(one) => Ok(Some(one.volume)),
-            Err(BackendError::NotFound { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+        unless_gone(self.get(CINDER_API, &["volumes", id]).read("volume").await)
     }
 
     /// All volumes with this note, of all projects.
     pub async fn volumes_noted(&self, name: &str, value: &str) -> Result<Vec<Volume>, BackendError> {
         // As Cinder reads it: a dictionary of Python's.
-        let filter = &json!({ name: value }).to_string();
-        let page = |marker| self.page_of_volumes(filter, marker);
-        let mut all = self
-            .all_pages(CINDER, MOST, |volume: &Volume| volume.id.clone(), page)
-            .await?;
+        let filter = json!({ name: value }).to_string();
+        let query = [
+            ("all_tenants", "1"),
+            ("metadata", filter.as_str()),
+            ("limit", PAGE),
+        ];
+        let request = self.get(CINDER_API, &["volumes", "detail"]).query(&query);
+        let mut all = request.all("volumes", MOST, |volume: &Volume| &volume.id).await?;
         all.retain(|volume| volume.metadata.get(name).map(String::as_str) == Some(value));
         Ok(all)
     }
 
-    async fn page_of_volumes(
-        &self,
-        filter: &str,
-        marker: Option<String>,
-    ) -> Result<Page<Volume>, BackendError> {
-        let mut query = vec![("all_tenants", "1"), ("metadata", filter), ("limit", PAGE)];
-        query.extend(marker.as_deref().map(|marker| ("marker", marker)));
-        let query = &query;
-        let call = |session: Session| async move {
-            get(&session, &["volumes", "detail"])
-                .query(query)
-                .fetch::<Volumes>()
-                .await
-        };
-        let found = self.again(CINDER, call).await?;
-        Ok(Page::new(found.volumes, &found.links))
-    }
-
     /// Writes notes on a volume, where its owner can see them.
     pub async fn note(&self, volume: &str, notes: &BTreeMap<&str, String>) -> Result<(), BackendError> {
-        let body = &json!({ "metadata": notes });
-        let call = |session: Session| async move {
-            let request = post(&session, &["volumes", volume, "metadata"]).json(body);
-            request.send().await.map(|_| ())
-        };
-        self.again(CINDER, call).await
+        let request = self.post(CINDER_API, &["volumes", volume, "metadata"]);
+        request
+            .json(json!({ "metadata": notes }))
+            .repeatable()
+            .send()
+            .await
     }
 
     /// Takes a note off a volume; one that is gone is as good.
     pub async fn take_note_off(&self, volume: &str, name: &str) -> Result<(), BackendError> {
-        let call = |session: Session| async move {
-            let request = delete(&session, &["volumes", volume, "metadata", name]);
-            request.send().await.map(|_| ())
-        };
-        match self.again(CINDER, call).await {
-            Err(BackendError::NotFound { .. }) => Ok(()),
-            done => done,
-        }
+        let request = self.delete(CINDER_API, &["volumes", volume, "metadata", name]);
+        unless_gone(request.repeatable().send().await).map(drop)
     }
 
     /// Declares what a volume's status is, and whether it is attached if that is said too. Changes Cinder's database and nothing else, but
@@ -129,12 +91,12 @@ impl Cloud {
         if let Some(attach_status) = attach_status {
             wanted["attach_status"] = json!(attach_status);
         }
-        let body = &json!({ "os-reset_status": wanted });
-        let call = |session: Session| async move {
-            let request = post(&session, &["volumes", volume, "action"]).json(body);
-            request.send().await.map(|_| ())
-        };
-        self.again(CINDER, call).await
+        let request = self.post(CINDER_API, &["volumes", volume, "action"]);
+        request
+            .json(json!({ "os-reset_status": wanted }))
+            .repeatable()
+            .send()
+            .await
     }
 }
 

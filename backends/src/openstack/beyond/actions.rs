@@ -1,11 +1,11 @@
-//! What was done to a server, as Nova has it on record.
+//! What was done to a server, as Nova has it on record. The crate has no such records.
 
 use chrono::{DateTime, Utc};
-use osauth::Session;
 use serde::Deserialize;
 
-use super::{NOVA, get};
+use super::service::NOVA;
 use crate::BackendError;
+use crate::openstack::cloud::unless_gone;
 use crate::openstack::{Cloud, time};
 
 /// One thing that was done to a server.
@@ -20,12 +20,6 @@ pub struct ServerAction {
     pub start_time: Option<DateTime<Utc>>,
 }
 
-#[derive(Deserialize)]
-struct Actions {
-    #[serde(rename = "instanceActions")]
-    actions: Vec<ServerAction>,
-}
-
 impl Cloud {
     /// The last thing that was done to a server; `None` if nothing was, or the server is gone.
     pub async fn last_action(&self, server: &str) -> Result<Option<ServerAction>, BackendError> {
@@ -34,18 +28,11 @@ impl Cloud {
 
     /// What was done to a server last, the newest first; nothing if it is gone.
     pub async fn last_actions(&self, server: &str, limit: u32) -> Result<Vec<ServerAction>, BackendError> {
-        let limit = &limit.to_string();
-        let call = |session: Session| async move {
-            get(&session, &["servers", server, "os-instance-actions"])
-                .await?
-                .query(&[("limit", limit)])
-                .fetch::<Actions>()
-                .await
-        };
-        match self.again(NOVA, call).await {
-            Ok(listed) => Ok(listed.actions),
-            Err(BackendError::NotFound { .. }) => Ok(Vec::new()),
-            Err(error) => Err(error),
-        }
+        let limit = limit.to_string();
+        let request = self
+            .get(NOVA, &["servers", server, "os-instance-actions"])
+            .query(&[("limit", &limit)]);
+        let actions = request.read("instanceActions").await;
+        Ok(unless_gone(actions)?.unwrap_or_default())
     }
 }

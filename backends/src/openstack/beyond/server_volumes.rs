@@ -1,14 +1,13 @@
-//! Which volumes Nova takes for a server's.
+//! Which volumes Nova takes for a server's. The crate has none of its attachments.
 
-use osauth::Session;
-use osauth::services::COMPUTE;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::servers::says_gone;
-use super::{NOVA, WITH_ATTACHMENTS, delete, post, versioned};
+use super::servers::unless_server_gone;
+use super::service::{NOVA, NOVA_WITH_ATTACHMENTS};
 use crate::BackendError;
 use crate::openstack::Cloud;
+use crate::openstack::cloud::unless_gone;
 
 /// A volume of a server, as Nova has it on record.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -29,39 +28,21 @@ pub struct ServerVolume {
     pub delete_on_termination: bool,
 }
 
-#[derive(Deserialize)]
-struct Listed {
-    #[serde(rename = "volumeAttachments")]
-    volumes: Vec<ServerVolume>,
-}
-
 impl Cloud {
     /// The volumes of a server; none if there is no such server.
     pub async fn volumes_of(&self, server: &str) -> Result<Vec<ServerVolume>, BackendError> {
-        let call = |session: Session| async move {
-            let request = session.get(COMPUTE, &["servers", server, "os-volume_attachments"]);
-            versioned(&session, request, WITH_ATTACHMENTS)
-                .await?
-                .fetch::<Listed>()
-                .await
-        };
-        match self.again(NOVA, call).await {
-            Ok(listed) => Ok(listed.volumes),
-            Err(BackendError::NotFound { why, .. }) if says_gone(&why, server) => Ok(Vec::new()),
-            Err(error) => Err(error),
-        }
+        let path = ["servers", server, "os-volume_attachments"];
+        let listed = self
+            .get(NOVA_WITH_ATTACHMENTS, &path)
+            .read("volumeAttachments")
+            .await;
+        Ok(unless_server_gone(server, listed)?.unwrap_or_default())
     }
 
     /// Asks Nova to take a volume from a server; one that it does not have is as good.
     pub async fn detach_volume(&self, server: &str, volume: &str) -> Result<(), BackendError> {
-        let call = |session: Session| async move {
-            let request = delete(&session, &["servers", server, "os-volume_attachments", volume]).await?;
-            request.send().await.map(|_| ())
-        };
-        match self.once(NOVA, call).await {
-            Err(BackendError::NotFound { .. }) => Ok(()),
-            done => done,
-        }
+        let path = ["servers", server, "os-volume_attachments", volume];
+        unless_gone(self.delete(NOVA, &path).send().await).map(drop)
     }
 
     /// Asks Nova to give a server a volume, as it had it.
@@ -76,11 +57,9 @@ impl Cloud {
         if let Some(tag) = &as_before.tag {
             wanted["tag"] = json!(tag);
         }
-        let body = &json!({ "volumeAttachment": wanted });
-        let call = |session: Session| async move {
-            let request = post(&session, &["servers", server, "os-volume_attachments"]).await?;
-            request.json(body).send().await.map(|_| ())
-        };
-        self.once(NOVA, call).await
+        self.post(NOVA, &["servers", server, "os-volume_attachments"])
+            .json(json!({ "volumeAttachment": wanted }))
+            .send()
+            .await
     }
 }
