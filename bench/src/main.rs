@@ -24,6 +24,7 @@ mod statistics;
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
+use ringfence_core::error_chain;
 use ringfence_tests::{Ground, tell};
 
 use crate::cases::Case;
@@ -110,7 +111,7 @@ async fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tell(&format!("error: {}", in_full(&error)));
+            tell(&format!("error: {}", error_chain(&error)));
             ExitCode::FAILURE
         }
     }
@@ -154,16 +155,4 @@ async fn write(report: Report) -> Result<(), BenchError> {
     let before = std::fs::read_to_string(path).unwrap_or_default();
     let page = page::renewed(&before, part(&rest), part(&recoveries));
     std::fs::write(path, page).map_err(BenchError::system(format!("write {path}")))
-}
-
-/// An error with everything that caused it.
-fn in_full(error: &BenchError) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

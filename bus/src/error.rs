@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use ringfence_core::error_chain;
+
 /// A fault of the bus or of a message.
 #[derive(Debug, thiserror::Error)]
 pub enum BusError {
@@ -129,12 +131,5 @@ impl BusError {
 type Source = Option<Box<dyn std::error::Error + Send + Sync>>;
 
 fn words(source: &Source) -> Source {
-    let source = source.as_deref()?;
-    let mut words = source.to_string();
-    let mut cause = source.source();
-    while let Some(error) = cause {
-        words = format!("{words}: {error}");
-        cause = error.source();
-    }
-    Some(words.into())
+    Some(error_chain(source.as_deref()?).into())
 }

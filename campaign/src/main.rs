@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
-use ringfence_campaign::{CampaignError, Ground, Options, Script, run};
+use ringfence_campaign::{Ground, Options, Script, run};
+use ringfence_core::error_chain;
 use ringfence_tests::tell;
 
 #[derive(Parser)]
@@ -90,7 +91,7 @@ async fn main() -> ExitCode {
                 }
             }
             Err(error) => {
-                tell(&format!("error: {}", in_full(&error)));
+                tell(&format!("error: {}", error_chain(&error)));
                 return ExitCode::FAILURE;
             }
         }
@@ -103,16 +104,4 @@ fn tell_script(options: &Options) {
     for fault in &script.faults {
         tell(&format!("{:9} {}", fault.at_ms, script.line(fault)));
     }
-}
-
-/// An error with everything that caused it.
-fn in_full(error: &CampaignError) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

@@ -5,10 +5,9 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+pub use crate::client::ApiFault;
 use ringfence_backends::BackendError;
-pub use ringfence_engine::error_chain;
-
-use crate::client::ApiFault;
+pub use ringfence_core::error_chain;
 
 /// A failure, in words for the person at the terminal.
 #[derive(Debug, thiserror::Error)]

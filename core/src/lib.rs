@@ -13,6 +13,7 @@ mod decide;
 mod delivery;
 mod driver;
 mod effect;
+mod error_chain;
 mod evacuation_policy;
 mod event;
 mod explain;
@@ -58,6 +59,7 @@ pub use decide::decide;
 pub use delivery::{NextTry, TRIED_FOR, Tried, after_try};
 pub use driver::{Allowed, Catalogue, Declaration, Others, Parameter, Place, Role, Secret, value_of};
 pub use effect::{Decision, Dispatch, Effect, Job, Note, Reply};
+pub use error_chain::error_chain;
 pub use evacuation_policy::{EvacuationPolicy, Wanted};
 pub use event::{Event, EventKind};
 pub use explain::{

@@ -1,9 +1,8 @@
 //! Brings what `core` needs to fence a host that nobody has asked to fence: its plan, and how its neighbours stand.
 
 use chrono::TimeDelta;
-use ringfence_core::{HostState, Input, OperationId, fence_due};
+use ringfence_core::{HostState, Input, OperationId, error_chain, fence_due};
 
-use crate::error::error_chain;
 use crate::ids::new_id;
 use crate::{Context, Engine, EngineError};
 

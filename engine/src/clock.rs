@@ -12,11 +12,10 @@ use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
 use parking_lot::{Mutex, MutexGuard};
-use ringfence_core::Timestamp;
+use ringfence_core::{Timestamp, error_chain};
 use ringfence_db::{Database, DbError};
 use tokio_util::sync::CancellationToken;
 
-use crate::error::error_chain;
 use crate::reconcile::pause;
 
 /// The largest difference to the database's clock, in milliseconds, that is evened out without a word: what slewing can make of a minute.

@@ -1,8 +1,7 @@
 //! Hosts that workloads are on their way to, and that have died.
 
-use ringfence_core::{Finding, HostId, Stuck, TaskResult};
+use ringfence_core::{Finding, HostId, Stuck, TaskResult, error_chain};
 
-use crate::error::error_chain;
 use crate::{Engine, EngineError};
 
 /// The result of a worker, with what it cannot know: whether the host that a move goes to is dead, so that nothing will come of the move.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use backon::{ConstantBuilder, Retryable};
 use ringfence_bus::{Audience, BusError, CheckRequest, DeviceReply, DeviceRequest, Message, Queue, Trace};
 use ringfence_core::{FrozenMethod, Observation, Outcome, Resource};
 use tracing::Instrument;
@@ -11,9 +12,10 @@ use crate::{Engine, EngineError};
 
 /// How long a worker may take to validate parameters: an agent's metadata takes about 0.1 s, a busy machine more.
 pub(crate) const VALIDATE_TIMEOUT: Duration = Duration::from_secs(15);
-/// How often a question is put again to a queue that takes none at the moment, and after which pause.
-const ASKED_AGAIN: u32 = 5;
-const ASK_AGAIN_AFTER: Duration = Duration::from_millis(300);
+/// How a question is put again to a queue that takes none at the moment.
+const ASK_AGAIN: ConstantBuilder = ConstantBuilder::new()
+    .with_delay(Duration::from_millis(300))
+    .with_max_times(5);
 /// What the way there and back may take beside the device's own time.
 const WAY: Duration = Duration::from_secs(3);
 
@@ -83,13 +85,10 @@ impl Engine {
         message: &Message,
         timeout: Duration,
     ) -> Result<Message, BusError> {
-        for _ in 0..ASKED_AGAIN {
-            match self.0.bus.request(queue, message, timeout).await {
-                Err(BusError::Full { .. }) => tokio::time::sleep(ASK_AGAIN_AFTER).await,
-                answer => return answer,
-            }
-        }
-        self.0.bus.request(queue, message, timeout).await
+        (|| self.0.bus.request(queue, message, timeout))
+            .retry(ASK_AGAIN)
+            .when(|error| matches!(error, BusError::Full { .. }))
+            .await
     }
 
     pub(crate) async fn ask_worker(

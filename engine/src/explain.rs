@@ -7,12 +7,11 @@ use chrono::TimeDelta;
 use ringfence_bus::Queue;
 use ringfence_core::{
     Explanation, Facts, FrozenMethod, Host, HostState, Input, LastCheck, MethodFacts, MethodId, PastTimes,
-    Reply, ResolvedPlan, TaskQueue, Timestamp, default_sufficient_sets, validate_reason,
+    Reply, ResolvedPlan, TaskQueue, Timestamp, default_sufficient_sets, error_chain, validate_reason,
 };
 use tokio::time::timeout;
 
 use crate::configure::check_revision;
-use crate::error::error_chain;
 use crate::fence_request::FenceRequest;
 use crate::host_plan::{HostPlan, plan_missing};
 use crate::{Context, Engine, EngineError};

@@ -4,13 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use ringfence_core::HostId;
+use ringfence_core::{HostId, error_chain};
 use ringfence_db::{DbError, EventRow};
 use tokio::sync::{Mutex, Notify, broadcast, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::error::error_chain;
 use crate::{Engine, EngineError};
 
 /// Events kept for listeners that are a little behind; one that is further behind reads the table.

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use backon::{ConstantBuilder, Retryable};
 use ringfence_bus::{
     Audience, BusError, ClaimReply, ClaimRequest, Delivery, Message, Queue, ReplyTo, Settle,
 };
-use ringfence_core::{Claim, HostId, Input, Reply, TaskResult};
+use ringfence_core::{Claim, HostId, Input, Reply, TaskResult, error_chain};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
@@ -14,14 +15,14 @@ use uuid::Uuid;
 
 use crate::commit::Tried;
 use crate::destinations;
-use crate::error::error_chain;
 use crate::{Applied, Context, Engine, EngineError, log};
 
 /// Milliseconds after which a worker asks again for a device that is busy.
 const BUSY_RETRY_MS: u64 = 250;
-/// How often, and after which pause, a result is tried again while the database is away.
-const RESULT_TRIES: u32 = 30;
-const RESULT_PAUSE: Duration = Duration::from_secs(2);
+/// How a result is tried again while the database is away.
+const RESULT_AGAIN: ConstantBuilder = ConstantBuilder::new()
+    .with_delay(Duration::from_secs(2))
+    .with_max_times(30);
 /// How long to wait before serving a queue is tried again.
 const SERVE_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
@@ -239,13 +240,10 @@ async fn apply_patiently(
     result: TaskResult,
     by: &Context,
 ) -> Result<Applied, EngineError> {
-    for _ in 0..RESULT_TRIES {
-        match engine.apply(host_id, Input::Result(result.clone()), by).await {
-            Err(EngineError::Db(error)) if error.is_passing() => tokio::time::sleep(RESULT_PAUSE).await,
-            done => return done,
-        }
-    }
-    engine.apply(host_id, Input::Result(result), by).await
+    (|| engine.apply(host_id, Input::Result(result.clone()), by))
+        .retry(RESULT_AGAIN)
+        .when(|error| matches!(error, EngineError::Db(error) if error.is_passing()))
+        .await
 }
 
 async fn refuse_unread(engine: &Engine, error: BusError, settle: Box<dyn Settle>) {

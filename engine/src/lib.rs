@@ -46,7 +46,7 @@ pub use configure::{
 };
 pub use context::Context;
 pub use devices::MethodCheck;
-pub use error::{EngineError, error_chain};
+pub use error::EngineError;
 pub use event_sink::{EventSink, SinkForm};
 pub use explain::DryRun;
 pub use feed::{Feed, FeedItem, Listener};

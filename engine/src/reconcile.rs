@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream;
-use ringfence_core::{HostId, Input};
+use ringfence_core::{HostId, Input, error_chain};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::MAX_DIFFERENCE;
-use crate::error::error_chain;
 use crate::{Context, Engine, EngineError};
 
 /// Hosts that one look for due hosts takes.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use futures_util::poll;
 use ringfence_bus::{Audience, Bus, BusError, Keys, Queue, TaskMessage, Trace};
-use ringfence_core::{Dispatch, Resource, Timestamp};
+use ringfence_core::{Dispatch, Resource, Timestamp, error_chain};
 use ringfence_db::{Database, OutboxRow};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -19,7 +19,6 @@ use tracing::{Instrument, Span};
 use uuid::Uuid;
 
 use crate::clock::Clock;
-use crate::error::error_chain;
 use crate::ids::new_id;
 use crate::warnings::{UNROUTABLE, Warnings};
 use crate::{Engine, EngineError};

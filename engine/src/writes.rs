@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
+use ringfence_core::error_chain;
 use ringfence_db::DbError;
 use tokio_util::sync::CancellationToken;
 
-use crate::error::error_chain;
 use crate::reconcile::pause;
 use crate::{Engine, EngineError};
 

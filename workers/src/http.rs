@@ -5,12 +5,12 @@ use std::sync::Once;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Method, Response, StatusCode};
+use ringfence_core::error_chain;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use crate::WorkerError;
-use crate::text::chain;
 
 /// The largest answer that is read, in bytes. Systems of large servers have about 50 kB.
 const MAX_BODY_BYTES: usize = 1024 * 1024;
@@ -36,7 +36,7 @@ pub(crate) fn builder() -> ClientBuilder {
 pub(crate) fn build(builder: ClientBuilder) -> Result<Client, WorkerError> {
     builder
         .build()
-        .map_err(|error| WorkerError::refused(format!("no HTTP client can be made: {}", chain(&error))))
+        .map_err(|error| WorkerError::refused(format!("no HTTP client can be made: {}", error_chain(&error))))
 }
 
 /// One request.
@@ -114,7 +114,7 @@ pub(crate) async fn send(client: &Client, request: Request, until: Instant) -> R
         let response = outgoing
             .send()
             .await
-            .map_err(|error| chain(&error.without_url()))?;
+            .map_err(|error| error_chain(&error.without_url()))?;
         read(response).await
     };
     timeout_at(until, exchange)
@@ -127,7 +127,7 @@ async fn read(mut response: Response) -> Result<Reply, String> {
     while let Some(chunk) = response
         .chunk()
         .await
-        .map_err(|error| chain(&error.without_url()))?
+        .map_err(|error| error_chain(&error.without_url()))?
     {
         if body.len() + chunk.len() > MAX_BODY_BYTES {
             return Err(format!("its answer has more than {MAX_BODY_BYTES} bytes"));

@@ -86,6 +86,8 @@ pub const KEPT_TO: &[(&str, &[&str])] = &[
     ("rusqlite", &["db"]),
     ("sqlx", &["db", "tests", "bench", "campaign"]),
     ("lapin", &["bus", "tests", "bench", "campaign"]),
+    ("openstack", &["backends"]),
+    ("osauth", &["backends"]),
 ];
 
 /// All that the rules may use: nothing with I/O, a clock or randomness.

@@ -3,7 +3,8 @@
 use actix_web::http::StatusCode;
 use actix_web::http::header::ContentType;
 use actix_web::{HttpResponse, ResponseError};
-use ringfence_engine::{EngineError, error_chain};
+use ringfence_core::error_chain;
+use ringfence_engine::EngineError;
 use serde::Serialize;
 use utoipa::ToSchema;
 

@@ -3,18 +3,19 @@
 use std::future::Future;
 use std::time::Duration;
 
+use backon::{ExponentialBuilder, Retryable};
 use openstack::session::Session;
 use openstack::{Error, ErrorKind};
 use tokio::sync::Mutex;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 
 use super::settings::CloudSettings;
 use crate::BackendError;
 
-/// How often a call that is safe to repeat is made.
-const TRIES: u32 = 3;
-/// Between two tries; it doubles.
-const FIRST_PAUSE: Duration = Duration::from_millis(200);
+/// How a call that is safe to repeat is made again: twice.
+const AGAIN: ExponentialBuilder = ExponentialBuilder::new()
+    .with_min_delay(Duration::from_millis(200))
+    .with_max_times(2);
 
 /// One cloud, in a session of the crate `openstack`. Cheap to share; all calls use one token, and a new one as soon as it is refused.
 #[derive(Debug)]
@@ -131,18 +132,12 @@ impl Cloud {
         F: Future<Output = Result<T, Error>> + Send,
     {
         let until = Instant::now() + self.settings.timeout;
-        let mut pause = FIRST_PAUSE;
-        for _ in 1..TRIES {
-            match self.once(service, &call).await {
-                Err(error) if error.is_passing() && Instant::now() + pause < until => {
-                    tracing::debug!(cloud = self.name(), service, %error, "asked again");
-                    sleep(pause).await;
-                    pause *= 2;
-                }
-                done => return done,
-            }
-        }
-        self.once(service, &call).await
+        (|| self.once(service, &call))
+            .retry(AGAIN)
+            .when(BackendError::is_passing)
+            .adjust(|_, pause| pause.filter(|pause| Instant::now() + *pause < until))
+            .notify(|error, _| tracing::debug!(cloud = self.name(), service, %error, "asked again"))
+            .await
     }
 }
 

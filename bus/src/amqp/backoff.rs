@@ -2,33 +2,35 @@
 
 use std::time::Duration;
 
-use uuid::Uuid;
+use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 
-const FIRST: Duration = Duration::from_millis(100);
-const LONGEST: Duration = Duration::from_secs(5);
+const SHORTEST: Duration = Duration::from_millis(50);
+const LONGEST: Duration = Duration::from_millis(2500);
 
-/// Doubles from 100 ms to 5 s; each wait is shortened by up to a half, so that services do not return all at once.
-pub(super) struct Backoff(Duration);
+/// Doubles from 50 ms to 2.5 s; each wait is lengthened by up to as much again, so that services do not return all at once.
+pub(super) struct Backoff(ExponentialBackoff);
 
 impl Backoff {
     pub fn new() -> Self {
-        Self(FIRST)
+        Self::from(SHORTEST)
+    }
+
+    fn from(first: Duration) -> Self {
+        let waits = ExponentialBuilder::new().with_jitter().without_max_times();
+        Self(waits.with_min_delay(first).with_max_delay(LONGEST).build())
     }
 
     pub fn reset(&mut self) {
-        self.0 = FIRST;
+        *self = Self::new();
     }
 
     /// From here on as long as it ever waits: it does not pass by itself.
     pub fn exhaust(&mut self) {
-        self.0 = LONGEST;
+        *self = Self::from(LONGEST);
     }
 
     pub fn next(&mut self) -> Duration {
-        let wait = self.0;
-        self.0 = (wait * 2).min(LONGEST);
-        let [roll, ..] = Uuid::new_v4().into_bytes();
-        wait.mul_f64(1.0 - f64::from(roll) / 512.0)
+        self.0.next().unwrap_or(LONGEST)
     }
 }
 
@@ -39,15 +41,17 @@ mod tests {
     #[test]
     fn waits_grow_up_to_a_bound_and_start_again_after_a_reset() {
         let mut backoff = Backoff::new();
-        for longest in [100, 200, 400, 800, 1600, 3200, 5000, 5000] {
+        for shortest in [50, 100, 200, 400, 800, 1600, 2500, 2500] {
             let wait = backoff.next();
-            let longest = Duration::from_millis(longest);
+            let shortest = Duration::from_millis(shortest);
             assert!(
-                wait > longest.mul_f64(0.49) && wait <= longest,
-                "{wait:?} for {longest:?}"
+                wait >= shortest && wait <= shortest * 2,
+                "{wait:?} for {shortest:?}"
             );
         }
         backoff.reset();
-        assert!(backoff.next() <= FIRST);
+        assert!(backoff.next() <= SHORTEST * 2);
+        backoff.exhaust();
+        assert!(backoff.next() >= LONGEST);
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use lapin::protocol::AMQPErrorKind;
 use lapin::{Connection, ConnectionProperties, ErrorKind, Event};
+use ringfence_core::error_chain;
 use tokio::sync::watch;
 use tokio::time::{Instant, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -324,10 +325,4 @@ async fn soon_after(let_in: &mut watch::Receiver<u64>) {
     // The sender is ours.
     let _ = let_in.changed().await;
     sleep(AFTER_ANOTHER).await;
-}
-
-/// An error and what lies below it, in one line.
-fn error_chain(error: &dyn std::error::Error) -> String {
-    let below = std::iter::successors(error.source(), |error| error.source());
-    below.fold(error.to_string(), |line, error| format!("{line}: {error}"))
 }

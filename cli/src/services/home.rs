@@ -5,6 +5,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
+use backon::{BlockingRetryable, ConstantBuilder};
 use nix::sys::stat::{Mode, umask};
 
 pub use crate::client::DATABASE;
@@ -22,9 +23,10 @@ pub const SIMULATORS: &str = "simulators.json";
 /// Where the simulated world listened last.
 pub const SIMULATORS_PORT: &str = "simulators.port";
 
-/// How often, and with what pause, the lock is tried for.
-const LOCK_TRIES: u32 = 10;
-const LOCK_PAUSE: Duration = Duration::from_millis(20);
+/// How the lock is tried for again.
+const LOCK_AGAIN: ConstantBuilder = ConstantBuilder::new()
+    .with_delay(Duration::from_millis(20))
+    .with_max_times(9);
 
 /// Makes the directory if it is not there, and holds it until the file is dropped. It is for its owner alone, also where it was there.
 ///
@@ -67,11 +69,8 @@ fn keep_others_out(path: &Path) {
 
 /// Locks, although a command may be looking at this moment whether anybody holds the lock.
 fn lock_in_time(file: &File) -> Result<(), TryLockError> {
-    for _ in 1..LOCK_TRIES {
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
-            done => return done,
-        }
-    }
-    file.try_lock()
+    (|| file.try_lock())
+        .retry(LOCK_AGAIN)
+        .when(|error| matches!(error, TryLockError::WouldBlock))
+        .call()
 }

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use backon::{ExponentialBuilder, Retryable};
 use opentelemetry::KeyValue;
 use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTraceServiceRequest, ExportTraceServiceResponse,
@@ -17,7 +18,7 @@ use prost::Message;
 use prost::bytes::Bytes;
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, Response, StatusCode};
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 use url::Url;
 
 use super::headers::headers;
@@ -26,8 +27,10 @@ use crate::error::{CliError, error_chain};
 
 /// No more of an answer is read.
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
-/// The first pause before a batch is tried again; it doubles.
-const FIRST_PAUSE: Duration = Duration::from_millis(200);
+/// How a batch is tried again, for as long as there is time.
+const AGAIN: ExponentialBuilder = ExponentialBuilder::new()
+    .with_min_delay(Duration::from_millis(200))
+    .without_max_times();
 
 /// Takes spans, or says why not.
 pub(super) struct Collector {
@@ -84,16 +87,12 @@ impl Collector {
         };
         let body = Bytes::from(request.encode_to_vec());
         let until = Instant::now() + self.timeout;
-        let mut pause = FIRST_PAUSE;
-        loop {
-            match self.post(body.clone(), until).await {
-                Err(refusal) if refusal.is_passing && !is_last && Instant::now() + pause < until => {
-                    sleep(pause).await;
-                    pause *= 2;
-                }
-                done => return done.map_err(|refusal| refusal.why),
-            }
-        }
+        (|| self.post(body.clone(), until))
+            .retry(AGAIN)
+            .when(|refusal| refusal.is_passing && !is_last)
+            .adjust(|_, pause| pause.filter(|pause| Instant::now() + *pause < until))
+            .await
+            .map_err(|refusal| refusal.why)
     }
 
     async fn post(&self, body: Bytes, until: Instant) -> Result<u64, Refusal> {

@@ -4,13 +4,12 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use ringfence_core::{CheckAnswer, CheckOutcome, FrozenMethod, ObservedState, Resource};
+use ringfence_core::{CheckAnswer, CheckOutcome, FrozenMethod, ObservedState, Resource, error_chain};
 use ringfence_db::CheckTarget;
 use tokio::time::Instant;
 
 use super::{later, part_of};
 use crate::devices::MethodCheck;
-use crate::error::error_chain;
 use crate::{Engine, EngineError};
 
 /// The longest detail that is kept, in characters.

@@ -13,13 +13,12 @@ pub use questions::DeviceQuestion;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use ringfence_core::Timestamp;
+use ringfence_core::{Timestamp, error_chain};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::Engine;
-use crate::error::error_chain;
 use crate::reconcile::pause;
 
 /// How devices are checked.

@@ -5,14 +5,13 @@ use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
 use futures_util::future::join_all;
-use ringfence_core::{HostId, Input};
+use ringfence_core::{HostId, Input, error_chain};
 use ringfence_db::{Begun, Ended, Locking};
 use tokio::sync::oneshot;
 
 use super::batch::Batch;
 use super::queue::Request;
 use super::{Tried, Upon, perhaps_made};
-use crate::error::error_chain;
 use crate::log::ChangeLog;
 use crate::{Context, Engine, EngineError};
 

@@ -11,7 +11,8 @@ mod queue;
 
 use std::time::Duration;
 
-use ringfence_core::{HostId, HostState, Input, Refusal, Reply, Timestamp};
+use backon::{ExponentialBuilder, Retryable};
+use ringfence_core::{HostId, HostState, Input, Refusal, Reply, Timestamp, error_chain};
 use ringfence_db::SeenHost;
 use serde_json::json;
 use tokio::time::Instant;
@@ -19,16 +20,15 @@ use tracing::Instrument;
 
 use crate::clock::MAX_DIFFERENCE;
 use crate::device_lease::claim_in;
-use crate::error::error_chain;
 use crate::log::{ChangeLog, input_name};
 use crate::{Context, Engine, EngineError};
 
 pub(crate) use queue::RequestQueue;
 
-/// How often a change is tried again when the database goes away under it. Every input may be decided twice.
-const TRIES: u32 = 5;
-/// The first pause between two tries; it doubles.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
+/// How a change is tried again when the database goes away under it. Every input may be decided twice.
+const AGAIN: ExponentialBuilder = ExponentialBuilder::new()
+    .with_min_delay(Duration::from_millis(50))
+    .with_max_times(4);
 
 /// A change that was committed.
 #[derive(Clone, Debug)]
@@ -76,28 +76,24 @@ impl Engine {
         input: Input,
         by: &Context,
     ) -> Result<Applied, EngineError> {
-        let mut upon = upon.into();
+        let upon = upon.into();
         let host_id = upon.host_id;
-        let (mut pause, mut is_again) = (FIRST_PAUSE, false);
-        for _ in 1..TRIES {
-            match self.apply_once(upon, input.clone(), by).await {
-                Err(EngineError::Db(error)) if error.is_passing() => {
-                    tracing::warn!(%host_id, error = %error_chain(&error), "the database went away; the change is tried again");
-                    tokio::time::sleep(pause).await;
-                    pause *= 2;
-                    is_again = true;
-                    upon = host_id.into();
-                }
-                Err(EngineError::Changed { .. }) if is_again => return Err(perhaps_made(by)),
-                done => return done,
-            }
+        let (mut seen, mut is_again) = (Some(upon), false);
+        let done = (|| {
+            let upon = seen.take().unwrap_or_else(|| host_id.into());
+            self.apply_once(upon, input.clone(), by)
+        })
+        .retry(AGAIN)
+        .when(|error| matches!(error, EngineError::Db(error) if error.is_passing()))
+        .notify(|error, _| {
+            tracing::warn!(%host_id, error = %error_chain(error), "the database went away; the change is tried again");
+            is_again = true;
+        })
+        .await;
+        match done {
+            Err(EngineError::Changed { .. }) if is_again => Err(perhaps_made(by)),
+            done => done,
         }
-        self.apply_once(upon, input, by)
-            .await
-            .map_err(|error| match error {
-                EngineError::Changed { .. } => perhaps_made(by),
-                other => other,
-            })
     }
 
     async fn apply_once(&self, upon: Upon, input: Input, by: &Context) -> Result<Applied, EngineError> {

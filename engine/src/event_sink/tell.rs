@@ -5,13 +5,13 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use futures_util::FutureExt;
 use ringfence_bus::{Announcement, BusError};
+use ringfence_core::error_chain;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::EventSink;
 use super::form::announcement;
-use crate::error::error_chain;
 use crate::feed::{FeedItem, Listener};
 use crate::reconcile::{number_all_events, pause};
 use crate::{Engine, EngineError};

@@ -8,9 +8,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use ringfence_bus::{BusError, DeadLetters};
+use ringfence_core::error_chain;
 use tokio::time::timeout;
-
-use crate::error::error_chain;
 
 /// How long the broker is waited for.
 const PATIENCE: Duration = Duration::from_secs(3);

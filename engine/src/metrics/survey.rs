@@ -7,7 +7,9 @@ use parking_lot::Mutex;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use ringfence_core::{Catalogue, FailureState, FencingState, OperationKind, OperationStatus, Timestamp};
+use ringfence_core::{
+    Catalogue, FailureState, FencingState, OperationKind, OperationStatus, Timestamp, error_chain,
+};
 use ringfence_db::Survey;
 use tokio::time::{Instant, timeout};
 
@@ -15,7 +17,6 @@ use super::Words;
 use super::behind::Behind;
 use super::dead_letters::Letters;
 use crate::Engine;
-use crate::error::error_chain;
 
 /// How long the numbers of one look are good for.
 const GOOD_FOR: Duration = Duration::from_secs(3);

@@ -5,9 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringfence_backends::Platform;
-use ringfence_core::{Backend, Census, DEFAULT_ZONE, Listed, Newcomer, Sign, census};
+use ringfence_core::{Backend, Census, DEFAULT_ZONE, Listed, Newcomer, Sign, census, error_chain};
 
-use crate::error::error_chain;
 use crate::{Context, Engine, EngineError, HostDraft};
 
 /// Hosts that are added between two questions.

@@ -9,12 +9,11 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use ringfence_backends::BackendError;
 use ringfence_backends::Platform;
-use ringfence_core::{FailureState, Poll, Refresh, Report, Sighting, Timestamp, Watch, is_news};
+use ringfence_core::{FailureState, Poll, Refresh, Report, Sighting, Timestamp, Watch, error_chain, is_news};
 use ringfence_db::CloudHost;
 use tokio_util::sync::CancellationToken;
 
 use self::adopt::Adopter;
-use crate::error::error_chain;
 use crate::reconcile::pause;
 use crate::{Context, Engine, EngineError};
 

@@ -7,11 +7,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use ringfence_core::Timestamp;
+use ringfence_core::{Timestamp, error_chain};
 use ringfence_db::Kept;
 use tokio_util::sync::CancellationToken;
 
-use crate::error::error_chain;
 use crate::reconcile::pause;
 use crate::{Engine, EngineError};
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use ringfence_core::{NextTry, Subscription};
+use ringfence_core::{NextTry, Subscription, error_chain};
 use ringfence_db::DeliveryRow;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -15,7 +15,6 @@ use super::coming::{Come, Coming};
 use super::delivery_order::{DeliveryOrder, Job};
 use super::document::cloud_event;
 use super::work::HELD_FOR;
-use crate::error::error_chain;
 use crate::{Engine, EngineError};
 
 /// Events under way at a time.

@@ -17,9 +17,9 @@ mod work;
 use std::sync::Arc;
 
 use ipnet::IpNet;
+use ringfence_core::error_chain;
 
 use crate::EngineError;
-use crate::error::error_chain;
 
 pub(crate) use call::Caller;
 pub use document::cloud_event;

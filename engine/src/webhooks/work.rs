@@ -5,6 +5,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use futures_util::StreamExt;
 use futures_util::stream;
+use ringfence_core::error_chain;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -12,7 +13,6 @@ use uuid::Uuid;
 use super::attempt::try_once;
 use super::deliver::deliver;
 use crate::configure::MAX_SUBSCRIPTIONS;
-use crate::error::error_chain;
 use crate::reconcile::pause;
 use crate::{Engine, EngineError};
 

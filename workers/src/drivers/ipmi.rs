@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use ringfence_bus::ValidateRequest;
 use ringfence_core::{
     Declaration, FencingKind, FrozenMethod, Observation, ObservedState, Parameter, Problem, Resource, Secret,
-    value_of,
+    error_chain, value_of,
 };
 use tokio::time::Instant;
 
@@ -19,7 +19,6 @@ use crate::act::{self, Answer, Device, Reading};
 use crate::driver::{Clock, Driver, Report};
 use crate::drivers::Entry;
 use crate::process::{self, Ended, ProcessError, Program};
-use crate::text::chain;
 use crate::{Secrets, WorkerError};
 use ringfence_backends::TimeGiven;
 
@@ -202,7 +201,7 @@ impl Device for Bmc<'_> {
         match self.ipmitool("status", until).await {
             Ok(ended) => read_status(&ended),
             Err(error @ ProcessError::Missing(_)) => Reading::Refused(error.to_string()),
-            Err(error) => Reading::Unclear(chain(&error)),
+            Err(error) => Reading::Unclear(error_chain(&error)),
         }
     }
 
@@ -216,7 +215,7 @@ impl Device for Bmc<'_> {
             Ok(ended) if is_definite(&ended) => Answer::Refused(words(&ended)),
             Ok(ended) => Answer::Sent(words(&ended)),
             Err(error @ ProcessError::Missing(_)) => Answer::Refused(error.to_string()),
-            Err(error) => Answer::Sent(chain(&error)),
+            Err(error) => Answer::Sent(error_chain(&error)),
         }
     }
 

@@ -3,6 +3,7 @@
 //! Ironic keeps an account of the power, and under maintenance, where it keeps its hands off, the account is of what it last did or read.
 //! It reads the device only when it is told to switch. So what counts is what the node shows after it was told a second time.
 
+use backon::{ConstantBuilder, Retryable};
 use openstack::baremetal::{Node, PowerState};
 use ringfence_core::ObservedState;
 use tokio::time::{Instant, sleep};
@@ -99,12 +100,10 @@ impl HostOf<'_> {
 
     /// Tells the node to switch as soon as no other request holds it, and waits until Ironic has finished.
     async fn switch(&self, target: PowerTarget) -> Result<Box<Node>, BackendError> {
-        loop {
-            match self.cloud.set_power(self.host, target).await {
-                Err(BackendError::Refused { .. }) if self.has_time() => sleep(PAUSE).await,
-                done => break done?,
-            }
-        }
+        (|| self.cloud.set_power(self.host, target))
+            .retry(ConstantBuilder::new().with_delay(PAUSE).without_max_times())
+            .when(|error| matches!(error, BackendError::Refused { .. }) && self.has_time())
+            .await?;
         loop {
             let node = self.cloud.node(self.host).await?;
             match node {

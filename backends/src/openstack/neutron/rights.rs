@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use crate::BackendError;
-use crate::openstack::{Cloud, NEUTRON};
 use crate::openstack::beyond::NEUTRON_API;
 use crate::openstack::cloud::unless_gone;
 use crate::openstack::rights::{FailedCall, NOBODY, failed};
+use crate::openstack::{Cloud, NEUTRON};
 
 impl Cloud {
     pub(in crate::openstack) async fn failing_calls_of_neutron(&self) -> Vec<FailedCall> {

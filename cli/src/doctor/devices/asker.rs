@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use backon::{ConstantBuilder, Retryable};
 use ringfence_bus::{AmqpBus, Bus, InProcessBus, Keys};
 use ringfence_core::ObservedState;
 use ringfence_db::Database;
@@ -15,9 +16,10 @@ use crate::config::{Environment, Settings};
 use crate::error::{CliError, error_chain};
 use crate::services::{parts, standalone};
 
-/// A service that is asked too often is asked again after a pause, so many times.
-const TRIES: u32 = 30;
-const PAUSE: Duration = Duration::from_secs(1);
+/// How a service is asked again that was asked too often.
+const AGAIN: ConstantBuilder = ConstantBuilder::new()
+    .with_delay(Duration::from_secs(1))
+    .with_max_times(29);
 
 /// Asks devices for their state.
 pub(super) struct Asker {
@@ -100,13 +102,10 @@ fn told(state: &str, detail: &str) -> Said {
 }
 
 async fn by_api(service: &Client, question: &DeviceQuestion) -> Said {
-    for _ in 1..TRIES {
-        match ask(service, question).await {
-            Err(CliError::Api(fault)) if fault.is_of_haste() => tokio::time::sleep(PAUSE).await,
-            answer => return heard_by_api(answer),
-        }
-    }
-    heard_by_api(ask(service, question).await)
+    let asked = (|| ask(service, question))
+        .retry(AGAIN)
+        .when(|error| matches!(error, CliError::Api(fault) if fault.is_of_haste()));
+    heard_by_api(asked.await)
 }
 
 async fn ask(service: &Client, question: &DeviceQuestion) -> Result<Check, CliError> {

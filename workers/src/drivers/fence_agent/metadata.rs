@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use parking_lot::Mutex;
+use ringfence_core::error_chain;
 use serde::Deserialize;
 use tokio::time::Instant;
 
 use super::call::Call;
 use crate::WorkerError;
 use crate::process::ProcessError;
-use crate::text::chain;
 
 /// More agents than anybody has installed.
 const MAX_CACHED: usize = 512;
@@ -221,7 +221,10 @@ async fn ask(agent: &str, path: &Path, until: Instant) -> Result<Metadata, Worke
     let call = Call::new("metadata", std::iter::empty()).map_err(WorkerError::refused)?;
     let ended = call.run(path, until).await.map_err(|error| match error {
         ProcessError::Missing(_) => WorkerError::refused(error.to_string()),
-        _ => WorkerError::unclear(format!("{agent} does not tell its parameters: {}", chain(&error))),
+        _ => WorkerError::unclear(format!(
+            "{agent} does not tell its parameters: {}",
+            error_chain(&error)
+        )),
     })?;
     let useless = || {
         WorkerError::refused(format!(

@@ -11,13 +11,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ringfence_bus::ValidateRequest;
-use ringfence_core::{FencingKind, FrozenMethod, Observation, ObservedState, Problem, Resource};
+use ringfence_core::{FencingKind, FrozenMethod, Observation, ObservedState, Problem, Resource, error_chain};
 use tokio::time::Instant;
 
 use crate::act::{self, Answer, Device, Reading};
 use crate::driver::{Clock, Driver, Report};
 use crate::process::{Ended, ProcessError};
-use crate::text::chain;
 use crate::{Secrets, WorkerError};
 use ringfence_backends::TimeGiven;
 
@@ -104,7 +103,7 @@ impl Driver for FenceAgent {
         };
         match self.catalogue.get(name, Instant::now() + METADATA_TIMEOUT).await {
             Ok((_, metadata)) => check::check(name, &metadata, request),
-            Err(error) => vec![Problem::new("parameters.agent", chain(&error))],
+            Err(error) => vec![Problem::new("parameters.agent", error_chain(&error))],
         }
     }
 }
@@ -148,7 +147,7 @@ impl Device for Agent<'_> {
             },
             Err(AgentError::Input(why)) => Reading::Refused(why),
             Err(AgentError::Process(error @ ProcessError::Missing(_))) => Reading::Refused(error.to_string()),
-            Err(AgentError::Process(error)) => Reading::Unclear(chain(&error)),
+            Err(AgentError::Process(error)) => Reading::Unclear(error_chain(&error)),
         }
     }
 
@@ -161,7 +160,7 @@ impl Device for Agent<'_> {
             Ok(ended) if call::is_definite(&ended) => Answer::Refused(call::words(self.name, &ended)),
             Ok(ended) => Answer::Sent(call::words(self.name, &ended)),
             Err(AgentError::Input(why)) => Answer::Refused(why),
-            Err(AgentError::Process(error)) => Answer::Sent(chain(&error)),
+            Err(AgentError::Process(error)) => Answer::Sent(error_chain(&error)),
         }
     }
 
