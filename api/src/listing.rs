@@ -4,6 +4,7 @@ use ringfence_db::{Asked, Filters, Listing, Page, Reader, Values};
 use utoipa::openapi::Required;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
+use uuid::Uuid;
 
 use crate::ApiError;
 use crate::filter::{Operators, Parameters, name, number, time, word};
@@ -13,6 +14,7 @@ use crate::state::State;
 /// What the patterns of the description say of single values.
 const NAME: &str = "[A-Za-z0-9][A-Za-z0-9._-]{0,254}";
 const NUMBER: &str = "[0-9]{1,9}";
+const ID: &str = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}";
 const TIME: &str = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,9})?\
                     (Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])";
 
@@ -62,7 +64,7 @@ impl ListRequest {
 fn operators(values: Values) -> Operators {
     match values {
         Values::Words(_) | Values::Names | Values::Rows(_) => Operators::Same,
-        Values::Numbers | Values::Times => Operators::Order,
+        Values::Numbers | Values::Times | Values::Ids => Operators::Order,
     }
 }
 
@@ -72,6 +74,9 @@ fn asked(values: Values, text: &str) -> Result<Asked, String> {
         Values::Names | Values::Rows(_) => name(text).map(Asked::Text),
         Values::Numbers => number(text).map(Asked::Number),
         Values::Times => time(text).map(Asked::Time),
+        Values::Ids => Uuid::parse_str(text)
+            .map(Asked::Id)
+            .map_err(|_| "a UUID is allowed".to_owned()),
     }
 }
 
@@ -131,6 +136,10 @@ fn described(about: &str, values: Values) -> (String, String) {
         Values::Times => (
             format!("{about}, RFC 3339; after neq:, gt:, gte:, lt: or lte:"),
             format!("^((neq|gte?|lte?):)?{TIME}$"),
+        ),
+        Values::Ids => (
+            format!("{about}; after neq:, gt:, gte:, lt: or lte:, or several after in: or nin:"),
+            format!("^(((neq|gte?|lte?):)?{ID}|n?in:{ID}(,{ID}){{0,99}})$"),
         ),
     }
 }

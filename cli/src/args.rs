@@ -1,13 +1,17 @@
 //! The command line.
 
+mod remote;
+
 use std::path::PathBuf;
 
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 
+pub use self::remote::{Format, Remote, RemoteArgs, VersionArgs};
 use crate::commands::{
-    audit, backup, dead_letter, doctor, event, host, method, operation, plan, segment, subscription, token,
+    audit, backup, context, dead_letter, doctor, event, host, method, operation, plan, segment, subscription,
+    token,
 };
 use crate::config::{Environment, Flag, Settings, Sources, load};
 use crate::error::{CliError, EXIT_CODES};
@@ -71,67 +75,20 @@ pub enum Command {
     Segment(Remote<segment::SegmentCommand>),
     /// Subscriptions: webhooks that are told of events
     Subscription(Remote<subscription::SubscriptionCommand>),
-    /// Prints a completion script for a shell
+    /// Contexts: several services by name
+    Context(context::ContextArgs),
+    /// Prints the version of this program, and that of the API of the service
+    Version(VersionArgs),
+    /// Prints a completion script for a shell; it completes commands, and names that the service knows
     Completions {
         /// For which shell
         shell: clap_complete::Shell,
     },
-    /// Writes the manual's pages, for those who make packages
-    #[command(hide = true)]
+    /// Prints the manual's first page, or writes all pages into a folder
     Manual {
-        /// The folder to write them to
-        folder: PathBuf,
+        /// The folder to write them to; read one with: man -l FOLDER/ringfence-host-fence.1
+        folder: Option<PathBuf>,
     },
-}
-
-/// A command that speaks to a running service.
-#[derive(Debug, Args)]
-#[command(subcommand_required = true, arg_required_else_help = true, after_help = EXIT_CODES)]
-pub struct Remote<C: Subcommand> {
-    /// How to reach it.
-    #[command(flatten)]
-    pub remote: RemoteArgs,
-    /// What to do.
-    #[command(subcommand)]
-    pub command: C,
-}
-
-/// How to reach a service and how to answer.
-#[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Connection and output")]
-pub struct RemoteArgs {
-    /// Base URL of the service; a standalone service on this machine is found by itself
-    #[arg(long, global = true, env = "RINGFENCE_URL", value_name = "URL")]
-    pub url: Option<String>,
-    /// File that holds the token; the variable RINGFENCE_TOKEN may hold the token itself
-    #[arg(long, global = true, env = "RINGFENCE_TOKEN_FILE", value_name = "FILE")]
-    pub token_file: Option<PathBuf>,
-    /// PEM certificates to trust beside the system's
-    #[arg(long, global = true, env = "RINGFENCE_CA_FILE", value_name = "FILE")]
-    pub ca_file: Option<PathBuf>,
-    /// Data directory of a standalone service
-    #[arg(long, global = true, value_name = "DIR")]
-    pub data_dir: Option<PathBuf>,
-    /// How to answer
-    #[arg(
-        long,
-        short,
-        global = true,
-        value_enum,
-        default_value_t,
-        value_name = "FORMAT"
-    )]
-    pub output: Format,
-}
-
-/// How to answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// Tables, for people
-    #[default]
-    Table,
-    /// What the API answered, for programs
-    Json,
 }
 
 /// Which configuration.
@@ -357,7 +314,7 @@ mod tests {
     #[test]
     fn no_argument_of_a_command_stands_in_the_place_of_the_connection() {
         fn look(command: &clap::Command, path: &str) {
-            let shared = ["url", "token_file", "ca_file", "data_dir", "output"];
+            let shared = ["context", "url", "token_file", "ca_file", "data_dir", "output"];
             for argument in command.get_arguments() {
                 let is_shared = shared.contains(&argument.get_id().as_str());
                 assert!(!is_shared || argument.is_global_set(), "{path}: {argument}");
@@ -376,6 +333,7 @@ mod tests {
             "config",
             "dead-letter",
             "token",
+            "context",
         ];
         let remote = cli
             .get_subcommands()

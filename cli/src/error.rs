@@ -86,6 +86,9 @@ pub enum CliError {
         /// What happened.
         why: String,
     },
+    /// There is no such thing.
+    #[error("{0}")]
+    Missing(String),
     /// `--timeout` ran out.
     #[error("{0}")]
     TimedOut(String),
@@ -93,7 +96,7 @@ pub enum CliError {
     #[error("{0}")]
     Stopped(String),
     /// `ringfence doctor` has found something that has to be mended.
-    #[error("{0} found that would keep hosts from being fenced")]
+    #[error("{0} found that has to be mended")]
     Unwell(String),
     /// Some hosts were not imported.
     #[error("{failed} hosts were not imported; mend them and import once more")]
@@ -152,6 +155,7 @@ impl CliError {
             Self::Unreachable { .. } | Self::Nowhere { .. } => Exit::Unreachable,
             Self::Cloud(BackendError::Settings { .. }) => Exit::Usage,
             Self::Cloud(BackendError::Away { .. } | BackendError::Late { .. }) => Exit::Unreachable,
+            Self::Missing(_) => Exit::NotFound,
             Self::NeedsOperator(_) => Exit::NeedsOperator,
             Self::WouldBeRefused { status: 409, .. } => Exit::Refused,
             Self::TimedOut(_) => Exit::TimedOut,
@@ -164,6 +168,16 @@ impl CliError {
             | Self::Answer { .. }
             | Self::Service { .. }
             | Self::Output(_) => Exit::Failure,
+        }
+    }
+
+    /// Whether the service may be back a little later.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } => true,
+            Self::Api(fault) => fault.is_passing(),
+            _ => false,
         }
     }
 

@@ -18,7 +18,7 @@ mod traces;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use crate::args::Cli;
 use crate::config::Environment;
@@ -31,6 +31,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     install_tls();
     open_files::allow_as_many_as_possible();
+    // A shell that completes a command asks for what could come next.
+    clap_complete::CompleteEnv::with_factory(Cli::command).complete();
     let cli = Cli::parse();
     let format = commands::format_of(&cli.command);
     let ended = tokio::runtime::Builder::new_multi_thread()

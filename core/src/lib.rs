@@ -45,6 +45,7 @@ mod task;
 mod task_kind;
 mod undoing;
 mod waits;
+mod warnings;
 mod watch;
 mod words;
 mod workload;
@@ -105,12 +106,14 @@ pub use sources::{
     CONTESTED_S, MAX_SOURCES, Report, Seen, SeenBecause, Silence, Source, Sources, WATCHED_GAP_S, Watched,
 };
 pub use subscription::{
-    EventFilter, MAX_FILTER_WORDS, SecretVersion, SecretVersions, Subscription, validate_subscription,
+    EventFilter, MAX_FILTER_WORDS, MessageFormat, SecretVersion, SecretVersions, Subscription,
+    validate_subscription,
 };
 pub(crate) use task::{Executor, Executors};
 pub use task::{FencingTask, StepTask, Task, TaskStatus, TaskWork};
 pub use task_kind::{FencingKind, Resource, StepKind, TaskKind};
 pub use undoing::{Ended, Undoing};
+pub use warnings::{host_warnings, plan_warnings};
 pub use watch::{Poll, Refresh, Sighting, Sign, Watch, is_news};
 pub use words::Word;
 pub use workload::{Finding, MAX_LISTED, MoveReport, Stuck, Workload, WorkloadState};

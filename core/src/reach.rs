@@ -1,44 +1,49 @@
 //! What a plan can prove when only some zones have workers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{FencingKind, FrozenMethod, FrozenPlan, ProofKind, Resource, SufficientSet};
 
 impl FrozenPlan {
-    /// The proofs that the plan's own tasks could win if only the methods of which `is_served` says so (by resource and zone)
-    /// could be carried out: each task of the kind needs a level whose every method is served.
+    /// The proofs that the plan's own tasks could win if only the methods of which `is_usable` says so could be carried out, each with the
+    /// methods by which it would be won: each task of the kind needs a level whose every method is usable.
     #[must_use]
-    pub fn provable(&self, is_served: impl Fn(Resource, &str) -> bool) -> SufficientSet {
-        let is_level_served = |level: &Vec<FrozenMethod>| {
-            !level.is_empty()
-                && level
-                    .iter()
-                    .all(|method| method.can_prove && is_served(method.resource, &method.zone))
+    pub fn provable(
+        &self,
+        is_usable: impl Fn(&FrozenMethod) -> bool,
+    ) -> BTreeMap<ProofKind, Vec<&FrozenMethod>> {
+        let is_level_usable = |level: &&Vec<FrozenMethod>| {
+            !level.is_empty() && level.iter().all(|method| method.can_prove && is_usable(method))
         };
         let tasks = || self.stages.iter().flat_map(|stage| &stage.tasks);
         let kinds: BTreeSet<FencingKind> = tasks().map(|task| task.kind).collect();
-        kinds
-            .into_iter()
-            .filter(|kind| {
-                tasks()
-                    .filter(|task| task.kind == *kind)
-                    .all(|task| task.levels.iter().any(is_level_served))
-            })
-            .filter_map(FencingKind::proof_kind)
-            .collect()
+        let won_by = |kind: FencingKind| {
+            let of_kind = tasks().filter(|task| task.kind == kind);
+            let levels = of_kind.map(|task| task.levels.iter().find(is_level_usable));
+            let levels: Option<Vec<_>> = levels.collect();
+            Some((kind.proof_kind()?, levels?.into_iter().flatten().collect()))
+        };
+        kinds.into_iter().filter_map(won_by).collect()
     }
 
-    /// Whether a fence by this plan can end without a person under that condition, given whether the host's segment counts on
-    /// self-fencing.
+    /// The sufficient sets that a fence by this plan can complete without a person if only the methods of which `is_usable` says so could be
+    /// carried out, given whether the host's segment counts on self-fencing. Each proof comes with the methods by which it would be won.
     #[must_use]
-    pub fn can_prove_alone(&self, has_watchdog: bool, is_served: impl Fn(Resource, &str) -> bool) -> bool {
-        let mut proofs = self.provable(is_served);
+    pub fn sets_within_reach(
+        &self,
+        has_watchdog: bool,
+        is_usable: impl Fn(&FrozenMethod) -> bool,
+    ) -> Vec<BTreeMap<ProofKind, Vec<&FrozenMethod>>> {
+        let mut proofs = self.provable(is_usable);
         if has_watchdog {
-            proofs.insert(ProofKind::SelfFencing);
+            proofs.insert(ProofKind::SelfFencing, Vec::new());
         }
-        self.sufficient_sets
-            .iter()
-            .any(|set| !set.is_empty() && set.is_subset(&proofs))
+        let won = |set: &SufficientSet| {
+            let won = set.iter().map(|kind| Some((*kind, proofs.get(kind)?.clone())));
+            won.collect::<Option<BTreeMap<_, _>>>()
+                .filter(|set| !set.is_empty())
+        };
+        self.sufficient_sets.iter().filter_map(won).collect()
     }
 
     /// All that has to be served for all of it: resource and zone.

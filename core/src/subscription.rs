@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{EventKind, Problems, SubscriptionId, Timestamp, validate_name};
+use crate::{EventKind, Problems, SubscriptionId, Timestamp, validate_name, words};
 
 /// The most words that one list of a filter may hold.
 pub const MAX_FILTER_WORDS: usize = 1000;
@@ -22,6 +22,8 @@ pub struct Subscription {
     pub description: String,
     /// Where the events go.
     pub url: String,
+    /// In which form.
+    pub format: MessageFormat,
     /// Which events.
     pub filter: EventFilter,
     /// Whether events are delivered. One that is not keeps its place and goes on from there.
@@ -36,6 +38,42 @@ pub struct Subscription {
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
+}
+
+/// The form in which a receiver takes events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "lowercase")]
+pub enum MessageFormat {
+    /// CloudEvents, for programs.
+    #[default]
+    CloudEvents,
+    /// A message of Slack.
+    Slack,
+    /// A message of Mattermost.
+    Mattermost,
+    /// An adaptive card, as workflows of Microsoft Teams take them.
+    Teams,
+}
+
+words!(MessageFormat);
+
+impl MessageFormat {
+    /// The one form that receivers at this host take, where that is known by its name.
+    #[must_use]
+    pub fn of_receiver(host: &str) -> Option<Self> {
+        let host = host.trim_end_matches('.').to_ascii_lowercase();
+        let is_below = |domain: &str| host == domain || host.ends_with(&format!(".{domain}"));
+        if is_below("hooks.slack.com") || is_below("hooks.slack-gov.com") {
+            return Some(Self::Slack);
+        }
+        let teams = [
+            "webhook.office.com",
+            "logic.azure.com",
+            "api.powerplatform.com",
+            "flow.microsoft.com",
+        ];
+        teams.iter().any(|domain| is_below(domain)).then_some(Self::Teams)
+    }
 }
 
 /// A secret by what it is derived from; the secret itself is kept nowhere.

@@ -57,7 +57,7 @@ fn told_task(task: &Task) -> String {
     let workload = workload.unwrap_or_default();
     let what = format!("{}{workload}", task.kind());
     let Some(attempt) = task.attempts.last() else {
-        return format!("{what} has not been tried yet");
+        return format!("{what} waits until what was commanded before is over, or for a free device");
     };
     format!("{what} by {}, {}", attempt.by.name(), told_attempt(attempt))
 }

@@ -10,6 +10,7 @@ use crate::row::Row;
 use crate::run::{Run, fetch_all, fetch_optional, write};
 use crate::table_rows::TableRows;
 use crate::value::{Value, args};
+use crate::wanted::Wanted;
 use crate::{Database, DbError};
 
 /// How many events one pass numbers. One that numbers fewer has left none behind.
@@ -154,6 +155,17 @@ pub async fn number_events(db: &Database) -> Result<u64, DbError> {
     numbered.map_or(Ok(0), |row| row.count("n"))
 }
 
+/// Which events.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EventTest {
+    /// Those with a number above this one.
+    pub after: u64,
+    /// Those of this host.
+    pub host_id: Option<HostId>,
+    /// Those of this kind.
+    pub kind: Option<EventKind>,
+}
+
 /// Events with a number above `after`, in order.
 pub async fn events_after(
     run: &mut impl Run,
@@ -161,21 +173,35 @@ pub async fn events_after(
     host_id: Option<HostId>,
     limit: u32,
 ) -> Result<Vec<EventRow>, DbError> {
-    // The limit is a part of the text: SQLite prepares a statement anew for each value of one that is given to it.
-    let of_host = if host_id.is_some() {
-        "AND events.host_id = $2"
-    } else {
-        ""
+    let test = EventTest {
+        after,
+        host_id,
+        kind: None,
     };
+    events_page(run, test, false, limit).await
+}
+
+/// Events, in order or the newest first.
+pub async fn events_page(
+    run: &mut impl Run,
+    test: EventTest,
+    is_newest_first: bool,
+    limit: u32,
+) -> Result<Vec<EventRow>, DbError> {
+    let mut wanted = Wanted::default();
+    wanted.compare("events.sequence", ">", Some(test.after));
+    wanted.compare("events.host_id", "=", test.host_id.map(|id| id.0));
+    wanted.compare("events.kind", "=", test.kind.map(EventKind::as_str));
+    let direction = if is_newest_first { " DESC" } else { "" };
+    // The limit is a part of the text: SQLite prepares a statement anew for each value of one that is given to it.
     let sql = format!(
         "SELECT {}, segments.name AS segment FROM events
-         LEFT JOIN segments ON segments.id = events.segment_id
-         WHERE events.sequence > $1 {of_host} ORDER BY events.sequence LIMIT {limit}",
-        columns!()
+         LEFT JOIN segments ON segments.id = events.segment_id{}
+         ORDER BY events.sequence{direction} LIMIT {limit}",
+        columns!(),
+        wanted.conditions(),
     );
-    let mut values = args![after];
-    values.extend(host_id.map(|id| id.0.into()));
-    let rows = fetch_all(run, AssertSqlSafe(sql), values).await?;
+    let rows = fetch_all(run, AssertSqlSafe(sql), wanted.values()).await?;
     rows.iter().map(read).collect()
 }
 

@@ -17,6 +17,7 @@ mod error;
 mod event_sinks;
 mod events;
 mod host_list;
+mod host_parameters;
 mod host_write;
 mod hosts;
 mod idempotency;
@@ -65,10 +66,11 @@ pub use event_sinks::{
     keep_event_sink, list_event_sinks, silent_event_sinks,
 };
 pub use events::{
-    EventHost, EventRow, NUMBERED_AT_ONCE, NewEvent, append_events, event_numbered, events_after,
-    last_sequence, number_events,
+    EventHost, EventRow, EventTest, NUMBERED_AT_ONCE, NewEvent, append_events, event_numbered, events_after,
+    events_page, last_sequence, number_events,
 };
 pub use host_list::{HOSTS, HostRow, count_hosts, host_row, hosts_page};
+pub use host_parameters::hosts_with_like_parameters;
 pub use host_write::{HostWrite, update_hosts};
 pub use hosts::{
     CloudHost, ListedHost, SeenHost, cloud_has_hosts, delete_host, due_hosts, has_several_clouds, host_ids,

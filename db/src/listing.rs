@@ -57,6 +57,8 @@ pub enum Values {
     Numbers,
     /// Moments.
     Times,
+    /// Ids.
+    Ids,
 }
 
 /// A value of a filter.
@@ -172,7 +174,7 @@ impl Filter {
                 };
                 wanted.test_word(self.column, &test.map(known));
             }
-            Values::Names | Values::Rows(_) | Values::Numbers | Values::Times => {
+            Values::Names | Values::Rows(_) | Values::Numbers | Values::Times | Values::Ids => {
                 wanted.test(self.column, std::slice::from_ref(test));
             }
         }

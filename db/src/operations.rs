@@ -25,6 +25,7 @@ pub static OPERATIONS: Listing = Listing {
     noun: "operation",
     table: "operations",
     filters: &[
+        Filter::new("id", "The id", "operations.id", Values::Ids),
         Filter::new(
             "host",
             "The id or name of a host",

@@ -1,6 +1,6 @@
 //! Subscriptions: what they are, who delivers for them, and how far they have got.
 
-use ringfence_core::{Subscription, SubscriptionId, Timestamp};
+use ringfence_core::{MessageFormat, Subscription, SubscriptionId, Timestamp};
 
 use crate::DbError;
 use crate::columns::table;
@@ -10,7 +10,7 @@ use crate::value::{Value, args};
 
 table! {
     "subscriptions":
-    id, name, description, url, filter, enabled, disabled_reason, secret_versions, revision, created_at,
+    id, name, description, url, format, filter, enabled, disabled_reason, secret_versions, revision, created_at,
     updated_at, after_sequence,
 }
 
@@ -20,6 +20,7 @@ fn read(row: &Row) -> Result<Subscription, DbError> {
         name: row.text(column::name)?,
         description: row.text(column::description)?,
         url: row.text(column::url)?,
+        format: row.word(column::format, MessageFormat::from_word)?,
         filter: row.json(column::filter)?,
         enabled: row.flag(column::enabled)?,
         disabled_reason: row.opt_text(column::disabled_reason)?,
@@ -109,14 +110,15 @@ pub async fn insert_subscription(
     after: u64,
 ) -> Result<(), DbError> {
     let sql = "INSERT INTO subscriptions
-                   (id, name, description, url, filter, enabled, disabled_reason, secret_versions, revision, created_at,
+                   (id, name, description, url, format, filter, enabled, disabled_reason, secret_versions, revision, created_at,
                     updated_at, after_sequence)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
     let values = args![
         subscription.id.0,
         &subscription.name,
         &subscription.description,
         &subscription.url,
+        subscription.format.as_str(),
         Value::json(&subscription.filter),
         subscription.enabled,
         subscription.disabled_reason.clone(),
@@ -137,15 +139,16 @@ pub async fn update_subscription(
     after: Option<u64>,
     revision: u64,
 ) -> Result<bool, DbError> {
-    let sql = "UPDATE subscriptions SET name = $2, description = $3, url = $4, filter = $5, enabled = $6,
-                   disabled_reason = $7, secret_versions = $8, revision = $9, updated_at = $10,
-                   after_sequence = coalesce($11, after_sequence), held_by = NULL, held_until = NULL
-               WHERE id = $1 AND revision = $12";
+    let sql = "UPDATE subscriptions SET name = $2, description = $3, url = $4, format = $5, filter = $6, enabled = $7,
+                   disabled_reason = $8, secret_versions = $9, revision = $10, updated_at = $11,
+                   after_sequence = coalesce($12, after_sequence), held_by = NULL, held_until = NULL
+               WHERE id = $1 AND revision = $13";
     let values = args![
         subscription.id.0,
         &subscription.name,
         &subscription.description,
         &subscription.url,
+        subscription.format.as_str(),
         Value::json(&subscription.filter),
         subscription.enabled,
         subscription.disabled_reason.clone(),

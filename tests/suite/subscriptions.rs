@@ -2,6 +2,7 @@
 
 mod configuring;
 pub mod event_sinks;
+mod forms;
 mod hard_to_tell;
 mod moving;
 mod oslo;

@@ -67,5 +67,7 @@ fn head(is_new: bool, place: String) -> HttpResponseBuilder {
 }
 
 fn made<T: Configured>(thing: Option<T>, id: &str) -> Result<HttpResponse, ApiError> {
-    thing.map(created).ok_or_else(|| ApiError::not_found(T::KIND, id))
+    thing
+        .map(|thing| created(thing, Vec::new()))
+        .ok_or_else(|| ApiError::not_found(T::KIND, id))
 }

@@ -26,6 +26,9 @@ pub(crate) trait Configured: Sized {
 
     fn id(&self) -> Uuid;
     fn revision(&self) -> u64;
+
+    /// As it is shown to the one who has just configured it.
+    fn warned(self, warnings: Vec<String>) -> Self::View;
 }
 
 impl Configured for Method {
@@ -39,6 +42,13 @@ impl Configured for Method {
 
     fn revision(&self) -> u64 {
         self.revision
+    }
+
+    fn warned(self, warnings: Vec<String>) -> MethodView {
+        MethodView {
+            warnings,
+            ..self.into()
+        }
     }
 }
 
@@ -54,6 +64,13 @@ impl Configured for Plan {
     fn revision(&self) -> u64 {
         self.revision
     }
+
+    fn warned(self, warnings: Vec<String>) -> PlanView {
+        PlanView {
+            warnings,
+            ..self.into()
+        }
+    }
 }
 
 impl Configured for Segment {
@@ -68,13 +85,18 @@ impl Configured for Segment {
     fn revision(&self) -> u64 {
         self.revision
     }
+
+    /// Nothing about a segment keeps a host from being fenced.
+    fn warned(self, _: Vec<String>) -> SegmentView {
+        self.into()
+    }
 }
 
 /// 201, with the address of what was made.
-pub(crate) fn created<T: Configured>(thing: T) -> HttpResponse {
+pub(crate) fn created<T: Configured>(thing: T, warnings: Vec<String>) -> HttpResponse {
     let mut created = HttpResponse::Created();
     created.insert_header(("Location", format!("{}/{}", T::PATH, thing.id())));
-    tagged(created, thing)
+    tagged(created, thing, warnings)
 }
 
 /// 200, with what was found under `id`, or 304 if the caller has it already; 404 if nothing was.
@@ -87,16 +109,16 @@ pub(crate) fn found<T: Configured>(
     if is_known(request, thing.revision()) {
         return Ok(tag(&mut HttpResponse::NotModified(), thing.revision()).finish());
     }
-    Ok(replaced(thing))
+    Ok(replaced(thing, Vec::new()))
 }
 
 /// 200, with what is there now.
-pub(crate) fn replaced<T: Configured>(thing: T) -> HttpResponse {
-    tagged(HttpResponse::Ok(), thing)
+pub(crate) fn replaced<T: Configured>(thing: T, warnings: Vec<String>) -> HttpResponse {
+    tagged(HttpResponse::Ok(), thing, warnings)
 }
 
-fn tagged<T: Configured>(mut answer: HttpResponseBuilder, thing: T) -> HttpResponse {
-    tag(&mut answer, thing.revision()).json(T::View::from(thing))
+fn tagged<T: Configured>(mut answer: HttpResponseBuilder, thing: T, warnings: Vec<String>) -> HttpResponse {
+    tag(&mut answer, thing.revision()).json(thing.warned(warnings))
 }
 
 /// Why nothing is created: for the description of the API.

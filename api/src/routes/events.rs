@@ -1,7 +1,8 @@
 //! `GET /events`.
 
 use actix_web::{HttpResponse, web};
-use ringfence_core::HostId;
+use ringfence_core::{EventKind, HostId};
+use ringfence_db::EventTest;
 use ringfence_engine::EngineError;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -33,6 +34,13 @@ pub(crate) struct EventQuery {
     pub after: Option<String>,
     /// Only of the host with this id or name.
     pub host: Option<String>,
+    /// Only of this type, such as host.fenced.
+    #[serde(rename = "type")]
+    #[param(rename = "type")]
+    pub kind: Option<String>,
+    /// sequence, sequence:asc or sequence:desc; sequence:asc if absent. With sequence:desc the newest come first, on one page.
+    #[param(pattern = "^sequence(:(asc|desc))?$")]
+    pub sort: Option<String>,
     /// The most rows, 1 to 1000; 100 if absent.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 1000)]
     pub limit: Option<String>,
@@ -48,6 +56,29 @@ pub(crate) fn sequence(field: &str, text: &str) -> Result<u64, ApiError> {
             format!("is {text:?}; the number of an event, 0 or more, is allowed"),
         )
     })
+}
+
+fn kind(text: Option<&str>) -> Result<Option<EventKind>, ApiError> {
+    let Some(text) = text else { return Ok(None) };
+    let known = EventKind::from_word(text).ok_or_else(|| {
+        let allowed: Vec<_> = EventKind::ALL.iter().map(|kind| kind.as_str()).collect();
+        ApiError::bad(
+            "type",
+            format!("is {text:?}; one of {} is allowed", allowed.join(", ")),
+        )
+    });
+    known.map(Some)
+}
+
+fn is_newest_first(sort: Option<&str>) -> Result<bool, ApiError> {
+    match sort {
+        None | Some("sequence" | "sequence:asc") => Ok(false),
+        Some("sequence:desc") => Ok(true),
+        Some(text) => Err(ApiError::bad(
+            "sort",
+            format!("is {text:?}; sequence, sequence:asc or sequence:desc is allowed"),
+        )),
+    }
 }
 
 /// The id of a host that is named by id or name.
@@ -90,22 +121,33 @@ pub(crate) async fn list(
         Some(after) => after,
         None => ringfence_db::events_removed_up_to(&mut reader).await?,
     };
-    let rows = ringfence_db::events_after(&mut reader, after, host_id, limit).await?;
+    let is_newest_first = is_newest_first(query.sort.as_deref())?;
+    let test = EventTest {
+        after,
+        host_id,
+        kind: kind(query.kind.as_deref())?,
+    };
+    let rows = ringfence_db::events_page(&mut reader, test, is_newest_first, limit).await?;
     // Read afterwards: what was removed before the rows were read shows here.
     let removed_up_to = ringfence_db::events_removed_up_to(&mut reader).await?;
     if given.is_some() {
         refuse_gap(after, removed_up_to)?;
     }
     let mut links = Vec::new();
-    if let Some(last) = rows.last().filter(|_| rows.len() >= limit as usize) {
-        let host = query
-            .host
-            .as_ref()
-            .map(|host| format!("&host={host}"))
-            .unwrap_or_default();
+    if let Some(last) = rows
+        .last()
+        .filter(|_| !is_newest_first && rows.len() >= limit as usize)
+    {
+        let kept = [("host", &query.host), ("type", &query.kind)];
+        let kept = kept.map(|(name, value)| {
+            value
+                .as_ref()
+                .map(|value| format!("&{name}={value}"))
+                .unwrap_or_default()
+        });
         links.push(Link {
             rel: "next".to_owned(),
-            href: format!("/events?after={}&limit={limit}{host}", last.sequence),
+            href: format!("/events?after={}&limit={limit}{}", last.sequence, kept.concat()),
         });
     }
     Ok(HttpResponse::Ok().json(EventList {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use ringfence_core::{Backend, DEFAULT_ZONE};
+use ringfence_core::{Backend, DEFAULT_ZONE, Host};
 use ringfence_db::HOSTS;
 use ringfence_engine::{HostChange, HostDraft};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -164,6 +164,23 @@ pub(crate) async fn answer(
     Ok(tag(&mut answer, row.host.revision).json(HostView::from(row)))
 }
 
+/// A host that was just added or changed, with what would keep it from being fenced.
+async fn configured(
+    state: &State,
+    host: &Host,
+    mut answer: actix_web::HttpResponseBuilder,
+) -> Result<HttpResponse, ApiError> {
+    let id = host.id.to_string();
+    let row = ringfence_db::host_row(&mut state.engine.db().reader(), &id).await?;
+    let row = row.ok_or_else(|| ApiError::not_found("host", &id))?;
+    let warnings = state.engine.host_warnings(&row.host).await;
+    let view = HostView {
+        warnings,
+        ..HostView::from(row)
+    };
+    Ok(tag(&mut answer, host.revision).json(view))
+}
+
 /// Shows a host.
 #[utoipa::path(get, path = "/hosts/{id}", operation_id = "show_host", tag = "hosts", params(("id" = String, Path, description = "id or name")),
     responses((status = 200, body = HostView), (status = 401, body = ErrorList), (status = 404, body = ErrorList)))]
@@ -193,7 +210,7 @@ pub(crate) async fn create(
     let host = state.engine.create_host(draft, &by).await?;
     let mut created = HttpResponse::Created();
     created.insert_header(("Location", format!("/hosts/{}", host.id)));
-    answer(&state, &host.id.to_string(), created).await
+    configured(&state, &host, created).await
 }
 
 /// Changes what is configured of a host.
@@ -228,7 +245,7 @@ pub(crate) async fn update(
         .engine
         .update_host(&id, change, if_match(&request)?, &by)
         .await?;
-    answer(&state, &host.id.to_string(), HttpResponse::Ok()).await
+    configured(&state, &host, HttpResponse::Ok()).await
 }
 
 /// Removes a host.

@@ -76,7 +76,8 @@ pub(crate) async fn create(
     body: Body<MethodBody>,
 ) -> Result<HttpResponse, ApiError> {
     let by = caller.require(Role::Admin)?;
-    Ok(created(state.engine.create_method(body.0.draft()?, &by).await?))
+    let method = state.engine.create_method(body.0.draft()?, &by).await?;
+    Ok(created(method, Vec::new()))
 }
 
 /// Shows a method.
@@ -123,7 +124,8 @@ pub(crate) async fn replace(
         .engine
         .update_method(&id, body.0.draft()?, if_match(&request)?, &by)
         .await?;
-    Ok(replaced(method))
+    let warnings = state.engine.method_warnings(&method).await;
+    Ok(replaced(method, warnings))
 }
 
 /// Removes a method that no plan names. Admins only.

@@ -41,7 +41,9 @@ pub(crate) async fn create(
     body: Body<PlanBody>,
 ) -> Result<HttpResponse, ApiError> {
     let by = caller.require(Role::Admin)?;
-    Ok(created(state.engine.create_plan(body.0.draft()?, &by).await?))
+    let plan = state.engine.create_plan(body.0.draft()?, &by).await?;
+    let warnings = state.engine.plan_warnings(&plan).await;
+    Ok(created(plan, warnings))
 }
 
 /// Shows a plan.
@@ -76,7 +78,8 @@ pub(crate) async fn replace(
         .engine
         .update_plan(&id, body.0.draft()?, if_match(&request)?, &by)
         .await?;
-    Ok(replaced(plan))
+    let warnings = state.engine.plan_warnings(&plan).await;
+    Ok(replaced(plan, warnings))
 }
 
 /// Removes a plan. Admins only.

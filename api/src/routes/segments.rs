@@ -41,7 +41,8 @@ pub(crate) async fn create(
     body: Body<SegmentBody>,
 ) -> Result<HttpResponse, ApiError> {
     let by = caller.require(Role::Admin)?;
-    Ok(created(state.engine.create_segment(body.0.into(), &by).await?))
+    let segment = state.engine.create_segment(body.0.into(), &by).await?;
+    Ok(created(segment, Vec::new()))
 }
 
 /// Shows a segment.
@@ -74,7 +75,7 @@ pub(crate) async fn replace(
         .engine
         .update_segment(&id, body.0.into(), if_match(&request)?, &by)
         .await?;
-    Ok(replaced(segment))
+    Ok(replaced(segment, Vec::new()))
 }
 
 /// Removes a segment that has no hosts. Admins only.

@@ -59,6 +59,9 @@ pub(crate) struct HostView {
     pub applied_fencing: Vec<AppliedView>,
     /// The operation that holds it.
     pub operation: Option<LiveOperation>,
+    /// What would keep it from being fenced; told where it was just added or changed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
 }
@@ -215,6 +218,7 @@ impl From<HostRow> for HostView {
                 status: status.as_str(),
             }),
             name: host.name,
+            warnings: Vec::new(),
             created_at: host.created_at,
             updated_at: host.updated_at,
         }

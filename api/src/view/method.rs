@@ -30,6 +30,9 @@ pub(crate) struct MethodView {
     pub times: TimesView,
     /// What its devices last answered when they were asked for their state; null if none is asked.
     pub checks: Option<ChecksView>,
+    /// What would keep hosts from being fenced by it; told where it was just added or changed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
 }
@@ -125,6 +128,7 @@ impl From<MethodTimes> for TimesView {
 impl From<Method> for MethodView {
     fn from(method: Method) -> Self {
         Self {
+            warnings: Vec::new(),
             id: method.id.0,
             name: method.name,
             resource: method.resource,

@@ -22,6 +22,9 @@ pub(crate) struct PlanView {
     pub stages: Vec<PlanStageView>,
     /// Each set of proofs is enough by itself.
     pub sufficient_sets: Vec<Vec<String>>,
+    /// What would keep hosts from being fenced by it; told where it was just added or changed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
 }
@@ -101,6 +104,7 @@ impl From<Plan> for PlanView {
     fn from(plan: Plan) -> Self {
         let words = |set: &BTreeSet<ProofKind>| set.iter().map(|kind| kind.as_str().to_owned()).collect();
         Self {
+            warnings: Vec::new(),
             id: plan.id.0,
             name: plan.name,
             scope: plan.scope.into(),

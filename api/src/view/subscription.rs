@@ -1,7 +1,7 @@
 //! Subscriptions and their deliveries.
 
 use chrono::{DateTime, Utc};
-use ringfence_core::{EventFilter, Subscription};
+use ringfence_core::{EventFilter, MessageFormat, Subscription};
 use ringfence_db::{DeliveryRow, Progress};
 use ringfence_engine::{Secret, SubscriptionDraft, origin_of};
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,9 @@ pub(crate) struct SubscriptionView {
     pub description: String,
     /// Where the events go. Only admins see more of it than scheme, host and port.
     pub url: String,
+    /// The form in which the receiver gets events: cloudevents, slack, mattermost or teams
+    #[schema(value_type = String, example = "cloudevents")]
+    pub format: MessageFormat,
     /// Types of events; empty: all.
     #[schema(example = json!(["host.fenced", "operation.*"]))]
     pub types: Vec<String>,
@@ -53,6 +56,11 @@ pub(crate) struct SubscriptionBody {
     /// `https://HOST/PATH`, up to 2048 characters; no user, no password, and no address that is not public unless the
     /// configuration allows its network.
     pub url: String,
+    /// The form in which the receiver gets events: cloudevents (for programs), slack, mattermost or teams. Absent: the one that the receiver
+    /// is known to take by its address, else cloudevents.
+    #[serde(default)]
+    #[schema(value_type = Option<String>, pattern = "^(cloudevents|slack|mattermost|teams)$")]
+    pub format: Option<MessageFormat>,
     /// Types of events such as `host.fenced`, or all of a kind: `host.*`; empty: all.
     #[serde(default)]
     pub types: Vec<String>,
@@ -81,6 +89,7 @@ impl From<SubscriptionBody> for SubscriptionDraft {
             name: body.name,
             description: body.description,
             url: body.url,
+            format: body.format,
             filter: EventFilter {
                 types: body.types,
                 segments: body.segments,
@@ -105,6 +114,7 @@ impl SubscriptionView {
             } else {
                 origin_of(&subscription.url)
             },
+            format: subscription.format,
             types: filter.types,
             segments: filter.segments,
             hosts: filter.hosts,

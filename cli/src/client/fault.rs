@@ -108,6 +108,12 @@ impl ApiFault {
         self.status == StatusCode::TOO_MANY_REQUESTS
     }
 
+    /// Whether there is no such thing.
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        self.status == StatusCode::NOT_FOUND
+    }
+
     /// Whether a device carries out something else just now.
     #[must_use]
     pub fn is_device_busy(&self) -> bool {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use url::Url;
 
+use super::context::Contexts;
 use crate::args::RemoteArgs;
 use crate::config::{Environment, data_dir};
 use crate::error::{CliError, Complaints};
@@ -42,6 +43,7 @@ impl Place {
     /// The URL from `--url` or `RINGFENCE_URL`, the token from `--token-file` or `RINGFENCE_TOKEN`; what is not given is
     /// looked for in the data directory of a standalone service. Its token is only for its own URL.
     pub fn find(remote: &RemoteArgs, environment: &Environment) -> Result<Self, CliError> {
+        let remote = &in_context(remote, environment)?;
         let directory = remote.data_dir.clone().or_else(|| data_dir(environment));
         let local = directory.as_deref().map(Local::find).transpose()?.flatten();
         let token = given_token(remote, environment)?;
@@ -77,6 +79,59 @@ impl Place {
             hint,
         })
     }
+}
+
+/// With what the context says: the one that is named, else the one that is used, unless the service is named otherwise.
+fn in_context(remote: &RemoteArgs, environment: &Environment) -> Result<RemoteArgs, CliError> {
+    let known = Contexts::read(environment)?;
+    // A flag is nearer than a context that is named, and a variable is not.
+    let flag = |given: Option<&str>, variable: &str| -> Result<bool, CliError> {
+        Ok(given.is_some() && given != environment.get(variable)?)
+    };
+    let (context, is_named) = match &remote.context {
+        Some(name) => (known.named(name)?, true),
+        None => {
+            let is_elsewhere = remote.url.as_ref().is_some_and(|url| !url.is_empty())
+                || remote.data_dir.is_some()
+                || environment.get("RINGFENCE_DATA_DIR")?.is_some();
+            match known.current()? {
+                Some((_, context)) if !is_elsewhere => (context, false),
+                Some(_) | None => return Ok(remote.clone()),
+            }
+        }
+    };
+    if remote.data_dir.is_some() || flag(remote.url.as_deref(), "RINGFENCE_URL")? {
+        return Err(CliError::Usage(
+            "a context says where the service is; name it with --context, or with --url or --data-dir"
+                .to_owned(),
+        ));
+    }
+    let chosen = |given: &Option<PathBuf>,
+                  variable: &str,
+                  own: &Option<PathBuf>|
+     -> Result<Option<PathBuf>, CliError> {
+        let text = given.as_ref().and_then(|path| path.to_str());
+        let is_first = !is_named || flag(text, variable)?;
+        let (first, second) = if is_first { (given, own) } else { (own, given) };
+        Ok(first.clone().or_else(|| second.clone()))
+    };
+    let has_token = environment.get("RINGFENCE_TOKEN")?.is_some() && !is_named;
+    Ok(RemoteArgs {
+        url: context.url.clone(),
+        data_dir: context.data_dir.clone(),
+        token_file: if has_token {
+            remote.token_file.clone()
+        } else {
+            chosen(&remote.token_file, "RINGFENCE_TOKEN_FILE", &context.token_file)?
+        },
+        ca_file: chosen(&remote.ca_file, "RINGFENCE_CA_FILE", &context.ca_file)?,
+        ..remote.clone()
+    })
+}
+
+/// Whether a service can have this URL.
+pub fn check_url(text: &str) -> Result<(), CliError> {
+    parse(text).map(|_| ())
 }
 
 /// None runs on the data directory, if one is known.

@@ -438,6 +438,8 @@ pub struct Subscription {
     #[serde(default)]
     pub description: String,
     pub url: String,
+    #[serde(default)]
+    pub format: String,
     pub types: Vec<String>,
     pub segments: Vec<String>,
     pub hosts: Vec<String>,

@@ -137,7 +137,7 @@ mod tests {
             entry("operation.proof", by_word),
             entry("segment.deleted", Value::Null),
         ])
-        .render(None, false);
+        .render(None, false, false);
         let expected = "\
 AT                    ACTOR  ORIGIN     ACTION            TARGET  REASON           DETAIL                   REQUEST
 2026-01-31 12:00:00Z  alice  192.0.2.7  operation.cancel  c1      wrong host       by=alice                 req-1

@@ -14,8 +14,8 @@ pub fn check(args: &ConfigArgs, output: Format, environment: &Environment) -> Re
     let (_, effective) = load(&args.sources(environment, Vec::new()))?;
     let mut screen = Screen::new(output);
     let notes: Vec<_> = effective.iter().filter_map(unreadable).collect();
-    if screen.is_json() {
-        return screen.json(&json!({"settings": effective, "notes": notes}));
+    if screen.is_for_programs() {
+        return screen.data(&json!({"settings": effective, "notes": notes}));
     }
     let mut table = Table::new(&["KEY", "VALUE", "FROM"]);
     for setting in effective {

@@ -106,8 +106,8 @@ async fn connect(settings: &Settings) -> Result<AmqpBus, CliError> {
 
 async fn list(bus: &AmqpBus, limit: u16, screen: &mut Screen) -> Result<(), CliError> {
     let survey = bus.survey_dead_letters(limit).await.map_err(fault)?;
-    if screen.is_json() {
-        return screen.json(&json(&survey));
+    if screen.is_for_programs() {
+        return screen.data(&json(&survey));
     }
     if survey.queues.is_empty() {
         return screen.line("there are no dead letters");
@@ -122,8 +122,8 @@ async fn list(bus: &AmqpBus, limit: u16, screen: &mut Screen) -> Result<(), CliE
 
 async fn purge(bus: &AmqpBus, queue: Option<&str>, screen: &mut Screen) -> Result<(), CliError> {
     let count = bus.remove_dead_letters(queue).await.map_err(fault)?;
-    if screen.is_json() {
-        return screen.json(&json!({ "queue": queue, "removed": count }));
+    if screen.is_for_programs() {
+        return screen.data(&json!({ "queue": queue, "removed": count }));
     }
     let of = queue.map(|queue| format!(" of {queue}")).unwrap_or_default();
     screen.line(match count {
@@ -203,13 +203,13 @@ mod tests {
             queues: BTreeMap::from([(letter.queue.clone(), 3)]),
             newest: vec![letter],
         };
-        let text = queues(&survey).render(None, false);
+        let text = queues(&survey).render(None, false, false);
         assert!(text.contains("ringfence.tasks.power.default  3\n"), "{text}");
         let expected = "\
 DIED                  QUEUE                          TYPE         HOST  ATTEMPT  WHY       BYTES  MESSAGE
 2026-01-31 12:00:00Z  ringfence.tasks.power.default  task.v1 [2J  c1    op/2     rejected  50     m1
 ";
-        assert_eq!(newest(&survey.newest).render(None, false), expected);
+        assert_eq!(newest(&survey.newest).render(None, false, false), expected);
         assert_eq!(json(&survey)["dead_letters"][0]["attempt"], "op/2");
     }
 }

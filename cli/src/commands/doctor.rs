@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::args::{ConfigArgs, Format};
 use crate::config::Environment;
-use crate::doctor::{self, Finding, Report, Verdict, Which};
+use crate::doctor::{self, Finding, Judged, Report, Weight, Which};
 use crate::error::CliError;
 use crate::output::progress::Progress;
 use crate::output::{Cell, Screen, Table};
@@ -30,19 +30,23 @@ pub struct DoctorArgs {
     pub output: Format,
 }
 
-/// Prints every finding; fails if one has to be mended.
+/// Prints every finding, and of each host whether it can be fenced and by what; fails if something has to be mended.
 pub async fn run(args: DoctorArgs, environment: &Environment) -> Result<(), CliError> {
     let settings = args.config.settings(environment, Vec::new())?;
     let mut screen = Screen::new(args.output);
     let (method, host) = (args.method, args.host);
     let which = args.devices.then_some(Which { method, host });
-    let progress = Progress::new(screen.is_json());
+    let progress = Progress::new(screen.is_for_programs());
     let tell = |asked: usize, all: usize| progress.note(&format!("{asked} of {all} devices have been asked"));
     let report = doctor::examine(&settings, which.as_ref(), &tell).await;
-    if screen.is_json() {
-        screen.json(&json(&report))?;
+    if screen.is_for_programs() {
+        screen.data(&json(&report))?;
     } else {
         screen.table(table(&report))?;
+        if !report.hosts.is_empty() {
+            screen.line("")?;
+            screen.table(hosts(&report.hosts))?;
+        }
     }
     match report.failures() {
         0 => Ok(()),
@@ -51,11 +55,11 @@ pub async fn run(args: DoctorArgs, environment: &Environment) -> Result<(), CliE
     }
 }
 
-fn word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Good => "ok",
-        Verdict::Warning => "warning",
-        Verdict::Failure => "failed",
+fn word(weight: Weight) -> &'static str {
+    match weight {
+        Weight::Good => "ok",
+        Weight::Warning => "warning",
+        Weight::Failure => "failed",
     }
 }
 
@@ -64,9 +68,25 @@ fn table(report: &Report) -> Table {
     for finding in &report.findings {
         table.row([
             finding.part.into(),
-            Cell::word(word(finding.verdict)),
+            Cell::word(word(finding.weight)),
             finding.found.as_str().into(),
             Cell::maybe(finding.remedy.as_deref()),
+        ]);
+    }
+    table
+}
+
+/// Whether each host can be fenced, and by what.
+fn hosts(all: &[Judged]) -> Table {
+    let mut table = Table::new(&["HOSTS", "CAN BE FENCED", "BY", "NOT BY"]);
+    let listed = |texts: &[String], gap: &str| Some(texts.join(gap)).filter(|text| !text.is_empty());
+    for judged in all {
+        let verdict = &judged.verdict;
+        table.row([
+            judged.some().into(),
+            Cell::word(if verdict.can_be_fenced { "yes" } else { "no" }),
+            Cell::maybe(listed(&verdict.by, "; or ")),
+            Cell::maybe(listed(&verdict.not_by, "; ")),
         ]);
     }
     table
@@ -75,8 +95,18 @@ fn table(report: &Report) -> Table {
 fn json(report: &Report) -> serde_json::Value {
     let one = |finding: &Finding| {
         json!({
-            "part": finding.part, "state": word(finding.verdict), "found": finding.found, "remedy": finding.remedy,
+            "part": finding.part, "state": word(finding.weight), "found": finding.found, "remedy": finding.remedy,
         })
     };
-    json!({ "findings": report.findings.iter().map(one).collect::<Vec<_>>(), "failures": report.failures() })
+    let judged = |judged: &Judged| {
+        json!({
+            "hosts": judged.hosts, "can_be_fenced": judged.verdict.can_be_fenced, "by": judged.verdict.by,
+            "not_by": judged.verdict.not_by,
+        })
+    };
+    json!({
+        "findings": report.findings.iter().map(one).collect::<Vec<_>>(),
+        "hosts": report.hosts.iter().map(judged).collect::<Vec<_>>(),
+        "failures": report.failures(),
+    })
 }

@@ -39,7 +39,8 @@ fn not_toml(text: &str, error: &toml::de::Error) -> String {
     format!("is not TOML: {}{place}", error.message())
 }
 
-fn text(path: &Path) -> Result<String, CliError> {
+/// The text of a file, `-` for standard input.
+pub fn text(path: &Path) -> Result<String, CliError> {
     let fault = |source| CliError::file("read", path, source);
     let reader: Box<dyn Read> = if path == Path::new("-") {
         Box::new(std::io::stdin())

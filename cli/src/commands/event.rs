@@ -6,11 +6,12 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 use tokio::time::sleep;
 
-use super::session::Session;
+use super::completed::hosts;
+use super::session::{Session, views};
 use crate::client::view::Event;
-use crate::client::{Frame, Parser};
+use crate::client::{Frame, Parser, Request};
 use crate::error::CliError;
-use crate::output::{fields, time};
+use crate::output::{Cell, Table, fields, time};
 
 /// Before the first try to reach a service that went away; doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -19,8 +20,27 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// `ringfence event ...`
 #[derive(Debug, Subcommand)]
 pub enum EventCommand {
+    /// Lists the newest events, or those after a number
+    List(ListArgs),
     /// Prints events as they happen, until it is stopped
     Tail(TailArgs),
+}
+
+/// `ringfence event list`
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Those after the event of this number, in their order; 0 begins with the first that is kept. Without it the newest ones
+    #[arg(long, value_name = "NUMBER")]
+    after: Option<u64>,
+    /// Only those of this host
+    #[arg(long, add = hosts())]
+    host: Option<String>,
+    /// Only those of this type, such as host.fenced
+    #[arg(long = "type", value_name = "TYPE")]
+    kind: Option<String>,
+    /// The most to list
+    #[arg(long, default_value_t = 50, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    limit: u32,
 }
 
 /// `ringfence event tail`
@@ -30,7 +50,7 @@ pub struct TailArgs {
     #[arg(long, value_name = "NUMBER")]
     after: Option<u64>,
     /// Only those of this host
-    #[arg(long)]
+    #[arg(long, add = hosts())]
     host: Option<String>,
     /// Ends after so many
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -39,7 +59,49 @@ pub struct TailArgs {
 
 /// Does it.
 pub async fn run(command: EventCommand, session: &mut Session) -> Result<(), CliError> {
-    let EventCommand::Tail(args) = command;
+    match command {
+        EventCommand::List(args) => list(args, session).await,
+        EventCommand::Tail(args) => tail(args, session).await,
+    }
+}
+
+/// In the order in which they happened, whichever were asked for.
+async fn list(args: ListArgs, session: &mut Session) -> Result<(), CliError> {
+    // The first that is kept may be any.
+    let after = args.after.filter(|after| *after > 0);
+    let newest = args.after.is_none().then_some("sequence:desc");
+    let request = Request::get(&["events"])
+        .with("after", after)
+        .with("host", args.host.as_deref())
+        .with("type", args.kind.as_deref())
+        .with("limit", Some(args.limit))
+        .with("sort", newest);
+    let mut list = session.client.send(request).await?.body;
+    if let Some(events) = list["events"].as_array_mut().filter(|_| newest.is_some()) {
+        events.reverse();
+    }
+    if session.screen.is_for_programs() {
+        return session.screen.data(&list);
+    }
+    session.screen.table(table(&views(&list, "events")?))
+}
+
+fn table(events: &[Event]) -> Table {
+    let mut table = Table::new(&["NUMBER", "AT", "TYPE", "HOST", "GENERATION", "DATA"]);
+    for event in events {
+        table.row([
+            event.sequence.to_string().into(),
+            time(event.occurred_at).into(),
+            event.kind.as_str().into(),
+            Cell::maybe(event.host.clone()),
+            Cell::maybe(event.generation.map(|number| number.to_string())),
+            fields(&event.data, &["generation"]).into(),
+        ]);
+    }
+    table
+}
+
+async fn tail(args: TailArgs, session: &mut Session) -> Result<(), CliError> {
     let mut tail = Tail {
         last: args.after,
         left: args.count,
@@ -52,7 +114,7 @@ pub async fn run(command: EventCommand, session: &mut Session) -> Result<(), Cli
         match tail.listen(session, &mut was_there, &mut is_away).await {
             Ok(true) => return Ok(()),
             Ok(false) => {}
-            Err(error) if was_there && is_passing(&error) => {}
+            Err(error) if was_there && error.is_passing() => {}
             Err(error) => return Err(error),
         }
         if !is_away {
@@ -63,14 +125,6 @@ pub async fn run(command: EventCommand, session: &mut Session) -> Result<(), Cli
         is_away = true;
         sleep(tail.pause).await;
         tail.pause = (tail.pause * 2).min(LONGEST_PAUSE);
-    }
-}
-
-fn is_passing(error: &CliError) -> bool {
-    match error {
-        CliError::Unreachable { .. } => true,
-        CliError::Api(fault) => fault.is_passing(),
-        _ => false,
     }
 }
 
@@ -117,8 +171,8 @@ impl Tail {
             why: error.to_string(),
         };
         let event: Value = serde_json::from_str(&frame.data).map_err(unreadable)?;
-        if session.screen.is_json() {
-            session.screen.json_line(&event)?;
+        if session.screen.is_for_programs() {
+            session.screen.data_line(&event)?;
         } else {
             session
                 .screen

@@ -35,7 +35,7 @@ impl<'a> Follower<'a> {
         Ok(Self {
             session,
             id: id.to_owned(),
-            progress: Progress::new(session.screen.is_json()),
+            progress: Progress::new(session.screen.is_for_programs()),
             deadline: timeout.map(|timeout| Instant::now() + timeout),
             stop: signal(SignalKind::interrupt())?,
             waits_for: String::new(),
@@ -107,11 +107,7 @@ impl<'a> Follower<'a> {
 
     /// A service that restarts is away for a while; that ends no operation.
     fn bear(&mut self, error: CliError) -> Result<(), CliError> {
-        let is_passing = match &error {
-            CliError::Unreachable { .. } => true,
-            CliError::Api(fault) => fault.is_passing(),
-            _ => false,
-        };
+        let is_passing = error.is_passing();
         if self.away_since.is_none() && is_passing {
             self.progress.note("the service does not answer; trying again");
         }

@@ -10,6 +10,7 @@ use ringfence_core::SecretReference;
 use serde_json::{Map, Value};
 
 use super::arguments::{ListArgs, object_at, pair, put, seconds_or_none};
+use super::completed::methods;
 use super::document;
 use super::session::Session;
 use crate::client::Request;
@@ -41,6 +42,7 @@ pub enum MethodCommand {
     /// Shows a method
     Show {
         /// Name or id
+        #[arg(add = methods())]
         method: String,
     },
     /// Adds a method
@@ -50,11 +52,13 @@ pub enum MethodCommand {
     /// Removes a method that no plan uses
     Delete {
         /// Name or id
+        #[arg(add = methods())]
         method: String,
     },
     /// Asks the device for its state; changes nothing
     Check {
         /// Name or id
+        #[arg(add = methods())]
         method: String,
         /// For this host; needed where the parameters depend on the host
         #[arg(long)]
@@ -63,6 +67,7 @@ pub enum MethodCommand {
     /// Lists what its devices last answered when the engines asked them for their state, by host
     Checks {
         /// Name or id
+        #[arg(add = methods())]
         method: String,
         /// Only those that were not answered well
         #[arg(long)]
@@ -132,6 +137,7 @@ pub struct AddArgs {
 ])))]
 pub struct SetArgs {
     /// Name or id
+    #[arg(add = methods())]
     method: String,
     /// Its new name
     #[arg(long)]
@@ -273,7 +279,8 @@ fn table(methods: &[Method]) -> Table {
         "AGE",
         "PARAMETERS",
         "SECRETS",
-    ]);
+    ])
+    .and_wide(&["ID"]);
     for method in methods {
         table.row([
             method.name.as_str().into(),
@@ -284,6 +291,7 @@ fn table(methods: &[Method]) -> Table {
             checks::age(method.checks.as_ref().and_then(|checks| checks.age_s)),
             joined(&method.parameters).into(),
             joined(&method.secrets).into(),
+            method.id.as_str().into(),
         ]);
     }
     table

@@ -3,7 +3,9 @@
 mod arguments;
 pub mod audit;
 pub mod backup;
+pub mod completed;
 mod config;
+pub mod context;
 pub mod dead_letter;
 pub mod doctor;
 mod document;
@@ -12,11 +14,13 @@ mod follow;
 pub mod host;
 pub mod method;
 pub mod operation;
+mod operation_id;
 pub mod plan;
 pub mod segment;
 mod session;
 pub mod subscription;
 pub mod token;
+mod version;
 
 use std::path::Path;
 
@@ -42,6 +46,8 @@ pub fn format_of(command: &Command) -> Format {
         Command::Segment(Remote { remote, .. }) => remote.output,
         Command::Subscription(Remote { remote, .. }) => remote.output,
         Command::Token(args) => args.output,
+        Command::Context(args) => args.output,
+        Command::Version(args) => args.remote.output,
         Command::DeadLetter(args) => args.output,
         Command::Doctor(args) => args.output,
         Command::Config(_)
@@ -101,8 +107,10 @@ pub async fn run(command: Command, environment: &Environment) -> Result<(), CliE
         Command::Token(args) => token::run(args, environment),
         Command::DeadLetter(args) => dead_letter::run(args, environment).await,
         Command::Doctor(args) => doctor::run(args, environment).await,
+        Command::Context(args) => context::run(args, environment),
+        Command::Version(args) => version::run(&args.remote, environment).await,
         Command::Completions { shell } => completions(shell),
-        Command::Manual { folder } => manual(&folder),
+        Command::Manual { folder } => manual(folder.as_deref()),
         Command::Host(args) => host::run(args.command, &mut Session::open(&args.remote, environment)?).await,
         Command::Operation(args) => {
             operation::run(args.command, &mut Session::open(&args.remote, environment)?).await
@@ -141,13 +149,31 @@ async fn ended(done: Result<(), CliError>, traces: Option<Traces>) -> Result<(),
     done
 }
 
-fn manual(folder: &Path) -> Result<(), CliError> {
+fn manual(folder: Option<&Path>) -> Result<(), CliError> {
+    let Some(folder) = folder else {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(Cli::command()).render(&mut page)?;
+        return Ok(std::io::Write::write_all(&mut std::io::stdout(), &page)?);
+    };
     clap_mangen::generate_to(Cli::command(), folder)
         .map_err(|source| CliError::file("write the manual's pages to", folder, source))
 }
 
+/// Zsh reads a script from its folder of completions at the first key, which has to be answered too.
+const ZSH_AUTOLOADED: &[u8] =
+    b"if [[ $funcstack[1] = _ringfence ]]; then _clap_dynamic_completer_ringfence \"$@\"; fi\n";
+
+/// The script asks this program at every key, so that it completes what the service knows too.
 fn completions(shell: clap_complete::Shell) -> Result<(), CliError> {
+    let name = shell.to_string();
+    let shells = clap_complete::env::Shells::builtins();
+    let Some(completer) = shells.completer(&name) else {
+        return Err(CliError::Usage(format!("{name} cannot be completed for")));
+    };
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "ringfence", &mut script);
+    completer.write_registration("COMPLETE", "ringfence", "ringfence", "ringfence", &mut script)?;
+    if shell == clap_complete::Shell::Zsh {
+        script.extend_from_slice(ZSH_AUTOLOADED);
+    }
     Ok(std::io::Write::write_all(&mut std::io::stdout(), &script)?)
 }

@@ -8,7 +8,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::arguments::{ListArgs, span};
+use super::completed::hosts;
 use super::host::until_succeeded;
+use super::operation_id::{of_id_or_host, whole};
 use super::session::{Session, views};
 use crate::client::Request;
 use crate::client::view::{Attempt, Moves, Operation, Task};
@@ -31,12 +33,14 @@ pub enum OperationCommand {
     List(OperationListArgs),
     /// Shows an operation with its tasks and attempts
     Show {
-        /// Its id
+        /// Its id or the beginning of it; or a host, whose live or last operation is shown
+        #[arg(value_name = "ID|HOST", add = hosts())]
         id: String,
     },
     /// Shows what became of each workload of an evacuation
     Moves {
-        /// Its id
+        /// Its id or the beginning of it; or a host, whose live or last operation is shown
+        #[arg(value_name = "ID|HOST", add = hosts())]
         id: String,
     },
     /// Stops an operation; what is being done at this moment may still be done
@@ -45,7 +49,8 @@ pub enum OperationCommand {
     Retry(RetryArgs),
     /// Follows an operation to its end
     Watch {
-        /// Its id
+        /// Its id or the beginning of it; or a host, whose live or last operation is followed
+        #[arg(value_name = "ID|HOST", add = hosts())]
         id: String,
         /// So long at most, as in 30s or 5m
         #[arg(long, value_name = "TIME", value_parser = span)]
@@ -72,7 +77,7 @@ pub struct OperationListArgs {
 /// Which operation, and why.
 #[derive(Debug, Args)]
 pub struct ReasonArgs {
-    /// Its id
+    /// Its id, or the beginning of it
     id: String,
     /// Why; goes into the audit trail
     #[arg(long, short)]
@@ -82,7 +87,7 @@ pub struct ReasonArgs {
 /// `ringfence operation retry`
 #[derive(Debug, Args)]
 pub struct RetryArgs {
-    /// Their ids
+    /// Their ids, or the beginnings of them
     #[arg(required_unless_present = "held_by_brake", num_args = 1..)]
     ids: Vec<String>,
     /// All fences that wait because too much had failed at once
@@ -100,11 +105,20 @@ pub struct RetryArgs {
 pub async fn run(command: OperationCommand, session: &mut Session) -> Result<(), CliError> {
     match command {
         OperationCommand::List(args) => list(args, session).await,
-        OperationCommand::Show { id } => session.show(Request::get(&["operations", &id]), show).await,
-        OperationCommand::Moves { id } => show_moves(&id, session).await,
+        OperationCommand::Show { id } => {
+            let id = of_id_or_host(session, &id).await?;
+            session.show(Request::get(&["operations", &id]), show).await
+        }
+        OperationCommand::Moves { id } => {
+            let id = of_id_or_host(session, &id).await?;
+            show_moves(&id, session).await
+        }
         OperationCommand::Cancel(args) => ask(args, "cancel", session).await,
         OperationCommand::Retry(args) => retry(args, session).await,
-        OperationCommand::Watch { id, timeout } => watch(&id, timeout, session).await,
+        OperationCommand::Watch { id, timeout } => {
+            let id = of_id_or_host(session, &id).await?;
+            watch(&id, timeout, session).await
+        }
     }
 }
 
@@ -114,7 +128,8 @@ async fn list(args: OperationListArgs, session: &mut Session) -> Result<(), CliE
 }
 
 async fn ask(args: ReasonArgs, verb: &str, session: &mut Session) -> Result<(), CliError> {
-    let request = Request::post(&["operations", &args.id, verb], json!({"reason": args.reason}));
+    let id = whole(session, &args.id).await?;
+    let request = Request::post(&["operations", &id, verb], json!({"reason": args.reason}));
     session
         .show(request, |screen, operation| screen.line(summary(&operation)))
         .await
@@ -163,7 +178,7 @@ async fn held_by_brake(segment: Option<&str>, session: &Session) -> Result<Vec<S
 
 async fn watch(id: &str, timeout: Option<Duration>, session: &mut Session) -> Result<(), CliError> {
     let operation = until_succeeded(session, id, timeout).await?;
-    if session.screen.is_json() {
+    if session.screen.is_for_programs() {
         return session
             .show::<Operation>(Request::get(&["operations", id]), |_, _| Ok(()))
             .await;
@@ -212,7 +227,8 @@ fn summary(operation: &Operation) -> String {
 }
 
 fn table(operations: &[Operation]) -> Table {
-    let mut table = Table::new(&["ID", "HOST", "KIND", "STATUS", "GENERATION", "BEGAN", "DETAIL"]);
+    let mut table = Table::new(&["ID", "HOST", "KIND", "STATUS", "GENERATION", "BEGAN", "DETAIL"])
+        .and_wide(&["ENDED", "PLAN", "REQUESTED BY", "REASON"]);
     for operation in operations {
         table.row([
             operation.id.as_str().into(),
@@ -222,6 +238,10 @@ fn table(operations: &[Operation]) -> Table {
             operation.generation.to_string().into(),
             Cell::maybe(operation.created_at.map(time)),
             operation.detail.as_str().into(),
+            Cell::maybe(operation.finished_at.map(time)),
+            Cell::maybe(operation.plan.clone()),
+            operation.requested_by.as_str().into(),
+            operation.reason.as_str().into(),
         ]);
     }
     table
@@ -330,7 +350,7 @@ mod tests {
             ],
         }))
         .unwrap();
-        let text = tasks(&operation).render(None, false);
+        let text = tasks(&operation).render(None, false, false);
         let lines: Vec<Vec<&str>> = text
             .lines()
             .map(|line| line.split_whitespace().collect())

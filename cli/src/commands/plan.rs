@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Map, Value};
 
 use super::arguments::{ListArgs, put};
+use super::completed::plans;
 use super::document;
 use super::session::Session;
 use crate::client::Request;
@@ -21,6 +22,7 @@ pub enum PlanCommand {
     /// Shows a plan
     Show {
         /// Name or id
+        #[arg(add = plans())]
         plan: String,
     },
     /// Adds a plan
@@ -30,6 +32,7 @@ pub enum PlanCommand {
     /// Removes a plan
     Delete {
         /// Name or id
+        #[arg(add = plans())]
         plan: String,
     },
 }
@@ -48,6 +51,7 @@ pub struct AddArgs {
 #[derive(Debug, Args)]
 pub struct SetArgs {
     /// Name or id
+    #[arg(add = plans())]
     plan: String,
     /// All of the plan as JSON or TOML; - reads standard input
     #[arg(long, short, value_name = "FILE")]
@@ -112,13 +116,14 @@ fn sets(plan: &Plan) -> String {
 }
 
 fn table(plans: &[Plan]) -> Table {
-    let mut table = Table::new(&["NAME", "FOR", "TASKS", "FENCED BY"]);
+    let mut table = Table::new(&["NAME", "FOR", "TASKS", "FENCED BY"]).and_wide(&["ID"]);
     for plan in plans {
         table.row([
             plan.name.as_str().into(),
             scope(&plan.scope).into(),
             kinds(plan).join(" ").into(),
             sets(plan).into(),
+            plan.id.as_str().into(),
         ]);
     }
     table
@@ -181,6 +186,6 @@ STAGE  AFTER  TASK       LEVEL  METHODS
 1      5 s    power.off  1      bmc
 1      5 s    power.off  2      pdu-a + pdu-b
 ";
-        assert_eq!(stages(&plan).render(None, false), expected);
+        assert_eq!(stages(&plan).render(None, false, false), expected);
     }
 }

@@ -4,6 +4,7 @@ use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Map, Value};
 
 use super::arguments::{ListArgs, Pair, object_at, pair, put, seconds_or_none};
+use super::completed::segments;
 use super::session::Session;
 use crate::client::Request;
 use crate::client::view::{Policy, Segment};
@@ -21,6 +22,7 @@ pub enum SegmentCommand {
     /// Shows a segment
     Show {
         /// Name or id
+        #[arg(add = segments())]
         segment: String,
     },
     /// Adds a segment
@@ -30,6 +32,7 @@ pub enum SegmentCommand {
     /// Removes a segment that has no hosts
     Delete {
         /// Name or id
+        #[arg(add = segments())]
         segment: String,
     },
 }
@@ -86,6 +89,7 @@ pub struct AddArgs {
 ])))]
 pub struct SetArgs {
     /// Name or id
+    #[arg(add = segments())]
     segment: String,
     /// Its new name
     #[arg(long)]
@@ -220,7 +224,8 @@ fn evacuation(policy: &Policy) -> String {
 }
 
 fn table(segments: &[Segment]) -> Table {
-    let mut table = Table::new(&["NAME", "SELF-FENCING", "RESTARTS", "AUTO-REJOIN", "DESCRIPTION"]);
+    let mut table = Table::new(&["NAME", "SELF-FENCING", "RESTARTS", "AUTO-REJOIN", "DESCRIPTION"])
+        .and_wide(&["FENCED BY ITSELF", "EVACUATED BY ITSELF", "ID"]);
     for segment in segments {
         let policy = &segment.policy;
         table.row([
@@ -229,9 +234,16 @@ fn table(segments: &[Segment]) -> Table {
             restarts(policy).into(),
             auto_rejoin(policy).into(),
             segment.description.as_str().into(),
+            yes(policy.fencing.automatic).into(),
+            yes(policy.evacuation.automatic).into(),
+            segment.id.as_str().into(),
         ]);
     }
     table
+}
+
+fn yes(so: bool) -> &'static str {
+    if so { "yes" } else { "no" }
 }
 
 fn show(screen: &mut Screen, segment: Segment) -> Result<(), CliError> {

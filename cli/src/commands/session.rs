@@ -46,10 +46,20 @@ impl Session {
         answer: &Answer,
         show: impl FnOnce(&mut Screen, T) -> Result<(), CliError>,
     ) -> Result<(), CliError> {
-        if self.screen.is_json() {
-            self.screen.json(&answer.body)
+        if self.screen.is_for_programs() {
+            self.screen.data(&answer.body)
         } else {
-            show(&mut self.screen, answer.view()?)
+            show(&mut self.screen, answer.view()?)?;
+            self.tell_warnings(&answer.body);
+            Ok(())
+        }
+    }
+
+    /// What would keep hosts from being fenced by what was just configured, beside the answer.
+    fn tell_warnings(&self, body: &Value) {
+        let warnings = body["warnings"].as_array().into_iter().flatten();
+        for warning in warnings.filter_map(Value::as_str) {
+            self.screen.warning(warning);
         }
     }
 
@@ -67,8 +77,8 @@ impl Session {
             query.push(("sort", args.sort.clone()));
         }
         let all = self.client.collect(noun, &query, limit).await?;
-        if self.screen.is_json() {
-            return self.screen.json(&all);
+        if self.screen.is_for_programs() {
+            return self.screen.data(&all);
         }
         self.screen.table(table(&views(&all, noun)?))
     }

@@ -1,30 +1,33 @@
 //! `ringfence subscription`.
 
-use std::time::Duration;
+mod deliveries;
+
+use std::path::{Path, PathBuf};
 
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Map, Value};
 
+use self::deliveries::{DeliveriesArgs, call, deliveries};
 use super::arguments::{ListArgs, put};
+use super::completed::subscriptions;
+use super::document;
 use super::session::Session;
 use crate::client::Request;
-use crate::client::view::{Delivery, Subscription};
+use crate::client::view::Subscription;
 use crate::error::CliError;
 use crate::output::{Cell, Details, Screen, Table, time};
 
 /// What can be written of a subscription.
-const KEYS: [&str; 7] = [
+const KEYS: [&str; 8] = [
     "name",
     "description",
     "url",
+    "format",
     "types",
     "segments",
     "hosts",
     "enabled",
 ];
-/// How often, and with what pause, is asked what came of a call.
-const ASKS: u32 = 40;
-const ASK_EVERY: Duration = Duration::from_millis(500);
 
 /// `ringfence subscription ...`
 #[derive(Debug, Subcommand)]
@@ -34,6 +37,7 @@ pub enum SubscriptionCommand {
     /// Shows a subscription
     Show {
         /// Name or id
+        #[arg(add = subscriptions())]
         subscription: String,
     },
     /// Adds a subscription and shows its secret, once
@@ -43,16 +47,19 @@ pub enum SubscriptionCommand {
     /// Removes a subscription and its log of deliveries
     Delete {
         /// Name or id
+        #[arg(add = subscriptions())]
         subscription: String,
     },
     /// Gives a subscription a new secret and shows it, once; for a day, the one before signs as well
     RotateSecret {
         /// Name or id
+        #[arg(add = subscriptions())]
         subscription: String,
     },
     /// Calls the receiver with a message of type ringfence.test and tells what came of it
     Test {
         /// Name or id
+        #[arg(add = subscriptions())]
         subscription: String,
     },
     /// Lists deliveries of the last 7 days, the newest first
@@ -60,6 +67,7 @@ pub enum SubscriptionCommand {
     /// Delivers an event once more and tells what came of it
     Redeliver {
         /// Name or id
+        #[arg(add = subscriptions())]
         subscription: String,
         /// The delivery's id
         delivery: String,
@@ -72,6 +80,9 @@ pub struct SubscriptionFields {
     /// What it is for
     #[arg(long)]
     description: Option<String>,
+    /// The form in which the receiver gets events; if absent the one that it is known to take by its address, else cloudevents
+    #[arg(long, value_parser = ["cloudevents", "slack", "mattermost", "teams"])]
+    format: Option<String>,
     /// Types of events, such as host.fenced, or all of a kind, as in 'host.*'; 'all': no matter which
     #[arg(long, value_name = "TYPE,...", value_delimiter = ',')]
     types: Option<Vec<String>>,
@@ -96,8 +107,11 @@ pub struct AddArgs {
     name: String,
     /// Where the events go: https://HOST/PATH
     // Not `url`: that is the name of the service's, which would be taken from here, and be sent the token.
-    #[arg(id = "receiver", value_name = "URL")]
-    url: String,
+    #[arg(id = "receiver", value_name = "URL", required_unless_present = "to_file")]
+    url: Option<String>,
+    /// File with that URL, where it is a secret; - for standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "receiver")]
+    to_file: Option<PathBuf>,
     #[command(flatten)]
     fields: SubscriptionFields,
 }
@@ -105,10 +119,11 @@ pub struct AddArgs {
 /// `ringfence subscription set`
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("change").multiple(true).required(true).args([
-    "name", "to", "description", "types", "segments", "hosts", "enabled", "after",
+    "name", "to", "to_file", "format", "description", "types", "segments", "hosts", "enabled", "after",
 ])))]
 pub struct SetArgs {
     /// Name or id
+    #[arg(add = subscriptions())]
     subscription: String,
     /// Its new name
     #[arg(long)]
@@ -116,21 +131,11 @@ pub struct SetArgs {
     /// Where the events go from now on: https://HOST/PATH
     #[arg(long, value_name = "URL")]
     to: Option<String>,
+    /// File with that URL, where it is a secret; - for standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "to")]
+    to_file: Option<PathBuf>,
     #[command(flatten)]
     fields: SubscriptionFields,
-}
-
-/// `ringfence subscription deliveries`
-#[derive(Debug, Args)]
-pub struct DeliveriesArgs {
-    /// Name or id
-    subscription: String,
-    /// Only those that are pending, delivered or failed
-    #[arg(long)]
-    status: Option<String>,
-    /// The most to list
-    #[arg(long, default_value_t = 100, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    limit: u32,
 }
 
 /// Does it.
@@ -145,7 +150,7 @@ pub async fn run(command: SubscriptionCommand, session: &mut Session) -> Result<
         SubscriptionCommand::Add(args) => {
             let mut body = Map::new();
             put(&mut body, "name", Some(args.name));
-            put(&mut body, "url", Some(args.url));
+            put(&mut body, "url", url_of(args.url, args.to_file.as_deref())?);
             args.fields.put_into(&mut body);
             session
                 .show(Request::post(&["subscriptions"], body.into()), show)
@@ -177,6 +182,13 @@ pub async fn run(command: SubscriptionCommand, session: &mut Session) -> Result<
     }
 }
 
+/// The URL that was given, or that a file holds: the path of one may be a secret, which others see among the arguments.
+fn url_of(given: Option<String>, file: Option<&Path>) -> Result<Option<String>, CliError> {
+    let Some(file) = file else { return Ok(given) };
+    let text = document::text(file)?;
+    Ok(Some(text.trim().to_owned()))
+}
+
 fn empty() -> Value {
     Value::Object(Map::new())
 }
@@ -184,57 +196,15 @@ fn empty() -> Value {
 async fn set(args: SetArgs, session: &mut Session) -> Result<(), CliError> {
     let (mut body, etag) = session.draft("subscriptions", &args.subscription, &KEYS).await?;
     put(&mut body, "name", args.name);
-    put(&mut body, "url", args.to);
+    put(&mut body, "url", url_of(args.to, args.to_file.as_deref())?);
     args.fields.put_into(&mut body);
     let request = Request::put(&["subscriptions", &args.subscription], body.into()).if_match(etag);
     session.show(request, show).await
 }
 
-async fn deliveries(args: DeliveriesArgs, session: &mut Session) -> Result<(), CliError> {
-    let path = ["subscriptions", &args.subscription, "deliveries"];
-    let request = Request::get(&path)
-        .with("limit", Some(args.limit))
-        .with("status", args.status);
-    let answer = session.client.send(request).await?;
-    session.answer(&answer, |screen, page: Page| {
-        screen.table(delivery_table(&page.deliveries))
-    })
-}
-
-#[derive(serde::Deserialize)]
-struct Page {
-    deliveries: Vec<Delivery>,
-}
-
-/// Asks for a call, waits for what comes of it, and fails if it failed.
-async fn call(path: &[&str], subscription: &str, session: &mut Session) -> Result<(), CliError> {
-    let asked = session.client.send(Request::post(path, empty())).await?;
-    let id = asked.view::<Delivery>()?.id;
-    let path = ["subscriptions", subscription, "deliveries", &id];
-    for _ in 0..ASKS {
-        let answer = session.client.send(Request::get(&path)).await?;
-        let delivery: Delivery = answer.view()?;
-        if delivery.status != "pending" {
-            session.answer(&answer, show_delivery)?;
-            return if delivery.status == "delivered" {
-                Ok(())
-            } else {
-                Err(CliError::Undelivered {
-                    subscription: subscription.to_owned(),
-                    why: delivery.detail.unwrap_or_default(),
-                })
-            };
-        }
-        tokio::time::sleep(ASK_EVERY).await;
-    }
-    Err(CliError::Undelivered {
-        subscription: subscription.to_owned(),
-        why: "was not called yet; is an engine running?".to_owned(),
-    })
-}
-
 impl SubscriptionFields {
     fn put_into(self, body: &mut Map<String, Value>) {
+        put(body, "format", self.format);
         put(body, "description", self.description);
         put(body, "types", self.types.map(all_or));
         put(body, "segments", self.segments.map(all_or));
@@ -268,7 +238,12 @@ fn state(subscription: &Subscription) -> &'static str {
 }
 
 fn table(subscriptions: &[Subscription]) -> Table {
-    let mut table = Table::new(&["NAME", "STATE", "URL", "TYPES", "SEGMENTS", "HOSTS", "AFTER"]);
+    let mut table = Table::new(&["NAME", "STATE", "URL", "TYPES", "SEGMENTS", "HOSTS", "AFTER"]).and_wide(&[
+        "FORMAT",
+        "RETRYING",
+        "DESCRIPTION",
+        "ID",
+    ]);
     for subscription in subscriptions {
         table.row([
             subscription.name.as_str().into(),
@@ -278,6 +253,10 @@ fn table(subscriptions: &[Subscription]) -> Table {
             list_or_all(&subscription.segments).into(),
             list_or_all(&subscription.hosts).into(),
             subscription.after.to_string().into(),
+            subscription.format.as_str().into(),
+            subscription.retrying.to_string().into(),
+            subscription.description.as_str().into(),
+            subscription.id.as_str().into(),
         ]);
     }
     table
@@ -289,6 +268,7 @@ fn show(screen: &mut Screen, subscription: Subscription) -> Result<(), CliError>
         .with("id", &subscription.id)
         .with_some("description", Some(&subscription.description))
         .with("url", &subscription.url)
+        .with_some("format", Some(&subscription.format))
         .with("types", list_or_all(&subscription.types))
         .with("segments", list_or_all(&subscription.segments))
         .with("hosts", list_or_all(&subscription.hosts))
@@ -304,44 +284,6 @@ fn show(screen: &mut Screen, subscription: Subscription) -> Result<(), CliError>
         details = details.with("secret (shown once)", secret);
     }
     screen.details(details)
-}
-
-fn delivery_table(deliveries: &[Delivery]) -> Table {
-    let mut table = Table::new(&[
-        "ID", "EVENT", "TYPE", "HOST", "STATUS", "TRIES", "TRIED AT", "NEXT AT", "ANSWER", "DETAIL",
-    ]);
-    for delivery in deliveries {
-        table.row([
-            delivery.id.as_str().into(),
-            delivery
-                .sequence
-                .map_or_else(|| delivery.kind.clone(), |number| number.to_string())
-                .into(),
-            delivery.event_type.as_str().into(),
-            Cell::maybe(delivery.host.as_deref()),
-            Cell::word(&delivery.status),
-            delivery.tries.to_string().into(),
-            Cell::maybe(delivery.tried_at.map(time).as_deref()),
-            Cell::maybe(delivery.next_at.map(time).as_deref()),
-            Cell::maybe(delivery.answer.map(|status| status.to_string()).as_deref()),
-            Cell::maybe(delivery.detail.as_deref()),
-        ]);
-    }
-    table
-}
-
-fn show_delivery(screen: &mut Screen, delivery: Delivery) -> Result<(), CliError> {
-    screen.details(
-        Details::default()
-            .with("delivery", &delivery.id)
-            .with("event", &delivery.event_id)
-            .with("type", &delivery.event_type)
-            .with_some("host", delivery.host.as_ref())
-            .with_word("status", &delivery.status, "")
-            .with_some("answer", delivery.answer.map(|status| status.to_string()))
-            .with_some("detail", delivery.detail.as_ref())
-            .with_some("took", delivery.took_ms.map(|ms| format!("{ms} ms"))),
-    )
 }
 
 #[cfg(test)]

@@ -168,9 +168,9 @@ fn create(
 ) -> Result<(), CliError> {
     ringfence_core::validate_name("--name", name).map_err(|problem| CliError::Usage(problem.to_string()))?;
     let token = tokens::create(path, name, role, expires_at)?;
-    if screen.is_json() {
+    if screen.is_for_programs() {
         let made = json!({"name": name, "role": role.as_str(), "expires_at": expires_at, "token": token});
-        return screen.json(&made);
+        return screen.data(&made);
     }
     screen.note(format!(
         "{name} is {}; this is shown once, only a hash of it was kept:",
@@ -181,11 +181,11 @@ fn create(
 
 fn list(screen: &mut Screen, path: &Path) -> Result<(), CliError> {
     let file = tokens::read(path)?;
-    if screen.is_json() {
+    if screen.is_for_programs() {
         let shown = file.tokens.iter().map(
             |token| json!({"name": token.name, "role": token.role.as_str(), "expires_at": token.expires_at}),
         );
-        return screen.json(&json!({"tokens": shown.collect::<Vec<_>>()}));
+        return screen.data(&json!({"tokens": shown.collect::<Vec<_>>()}));
     }
     let mut table = Table::new(&["NAME", "ROLE", "EXPIRES"]);
     for token in &file.tokens {

@@ -71,6 +71,17 @@ pub fn data_dir(environment: &Environment) -> Option<PathBuf> {
     })
 }
 
+/// Where the operator's commands keep what is the user's: `$XDG_CONFIG_HOME/ringfence`, else `~/.config/ringfence`.
+#[must_use]
+pub fn config_dir(environment: &Environment) -> Option<PathBuf> {
+    let home = || environment.path("HOME").map(|home| home.join(".config"));
+    let base = environment
+        .path("XDG_CONFIG_HOME")
+        .filter(|path| path.is_absolute())
+        .or_else(home);
+    base.map(|base| base.join("ringfence"))
+}
+
 /// The name of this machine, as far as it can be one of ours.
 #[must_use]
 pub fn host_name() -> String {

@@ -15,7 +15,7 @@ mod sections;
 mod settings;
 mod value;
 
-pub use environment::{Environment, data_dir};
+pub use environment::{Environment, config_dir, data_dir};
 pub use keys::{read_keys, read_webhook_keys};
 pub use layers::{Effective, Flag, Sources, load};
 pub use names::check_names;

@@ -8,6 +8,7 @@ use crate::error::Complaints;
 /// Variables that say how to reach a service and are no configuration of one.
 const CLIENT_VARIABLES: &[&str] = &[
     "RINGFENCE_CONFIG",
+    "RINGFENCE_CONTEXT",
     "RINGFENCE_URL",
     "RINGFENCE_TOKEN",
     "RINGFENCE_TOKEN_FILE",

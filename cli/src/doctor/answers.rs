@@ -1,47 +1,75 @@
 //! What the devices last answered when the engines asked them for their state.
 
 use chrono::TimeDelta;
+use ringfence_core::MethodId;
 use ringfence_db::{CheckSummary, Database, DbError, MethodCheckRow, check_summaries, method_checks_page};
 
 use super::hosts::Site;
+use super::verdict::Silences;
 use super::{Report, Which};
 use crate::config::Settings;
 use crate::error::error_chain;
 
 const PART: &str = "devices";
 /// Hosts that are named for one method.
-const NAMED: u32 = 5;
+const NAMED: usize = 5;
+/// Rows that are read at a time, and the most of one method: as many hosts as are looked at one by one.
+const PAGE: u32 = 1000;
+const MOST: usize = 100_000;
 /// Answers older than so many intervals say that nobody asks any more.
 const STALE_AFTER: i32 = 8;
 /// How to know at once.
 const ASK_NOW: &str = "ask them now: ringfence doctor --devices";
 
+/// Gives the devices that do not tell their state.
 pub(super) async fn look(
     settings: &Settings,
     db: &Database,
     site: &Site,
     which: Option<&Which>,
     report: &mut Report,
-) {
+) -> Silences {
+    let mut silences = Silences::default();
     if site.methods.is_empty() {
-        return;
+        return silences;
     }
     let every = TimeDelta::seconds(i64::try_from(settings.checks.interval_s).unwrap_or(i64::MAX / 1000));
     if every.is_zero() {
         let found = "checks.interval_s is 0: whether they answer shows only when they are needed";
         report.warning(PART, found, ASK_NOW);
-        return;
+        return silences;
     }
     // What the devices last said counts for nothing where all of them are asked anew.
     if which.is_some_and(Which::is_all) {
-        return;
+        return silences;
     }
-    if let Err(error) = judge(db, site, every, report).await {
+    if let Err(error) = judge(db, site, every, &mut silences, report).await {
         report.failure(PART, error_chain(&error), "see the database's own log");
+    }
+    silences
+}
+
+/// All answers for a method that say that its device does not tell its state.
+async fn failing(db: &Database, method: MethodId) -> Result<Vec<MethodCheckRow>, DbError> {
+    let mut all: Vec<MethodCheckRow> = Vec::new();
+    loop {
+        let after = all.last().map(|row| row.id);
+        let rows = method_checks_page(&mut db.reader(), method, Some(true), after, PAGE).await?;
+        let is_last = rows.len() < PAGE as usize;
+        all.extend(rows);
+        if is_last || all.len() >= MOST {
+            return Ok(all);
+        }
     }
 }
 
-async fn judge(db: &Database, site: &Site, every: TimeDelta, report: &mut Report) -> Result<(), DbError> {
+async fn judge(
+    db: &Database,
+    site: &Site,
+    every: TimeDelta,
+    silences: &mut Silences,
+    report: &mut Report,
+) -> Result<(), DbError> {
     let mut reader = db.reader();
     let now = db.now().await?;
     let summaries = check_summaries(&mut reader, None).await?;
@@ -50,7 +78,10 @@ async fn judge(db: &Database, site: &Site, every: TimeDelta, report: &mut Report
         let Some(summary) = summaries.iter().find(of_method) else {
             continue;
         };
-        let failing = method_checks_page(&mut reader, method.id, Some(true), None, NAMED).await?;
+        let failing = failing(db, method.id).await?;
+        for row in &failing {
+            silences.note(name, row.host.as_ref().map(|(_, host)| host.as_str()));
+        }
         judge_method(name, summary, &failing, site.uses(name), report);
         let stale = summary.oldest_at.filter(|at| now - *at > every * STALE_AFTER);
         if let Some(at) = stale {
@@ -87,7 +118,7 @@ fn judge_method(
         }
         return;
     }
-    for row in failing {
+    for row in failing.iter().take(NAMED) {
         let host = row.host.as_ref().map(|(_, host)| format!(" for {host}"));
         let host = host.unwrap_or_default();
         let (outcome, detail) = row.last.as_ref().map_or(("unknown", ""), |(_, answer)| {
@@ -103,7 +134,7 @@ fn judge_method(
         let found = format!("{name}{host}: {outcome}{since}: {detail}");
         if is_used {
             let todo = "look at the device, its address and its credentials; then: ringfence method check";
-            report.failure(PART, found, todo);
+            report.warning(PART, found, todo);
         } else {
             report.warning(
                 PART,
@@ -112,9 +143,9 @@ fn judge_method(
             );
         }
     }
-    let more = summary.failing.saturating_sub(failing.len() as u64);
+    let more = summary.failing.saturating_sub(NAMED as u64);
     if more > 0 {
-        report.failure(
+        report.warning(
             PART,
             format!("{name}: {more} more do not tell their state"),
             format!("ringfence method checks {name} --failing"),

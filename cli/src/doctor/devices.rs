@@ -16,6 +16,7 @@ use tokio::time::{Instant, interval_at};
 use self::asker::{Asker, Said};
 use super::Report;
 use super::hosts::{Site, some_of};
+use super::verdict::Silences;
 use crate::config::Settings;
 use crate::error::{CliError, error_chain};
 
@@ -49,7 +50,7 @@ impl Which {
 /// Hears how many of how many have been asked.
 pub type Tell<'a> = &'a (dyn Fn(usize, usize) + Sync);
 
-/// Asks through the workers of the broker; without one, through the standalone service.
+/// Asks through the workers of the broker; without one, through the standalone service. Gives what was heard, by method.
 pub(super) async fn look(
     settings: &Settings,
     db: &Database,
@@ -57,7 +58,7 @@ pub(super) async fn look(
     site: &Site,
     asked: (&Which, Tell<'_>),
     report: &mut Report,
-) {
+) -> Vec<Heard> {
     let (which, tell) = asked;
     let opened = match bus {
         Some(bus) => Asker::by_workers(settings, db, bus).await,
@@ -66,17 +67,24 @@ pub(super) async fn look(
     let asker = match opened {
         Ok(asker) => asker,
         Err(CliError::Nowhere { .. } | CliError::Unreachable { .. }) => {
-            return report.failure(
+            report.failure(
                 PART,
                 "the standalone service does not run, and nobody else can ask its devices",
                 "start it, and look again",
             );
+            return Vec::new();
         }
-        Err(error) => return report.failure(PART, error_chain(&error), "mend that, and look again"),
+        Err(error) => {
+            report.failure(PART, error_chain(&error), "mend that, and look again");
+            return Vec::new();
+        }
     };
     let mut questions = match asker.questions(which.host.as_deref()).await {
         Ok(questions) => questions,
-        Err(error) => return report.failure(PART, error_chain(&error), "name another host"),
+        Err(error) => {
+            report.failure(PART, error_chain(&error), "name another host");
+            return Vec::new();
+        }
     };
     if which.is_all() {
         tell_of_unused(&questions, site, report);
@@ -91,8 +99,9 @@ pub(super) async fn look(
     }
     let left_out = questions.len().saturating_sub(MOST);
     questions.truncate(MOST);
-    for (method, heard) in ask(&asker, questions, tell).await {
-        heard.judge(&method, report);
+    let heard = ask(&asker, questions, tell).await;
+    for heard in &heard {
+        heard.judge(report);
     }
     if left_out > 0 {
         report.warning(
@@ -101,6 +110,7 @@ pub(super) async fn look(
             "ask for one at a time: ringfence doctor --devices --method METHOD, or --host HOST",
         );
     }
+    heard
 }
 
 /// Methods that nobody can ask, since they take something from a host and no host uses them.
@@ -125,7 +135,7 @@ fn tell_of_unused(questions: &[DeviceQuestion], site: &Site, report: &mut Report
 }
 
 /// Asks some at a time, and gives what was heard by method.
-async fn ask(asker: &Asker, questions: Vec<DeviceQuestion>, tell: Tell<'_>) -> BTreeMap<String, Heard> {
+async fn ask(asker: &Asker, questions: Vec<DeviceQuestion>, tell: Tell<'_>) -> Vec<Heard> {
     let (mut asked, all) = (0, questions.len());
     let answers = stream::iter(questions)
         .map(|question| async move {
@@ -139,9 +149,10 @@ async fn ask(asker: &Asker, questions: Vec<DeviceQuestion>, tell: Tell<'_>) -> B
     loop {
         tokio::select! {
             answer = answers.next() => {
-                let Some((question, answer)) = answer else { return by_method };
+                let Some((question, answer)) = answer else { return by_method.into_values().collect() };
                 asked += 1;
-                by_method.entry(question.method).or_default().note(question.host, answer);
+                let heard = by_method.entry(question.method).or_insert_with_key(|method| Heard::of(method));
+                heard.note(question.host, answer);
             }
             _ = clock.tick() => tell(asked, all),
         }
@@ -150,26 +161,55 @@ async fn ask(asker: &Asker, questions: Vec<DeviceQuestion>, tell: Tell<'_>) -> B
 
 /// What the devices of one method have said.
 #[derive(Default)]
-struct Heard {
+pub(super) struct Heard {
+    /// The method.
+    method: String,
     /// How many show which state.
     states: BTreeMap<String, usize>,
+    /// For which hosts one does.
+    told: Vec<Option<String>>,
     /// Those that do not tell theirs: the host, and why.
-    silent: BTreeMap<String, String>,
+    silent: BTreeMap<Option<String>, String>,
     /// Those that an attempt is at.
     busy: Vec<String>,
 }
 
+/// The host that a question was about, in words.
+fn named(host: Option<&String>) -> String {
+    host.cloned().unwrap_or_else(|| "every host".to_owned())
+}
+
 impl Heard {
+    fn of(method: &str) -> Self {
+        Self {
+            method: method.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// Puts what was heard now in the place of what was known before.
+    pub fn tell(&self, silences: &mut Silences) {
+        for host in &self.told {
+            silences.heard(&self.method, host.as_deref());
+        }
+        for host in self.silent.keys() {
+            silences.note(&self.method, host.as_deref());
+        }
+    }
+
     fn note(&mut self, host: Option<String>, said: Said) {
-        let host = host.unwrap_or_else(|| "every host".to_owned());
         match said {
-            Said::State(state) => *self.states.entry(state).or_default() += 1,
-            Said::Busy => self.busy.push(host),
+            Said::State(state) => {
+                *self.states.entry(state).or_default() += 1;
+                self.told.push(host);
+            }
+            Said::Busy => self.busy.push(named(host.as_ref())),
             Said::Nothing(why) => drop(self.silent.insert(host, why)),
         }
     }
 
-    fn judge(mut self, method: &str, report: &mut Report) {
+    fn judge(&self, report: &mut Report) {
+        let method = &self.method;
         let told: usize = self.states.values().sum();
         let all = told + self.silent.len() + self.busy.len();
         if told > 0 {
@@ -185,26 +225,27 @@ impl Heard {
             );
         }
         if !self.busy.is_empty() {
-            self.busy.sort();
+            let mut busy = self.busy.clone();
+            busy.sort();
             report.warning(
                 PART,
                 format!(
                     "{method}: not asked for {}, as an attempt is at it",
-                    some_of(&self.busy)
+                    some_of(&busy)
                 ),
                 "ask again when its operation is over",
             );
         }
         for (host, why) in self.silent.iter().take(NAMED) {
-            report.failure(
+            report.warning(
                 PART,
-                format!("{method} for {host}: {why}"),
+                format!("{method} for {}: {why}", named(host.as_ref())),
                 "look at the device, its address and its credentials",
             );
         }
         let more = self.silent.len().saturating_sub(NAMED);
         if more > 0 {
-            report.failure(
+            report.warning(
                 PART,
                 format!("{method}: {more} more do not tell their state"),
                 "mend the first ones and look again",

@@ -8,6 +8,7 @@ use ringfence_db::{
 };
 use ringfence_workers::catalogue;
 
+use super::verdict::{Silences, Verdict};
 use super::{Report, one_device};
 use crate::error::error_chain;
 
@@ -25,10 +26,29 @@ struct Planned {
     has_watchdog: bool,
 }
 
+/// Hosts of which the like is so.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// What is so.
+    pub verdict: Verdict,
+    /// Their names.
+    pub hosts: Vec<String>,
+}
+
+impl Judged {
+    /// The hosts, or the first of them and how many more.
+    #[must_use]
+    pub fn some(&self) -> String {
+        some_of(&self.hosts)
+    }
+}
+
 /// What the database says is to be fenced, and how.
 #[derive(Default)]
 pub(super) struct Site {
     hosts: Vec<Planned>,
+    /// Hosts that cannot be fenced whatever is served and answers: the host, and why.
+    helpless: BTreeMap<String, String>,
     /// From where the workloads of hosts are reached.
     workloads: Served,
     /// The methods, by name.
@@ -58,6 +78,7 @@ async fn read(db: &Database, report: &mut Report) -> Result<Site, DbError> {
     let mut faults = Faults::default();
     let mut site = Site {
         hosts: Vec::new(),
+        helpless: BTreeMap::new(),
         workloads: Served::new(),
         methods,
     };
@@ -65,7 +86,7 @@ async fn read(db: &Database, report: &mut Report) -> Result<Site, DbError> {
         site.workloads.extend(workloads_of(&host, &segments));
         match plan_of(&host, &plans).map(|plan| resolve(&drivers, plan, &site.methods, &host)) {
             None => faults.unplanned.push(host.name),
-            Some(Err(problems)) => faults.broken.push(format!("{}: {problems}", host.name)),
+            Some(Err(problems)) => faults.broken.push((host.name, problems.to_string())),
             Some(Ok(plan)) => site.hosts.push(Planned {
                 has_watchdog: has_watchdog(&host, &segments),
                 host: host.name,
@@ -73,12 +94,14 @@ async fn read(db: &Database, report: &mut Report) -> Result<Site, DbError> {
             }),
         }
     }
-    faults.tell(site.hosts.len(), report);
     let plans = site
         .hosts
         .iter()
         .map(|planned| (planned.host.as_str(), &planned.plan));
-    one_device::look(&drivers, plans, report);
+    let shared = one_device::look(&drivers, plans, report).into_iter();
+    let shared = shared.map(|(host, method)| (host, format!("{method}: its device is another host's too")));
+    site.helpless = shared.chain(faults.helpless()).collect();
+    faults.tell(site.hosts.len(), report);
     Ok(site)
 }
 
@@ -128,10 +151,20 @@ fn has_watchdog(host: &Host, segments: &[Segment]) -> bool {
 #[derive(Default)]
 struct Faults {
     unplanned: Vec<String>,
-    broken: Vec<String>,
+    /// The host, and why its plan cannot be carried out.
+    broken: Vec<(String, String)>,
 }
 
 impl Faults {
+    /// The hosts that cannot be fenced because of them, and why.
+    fn helpless(&self) -> impl Iterator<Item = (String, String)> + use<> {
+        let unplanned = self.unplanned.clone().into_iter();
+        let broken = self.broken.clone().into_iter();
+        unplanned
+            .map(|host| (host, "no plan is for it".to_owned()))
+            .chain(broken.map(|(host, why)| (host, format!("its plan cannot be carried out: {why}"))))
+    }
+
     fn tell(self, planned: usize, report: &mut Report) {
         let all = planned + self.unplanned.len() + self.broken.len();
         if all == 0 {
@@ -151,10 +184,10 @@ impl Faults {
                 "add one for the hosts, their type, or by default: ringfence plan add",
             );
         }
-        for fault in self.broken.iter().take(NAMED) {
+        for (host, why) in self.broken.iter().take(NAMED) {
             report.failure(
                 "plans",
-                fault.clone(),
+                format!("{host}: {why}"),
                 "mend the plan, its methods, or the host's parameters",
             );
         }
@@ -200,24 +233,47 @@ impl Site {
             .collect()
     }
 
-    /// Which hosts could not be fenced now without a person.
-    pub fn judge(&self, served: &Served, report: &mut Report) {
-        let is_served = |resource: Resource, zone: &str| served.contains(&(resource, zone.to_owned()));
-        let helpless: Vec<String> = self
+    /// Whether each host can be fenced now without a person, and by what.
+    pub fn judge(&self, served: &Served, silences: &Silences, report: &mut Report) {
+        let mut alike: BTreeMap<Verdict, Vec<String>> = BTreeMap::new();
+        for (host, why) in &self.helpless {
+            let of = alike.entry(Verdict::none(why)).or_default();
+            of.push(host.clone());
+        }
+        for planned in self
             .hosts
             .iter()
-            .filter(|planned| !planned.plan.can_prove_alone(planned.has_watchdog, is_served))
-            .map(|planned| planned.host.clone())
-            .collect();
-        if !helpless.is_empty() {
-            report.failure(
-                "plans",
-                format!("only a person could prove a fence now for {}", some_of(&helpless)),
-                "have the zones above served, or give the plan tasks that complete a sufficient set",
-            );
-        } else if !self.hosts.is_empty() {
-            report.good("plans", "each can prove a fence with the workers that are there");
+            .filter(|planned| !self.helpless.contains_key(&planned.host))
+        {
+            let host = (planned.host.as_str(), &planned.plan, planned.has_watchdog);
+            let of = alike.entry(Verdict::new(host, served, silences)).or_default();
+            of.push(planned.host.clone());
         }
+        let judged = alike
+            .into_iter()
+            .map(|(verdict, hosts)| Judged { verdict, hosts });
+        report.hosts = judged.collect();
+        tell_helpless(report);
+    }
+}
+
+fn tell_helpless(report: &mut Report) {
+    let helpless = report.hosts.iter().filter(|judged| !judged.verdict.can_be_fenced);
+    let mut names: Vec<String> = helpless.flat_map(|judged| judged.hosts.clone()).collect();
+    names.sort_unstable();
+    let all: usize = report.hosts.iter().map(|judged| judged.hosts.len()).sum();
+    if !names.is_empty() {
+        report.failure(
+            "hosts",
+            format!(
+                "{} of {all} cannot be fenced without a person: {}",
+                names.len(),
+                some_of(&names)
+            ),
+            "see below for what keeps each from it, and above for what to do",
+        );
+    } else if all > 0 {
+        report.good("hosts", format!("each of {all} can be fenced without a person"));
     }
 }
 

@@ -12,21 +12,24 @@ mod inside;
 mod keystone;
 mod one_device;
 mod platforms;
+mod verdict;
 
-use ringfence_bus::Bus;
+use ringfence_bus::{AmqpBus, Bus};
 
 pub use devices::{Tell, Which};
+pub use hosts::Judged;
+use hosts::{Served, Site};
 
 use crate::config::Settings;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Weight {
     /// As it should be.
     Good,
     /// Works, and somebody should know.
     Warning,
-    /// Has to be mended: something cannot be fenced, or not without a person.
+    /// Has to be mended: some host cannot be fenced without a person, or nothing is told of it.
     Failure,
 }
 
@@ -36,7 +39,7 @@ pub struct Finding {
     /// What it belongs to.
     pub part: &'static str,
     /// How bad it is.
-    pub verdict: Verdict,
+    pub weight: Weight,
     /// What was found.
     pub found: String,
     /// What to do about it.
@@ -48,25 +51,27 @@ pub struct Finding {
 pub struct Report {
     /// The findings.
     pub findings: Vec<Finding>,
+    /// Whether each host can be fenced, and by what; those of which the like is so stand together.
+    pub hosts: Vec<Judged>,
 }
 
 impl Report {
     fn good(&mut self, part: &'static str, found: impl Into<String>) {
-        self.add(part, Verdict::Good, found.into(), None);
+        self.add(part, Weight::Good, found.into(), None);
     }
 
     fn warning(&mut self, part: &'static str, found: impl Into<String>, remedy: impl Into<String>) {
-        self.add(part, Verdict::Warning, found.into(), Some(remedy.into()));
+        self.add(part, Weight::Warning, found.into(), Some(remedy.into()));
     }
 
     fn failure(&mut self, part: &'static str, found: impl Into<String>, remedy: impl Into<String>) {
-        self.add(part, Verdict::Failure, found.into(), Some(remedy.into()));
+        self.add(part, Weight::Failure, found.into(), Some(remedy.into()));
     }
 
-    fn add(&mut self, part: &'static str, verdict: Verdict, found: String, remedy: Option<String>) {
+    fn add(&mut self, part: &'static str, weight: Weight, found: String, remedy: Option<String>) {
         self.findings.push(Finding {
             part,
-            verdict,
+            weight,
             found,
             remedy,
         });
@@ -75,7 +80,7 @@ impl Report {
     /// How many findings have to be mended.
     #[must_use]
     pub fn failures(&self) -> usize {
-        let failed = self.findings.iter().filter(|f| f.verdict == Verdict::Failure);
+        let failed = self.findings.iter().filter(|f| f.weight == Weight::Failure);
         failed.count()
     }
 }
@@ -92,22 +97,28 @@ pub async fn examine(settings: &Settings, which: Option<&Which>, tell: Tell<'_>)
     let site = hosts::look(&db, &mut report).await;
     platforms::compare(settings, &db, &platforms, &mut report).await;
     platforms::try_drivers(&platforms, &site, &mut report).await;
-    answers::look(settings, &db, &site, which, &mut report).await;
-    if let Some(bus) = broker::connect(settings, &mut report).await {
-        let served = broker::look(&bus, &site, &mut report).await;
-        site.judge(&served, &mut report);
-        if let Some(which) = which {
-            devices::look(settings, &db, Some(bus), &site, (which, tell), &mut report).await;
-        } else {
-            bus.close().await;
-        }
-    } else if settings.bus.url.is_none() {
-        let served = inside::look(settings, &site, &mut report);
-        site.judge(&served, &mut report);
-        if let Some(which) = which {
-            devices::look(settings, &db, None, &site, (which, tell), &mut report).await;
-        }
+    let mut silences = answers::look(settings, &db, &site, which, &mut report).await;
+    let (bus, served) = reach(settings, &site, &mut report).await;
+    if let (Some(which), Some(_)) = (which, &served) {
+        let heard = devices::look(settings, &db, bus, &site, (which, tell), &mut report).await;
+        heard.into_iter().for_each(|heard| heard.tell(&mut silences));
+    } else if let Some(bus) = bus {
+        bus.close().await;
+    }
+    // Without a broker nobody knows what is served.
+    if let Some(served) = served {
+        site.judge(&served, &silences, &mut report);
     }
     db.close().await;
     report
+}
+
+/// The broker, if there is one, and what workers serve, if that can be told.
+async fn reach(settings: &Settings, site: &Site, report: &mut Report) -> (Option<AmqpBus>, Option<Served>) {
+    if let Some(bus) = broker::connect(settings, report).await {
+        let served = broker::look(&bus, site, report).await;
+        return (Some(bus), Some(served));
+    }
+    let is_inside = settings.bus.url.is_none();
+    (None, is_inside.then(|| inside::look(settings, site, report)))
 }

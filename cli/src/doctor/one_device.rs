@@ -17,12 +17,12 @@ struct Sharing<'a> {
     hosts: Vec<String>,
 }
 
-/// Tells of everything that is filled in alike for several hosts.
+/// Tells of everything that is filled in alike for several hosts, and gives those hosts, each with such a method.
 pub(super) fn look<'a>(
     drivers: &Catalogue,
     plans: impl Iterator<Item = (&'a str, &'a FrozenPlan)>,
     report: &mut Report,
-) {
+) -> BTreeMap<String, String> {
     let mut targets: BTreeMap<String, Sharing<'a>> = BTreeMap::new();
     for (host, plan) in plans {
         for method in plan.methods() {
@@ -57,4 +57,11 @@ pub(super) fn look<'a>(
             "mend the first ones and look again",
         );
     }
+    let sharing = shared.iter().flat_map(|sharing| {
+        sharing
+            .hosts
+            .iter()
+            .map(|host| (host.clone(), sharing.method.to_owned()))
+    });
+    sharing.collect()
 }

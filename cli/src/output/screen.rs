@@ -12,6 +12,8 @@ use super::{Details, Table, plain};
 use crate::args::Format;
 use crate::error::CliError;
 
+/// Clears a terminal and begins at its top.
+const CLEAR: &str = "\x1b[H\x1b[2J";
 /// A terminal that says that it is narrower does not know its width.
 const NARROWEST: u16 = 40;
 
@@ -43,24 +45,54 @@ impl Screen {
 
     /// Whether a program reads it.
     #[must_use]
-    pub fn is_json(&self) -> bool {
-        self.format == Format::Json
+    pub fn is_for_programs(&self) -> bool {
+        self.format.is_for_programs()
+    }
+
+    /// Whether a person looks at it now, who can be shown the same again in its place.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        !self.is_for_programs() && std::io::stdout().is_terminal()
     }
 
     /// A whole answer, for programs.
-    pub fn json(&mut self, value: &Value) -> Result<(), CliError> {
-        let text = serde_json::to_string_pretty(value).unwrap_or_default();
-        self.write(&format!("{text}\n"))
+    pub fn data(&mut self, value: &Value) -> Result<(), CliError> {
+        let text = match self.format {
+            Format::Yaml => yaml(value),
+            Format::Table | Format::Wide | Format::Json => {
+                serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
+            }
+        };
+        self.write(&text)
     }
 
-    /// One of many, for programs: a line.
-    pub fn json_line(&mut self, value: &Value) -> Result<(), CliError> {
-        self.write(&format!("{value}\n"))
+    /// One of many, for programs: a line, or a document.
+    pub fn data_line(&mut self, value: &Value) -> Result<(), CliError> {
+        let text = match self.format {
+            Format::Yaml => format!("---\n{}", yaml(value)),
+            Format::Table | Format::Wide | Format::Json => format!("{value}\n"),
+        };
+        self.write(&text)
     }
 
     /// A table, for people.
     pub fn table(&mut self, table: Table) -> Result<(), CliError> {
-        self.write(&table.render(self.width, self.colour))
+        self.write(&self.rendered(&table))
+    }
+
+    /// A table in the place of everything that is on the screen.
+    pub fn table_anew(&mut self, table: Table) -> Result<(), CliError> {
+        self.write(&format!("{CLEAR}{}", self.rendered(&table)))
+    }
+
+    /// The text of a table, as it is shown here.
+    pub fn rendered(&self, table: &Table) -> String {
+        table.render(self.width, self.colour, self.format == Format::Wide)
+    }
+
+    /// Text that is ready to be shown.
+    pub fn text(&mut self, text: &str) -> Result<(), CliError> {
+        self.write(text)
     }
 
     /// A list of properties, for people.
@@ -75,7 +107,11 @@ impl Screen {
 
     /// The last word of a command that has nothing to show; programs go by the exit code.
     pub fn done(&mut self, text: impl Display) -> Result<(), CliError> {
-        if self.is_json() { Ok(()) } else { self.line(text) }
+        if self.is_for_programs() {
+            Ok(())
+        } else {
+            self.line(text)
+        }
     }
 
     /// Something beside the answer, on standard error.
@@ -83,11 +119,22 @@ impl Screen {
         anstream::eprintln!("{}", plain(&text.to_string()));
     }
 
+    /// Something that should be mended, on standard error.
+    pub fn warning(&self, text: &str) {
+        let yellow = AnsiColor::Yellow.on_default().bold();
+        anstream::eprintln!("{yellow}warning:{Reset} {}", plain(text));
+    }
+
     fn write(&mut self, text: &str) -> Result<(), CliError> {
         let mut stdout = std::io::stdout().lock();
         stdout.write_all(text.as_bytes())?;
         Ok(stdout.flush()?)
     }
+}
+
+/// What JSON can say, YAML can say.
+fn yaml(value: &Value) -> String {
+    serde_saphyr::to_string(value).unwrap_or_default()
 }
 
 fn terminal_width() -> Option<u16> {
@@ -100,12 +147,12 @@ fn terminal_width() -> Option<u16> {
 pub fn complain(error: &CliError, format: Format) {
     let text = with_causes(error);
     match format {
-        Format::Table => {
+        Format::Table | Format::Wide => {
             let red = AnsiColor::Red.on_default().bold();
             let text = text.lines().map(plain).collect::<Vec<_>>().join("\n");
             anstream::eprintln!("{red}error:{Reset} {text}");
         }
-        Format::Json => {
+        Format::Json | Format::Yaml => {
             let own = || {
                 json!({
                     "errors": [{"title": "ringfence", "detail": text, "exit": error.exit_code() as u8}],
@@ -117,7 +164,12 @@ pub fn complain(error: &CliError, format: Format) {
             } else {
                 own()
             };
-            anstream::eprintln!("{body}");
+            let told = if format == Format::Yaml {
+                yaml(&body)
+            } else {
+                format!("{body}\n")
+            };
+            anstream::eprint!("{told}");
         }
     }
 }

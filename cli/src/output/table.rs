@@ -54,6 +54,8 @@ impl From<String> for Cell {
 #[derive(Clone, Debug)]
 pub struct Table {
     headings: Vec<&'static str>,
+    /// How many of the columns, from the first, are shown where `wide` was not asked for.
+    narrow: usize,
     rows: Vec<Vec<Cell>>,
 }
 
@@ -63,8 +65,16 @@ impl Table {
     pub fn new(headings: &[&'static str]) -> Self {
         Self {
             headings: headings.to_vec(),
+            narrow: headings.len(),
             rows: Vec::new(),
         }
+    }
+
+    /// With more columns at the end, which are shown where they were asked for.
+    #[must_use]
+    pub fn and_wide(mut self, headings: &[&'static str]) -> Self {
+        self.headings.extend(headings);
+        self
     }
 
     /// Adds a row.
@@ -75,7 +85,8 @@ impl Table {
 
     /// The text. `width` is that of the terminal: without one no line is broken. `colour` adds ANSI codes.
     #[must_use]
-    pub fn render(&self, width: Option<u16>, colour: bool) -> String {
+    pub fn render(&self, width: Option<u16>, colour: bool, is_wide: bool) -> String {
+        let columns = if is_wide { self.headings.len() } else { self.narrow };
         let mut table = comfy_table::Table::new();
         table.load_style(presets::NOTHING);
         match width {
@@ -89,9 +100,9 @@ impl Table {
         } else {
             table.force_no_tty()
         };
-        table.set_header(self.headings.iter().map(|text| heading(text)));
+        table.set_header(self.headings.iter().take(columns).map(|text| heading(text)));
         for row in &self.rows {
-            table.add_row(row.iter().map(cell));
+            table.add_row(row.iter().take(columns).map(cell));
         }
         for column in table.column_iter_mut() {
             column.set_padding((0, 2));
@@ -131,13 +142,21 @@ mod tests {
 
     #[test]
     fn columns_line_up_and_nothing_commands_the_terminal() {
-        let text = table().render(None, false);
+        let text = table().render(None, false, false);
         assert_eq!(text, "NAME      STATE\ncompute1  UP\nc2 [2J    UNREACHABLE\n");
     }
 
     #[test]
+    fn more_columns_come_only_where_they_were_asked_for() {
+        let mut table = Table::new(&["NAME"]).and_wide(&["ZONE"]);
+        table.row(["c1".into(), "north".into()]);
+        assert_eq!(table.render(None, false, false), "NAME\nc1\n");
+        assert_eq!(table.render(None, false, true), "NAME  ZONE\nc1    north\n");
+    }
+
+    #[test]
     fn colour_comes_only_where_it_was_asked_for() {
-        assert!(table().render(Some(80), true).contains('\x1b'));
-        assert!(!table().render(Some(80), false).contains('\x1b'));
+        assert!(table().render(Some(80), true, false).contains('\x1b'));
+        assert!(!table().render(Some(80), false, false).contains('\x1b'));
     }
 }

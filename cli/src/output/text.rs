@@ -24,9 +24,10 @@ impl Tone {
     #[must_use]
     pub fn of(word: &str) -> Self {
         match word {
-            "UP" | "succeeded" | "confirmed" | "open" | "on" | "started" | "already_fenced" => Self::Good,
+            "UP" | "succeeded" | "confirmed" | "open" | "on" | "ok" | "yes" | "started"
+            | "already_fenced" => Self::Good,
             "FENCED" | "running" | "joined" | "claimed" | "dispatched" => Self::Busy,
-            "UNREACHABLE" | "needs_operator" | "failed" | "refused" | "worker_missing" | "closed" => {
+            "UNREACHABLE" | "needs_operator" | "failed" | "refused" | "worker_missing" | "closed" | "no" => {
                 Self::Bad
             }
             "pending" | "skipped" | "cancelled" | "-" => Self::Faint,

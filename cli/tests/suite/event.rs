@@ -64,3 +64,44 @@ fn a_stream_that_is_refused_is_not_asked_for_again() {
     );
     assert_eq!(service.lines().len(), 1);
 }
+
+fn listed(number: u64) -> Value {
+    json!({
+        "sequence": number, "id": "e", "type": "host.fenced", "host": "c1", "host_id": "h", "generation": 1,
+        "occurred_at": "2026-01-31T12:00:00Z", "data": {},
+    })
+}
+
+#[test]
+fn the_newest_events_are_listed_in_the_order_in_which_they_happened() {
+    let service = Service::start(|_, asked| {
+        let is_newest = asked.line.contains("sort=sequence");
+        let events = if is_newest {
+            [listed(8), listed(7)]
+        } else {
+            [listed(7), listed(8)]
+        };
+        Reply::json(200, &json!({"events": events, "removed_up_to": 0, "links": []}))
+    });
+    let machine = Machine::with(&service);
+    let newest = machine.run(&["event", "list", "--host", "c1", "--limit", "2"]);
+    let expected = "\
+NUMBER  AT                    TYPE         HOST  GENERATION  DATA
+7       2026-01-31 12:00:00Z  host.fenced  c1    1
+8       2026-01-31 12:00:00Z  host.fenced  c1    1
+";
+    assert_eq!(
+        (newest.code, newest.out.as_str()),
+        (0, expected),
+        "{}",
+        newest.err
+    );
+    assert_eq!(machine.run(&["event", "list", "--after", "6"]).out, expected);
+    assert_eq!(
+        service.lines(),
+        [
+            "GET /events?host=c1&limit=2&sort=sequence%3Adesc",
+            "GET /events?after=6&limit=50"
+        ]
+    );
+}

@@ -3,8 +3,11 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod config;
+mod contexts;
 mod event;
 mod fence;
+mod formats;
+mod operation_ids;
 mod rig;
 mod service;
 mod things;

@@ -477,3 +477,26 @@ fn many_hosts_are_sent_in_few_requests_and_only_what_went_wrong_is_shown() {
         posted[1].header("idempotency-key")
     );
 }
+
+#[test]
+fn what_would_keep_a_host_from_being_fenced_is_told_where_it_was_given() {
+    let service = Service::start(|_, _| {
+        Reply::json(
+            201,
+            &json!({
+                "id": "h1", "name": "c1", "failure_state": "UNKNOWN", "fencing_state": "UNFENCED", "generation": 0, "operation": null,
+                "warnings": ["type: no plan is for hosts of the type \"rak\"; types with a plan are rack"],
+            }),
+        )
+    });
+    let machine = Machine::with(&service);
+    let run = machine.run(&["host", "add", "c1", "--type", "rak"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert_eq!(
+        run.err,
+        "warning: type: no plan is for hosts of the type \"rak\"; types with a plan are rack\n"
+    );
+    let run = machine.run(&["host", "add", "c1", "--type", "rak", "-o", "json"]);
+    assert_eq!(run.err, "");
+    assert_eq!(run.json()["warnings"].as_array().unwrap().len(), 1);
+}

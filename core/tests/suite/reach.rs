@@ -4,8 +4,12 @@ use ringfence_core::*;
 
 use ringfence_world::plans::*;
 
-fn served(resources: &'static [Resource]) -> impl Fn(Resource, &str) -> bool {
-    move |resource, zone| zone == "here" && resources.contains(&resource)
+fn served(resources: &'static [Resource]) -> impl Fn(&FrozenMethod) -> bool {
+    move |method| method.zone == "here" && resources.contains(&method.resource)
+}
+
+fn can_prove_alone(plan: &FrozenPlan, has_watchdog: bool, is_usable: impl Fn(&FrozenMethod) -> bool) -> bool {
+    !plan.sets_within_reach(has_watchdog, is_usable).is_empty()
 }
 
 #[test]
@@ -20,12 +24,12 @@ fn a_task_needs_one_level_that_is_served_as_a_whole() {
         }]])
     };
     let both = with(vec![vec![near.clone(), elsewhere.clone()]]);
-    assert!(!both.can_prove_alone(false, served(&[Resource::Power])));
+    assert!(!can_prove_alone(&both, false, served(&[Resource::Power])));
     let either = with(vec![vec![elsewhere], vec![near]]);
-    assert!(either.can_prove_alone(false, served(&[Resource::Power])));
-    assert!(!either.can_prove_alone(false, served(&[])));
+    assert!(can_prove_alone(&either, false, served(&[Resource::Power])));
+    assert!(!can_prove_alone(&either, false, served(&[])));
     assert!(
-        either.can_prove_alone(true, served(&[])),
+        can_prove_alone(&either, true, served(&[])),
         "the hosts' watchdogs prove it by themselves"
     );
     let needs: Vec<_> = either.needs().into_iter().map(|(_, zone)| zone).collect();
@@ -35,18 +39,44 @@ fn a_task_needs_one_level_that_is_served_as_a_whole() {
 #[test]
 fn half_of_a_set_proves_nothing() {
     let plan = cut_off_plan();
-    assert!(!plan.can_prove_alone(false, served(&[Resource::Storage])));
-    assert!(plan.can_prove_alone(false, served(&[Resource::Storage, Resource::Network])));
+    assert!(!can_prove_alone(&plan, false, served(&[Resource::Storage])));
+    assert!(can_prove_alone(
+        &plan,
+        false,
+        served(&[Resource::Storage, Resource::Network])
+    ));
 }
 
 #[test]
 fn a_plan_without_tasks_needs_a_person() {
-    assert!(!plan(Vec::new()).can_prove_alone(false, |_, _| true));
+    assert!(!can_prove_alone(&plan(Vec::new()), false, |_| true));
 }
 
 #[test]
 fn a_method_that_is_not_trusted_proves_nothing_wherever_it_is_served() {
     let mut plan = cut_off_plan();
     plan.stages[0].tasks[1].levels[0][0].can_prove = false;
-    assert!(!plan.can_prove_alone(false, served(&[Resource::Storage, Resource::Network])));
+    assert!(!can_prove_alone(
+        &plan,
+        false,
+        served(&[Resource::Storage, Resource::Network])
+    ));
+}
+
+#[test]
+fn a_set_within_reach_names_the_methods_that_would_win_it() {
+    let plan = cut_off_plan();
+    let sets = plan.sets_within_reach(false, |_| true);
+    let names: Vec<Vec<&str>> = sets
+        .iter()
+        .map(|set| {
+            set.values()
+                .flatten()
+                .map(|method| method.name.as_str())
+                .collect()
+        })
+        .collect();
+    assert_eq!(names, [["ceph", "switch"]]);
+    let both = plan.sets_within_reach(false, |method| method.name != "switch");
+    assert!(both.is_empty(), "{both:?}");
 }

@@ -333,6 +333,7 @@ CREATE TABLE subscriptions (
     name text NOT NULL UNIQUE,
     description text NOT NULL,
     url text NOT NULL,
+    format text NOT NULL CHECK (format IN ('cloudevents', 'slack', 'mattermost', 'teams')),
     filter jsonb NOT NULL,
     enabled boolean NOT NULL,
     disabled_reason text,
@@ -456,3 +457,29 @@ CREATE INDEX shared_devices_by_with_method ON shared_devices (with_method_id);
 -- Cascades from hosts run this statement whether a row goes or not; only rows that come and go are counted.
 CREATE TRIGGER shared_devices_are_counted AFTER INSERT OR DELETE ON shared_devices
     FOR EACH ROW EXECUTE FUNCTION count_configuration();
+
+-- What hosts give for themselves to the parameters of methods, kept by triggers, so that hosts which give the same are found.
+
+CREATE TABLE host_parameters (
+    host_id uuid NOT NULL REFERENCES hosts (id) ON DELETE CASCADE,
+    -- The method's name: a host may name one that is not there yet.
+    method text NOT NULL,
+    -- The SHA-256 of it: an index takes no long values.
+    given bytea NOT NULL,
+    PRIMARY KEY (host_id, method)
+);
+
+CREATE INDEX host_parameters_by_given ON host_parameters (method, given);
+
+CREATE FUNCTION keep_host_parameters() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM host_parameters WHERE host_id = NEW.id;
+    INSERT INTO host_parameters (host_id, method, given)
+        SELECT NEW.id, key, sha256(convert_to(value::text, 'UTF8')) FROM jsonb_each(NEW.parameters);
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER host_parameters_are_kept AFTER INSERT ON hosts
+    FOR EACH ROW WHEN (NEW.parameters <> '{}') EXECUTE FUNCTION keep_host_parameters();
+CREATE TRIGGER host_parameters_are_changed AFTER UPDATE OF parameters ON hosts
+    FOR EACH ROW WHEN (OLD.parameters <> NEW.parameters) EXECUTE FUNCTION keep_host_parameters();

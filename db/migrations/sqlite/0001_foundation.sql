@@ -311,6 +311,7 @@ CREATE TABLE subscriptions (
     name text NOT NULL UNIQUE,
     description text NOT NULL,
     url text NOT NULL,
+    format text NOT NULL CHECK (format IN ('cloudevents', 'slack', 'mattermost', 'teams')),
     filter text NOT NULL,
     enabled integer NOT NULL,
     disabled_reason text,
@@ -439,4 +440,27 @@ END;
 CREATE TRIGGER shared_devices_removed_are_counted AFTER DELETE ON shared_devices
 BEGIN
     UPDATE configuration SET revision = revision + 1;
+END;
+
+-- What hosts give for themselves to the parameters of methods, kept by triggers, so that hosts which give the same are found.
+
+CREATE TABLE host_parameters (
+    host_id text NOT NULL REFERENCES hosts (id) ON DELETE CASCADE,
+    -- The method's name: a host may name one that is not there yet.
+    method text NOT NULL,
+    given text NOT NULL,
+    PRIMARY KEY (host_id, method)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX host_parameters_by_given ON host_parameters (method, given);
+
+CREATE TRIGGER host_parameters_are_kept AFTER INSERT ON hosts
+BEGIN
+    INSERT INTO host_parameters (host_id, method, given) SELECT NEW.id, key, value FROM json_each(NEW.parameters);
+END;
+
+CREATE TRIGGER host_parameters_are_changed AFTER UPDATE OF parameters ON hosts WHEN OLD.parameters <> NEW.parameters
+BEGIN
+    DELETE FROM host_parameters WHERE host_id = NEW.id;
+    INSERT INTO host_parameters (host_id, method, given) SELECT NEW.id, key, value FROM json_each(NEW.parameters);
 END;

@@ -385,6 +385,7 @@ async fn each_filter_and_each_order_that_is_declared_can_be_asked_for(rig: &Rig)
         Values::Rows(_) => Uuid::nil().to_string().as_str().into(),
         Values::Numbers => 3.into(),
         Values::Times => at(3).into(),
+        Values::Ids => Asked::Id(Uuid::nil()),
     };
     let tests = |asked: Asked| [Test::is(asked.clone()), Test::NoneOf(vec![asked.clone(), asked])];
     let mut reader = rig.db.reader();

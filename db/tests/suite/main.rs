@@ -14,6 +14,7 @@ mod devices;
 mod events;
 mod faults;
 mod finding;
+mod host_parameters;
 mod idempotency;
 mod indexes;
 mod listing;

@@ -30,6 +30,7 @@ pub fn new(name: &str) -> Subscription {
         name: name.to_owned(),
         description: "for the people on call".to_owned(),
         url: "https://example.org/hook".to_owned(),
+        format: ringfence_core::MessageFormat::CloudEvents,
         filter: EventFilter {
             types: vec!["host.*".to_owned()],
             ..EventFilter::default()
@@ -167,6 +168,7 @@ async fn a_change_takes_a_subscription_from_whoever_holds_it(rig: &Rig) {
         .unwrap();
     let changed = Subscription {
         url: "https://example.org/other".to_owned(),
+        format: ringfence_core::MessageFormat::Teams,
         revision: 2,
         ..it.clone()
     };

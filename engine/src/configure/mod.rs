@@ -1,5 +1,6 @@
 //! What admins configure: hosts, segments, methods, plans, subscriptions. Everything is checked whole before anything is written.
 
+mod advice;
 mod hosts;
 mod many_hosts;
 mod methods;

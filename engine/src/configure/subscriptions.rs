@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use ringfence_core::{
-    EventFilter, EventKind, Problem, Problems, SecretVersions, Subscription, SubscriptionId,
+    EventFilter, EventKind, MessageFormat, Problem, Problems, SecretVersions, Subscription, SubscriptionId,
     validate_subscription,
 };
 use ringfence_db::{DbError, DeliveryKind, DeliveryRow, DeliveryStatus, NewEvent, Tx};
@@ -14,7 +14,7 @@ use super::{check_revision, require_written};
 use crate::idempotency::leave_receipt;
 use crate::ids::new_id;
 use crate::reconcile::number_all_events;
-use crate::webhooks::{Secret, validate_url};
+use crate::webhooks::{Secret, check_format, format_of, validate_url};
 use crate::{Context, Engine, EngineError, Receipt};
 
 /// The most subscriptions.
@@ -33,6 +33,8 @@ pub struct SubscriptionDraft {
     pub description: String,
     /// Where the events go.
     pub url: String,
+    /// In which form; absent: the one that the receiver is known to take, else CloudEvents.
+    pub format: Option<MessageFormat>,
     /// Which events.
     pub filter: EventFilter,
     /// Whether events are delivered.
@@ -57,11 +59,13 @@ impl Engine {
             )));
         }
         let now = self.0.clock.now();
+        let format = format_of(&draft.url, draft.format);
         let after = draft.after.unwrap_or(last);
         let subscription = Subscription {
             id: SubscriptionId(new_id()),
             name: draft.name,
             description: draft.description,
+            format,
             url: draft.url,
             filter: draft.filter,
             enabled: draft.enabled,
@@ -95,6 +99,7 @@ impl Engine {
         let known = self.subscription_of(id).await?;
         self.check_subscription(&draft).await?;
         check_revision(revision, known.revision)?;
+        let format = format_of(&draft.url, draft.format);
         let is_enabled_again = draft.enabled && !known.enabled;
         let moved = match draft.after {
             Some(after) => Some(Move::prepare(self, known.id, after).await?),
@@ -103,6 +108,7 @@ impl Engine {
         let subscription = Subscription {
             name: draft.name,
             description: draft.description,
+            format,
             url: draft.url,
             filter: draft.filter,
             enabled: draft.enabled,
@@ -320,6 +326,7 @@ impl Engine {
             &draft.filter,
         ));
         note(validate_url(&draft.url, &self.0.webhooks.allowed_networks).map(|_| ()));
+        note(check_format(&draft.url, draft.format));
         let mut reader = self.0.db.reader();
         let segments = ringfence_db::list_segments(&mut reader, MAX_SEGMENTS).await?;
         for (i, name) in draft.filter.segments.iter().enumerate() {
@@ -355,6 +362,7 @@ impl Engine {
 fn detail(subscription: &Subscription) -> Value {
     json!({
         "url": origin_of(&subscription.url),
+        "format": subscription.format,
         "filter": subscription.filter,
         "enabled": subscription.enabled,
         "reason": subscription.disabled_reason,

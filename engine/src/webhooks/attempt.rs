@@ -7,7 +7,7 @@ use ringfence_db::{DeliveryKind, DeliveryRow, DeliveryStatus};
 use url::Url;
 
 use super::call::{Called, Letter};
-use super::document::{cloud_event, test_event};
+use super::document::{content_type, document, test_document};
 use super::target::validate_url;
 use crate::{Engine, EngineError};
 
@@ -56,6 +56,7 @@ fn letter(
     }
     Ok(Letter {
         url,
+        content_type: content_type(subscription.format),
         message_id,
         timestamp: now.timestamp(),
         signature: signatures.join(" "),
@@ -124,13 +125,8 @@ async fn document_of(
     let source = &engine.0.webhooks.source;
     let Some(sequence) = delivery.sequence else {
         let at = delivery.created_at;
-        return Ok(Some(test_event(
-            delivery.message_id,
-            at,
-            source,
-            &subscription.name,
-        )));
+        return Ok(Some(test_document(delivery.message_id, at, source, subscription)));
     };
     let row = ringfence_db::event_numbered(&mut engine.0.db.reader(), sequence).await?;
-    Ok(row.map(|row| cloud_event(&row, source)))
+    Ok(row.map(|row| document(&row, source, subscription)))
 }

@@ -12,7 +12,6 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::address::{CheckingResolver, NotAllowed};
-use super::document::CONTENT_TYPE;
 use super::target::check_host;
 
 /// How long a receiver may take to be reached.
@@ -38,6 +37,7 @@ pub(super) struct Called {
 /// What is sent.
 pub(super) struct Letter {
     pub url: Url,
+    pub content_type: &'static str,
     pub message_id: String,
     /// Seconds since 1970.
     pub timestamp: i64,
@@ -98,7 +98,7 @@ impl Caller {
     async fn send(&self, letter: Letter) -> Result<Response, reqwest::Error> {
         self.client
             .post(letter.url)
-            .header("content-type", CONTENT_TYPE)
+            .header("content-type", letter.content_type)
             .header("webhook-id", letter.message_id)
             .header("webhook-timestamp", letter.timestamp)
             .header("webhook-signature", letter.signature)

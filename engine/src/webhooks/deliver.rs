@@ -13,7 +13,7 @@ use super::attempt::{call, note};
 use super::call::Called;
 use super::coming::{Come, Coming};
 use super::delivery_order::{DeliveryOrder, Job};
-use super::document::cloud_event;
+use super::document::document;
 use super::work::HELD_FOR;
 use crate::{Engine, EngineError};
 
@@ -186,7 +186,7 @@ impl Delivering {
             let engine = self.engine.clone();
             let subscription = self.subscription.clone();
             self.under_way.spawn(async move {
-                let document = cloud_event(&job.item, &engine.0.webhooks.source);
+                let document = document(&job.item, &engine.0.webhooks.source, &subscription);
                 let called = call(&engine, &subscription, &job.delivery, &document).await;
                 (job, called)
             });

@@ -1,10 +1,14 @@
 //! An event as it is told: CloudEvents 1.0, structured JSON.
 
+use ringfence_core::{MessageFormat, Subscription, Timestamp};
 use ringfence_db::EventRow;
 use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::chat::Message;
 
 /// The content type of the structured form.
-pub(super) const CONTENT_TYPE: &str = "application/cloudevents+json; charset=utf-8";
+const CLOUD_EVENT: &str = "application/cloudevents+json; charset=utf-8";
 
 /// The event with its number, as `GET /events` shows it.
 fn data(row: &EventRow) -> Value {
@@ -46,8 +50,31 @@ pub fn cloud_event(row: &EventRow, source: &str) -> Value {
     document
 }
 
-/// What a test call says.
-pub(super) fn test_event(id: uuid::Uuid, at: ringfence_core::Timestamp, source: &str, name: &str) -> Value {
+/// An event in the form that the subscription's receiver takes.
+pub(super) fn document(row: &EventRow, source: &str, subscription: &Subscription) -> Value {
+    match subscription.format {
+        MessageFormat::CloudEvents => cloud_event(row, source),
+        format => Message::of_event(row).document(format),
+    }
+}
+
+/// A test call in that form.
+pub(super) fn test_document(id: Uuid, at: Timestamp, source: &str, subscription: &Subscription) -> Value {
+    match subscription.format {
+        MessageFormat::CloudEvents => test_event(id, at, source, &subscription.name),
+        format => Message::of_test(&subscription.name).document(format),
+    }
+}
+
+/// The content type of a form.
+pub(super) fn content_type(format: MessageFormat) -> &'static str {
+    match format {
+        MessageFormat::CloudEvents => CLOUD_EVENT,
+        MessageFormat::Slack | MessageFormat::Mattermost | MessageFormat::Teams => "application/json",
+    }
+}
+
+fn test_event(id: Uuid, at: Timestamp, source: &str, name: &str) -> Value {
     json!({
         "specversion": "1.0",
         "id": id,

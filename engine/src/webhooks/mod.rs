@@ -6,11 +6,13 @@
 mod address;
 mod attempt;
 mod call;
+mod chat;
 mod coming;
 mod deliver;
 mod delivery_order;
 mod document;
 mod keys;
+mod receiver;
 mod target;
 mod work;
 
@@ -24,6 +26,7 @@ use crate::EngineError;
 pub(crate) use call::Caller;
 pub use document::cloud_event;
 pub use keys::{Secret, WebhookKey, WebhookKeys};
+pub(crate) use receiver::{check_format, format_of};
 pub(crate) use target::validate_url;
 pub(crate) use work::{answer_asked, work};
 

@@ -27,6 +27,13 @@ fn read(text: &str, allowed: &[IpNet]) -> Result<Url, String> {
     }
     let url =
         Url::parse(text).map_err(|error| format!("is no URL ({error}); https://HOST/PATH is allowed"))?;
+    if url.scheme() == "mailto" {
+        return Err(
+            "is an address of e-mail, and no e-mail is sent; name the webhook of a program that sends it, or let Prometheus' \
+             Alertmanager send it for the alerts of deploy/prometheus"
+                .to_owned(),
+        );
+    }
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!(
             "has the scheme {:?}; https and http are allowed",
@@ -70,6 +77,7 @@ mod tests {
         let bad = [
             ("hello", "no URL"),
             ("ftp://example.org/", "scheme \"ftp\""),
+            ("mailto:ops@example.org", "Alertmanager"),
             ("https://user:hush@example.org/", "password"),
             ("https://example.org/#x", "fragment"),
             ("http://127.0.0.1/", "127.0.0.1"),

@@ -18,6 +18,7 @@ mod queries;
 mod roles;
 mod stream;
 mod versions;
+mod warnings;
 
 use reqwest::Method;
 use ringfence_tests::{Answer, Client};

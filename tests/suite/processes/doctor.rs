@@ -79,7 +79,7 @@ async fn what_keeps_a_host_from_being_fenced_is_found_before_it_has_to_be() {
         "{found}"
     );
     assert!(
-        found.contains("only a person could prove a fence now for far, h1, h2"),
+        found.contains("hosts: 3 of 3 cannot be fenced without a person: far, h1, h2"),
         "{found}"
     );
     drop((api, engine));
@@ -104,9 +104,11 @@ async fn the_device_of_every_host_is_asked_and_not_only_that_of_the_first() {
 
     let (findings, code) = examine(&machine, &["--devices"]).await;
     assert_eq!(code, Some(1), "{findings:#?}");
-    let found = failed(&findings);
-    assert_eq!(found.len(), 1, "{found:#?}");
-    assert!(found[0].starts_with("devices: power for h2: "), "{found:#?}");
+    // It is the only device of that host.
+    assert_eq!(
+        failed(&findings),
+        ["hosts: 1 of 3 cannot be fenced without a person: h2"]
+    );
     let found = |findings: &[Value], state: &str| {
         let of = findings
             .iter()
@@ -120,6 +122,7 @@ async fn the_device_of_every_host_is_asked_and_not_only_that_of_the_first() {
     );
     let warned = found(&findings, "warning");
     assert!(warned[0].contains("no host's plan uses spare"), "{warned:?}");
+    assert!(warned[1].starts_with("power for h2: "), "{warned:?}");
 
     // Only what is named: the others are not even mentioned.
     let (findings, code) = examine(&machine, &["--devices", "--method", "power", "--host", "h3"]).await;
@@ -167,6 +170,31 @@ async fn a_standalone_service_is_examined_where_it_has_its_data() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_device_that_is_silent_is_no_failure_where_its_host_can_be_fenced_otherwise() {
+    let machine = Machine::new().set("RINGFENCE_DATA_DIR", "data");
+    let words = ["standalone", "--demo", "--listen", "127.0.0.1:0"];
+    let mut service = machine.start("standalone", &words);
+    service.until_it_listens("ready").await;
+    let asked = machine.run(&["doctor", "--devices", "-o", "json"]).await;
+    assert_eq!(asked.code, Some(0), "{asked:?}");
+    let report = asked.json();
+    let both = "storage.fence by demo-storage, network.fence by demo-network";
+    assert_eq!(
+        report["hosts"],
+        json!([
+            {"hosts": ["sim-1", "sim-2", "sim-3", "sim-4", "sim-6"], "can_be_fenced": true,
+             "by": ["power.off by demo-power", both], "not_by": []},
+            {"hosts": ["sim-5"], "can_be_fenced": true, "by": [both],
+             "not_by": ["demo-power: its device does not tell its state"]},
+        ])
+    );
+    let shown = machine.run(&["doctor"]).await;
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+    assert!(shown.out.contains("CAN BE FENCED"), "{shown:?}");
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_standalone_service_that_could_prove_nothing_is_told_so() {
     let machine = Machine::new().set("RINGFENCE_DATA_DIR", "data");
     let words = ["standalone", "--demo", "--listen", "127.0.0.1:0"];
@@ -178,7 +206,10 @@ async fn a_standalone_service_that_could_prove_nothing_is_told_so() {
     let (findings, code) = examine(&machine, &["--devices", "--host", "sim-1"]).await;
     assert_eq!(code, Some(0), "{findings:#?}");
     let told = Value::from(findings).to_string();
-    assert!(told.contains("each can prove a fence with the workers"), "{told}");
+    assert!(
+        told.contains("each of 6 can be fenced without a person"),
+        "{told}"
+    );
     for method in ["demo-power", "demo-storage", "demo-network"] {
         let said = format!("{method}: asked now, 1 of 1 tell their state");
         assert!(told.contains(&said), "{told}");
@@ -202,7 +233,8 @@ async fn a_standalone_service_that_could_prove_nothing_is_told_so() {
     assert_eq!(
         failed(&findings),
         [
-            "plans: fixed is the same device for x1, x2: what it proves of one would be taken for a proof of each"
+            "plans: fixed is the same device for x1, x2: what it proves of one would be taken for a proof of each",
+            "hosts: 2 of 8 cannot be fenced without a person: x1, x2"
         ]
     );
     // What the host says itself is put over it.
@@ -221,7 +253,7 @@ async fn a_standalone_service_that_could_prove_nothing_is_told_so() {
     let found = failed(&findings);
     assert_eq!(
         found,
-        ["plans: only a person could prove a fence now for h1"],
+        ["hosts: 1 of 9 cannot be fenced without a person: h1"],
         "{findings:#?}"
     );
 
@@ -238,7 +270,7 @@ async fn a_standalone_service_that_could_prove_nothing_is_told_so() {
         found.contains("own worker does not serve") && found.contains("power in moon"),
         "{found}"
     );
-    assert!(found.contains("for h1, h2"), "{found}");
+    assert!(found.contains("without a person: h1, h2"), "{found}");
     // The doctor has the service's configuration.
     let zones = [("RINGFENCE_WORKER_ZONES", "default,moon")];
     let asked = machine.run_with(&["doctor"], &zones).await;
@@ -246,10 +278,11 @@ async fn a_standalone_service_that_could_prove_nothing_is_told_so() {
     // Who asks its devices is the service itself, and it has nobody in that zone.
     let (findings, code) = examine(&machine, &["--devices", "--host", "h2"]).await;
     assert_eq!(code, Some(1), "{findings:#?}");
-    let found = failed(&findings);
-    let is_it =
-        |found: &String| found.starts_with("devices: ") && found.contains("for h2") && found.contains("moon");
-    assert!(found.iter().any(is_it), "{found:#?}");
+    let is_it = |finding: &Value| {
+        let found = finding["found"].as_str().unwrap();
+        finding["part"] == "devices" && found.contains("for h2") && found.contains("moon")
+    };
+    assert!(findings.iter().any(is_it), "{findings:#?}");
     service.stop().await;
     let (findings, code) = examine(&machine, &["--devices"]).await;
     assert_eq!(code, Some(1), "{findings:#?}");

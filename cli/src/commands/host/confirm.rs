@@ -5,6 +5,7 @@ use std::io::{BufRead, IsTerminal};
 use clap::Args;
 use serde_json::json;
 
+use super::super::completed::hosts;
 use super::super::session::Session;
 use super::fence::{WaitArgs, until_fenced};
 use super::show::proven_by;
@@ -17,6 +18,7 @@ use crate::output::Screen;
 #[derive(Debug, Args)]
 pub struct ConfirmArgs {
     /// Name or id
+    #[arg(add = hosts())]
     host: String,
     /// The generation that was looked at; `host show` has it
     #[arg(long, short)]

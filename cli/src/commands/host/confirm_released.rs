@@ -3,6 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
+use super::super::completed::hosts;
 use super::super::session::Session;
 use crate::client::Request;
 use crate::client::view::Host;
@@ -12,6 +13,7 @@ use crate::error::CliError;
 #[derive(Debug, Args)]
 pub struct ConfirmReleasedArgs {
     /// Name or id
+    #[arg(add = hosts())]
     host: String,
     /// The generation that was looked at; `host show` has it
     #[arg(long, short)]

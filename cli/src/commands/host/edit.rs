@@ -4,6 +4,7 @@ use clap::{ArgGroup, Args};
 use serde_json::{Map, Value};
 
 use super::super::arguments::{object_at, pair, put};
+use super::super::completed::hosts;
 use super::super::session::Session;
 use super::show;
 use crate::client::Request;
@@ -51,6 +52,7 @@ pub struct AddArgs {
 )))]
 pub struct SetArgs {
     /// Name or id
+    #[arg(add = hosts())]
     host: String,
     /// Its new name
     #[arg(long)]

@@ -3,6 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
+use super::super::completed::hosts;
 use super::super::operation::show_moves;
 use super::super::session::Session;
 use super::fence::{WaitArgs, show_started, until_succeeded};
@@ -14,6 +15,7 @@ use crate::error::CliError;
 #[derive(Debug, Args)]
 pub struct EvacuateArgs {
     /// Name or id
+    #[arg(add = hosts())]
     host: String,
     /// Why; goes into the audit trail
     #[arg(long, short)]

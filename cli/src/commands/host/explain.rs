@@ -397,7 +397,7 @@ last fence            2026-01-31 12:00:00Z: proven after 1.8 s, over after 2.0 s
     #[test]
     fn each_method_is_shown_with_its_last_check_and_its_last_time() {
         let told = explanation(started());
-        let table = methods(told.fence.plan.as_ref().unwrap(), &told.fence).render(None, false);
+        let table = methods(told.fence.plan.as_ref().unwrap(), &told.fence).render(None, false, false);
         let lines: Vec<Vec<&str>> = table
             .lines()
             .map(|line| {

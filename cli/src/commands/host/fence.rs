@@ -7,6 +7,7 @@ use reqwest::StatusCode;
 use serde_json::json;
 
 use super::super::arguments::span;
+use super::super::completed::hosts;
 use super::super::follow::{Follower, ended};
 use super::super::session::Session;
 use super::show::proven_by;
@@ -44,6 +45,7 @@ impl WaitArgs {
 #[derive(Debug, Args)]
 pub struct FenceArgs {
     /// Name or id
+    #[arg(add = hosts())]
     host: String,
     /// Why; goes into the audit trail
     #[arg(long, short)]
@@ -59,6 +61,7 @@ pub struct FenceArgs {
 #[derive(Debug, Args)]
 pub struct RejoinArgs {
     /// Name or id
+    #[arg(add = hosts())]
     host: String,
     /// Why; goes into the audit trail
     #[arg(long, short)]
@@ -167,7 +170,7 @@ pub fn show_started(session: &mut Session, answer: &Answer) -> Result<(), CliErr
 }
 
 fn say_so_before(session: &Session) {
-    if !session.screen.is_json() {
+    if !session.screen.is_for_programs() {
         session.screen.note(BEGUN_NOTHING);
     }
 }

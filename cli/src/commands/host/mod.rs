@@ -9,6 +9,7 @@ mod fence;
 mod forget_source;
 mod import;
 mod show;
+mod watch;
 
 use chrono::DateTime;
 use clap::{Args, Subcommand};
@@ -16,6 +17,7 @@ use ringfence_core::Timestamp;
 use serde_json::{Map, json};
 
 use super::arguments::{ListArgs, put};
+use super::completed::{hosts, segments};
 use super::session::Session;
 use crate::client::Request;
 use crate::client::view::{Gates, Host};
@@ -32,6 +34,7 @@ pub enum HostCommand {
     /// Shows a host: what was seen, what was proven, what holds it
     Show {
         /// Name or id
+        #[arg(add = hosts())]
         host: String,
     },
     /// Explains why a host is in its state, and what a fence would come to now; nothing is changed
@@ -48,6 +51,7 @@ pub enum HostCommand {
     /// Removes a host; one that is FENCED stays
     Delete {
         /// Name or id
+        #[arg(add = hosts())]
         host: String,
     },
     /// Fences a host
@@ -63,6 +67,7 @@ pub enum HostCommand {
     /// May workloads be scheduled here? May this host's workloads be started elsewhere?
     Gates {
         /// Name or id
+        #[arg(add = hosts())]
         host: String,
     },
     /// Reports how a host was seen
@@ -84,11 +89,14 @@ pub struct HostListArgs {
     #[arg(long, value_parser = ["nova", "kubernetes", "none"])]
     backend: Option<String>,
     /// Only those of this segment
-    #[arg(long)]
+    #[arg(long, add = segments())]
     segment: Option<String>,
     /// Only the one of this name
-    #[arg(long)]
+    #[arg(long, add = hosts())]
     name: Option<String>,
+    /// Goes on until it is stopped: shows the list anew when it has changed, or for a program and in a pipe what has changed
+    #[arg(long, short)]
+    watch: bool,
     #[command(flatten)]
     list: ListArgs,
 }
@@ -99,6 +107,7 @@ const FAILURE_STATES: [&str; 3] = ["UP", "UNREACHABLE", "UNKNOWN"];
 #[derive(Debug, Args)]
 pub struct SeenArgs {
     /// Name or id
+    #[arg(add = hosts())]
     host: String,
     /// How
     #[arg(value_parser = FAILURE_STATES, ignore_case = true)]
@@ -147,6 +156,9 @@ async fn list(args: HostListArgs, session: &mut Session) -> Result<(), CliError>
         ("segment", args.segment),
         ("name", args.name),
     ];
+    if args.watch {
+        return watch::watch(query, &args.list, session).await;
+    }
     session
         .list::<Host>("hosts", query, &args.list, show::table)
         .await

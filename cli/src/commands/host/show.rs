@@ -7,7 +7,17 @@ use crate::output::{Cell, Details, Screen, Table, time};
 /// One row per host.
 #[must_use]
 pub fn table(hosts: &[Host]) -> Table {
-    let mut table = Table::new(&["NAME", "SEGMENT", "SEEN", "FENCING", "GENERATION", "OPERATION"]);
+    let mut table =
+        Table::new(&["NAME", "SEGMENT", "SEEN", "FENCING", "GENERATION", "OPERATION"]).and_wide(&[
+            "TYPE",
+            "ZONE",
+            "BACKEND",
+            "CLOUD",
+            "SEEN BY",
+            "SEEN AT",
+            "FENCED AT",
+            "ID",
+        ]);
     for host in hosts {
         let operation = host
             .operation
@@ -20,6 +30,14 @@ pub fn table(hosts: &[Host]) -> Table {
             Cell::word(&host.fencing_state),
             host.generation.to_string().into(),
             Cell::maybe(operation),
+            Cell::maybe(host.host_type.clone()),
+            host.zone.as_str().into(),
+            host.backend.as_str().into(),
+            Cell::maybe(host.cloud.clone()),
+            Cell::maybe(host.failure_source.clone()),
+            Cell::maybe(host.failure_observed_at.map(time)),
+            Cell::maybe(host.fenced_at.map(time)),
+            host.id.as_str().into(),
         ]);
     }
     table
@@ -189,7 +207,7 @@ mod tests {
     #[test]
     fn a_list_of_hosts_fits_its_columns() {
         let busy = host(json!({"operation": {"id": "op", "kind": "rejoin", "status": "needs_operator"}}));
-        let text = table(&[host(json!({"name": "c2"})), busy]).render(None, false);
+        let text = table(&[host(json!({"name": "c2"})), busy]).render(None, false, false);
         let expected = "\
 NAME      SEGMENT  SEEN         FENCING  GENERATION  OPERATION
 c2        rack-1   UNREACHABLE  FENCED   3           -
@@ -262,7 +280,7 @@ compute1  rack-1   UNREACHABLE  FENCED   3           rejoin needs_operator
             "evacuate": {"allowed": true, "reason": "it is FENCED and UNREACHABLE"},
             "generation": 3,
         });
-        let text = gates(&from_value(answer).unwrap()).render(None, false);
+        let text = gates(&from_value(answer).unwrap()).render(None, false, false);
         assert!(text.contains("schedule  closed  it is FENCED"), "{text}");
         assert!(
             text.contains("evacuate  open    it is FENCED and UNREACHABLE"),

@@ -12,8 +12,8 @@ pub async fn list(method: &str, is_failing: bool, limit: u32, session: &mut Sess
     let query = [("failing", is_failing.then(|| "true".to_owned()))];
     let path = ["methods", method, "checks"];
     let all = session.client.collect_at(&path, &query, limit as usize).await?;
-    if session.screen.is_json() {
-        return session.screen.json(&all);
+    if session.screen.is_for_programs() {
+        return session.screen.data(&all);
     }
     let checks = Vec::<MethodCheck>::deserialize(&all["checks"]).map_err(|error| CliError::Answer {
         url: path.join("/"),

@@ -85,7 +85,7 @@ pub fn count(outcomes: &[Outcome], fate: Fate) -> usize {
 /// Shows them in their order.
 pub fn show(session: &mut Session, outcomes: &mut [Outcome], is_dry: bool) -> Result<(), CliError> {
     outcomes.sort_by_key(|outcome| outcome.at);
-    if session.screen.is_json() {
+    if session.screen.is_for_programs() {
         return show_json(session, outcomes, is_dry);
     }
     let is_worth_a_row = |fate: Fate| fate != Fate::Present;
@@ -122,7 +122,7 @@ pub fn show(session: &mut Session, outcomes: &mut [Outcome], is_dry: bool) -> Re
 fn show_json(session: &mut Session, outcomes: &[Outcome], is_dry: bool) -> Result<(), CliError> {
     let host = |o: &Outcome| json!({ "name": o.name, "line": o.line(), "result": o.fate.as_str(), "detail": o.detail });
     let hosts: Vec<_> = outcomes.iter().map(host).collect();
-    session.screen.json(&json!({
+    session.screen.data(&json!({
         "hosts": hosts, "dry_run": is_dry, "added": count(outcomes, Fate::Added), "updated": count(outcomes, Fate::Updated),
         "present": count(outcomes, Fate::Present), "differs": count(outcomes, Fate::Differs),
         "failed": count(outcomes, Fate::Failed), "removed": count(outcomes, Fate::Removed),

@@ -1,0 +1,104 @@
+//! What a shell can complete beside commands and flags: names that the service knows, and contexts.
+//!
+//! A shell asks in the middle of a line: whatever goes wrong completes nothing, and nothing takes long.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap_complete::{ArgValueCompleter, CompletionCandidate};
+
+use crate::args::RemoteArgs;
+use crate::client::{Client, Contexts, Place, Request};
+use crate::config::Environment;
+use crate::error::CliError;
+
+/// A person does not wait longer for a key.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// As many as the API gives at once.
+const MOST: u32 = 1000;
+
+/// Names of hosts.
+pub fn hosts() -> ArgValueCompleter {
+    of_service("hosts")
+}
+
+/// Names of methods.
+pub fn methods() -> ArgValueCompleter {
+    of_service("methods")
+}
+
+/// Names of plans.
+pub fn plans() -> ArgValueCompleter {
+    of_service("plans")
+}
+
+/// Names of segments.
+pub fn segments() -> ArgValueCompleter {
+    of_service("segments")
+}
+
+/// Names of subscriptions.
+pub fn subscriptions() -> ArgValueCompleter {
+    of_service("subscriptions")
+}
+
+/// Names of contexts.
+pub fn contexts() -> ArgValueCompleter {
+    ArgValueCompleter::new(|begun: &OsStr| {
+        let known = Contexts::read(&Environment::of_this_process()).unwrap_or_default();
+        beginning_with(begun, known.contexts.into_keys())
+    })
+}
+
+fn of_service(noun: &'static str) -> ArgValueCompleter {
+    ArgValueCompleter::new(move |begun: &OsStr| {
+        beginning_with(begun, names(noun).unwrap_or_default().into_iter())
+    })
+}
+
+fn beginning_with(begun: &OsStr, names: impl Iterator<Item = String>) -> Vec<CompletionCandidate> {
+    let begun = begun.to_string_lossy().into_owned();
+    let fitting = names.filter(|name| name.starts_with(&begun));
+    fitting.map(CompletionCandidate::new).collect()
+}
+
+fn names(noun: &'static str) -> Result<Vec<String>, CliError> {
+    let environment = Environment::of_this_process();
+    let client = Client::new(Place::find(&remote(&environment)?, &environment)?)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let limit = (noun == "hosts").then_some(MOST);
+    let request = Request::get(&[noun]).with("limit", limit);
+    let asked = runtime.block_on(async { tokio::time::timeout(PATIENCE, client.send(request)).await });
+    let Ok(answer) = asked else { return Ok(Vec::new()) };
+    let body = answer?.body;
+    let named = body[noun].as_array().into_iter().flatten();
+    Ok(named
+        .filter_map(|one| one["name"].as_str().map(ToOwned::to_owned))
+        .collect())
+}
+
+/// What the line says of the connection so far, and the environment. (It is no whole line yet, and cannot be parsed as one.)
+fn remote(environment: &Environment) -> Result<RemoteArgs, CliError> {
+    let words: Vec<String> = std::env::args().collect();
+    let given = |flag: &str| {
+        let at = words.iter().position(|word| word == flag)?;
+        words.get(at + 1).cloned()
+    };
+    let either = |flag: &str, variable: &str| -> Result<Option<String>, CliError> {
+        Ok(match given(flag) {
+            Some(given) => Some(given),
+            None => environment.get(variable)?.map(ToOwned::to_owned),
+        })
+    };
+    Ok(RemoteArgs {
+        context: either("--context", "RINGFENCE_CONTEXT")?,
+        url: either("--url", "RINGFENCE_URL")?,
+        token_file: either("--token-file", "RINGFENCE_TOKEN_FILE")?.map(PathBuf::from),
+        ca_file: either("--ca-file", "RINGFENCE_CA_FILE")?.map(PathBuf::from),
+        data_dir: given("--data-dir").map(PathBuf::from),
+        ..RemoteArgs::default()
+    })
+}

@@ -1,0 +1,58 @@
+//! Hosts that give the same to a method are found.
+
+use std::collections::BTreeMap;
+
+use ringfence_core::{Host, Segment};
+use ringfence_db::{Database, delete_host, hosts_with_like_parameters, insert_host};
+
+use crate::rig::Rig;
+use crate::site::{host, one_host, update_host};
+
+crate::stories!(host_parameters: hosts_that_give_the_same_to_a_method_are_found_and_no_others,);
+
+async fn add(db: &Database, name: &str, segment: &Segment, given: &[(&str, &str)]) -> Host {
+    let mut host = host(name, segment);
+    host.parameters = parameters(given);
+    insert_host(&mut db.reader(), &host).await.unwrap();
+    host
+}
+
+/// A plug for each method.
+fn parameters(given: &[(&str, &str)]) -> BTreeMap<String, BTreeMap<String, String>> {
+    let one = |(method, plug): &(&str, &str)| {
+        let own = BTreeMap::from([("plug".to_owned(), (*plug).to_owned())]);
+        ((*method).to_owned(), own)
+    };
+    given.iter().map(one).collect()
+}
+
+async fn hosts_that_give_the_same_to_a_method_are_found_and_no_others(rig: &Rig) {
+    let db = &rig.db;
+    let run = &mut db.reader();
+    let (segment, plain) = one_host(db).await;
+    let a = add(db, "a", &segment, &[("pdu", "1"), ("bmc", "7")]).await;
+    let mut b = add(db, "b", &segment, &[("pdu", "2")]).await;
+    let c = add(db, "c", &segment, &[("pdu", "1"), ("bmc", "8")]).await;
+    // The like for another method is another device.
+    let d = add(db, "d", &segment, &[("switch", "1")]).await;
+    for (host, like) in [(&a, vec![c.id]), (&b, vec![]), (&d, vec![]), (&plain, vec![])] {
+        assert_eq!(
+            hosts_with_like_parameters(run, host.id, 9).await.unwrap(),
+            like,
+            "{}",
+            host.name
+        );
+    }
+    b.parameters = parameters(&[("bmc", "7"), ("pdu", "1")]);
+    update_host(run, &b, None).await.unwrap();
+    let mut like = hosts_with_like_parameters(run, a.id, 9).await.unwrap();
+    like.sort();
+    like.dedup();
+    let mut expected = vec![b.id, c.id];
+    expected.sort();
+    assert_eq!(like, expected);
+    assert_eq!(hosts_with_like_parameters(run, a.id, 1).await.unwrap().len(), 1);
+    delete_host(run, b.id).await.unwrap();
+    delete_host(run, c.id).await.unwrap();
+    assert!(hosts_with_like_parameters(run, a.id, 9).await.unwrap().is_empty());
+}
