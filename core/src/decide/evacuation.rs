@@ -12,7 +12,7 @@ use crate::{
     Actor, Attempt, EvacuationWork, FailureState, FencingKind, FencingTask, FrozenMethod, Gate, Host,
     HostState, InFlight, MAX_LISTED, MoveReport, MoveStep, Operation, OperationId, OperationKind,
     OperationStatus, Refusal, Reply, SegmentPolicy, Stage, StepKind, StepTask, Task, TaskStatus, TaskWork,
-    Timestamp, Work, Workload, WorkloadStep, gates,
+    Timestamp, Work, Workload, WorkloadState, WorkloadStep, gates,
 };
 
 use super::draft::{after_ms, after_s};
@@ -482,7 +482,21 @@ pub(super) fn told(operation: &Operation) -> String {
     if left > 0 {
         told.push_str(&format!(", {left} left where they are"));
     }
+    let stopped = moves.iter().filter(|task| has_stopped(task)).count();
+    if stopped > 0 {
+        told.push_str(&format!(", {stopped} that ran do not run where they are now"));
+    }
     told
+}
+
+/// Whether a workload that ran was moved and does not run.
+fn has_stopped(task: &Task) -> bool {
+    let ran = task
+        .workload()
+        .is_some_and(|workload| workload.state == WorkloadState::Running);
+    let state_after = task.moved().and_then(|moved| moved.state_after);
+    ran && task.status == TaskStatus::Confirmed
+        && state_after.is_some_and(|state| state != WorkloadState::Running)
 }
 
 /// What is told of a workload that is being moved.

@@ -5,7 +5,7 @@ use ringfence_core::*;
 use super::on_nova::{fenced, manual};
 use ringfence_world::World;
 
-/// Nobody knows what has become of the only workload but what the worker says.
+/// All that is known of the only workload is what the worker says.
 fn with_a_move_that_ends(report: MoveReport) -> World {
     let mut world = fenced(1, manual());
     world.evacuate().unwrap();
@@ -179,4 +179,27 @@ fn a_move_to_a_host_that_is_dead_is_not_waited_for_by_the_next_try() {
     assert_eq!(given_up(&world, 4), None);
     world.pass(1_000);
     assert_eq!(given_up(&world, 5).as_deref(), Some("7"));
+}
+
+#[test]
+fn a_workload_that_ran_and_arrives_stopped_is_told_by_the_operation() {
+    let mut world = fenced(1, manual());
+    world.evacuate().unwrap();
+    world.work(2);
+    world.work(3);
+    let job = world.deliver(4, "worker-1").unwrap();
+    let at = world.finish(job).unwrap();
+    world.results[at].finding = Some(Finding::Move(MoveReport {
+        to: Some("h2".to_owned()),
+        state_after: Some(WorkloadState::Stopped),
+        ..MoveReport::default()
+    }));
+    world.deliver_result(at);
+    wait(&mut world, 5);
+    let told = "operation.succeeded: 1 of 1 workloads moved, 1 that ran do not run where they are now";
+    assert!(
+        world.log.iter().any(|line| line.ends_with(told)),
+        "{:?}",
+        world.log
+    );
 }
