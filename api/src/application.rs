@@ -1,4 +1,4 @@
-//! The application: the same for the service and for tests.
+//! The application: one for the service and for tests.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -67,7 +67,7 @@ impl Application {
         Self::listen(config, Some(engine), clock, tokens)
     }
 
-    /// The same for a scheduler hook without the API. The clock is the one that the hook itself goes by.
+    /// The application of a scheduler hook without the API. The clock is the one that the hook itself goes by.
     pub fn build_hook(
         config: ApiConfig,
         hook: Hook,

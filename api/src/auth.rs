@@ -63,7 +63,7 @@ impl Caller {
         Some(format!("{}:{}", role.as_str(), self.identity.actor))
     }
 
-    /// The same, asking for something that is to be done once.
+    /// The caller's identity for a request that is to be carried out once.
     pub fn with_key(self, key: HeldKey) -> Self {
         Self {
             key: Some(key),

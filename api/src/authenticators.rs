@@ -1,4 +1,4 @@
-//! Who may say whom a token belongs to: the list of static tokens, and Keystone.
+//! What tells whom a token belongs to: the list of static tokens, and Keystone.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::tokens::{TOKEN_PREFIX, Tokens};
 /// No token is longer, in bytes; Keystone's have some 200.
 const MAX_TOKEN_BYTES: usize = 4096;
 
-/// Everybody who may vouch for a token.
+/// All that can tell whom a token belongs to.
 pub(crate) struct Authenticators {
     pub tokens: Arc<Tokens>,
     pub keystone: Option<Keystone>,
@@ -36,7 +36,7 @@ impl Authenticators {
         found
     }
 
-    /// The same for somebody who is known already: counts as no failure.
+    /// Identifies a caller who is known already: counts as no failure.
     pub async fn confirm(
         &self,
         credentials: &Credentials,

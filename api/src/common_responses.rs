@@ -55,7 +55,7 @@ fn describe(path: &str, method: &HttpMethod, operation: &mut Operation) {
         header(
             operation,
             "Idempotency-Key",
-            "Sent again with the same key within a day, the request is answered again and not carried out again.",
+            "Sent again with this key within a day, the request is answered again and not carried out again.",
             Some("^[!-~]{1,255}$"),
         );
     }

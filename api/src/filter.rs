@@ -21,7 +21,7 @@ const MAX_NAME_CHARS: usize = 255;
 /// What a parameter is compared by.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operators {
-    /// Whether it is the same.
+    /// Whether it is equal.
     Same,
     /// Also which is more.
     Order,

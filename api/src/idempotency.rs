@@ -182,7 +182,7 @@ fn digest(request: &HttpRequest, body: &[u8]) -> String {
     hex::encode(digest.finalize())
 }
 
-/// The key, or how it stands once nobody else carries the request out, or soon.
+/// The key, or how it stands once no other try carries the request out, or soon.
 async fn wait_for_key(state: &State, request: &KeyedRequest) -> Result<KeyState, ApiError> {
     for _ in 0..LOOKS {
         match state.engine.hold_key(request).await? {
@@ -288,7 +288,7 @@ impl Keyed {
         self.state.engine.release_key(&self.held).await?;
         let key = self.state.engine.hold_key(&self.request).await?;
         if let KeyState::Held(held) = &key {
-            // That one has changed nothing and is gone: whoever asks again is served.
+            // That one has changed nothing and is gone: another try is served.
             self.state.engine.release_key(held).await?;
         }
         answer_of(&self.state, http, &self.request, key).await

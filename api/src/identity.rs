@@ -1,4 +1,4 @@
-//! Whom a token belongs to, whoever vouches for it.
+//! Whom a token belongs to, by the token file or by Keystone.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use ringfence_core::Timestamp;
 
 use crate::tokens::Role;
 
-/// Somebody whose token works.
+/// A caller whose token works.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     /// For the audit trail.

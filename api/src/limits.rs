@@ -167,7 +167,7 @@ impl Bucket {
         Ok(())
     }
 
-    /// The same without taking it.
+    /// Whether a request would be let through, without counting it.
     fn look(&self, now: Instant) -> Result<(), Duration> {
         let mut level = self.level.lock();
         self.fill(&mut level, now)

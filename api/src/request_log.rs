@@ -80,7 +80,7 @@ pub(crate) fn note_operation(id: OperationId) {
     Span::current().record("trace_id", display(id.0.simple()));
 }
 
-/// Notes which operation the request reads. It is no part of the operation's trace: whoever waits for an operation reads it all the time.
+/// Notes which operation the request reads. It is no part of the operation's trace: a client that waits for an operation reads it all the time.
 pub(crate) fn note_read_operation(id: OperationId) {
     Span::current().record("operation_id", display(id));
 }

@@ -207,7 +207,7 @@ fn validity(certificate: &CertificateDer<'_>) -> Option<Validity> {
     })
 }
 
-/// Served all the same: a caller that checks will say so, and without any TLS the caller would fare no better.
+/// Served even then: a caller that checks will say so, and without any TLS the caller would fare no better.
 fn warn_of_end(files: &TlsFiles, validity: Validity, now: Timestamp) {
     let certificate = files.certificate.display();
     if validity.not_after < now {

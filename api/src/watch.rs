@@ -11,7 +11,7 @@ use crate::ApiError;
 use crate::identity::{Credentials, Identity};
 use crate::state::State;
 
-/// How long a stream goes on while nobody can say whether its token works.
+/// How long a stream goes on while it cannot be told whether its token works.
 const MOST_UNCONFIRMED: Duration = Duration::from_secs(300);
 
 /// Looks until the token does not work any more, or until it is dropped.
@@ -61,7 +61,7 @@ async fn look(state: &State, credentials: &Credentials, identity: Identity) {
             Err(error) if confirmed_at.elapsed() >= MOST_UNCONFIRMED => {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
-                    "a stream ends: nobody could vouch for its token"
+                    "a stream ends: Keystone could not be asked about its token"
                 );
                 return;
             }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 /// From here on, numbers that are read as floating point are not exact (2^53): this one may have been the next.
 const MOST: f64 = 9_007_199_254_740_992.0;
 
-/// The same text with every whole number written as one; `None` where that changes nothing. What is no JSON stays as wrong as it is.
+/// The text with every whole number written as one; `None` where that changes nothing. What is no JSON stays as wrong as it is.
 pub(crate) fn as_integers(json: &[u8]) -> Option<Vec<u8>> {
     let mut written = Vec::with_capacity(json.len());
     let mut is_changed = false;

@@ -1,7 +1,7 @@
 //! The bus on RabbitMQ.
 //!
 //! Queues are quorum queues. Publishes are mandatory and confirmed. There are two connections, since a broker that is short
-//! of memory stops reading from those that publish, and deliveries have to be settled all the same.
+//! of memory stops reading from those that publish, and deliveries have to be settled even then.
 
 mod backoff;
 mod bundle;
@@ -44,7 +44,7 @@ use crate::{Bus, BusError, DeadLetters, Deliveries, Message, Queue, QueueLoad, R
 
 /// How long the first connection waits for its queue for answers.
 const READY_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long what is to be said waits for its connection while the other one stands. Whoever asks waits longer for the answer.
+/// How long what is to be said waits for its connection while the other one stands. A caller that asks waits longer for the answer.
 const FOLLOWS_WITHIN: Duration = Duration::from_secs(2);
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);

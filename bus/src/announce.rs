@@ -1,14 +1,14 @@
-//! Telling whoever wants to know, without knowing who that is.
+//! Announcements to listeners whom the sender does not know.
 
 use async_trait::async_trait;
 use uuid::Uuid;
 
 use crate::BusError;
 
-/// Something that happened. Whoever listens gets it at least once.
+/// Something that happened. Every listener gets it at least once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Announcement {
-    /// The same however often it is said.
+    /// Equal for every repetition.
     pub id: Uuid,
     /// By which listeners choose: words with dots between them, 255 bytes at most.
     pub routing_key: String,

@@ -17,7 +17,7 @@ pub struct ReplyTo(pub String);
 pub trait Settle: Send {
     /// It was dealt with.
     async fn ack(self: Box<Self>) -> Result<(), BusError>;
-    /// It was not: deliver it again (to whoever is free), or send it to the dead letters once it was delivered too often.
+    /// It was not: deliver it again (to any consumer that is free), or send it to the dead letters once it was delivered too often.
     async fn requeue(self: Box<Self>) -> Result<(), BusError>;
     /// It never will be: to the dead letters.
     async fn reject(self: Box<Self>) -> Result<(), BusError>;
@@ -57,7 +57,7 @@ pub trait Bus: Send + Sync + 'static {
     /// that came together count as one.
     async fn consume(&self, queue: &Queue, prefetch: u16) -> Result<Deliveries, BusError>;
 
-    /// Asks a question and waits for one answer. The question is dropped if nobody takes it in time.
+    /// Asks a question and waits for one answer. The question is dropped if no consumer takes it in time.
     async fn request(&self, queue: &Queue, message: &Message, timeout: Duration)
     -> Result<Message, BusError>;
 

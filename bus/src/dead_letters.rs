@@ -1,4 +1,4 @@
-//! Messages that nobody could deal with, for an operator to look at.
+//! Messages that no service could process, for an operator to look at.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -40,7 +40,7 @@ pub enum BusError {
         #[source]
         source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
-    /// Nobody answered a request in time.
+    /// No service answered a request in time.
     #[error("no answer from queue {queue} within {} ms", .waited.as_millis())]
     NoAnswer {
         /// The queue's name.
@@ -94,7 +94,7 @@ impl BusError {
         matches!(self, Self::Unsendable { .. } | Self::TooLarge { .. })
     }
 
-    /// The same for another message that met with it; what the client saw becomes words.
+    /// A copy for another message that met with this error; what the client saw becomes words.
     pub(crate) fn again(&self) -> Self {
         match self {
             Self::Unroutable { queue } => Self::Unroutable { queue: queue.clone() },

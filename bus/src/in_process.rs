@@ -1,4 +1,4 @@
-//! The bus of standalone: queues in memory, kept to the same rules as those of the broker.
+//! The bus of standalone: queues in memory, which follow the rules of the broker's queues.
 //!
 //! It is lost with the process, which is no loss: the database knows what has to be done, and a new start publishes it again.
 
@@ -20,7 +20,7 @@ use crate::questions::Questions;
 use crate::wire::check_size;
 use crate::{Bus, BusError, DeadLetter, DeadLetters, Deliveries, Message, Queue, ReplyTo, Survey};
 
-/// Everybody asks through the same bus, so an answer needs no other address than the id of its question.
+/// All questions go through one bus, so that an answer needs no other address than the id of its question.
 const HERE: &str = "in-process";
 
 /// A bus within one process. Clones are the same bus.
@@ -117,7 +117,7 @@ impl Bus for InProcessBus {
         check_size(answer.body.len())?;
         self.ensure_open()?;
         if !self.0.questions.answer(request.id, answer.clone()) {
-            tracing::debug!(question = %request.id, "nobody waits for this answer");
+            tracing::debug!(question = %request.id, "no caller waits for this answer any more");
         }
         Ok(())
     }

@@ -140,7 +140,7 @@ pub enum DeviceReply {
     },
     /// The device could not be asked.
     Failed {
-        /// Whether that is a definite no, or nobody knows.
+        /// Whether that is a definite no; else the result is not known.
         outcome: Outcome,
         /// Why, in words, without secrets.
         detail: String,

@@ -35,7 +35,7 @@ impl Questions {
         })
     }
 
-    /// Hands over an answer; `false` if nobody waits for it any more.
+    /// Delivers an answer; `false` if no caller waits for it any more.
     pub fn answer(&self, id: Uuid, answer: Message) -> bool {
         let asker = self.lock().remove(&id);
         asker.is_some_and(|asker| asker.send(answer).is_ok())

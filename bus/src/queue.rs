@@ -4,7 +4,7 @@ use std::fmt;
 
 use ringfence_core::Resource;
 
-/// The queue that takes messages which were refused or delivered too often; somebody has to look at it.
+/// The queue that takes messages which were refused or delivered too often; an operator has to look at it.
 pub const DEAD_LETTERS: &str = "ringfence.dead-letters";
 
 /// Where a message goes.

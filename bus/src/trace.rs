@@ -5,7 +5,7 @@ use std::fmt;
 use ringfence_core::AttemptId;
 use uuid::Uuid;
 
-/// An operation is a trace and an attempt a span of it, so that log lines, messages and the API name the same thing.
+/// An operation is a trace and an attempt a span of it, so that log lines, messages and the API name one thing.
 ///
 /// Shown as a `traceparent`: `00-{trace}-{span}-01`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl Trace {
         }
     }
 
-    /// Another span of the same trace. No two spans may take the same id: the lower half of a random UUID is never 0, and never the
+    /// Another span of this trace. No two spans may take the same id: the lower half of a random UUID is never 0, and never the
     /// number of an attempt.
     #[must_use]
     pub fn within(self, id: Uuid) -> Self {

@@ -11,9 +11,9 @@ pub const MAX_BODY_BYTES: usize = 256 * 1024;
 /// For whom a message is signed, so that it cannot be used elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Audience {
-    /// Whoever serves a queue.
+    /// The consumers of a queue.
     Queue(Queue),
-    /// Whoever asked the question with this message id.
+    /// The caller that asked the question with this message id.
     Reply(Uuid),
 }
 

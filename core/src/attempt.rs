@@ -12,9 +12,9 @@ use crate::{Backend, MethodId, Observation, Timestamp, words};
 pub enum Outcome {
     /// The wanted state was read back after the command.
     Confirmed,
-    /// The device, or the driver before it acted, said no: trying the same again is pointless.
+    /// The device, or the driver before it acted, said no: another try of this command is pointless.
     Refused,
-    /// Nobody knows: a timeout, a killed worker, an answer that could not be read, another state than the wanted one.
+    /// The result is not known: a timeout, a killed worker, an answer that could not be read, another state than the wanted one.
     Unknown,
 }
 
@@ -118,7 +118,7 @@ pub struct Attempt {
     /// The worker that claimed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<String>,
-    /// The claim's own id: the same claim asked again gets the same answer.
+    /// The claim's own id: a claim that is asked again gets the answer that it got first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim_id: Option<uuid::Uuid>,
     /// When the claim was granted: what is observed later was observed after the command.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::{Host, PlanScope};
 
-/// Something for each plan, by what the plan is for. No two plans are for the same.
+/// Something for each plan, by what the plan is for. No two plans have one scope.
 #[derive(Clone, Debug)]
 pub struct ByScope<T> {
     by_host: HashMap<String, T>,

@@ -9,7 +9,7 @@ use crate::{Backend, validate_name};
 pub struct Listed<'a> {
     /// Its name, unique among all hosts.
     pub name: &'a str,
-    /// Its cloud; none if nobody has said.
+    /// Its cloud; none if its record has no cloud.
     pub cloud: Option<&'a str>,
     /// What its cloud calls it.
     pub known_as: &'a str,
@@ -20,7 +20,7 @@ pub struct Listed<'a> {
 pub struct Newcomer {
     /// What it would be called here.
     pub name: String,
-    /// What the cloud calls it, where that is not the same.
+    /// What the cloud calls it, where that is another name.
     pub known_as: Option<String>,
 }
 
@@ -38,7 +38,7 @@ pub struct Census {
 /// Compares what `cloud` names with what is on record of all hosts.
 ///
 /// Host names are unique within one cloud only: where a host of another cloud has the name already, the cloud's own goes before it.
-/// A host on record that is said to be in no cloud may be the same machine: it is left to a person.
+/// A host on record without a cloud may be this machine: it is left to a person.
 #[must_use]
 pub fn census(
     (backend, cloud): (Backend, &str),
@@ -81,7 +81,7 @@ fn name_for(
     let in_no_cloud = |name: &str| matches!(names.get(name), Some(None));
     if let Some(same) = [host, wanted.as_str()].into_iter().find(|name| in_no_cloud(name)) {
         return Err(format!(
-            "there is a host {same:?} of no cloud, which may be the same; if it is, give it backend {backend} and cloud {cloud:?}"
+            "there is a host {same:?} of no cloud, which may be this host; if it is, give it backend {backend} and cloud {cloud:?}"
         ));
     }
     let with_cloud = format!("{cloud}-{host}");

@@ -1,4 +1,4 @@
-//! Events: what subscribers are told, written in the same transaction as the change.
+//! Events: what subscribers are told, written in the transaction of the change.
 
 use serde_json::Value;
 

@@ -22,7 +22,7 @@ pub struct Fence {
     /// When every device of its power was last read as off just before it was switched on: the host was off until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub off_until: Option<Timestamp>,
-    /// Whether somebody has begun to start its workloads elsewhere.
+    /// Whether a scheduler or an evacuation has begun to start its workloads elsewhere.
     pub is_evacuation_begun: bool,
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{FailureState, FencingState, HostState, OperationKind, OperationStatus, Problems, Timestamp};
 
-/// What a segment says of fences that nobody asks for.
+/// What a segment says of automatic fences.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FencingPolicy {

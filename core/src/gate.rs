@@ -28,7 +28,7 @@ pub struct Gates {
     pub generation: Generation,
 }
 
-/// What the schedule gate is decided from: less than the whole host, so that whoever answers for many can read them all at once.
+/// What the schedule gate is decided from: less than the whole host, so that a scheduler hook, which answers for many hosts, can read them all at once.
 #[derive(Clone, Copy, Debug)]
 pub struct Placing<'a> {
     /// What the observers last saw.
@@ -76,7 +76,7 @@ pub fn schedule_gate(host: &Placing<'_>, now: Timestamp) -> Gate {
     gate(schedule(host, now))
 }
 
-/// May somebody tell the host's backend that the host is not down after all?
+/// Whether the host's platform may be told that the host is not down after all.
 #[must_use]
 pub fn unforce_gate(state: &HostState, now: Timestamp) -> Gate {
     gate(unforce(state, now))
@@ -107,7 +107,7 @@ fn schedule(host: &Placing<'_>, now: Timestamp) -> Result<String, String> {
 }
 
 /// Ringfence's own rejoin takes it back while the host is still FENCED, as the step that it has claimed, after everything that has to come
-/// before. Who asks does not matter: at that moment the answer is the same for everybody.
+/// before. Who asks does not matter: at that moment every caller gets one answer.
 fn unforce(state: &HostState, now: Timestamp) -> Result<String, String> {
     let host = &state.host;
     let is_own =

@@ -139,7 +139,7 @@ guards! {
     CommandLingers,
     /// What was read back after a second command may be the first one's doing: the second one may come yet.
     SecondCommandLingers,
-    /// An attempt that nobody takes from a line that moves is given up in the end.
+    /// An attempt that no worker takes from a queue that moves is given up in the end.
     LineEnds,
     /// An attempt whose worker is not heard of ends.
     AttemptsEnd,

@@ -259,7 +259,7 @@ impl Host {
         self.given_back_at = self.given_back_at.max(Some(at));
     }
 
-    /// The first attempt that may still be acting and that `kind` must not overlap with: one that pulls the same resource the other
+    /// The first attempt that may still be acting and that `kind` must not overlap with: one that acts on the resource of `kind` in the other
     /// way, or one that starts a workload elsewhere while `kind` gives something back to the host.
     #[must_use]
     pub fn opposite_in_flight(&self, kind: TaskKind, now: Timestamp) -> Option<&InFlight> {
@@ -329,6 +329,6 @@ pub struct HostState {
     pub operation: Option<Operation>,
     /// What its segment says.
     pub policy: SegmentPolicy,
-    /// When the clock of whoever decides was set to another time, if it was: how long anything has lasted is known from there on only.
+    /// When the clock of the engine that decides was set to another time, if it was: durations are known from then on only.
     pub clock_set_at: Option<Timestamp>,
 }

@@ -40,7 +40,7 @@ pub enum Queues {
         /// Every task that was sent before and was not claimed by then was lost with the bus that carried it.
         began_at: Option<Timestamp>,
     },
-    /// The broker is away: nobody can take anything, and whatever waits, waits for it.
+    /// The broker is away: no worker can take a task, and every task that waits, waits for the broker.
     Away,
 }
 
@@ -69,7 +69,7 @@ pub struct Claim {
     pub kind: TaskKind,
     /// The worker's name.
     pub worker: String,
-    /// The claim's own id: asked again, it gets the same answer.
+    /// The claim's own id: a claim that is asked again gets the answer that it got first.
     pub claim_id: Uuid,
 }
 

@@ -67,7 +67,7 @@ pub enum Awaits {
 pub struct Stage {
     /// Seconds to wait before it begins.
     pub delay_s: u32,
-    /// How many of its tasks may be under way at the same time; all of them if absent.
+    /// How many of its tasks may be under way at one time; all of them if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_once: Option<u32>,
     /// What has to be true before it begins.
@@ -110,7 +110,7 @@ pub struct FenceWork {
     pub plan: Option<String>,
     /// The proofs that make the host FENCED.
     pub sufficient_sets: Vec<SufficientSet>,
-    /// Nobody has asked for it and too much has failed at once: it does nothing until a person says so.
+    /// It is automatic, and too much has failed at once: it does nothing until a person says so.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_held_by_brake: bool,
 }

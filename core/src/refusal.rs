@@ -132,7 +132,7 @@ pub enum Refusal {
         /// Why.
         reason: String,
     },
-    /// An evacuation of a host whose backend nobody here speaks to.
+    /// An evacuation of a host whose platform this Ringfence does not speak to.
     #[error("the host's backend is {backend} and names no cloud that Ringfence moves workloads in")]
     BackendMissing {
         /// What it is.

@@ -96,7 +96,7 @@ impl FrozenMethod {
     /// Fills a method in for one host, as a plan for `scope` uses it.
     ///
     /// # Errors
-    /// It cannot be filled in, or names the same device for every host that the plan is for.
+    /// It cannot be filled in, or names one device for every host that the plan is for.
     pub fn in_plan(
         drivers: &Catalogue,
         scope: &PlanScope,

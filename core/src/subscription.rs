@@ -164,7 +164,7 @@ fn names(pattern: &str, kind: EventKind) -> bool {
     }
 }
 
-/// Refuses what no subscription can hold. The URL is checked by whoever will call it.
+/// Refuses what no subscription can hold. The URL is checked by the engine, which calls it.
 pub fn validate_subscription(name: &str, description: &str, filter: &EventFilter) -> Result<(), Problems> {
     let mut problems = Problems::default();
     if let Err(problem) = validate_name("name", name) {

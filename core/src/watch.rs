@@ -93,7 +93,7 @@ struct Seen {
     at: Timestamp,
     /// When it was not there yet.
     after: Timestamp,
-    /// How often one was seen to come since we began, or since somebody has set something.
+    /// How often one was seen to come since we began, or since an administrator has set something.
     moves: u32,
     settings: String,
 }
@@ -166,7 +166,7 @@ impl Watch {
 
     /// Takes an answer, or that there was none, and says how the hosts are that are on record, as far as it tells.
     ///
-    /// Of a host that the backend does not name, and of all while it does not answer, nobody can tell anything after a while: they are
+    /// Of a host that the backend does not name, and of all hosts while it does not answer, nothing can be told after a while: they are
     /// UNKNOWN then, and never UNREACHABLE.
     pub fn look(
         &mut self,

@@ -32,7 +32,7 @@ impl Database {
         })
     }
 
-    /// The same, upon a host that was read a moment ago. On PostgreSQL that saves another look, and the host is not locked.
+    /// Begins upon a host that was read a moment ago. On PostgreSQL that saves another look, and the host is not locked.
     pub async fn begin_upon(&self, seen: SeenHost) -> Result<Begun, DbError> {
         let (Pool::Postgres { write, .. }, Some(version)) = (&self.pool, seen.version) else {
             return self.begin_locked(&[seen.state.host.id]).await;

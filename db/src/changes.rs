@@ -69,7 +69,7 @@ pub trait HostTransaction: Send {
     /// Writes changes and commits them, all or nothing.
     ///
     /// # Errors
-    /// The database refuses a change or is not there. If [`DbError::is_passing`], the commit may have been made all the same.
+    /// The database refuses a change or is not there. If [`DbError::is_passing`], the commit may have been made even so.
     fn commit<'a>(self: Box<Self>, changes: &'a Changes<'a>) -> Ending<'a>;
 }
 

@@ -1,7 +1,7 @@
 //! The columns that rows are read from. A statement names each of them.
 
 /// `table! { "hosts": id, name }` says which columns of a table its rows are read from: `columns!()` is the list for a statement, and
-/// `column::name` is what a row is asked by. One that is missing from the list does not compile; one that nobody asks for is dead code.
+/// `column::name` is what a row is asked by. One that is missing from the list does not compile; one that no query asks for is dead code.
 /// With `pub` before the table's name, other modules can read its rows too.
 macro_rules! table {
     (pub $table:literal: $($column:ident),+ $(,)?) => {

@@ -21,10 +21,10 @@ use crate::sqlite::{self, SqliteRow};
 use crate::table_rows::TableRows;
 use crate::value::{Value, for_postgres};
 
-/// For statements over much of a table: the planner chooses freely, and they may take longer than those that somebody waits for.
+/// For statements over much of a table: the planner chooses freely, and they may take longer than those that a request waits for.
 const BEGIN_POSTGRES_PATIENT: &str =
     "BEGIN; SET LOCAL statement_timeout = '50s'; SET LOCAL lock_timeout = '50s'";
-/// What one statement may take, unless somebody says otherwise. Locks and idle transactions are bounded by the same.
+/// What one statement may take, unless the caller says otherwise. It bounds locks and idle transactions too.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A server that does not answer for so long is not there.
@@ -57,7 +57,7 @@ impl Database {
         Self::open_within(url, connections, STATEMENT_TIMEOUT).await
     }
 
-    /// The same with another bound for statements, at least 1 ms. PostgreSQL ends a statement that runs longer or waits longer for a
+    /// Opens it with another bound for statements, at least 1 ms. PostgreSQL ends a statement that runs longer or waits longer for a
     /// lock, and a transaction that does nothing for so long; the error is [`DbError::Unavailable`]. SQLite has bounds of its own.
     pub async fn open_within(url: &str, connections: u32, statement: Duration) -> Result<Self, DbError> {
         let address: Arc<str> = without_credentials(url).into();
@@ -121,7 +121,7 @@ impl Database {
         }
     }
 
-    /// The same for work in the background: whatever bound the database was opened with, a statement may take 50 s.
+    /// A reader for work in the background: whatever bound the database was opened with, a statement may take 50 s.
     pub(crate) async fn begin_patient(&self) -> Result<Tx, DbError> {
         match &self.pool {
             Pool::Postgres { read, .. } => {
@@ -149,7 +149,7 @@ impl Database {
         }
     }
 
-    /// The same for what a change is decided upon, and what else is found by its keys and has to be found quickly, on a connection for
+    /// A reader for what a change is decided upon, and what else is found by its keys and has to be found quickly, on a connection for
     /// transactions.
     #[must_use]
     pub fn reader_by_keys(&self) -> Reader<'_> {
@@ -159,7 +159,7 @@ impl Database {
         }
     }
 
-    /// The same with a plan for each statement: for what grows while it is read, and for filters. A plan that was made, and kept, while there
+    /// A reader with a plan for each statement: for what grows while it is read, and for filters. A plan that was made, and kept, while there
     /// was little, or for other values, could read all of a table for ever.
     #[must_use]
     pub fn reader_of_what_grows(&self) -> Reader<'_> {
@@ -231,7 +231,7 @@ macro_rules! run {
     };
 }
 
-/// The same on one that is lent for it.
+/// Runs on a connection that is lent for it.
 macro_rules! run_on_lent {
     ($kept:expr, $method:ident, $sql:expr, $arguments:expr) => {{
         let mut lent = $kept.take().await?;

@@ -17,9 +17,9 @@ use crate::{Database, DbError};
 pub enum DeliveryKind {
     /// An event happened.
     Event,
-    /// Somebody asked for an event again.
+    /// A client asked for an event again.
     Redelivery,
-    /// Somebody tries whether it works.
+    /// A client tries whether it works.
     Test,
 }
 
@@ -147,7 +147,7 @@ pub async fn deliveries_after(
     rows.iter().map(read).collect()
 }
 
-/// Takes deliveries that somebody has asked for, and keeps others from taking them until `until`.
+/// Takes deliveries that a client has asked for, and keeps others from taking them until `until`.
 pub async fn take_deliveries(
     db: &Database,
     now: Timestamp,

@@ -18,7 +18,7 @@ impl Dialect {
         }
     }
 
-    /// The same, leaving out what somebody else has locked.
+    /// Locks rows, leaving out those that another transaction has locked.
     pub(crate) fn for_update_skip_locked(self) -> &'static str {
         match self {
             Self::Postgres => " FOR UPDATE SKIP LOCKED",

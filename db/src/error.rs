@@ -10,7 +10,7 @@ use sqlx::error::DatabaseError;
 /// A fault of the database, or of what was asked of it.
 #[derive(Debug, thiserror::Error)]
 pub enum DbError {
-    /// The address cannot be used: it cannot be read, or the server lets nobody in with it. The text names no password.
+    /// The address cannot be used: it cannot be read, or the server refuses the user that it names. The text names no password.
     #[error("the database address {address} cannot be used: {why}")]
     Address {
         /// Without credentials.
@@ -135,7 +135,7 @@ pub enum ClientError {
     /// SQLite.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
-    /// All connections were in use for as long as anybody waits.
+    /// All connections were in use for as long as a caller waits.
     #[error("no connection became free")]
     NoneFree,
     /// The connections were closed, or a transaction was given up.
@@ -244,7 +244,7 @@ fn is_no_writes_code(code: &str) -> bool {
     matches!(code, "25006" | "53100" | "53200" | "58030")
 }
 
-/// PostgreSQL lets nobody in with this user and password (28), or has no such database (3D000).
+/// PostgreSQL refuses this user and password (28), or has no such database (3D000).
 fn is_admission_code(code: &str) -> bool {
     code.starts_with("28") || code == "3D000"
 }

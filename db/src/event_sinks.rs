@@ -24,7 +24,7 @@ pub async fn insert_event_sink(
     execute(run, sql, args![name, after, now]).await.map(|_| ())
 }
 
-/// Takes an event sink until `until`; `None` if somebody else has it. Returns the number that it has got to.
+/// Takes an event sink until `until`; `None` if another engine has it. Returns the number that it has got to.
 pub async fn hold_event_sink(
     run: &mut impl Run,
     name: &str,
@@ -62,14 +62,14 @@ pub async fn free_event_sink(
     execute(run, sql, args![name, holder, now]).await.map(|_| ())
 }
 
-/// An event sink that nobody tells.
+/// An event sink that no engine tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SilentSink {
     /// Its name.
     pub name: String,
     /// The number that it has got to.
     pub told_up_to: u64,
-    /// Until when somebody held it.
+    /// Until when an engine held it.
     pub since: Timestamp,
 }
 
@@ -88,7 +88,7 @@ pub async fn silent_event_sinks(run: &mut impl Run, since: Timestamp) -> Result<
         .collect()
 }
 
-/// Forgets an event sink unless somebody has held it since `since`; tells whether it did.
+/// Forgets an event sink unless an engine has held it since `since`; tells whether it did.
 pub async fn forget_event_sink(run: &mut impl Run, name: &str, since: Timestamp) -> Result<bool, DbError> {
     let sql = "DELETE FROM event_sinks WHERE name = $1 AND held_until <= $2";
     Ok(execute(run, sql, args![name, since]).await? == 1)

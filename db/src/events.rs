@@ -102,7 +102,7 @@ pub(crate) fn event_rows(events: &[NewEvent]) -> TableRows {
     TableRows::insert("events", COLUMNS, events.iter().map(values).collect(), "")
 }
 
-/// The same with the number of each among them, counted from 1, as its number among all events.
+/// Writes events with the number of each among them, counted from 1, as its number among all events.
 pub(crate) fn counted_event_rows(events: &[NewEvent]) -> TableRows {
     let rows = events.iter().zip(1_u32..).map(|(event, nth)| {
         let mut values = values(event);
@@ -131,7 +131,7 @@ fn values(event: &NewEvent) -> Vec<Value> {
 ///
 /// Where transactions run side by side, a number taken inside one could become visible after a higher one, and a reader would miss
 /// it for ever. Numbers are therefore given here, to committed events only, by one caller at a time; or by a change that is a single
-/// statement, while nobody else gives any and none wait (see [`crate::LoneChange`]).
+/// statement, while no other transaction gives any and none wait.
 pub async fn number_events(db: &Database) -> Result<u64, DbError> {
     if db.is_sqlite() {
         return Ok(0);

@@ -127,7 +127,7 @@ async fn with_operations(
     Ok((states, read_at))
 }
 
-/// Locks hosts until the transaction ends, in one order for everybody, and reads all that decisions need, and when that was by the
+/// Locks hosts until the transaction ends, in one order for all transactions, and reads all that decisions need, and when that was by the
 /// database's clock. One that is not there is left out.
 pub(crate) async fn lock_hosts(
     tx: &mut impl Run,
@@ -154,7 +154,7 @@ pub async fn lock_host(tx: &mut Tx, id: HostId) -> Result<Option<HostState>, DbE
     Ok(lock_hosts(tx, &[id]).await?.0.pop())
 }
 
-/// A host as it was read without a lock, and what shows whether anybody has changed it since.
+/// A host as it was read without a lock, and what shows whether it was changed since.
 #[derive(Clone, Debug)]
 pub struct SeenHost {
     /// The host.
@@ -167,12 +167,12 @@ pub struct SeenHost {
     pub(crate) version: Option<String>,
 }
 
-/// Reads the same without a lock, in one statement.
+/// Reads a host without a lock, in one statement.
 pub async fn load_state(run: &mut impl Run, id_or_name: &str) -> Result<Option<HostState>, DbError> {
     Ok(see_host(run, id_or_name).await?.map(|seen| seen.state))
 }
 
-/// The same for the host that a cloud knows by this name.
+/// Reads the host that a cloud knows by this name.
 pub async fn load_state_in_cloud(
     run: &mut impl Run,
     cloud: &str,
@@ -184,7 +184,7 @@ pub async fn load_state_in_cloud(
     row.as_ref().map(read_state).transpose()
 }
 
-/// Reads a host to change it if nobody else has changed it by then.
+/// Reads a host to change it if it was not changed by then.
 pub async fn see_host(run: &mut impl Run, id_or_name: &str) -> Result<Option<SeenHost>, DbError> {
     let dialect = run.dialect();
     let row = match Uuid::parse_str(id_or_name) {
@@ -370,7 +370,7 @@ pub async fn segment_has_hosts(run: &mut impl Run, id: SegmentId) -> Result<bool
 }
 
 /// Two at most of the hosts that are called so by their backends, or by themselves where these call them nothing else: enough to see
-/// whether the name is anybody's own. In any cloud, if none is named.
+/// whether the name is a host's own. In any cloud, if none is named.
 pub async fn hosts_called(
     run: &mut impl Run,
     name: &str,

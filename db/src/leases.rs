@@ -6,12 +6,12 @@ use crate::DbError;
 use crate::run::{Run, execute, fetch_optional};
 use crate::value::args;
 
-/// What is held until later than this was taken before a clock was set back: nobody holds anything for twice as long as it is held now.
+/// What is held until later than this was taken before a clock was set back: no lease is longer than twice the longest one.
 pub(crate) fn out_of_reach(now: Timestamp, until: Timestamp) -> Timestamp {
     until + (until - now)
 }
 
-/// Takes (or keeps) the work of this name until `until`; `false` if somebody else has it.
+/// Takes (or keeps) the work of this name until `until`; `false` if another engine has it.
 pub async fn take_lease(
     run: &mut impl Run,
     name: &str,
@@ -33,7 +33,7 @@ pub async fn note_write(run: &mut impl Run, now: Timestamp) -> Result<(), DbErro
     execute(run, sql, args![now]).await.map(|_| ())
 }
 
-/// Takes the work of this name if nobody has done it since: whoever takes it, even the same, has it until `until`.
+/// Takes the work of this name if no engine has done it since: the engine that takes it has it until `until`, also if it had it before.
 pub async fn take_turn(
     run: &mut impl Run,
     name: &str,
@@ -48,7 +48,7 @@ pub async fn take_turn(
     Ok(execute(run, sql, values).await? == 1)
 }
 
-/// Who has the work of this name at this moment, if anybody does.
+/// The engine that has the work of this name at this moment.
 pub async fn lease_holder(run: &mut impl Run, name: &str, now: Timestamp) -> Result<Option<String>, DbError> {
     let sql = "SELECT held_by FROM leases WHERE name = $1 AND held_until > $2";
     let row = fetch_optional(run, sql, args![name, now]).await?;

@@ -18,7 +18,7 @@ pub struct CheckTarget {
     pub id: Uuid,
     /// The method.
     pub method_id: MethodId,
-    /// The host; none where the question is the same for every host.
+    /// The host; none where one question is for all hosts.
     pub host_id: Option<HostId>,
     /// What is asked, in short: another question gets another row.
     pub question: Uuid,
@@ -35,7 +35,7 @@ pub struct CheckTarget {
 pub struct MethodCheckRow {
     /// Its row.
     pub id: Uuid,
-    /// The host's id and name; none where the question is the same for every host.
+    /// The host's id and name; none where one question is for all hosts.
     pub host: Option<(HostId, String)>,
     /// The answer and when it came; none before the first.
     pub last: Option<(Timestamp, CheckAnswer)>,
@@ -183,7 +183,7 @@ const UNDISTURBED: &str =
          AND NOT EXISTS (SELECT 1 FROM device_leases
                  WHERE device_leases.device = method_checks.device AND device_leases.until > $1)";
 
-/// Takes questions whose time has come and which would disturb nobody, and keeps others from putting them until `until`.
+/// Takes questions whose time has come and whose device is free, and keeps others from putting them until `until`.
 pub async fn take_checks(
     db: &Database,
     now: Timestamp,

@@ -7,7 +7,7 @@ use crate::run::{Run, execute, fetch_all, fetch_optional};
 use crate::value::args;
 use crate::{DbError, Tx};
 
-/// Keeps everybody else from changing how far a subscription has got until the transaction ends; returns how far that is.
+/// Keeps other transactions from changing how far a subscription has got until the transaction ends; returns how far that is.
 pub async fn lock_subscription(tx: &mut Tx, id: SubscriptionId) -> Result<Option<u64>, DbError> {
     let lock = tx.dialect().for_update();
     let sql = format!("SELECT after_sequence FROM subscriptions WHERE id = $1{lock}");

@@ -80,7 +80,7 @@ fn postgres_pool(
         .connect_lazy_with(options)
 }
 
-/// What hangs in the database must not hold a connection, a lock and whoever waits for it for ever.
+/// What hangs in the database must not hold a connection, a lock and the callers that wait for it for ever.
 async fn set_bounds(connection: &mut PgConnection, milliseconds: &str) -> Result<(), sqlx::Error> {
     let sql = "SELECT set_config('statement_timeout', $1, false), set_config('lock_timeout', $1, false),
         set_config('idle_in_transaction_session_timeout', $1, false)";

@@ -99,7 +99,7 @@ pub(crate) fn read_operation(row: &Row) -> Result<Option<Operation>, DbError> {
     Ok(Some(operation))
 }
 
-/// Operations that are new. A second live one for the same host is refused by an index; `end` stands at the end of the statement.
+/// Operations that are new. A second live operation for a host is refused by an index; `end` stands at the end of the statement.
 pub(crate) fn new_operation_rows(operations: &[&Operation], end: &'static str) -> TableRows {
     let rows = operations.iter().map(|operation| {
         let (body, methods) = apart(operation);

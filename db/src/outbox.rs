@@ -15,7 +15,7 @@ use crate::{Database, DbError};
 /// A message that waits to be published.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutboxRow {
-    /// Its id, and that of the message: published twice, it is the same message.
+    /// Its id, and that of the message: published twice, it is one message.
     pub id: Uuid,
     /// What the task acts on.
     pub resource: String,
@@ -71,7 +71,7 @@ pub(crate) fn outbox_rows(messages: &[OutboxRow]) -> TableRows {
     TableRows::insert("outbox", columns, rows.collect(), "")
 }
 
-/// Takes messages that nobody has published in time, and keeps others from taking them until `until`.
+/// Takes messages that no engine has published in time, and keeps others from taking them until `until`.
 pub async fn take_outbox(
     db: &Database,
     now: Timestamp,

@@ -30,7 +30,7 @@ pub struct Order {
 pub struct Page {
     /// The most rows.
     pub limit: u32,
-    /// The id of the last row of the page before. After one that has been removed comes nothing: whoever asks has to see that it
+    /// The id of the last row of the page before. After one that has been removed comes nothing: the client has to see that it
     /// is still there.
     pub marker: Option<Uuid>,
     /// What it is sorted by, the first key first.

@@ -45,7 +45,7 @@ enum Key {
 /// - before they have a number, or before an event with a lower number may go: below the mark everything may be missing, above it
 ///   nothing is;
 /// - before every subscription and every event sink was told of them, also a subscription that is disabled and will go on where it stopped;
-///   event sinks that nobody tells any more are forgotten one day ([`crate::forget_event_sink`]);
+///   event sinks that no engine tells any more are forgotten one day ([`crate::forget_event_sink`]);
 /// - the newest one of a host: the next one's number is checked against it;
 /// - the one with the highest number of all: the next number is counted from it.
 const EVENTS: &str = "events.sequence IS NOT NULL AND events.occurred_at < $BOUND
@@ -87,7 +87,7 @@ fn may_go(what: Kept, bound: &str) -> String {
 }
 
 /// What is older than `before` and may go, the oldest first, at most `limit`. PostgreSQL may take 50 s for it, whatever the bound of
-/// other statements is; the same goes for [`remove_rows`].
+/// other statements is; so is [`remove_rows`].
 pub async fn old_rows(
     db: &Database,
     what: Kept,
@@ -119,7 +119,7 @@ pub async fn old_rows(
     let sql = format!("{select} WHERE {} ORDER BY {order} LIMIT $2", may_go(what, "$1"));
     let values = args![before, limit];
     let rows = match db.is_sqlite() {
-        // Nobody has to wait for who only reads.
+        // No transaction has to wait for one that only reads.
         true => fetch_all(&mut db.reader(), AssertSqlSafe(sql), values).await?,
         false => fetch_all(&mut db.begin_patient().await?, AssertSqlSafe(sql), values).await?,
     };

@@ -108,7 +108,7 @@ pub(crate) async fn version(db: &Database) -> Result<Option<i64>, DbError> {
         .flatten())
 }
 
-/// Brings the schema up to date, whoever may be using it. Safe to run twice and from several machines at once. One that is newer is
+/// Brings the schema up to date, also while services use it. Safe to run twice and from several machines at once. One that is newer is
 /// left alone.
 pub async fn migrate(db: &Database) -> Result<(), DbError> {
     if let state @ SchemaState::Newer { .. } = schema_state(db).await? {
@@ -125,7 +125,7 @@ pub async fn migrate(db: &Database) -> Result<(), DbError> {
 }
 
 /// On a connection that ends with it: the migrator does not give its lock back when a migration fails, and a connection that went
-/// back to the pool would keep everybody else from migrating.
+/// back to the pool would keep every other process from migrating.
 async fn migrate_postgres(connections: &Connections) -> Result<(), MigrateError> {
     let mut connection = connections.take().await?.detach()?.detach();
     // A migration takes as long as it takes, and waits for the one that another machine has begun.

@@ -11,7 +11,7 @@ use crate::table_rows::TableRows;
 use crate::value::args;
 use crate::{Database, DbError};
 
-/// A method as one host's plan uses it, and another host whose plan uses the same device.
+/// A method as one host's plan uses it, and another host whose plan uses its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedDevice {
     /// The row.

@@ -14,7 +14,7 @@ pub(crate) struct Statement {
 pub(crate) enum Form {
     /// Value by value. The text of the statement depends on how many rows there are.
     List,
-    /// An array for each column. The text is always the same, so that the statement stays prepared; a few rows cost more than as a list.
+    /// An array for each column. The text does not depend on the number of rows, so that the statement stays prepared; a few rows cost more than as a list.
     Arrays,
 }
 

@@ -131,7 +131,7 @@ pub async fn insert_subscription(
     execute(run, sql, values).await.map(|_| ())
 }
 
-/// Replaces a subscription if it is still at `revision`; tells whether it was. With `after`, it goes on from there. Whoever
+/// Replaces a subscription if it is still at `revision`; tells whether it was. With `after`, it goes on from there. An engine that
 /// delivers for it has to take it again.
 pub async fn update_subscription(
     run: &mut impl Run,
@@ -166,7 +166,7 @@ pub async fn delete_subscription(run: &mut impl Run, id: SubscriptionId) -> Resu
     Ok(execute(run, "DELETE FROM subscriptions WHERE id = $1", args![id.0]).await? == 1)
 }
 
-/// Subscriptions that are to be delivered for and that nobody delivers for.
+/// Subscriptions that are to be delivered for and that no engine delivers for.
 pub async fn free_subscriptions(
     run: &mut impl Run,
     now: Timestamp,
@@ -178,7 +178,7 @@ pub async fn free_subscriptions(
     rows.iter().map(|row| row.id("id").map(SubscriptionId)).collect()
 }
 
-/// Takes a subscription to deliver for it until `until`; `None` if somebody else has it or it is not enabled. Returns it with the
+/// Takes a subscription to deliver for it until `until`; `None` if another engine has it or it is not enabled. Returns it with the
 /// number that it has got to.
 pub async fn hold_subscription(
     run: &mut impl Run,

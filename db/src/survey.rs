@@ -37,7 +37,7 @@ pub struct Survey {
 pub enum SubscriptionState {
     /// Events are delivered.
     Enabled,
-    /// Somebody has disabled it.
+    /// An operator has disabled it.
     Disabled,
     /// It was disabled because its receiver failed.
     Failed,
@@ -45,7 +45,7 @@ pub enum SubscriptionState {
 
 ringfence_core::words!(SubscriptionState);
 
-/// Counts everything. It reads all rows of the hosts, so that whoever asks often keeps the answer for a while.
+/// Counts everything. It reads all rows of the hosts, so that a caller that asks often has to keep the answer for a while.
 pub async fn survey(run: &mut impl Run) -> Result<Survey, DbError> {
     let (outbox_rows, outbox_since) = outbox(run).await?;
     Ok(Survey {

@@ -19,7 +19,7 @@ pub struct TableRows {
 enum How {
     /// They are added; this stands at the end of the statement.
     Insert(&'static str),
-    /// They are put in the place of the rows with the same values in the first columns, so many of them, if this holds.
+    /// They are put in the place of the rows with equal values in the first columns, so many of them, if this holds.
     Update(usize, &'static str),
 }
 
@@ -39,7 +39,7 @@ impl TableRows {
         }
     }
 
-    /// Puts rows in the place of those with the same values in the first `keys` columns, if `condition` (`AND ...`) holds for them.
+    /// Puts rows in the place of those with equal values in the first `keys` columns, if `condition` (`AND ...`) holds for them.
     pub(crate) fn update(
         table: &'static str,
         columns: &str,
@@ -67,7 +67,7 @@ impl TableRows {
         (AssertSqlSafe(sql).into_sql_str(), values)
     }
 
-    /// The same as a part of another statement.
+    /// The rows as a part of another statement.
     pub(crate) fn push_to(self, statement: &mut Statement, form: Form) {
         let names = self.names("new.column");
         match self.how {

@@ -20,7 +20,7 @@ pub(crate) enum Value {
     Time(Option<DateTime<Utc>>),
     /// JSON as text.
     Json(Option<String>),
-    /// JSON in a column of text, which is quicker where nobody looks into it by SQL.
+    /// JSON in a column of text, which is quicker where no SQL looks into it.
     Document(String),
     /// Values of one kind as one argument.
     Array(Vec<Value>),
@@ -37,7 +37,7 @@ impl Value {
         Self::Document(serde_json::to_string(value).unwrap_or_default())
     }
 
-    /// The same without the NUL character, which PostgreSQL keeps neither in text nor in JSON: what a device says must not stop
+    /// A copy without the NUL character, which PostgreSQL keeps neither in text nor in JSON: what a device says must not stop
     /// the statement that records it.
     fn without_nul(self) -> Self {
         match self {

@@ -119,7 +119,7 @@ impl Wanted {
         }
     }
 
-    /// The same for words of a vocabulary of ours. They stand in the text of the query, so that an index for some of them is found.
+    /// Filters by words of an enum. They stand in the text of the query, so that an index for some of them is found.
     pub fn test_word(&mut self, column: &str, test: &Test<&'static str>) {
         let words = match test {
             Test::OneOf(words) | Test::NoneOf(words) => words.as_slice(),

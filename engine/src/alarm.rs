@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 use crate::clock::Clock;
 
-/// Several that are due at almost the same time are looked at together.
+/// Hosts that are due within this time are looked at together.
 const BREATH: Duration = Duration::from_millis(5);
 
 /// The soonest of the moments that it was set for; the others wait for the regular look.
@@ -31,7 +31,7 @@ impl Alarm {
         }
     }
 
-    /// Whoever looks now finds what was due until now.
+    /// A look at this moment finds what was due until now.
     pub fn forget(&self, until: Timestamp) {
         self.soonest().take_if(|at| *at <= until);
     }

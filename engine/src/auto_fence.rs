@@ -1,4 +1,4 @@
-//! Brings what `core` needs to fence a host that nobody has asked to fence: its plan, and how its neighbours stand.
+//! Brings what `core` needs to fence a host automatically: its plan, and how its neighbours stand.
 
 use chrono::TimeDelta;
 use ringfence_core::{HostState, Input, OperationId, error_chain, fence_due};

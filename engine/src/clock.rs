@@ -4,8 +4,8 @@
 //! can be moved, by a person or by time synchronisation, and a clock moved forward by a day would let every self-fencing timeout run
 //! out at once. The clock therefore takes the database's time once, counts on from there with the monotonic clock, and follows the
 //! database afterwards in small steps. That count stands still while a machine is halted, by a snapshot for instance; and the database's
-//! clock may be moved. Which of the two it was, nobody can tell. A clock that is far from the database's is set to its time, so that all
-//! agree again, and remembers when: whoever decides by it then knows from what moment on it tells how long something has lasted.
+//! clock may be moved. Which of the two it was cannot be told. A clock that is far from the database's is set to its time, so that all
+//! agree again, and remembers when: decisions then know from which moment on it tells durations.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -40,7 +40,7 @@ impl Context {
         }
     }
 
-    /// The same, who wants a change made only to what is at this revision.
+    /// A caller who wants a change made only to what is at this revision.
     #[must_use]
     pub fn only_at(self, revision: Option<u64>) -> Self {
         Self {

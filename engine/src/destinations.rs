@@ -23,7 +23,7 @@ pub(crate) async fn looked_up(engine: &Engine, mut result: TaskResult) -> TaskRe
     result
 }
 
-/// One that is cut off by storage and network alone may have it running: nobody would end it there when the host comes back.
+/// One that is cut off by storage and network alone may have it running: no step would end it there when the host comes back.
 async fn is_dead(engine: &Engine, from: HostId, stuck: &Stuck) -> Result<bool, EngineError> {
     let mut reader = engine.0.db.reader();
     let from = ringfence_db::load_state(&mut reader, &from.to_string()).await?;

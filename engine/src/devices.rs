@@ -42,7 +42,7 @@ impl Engine {
         self.check_frozen(frozen).await
     }
 
-    /// The same for a method that is filled in.
+    /// Checks a method that is filled in.
     pub(crate) async fn check_frozen(&self, frozen: FrozenMethod) -> Result<MethodCheck, EngineError> {
         let budget = Duration::from_secs(u64::from(frozen.times.attempt_timeout_s));
         let (resource, zone) = (frozen.resource, frozen.zone.clone());

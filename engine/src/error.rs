@@ -53,7 +53,7 @@ pub enum EngineError {
         /// Why.
         problems: Problems,
     },
-    /// Nobody serves the zone.
+    /// No worker serves the zone.
     #[error("no worker for {resource} in zone {zone:?} answered; start one there, or name another zone")]
     NoWorker {
         /// What it would act on.
@@ -64,7 +64,7 @@ pub enum EngineError {
         #[source]
         source: BusError,
     },
-    /// Nobody serves the zone, as another question has shown a moment ago.
+    /// No worker serves the zone, as another question has shown a moment ago.
     #[error("not asked: no worker for {resource} in zone {zone:?} answered a moment ago")]
     NotAsked {
         /// What it would act on.
@@ -95,7 +95,7 @@ pub enum EngineError {
     #[error("the database writes nothing down: it is full, read-only, out of memory, or its disk fails")]
     NoWrites,
     /// Another try has made the change, or carries the request out.
-    #[error("another request with the same Idempotency-Key has made the change, or is being carried out")]
+    #[error("another request with this Idempotency-Key has made the change, or is being carried out")]
     KeySpent,
     /// The device is needed for an attempt, which goes before questions.
     #[error("an attempt needs the device; ask again when its operation is over (worker {worker})")]
@@ -105,7 +105,7 @@ pub enum EngineError {
     },
     /// Events that were asked for have been removed.
     #[error(
-        "events after {after} have been removed, up to {up_to}: what they told is lost to whoever has not read them; \
+        "events after {after} have been removed, up to {up_to}: a client that has not read them cannot read them any more; \
          look at the hosts as they are now, and go on after {up_to}"
     )]
     EventsGone {

@@ -28,7 +28,7 @@ pub type FeedItem = Arc<EventRow>;
 pub struct Feed {
     sender: broadcast::Sender<FeedItem>,
     wake: Notify,
-    /// Whoever reads the table has it; none before the first look.
+    /// Held by the reader of the table; none before the first look.
     place: Mutex<Option<u64>>,
     /// Whether there is a place: what comes after it is passed on.
     has_begun: watch::Sender<bool>,
@@ -82,7 +82,7 @@ impl Feed {
         let more = rows.len() == READ_AT_ONCE as usize;
         for row in rows {
             after = row.sequence;
-            // Nobody listening is no error.
+            // An event without a listener is no error.
             let _ = self.sender.send(Arc::new(row));
         }
         *place = Some(after);
@@ -104,7 +104,7 @@ pub struct Listener {
 }
 
 impl Engine {
-    /// Events of one decision were committed. Where they have their numbers and nobody reads at the moment, they are passed on before
+    /// Events of one decision were committed. Where they have their numbers and no reader is at work, they are passed on before
     /// anything else is done: to wait for another task takes as long as to read them. Decisions that come after do not wait for it.
     pub(crate) async fn pass_on_events(&self) {
         let feed = &self.0.feed;
@@ -119,7 +119,7 @@ impl Engine {
         self.events_written();
     }
 
-    /// Events were committed and are to be read: at once where they have their numbers, else by way of whoever numbers them.
+    /// Events were committed and are to be read: at once where they have their numbers, else by the engine that numbers them.
     pub(crate) fn events_written(&self) {
         if self.0.db.is_sqlite() {
             self.0.feed.nudge();
@@ -134,7 +134,7 @@ impl Engine {
         self.listener(after, host_id, false)
     }
 
-    /// The same for this process itself, which is no listener that is counted.
+    /// Listens for this process itself, which is no listener that is counted.
     #[must_use]
     pub fn listen_within(&self, after: u64) -> Listener {
         self.0.feed.own.fetch_add(1, Ordering::Relaxed);

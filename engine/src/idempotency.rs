@@ -17,7 +17,7 @@ use crate::{Context, Engine, EngineError};
 pub(crate) const KEPT_FOR: TimeDelta = TimeDelta::hours(24);
 /// For so long a try has the key to itself. Longer tries lose nothing but their key: a change needs it until its commit.
 const HELD_FOR: TimeDelta = TimeDelta::seconds(60);
-/// Looks at a key that others change at the same time.
+/// Looks at a key that other requests may change meanwhile.
 const LOOKS: u32 = 5;
 
 /// A key, and the request that it came with.
@@ -85,7 +85,7 @@ pub enum KeyState {
     Held(HeldKey),
     /// The request was answered.
     Answered(KeptAnswer),
-    /// It was carried out, and nobody knows what was answered.
+    /// It was carried out, and its answer is not known.
     Done(Receipt),
     /// Another try carries it out just now.
     Running,

@@ -1,4 +1,4 @@
-//! The plans and methods that fences begin with, remembered for as long as nobody changes one.
+//! The plans and methods that fences begin with, remembered until one is changed.
 //!
 //! With them goes what is known of hosts that share a device. The database counts the changes of all three, and tells the count with each host that is read to be fenced: what is remembered is used only if
 //! it is of that very count. It saves a lone fence two looks at the database.

@@ -1,4 +1,4 @@
-//! What is said of a change, under the same names from the request to the worker: `trace_id`, `operation_id`, `attempt`, `host`,
+//! What is said of a change, under one set of names from the request to the worker: `trace_id`, `operation_id`, `attempt`, `host`,
 //! `generation`, `request_id`.
 //!
 //! The spans only carry fields, so they are of the highest level: a warning shows them whatever `log.level` is. Nothing is recorded by

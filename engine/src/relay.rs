@@ -1,6 +1,6 @@
 //! Publishes what was committed.
 //!
-//! Whoever commits a message publishes it at once, without a look at the table; the row is there for the case that this process dies
+//! The engine that commits a message publishes it at once, without a look at the table; the row is there for the case that this process dies
 //! or the broker is away, and is removed a little later together with others.
 
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::{Engine, EngineError};
 pub(crate) const HEAD_START: TimeDelta = TimeDelta::milliseconds(2_000);
 /// After a failure a message is left alone for so long.
 const PAUSE_AFTER_FAILURE: TimeDelta = TimeDelta::milliseconds(500);
-/// While the broker is away, nobody could have claimed what is meant for it: a message stays good for so long after each try.
+/// While the broker is away, no worker could have claimed an attempt: a message stays good for so long after each try.
 const KEPT_FOR_THE_BROKER: TimeDelta = TimeDelta::seconds(30);
 /// Messages that one sweep takes.
 const SWEPT_AT_ONCE: u32 = 256;
@@ -76,7 +76,7 @@ impl Outgoing {
         span
     }
 
-    /// A later try, by whoever finds it.
+    /// A later try, by any engine that finds the row.
     fn again(&self) -> Span {
         let span = self.span(&Span::none());
         span.record("parent_id", display(self.trace().span_id()));
@@ -206,7 +206,7 @@ impl Relay {
         Ok(taken)
     }
 
-    /// A message whose attempt nobody may claim any more is dropped: the attempt has been given up by its own time.
+    /// A message whose attempt no worker may claim any more is dropped: the attempt has been given up by its own time.
     async fn republish(&self, row: &OutboxRow, now: Timestamp) -> Result<(), BusError> {
         if row.expires_at <= now {
             return Ok(());

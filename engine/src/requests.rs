@@ -244,7 +244,7 @@ impl Engine {
         Ok(self.see(host).await?.state)
     }
 
-    /// The host as it is, to change it unless somebody else does first.
+    /// The host as it is, to change it unless another change comes first.
     pub(crate) async fn see(&self, host: &str) -> Result<SeenHost, EngineError> {
         ringfence_db::see_host(&mut self.0.db.reader_by_keys(), host)
             .await?

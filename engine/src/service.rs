@@ -105,7 +105,7 @@ pub(crate) struct Shared {
     pub webhooks: Webhooks,
     pub unserved: Unserved,
     pub known_plans: KnownPlans,
-    /// Tells it from all others, also from one of the same name.
+    /// Tells it from all others, also from one with an equal name.
     pub id: String,
 }
 

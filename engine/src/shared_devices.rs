@@ -1,6 +1,6 @@
 //! Devices that the plans of several hosts name: what is done to such a device for one host would be taken for a proof of the other.
 //!
-//! Whoever brings the questions to devices up to date sees every host's methods filled in, and writes down what is alike. Who fences a host
+//! The engine that brings the questions to devices up to date sees every host's methods filled in, and writes down devices that are alike. A fence of a host
 //! or asks its devices looks there, and looks at the other host again before it counts: what has been mended refuses nobody.
 
 use std::collections::{BTreeMap, HashMap};

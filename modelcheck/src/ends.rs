@@ -90,7 +90,7 @@ fn has_ended(life: &Life) -> bool {
     !is_open && fence_due(&life.world.state).is_none()
 }
 
-/// The same with nothing but an engine: no worker acts, and the host says nothing.
+/// The end with nothing but an engine: no worker acts, and the host says nothing.
 fn alone(life: &Life) -> Life {
     let mut life = life.clone();
     life.world.sent.clear();

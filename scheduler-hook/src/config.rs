@@ -29,7 +29,7 @@ impl Default for HookConfig {
 /// What is said of a host that Ringfence does not know, in a cloud that it knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnknownHosts {
-    /// It gets no workloads until it is known: nobody would fence it.
+    /// It gets no workloads until it is known: it would not be fenced.
     #[default]
     Refused,
     /// It is none of Ringfence's: some hosts of the cloud are guarded and others are not.

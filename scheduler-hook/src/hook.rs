@@ -16,7 +16,7 @@ use crate::error::HookError;
 use crate::metrics::Metrics;
 use crate::snapshot::{Filtered, Snapshot};
 
-/// What the database may take for one answer. Those who ask wait two seconds, and then ask somebody else.
+/// What the database may take for one answer. Callers wait two seconds, and then ask another hook.
 const ANSWER_WITHIN: Duration = Duration::from_millis(1500);
 
 /// The clock that engines decide by.
@@ -56,7 +56,7 @@ impl Verdict {
         }
     }
 
-    /// A no about a host that nobody knows.
+    /// A no about a host that is not on record.
     fn unknown(reason: String) -> Self {
         Self {
             allowed: false,
@@ -104,7 +104,7 @@ impl Hook {
         self.fresh().map(|_| ())
     }
 
-    /// What an answer is made from. Whoever has made one asks [`Hook::require_fresh`] before it goes out.
+    /// What an answer is made from. The caller that has made one asks [`Hook::require_fresh`] before it goes out.
     ///
     /// # Errors
     /// What was read is too old.

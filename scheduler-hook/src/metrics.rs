@@ -38,7 +38,7 @@ impl Metrics {
     }
 }
 
-/// How old what is in memory is, at the moment at which somebody asks.
+/// How old what is in memory is, when metrics are asked for.
 struct Memory(Weak<Shared>);
 
 impl fmt::Debug for Memory {

@@ -25,7 +25,7 @@ pub struct Snapshot {
 /// By what the cloud calls them. No reason: open.
 type Hosts = HashMap<String, Option<Box<str>>>;
 
-/// What is said of some hosts, in the words of whoever has asked.
+/// What is said of some hosts, in the names that the caller has used.
 #[derive(Debug)]
 pub struct Filtered<'a> {
     /// They may get workloads.

@@ -88,7 +88,7 @@ async fn act(device: &dyn Device, kind: FencingKind, clock: &Clock, time: TimeGi
             Reading::Unclear(_) => {}
         }
     }
-    // A process that stood still meanwhile finds everything else ready: what it commands now nobody waits for any more.
+    // A process that stood still meanwhile finds everything else ready: no engine waits any more for what it would command now.
     if time.left().is_zero() {
         return told_before(
             Report::unknown("the time ran out before the device was commanded"),
@@ -123,7 +123,7 @@ async fn read(device: &dyn Device, until: Instant) -> Reading {
     reading
 }
 
-/// The same for a command.
+/// Gives a command, within a span of its own.
 async fn command(device: &dyn Device, kind: FencingKind, until: Instant) -> Answer {
     let span = tracing::error_span!("command", task = %kind, outcome = Empty);
     let answer = device.command(kind, until).instrument(span.clone()).await;
@@ -228,7 +228,7 @@ pub(crate) fn clean(report: Report, secrets: &Secrets) -> Report {
     }
 }
 
-/// The same for an error.
+/// Masks an error.
 pub(crate) fn clean_error(error: WorkerError, secrets: &Secrets) -> WorkerError {
     let mask = |text: &str| cut(&secrets.mask(text));
     match error {

@@ -70,7 +70,7 @@ impl From<WorkerError> for Report {
 /// Speaks to devices of one sort.
 ///
 /// A driver has stopped for good before its budget ends: its children are dead and reaped, its requests dropped. Dropping a
-/// future of a driver stops it at once in the same sense.
+/// future of a driver stops it at once in this sense.
 #[async_trait]
 pub trait Driver: Send + Sync {
     /// Makes it true and reads it back; a command's own success is never believed. What takes something from the host is commanded even

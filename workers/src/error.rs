@@ -20,7 +20,7 @@ pub enum WorkerError {
         #[source]
         source: Option<io::Error>,
     },
-    /// A definite no: asking again gets the same answer.
+    /// A definite no: another try would be refused too.
     #[error("{detail}")]
     Refused {
         /// Why, in words.

@@ -87,7 +87,7 @@ pub(crate) async fn act(
 ) -> Report {
     let done = match timeout_at(time.until, acting).await {
         Ok(Ok(done)) => done,
-        // What has failed may have been done, or a part of it: nobody knows.
+        // What has failed may have been done, or a part of it: that is not known.
         Ok(Err(error)) => Fenced::NotYet(error.to_string()),
         Err(_) => Fenced::NotYet(OUT_OF_TIME.to_owned()),
     };

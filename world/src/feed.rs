@@ -13,7 +13,7 @@ pub enum Manner {
     Lies,
     /// Says ok, does nothing, and shows what was wanted: no reading of it proves anything.
     Ghost,
-    /// Writes down what is wanted, and nothing comes of it; whoever reads it knows as much.
+    /// Writes down what is wanted, and nothing comes of it; a reading shows as much.
     OnPaper,
     /// Never answers, and does nothing.
     Silent,
@@ -30,7 +30,7 @@ pub enum Manner {
 pub struct Feed {
     /// Whether it lets anything through.
     pub open: bool,
-    /// Whether somebody else than a worker has opened it.
+    /// Whether a person has opened it.
     pub by_hand: bool,
     /// What it will do, and when.
     pub pending: Vec<(Timestamp, bool)>,
@@ -72,7 +72,7 @@ impl Feed {
         self.by_hand &= open;
     }
 
-    /// Somebody opens it by hand.
+    /// A person opens it by hand.
     pub fn open_by_hand(&mut self) {
         self.by_hand |= !self.open;
         self.open = true;

@@ -1,7 +1,7 @@
 //! What must never be, whatever happens. The judge is the physical world: what the rules hold for true is never asked, only what they
 //! say to the outside.
 //!
-//! What no rule can know is excused: that somebody else has switched the host on, until a sign of life of that boot has arrived; and
+//! What no rule can know is excused: that a person has switched the host on, until a sign of life of that boot has arrived; and
 //! what a person has said that was not so.
 
 use ringfence_core::{Decision, Effect, EventKind, HostState, ProofKind, Resource, gates};

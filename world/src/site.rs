@@ -41,7 +41,7 @@ pub enum Cause {
     Itself,
     /// A worker switched it on, or gave something back to it.
     Ringfence,
-    /// Somebody else switched it on.
+    /// A person switched it on without Ringfence.
     Stranger,
 }
 
@@ -73,11 +73,11 @@ pub struct Site {
     pub watchdog_early: TimeDelta,
     /// It resets the host, which boots again; otherwise it switches the host off.
     pub watchdog_resets: bool,
-    /// Nobody has pulled the plugs.
+    /// No person has pulled the plugs.
     pub plugged: bool,
-    /// Somebody has put the plugs in.
+    /// A person has put the plugs in.
     pub plugged_by_hand: bool,
-    /// When somebody else last switched something on.
+    /// When a person last switched something on without Ringfence.
     pub meddled_at: Option<Timestamp>,
     /// The machine.
     pub machine: Machine,
@@ -228,7 +228,7 @@ impl Site {
         }
     }
 
-    /// Somebody puts one feed back by hand.
+    /// A person puts one feed back by hand.
     pub fn reconnect(&mut self, method: &str) {
         if let Some(feed) = self.feeds.get_mut(method) {
             feed.open_by_hand();
@@ -236,7 +236,7 @@ impl Site {
         self.settle(Cause::Stranger);
     }
 
-    /// Somebody else switches every feed of the power on.
+    /// A person switches every feed of the power on without Ringfence.
     pub fn restore_power(&mut self) {
         let paths = self.paths.iter().filter(|path| path.resource == Resource::Power);
         let names: Vec<String> = paths
@@ -253,7 +253,7 @@ impl Site {
         self.settle(Cause::Stranger);
     }
 
-    /// Somebody pulls the plugs, or puts them in.
+    /// A person pulls the plugs, or puts them in.
     pub fn plug(&mut self, plugged: bool) {
         if plugged {
             self.plug_in();
@@ -270,7 +270,7 @@ impl Site {
         self.plugged = true;
     }
 
-    /// When somebody else last switched something on without which the host would have no power; `None` if it has its power without
+    /// When a person last switched something on without which the host would have no power; `None` if it has its power without
     /// that.
     #[must_use]
     pub fn meddled_at(&self) -> Option<Timestamp> {
@@ -554,7 +554,7 @@ impl Site {
         !self.sets.iter().any(is_so)
     }
 
-    /// A host that is said to be UP is: whoever says so in a story has pressed its button.
+    /// A host that is said to be UP is: a story that says so has pressed its button.
     pub(crate) fn wake_up(&mut self) {
         if self.machine == Machine::Off && self.is_powered() {
             self.start(Cause::Stranger);

@@ -23,7 +23,7 @@ pub struct Moment {
     pub input: Input,
     /// By the engine's clock.
     pub now: Timestamp,
-    /// By the clock that nobody moves.
+    /// By the clock that is never set.
     pub real: Timestamp,
     pub said: Result<Decision, Refusal>,
 }
@@ -33,7 +33,7 @@ pub struct Moment {
 pub struct Job {
     pub claim: Claim,
     pub work: ringfence_core::Job,
-    /// When it was allowed to act, by the clock that nobody moves.
+    /// When it was allowed to act, by the clock that is never set.
     pub granted_at: Timestamp,
     /// What it has read before its first command.
     pub before: Option<ObservedState>,
@@ -67,13 +67,13 @@ pub struct World {
     pub last_seen: BTreeMap<String, Timestamp>,
     /// What must never be and was.
     pub violation: Option<Violation>,
-    /// A person has said what was not so: what follows from that is nobody's fault.
+    /// A person has said what was not so: what follows from that is no fault of the rules.
     pub is_hearsay: bool,
     /// When the host was last decided upon, by the engine's clock.
     pub last_decided: Timestamp,
-    /// The newest sign of life that a report which arrived was about, by the clock that nobody moves.
+    /// The newest sign of life that a report which arrived was about, by the clock that is never set.
     pub told_alive_at: Timestamp,
-    /// When the last report of a sign of life arrived, by the clock that nobody moves.
+    /// When the last report of a sign of life arrived, by the clock that is never set.
     pub told_at: Timestamp,
     /// The newest boot that a report which arrived was about.
     pub told_boot: u32,
@@ -249,7 +249,7 @@ impl World {
         };
     }
 
-    /// Nobody can take anything from any queue, until somebody says what moves.
+    /// No worker can take a task from any queue, until the story says which queues move.
     pub fn broker_goes_away(&mut self) {
         self.queues = Queues::Away;
     }

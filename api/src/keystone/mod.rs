@@ -1,7 +1,7 @@
 //! Keystone v3 as the one who vouches for tokens.
 //!
 //! The service has a session of its own and asks Keystone about each token that it is shown. What Keystone says is kept for ten
-//! seconds at most. While Keystone cannot be asked nobody is let in, and nobody is told that a token is wrong.
+//! seconds at most. While Keystone cannot be asked, no caller is let in, and no token is called wrong.
 
 mod config;
 mod error;
@@ -93,7 +93,7 @@ impl Keystone {
         matches!(self.inner.kept.get(&digest(token)).await, Some(Some(_)))
     }
 
-    /// Whom the token belongs to; `None` if it does not work. Those who ask for the same token at the same time wait for one
+    /// Whom the token belongs to; `None` if it does not work. Requests with one token that come together wait for one
     /// question.
     pub async fn validate(
         &self,

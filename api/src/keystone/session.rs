@@ -78,7 +78,7 @@ impl Session {
         Ok(token)
     }
 
-    /// What Keystone says of somebody's token.
+    /// What Keystone says of a caller's token.
     pub async fn ask_about(&self, own: &OwnToken, subject: &HeaderValue) -> Result<Told, KeystoneError> {
         let asked = self
             .http
@@ -172,7 +172,7 @@ fn unreachable(error: reqwest::Error) -> KeystoneError {
     KeystoneError::Unreachable(error.without_url())
 }
 
-/// A redirect would take tokens to another host, and a proxy would see them. Whoever asks bounds the time of the whole.
+/// A redirect would take tokens to another host, and a proxy would see them. The caller bounds the time of the whole.
 fn client(config: &KeystoneConfig) -> Result<reqwest::Client, StartError> {
     let fault = |source: reqwest::Error| StartError::Keystone { source };
     let mut builder = reqwest::Client::builder()

@@ -36,7 +36,7 @@ pub(crate) struct ConfirmBody {
 
 /// Takes a person's word that a host was fenced by hand.
 ///
-/// The generation has to be the present one, so that nobody confirms what has changed meanwhile. The host is FENCED once the word has
+/// The generation has to be the present one, so that a person does not confirm what has changed meanwhile. The host is FENCED once the word has
 /// settled, as the segment's `settle_s` says: until then the answer shows it UNFENCED, with the fence as its operation.
 #[utoipa::path(post, path = "/hosts/{id}/confirm-fenced", operation_id = "confirm_fenced", tag = "fencing", request_body = ConfirmBody,
     params(("id" = String, Path, description = "id or name")),

@@ -27,7 +27,7 @@ pub(crate) struct MoveList {
 /// Starts the workloads of a FENCED host elsewhere.
 ///
 /// Only while the host's evacuate gate is open, which is looked at in the transaction that begins it; 409 otherwise. Which workloads
-/// are moved, in which order and how many at the same time is said by the host's segment.
+/// are moved, in which order and how many at one time is said by the host's segment.
 #[utoipa::path(post, path = "/hosts/{id}/evacuate", operation_id = "evacuate_host", tag = "fencing", request_body = ReasonBody,
     params(("id" = String, Path, description = "id or name")),
     responses((status = 202, description = "An evacuation is running; see Location", body = OperationView),

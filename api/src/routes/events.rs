@@ -89,7 +89,7 @@ pub(crate) async fn host_id(state: &State, host: Option<&str>) -> Result<Option<
         .ok_or_else(|| ApiError::not_found("host", host))
 }
 
-/// Whoever has read everything up to `after` must not believe that what is left is all that came since.
+/// A client that has read everything up to `after` must not believe that what is left is all that came since.
 pub(crate) fn refuse_gap(after: u64, up_to: u64) -> Result<(), ApiError> {
     if after < up_to {
         return Err(EngineError::EventsGone { after, up_to }.into());

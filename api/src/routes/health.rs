@@ -97,7 +97,7 @@ async fn ready(state: Option<&web::Data<State>>, hook: Option<&web::Data<Hook>>)
     }
 }
 
-/// Everybody may ask, so that it names no address; the log does.
+/// Every caller may ask, so that it names no address; the log does.
 async fn told(part: impl Future<Output = Result<(), EngineError>>) -> String {
     match tokio::time::timeout(Duration::from_secs(PATIENCE_S), part).await {
         Ok(Err(EngineError::Db(_) | EngineError::Bus(_))) => "cannot be reached".to_owned(),

@@ -195,7 +195,7 @@ pub(crate) async fn show(
 
 /// Adds a host.
 ///
-/// It is UNFENCED, and UNKNOWN until somebody has seen it. Admins only.
+/// It is UNFENCED, and UNKNOWN until a source has seen it. Admins only.
 #[utoipa::path(post, path = "/hosts", operation_id = "create_host", tag = "hosts", request_body = HostBody,
     responses((status = 201, body = HostView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 409, body = ErrorList),
@@ -216,7 +216,7 @@ pub(crate) async fn create(
 /// Changes what is configured of a host.
 ///
 /// Name, backend, cloud, known_as, zone and parameters say which machine it is: they stay while it is FENCED, partly fenced or in an
-/// operation. Admins only. With `If-Match`, only if nobody has changed it since.
+/// operation. Admins only. With `If-Match`, only if it was not changed since.
 #[utoipa::path(patch, path = "/hosts/{id}", operation_id = "update_host", tag = "hosts", request_body = HostPatch,
     params(("id" = String, Path, description = "id or name")),
     responses((status = 200, body = HostView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),

@@ -98,7 +98,7 @@ pub(crate) async fn answer(
     Ok(shown(answer, &operation, host.map(|row| row.host.name)))
 }
 
-/// The same for one that is at hand, with the name of its host.
+/// Shows an operation that was read already, with the name of its host.
 pub(crate) fn shown(
     mut answer: HttpResponseBuilder,
     operation: &Operation,

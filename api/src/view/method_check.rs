@@ -48,7 +48,7 @@ pub(crate) struct MethodCheckView {
     /// null if nothing of the question comes from the host.
     pub host: Option<String>,
     pub host_id: Option<Uuid>,
-    /// confirmed: it showed its state; unknown: no answer, or none that can be trusted; worker_missing: nobody serves its resource
+    /// confirmed: it showed its state; unknown: no answer, or none that can be trusted; worker_missing: no worker serves its resource
     /// and zone; refused: a definite no. null before the first check.
     #[schema(example = "confirmed")]
     pub outcome: Option<&'static str>,

@@ -118,7 +118,7 @@ pub(crate) struct EvacuationView {
     /// The key of a workload's metadata that says when: whole numbers, the highest first; without one, 0.
     #[schema(min_length = 1, max_length = 255)]
     pub priority_key: String,
-    /// Workloads of one host that are on their way at the same time; 1 to 64.
+    /// Workloads of one host that are moved at one time; 1 to 64.
     pub at_once: u32,
     /// Seconds that one try of one workload may take; 10 to 900.
     pub timeout_s: u32,

@@ -1,6 +1,6 @@
 //! Several messages in one of AMQP's.
 //!
-//! What a message costs the broker hardly depends on its length. Messages that wait to go to the same place at the same time go as one;
+//! What a message costs the broker hardly depends on its length. Messages that wait to go to one place go as one;
 //! each stays itself, with its id, its signature and its trace, and is read and settled for itself.
 
 use lapin::BasicProperties;

@@ -50,7 +50,7 @@ impl AmqpConfig {
         self
     }
 
-    /// The key of the configuration that holds the address, in place of `bus.url`: named where the broker lets nobody in.
+    /// The key of the configuration that holds the address, in place of `bus.url`: named where the broker refuses the user.
     #[must_use]
     pub fn with_setting(mut self, key: &'static str) -> Self {
         self.setting = key;

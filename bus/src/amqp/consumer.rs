@@ -47,7 +47,7 @@ pub(super) struct Session {
 enum End {
     /// Of this session: the connection went away, or the queue did.
     Lost,
-    /// Of it all: the bus was closed, or nobody receives any more.
+    /// Of all: the bus was closed, or the receiver was dropped.
     Done,
 }
 
@@ -101,7 +101,7 @@ impl Server {
         })
     }
 
-    /// Serves until the bus is closed or nobody receives any more.
+    /// Serves until the bus is closed or the receiver is dropped.
     pub async fn serve(self, mut session: Option<Session>) {
         let mut backoff = Backoff::new();
         let mut epoch = 0;
@@ -228,11 +228,11 @@ impl Server {
             reply_to,
             settle: Box::new(ticket),
         };
-        // It is dropped, and so given back, if nobody receives any more. There is always room: it is as large as the prefetch.
+        // A delivery is dropped, and so given back to the broker, if the receiver was dropped. There is always room: the channel is as large as the prefetch.
         let _ = self.out.send(delivery).await;
     }
 
-    /// Nobody gets to see it.
+    /// The receiver does not see it.
     async fn refuse(&self, parcel: Parcel, unfit: Unfit) {
         let reason = unfit.reason();
         tracing::warn!(queue = %self.queue, reason, bytes = parcel.data.len(), "a message was refused unread");

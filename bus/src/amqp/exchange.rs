@@ -29,7 +29,7 @@ const CONFIRM_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct ExchangeConfig {
     /// Its name.
     pub name: String,
-    /// Whether it is our own. Somebody else's is only made if it is not there: the broker's log would tell of each try to make it otherwise.
+    /// Whether it is our own. An exchange of another program is made only if it is not there: the broker's log would tell of each try to make it otherwise.
     pub is_ours: bool,
     /// Whether it, and the queue, outlive a restart of the broker.
     pub durable: bool,
@@ -75,7 +75,7 @@ impl AmqpExchange {
         open.await.map_err(|error| self.fault(error))
     }
 
-    /// What is there stays as it is, whoever has made it: a failed try closes only its own channel.
+    /// An exchange that is there stays as it is: a failed try closes only its own channel.
     async fn declare(&self, live: &Live) -> lapin::Result<()> {
         let declare = async |passive| {
             let options = ExchangeDeclareOptions {
@@ -131,7 +131,7 @@ impl AmqpExchange {
         let sent = channel.basic_publish(
             short(&self.config.name)?,
             of_message(&one.routing_key)?,
-            // Nobody listening is no error.
+            // An event without a listener is no error.
             BasicPublishOptions::default(),
             &one.body,
             properties,

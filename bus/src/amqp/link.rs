@@ -42,7 +42,7 @@ enum State {
     Up(Live),
 }
 
-/// A supervised connection. Clones are the same one.
+/// A supervised connection. Clones share it.
 #[derive(Clone)]
 pub(super) struct Link(Arc<Inner>);
 
@@ -62,7 +62,7 @@ impl Link {
         Self::with(config, role, closed, watch::Sender::new(0))
     }
 
-    /// Another connection to the same broker. When one of them is let in, the other does not wait any longer to try.
+    /// Another connection to this broker. When the broker accepts one of them, the other does not wait any longer to try.
     pub fn beside(&self, role: &'static str) -> Self {
         let Inner {
             config,
@@ -230,7 +230,7 @@ impl Link {
         self.shut().await;
     }
 
-    /// Warns of what keeps us out, and of the same only once in a while.
+    /// Warns of what keeps the connection from being made, and repeats a warning only once in a while.
     fn tell(&self, error: &BusError, told: &mut Option<(String, Instant)>) {
         let (address, role) = (self.address(), self.0.role);
         let shown = error as &dyn std::error::Error;
@@ -281,7 +281,7 @@ impl Link {
             tokio::select! {
                 event = events.next() => match event {
                     Some(Event::Error(error)) if is_of_a_channel(&error) && live.connection.status().connected() => {
-                        // Whoever had the channel hears of it, and the others go on.
+                        // The owner of the channel hears of it, and the other channels go on.
                         tracing::debug!(broker = self.address(), role = self.0.role, error = &error as &dyn std::error::Error, "the broker has closed a channel");
                     }
                     Some(Event::Error(error)) => return Some(error),

@@ -12,14 +12,14 @@ use super::fault::{fault, short, unavailable};
 use super::link::{Link, Live};
 use crate::BusError;
 
-/// The most publishes that wait for their confirm at the same time; more wait for their turn.
+/// The most publishes that wait for their confirm at one time; more wait for a channel.
 const CHANNELS: usize = 64;
 /// After this a publish counts as not done, although it may have been: the caller sends it again.
 const CONFIRM_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A channel that carries one publish at a time. An unroutable message is returned and then acknowledged, and nothing but
 /// the order ties the two together; the client pairs returns and confirms by order as well, and may give a return to
-/// another publish that is under way on the same channel, which would call a lost message sent. So each publish under
+/// another publish that is under way on this channel, which would call a lost message sent. So each publish under
 /// way has a channel to itself, and they overlap on the connection.
 struct PublishChannel {
     channel: Channel,

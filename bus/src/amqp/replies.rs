@@ -126,7 +126,7 @@ impl Replies {
             return;
         };
         if !self.questions.answer(question, piece.message) {
-            tracing::debug!(%question, "nobody waits for this answer");
+            tracing::debug!(%question, "no caller waits for this answer any more");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Publishes that wait for the same place go together.
+//! Publishes that wait for one place go together.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ impl Together {
     pub async fn publish(self: &Arc<Self>, place: Place, piece: Piece) -> Result<(), BusError> {
         let (done, published) = oneshot::channel();
         if self.push(&place, Waiting { piece, done }) {
-            // Not by whoever waits here: they may go away, and the others' messages with them.
+            // Not by the caller that waits here: it may go away, and the other callers' messages with it.
             tokio::spawn(Arc::clone(self).lane(place));
         }
         published.await.unwrap_or(Err(BusError::Closed))

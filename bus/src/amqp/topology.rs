@@ -13,7 +13,7 @@ const MAX_DEAD_LETTER_BYTES: i64 = 64 * 1024 * 1024;
 /// Looking at a dead letter counts as a delivery, and must not be what removes it.
 const MAX_LOOKS: i64 = 1_000_000_000;
 
-/// Whether a queue holds questions, which nobody misses once they were not answered in time. The broker would send each
+/// Whether a queue holds questions, which are of no use once they were not answered in time. The broker would send each
 /// one that expires to the dead letters, where they would push out what matters; so these queues have none, and what
 /// is refused there the bus takes to the dead letters itself.
 pub(super) fn holds_questions(queue: &Queue) -> bool {

@@ -16,7 +16,7 @@ use crate::{BusError, Deliveries, Delivery, Message, ReplyTo, Settle};
 pub(super) struct Entry {
     pub message: Arc<Message>,
     pub reply_to: Option<ReplyTo>,
-    /// When nobody waits for it any more.
+    /// When its sender stops to wait for it.
     pub expires: Option<Instant>,
     returned: u32,
 }

@@ -130,7 +130,7 @@ fn advance_fence(draft: &mut Draft) {
     }
 }
 
-/// A proof has come although nobody could go on.
+/// A proof has come to an operation that waits for an operator.
 fn resume(draft: &mut Draft) {
     if let Some(operation) = draft.state.operation.as_mut() {
         operation.status = OperationStatus::Running;

@@ -1,4 +1,4 @@
-//! A fence that nobody asked for: the segment wants a host fenced that has fallen silent.
+//! An automatic fence: the segment wants a host fenced that has fallen silent.
 
 use serde_json::json;
 
@@ -103,7 +103,7 @@ fn ask(draft: &mut Draft, brake: &str) {
     draft.event(EventKind::OperationNeedsOperator, data);
 }
 
-/// Asks to be ticked when it is due, and again until somebody has come with a plan.
+/// Asks to be ticked when it is due, and again until a plan is found.
 pub(super) fn watch(draft: &mut Draft) {
     if let Some(due) = fence_due(&draft.state) {
         let again = after_ms(draft.now, AUTO_FENCE_AGAIN_MS);

@@ -16,7 +16,7 @@ use super::{
 pub(super) fn claim(draft: &mut Draft, claim: &Claim) -> Result<Reply, Refusal> {
     let (task, attempt) = find(draft, claim)?;
     match attempt.state {
-        // One that is late is still in time: nobody has given the attempt up yet, and its message may be the only one.
+        // A late claim is still in time: the attempt was not given up yet, and its message may be the only one.
         AttemptStatus::Dispatched { .. } => {}
         AttemptStatus::Claimed { deadline, .. } => return granted_before(draft, claim, attempt, deadline),
         AttemptStatus::Ended { .. } | AttemptStatus::Cancelled { .. } if on(Guard::EndedIsNotClaimed) => {
@@ -131,7 +131,7 @@ fn attempt_mut<'a>(draft: &'a mut Draft, claim: &Claim) -> Result<&'a mut Attemp
         .ok_or_else(|| refuse(claim, "there is no such attempt"))
 }
 
-/// The same claim again gets the same answer: its first answer may have been lost.
+/// A claim that is asked again gets the answer that it got first, which may have been lost.
 fn granted_before(
     draft: &Draft,
     claim: &Claim,

@@ -24,7 +24,7 @@ fn last_effect(now: Timestamp) -> Timestamp {
     after_s(after_ms(now, MAX_BUDGET_MS + DEADLINE_GRACE_MS), MAX_LINGER_S)
 }
 
-/// The same for one that was claimed before: it has no more time ahead of it than it had in the beginning.
+/// Does this for an attempt that was claimed before: it gets no more time than it had in the beginning.
 fn last_effect_of(f: &InFlight, now: Timestamp) -> Timestamp {
     f.lasts_ms
         .map_or_else(|| last_effect(now), |lasts_ms| after_ms(now, lasts_ms))
@@ -44,7 +44,7 @@ fn adjust_host(host: &mut Host, set_at: Option<Timestamp>, now: Timestamp) {
         standing.by = standing.by.min(now + CLOCKS_APART);
     }
     let last_decided = host.updated_at;
-    // Whether it was over when the clock was set, nobody knows.
+    // Whether the attempt was over when the clock was set is not known.
     let set_at = set_at.filter(|at| *at > last_decided && on(Guard::ClockSetKeepsInFlight));
     for f in &mut host.in_flight {
         if let Some(at) = set_at.filter(|_| f.until > last_decided) {

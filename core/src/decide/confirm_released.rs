@@ -71,7 +71,7 @@ fn counts(applied: &AppliedFencing) -> bool {
     applied.kind.resource() != Resource::Power
 }
 
-/// A fence rests on what stands; nobody gives that back while it has to hold, or while more is being taken.
+/// A fence rests on the fencing that is applied: no method is released while the fence has to hold, or while more is being fenced.
 fn refuse_if_fencing(draft: &Draft) -> Result<(), Refusal> {
     if let Some(live) = draft.live().filter(|live| live.kind() == OperationKind::Fence) {
         return Err(Refusal::OperationLive {
@@ -147,7 +147,7 @@ fn take_off(operation: &mut Operation, methods: &BTreeSet<String>, why: &str, no
     operation.updated_at = now;
 }
 
-/// Nobody needs to try any more what nobody has claimed yet.
+/// An attempt that no worker has claimed yet need not be made any more.
 fn withdraw(task: &mut Task, methods: &BTreeSet<String>, now: Timestamp) {
     for attempt in task
         .attempts

@@ -2,7 +2,7 @@
 //!
 //! The backend is told that the host is down, and asked what is on it. Each workload is then a task of its own, so that workers share
 //! them and every one is claimed, tried and observed like any other task. At the end the backend is asked again: what it still has on
-//! the host, and nobody has dealt with, is dealt with too.
+//! the host, and that no task is about yet, gets a task too.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -100,7 +100,7 @@ pub(super) fn is_expected(draft: &Draft) -> bool {
     is_free && is_expected_by(&draft.state, policy)
 }
 
-/// The same under what a fence, which may be at hand apart from its host, was begun with.
+/// Decides by the policy of a fence, which may be held apart from its host.
 pub(super) fn is_expected_by(state: &HostState, policy: &SegmentPolicy) -> bool {
     let host = &state.host;
     let is_open = host.good_fence().is_some_and(|fence| !fence.is_evacuation_begun);
@@ -215,7 +215,7 @@ fn taken_over(task: &Task, fencing: &FencingTask, fence: &Operation, host: &Host
     }
 }
 
-/// The backend has said what is on the host: what nobody has dealt with yet becomes tasks, and a look after them.
+/// The backend has said what is on the host: workloads without a task get one, and a look follows after them.
 pub(super) fn listed(operation: &mut Operation, found: Vec<Workload>) {
     let Some(list) = listing(operation) else {
         return;
@@ -382,7 +382,7 @@ fn is_started_by(live: Option<&Operation>) -> bool {
     tasks.any(|task| task.kind() == FencingKind::PowerOn)
 }
 
-/// Ends the evacuation of a host that is back, once nobody is at it any more. `true` if there is nothing else to do now.
+/// Ends the evacuation of a host that is back, once no worker is at it any more. `true` if there is nothing else to do now.
 pub(super) fn stop_if_back(draft: &mut Draft) -> bool {
     if !is_back(draft) || !on(Guard::EvacuationEndsAtReturn) {
         return false;
@@ -408,7 +408,7 @@ pub(super) fn stop_if_back(draft: &mut Draft) -> bool {
     true
 }
 
-/// While nobody can tell whether the host is silent, nothing begins; but not for ever.
+/// While no source can tell whether the host is silent, no move begins; but not for ever.
 pub(super) fn hold(draft: &mut Draft) -> Option<String> {
     let is_open = may_move(draft);
     let now = draft.now;

@@ -40,7 +40,7 @@ pub(crate) const MAX_BUDGET_MS: u64 = 300_000;
 pub(crate) const MAX_LINGER_S: u32 = 3_600;
 /// Milliseconds that a proven fence has to end by itself before an evacuation that the segment wants takes over what is left.
 pub(crate) const TAKE_OVER_MS: u64 = 3_000;
-/// Seconds that an evacuation waits while nobody can tell whether its host is still silent.
+/// Seconds that an evacuation waits while no source can tell whether its host is still silent.
 pub(crate) const EVACUATION_HELD_S: u32 = 3_600;
 /// Milliseconds after which an engine that did not come with a plan for a host that has to be fenced is asked again.
 pub(crate) const AUTO_FENCE_AGAIN_MS: u64 = 5_000;
@@ -54,7 +54,7 @@ pub(crate) const DEADLINE_GRACE_MS: u64 = 2_000;
 /// Decides what an input changes.
 ///
 /// Total: every input in every state gives a decision or a refusal. A refusal changes nothing; a decision is committed as a
-/// whole or not at all. The same arguments give the same answer.
+/// whole or not at all. Equal arguments give equal decisions.
 pub fn decide(state: &HostState, input: Input, now: Timestamp) -> Result<Decision, Refusal> {
     let mut draft = Draft::new(state, now);
     clock::adjust(&mut draft);

@@ -41,7 +41,7 @@ pub(super) fn tell_left_off(draft: &mut Draft) -> String {
     told
 }
 
-/// Every workload is elsewhere, or stays by somebody's wish: the host may start. `false` if its fence did not want that.
+/// Every workload is elsewhere, or stays because its owner or the segment wants it: the host may start. `false` if its fence did not want that.
 pub(super) fn release(operation: &mut Operation) -> bool {
     let Some(beside) = operation.stages.get_mut(BESIDE) else {
         return false;

@@ -29,7 +29,7 @@ enum ExecutorState {
     Due(Timestamp),
 }
 
-/// Ends attempts whose claim, lease or deadline is overdue: nobody knows what became of them.
+/// Ends attempts whose claim, lease or deadline is overdue: their results are not known.
 pub(super) fn expire(draft: &mut Draft) {
     let now = draft.now;
     let Some(operation) = draft.state.operation.as_mut().filter(|o| o.status.is_live()) else {
@@ -486,7 +486,7 @@ fn job(host: &Host, operation: &Operation, task: &Task, executor: Executor) -> O
     }
 }
 
-/// Attempts that nobody has claimed when their level or task is over never act.
+/// Attempts that no worker has claimed when their level or task is over never act.
 fn withdraw_unclaimed(task: &mut Task, now: Timestamp) {
     for attempt in &mut task.attempts {
         if matches!(attempt.state, AttemptStatus::Dispatched { .. }) {

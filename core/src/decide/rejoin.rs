@@ -29,7 +29,7 @@ pub(super) fn rejoin(
             }
             return Ok(Reply::Joined(id));
         }
-        // Proven, and only adding to its proofs: whoever takes the host back has no use for the rest.
+        // Proven, and only adding to its proofs: a rejoin has no use for the rest.
         Some(live) if live.kind() == OperationKind::Fence && draft.state.host.current_fence().is_some() => {
             proof::succeed(draft);
         }
@@ -48,7 +48,7 @@ pub(super) fn rejoin(
     }
     let operation = new_operation(draft, operation_id, reason, &actor.name, boot_confirmed);
     draft.begin(operation);
-    // Whoever takes a host back may have plugged it in by hand just now.
+    // The person who asks for the rejoin may have plugged the host in by hand just now.
     if on(Guard::RejoinMayPlugIn) {
         let now = draft.now;
         draft.state.host.released(now);

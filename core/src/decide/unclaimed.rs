@@ -1,7 +1,7 @@
 //! Attempts that wait in queue: workers take tasks from their queue, only not this one yet.
 //!
 //! In a storm there are more tasks than workers. An attempt that was given up for that would come again at the end of the queue, in
-//! front of it a message that nobody is let act on: the longer the queue, the less gets done.
+//! front of it a message that no worker may act on: the longer the queue, the less gets done.
 
 use std::collections::BTreeSet;
 
@@ -97,7 +97,7 @@ fn wait_with(
     }
 }
 
-/// After [`WAITS_IN_QUEUE_S`] it is sent again all the same, for its message may have been lost; after [`SENT_AT_MOST`] times that way nothing
+/// After [`WAITS_IN_QUEUE_S`] it is sent again although its queue moves, for its message may have been lost; after [`SENT_AT_MOST`] times that way nothing
 /// more is to be expected of the queue.
 fn wait_in_line(task: &mut Task, at: usize, now: Timestamp) {
     if now < after_s(task.attempts[at].started_at, WAITS_IN_QUEUE_S) {

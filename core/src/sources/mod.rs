@@ -18,7 +18,7 @@ use crate::boots::Verdict;
 use crate::guard::{Guard, on};
 use crate::{FailureState, SeenBoot, Timestamp};
 
-/// Seconds between two reports of one source after which nobody has watched in between: silence counts anew.
+/// Seconds between two reports of one source after which no source has watched in between: silence counts anew.
 pub const WATCHED_GAP_S: u32 = 30;
 /// Seconds for which a sign of life speaks against a source that was deaf to it.
 pub const CONTESTED_S: u32 = 120;

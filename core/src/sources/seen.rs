@@ -10,7 +10,7 @@
 //! | as before, longer than [`CONTESTED_S`] ago | `UNREACHABLE` |
 //!
 //! A sign of life beats a silence that had begun before it: who did not hear the host then is deaf to it. It does so for a while
-//! only, so that a source which has stopped to report cannot hold the host UP for ever: whoever sees a host UP repeats it.
+//! only, so that a source which has stopped to report cannot hold the host UP for ever: a source that sees a host UP repeats it.
 
 use std::fmt;
 

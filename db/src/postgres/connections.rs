@@ -30,7 +30,7 @@ struct Shared {
     pool: PgPool,
     wait: Duration,
     tested_after_idle: Duration,
-    /// As many as may be lent at the same time.
+    /// As many as may be lent at one time.
     room: Arc<Semaphore>,
     hands: Mutex<Hands>,
 }
@@ -40,7 +40,7 @@ struct Hands {
     /// The last is the warmest.
     idle: VecDeque<Idle>,
     /// Those who wait for the pool. Its connections may all be kept, but for one that it is putting in order: what is given back goes to the
-    /// pool until nobody waits any more.
+    /// pool until no caller waits any more.
     waiting: usize,
 }
 
@@ -65,7 +65,7 @@ impl Shared {
     }
 }
 
-/// Somebody who waits for the pool.
+/// A caller that waits for the pool.
 struct Waiting(Arc<Shared>);
 
 impl Drop for Waiting {
@@ -142,7 +142,7 @@ impl Connections {
     pub async fn close(&self) {
         self.0.room.close();
         let closing = self.0.pool.close();
-        // Outside of the lock, which whoever comes meanwhile needs.
+        // Outside of the lock, which other callers need meanwhile.
         let idle = std::mem::take(&mut self.0.hands().idle);
         drop(idle);
         closing.await;
@@ -161,7 +161,7 @@ impl fmt::Debug for Connections {
     }
 }
 
-/// A connection that somebody has. Dropped without [`Lent::release`], it goes to the pool.
+/// A connection that a caller has. Dropped without [`Lent::release`], it goes to the pool.
 pub(crate) struct Lent {
     connection: Option<PoolConnection<Postgres>>,
     is_in_transaction: bool,
@@ -209,7 +209,7 @@ impl Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         if let Some(connection) = self.connection.as_mut().filter(|_| self.is_in_transaction) {
-            // The pool would hand it to somebody else with the transaction.
+            // The pool would lend it to another caller with the transaction.
             connection.close_on_drop();
         }
     }
@@ -238,7 +238,7 @@ impl OpenTransaction {
 }
 
 impl Drop for OpenTransaction {
-    /// Where nothing can run any more, and where it fails, the connection is closed, which has the same effect.
+    /// Where nothing can run any more, and where it fails, the connection is closed, which rolls back too.
     fn drop(&mut self) {
         let (Some(lent), Ok(runtime)) = (self.lent.take(), Handle::try_current()) else {
             return;

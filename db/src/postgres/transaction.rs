@@ -114,7 +114,7 @@ fn refused(changes: &Changes<'_>, row: &PgRow) -> Result<Option<Ended>, sqlx::Er
 enum Events {
     /// They are numbered later.
     Plain,
-    /// They are numbered by the statement if nobody else numbers any.
+    /// They are numbered by the statement if no other transaction numbers any.
     Counted,
 }
 
@@ -134,7 +134,7 @@ impl Parts {
         &mut self.statement
     }
 
-    /// The function locks the host and gives a number; everything else needs it, so that everybody locks hosts before anything else.
+    /// The function locks the host and gives a number; everything else needs it, so that every transaction locks hosts before anything else.
     fn begin_upon(&mut self, host: HostId, version: &str, has_events: bool) {
         let statement = self.part("begun");
         let values = statement.bind_all(args![host.0, version, has_events]);

@@ -10,7 +10,7 @@ use crate::value::{Value, for_sqlite};
 
 /// How long it waits for another process's lock.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-/// Pages of 4 KiB that the log takes before they are copied into the file. In a storm the same pages are written again and again, and
+/// Pages of 4 KiB that the log takes before they are copied into the file. In a storm few pages are written again and again, and
 /// copied once each time.
 pub(super) const CHECKPOINT_PAGES: u32 = 8192;
 /// Statements that it keeps prepared: those for many rows come in several lengths.
@@ -31,7 +31,7 @@ impl Connection {
         let connection = rusqlite::Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
         connection.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS);
-        // A commit is on the disk before anybody is told of it.
+        // A commit is on the disk before a caller is told of it.
         connection.execute_batch(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON",
         )?;
@@ -45,7 +45,7 @@ impl Connection {
         Ok(found.unwrap_or_default())
     }
 
-    /// The same, if they are found within some time: no more than that is to be done on the thread that asks. `None` if not, and for a
+    /// Reads rows if they are found within some time: no more than that is to be done on the thread that asks. `None` if not, and for a
     /// statement that changes something as well, which cannot be ended half-way; then nothing was done.
     pub fn rows_within(
         &self,
@@ -86,7 +86,7 @@ impl Connection {
         Ok(changed)
     }
 
-    /// The same outside of a transaction, for all of them or for none.
+    /// Runs statements outside of a transaction, all of them or none.
     pub fn change_all(&self, sql: &str, rows: Vec<Vec<Value>>) -> Result<u64, Error> {
         if rows.len() == 1 {
             return self.change_each(sql, rows);
@@ -107,7 +107,7 @@ impl Connection {
         self.change("BEGIN IMMEDIATE", Vec::new()).map(|_| ())
     }
 
-    /// The same without waiting: whether the turn was this one's at once.
+    /// Tries without waiting: whether the connection was free at once.
     pub fn begin_at_once(&self) -> Result<bool, Error> {
         let begun = self.without_waiting(|| self.begin().map(Some))?;
         Ok(begun.is_some())

@@ -35,7 +35,7 @@ pub(crate) struct Connections(Arc<Shared>);
 struct Shared {
     path: PathBuf,
     most: u32,
-    /// As many as may be lent at the same time.
+    /// As many as may be lent at one time.
     room: Arc<Semaphore>,
     /// The last is the warmest.
     idle: Mutex<Vec<Connection>>,
@@ -86,7 +86,7 @@ impl Connections {
         work: impl FnOnce(&mut Connection) -> Result<T, rusqlite::Error> + Send + 'static,
     ) -> Result<T, ClientError> {
         let mut lent = self.lend().await?;
-        // Given back by that thread, whoever may have gone away meanwhile.
+        // Given back by that thread, also where the caller has gone away meanwhile.
         aside(move || lent.connection().and_then(work)).await
     }
 
@@ -134,7 +134,7 @@ impl Connections {
     }
 }
 
-/// A connection that somebody has, or none as long as it is not opened.
+/// A connection that a caller has, or none as long as it is not opened.
 struct Lent {
     connection: Option<Connection>,
     of: Arc<Shared>,
@@ -151,7 +151,7 @@ impl Lent {
 }
 
 impl Drop for Lent {
-    /// One whose transaction cannot be rolled back is closed, which has the same effect.
+    /// One whose transaction cannot be rolled back is closed, which rolls back too.
     fn drop(&mut self) {
         let Some(connection) = self.connection.take() else {
             return;
@@ -306,7 +306,7 @@ mod tests {
         assert_eq!(rows[0].int("n"), Ok(Some(4_500_001_500_000)));
     }
 
-    /// On one thread: whoever else is on it gets on meanwhile.
+    /// On one thread: the other tasks of that thread go on meanwhile.
     #[tokio::test(flavor = "current_thread")]
     async fn much_reading_holds_up_nobody() {
         let (_folder, connections) = connections(1).await;

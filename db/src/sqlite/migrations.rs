@@ -9,7 +9,7 @@ use sqlx::migrate::{MigrateError, Migration, Migrator};
 use super::connection::Connection;
 use crate::value::args;
 
-/// As everybody finds it who looks with other tools of that library.
+/// Named as other tools of that library name it.
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS _sqlx_migrations (
     version BIGINT PRIMARY KEY,
     description TEXT NOT NULL,

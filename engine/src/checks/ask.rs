@@ -14,14 +14,14 @@ use crate::{Engine, EngineError};
 
 /// The longest detail that is kept, in characters.
 const MAX_DETAIL_CHARS: usize = 500;
-/// Where nobody has answered, nobody is asked for so long.
+/// A queue from which no worker has answered is not asked again for so long.
 const LEFT_ALONE: Duration = Duration::from_secs(30);
-/// A question that nobody serves is put less and less often, down to every so many intervals.
+/// A question that no worker serves is put less and less often, down to every so many intervals.
 const MAX_BACKOFF: u32 = 4;
 /// Places without a worker that are remembered.
 const MAX_PLACES: usize = 1000;
 
-/// Resources and zones that nobody has answered for lately. Waiting for each of their devices in vain would keep the others waiting.
+/// Resources and zones for which no worker has answered lately. Waiting for each of their devices in vain would keep the others waiting.
 #[derive(Default)]
 pub(crate) struct Unserved(Mutex<HashMap<(Resource, String), Instant>>);
 

@@ -24,9 +24,9 @@ use crate::reconcile::pause;
 /// How devices are checked.
 #[derive(Clone, Debug)]
 pub struct CheckConfig {
-    /// Between two checks of the same device; `None`: none are made.
+    /// Between two checks of one device; `None`: none are made.
     pub every: Option<Duration>,
-    /// Devices that this engine asks at the same time.
+    /// Devices that this engine asks at one time.
     pub at_once: usize,
 }
 
@@ -75,7 +75,7 @@ pub(crate) async fn run(engine: Engine, stop: CancellationToken) {
             _ = asking.join_next(), if is_full => !stop.is_cancelled(),
         };
         if !goes_on {
-            // What is under way is dropped; whoever is next takes it up again.
+            // What is under way is dropped; the engine that takes over begins it again.
             return;
         }
         while asking.try_join_next().is_some() {}
@@ -134,7 +134,7 @@ fn part_of(span: Duration) -> Duration {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "devices must not all be asked at the same moment"
+    reason = "devices must not all be asked at one moment"
 )]
 fn random() -> u16 {
     rand::random()

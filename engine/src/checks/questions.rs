@@ -50,7 +50,7 @@ impl Engine {
         Ok(whom)
     }
 
-    /// Puts one of them. Where nobody has answered a moment ago, nobody is waited for again.
+    /// Puts one of them. Where no worker has answered a moment ago, none is waited for again.
     pub async fn put_question(&self, question: &DeviceQuestion) -> Result<MethodCheck, EngineError> {
         let method = self.method_of(&question.method).await?;
         let frozen = match &question.host {
@@ -190,7 +190,7 @@ fn names_the_host(method: &Method) -> bool {
     method.parameters.values().any(|value| value.contains("${"))
 }
 
-/// One that cannot be filled in is asked for all the same: its answer says what is wrong.
+/// A method that cannot be filled in is asked for too: its answer says what is wrong.
 fn question(method: &Method, host: Option<&str>, frozen: Result<&FrozenMethod, &Problems>) -> Question {
     let (text, device) = match frozen {
         Ok(frozen) => (

@@ -1,4 +1,4 @@
-//! Takes requests from the queue and carries them out, those that wait at the same time in one transaction.
+//! Takes requests from the queue and carries them out, those that wait together in one transaction.
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
@@ -15,7 +15,7 @@ use super::{Tried, Upon, perhaps_made};
 use crate::log::ChangeLog;
 use crate::{Context, Engine, EngineError};
 
-/// Carries out an input, together with others that come at the same time.
+/// Carries out an input, together with others that wait.
 pub(super) async fn commit(
     engine: &Engine,
     upon: Upon,

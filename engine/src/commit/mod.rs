@@ -1,6 +1,6 @@
 //! One way to change a host: read, decide, commit, publish.
 //!
-//! A change is asked for by a request, which is one input for one host. Requests that wait at the same time share a transaction (group
+//! A change is asked for by a request, which is one input for one host. Requests that wait together share a transaction (group
 //! commit): each is decided for its own host upon what the one before it has left. See docs/adr/0053-one-write-path.md.
 
 mod batch;
@@ -106,8 +106,8 @@ impl Engine {
         }
     }
 
-    /// As [`Engine::apply`], once. The device of a claim is leased in the same transaction, for as long as its worker shows that
-    /// it lives. If the caller goes away half-way, the change is made all the same.
+    /// As [`Engine::apply`], once. The device of a claim is leased in this transaction, for as long as its worker shows that
+    /// it lives. If the caller goes away half-way, the change is made even so.
     pub(crate) async fn try_apply(
         &self,
         upon: impl Into<Upon>,

@@ -19,7 +19,7 @@ pub(super) struct Move {
 
 impl Move {
     /// Looks where the subscription is, and removes from the log most of what is to be delivered again: that may be as much as is
-    /// kept, and others want to write meanwhile. Whoever is stopped after it leaves at worst that something comes twice.
+    /// kept, and others want to write meanwhile. If the process is stopped after it, an event comes twice at worst.
     pub async fn prepare(engine: &Engine, id: SubscriptionId, after: u64) -> Result<Self, EngineError> {
         let mut reader = engine.0.db.reader();
         let progress = ringfence_db::subscription_progress(&mut reader, id).await?;
@@ -31,9 +31,9 @@ impl Move {
         Ok(Self { after, is_back })
     }
 
-    /// Makes the log fit, so that whoever takes the subscription next finds nothing that contradicts it.
+    /// Makes the log fit, so that the engine that takes the subscription next finds nothing that contradicts it.
     pub async fn carry_out(self, tx: &mut Tx, id: SubscriptionId) -> Result<(), EngineError> {
-        // From here on nobody writes of its deliveries.
+        // From here on no other engine writes of its deliveries.
         ringfence_db::lock_subscription(tx, id).await?;
         let mut gone = self.is_back.then_some(self.after);
         while let Some(up_to) = gone {

@@ -122,7 +122,7 @@ fn plan_detail(plan: &Plan) -> Value {
 fn plan_taken(error: DbError, plan: &Plan) -> EngineError {
     EngineError::or_duplicate(error, || {
         format!(
-            "there is a plan named {:?}, or one for the same hosts, already",
+            "there is a plan named {:?}, or one with this scope, already",
             plan.name
         )
     })

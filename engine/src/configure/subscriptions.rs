@@ -192,7 +192,7 @@ impl Engine {
             .await
         {
             Ok(_) => {}
-            // Somebody has changed it meanwhile, perhaps because of what is wrong: it is tried again as it is now.
+            // It was changed meanwhile, perhaps because of what is wrong: it is tried again as it is now.
             Err(EngineError::Changed { .. }) => return Ok(()),
             Err(error) => return Err(error),
         }

@@ -1,7 +1,7 @@
-//! EventSinks: brokers that every event is told to, in order, for whoever listens there.
+//! Event sinks: brokers that every event is told to, in order, for the listeners there.
 //!
 //! One engine at a time tells, from the number on that is kept with the event sink's name. What was told and could not be written down is
-//! told again, with the same ids.
+//! told again, with the ids that they had.
 
 mod form;
 mod tell;

@@ -26,7 +26,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 const WRITE_DOWN_EVERY: Duration = Duration::from_millis(500);
 /// Events that are told at once.
 const AT_ONCE: usize = 256;
-/// How long an event waits for company. The tasks of a fence go through the same broker, and go first.
+/// How long an event waits so that others go with it. The tasks of a fence go through the same broker, and go first.
 const BREATH: Duration = Duration::from_millis(20);
 /// The pauses before a broker that failed is tried again.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
@@ -61,7 +61,7 @@ pub(crate) async fn tell(engine: Engine, event_sink: EventSink, stop: Cancellati
     }
 }
 
-/// Takes an event sink if nobody has it; a new one begins now.
+/// Takes an event sink if no other engine holds it; a new one begins now.
 async fn take(engine: &Engine, name: &str, holder: &str) -> Result<Option<u64>, EngineError> {
     let mut reader = engine.0.db.reader();
     let now = engine.0.clock.now();
@@ -81,7 +81,7 @@ async fn take(engine: &Engine, name: &str, holder: &str) -> Result<Option<u64>, 
 /// What came of saying some events.
 enum Said {
     All,
-    /// It is time to stop, or somebody else holds the event sink.
+    /// It is time to stop, or another engine holds the event sink.
     Stopped,
     /// One of them can never be said.
     Never(BusError),
@@ -99,7 +99,7 @@ struct Telling<'a> {
 }
 
 impl Telling<'_> {
-    /// Until it is told to stop, or somebody else holds the event sink.
+    /// Until it is told to stop, or another engine holds the event sink.
     async fn run(&mut self, stop: &CancellationToken) {
         loop {
             let first = tokio::select! {
@@ -152,7 +152,7 @@ impl Telling<'_> {
         self.kept_at + if is_behind { WRITE_DOWN_EVERY } else { KEEP_EVERY }
     }
 
-    /// Prolongs the hold, and writes down how far it has got; `false` if somebody else holds the event sink.
+    /// Prolongs the hold, and writes down how far it has got; `false` if another engine holds the event sink.
     async fn keep_on(&mut self) -> bool {
         match self.keep().await {
             Ok(is_held) => is_held,
@@ -178,7 +178,7 @@ impl Telling<'_> {
         batch
     }
 
-    /// Says them until the broker has them; `false` if it is time to stop, or somebody else holds the event sink.
+    /// Says them until the broker has them; `false` if it is time to stop, or another engine holds the event sink.
     async fn say(&mut self, batch: &[FeedItem], stop: &CancellationToken) -> bool {
         match self.say_together(batch, stop).await {
             Said::All => true,
@@ -244,7 +244,7 @@ impl Telling<'_> {
                 event = %item.event.id,
                 kind = item.event.kind.as_str(),
                 error = %error_chain(error),
-                "an event can never be told and is left out; whoever listens has to read it from the API"
+                "an event can never be told and is left out; listeners have to read it from the API"
             );
             self.engine.0.metrics.count_left_out(self.event_sink.name);
         }

@@ -13,7 +13,7 @@ use ringfence_db::{Kept, SubscriptionState, Survey};
 use super::Words;
 use super::moved::seconds;
 
-/// With no labels; a family, because it can be left out while nobody knows the number.
+/// With no labels; a family, because it can be left out while the number is not known.
 type Seconds<const N: usize> = Family<Words<N>, Gauge<f64, AtomicU64>>;
 
 #[derive(Default)]
@@ -38,7 +38,7 @@ impl Behind {
     pub fn register(&self, registry: &mut Registry) {
         registry.register(
             "subscriptions",
-            "Subscriptions by state: enabled, disabled by somebody, failed (disabled by Ringfence)",
+            "Subscriptions by state: enabled, disabled by an operator, failed (disabled by Ringfence)",
             self.subscriptions.clone(),
         );
         registry.register(

@@ -13,11 +13,11 @@ use tokio::time::timeout;
 
 /// How long the broker is waited for.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Queues that are told apart. Whoever has the broker's password can name as many as he likes.
+/// Queues that are told apart. A client with the broker's password can name any number of them.
 const MAX_QUEUES: usize = 64;
 /// All beyond that.
 const OTHERS: &str = "(other)";
-/// Where nobody can tell.
+/// Where the queue is not known.
 const UNKNOWN: &str = "(unknown)";
 
 /// The gauge.
@@ -32,7 +32,7 @@ impl Letters {
     pub fn register(&self, registry: &mut Registry) {
         registry.register(
             "dead_letters",
-            "Messages that nobody could deal with, by the queue that they were in",
+            "Messages that no service could process, by the queue that they were in",
             self.letters.clone(),
         );
     }

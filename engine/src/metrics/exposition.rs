@@ -17,7 +17,7 @@ pub const METRICS_CONTENT_TYPE: &str = "application/openmetrics-text; version=1.
 pub struct Exposition {
     registry: Registry,
     engine: Option<Engine>,
-    /// One look at a time: those who ask at the same time wait for it and read what it found.
+    /// One look at a time: requests that come meanwhile wait for it and read what it found.
     looking: Mutex<()>,
 }
 

@@ -165,7 +165,7 @@ impl Metrics {
 
     fn register_deliveries(&self, registry: &mut Registry) {
         registry.register(
-            "told_events",
+            "event_sink_told_events",
             "Events that were told to an event sink, by event_sink",
             self.told.clone(),
         );

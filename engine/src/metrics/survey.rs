@@ -1,4 +1,4 @@
-//! Numbers that are read when somebody asks: from the database, and from what the engine holds.
+//! Numbers that are read when metrics are asked for: from the database, and from what the engine holds.
 
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -24,7 +24,7 @@ const GOOD_FOR: Duration = Duration::from_secs(3);
 const PATIENCE: Duration = Duration::from_secs(3);
 
 type Gauges2 = Family<Words<2>, Gauge>;
-/// With no labels; a family, because it can be left out while nobody knows the number.
+/// With no labels; a family, because it can be left out while the number is not known.
 type Seconds = Family<Words<0>, Gauge<f64, AtomicU64>>;
 type Count = Family<Words<0>, Gauge>;
 

@@ -41,9 +41,9 @@ impl Default for ObserverConfig {
     }
 }
 
-/// How old a report may become before the same is said again.
+/// How old a report may become before it is repeated.
 const REFRESH: TimeDelta = TimeDelta::seconds(60);
-/// The same for a silence that may prove something: a gap between two reports would start it anew.
+/// How old the report of a silence may become that may prove something: a gap between two reports would start it anew.
 const REFRESH_OF_SILENCE: TimeDelta = TimeDelta::seconds(10);
 /// An engine has a platform for the time of one answer and so many more questions; then another one takes over.
 const KEPT_FOR: u32 = 2;
@@ -104,7 +104,7 @@ impl Observer {
 
     async fn try_turn(&mut self, engine: &Engine) -> Result<(), EngineError> {
         if !self.has_turn(engine).await? {
-            // What somebody else sees is not forgotten by us meanwhile, but it is not ours to tell.
+            // Another engine watches and reports meanwhile. What this one has seen is too old to go on from.
             self.begin_anew(engine);
             return Ok(());
         }
@@ -162,7 +162,7 @@ impl Observer {
         }
     }
 
-    /// A report that somebody else has made old is no fault.
+    /// A report that a newer one has made old is no fault.
     async fn report(&self, engine: &Engine, host: &CloudHost, sighting: Sighting) {
         let report = Report {
             state: sighting.state,

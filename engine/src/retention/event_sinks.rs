@@ -1,7 +1,7 @@
-//! EventSinks that nobody tells any more are forgotten, for events are kept until every event sink was told of them.
+//! Event sinks that no engine tells any more are forgotten, for events are kept until every event sink was told of them.
 //!
 //! No process knows what the others are configured for. An event sink that some engine tells, or tries to tell while its broker is away, is
-//! held by that engine, which is seen in the database. One that nobody has held for long has been turned off.
+//! held by that engine, which is seen in the database. An event sink that no engine has held for long has been turned off.
 
 use std::collections::BTreeMap;
 

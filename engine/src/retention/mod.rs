@@ -25,7 +25,7 @@ pub struct RetentionConfig {
     pub audit: Option<TimeDelta>,
     /// The log of webhooks' deliveries.
     pub deliveries: Option<TimeDelta>,
-    /// How long events are kept for an event sink that nobody tells, and how long it is known how far it has got.
+    /// How long events are kept for an event sink that no engine tells, and how long it is known how far it has got.
     pub event_sinks: Option<TimeDelta>,
     /// Where rows are written as JSON lines before they are removed.
     pub archive_dir: Option<PathBuf>,
@@ -61,7 +61,7 @@ impl RetentionConfig {
     }
 }
 
-/// Between two transactions: whoever has something to decide goes first.
+/// The pause between two transactions, so that decisions go first.
 const BREATH: Duration = Duration::from_millis(100);
 /// The lease, and how long it is held at a time: longer than looking and removing may take, at 50 s each.
 const LEASE: &str = "retention";

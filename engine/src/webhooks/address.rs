@@ -1,6 +1,6 @@
 //! Which addresses may be called: those of the public internet, and the networks that the configuration allows.
 //!
-//! Whoever may add a subscription must not be able to reach through Ringfence what only Ringfence can reach.
+//! A client that may add a subscription must not be able to reach through Ringfence what only Ringfence can reach.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ const SPECIAL_V4: [(Ipv4Addr, u8); 16] = [
     (Ipv4Addr::new(255, 255, 255, 255), 32),
 ];
 
-/// The same for version 6. Of it, only 2000::/3 is handed out at all.
+/// Checks an address of version 6, of which only 2000::/3 is assigned at all.
 const GLOBAL_V6: (Ipv6Addr, u8) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 const SPECIAL_V6: [(Ipv6Addr, u8); 4] = [
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),

@@ -67,7 +67,7 @@ fn letter(
 /// Writes into a delivery what came of a try, and says what follows.
 pub(super) fn note(delivery: &mut DeliveryRow, called: &Called, now: Timestamp) -> NextTry {
     delivery.tries = delivery.tries.saturating_add(1);
-    // What somebody has asked for was made then.
+    // A delivery that a client has asked for was made at that moment.
     if delivery.tried_at.is_none() && delivery.kind == DeliveryKind::Event {
         delivery.created_at = now;
     }
@@ -87,13 +87,13 @@ pub(super) fn note(delivery: &mut DeliveryRow, called: &Called, now: Timestamp) 
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "receivers must not be called by all engines at the same moment"
+    reason = "receivers must not be called by all engines at one moment"
 )]
 fn jitter() -> u16 {
     rand::random()
 }
 
-/// One try of a delivery that somebody has asked for: a test, or an event once more.
+/// One try of a delivery that a client has asked for: a test, or an event once more.
 pub(super) async fn try_once(engine: &Engine, mut delivery: DeliveryRow) -> Result<(), EngineError> {
     let mut reader = engine.0.db.reader();
     let id = delivery.subscription_id.to_string();

@@ -95,7 +95,7 @@ impl Reading {
     }
 }
 
-/// What was begun before the subscription was taken. Nobody else adds to it while it is held, and what its holder adds is of events
+/// What was begun before the subscription was taken. No other engine adds to it while it is held, and what its holder adds is of events
 /// that have come up already.
 struct Log {
     engine: Engine,

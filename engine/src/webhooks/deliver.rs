@@ -34,7 +34,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 enum End {
     /// The service stops.
     Stopped,
-    /// Somebody else holds it, or it was changed: it is taken anew.
+    /// Another engine holds it, or it was changed: it is taken anew.
     Lost,
     /// It has to be disabled.
     Disable(String),
@@ -119,7 +119,7 @@ impl Delivering {
             tokio::select! {
                 () = stop.cancelled() => return End::Stopped,
                 Some(ended) = self.under_way.join_next() => {
-                    // A call that panicked is tried again by whoever holds the subscription next.
+                    // A call that panicked is tried again by the engine that holds the subscription next.
                     let Ok((job, called)) = ended else { return End::Lost };
                     if let Some(why) = self.ended(job, &called) {
                         return End::Disable(why);
@@ -237,7 +237,7 @@ impl Delivering {
         }
     }
 
-    /// Writes down what has happened; `false` if somebody else holds the subscription, and then nothing is written.
+    /// Writes down what has happened; `false` if another engine holds the subscription: then nothing is written.
     async fn save(&mut self, is_last: bool) -> Result<bool, EngineError> {
         let done_up_to = self.order.done_up_to();
         let is_new = !self.unsaved.is_empty() || done_up_to != self.saved_up_to;

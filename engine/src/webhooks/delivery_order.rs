@@ -1,5 +1,5 @@
 //! Where the deliveries of one subscription stand, in memory: what waits, what is under way, and up to which number everything is
-//! done. Events of one host go one after the other; a host whose event is not taken holds up nobody else.
+//! done. Events of one host go one after the other; a host whose event is not taken holds up no other host.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -12,7 +12,7 @@ use crate::ids::new_id;
 /// Events that may be waiting or under way at a time; what comes after them waits in the table.
 const MAX_OPEN: usize = 1000;
 
-/// Events of the same host, or of no host, follow each other.
+/// Events of one host, and events of no host, follow each other.
 type OrderKey = Option<HostId>;
 
 /// An event on its way.

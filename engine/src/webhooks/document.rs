@@ -29,7 +29,7 @@ fn data(row: &EventRow) -> Value {
 }
 
 /// An event as a CloudEvent of this source. `sequence` is text that sorts as the numbers do (the extension of that name);
-/// `partitionkey` is the host's id: what has the same one comes in order.
+/// `partitionkey` is the host's id: events of one host come in order.
 #[must_use]
 pub fn cloud_event(row: &EventRow, source: &str) -> Value {
     let event = &row.event;

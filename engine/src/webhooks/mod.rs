@@ -37,7 +37,7 @@ pub struct WebhookConfig {
     pub keys: Option<WebhookKeys>,
     /// Networks that may be called although they are not public.
     pub allowed_networks: Vec<IpNet>,
-    /// PEM certificates that may have signed a receiver's, beside those that are known to everybody.
+    /// PEM certificates that may have signed a receiver's, beside those of public authorities.
     pub ca_pem: Option<String>,
     /// The `source` of the events: a URI reference that tells this Ringfence from others.
     pub source: Option<String>,

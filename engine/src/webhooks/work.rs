@@ -1,4 +1,4 @@
-//! Finds what there is to deliver: subscriptions that nobody delivers for, and deliveries that somebody has asked for.
+//! Finds what there is to deliver: subscriptions that no engine delivers for, and deliveries that a client has asked for.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::{Engine, EngineError};
 pub(super) const HELD_FOR: TimeDelta = TimeDelta::seconds(30);
 /// Between two looks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Deliveries that somebody has asked for: taken at once, and called side by side.
+/// Deliveries that a client has asked for: taken at once, and called side by side.
 const ASKED_AT_ONCE: u32 = 32;
 const SIDE_BY_SIDE: usize = 8;
 
@@ -39,7 +39,7 @@ pub(crate) async fn work(engine: Engine, stop: CancellationToken) {
     while delivering.join_next().await.is_some() {}
 }
 
-/// Makes the deliveries that somebody asks for, until it is told to stop.
+/// Makes the deliveries that clients ask for, until it is told to stop.
 pub(crate) async fn answer_asked(engine: Engine, stop: CancellationToken) {
     if engine.0.webhooks.keys.is_none() {
         return;

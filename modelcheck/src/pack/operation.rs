@@ -15,9 +15,9 @@ pub(super) fn operation(p: &mut Packer, operation: &Operation, in_flight: &[InFl
         generation,
         reason: _,
         requested_by: _,
-        // The segment's, which nobody edits.
+        // The segment's, which does not change here.
         policy: _,
-        // The host's, which nobody edits.
+        // The host's, which does not change here.
         platform: _,
         stages,
         proofs,
@@ -85,7 +85,7 @@ fn stage(p: &mut Packer, stage: &Stage, id: OperationId, in_flight: &[InFlight])
     p.some(*at_once, |p, at_once| p.number(u64::from(at_once)));
     p.some(*awaits, |p, awaits| p.byte(awaits as u8));
     p.flag(started_at.is_some());
-    // Once it has begun, nobody asks when its turn came.
+    // Once it has begun, no rule asks when its turn came.
     p.some(entered_at.filter(|_| started_at.is_none()), Packer::at);
     p.list(tasks.iter(), |p, one| task(p, one, id, in_flight));
 }
@@ -265,7 +265,7 @@ pub(super) fn observation(p: &mut Packer, observation: &Observation) {
     let Observation {
         state,
         detail: _,
-        // By the worker's clock, which nobody compares.
+        // By the worker's clock, which no rule compares.
         observed_at: _,
         // Part of when it was read.
         after_ms: _,

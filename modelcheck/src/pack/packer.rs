@@ -83,7 +83,7 @@ impl Packer {
         self.signed((at - self.now).num_milliseconds());
     }
 
-    /// A time by the clock that nobody moves.
+    /// A time by the clock that is never set.
     pub fn really(&mut self, at: Timestamp) {
         self.signed((at - self.real).num_milliseconds());
     }
@@ -93,7 +93,7 @@ impl Packer {
         at > self.now
     }
 
-    /// Milliseconds since a time by the clock that nobody moves.
+    /// Milliseconds since a time by the clock that is never set.
     pub fn real_ms_since(&self, at: Timestamp) -> i64 {
         (self.real - at).num_milliseconds()
     }

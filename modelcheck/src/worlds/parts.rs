@@ -91,7 +91,7 @@ pub(super) fn lost() -> Vec<Action> {
     vec![Action::Cut(0), Action::Step, Action::Tell(0)]
 }
 
-/// And somebody has asked for a fence.
+/// And a person has asked for a fence.
 pub(super) fn fencing() -> Vec<Action> {
     [lost(), vec![Action::Fence]].concat()
 }

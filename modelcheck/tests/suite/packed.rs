@@ -1,4 +1,4 @@
-//! Two states that are packed alike have the same future.
+//! Two states that are packed alike have one future.
 
 use std::collections::HashMap;
 

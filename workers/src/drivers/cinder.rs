@@ -3,7 +3,7 @@
 //! Cinder does not tell who is connected to what by host, so the way leads through Nova: the host's servers, their volumes, and Cinder's
 //! attachments of those. Deleting an attachment disconnects its host at the storage; before that, a second attachment keeps the volume for
 //! its server, and is the mark by which a later attempt, or another worker, knows what was begun. Whether a host that was disconnected can
-//! really write no more depends on the storage, so that it is a proof only for backends that somebody vouches for.
+//! really write no more depends on the storage, so that it is a proof only for backends that the method says are trusted.
 
 use std::sync::Arc;
 use std::time::Duration;

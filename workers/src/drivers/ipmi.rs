@@ -1,6 +1,6 @@
 //! IPMI over LAN, by `ipmitool`.
 //!
-//! The password is in the child's environment only: argv is readable by everybody on the machine.
+//! The password is in the child's environment only: argv is readable by every user of the machine.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! The driver `neutron`: the ports by which a host's servers reach the network.
 //!
 //! Neutron writes down that a port carries nothing, and the agent on the fenced host itself is who would have to do it. So it is a proof only
-//! where somebody vouches for what stands behind Neutron. Each port that is set down has a tag before, by which it is found again.
+//! where the method says that what stands behind Neutron is trusted. Each port that is set down has a tag before, by which it is found again.
 
 use std::sync::Arc;
 use std::time::Duration;

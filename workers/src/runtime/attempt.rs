@@ -27,7 +27,7 @@ const MARGIN: Duration = Duration::from_millis(200);
 /// How long a driver that was told to stop is waited for.
 const STOP_WAIT: Duration = Duration::from_secs(30);
 
-/// The device, and a place among those who act. The place comes last: who waits for a device keeps nobody from acting.
+/// The device, and a place among the attempts that act. The place comes last: an attempt that waits for its device keeps no other from acting.
 pub(super) struct ActingPermit {
     _held: Held,
     _place: OwnedSemaphorePermit,

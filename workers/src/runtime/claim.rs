@@ -33,7 +33,7 @@ pub(super) enum Claimed {
     Unanswered(BusError),
 }
 
-/// Asks once, several times if need be. The same claim asked again gets the same answer.
+/// Asks once, several times if need be. A claim that is asked again gets the answer that it got first.
 pub(super) async fn claim(context: &Context, claim: &Claim, trace: &str) -> Claimed {
     let give_up = Instant::now() + BROKER_WAIT;
     let (mut asked, mut unheard) = (0, false);
@@ -56,7 +56,7 @@ pub(super) async fn claim(context: &Context, claim: &Claim, trace: &str) -> Clai
             Err(error) => error,
         };
         unheard = true;
-        // While the broker is away nobody else can be asked either, and what was asked last may have been granted.
+        // While the broker is away no other engine can be asked either, and what was asked last may have been granted.
         if !matches!(error, BusError::Unavailable { .. }) {
             asked += 1;
         }

@@ -69,7 +69,7 @@ impl Context {
         self.config.concurrency.saturating_sub(idle) as u64
     }
 
-    /// A signed message in the same trace as the one that led to it.
+    /// A signed message in the trace of the message that led to it.
     pub(super) fn seal<P: Payload>(
         &self,
         audience: &Audience,
@@ -85,7 +85,7 @@ impl Context {
     pub(super) fn open<P: Payload>(&self, audience: &Audience, message: &Message) -> Result<P, BusError> {
         self.keys.open(audience, message).inspect_err(|error| {
             self.metrics.count_bad_message(error);
-            // The message's own words are not repeated: anybody may have written them.
+            // The message's own words are not repeated: a forger may have written them.
             tracing::warn!(message = %message.id, bytes = message.body.len(), "a message was refused unread or unreadable");
         })
     }

@@ -141,7 +141,7 @@ async fn check(context: &Context, request: &CheckRequest) -> Result<Option<Obser
     }
 }
 
-/// What a fault says: asked again, a refusal would be the same.
+/// What a fault says: asked again, the device would refuse again.
 fn outcome(error: &WorkerError) -> Outcome {
     match error {
         WorkerError::Refused { .. } | WorkerError::Secret { .. } | WorkerError::Configuration(_) => {

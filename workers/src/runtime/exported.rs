@@ -12,7 +12,7 @@ use prometheus_client::registry::Registry;
 
 use super::context::Context;
 
-/// What is read when somebody asks.
+/// What is read when metrics are asked for.
 struct Exported(Arc<Context>);
 
 pub(super) fn register(context: &Arc<Context>, registry: &mut Registry) {
@@ -48,7 +48,7 @@ impl Collector for Exported {
         )?;
         family(
             "worker_claims_failed",
-            "Claims of this worker that were refused, or that nobody answered.",
+            "Claims of this worker that were refused, or that no engine answered.",
             "reason",
             &[
                 ("refused", now.claims_refused),

@@ -30,13 +30,13 @@ counters!(
     unreadable,
     /// Claims that were refused; nothing was done.
     claims_refused,
-    /// Claims that nobody answered; the task went back to the bus.
+    /// Claims that no engine answered; the task went back to the bus.
     claims_unanswered,
     /// Attempts that ended with the wanted state read back.
     confirmed,
     /// Attempts that ended with a definite no.
     refused,
-    /// Attempts whose end nobody knows.
+    /// Attempts whose end is not known.
     unknown,
     /// Drivers that panicked.
     driver_panics,

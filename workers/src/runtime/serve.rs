@@ -12,7 +12,7 @@ use super::unless;
 /// Between two tries to reach the bus. They only ask for a connection, which has a pause of its own that grows.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(2));
 
-/// Hands every delivery of one queue to `handle`, all at the same time; the bus bounds how many there are.
+/// Hands every delivery of one queue to `handle`, all at once; the bus bounds how many there are.
 pub(super) async fn serve<H, F>(context: Arc<Context>, queue: Queue, handle: H)
 where
     H: Fn(Arc<Context>, Queue, Delivery) -> F,

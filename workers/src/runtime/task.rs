@@ -17,12 +17,12 @@ use super::metrics::Metrics;
 use super::{result, unless};
 use crate::driver::Report;
 
-/// How long a device is waited for before the engine is asked all the same, so that it knows of the wait. Shorter than the
+/// How long a device is waited for before the engine is asked anyway, so that it knows of the wait. Shorter than the
 /// engine waits for a claim.
 const DEVICE_WAIT: Duration = Duration::from_secs(4);
 /// How long a busy device is waited for; the engine gives the attempt up before.
 const BUSY_WAIT: Duration = Duration::from_secs(660);
-/// How long a task is kept that nobody answered for, before it goes back to the bus.
+/// How long a task is kept whose claim no engine answered, before it goes back to the bus.
 const UNANSWERED_PAUSE: Duration = Duration::from_secs(1);
 /// What to do with a delivery.
 pub(super) enum End {
@@ -30,7 +30,7 @@ pub(super) enum End {
     Report(Box<Report>),
     /// Let the task go: nothing was done.
     Drop,
-    /// Somebody else may try: nothing was done.
+    /// Another worker may try: nothing was done.
     Release,
     /// The driver cannot be stopped, so nothing may be said.
     Stuck,
@@ -146,7 +146,7 @@ async fn claim_and_act(context: &Arc<Context>, task: &TaskMessage, asked: &Claim
             }
             Claimed::Unanswered(error) => {
                 Metrics::count(&context.metrics.claims_unanswered);
-                tracing::warn!(%error, "nobody answers the claim; the task goes back");
+                tracing::warn!(%error, "no engine answers the claim; the task goes back to its queue");
                 sleep(UNANSWERED_PAUSE).await;
                 return End::Release;
             }

@@ -19,9 +19,9 @@ pub enum Action {
     PlugIn,
     /// A person gives one thing back by hand, and an admin says so.
     Release(u8),
-    /// Somebody cancels what is under way.
+    /// A person cancels what is under way.
     Cancel,
-    /// Somebody has tried again what waits.
+    /// A person has the live operation tried again.
     Retry,
     /// A source looks and posts what it saw.
     Look(u8),
@@ -59,7 +59,7 @@ pub enum Action {
     Crash(bool),
     /// The machine stands still, or goes on.
     Freeze(bool),
-    /// Somebody else switches everything on.
+    /// A person switches everything on without Ringfence.
     StrangerOn,
     /// The backend stops answering, or answers again.
     CloudAway(bool),

@@ -13,7 +13,7 @@ pub struct Letter {
     pub report: Report,
     /// The number of that boot.
     pub boot: Option<u32>,
-    /// When the sign of life came that it tells of, by the clock that nobody moves.
+    /// When the sign of life came that it tells of, by the clock that is never set.
     pub heard_at: Option<Timestamp>,
 }
 
@@ -22,7 +22,7 @@ pub struct Letter {
 pub struct Ear {
     /// Which source.
     pub source: SimSource,
-    /// Since when it listens, by the clock that nobody moves.
+    /// Since when it listens, by the clock that is never set.
     pub since: Timestamp,
 }
 

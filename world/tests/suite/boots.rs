@@ -95,7 +95,7 @@ fn an_older_off_does_not_lift_the_need_for_a_new_boot() {
     let mut world = lost(all, patient());
     world.fence().unwrap();
     work(&mut world);
-    // Somebody switches it on, before storage and network are cut.
+    // A person switches it on, before storage and network are cut.
     world.site.restore_power();
     world.pass(10_000);
     world.work_off();
@@ -176,7 +176,7 @@ fn a_time_without_an_id_tells_nothing() {
     world.work_off();
     assert!(
         !gives_storage_back(&world),
-        "a clock that was set shows another time for the same boot"
+        "a clock that was set shows another time for one boot"
     );
 }
 

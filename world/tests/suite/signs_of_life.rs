@@ -1,4 +1,4 @@
-//! A sign of life after a proof that the host had stopped ends it, whenever it arrives and whoever had it.
+//! A sign of life after a proof that the host had stopped ends it, whenever it arrives and from whichever source.
 
 use ringfence_core::{FailureState, FencingKind, ProofKind, Refusal};
 use ringfence_world::World;

@@ -69,7 +69,7 @@ impl Fault {
 }
 
 impl From<ApiError> for Fault {
-    /// The same status and headers, in the other form. What is of no account to a monitor (an unreadable body has no type there) is bad.
+    /// The error's status and headers, in Masakari's form. What is of no account to a monitor (an unreadable body has no type there) is bad.
     fn from(error: ApiError) -> Self {
         let message = error.message();
         let headers = error.error_response().headers().clone();

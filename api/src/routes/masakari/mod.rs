@@ -24,7 +24,7 @@ use crate::tokens::Role;
 
 /// The name under which the monitors' words are on record.
 const SOURCE: &str = "masakari";
-/// Seconds within which the same word of a host counts as said twice, as in Masakari.
+/// Seconds within which a repeated notification of a host counts as said twice, as in Masakari.
 const DUPLICATE_WITHIN_S: i64 = 180;
 
 /// Takes a notification of one of Masakari's monitors.
@@ -41,7 +41,7 @@ pub(crate) async fn notify(
     take(state, None, request, body).await
 }
 
-/// The same below a project, as the catalogue's endpoint of Masakari has it. Which project does not matter.
+/// The routes below a project, as the catalogue's endpoint of Masakari has it. Which project does not matter.
 #[utoipa::path(post, path = "/v1/{project_id}/notifications", operation_id = "notify_as_masakari_in_project", tag = "masakari",
     params(("project_id" = String, Path, description = "any")),
     request_body = NotificationBody,
@@ -56,7 +56,7 @@ pub(crate) async fn notify_in_project(
     take(state, None, request, body).await
 }
 
-/// The same of the monitors of one cloud, where hosts of several are here.
+/// The routes for the monitors of one cloud, where hosts of several are here.
 #[utoipa::path(post, path = "/clouds/{cloud}/v1/notifications", operation_id = "notify_as_masakari_of_cloud", tag = "masakari",
     params(("cloud" = String, Path, description = "By what name Ringfence knows the cloud")),
     request_body = NotificationBody,
@@ -72,7 +72,7 @@ pub(crate) async fn notify_of_cloud(
     take(state, Some(cloud.as_str()), request, body).await
 }
 
-/// The same below a project. Which project does not matter.
+/// Those routes below a project. Which project does not matter.
 #[utoipa::path(post, path = "/clouds/{cloud}/v1/{project_id}/notifications", operation_id = "notify_as_masakari_of_cloud_in_project",
     tag = "masakari",
     params(("cloud" = String, Path, description = "By what name Ringfence knows the cloud"), ("project_id" = String, Path, description = "any")),

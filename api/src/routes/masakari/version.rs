@@ -7,7 +7,7 @@ use super::Fault;
 
 const HEADER: &str = "openstack-api-version";
 const SERVICE_TYPES: [&str; 2] = ["instance-ha", "masakari"];
-/// From 1.0 to 1.2, all of which take notifications in the same way.
+/// From 1.0 to 1.2, all of which take notifications in one way.
 const MAX_MINOR: u32 = 2;
 
 /// Refuses a version that Masakari would refuse. Absent: 1.0, which is what its monitors say.

@@ -1,4 +1,4 @@
-//! An admin's word that what a fence took was given back by hand.
+//! An admin confirms that applied fencing was released by hand.
 
 use clap::Args;
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::client::Request;
 use crate::client::view::Host;
 use crate::error::CliError;
 
-/// `ringfence host given-back`
+/// `ringfence host confirm-released`
 #[derive(Debug, Args)]
 pub struct ConfirmReleasedArgs {
     /// Name or id
@@ -21,12 +21,12 @@ pub struct ConfirmReleasedArgs {
     /// A method that still stands, as `host show` names it; can be given several times
     #[arg(long, short, required = true)]
     method: Vec<String>,
-    /// How it was given back, or why it is gone; goes into the audit trail
+    /// How it was released, or why its device is gone; goes into the audit trail
     #[arg(long, short)]
     reason: String,
 }
 
-/// `ringfence host given-back`
+/// `ringfence host confirm-released`
 pub async fn confirm_released(args: ConfirmReleasedArgs, session: &mut Session) -> Result<(), CliError> {
     let body = json!({"generation": args.generation, "methods": args.method, "reason": args.reason});
     let request = Request::post(&["hosts", &args.host, "confirm-released"], body);
@@ -39,7 +39,7 @@ pub async fn confirm_released(args: ConfirmReleasedArgs, session: &mut Session) 
                 left.join(", ")
             };
             screen.line(format!(
-                "{}: {}; still to be given back: {left}",
+                "{}: {}; still to be released: {left}",
                 host.name, host.fencing_state
             ))
         })

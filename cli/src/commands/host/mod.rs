@@ -62,7 +62,7 @@ pub enum HostCommand {
     Evacuate(evacuate::EvacuateArgs),
     /// Takes a FENCED host back
     Rejoin(fence::RejoinArgs),
-    /// Says that what a fence took was given back by hand, or is gone with its device: an admin's word
+    /// Confirm as an admin that applied fencing was released by hand, or is gone with its device
     ConfirmReleased(confirm_released::ConfirmReleasedArgs),
     /// May workloads be scheduled here? May this host's workloads be started elsewhere?
     Gates {

@@ -14,7 +14,7 @@ use super::call::Call;
 use crate::WorkerError;
 use crate::process::ProcessError;
 
-/// More agents than anybody has installed.
+/// More agents than any machine has installed.
 const MAX_CACHED: usize = 512;
 
 /// The parameters and actions of an agent.
@@ -45,7 +45,7 @@ pub(super) struct Parameter {
     pub name: String,
     #[serde(default, rename = "@required")]
     required: String,
-    /// The older name of the same parameter.
+    /// The older name of the parameter.
     #[serde(default, rename = "@obsoletes")]
     pub obsoletes: Option<String>,
     #[serde(default)]
@@ -105,7 +105,7 @@ impl Metadata {
         &self.parameters.list
     }
 
-    /// Agents take `-` and `_` for the same.
+    /// Agents take `-` and `_` for one character.
     pub(super) fn parameter(&self, name: &str) -> Option<&Parameter> {
         let plain = |name: &str| name.replace('-', "_");
         self.parameters

@@ -25,7 +25,7 @@ pub(crate) use declaration::DRIVER;
 use call::{Call, Power};
 use metadata::Catalogue;
 
-/// How long an agent may take to print its metadata when nobody's budget says so.
+/// How long an agent may take to print its metadata outside of an attempt's budget.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The driver `fence-agent`.

@@ -21,7 +21,7 @@ const NO_PROOF: [(&str, &str); 8] = [
     ),
     (
         "fence_ack_manual",
-        "says that somebody said so; confirm the fence by hand instead",
+        "repeats what a person said; confirm the fence by hand instead",
     ),
     (
         "fence_sbd",
@@ -37,7 +37,7 @@ const NO_PROOF: [(&str, &str); 8] = [
     ),
     (
         "fence_ringfence",
-        "asks Ringfence itself, or confirms to it what nobody has done; it is for Pacemaker",
+        "asks Ringfence itself, or confirms to it what was not done; it is for Pacemaker",
     ),
 ];
 

@@ -1,4 +1,4 @@
-//! Searches random histories for one that must never be. Every history has a number: the same seed and number give the same history.
+//! Searches random histories for one that must never be. Every history has a number: one seed and number give one history.
 
 #![expect(clippy::print_stdout, reason = "it tells what it finds")]
 
