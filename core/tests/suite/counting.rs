@@ -55,7 +55,7 @@ fn a_host_of_no_cloud_may_be_the_same_and_is_left_to_a_person() {
         let found = census((Backend::Nova, "east"), prefix, &["c1"], &listed);
         assert_eq!(found.new, []);
         assert_eq!(found.barred[0].0, "c1");
-        assert!(found.barred[0].1.contains("may be the same"), "{found:?}");
+        assert!(found.barred[0].1.contains("may be this host"), "{found:?}");
     }
 }
 
