@@ -1,19 +1,16 @@
 //! What a fence would come to, asked without one, and why a host is in its state.
 
+mod prospects;
+mod verdicts;
+
 use std::time::Duration;
 
 use ringfence_api::Role;
-use ringfence_core::Resource;
-use ringfence_simulators::{Fault, FaultKind};
 use ringfence_tests::{Ground, Site, Stack, StackOptions, power_plan};
 use serde_json::{Value, json};
 
 crate::on_both_grounds!(
     a_dry_run_changes_nothing,
-    its_verdict_is_what_the_fence_is_then_answered,
-    a_device_that_two_hosts_share_is_the_verdict,
-    a_method_that_fails_its_check_keeps_its_set_from_being_completed,
-    a_zone_without_a_worker_keeps_a_set_from_being_completed,
     durations_are_those_of_the_last_operation,
     the_gates_are_told_as_they_will_be,
     a_reader_may_ask_why_and_not_try,
@@ -109,124 +106,6 @@ async fn a_dry_run_changes_nothing(ground: Ground) {
     stack.stop().await;
 }
 
-/// The verdict, and what the same request is then answered.
-async fn verdict_then_fence(stack: &Stack, host: &str, if_match: Option<&str>) -> (Value, Value) {
-    let ask = |is_dry_run| {
-        let request = stack
-            .client
-            .request(reqwest::Method::POST, &format!("/hosts/{host}/fence"))
-            .json(&reason(is_dry_run));
-        match if_match {
-            Some(tag) => request.header("If-Match", tag),
-            None => request,
-        }
-    };
-    let told = stack.client.send(ask(true)).await.ok(200)["fence"].clone();
-    let answer = stack.client.send(ask(false)).await;
-    let verdict = &told["verdict"];
-    assert_eq!(verdict["status"], answer.status, "{verdict} and {}", answer.body);
-    if answer.status >= 400 {
-        let error = &answer.body["errors"][0];
-        for part in ["code", "title", "detail"] {
-            assert_eq!(verdict[part], error[part], "{verdict} and {error}");
-        }
-        assert_eq!(verdict["outcome"], "refused");
-        assert_eq!(told["gates_once_fenced"], Value::Null);
-        assert_eq!(told["begins_with"], json!([]));
-    }
-    (told, answer.body)
-}
-
-async fn its_verdict_is_what_the_fence_is_then_answered(ground: Ground) {
-    let stack = with_hosts(ground, 4).await;
-    let code = |told: &Value| told["verdict"]["code"].as_str().unwrap_or_default().to_owned();
-    let (told, _) = verdict_then_fence(&stack, "h1", None).await;
-    assert_eq!(code(&told), "fencing.plan.missing");
-    assert_eq!(told["plan"], Value::Null);
-
-    stack.plan(power_plan()).await;
-    let wrong = json!({ "parameters": { "power": { "speed": "9" } } });
-    stack.client.patch("/hosts/h1", wrong).await.ok(200);
-    let (told, _) = verdict_then_fence(&stack, "h1", None).await;
-    assert_eq!(code(&told), "fencing.plan.broken");
-    let method = &told["plan"]["stages"][0]["tasks"][0]["levels"][0]["methods"][0];
-    assert_eq!(
-        (&method["name"], &method["driver"]),
-        (&json!("power"), &Value::Null)
-    );
-    let why = method["hindrances"][0].as_str().unwrap();
-    assert!(why.contains("parameters.speed"), "{method}");
-    assert_eq!(told["sufficient_sets"][0]["can_be_completed"], false);
-
-    stack.client.seen("h2", "UP").await.ok(200);
-    let (told, _) = verdict_then_fence(&stack, "h2", None).await;
-    assert_eq!(code(&told), "fencing.host.up");
-    stack.hang("h2").await;
-    let (told, _) = verdict_then_fence(&stack, "h2", Some("\"1\"")).await;
-    assert_eq!(code(&told), "fencing.revision.changed");
-
-    let (told, operation) = verdict_then_fence(&stack, "h2", None).await;
-    assert_eq!(told["verdict"]["outcome"], "started");
-    assert_eq!(
-        told["begins_with"],
-        json!([{ "kind": "power.off", "by": "power" }])
-    );
-    assert_eq!(told["plan"]["scope"]["kind"], "default");
-    let parameters = &told["plan"]["stages"][0]["tasks"][0]["levels"][0]["methods"][0]["parameters"];
-    assert_eq!(parameters["device"], "h2");
-    stack.client.until_settled(&operation).await;
-    let (told, host) = verdict_then_fence(&stack, "h2", None).await;
-    assert_eq!(told["verdict"]["outcome"], "already_fenced");
-    assert_eq!(host["fencing_state"], "FENCED");
-
-    // A fence that cannot be proven waits for a person, and is joined.
-    let refuses = Some(Fault::forever(FaultKind::Refuse));
-    stack
-        .simulators
-        .set_fault("h3", Resource::Power, refuses)
-        .unwrap();
-    stack.hang("h3").await;
-    let live = stack.client.fence("h3").await;
-    stack.client.until_settled(&live).await;
-    let explained = explain(&stack, "h3").await;
-    assert!(
-        explained["waits_for"]
-            .as_str()
-            .unwrap()
-            .starts_with("no sufficient set was completed"),
-        "{explained}"
-    );
-    let (told, operation) = verdict_then_fence(&stack, "h3", None).await;
-    assert_eq!(told["verdict"]["outcome"], "joined");
-    assert_eq!(told["verdict"]["operation_id"], operation["id"]);
-
-    // A rejoin makes way.
-    stack.hang("h4").await;
-    let fence = stack.client.fence("h4").await;
-    stack.client.until_settled(&fence).await;
-    let rejoin = stack
-        .client
-        .post("/hosts/h4/rejoin", json!({ "reason": "test" }))
-        .await
-        .ok(202);
-    let (told, _) = verdict_then_fence(&stack, "h4", None).await;
-    assert_eq!(told["verdict"]["outcome"], "started");
-    assert_eq!(
-        told["supersedes"],
-        json!({ "id": rejoin["id"], "kind": "rejoin" })
-    );
-
-    // What is wrong with the request itself is no verdict.
-    for is_dry_run in [true, false] {
-        let nobody = stack.client.post("/hosts/h9/fence", reason(is_dry_run)).await;
-        assert_eq!((nobody.status, nobody.code()), (404, "fencing.host.not_found"));
-        let body = json!({ "reason": " ", "dry_run": is_dry_run });
-        let blank = stack.client.post("/hosts/h1/fence", body).await;
-        assert_eq!((blank.status, blank.code()), (400, "fencing.request.invalid"));
-    }
-    stack.stop().await;
-}
-
 async fn checked(ground: Ground, hosts: usize) -> Stack {
     let options = StackOptions {
         hosts,
@@ -240,103 +119,6 @@ async fn checked(ground: Ground, hosts: usize) -> Stack {
 async fn until_checks(stack: &Stack, method: &str, is: impl Fn(&Value) -> bool) {
     let path = format!("/methods/{method}");
     stack.client.until(&path, |method| is(&method["checks"])).await;
-}
-
-async fn a_device_that_two_hosts_share_is_the_verdict(ground: Ground) {
-    let stack = checked(ground, 2).await;
-    stack.plan(power_plan()).await;
-    let slip = json!({ "parameters": { "power": { "device": "h1" } } });
-    stack.client.patch("/hosts/h2", slip).await.ok(200);
-    until_checks(&stack, "power", |checks| {
-        checks["failing"] == 2 && checks["outcome"] == "refused"
-    })
-    .await;
-    stack.hang("h2").await;
-    let (told, _) = verdict_then_fence(&stack, "h2", None).await;
-    assert_eq!(told["verdict"]["code"], "fencing.plan.broken");
-    let why = told["sufficient_sets"][0]["proofs"][0]["hindrances"][0]
-        .as_str()
-        .unwrap();
-    assert!(
-        why.starts_with("method power: ") && why.contains("for host h1"),
-        "{told}"
-    );
-    stack.stop().await;
-}
-
-fn sets(explained: &Value) -> Vec<(String, bool)> {
-    let sets = explained["fence"]["sufficient_sets"].as_array().unwrap();
-    let kinds = |set: &Value| {
-        let proofs = set["proofs"].as_array().unwrap().iter();
-        let kinds: Vec<_> = proofs.map(|proof| proof["kind"].as_str().unwrap()).collect();
-        kinds.join("+")
-    };
-    sets.iter()
-        .map(|set| (kinds(set), set["can_be_completed"].as_bool().unwrap()))
-        .collect()
-}
-
-fn owned(sets: &[(&str, bool)]) -> Vec<(String, bool)> {
-    sets.iter()
-        .map(|(kinds, can)| ((*kinds).to_owned(), *can))
-        .collect()
-}
-
-async fn a_method_that_fails_its_check_keeps_its_set_from_being_completed(ground: Ground) {
-    let stack = checked(ground, 2).await;
-    let one =
-        |kind: &str, method: &str| json!({ "kind": kind, "levels": [{ "level": 1, "methods": [method] }] });
-    let tasks = [
-        one("power.off", "power"),
-        one("storage.fence", "storage"),
-        one("network.fence", "network"),
-    ];
-    stack.plan(json!([{ "tasks": tasks }])).await;
-    for method in ["power", "storage", "network"] {
-        until_checks(&stack, method, |checks| checks["answered"] == 2).await;
-    }
-    let possible = owned(&[
-        ("power.off", true),
-        ("storage.fence+network.fence", true),
-        ("self-fencing", false),
-        ("operator", true),
-    ]);
-    assert_eq!(sets(&explain(&stack, "h2").await), possible);
-
-    let silent = Some(Fault::forever(FaultKind::Silent));
-    stack.simulators.set_fault("h2", Resource::Power, silent).unwrap();
-    until_checks(&stack, "power", |checks| checks["failing"] == 1).await;
-    let explained = explain(&stack, "h2").await;
-    assert!(!sets(&explained)[0].1, "{explained}");
-    assert_eq!(sets(&explained)[1..], possible[1..]);
-    let method = &explained["fence"]["plan"]["stages"][0]["tasks"][0]["levels"][0]["methods"][0];
-    assert_eq!(method["last_check"]["outcome"], "unknown", "{method}");
-    assert!(method["last_check"]["failing_since"].is_string(), "{method}");
-    let why = explained["fence"]["sufficient_sets"][0]["proofs"][0]["hindrances"][0]
-        .as_str()
-        .unwrap();
-    assert!(why.starts_with("method power: its last check, at "), "{why}");
-    // The other host's device is well.
-    assert_eq!(sets(&explain(&stack, "h1").await), possible);
-    stack.stop().await;
-}
-
-async fn a_zone_without_a_worker_keeps_a_set_from_being_completed(ground: Ground) {
-    let stack = checked(ground, 1).await;
-    let far = json!({
-        "name": "far", "driver": "simulated", "zone": "moon", "parameters": { "device": "${host.name}" },
-    });
-    stack.client.post("/methods", far).await.ok(201);
-    let levels = json!([{ "level": 1, "methods": ["far"] }]);
-    let stages = json!([{ "tasks": [{ "kind": "power.off", "levels": levels }] }]);
-    let plan = json!({ "name": "default", "stages": stages });
-    stack.client.post("/plans", plan).await.ok(201);
-    until_checks(&stack, "far", |checks| checks["failing"] == 1).await;
-    let explained = explain(&stack, "h1").await;
-    assert!(!sets(&explained)[0].1, "{explained}");
-    let hindrances = &explained["fence"]["sufficient_sets"][0]["proofs"][0]["hindrances"];
-    assert!(hindrances.to_string().contains("moon"), "{hindrances}");
-    stack.stop().await;
 }
 
 async fn durations_are_those_of_the_last_operation(ground: Ground) {

@@ -1,0 +1,110 @@
+//! How a fence goes on.
+
+use super::stages::{Stages, run_beside, run_next_stage};
+use super::{needs_operator, set_detail};
+use crate::decide::{Draft, proof};
+use crate::guard::{Guard, on};
+use crate::{Awaits, Operation, OperationStatus, TaskStatus};
+
+pub(super) fn go_on(draft: &mut Draft) {
+    // Before a person has looked, not even the host's own watchdog opens one gate more.
+    let is_held = draft.live().is_some_and(Operation::is_held_by_brake) && on(Guard::BrakeHolds);
+    if is_held && draft.state.host.current_fence().is_none() {
+        return;
+    }
+    loop {
+        // A proof can end the wait for an operator, and decides whether power may come back: look before each stage.
+        proof::collect(draft);
+        let Some(live) = draft.live() else { return };
+        let is_fenced = draft.state.host.current_fence().is_some();
+        let waits = live.status == OperationStatus::NeedsOperator;
+        if waits && !is_fenced && proof::settles_at(draft).is_none() {
+            return;
+        }
+        if waits {
+            // It runs again, and what has to be read again is begun now.
+            resume(draft);
+            continue;
+        }
+        let is_told = tell_backend(draft);
+        match run_next_stage(draft) {
+            Stages::Moved => {}
+            Stages::Busy => {
+                proof::collect(draft);
+                tell_backend(draft);
+                return;
+            }
+            Stages::Stuck(why) => return needs_operator(draft, why),
+            Stages::Over if draft.state.host.current_fence().is_none() => return wait_or_ask(draft),
+            Stages::Over if is_told => return proof::succeed(draft),
+            Stages::Over => return,
+        }
+    }
+}
+
+/// A proof has come to an operation that waits for an operator.
+fn resume(draft: &mut Draft) {
+    if let Some(operation) = draft.state.operation.as_mut() {
+        operation.status = OperationStatus::Running;
+        operation.restart_at = None;
+    }
+}
+
+/// Does what waits for FENCED, beside whatever is still under way. `true` if nothing of it is left.
+fn tell_backend(draft: &mut Draft) -> bool {
+    run_beside(draft, |_, stage| stage.awaits == Some(Awaits::Fenced))
+}
+
+/// Nothing is left to do and nothing is proven: the host's own watchdog may still prove it.
+fn wait_or_ask(draft: &mut Draft) {
+    let Some(operation) = draft.live() else { return };
+    if let Some(at) = proof::settles_at(draft) {
+        draft.wake(at);
+        let at = at.format("%FT%TZ");
+        return set_detail(
+            draft,
+            format!("proven; waiting until {at} for what the storage had accepted by then"),
+        );
+    }
+    let silent = proof::silence(draft);
+    if let Some(silent) = silent.as_ref().filter(|silent| silent.lapses_at() > draft.now) {
+        draft.wake(silent.lapses_at());
+        let due = silent.due.format("%FT%TZ");
+        return set_detail(
+            draft,
+            format!("waiting for a report of silence after {due}, the self-fencing timeout"),
+        );
+    }
+    let failed: Vec<_> = operation
+        .tasks()
+        .filter(|task| task.status == TaskStatus::Failed)
+        .map(|task| {
+            format!(
+                "{} ({})",
+                task.kind(),
+                task.detail.as_deref().unwrap_or("no detail")
+            )
+        })
+        .collect();
+    let unproven: Vec<_> = operation
+        .tasks()
+        .filter(|task| task.status == TaskStatus::Confirmed && task.kind().proof_kind().is_some())
+        .filter(|task| !proof::does_prove(task))
+        .map(|task| task.kind().to_string())
+        .collect();
+    let has_plan = operation.fence().is_some_and(|fence| fence.plan.is_some());
+    let why = if !has_plan {
+        "no plan can be carried out: fence the host by hand and confirm it".to_owned()
+    } else if operation.tasks().all(|task| task.kind().proof_kind().is_none()) {
+        "the plan does nothing by itself: fence the host by hand and confirm it".to_owned()
+    } else {
+        let mut why = "no sufficient set was completed".to_owned();
+        for (what, tasks) in [("failed", failed), ("done, which proves nothing", unproven)] {
+            if !tasks.is_empty() {
+                why.push_str(&format!("; {what}: {}", tasks.join("; ")));
+            }
+        }
+        why
+    };
+    needs_operator(draft, why);
+}

@@ -1,0 +1,165 @@
+//! Starting a FENCED host's workloads elsewhere.
+//!
+//! The backend is told that the host is down, and asked what is on it. Each workload is then a task of its own, so that workers share
+//! them and every one is claimed, tried and observed like any other task. At the end the backend is asked again: what it still has on
+//! the host, and that no task is about yet, gets a task too.
+
+mod host_back;
+mod left_over;
+mod telling;
+mod workloads;
+
+use uuid::Uuid;
+
+pub(super) use self::host_back::{hold, is_back, stop_if_back};
+use self::left_over::left_by_the_fence;
+pub(super) use self::telling::{failed, news, told};
+pub(super) use self::workloads::{another_at_it, cut_off_by, listed, look_again, open_spare};
+use super::draft::after_ms;
+use super::{Draft, TAKE_OVER_MS};
+use crate::platform::can_be_evacuated;
+use crate::{
+    Actor, EvacuationWork, FailureState, FencingKind, Gate, HostState, Operation, OperationId, OperationKind,
+    Refusal, Reply, SegmentPolicy, Stage, Task, Work, WorkloadStep, gates,
+};
+
+/// The stage of what the fence has left to do: it goes on beside everything else.
+pub(super) const BESIDE: usize = 0;
+
+pub(super) fn evacuate(
+    draft: &mut Draft,
+    operation_id: OperationId,
+    reason: String,
+    actor: &Actor,
+) -> Result<Reply, Refusal> {
+    if let Some(live) = draft
+        .live()
+        .filter(|live| live.kind() == OperationKind::Evacuation)
+    {
+        return Ok(Reply::Joined(live.id));
+    }
+    let gate = gate(draft);
+    if !gate.allowed {
+        return Err(Refusal::GateClosed { reason: gate.reason });
+    }
+    if let Some(live) = draft.live().filter(|live| live.kind() == OperationKind::Rejoin) {
+        return Err(Refusal::OperationLive {
+            kind: live.kind(),
+            id: live.id,
+            status: live.status,
+        });
+    }
+    let operation =
+        new_operation(draft, operation_id, reason, &actor.name).ok_or(Refusal::BackendMissing {
+            backend: draft.state.host.backend,
+        })?;
+    begin(draft, operation);
+    Ok(Reply::Started(operation_id))
+}
+
+/// An evacuation that the segment wants, if it is due: FENCED is committed, and the fence has had time to end by itself.
+pub(super) fn by_itself(draft: &mut Draft) -> bool {
+    if !is_wanted(draft) {
+        return false;
+    }
+    let Some(fenced_at) = draft.state.host.fence.as_ref().map(|fence| fence.at) else {
+        return false;
+    };
+    let is_busy = |live: &Operation| {
+        let mut tasks = live.tasks();
+        tasks.any(|task| !task.status.is_over() && task.kind() != FencingKind::PowerOn)
+    };
+    let patience_ms = if draft.live().is_some_and(is_busy) {
+        TAKE_OVER_MS
+    } else {
+        1
+    };
+    let due = after_ms(fenced_at, patience_ms);
+    if due > draft.now {
+        draft.wake(due);
+        return false;
+    }
+    let host = &draft.state.host;
+    let name = format!("evacuation of generation {}", host.generation);
+    let id = OperationId(Uuid::new_v5(&host.id.0, name.as_bytes()));
+    let Some(operation) = new_operation(draft, id, "the host is FENCED".to_owned(), "ringfence") else {
+        return false;
+    };
+    begin(draft, operation);
+    true
+}
+
+/// Once for each fence: one that a person has cancelled stays cancelled.
+fn is_wanted(draft: &Draft) -> bool {
+    is_expected(draft) && gate(draft).allowed
+}
+
+/// Whether an evacuation that the segment wants has yet to begin: at once, or as soon as it is known that the host is silent. Until it
+/// is over the host must not start, since it would start again what is to be started elsewhere.
+pub(super) fn is_expected(draft: &Draft) -> bool {
+    let is_free = draft
+        .live()
+        .is_none_or(|live| live.kind() == OperationKind::Fence);
+    let policy = draft.live().map_or(&draft.state.policy, |live| &live.policy);
+    is_free && is_expected_by(&draft.state, policy)
+}
+
+/// Decides by the policy of a fence, which may be held apart from its host.
+pub(super) fn is_expected_by(state: &HostState, policy: &SegmentPolicy) -> bool {
+    let host = &state.host;
+    let is_open = host.good_fence().is_some_and(|fence| !fence.is_evacuation_begun);
+    policy.evacuation.automatic
+        && is_open
+        && host.failure_state != FailureState::Up
+        && can_be_evacuated(state)
+}
+
+fn gate(draft: &Draft) -> Gate {
+    gates(&draft.state, draft.now).evacuate
+}
+
+/// Whether one more workload may be started elsewhere at this moment.
+pub(super) fn may_move(draft: &Draft) -> bool {
+    gate(draft).allowed
+}
+
+/// The fence makes way with its proofs; what it was still doing goes on here.
+fn begin(draft: &mut Draft, operation: Operation) {
+    if draft.live().is_some() {
+        super::proof::succeed(draft);
+    }
+    if let Some(fence) = &mut draft.state.host.fence {
+        fence.is_evacuation_begun = true;
+    }
+    draft.begin(operation);
+}
+
+fn new_operation(draft: &Draft, id: OperationId, reason: String, requested_by: &str) -> Option<Operation> {
+    if !can_be_evacuated(&draft.state) {
+        return None;
+    }
+    let evacuation = &draft.state.policy.evacuation;
+    let metadata_keys = vec![evacuation.metadata_key.clone(), evacuation.priority_key.clone()];
+    let stages = vec![
+        stage(left_by_the_fence(draft.live(), &draft.state.host)),
+        stage(vec![Task::step(WorkloadStep::MarkDown)]),
+        stage(vec![Task::step(WorkloadStep::List { metadata_keys })]),
+    ];
+    let generation = draft.state.host.generation;
+    let work = Work::Evacuation(EvacuationWork::default());
+    Some(Operation {
+        stages,
+        ..draft.operation(id, work, generation, reason, requested_by)
+    })
+}
+
+pub(super) fn stage(tasks: Vec<Task>) -> Stage {
+    Stage {
+        delay_s: 0,
+        at_once: None,
+        awaits: None,
+        entered_at: None,
+        started_at: None,
+        tasks,
+    }
+}
