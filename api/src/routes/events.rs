@@ -5,6 +5,7 @@ use ringfence_core::{EventKind, HostId};
 use ringfence_db::EventTest;
 use ringfence_engine::EngineError;
 use serde::{Deserialize, Serialize};
+use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::ApiError;
@@ -36,7 +37,7 @@ pub(crate) struct EventQuery {
     pub host: Option<String>,
     /// Only of this type, such as host.fenced.
     #[serde(rename = "type")]
-    #[param(rename = "type")]
+    #[param(rename = "type", schema_with = kinds)]
     pub kind: Option<String>,
     /// sequence, sequence:asc or sequence:desc; sequence:asc if absent. With sequence:desc the newest come first, on one page.
     #[param(pattern = "^sequence(:(asc|desc))?$")]
@@ -44,6 +45,15 @@ pub(crate) struct EventQuery {
     /// The most rows, 1 to 1000; 100 if absent.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 1000)]
     pub limit: Option<String>,
+}
+
+/// All types of events.
+fn kinds() -> Object {
+    let all = EventKind::ALL.iter().map(|kind| kind.as_str());
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some(all))
+        .build()
 }
 
 /// A number of an event.

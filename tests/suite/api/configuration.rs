@@ -177,7 +177,7 @@ async fn bad_plans_are_refused(ground: Ground) {
     let again = client
         .post("/plans", json!({ "name": "q", "stages": power_plan() }))
         .await;
-    refused(&again, 409, "fencing.name.taken", &["same hosts"]);
+    refused(&again, 409, "fencing.name.taken", &["this scope"]);
     stack.stop().await;
 }
 
