@@ -1,12 +1,14 @@
-//! Evacuations that go on by themselves: when a worker dies, and when an administrator changes the service's record.
+//! Evacuations that go on by themselves: when a worker dies, when Nova is away, when a host starts for a moment, and when an administrator
+//! changes the service's record.
 
 use std::time::{Duration, Instant};
 
-use ringfence_tests::Ground;
-use serde_json::json;
+use ringfence_lab::{NovaApiOptions, Server};
+use ringfence_tests::{Ground, Site};
+use serde_json::{Value, json};
 use tokio::task::block_in_place;
 
-use super::plant::{Plant, until};
+use super::plant::{Plant, cloud, until};
 
 /// Longer than a host of the plant may be silent.
 const A_WHILE: Duration = Duration::from_secs(15);
@@ -64,5 +66,105 @@ async fn what_a_dead_worker_has_begun_is_followed_long_before_its_time_is_over()
     }
     let records = block_in_place(|| plant.cloud.evacuations("follow-a").unwrap());
     assert_eq!(records.len(), 2, "Nova was asked twice: {records:?}");
+    plant.stop().await;
+}
+
+/// Fences a host that is off already.
+async fn fence(plant: &Plant, host: &str) {
+    plant.until_seen(host, "UNREACHABLE").await;
+    plant.stack.client.fence(host).await;
+    let fence = plant.until_ended(host, "fence").await;
+    assert_eq!(fence["status"], "succeeded", "{fence}");
+}
+
+/// Waits until an evacuation of the host says that Nova is away.
+async fn until_away(plant: &Plant, host: &str, why: &str) {
+    let path = format!("/operations?host={host}&kind=evacuation&limit=1");
+    let says_why = |list: &Value| list.to_string().contains(why);
+    let client = &plant.stack.client;
+    client
+        .until_within(&path, Duration::from_secs(60), says_why)
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_nova_that_is_away_or_takes_no_other_host_for_up_costs_an_evacuation_no_try() {
+    let mut api = block_in_place(|| cloud().nova_api(NovaApiOptions::default()).unwrap());
+    let policy = json!({ "evacuation": { "automatic": false, "retries": 0 } });
+    let site = Site::new(Ground::Distributed).await;
+    let plant = Plant::start_on(site, Some(&api.url()), ["away-a", "away-b"], policy).await;
+    let servers = plant.boot(0, &["n1", "n2"]);
+    plant.machines[0].kill();
+    fence(&plant, "away-a").await;
+
+    plant.machines[1].with(|host| host.pause().unwrap());
+    block_in_place(|| plant.cloud.wait_state("away-b", false).unwrap());
+    let client = &plant.stack.client;
+    let why = json!({ "reason": "it is dead" });
+    client.post("/hosts/away-a/evacuate", why).await.ok(202);
+    until_away(&plant, "away-a", "takes no other host for up").await;
+
+    block_in_place(|| api.kill());
+    until_away(&plant, "away-a", "does not answer").await;
+    plant.machines[1].with(|host| host.resume().unwrap());
+    block_in_place(|| {
+        plant.cloud.wait_state("away-b", true).unwrap();
+        api.start_again().unwrap();
+    });
+
+    let evacuation = plant.until_ended("away-a", "evacuation").await;
+    assert_eq!(evacuation["status"], "succeeded", "{evacuation}");
+    assert_eq!(plant.hosts_of(&servers), ["away-b"; 2]);
+    plant.stop().await;
+}
+
+/// The host starts behind the back of its BMC while its first server is moved, and `nova-compute` stops the second one, whose guest it finds dead.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_its_returning_host_has_stopped_runs_where_it_arrives() {
+    let policy = json!({ "evacuation": { "automatic": true, "at_once": 1 } });
+    let plant = Plant::start(Ground::Distributed, ["stopped-a", "stopped-b"], policy).await;
+    let servers = plant.boot(0, &["s1", "s2", "s3"]);
+    let is_stopped = |server: &Server| server.status == "SHUTOFF";
+    let off = &servers[2];
+    block_in_place(|| {
+        plant.cloud.act(off, json!({ "os-stop": null })).unwrap();
+        plant
+            .cloud
+            .wait_server(off, "stopped by its owner", is_stopped)
+            .unwrap();
+    });
+    plant.machines[1].with(|host| host.hold_spawns().unwrap());
+    plant.machines[0].kill();
+    fence(&plant, "stopped-a").await;
+    until(|| !plant.machines[1].running().is_empty());
+
+    let begun = plant.machines[1].running();
+    let waiting = servers[..2]
+        .iter()
+        .find(|server| !begun.contains(server))
+        .unwrap();
+    plant.machines[0].with(|host| host.power_on().unwrap());
+    block_in_place(|| {
+        plant
+            .cloud
+            .wait_server(waiting, "stopped by nova-compute", is_stopped)
+            .unwrap()
+    });
+    plant.machines[0].with(|host| host.power_off().unwrap());
+    plant.machines[1].with(|host| host.release_spawns().unwrap());
+
+    let evacuation = plant.until_ended("stopped-a", "evacuation").await;
+    assert_eq!(evacuation["status"], "succeeded", "{evacuation}");
+    assert_eq!(plant.hosts_of(&servers), ["stopped-b"; 3]);
+    until(|| plant.machines[1].running().len() == 2);
+    for one in &plant.moves(&evacuation).await {
+        let was_off = one["id"].as_str() == Some(off);
+        let state = if was_off { "stopped" } else { "running" };
+        assert_eq!(
+            (&one["state"], &one["state_after"]),
+            (&json!(state), &json!(state)),
+            "{one}"
+        );
+    }
     plant.stop().await;
 }

@@ -23,6 +23,11 @@ pub(super) struct Page<T> {
     pub goes_on: bool,
 }
 
+/// The whole answer.
+pub(super) fn whole<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Error> {
+    serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))
+}
+
 /// What an answer has under a name.
 pub(super) fn under<T: DeserializeOwned>(text: &str, key: &str) -> Result<T, Error> {
     found(text, key)?.ok_or_else(|| unreadable(format!("the answer has no {key}")))
@@ -39,10 +44,8 @@ pub(super) fn page<T: DeserializeOwned>(text: &str, key: &str) -> Result<Page<T>
 }
 
 fn found<T: DeserializeOwned>(text: &str, key: &str) -> Result<Option<T>, Error> {
-    let read = |error: serde_json::Error| unreadable(error.to_string());
-    let parts: HashMap<String, &RawValue> = serde_json::from_str(text).map_err(read)?;
-    let part = parts.get(key).map(|part| serde_json::from_str(part.get()));
-    part.transpose().map_err(read)
+    let parts: HashMap<String, &RawValue> = whole(text)?;
+    parts.get(key).map(|part| whole(part.get())).transpose()
 }
 
 fn unreadable(why: String) -> Error {

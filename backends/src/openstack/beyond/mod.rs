@@ -1,7 +1,7 @@
 //! What the crate `openstack` does not carry, asked in its session.
 //!
-//! The crate gives the session (Keystone's tokens, the catalogue, the versions that a service has) and the nodes of Ironic. Everything else
-//! that Nova, Cinder, Neutron, Placement and Keystone are asked is here, in types that hold what is needed and nothing more. Each file says
+//! The crate gives the session: Keystone's tokens, the catalogue, the versions that a service has. Everything that Nova, Cinder, Neutron,
+//! Ironic, Placement and Keystone are asked is here, in types that hold what is needed and nothing more. Each file says
 //! what the crate lacks; `docs/adr/0052-openstack-crate.md` says where.
 
 mod actions;
@@ -24,11 +24,11 @@ mod volumes;
 pub use actions::ServerAction;
 pub use attachments::{Attachment, AttachmentStatus};
 pub use evacuations::{Evacuation, EvacuationStatus, with_remains};
-pub use nodes::PowerTarget;
+pub use nodes::{Node, PowerTarget};
 pub use ports::{Port, PortChange};
 pub use server_volumes::ServerVolume;
 pub use servers::{Server, VmState};
 pub use services::ComputeService;
 pub use volumes::Volume;
 
-pub(super) use service::{CINDER_API, IRONIC_API, NEUTRON_API, NOVA, NOVA_WITHOUT_UPTIME, VERSIONS, pick};
+pub(super) use service::{CINDER_API, NEUTRON_API, NOVA, NOVA_WITHOUT_UPTIME, VERSIONS, pick};

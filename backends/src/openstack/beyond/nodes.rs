@@ -1,10 +1,18 @@
-//! What a node of Ironic is told. The crate reads nodes, and changes none.
+//! Nodes of Ironic. The crate changes none, and cannot read a node whose fault or step it does not know.
 
+use serde::Deserialize;
 use serde_json::json;
 
 use super::service::IRONIC_API;
 use crate::BackendError;
 use crate::openstack::Cloud;
+use crate::openstack::cloud::unless_gone;
+
+/// Every field of `Node`.
+const FIELDS: &[(&str, &str)] = &[(
+    "fields",
+    "power_state,target_power_state,last_error,maintenance,maintenance_reason,reservation",
+)];
 
 /// What a node is told to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +34,45 @@ impl PowerTarget {
     }
 }
 
+/// A node.
+#[derive(Debug, Deserialize)]
+pub struct Node {
+    /// `power off`, `power on`, another word, or nothing: what Ironic last did or read.
+    pub power_state: Option<String>,
+    /// The power state that Ironic is about to reach.
+    pub target_power_state: Option<String>,
+    /// Why the last action on the node failed.
+    pub last_error: Option<String>,
+    /// Whether Ironic leaves the node's power alone.
+    pub maintenance: bool,
+    /// Why.
+    pub maintenance_reason: Option<String>,
+    /// The conductor that works on the node.
+    pub reservation: Option<String>,
+}
+
+impl Node {
+    /// Whether no request holds the node.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.reservation.is_none() && self.target_power_state.is_none()
+    }
+}
+
 impl Cloud {
-    /// Has Ironic keep its hands off a node: it would switch it on again by itself.
+    /// A node by its id or name; `None` if there is none.
+    pub async fn node(&self, node: &str) -> Result<Option<Node>, BackendError> {
+        let request = self.get(IRONIC_API, &["nodes", node]).query(FIELDS);
+        unless_gone(request.read_whole().await)
+    }
+
+    /// Reads one node, whichever it is.
+    pub(in crate::openstack) async fn try_listing_nodes(&self) -> Result<(), BackendError> {
+        let request = self.get(IRONIC_API, &["nodes"]).query(&[("limit", "1")]);
+        request.send().await
+    }
+
+    /// Begins maintenance: without it Ironic would switch the node on again.
     pub async fn begin_maintenance(&self, node: &str, reason: &str) -> Result<(), BackendError> {
         let request = self.put(IRONIC_API, &["nodes", node, "maintenance"]);
         request
@@ -37,7 +82,7 @@ impl Cloud {
             .await
     }
 
-    /// Takes that back.
+    /// Ends maintenance.
     pub async fn end_maintenance(&self, node: &str) -> Result<(), BackendError> {
         let request = self.delete(IRONIC_API, &["nodes", node, "maintenance"]);
         request.repeatable().send().await

@@ -124,6 +124,12 @@ impl<'a> Request<'a> {
             .await
     }
 
+    /// Sends it, and reads the whole answer.
+    pub async fn read_whole<T: DeserializeOwned + Send>(&self) -> Result<T, BackendError> {
+        self.answer_as(Kept::Text, |text| listing::whole(&text.unwrap_or_default()))
+            .await
+    }
+
     /// Sends it, and reads the page of a listing that the answer has under this name.
     pub(super) async fn page<T: DeserializeOwned + Send>(&self, key: &str) -> Result<Page<T>, BackendError> {
         self.answer_as(Kept::Text, |text| listing::page(&text.unwrap_or_default(), key))

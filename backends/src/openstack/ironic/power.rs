@@ -4,13 +4,12 @@
 //! It reads the device only when it is told to switch. So what counts is what the node shows after it was told a second time.
 
 use backon::{ConstantBuilder, Retryable};
-use openstack::baremetal::{Node, PowerState};
 use ringfence_core::ObservedState;
 use tokio::time::{Instant, sleep};
 
-use super::is_idle;
 use crate::BackendError;
 use crate::openstack::PowerTarget;
+use crate::openstack::beyond::Node;
 use crate::openstack::host::{Fenced, HostOf, PAUSE, ReadBack};
 
 /// How every reason of ours begins. Maintenance for another reason is not ours to end.
@@ -59,15 +58,17 @@ impl HostOf<'_> {
             return Ok(Fenced::No(self.unknown()));
         };
         // Before anything else: Ironic would switch it on again within a minute.
-        if !node.maintenance() {
+        if !node.maintenance {
             let reason = format!("{OURS}: host {}", self.host);
             self.cloud.begin_maintenance(self.host, &reason).await?;
         }
         let mut from = Instant::now();
         for _ in 0..2 {
             from = Instant::now();
-            let node = self.switch(PowerTarget::Off).await?;
-            if shown(&node) != ObservedState::Off || node.last_error().is_some() {
+            let Some(node) = self.switch(PowerTarget::Off).await? else {
+                return Ok(Fenced::NotYet(self.unknown()));
+            };
+            if shown(&node) != ObservedState::Off || node.last_error.is_some() {
                 return Ok(Fenced::NotYet(trouble(&node, "told to be off")));
             }
         }
@@ -87,8 +88,10 @@ impl HostOf<'_> {
             self.cloud.end_maintenance(self.host).await?;
         }
         let from = Instant::now();
-        let node = self.switch(PowerTarget::On).await?;
-        if shown(&node) != ObservedState::On || node.last_error().is_some() {
+        let Some(node) = self.switch(PowerTarget::On).await? else {
+            return Ok(Fenced::NotYet(self.unknown()));
+        };
+        if shown(&node) != ObservedState::On || node.last_error.is_some() {
             return Ok(Fenced::NotYet(trouble(&node, "told to be on")));
         }
         if is_our_maintenance(&node) {
@@ -99,23 +102,24 @@ impl HostOf<'_> {
     }
 
     /// Tells the node to switch as soon as no other request holds it, and waits until Ironic has finished.
-    async fn switch(&self, target: PowerTarget) -> Result<Box<Node>, BackendError> {
+    /// `None` if the node is gone.
+    async fn switch(&self, target: PowerTarget) -> Result<Option<Node>, BackendError> {
         (|| self.cloud.set_power(self.host, target))
             .retry(ConstantBuilder::new().with_delay(PAUSE).without_max_times())
             .when(|error| matches!(error, BackendError::Refused { .. }) && self.has_time())
             .await?;
         loop {
             let node = self.cloud.node(self.host).await?;
-            match node {
-                Some(node) if is_idle(&node) || !self.has_time() => return Ok(node),
-                Some(_) | None => sleep(PAUSE).await,
+            if !self.has_time() || node.as_ref().is_none_or(Node::is_idle) {
+                return Ok(node);
             }
+            sleep(PAUSE).await;
         }
     }
 }
 
 fn is_our_maintenance(node: &Node) -> bool {
-    node.maintenance() && is_our_reason(node.maintenance_reason().as_deref())
+    node.maintenance && is_our_reason(node.maintenance_reason.as_deref())
 }
 
 fn is_our_reason(reason: Option<&str>) -> bool {
@@ -124,35 +128,34 @@ fn is_our_reason(reason: Option<&str>) -> bool {
 
 /// Exactly off or exactly on, and nothing under way.
 fn shown(node: &Node) -> ObservedState {
-    state(node.power_state(), is_idle(node))
+    state(node.power_state.as_deref(), node.is_idle())
 }
 
-fn state(power: Option<PowerState>, is_idle: bool) -> ObservedState {
+fn state(power: Option<&str>, is_idle: bool) -> ObservedState {
     match power {
-        Some(PowerState::Off) if is_idle => ObservedState::Off,
-        Some(PowerState::On) if is_idle => ObservedState::On,
+        Some("power off") if is_idle => ObservedState::Off,
+        Some("power on") if is_idle => ObservedState::On,
         _ => ObservedState::Unknown,
     }
 }
 
 fn words(node: &Node) -> String {
-    let power = node.power_state();
-    let power = power.map_or_else(|| "no power state".to_owned(), |power| power.to_string());
-    match node.maintenance_reason() {
-        Some(reason) if node.maintenance() => format!("{power}, in maintenance ({reason})"),
-        Some(_) | None => power,
+    let power = node.power_state.as_deref().unwrap_or("no power state");
+    match &node.maintenance_reason {
+        Some(reason) if node.maintenance => format!("{power}, in maintenance ({reason})"),
+        Some(_) | None => power.to_owned(),
     }
 }
 
 fn trouble(node: &Node, what: &str) -> String {
     let mut detail = format!("{what}; the node reads as {}", words(node));
-    if let Some(target) = node.target_power_state() {
+    if let Some(target) = &node.target_power_state {
         detail += &format!(", on its way to {target}");
     }
-    if let Some(who) = node.reservation() {
+    if let Some(who) = &node.reservation {
         detail += &format!(", held by {who}");
     }
-    if let Some(error) = node.last_error() {
+    if let Some(error) = &node.last_error {
         detail += &format!("; ironic says: {error}");
     }
     detail
@@ -164,11 +167,11 @@ mod tests {
 
     #[test]
     fn only_off_and_on_of_an_idle_node_count() {
-        assert_eq!(state(Some(PowerState::Off), true), ObservedState::Off);
-        assert_eq!(state(Some(PowerState::On), true), ObservedState::On);
-        assert_eq!(state(Some(PowerState::Error), true), ObservedState::Unknown);
+        assert_eq!(state(Some("power off"), true), ObservedState::Off);
+        assert_eq!(state(Some("power on"), true), ObservedState::On);
+        assert_eq!(state(Some("error"), true), ObservedState::Unknown);
         assert_eq!(state(None, true), ObservedState::Unknown);
-        for held in [PowerState::Off, PowerState::On] {
+        for held in ["power off", "power on"] {
             assert_eq!(state(Some(held), false), ObservedState::Unknown);
         }
     }

@@ -1,11 +1,6 @@
 //! What the driver `ironic` needs of a cloud.
 
-use openstack::baremetal::NodeFilter;
-use openstack::session::Session;
-
-use crate::BackendError;
 use crate::openstack::Cloud;
-use crate::openstack::beyond::IRONIC_API;
 use crate::openstack::cloud::unless_gone;
 use crate::openstack::rights::{FailedCall, NOBODY, failed};
 
@@ -19,13 +14,5 @@ impl Cloud {
                 unless_gone(maintenance.await).map(drop),
             ),
         ])
-    }
-
-    async fn try_listing_nodes(&self) -> Result<(), BackendError> {
-        let call = |session: Session| async move {
-            let nodes = openstack::Cloud::from(session).find_baremetal_nodes();
-            Box::pin(nodes.with(NodeFilter::Limit(1)).all()).await.map(drop)
-        };
-        self.again(IRONIC_API.name, call).await
     }
 }
