@@ -35,7 +35,6 @@ pub(crate) struct EventQuery {
     pub after: Option<String>,
     /// Only of the host with this id or name.
     pub host: Option<String>,
-    /// Only of this type, such as host.fenced.
     #[serde(rename = "type")]
     #[param(rename = "type", schema_with = kinds)]
     pub kind: Option<String>,
@@ -52,6 +51,7 @@ fn kinds() -> Object {
     let all = EventKind::ALL.iter().map(|kind| kind.as_str());
     ObjectBuilder::new()
         .schema_type(Type::String)
+        .description(Some("Only events of this type."))
         .enum_values(Some(all))
         .build()
 }

@@ -11,6 +11,10 @@ use crate::{
 
 use super::{Draft, MAX_LINGER_S, UNANSWERED_S, after_s, claim, evacuation, progress, proof};
 
+/// Seconds after which a platform that could not be asked knows its hosts again: they report every 10 s by default, and are believed to be
+/// down after 60.
+const BACK_S: u32 = 60;
+
 /// Counts only if it matches host, generation, task and attempt; any other goes on record and changes nothing (but that its
 /// worker is known to have stopped).
 pub(super) fn result(draft: &mut Draft, result: TaskResult) -> Reply {
@@ -47,6 +51,7 @@ fn accept(draft: &mut Draft, result: &TaskResult) -> Result<(), &'static str> {
     if is_other && on(Guard::ResultOfItsClaim) {
         return Err("it is of another operation or generation");
     }
+    let is_just_back = is_just_back(operation, now);
     let Some(task) = operation
         .tasks_mut()
         .find(|t| t.attempts.iter().any(|a| a.number == claim.attempt.number))
@@ -78,7 +83,11 @@ fn accept(draft: &mut Draft, result: &TaskResult) -> Result<(), &'static str> {
         ended_at: now,
     };
     attempt.observation.clone_from(&result.observation);
-    attempt.was_away = outcome == Outcome::Unknown && matches!(result.finding, Some(Finding::Away));
+    attempt.was_away = match &result.finding {
+        Some(Finding::Away) => outcome == Outcome::Unknown,
+        Some(Finding::Move(report)) => outcome == Outcome::Refused && report.no_room && is_just_back,
+        Some(_) | None => false,
+    };
     let was_away = attempt.was_away;
     attempt.detail = detail(result, outcome, wanted);
     let is_contradicted =
@@ -121,6 +130,21 @@ fn accept(draft: &mut Draft, result: &TaskResult) -> Result<(), &'static str> {
             .take_if(|attempt| *attempt == claim.attempt);
     }
     Ok(())
+}
+
+/// Whether the platform could not be asked a moment ago. For that long it may take no host for one that is up, and says that there is no
+/// room.
+fn is_just_back(operation: &Operation, now: Timestamp) -> bool {
+    operation.attempts().any(|attempt| match attempt.state {
+        AttemptStatus::Ended {
+            outcome: Outcome::Unknown,
+            ended_at,
+        } => attempt.was_away && now < after_s(ended_at, BACK_S),
+        AttemptStatus::Ended { .. }
+        | AttemptStatus::Dispatched { .. }
+        | AttemptStatus::Claimed { .. }
+        | AttemptStatus::Cancelled { .. } => false,
+    })
 }
 
 /// The device of this method has shown what it was told: it has taken something, or given it back.

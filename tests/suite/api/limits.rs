@@ -107,27 +107,47 @@ async fn one_caller_cannot_take_all_event_streams_and_one_that_ends_makes_room()
     stack.stop().await;
 }
 
+/// Sends this on a connection of its own, and reads what comes first.
+async fn first_answer(stack: &Stack, sent: String) -> String {
+    let address = stack.client.base().strip_prefix("http://").unwrap().to_owned();
+    let ask = move || {
+        let mut connection = TcpStream::connect(address).unwrap();
+        let limit = Some(Duration::from_secs(60));
+        connection.set_read_timeout(limit).unwrap();
+        connection.write_all(sent.as_bytes()).unwrap();
+        let mut answer = [0; 1024];
+        let bytes = connection.read(&mut answer).unwrap();
+        String::from_utf8_lossy(&answer[..bytes]).into_owned()
+    };
+    tokio::task::spawn_blocking(ask).await.unwrap()
+}
+
 /// A connection that is held by a body which never comes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_body_that_does_not_come_is_waited_for_half_a_minute() {
     let stack = stack(RateLimits::OFF).await;
-    let address = stack.client.base().strip_prefix("http://").unwrap().to_owned();
-    let token = stack.client.token().unwrap().to_owned();
-    let answer = tokio::task::spawn_blocking(move || {
-        let mut connection = TcpStream::connect(address).unwrap();
-        connection
-            .set_read_timeout(Some(Duration::from_secs(60)))
-            .unwrap();
-        let head = format!(
-            "POST /hosts HTTP/1.1\r\nHost: here\r\nX-Auth-Token: {token}\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{{"
-        );
-        connection.write_all(head.as_bytes()).unwrap();
-        let mut answer = [0; 1024];
-        let bytes = connection.read(&mut answer).unwrap();
-        String::from_utf8_lossy(&answer[..bytes]).into_owned()
-    });
-    let answer = answer.await.unwrap();
+    let token = stack.client.token().unwrap();
+    let head = format!(
+        "POST /hosts HTTP/1.1\r\nHost: here\r\nX-Auth-Token: {token}\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{{"
+    );
+    let answer = first_answer(&stack, head).await;
     assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
     assert!(answer.contains("fencing.request.too_slow"), "{answer}");
+    stack.stop().await;
+}
+
+/// An HTTP/2 connection can make a server work before any token is looked at.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn http_2_is_not_spoken() {
+    let stack = stack(RateLimits::OFF).await;
+    let preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\u{4}\0\0\0\0\0";
+    let answer = first_answer(&stack, preface.to_owned()).await;
+    assert!(
+        answer.is_empty() || answer.starts_with("HTTP/1.1 400"),
+        "{answer:?}"
+    );
+    let upgrade = "GET /healthcheck HTTP/1.1\r\nHost: here\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n";
+    let answer = first_answer(&stack, upgrade.to_owned()).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     stack.stop().await;
 }

@@ -212,10 +212,13 @@ impl<'a> Move<'a> {
         self.at.see(self.server, self.last.clone()).await
     }
 
-    /// Whether it is this attempt's evacuation, and has brought the server somewhere: Nova writes that down last.
+    /// Whether it is this attempt's evacuation, and has brought the server somewhere: Nova writes `done` last. `completed` says less:
+    /// `nova-compute` writes it when it starts on the host, also for an evacuation that is under way.
     fn has_brought(&self, last: &Evacuation) -> bool {
-        let is_done = matches!(last.status, EvacuationStatus::Done | EvacuationStatus::Completed);
-        self.asked_at.is_some() && self.is_new(last) && is_done && last.to.is_some()
+        self.asked_at.is_some()
+            && self.is_new(last)
+            && last.status == EvacuationStatus::Done
+            && last.to.is_some()
     }
 
     /// Whether it was asked for after this attempt began.

@@ -43,7 +43,7 @@ pub(super) fn state_of(
     let times = executor.times();
     match outcome {
         Outcome::Confirmed if !must_be_read_again(task, last, draft) => ExecutorState::Confirmed,
-        Outcome::Refused => ExecutorState::Failed,
+        Outcome::Refused if !last.was_away => ExecutorState::Failed,
         Outcome::Unknown if last.claimed_at.is_none() => {
             // The device was never asked: try until the method's time is up.
             if now < after_s(begun_at, times.timeout_s) {
@@ -52,7 +52,7 @@ pub(super) fn state_of(
                 ExecutorState::Failed
             }
         }
-        Outcome::Confirmed | Outcome::Unknown => {
+        Outcome::Confirmed | Outcome::Unknown | Outcome::Refused => {
             let acted = tries().filter(|attempt| attempt.is_try()).count();
             let last_start = after_ms(begun_at, u64::from(times.timeout_s) * 700);
             let due = match Away::of(task) {

@@ -149,6 +149,38 @@ fn a_platform_that_is_away_costs_no_try_and_the_evacuation_goes_on_when_it_is_ba
 }
 
 #[test]
+fn a_platform_that_is_just_back_may_take_no_host_for_up_which_costs_no_try() {
+    let policy = EvacuationPolicy {
+        retries: 0,
+        ..manual()
+    };
+    let mut world = fenced(1, policy);
+    let open = std::mem::take(&mut world.cloud.open);
+    world.evacuate().unwrap();
+    world.cloud.is_away = true;
+    wait(&mut world, 20);
+    world.cloud.is_away = false;
+    wait(&mut world, 20);
+    assert!(!is_moved(&world), "{:#?}", world.log);
+    world.cloud.open = open;
+    wait(&mut world, 60);
+    assert!(is_moved(&world), "{:#?}", world.log);
+}
+
+#[test]
+fn a_platform_that_is_back_for_a_minute_and_has_no_room_is_full() {
+    let mut world = fenced(1, manual());
+    world.cloud.open.clear();
+    world.evacuate().unwrap();
+    world.cloud.is_away = true;
+    wait(&mut world, 20);
+    world.cloud.is_away = false;
+    wait(&mut world, 180);
+    let live = world.state.operation.as_ref().unwrap();
+    assert_eq!(live.status, OperationStatus::NeedsOperator, "{:#?}", world.log);
+}
+
+#[test]
 fn a_platform_that_stays_away_for_an_hour_asks_a_person() {
     let mut world = fenced(1, manual());
     world.evacuate().unwrap();

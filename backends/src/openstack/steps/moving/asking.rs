@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::BackendError;
-use crate::openstack::{Server, VmState};
+use crate::openstack::{Evacuation, EvacuationStatus, Server, VmState};
 use tokio::time::Instant;
 
 use super::{Move, Next};
@@ -81,7 +81,7 @@ impl Move<'_> {
         if let Some(why) = self.at.must_not(server) {
             return Ok(self.refused(why));
         }
-        if self.may_be_rebuilding(server) {
+        if self.may_be_rebuilding(server) || self.is_being_evacuated(server).await? {
             return Ok(Next::Wait);
         }
         self.is_off |= !self.is_declared && sight.was_off();
@@ -129,6 +129,16 @@ impl Move<'_> {
             return false;
         }
         self.rebuilding_since.get_or_insert_with(Instant::now).elapsed() < RECORD_COMES_WITHIN
+    }
+
+    /// An evacuation whose record `nova-compute` called completed when it started on the host goes on all the same. A second one would wreck it.
+    async fn is_being_evacuated(&self, server: &Server) -> Result<bool, BackendError> {
+        let is_completed = |last: &Evacuation| last.status == EvacuationStatus::Completed;
+        if !server.is_rebuilding() || !self.last.as_ref().is_some_and(is_completed) {
+            return Ok(false);
+        }
+        let last = self.at.cloud.last_action(self.server).await?;
+        Ok(last.is_some_and(|last| last.action == "evacuate"))
     }
 
     fn refused(&self, why: String) -> Next {
