@@ -1,8 +1,8 @@
-//! What the crate `openstack` does not carry, asked in its session.
+//! Requests that the crate `openstack` lacks, made in its session.
 //!
-//! The crate gives the session (Keystone's tokens, the catalogue, the versions that a service has) and the nodes of Ironic. Everything else
-//! that Nova, Cinder, Neutron, Placement and Keystone are asked is here, in types that hold what is needed and nothing more. Each file says
-//! what the crate lacks; `docs/adr/0052-openstack-crate.md` says where.
+//! The crate gives the session (Keystone's tokens, the catalogue, the versions that a service has) and the nodes of Ironic. All other
+//! requests to Nova, Cinder, Neutron, Placement and Keystone are here, with types that hold only the fields that are used. Each file says
+//! what the crate lacks; see `docs/adr/0052-openstack-crate.md`.
 
 mod actions;
 mod agents;

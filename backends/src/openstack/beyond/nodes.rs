@@ -1,4 +1,4 @@
-//! What a node of Ironic is told. The crate reads nodes, and changes none.
+//! Changes of Ironic's nodes. The crate only reads nodes.
 
 use serde_json::json;
 
@@ -6,17 +6,17 @@ use super::service::IRONIC_API;
 use crate::BackendError;
 use crate::openstack::Cloud;
 
-/// What a node is told to be.
+/// The power state that a node is told to take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PowerTarget {
-    /// Without power.
+    /// Switched off.
     Off,
-    /// With power.
+    /// Switched on.
     On,
 }
 
 impl PowerTarget {
-    /// Ironic's word for it.
+    /// The target in Ironic's words.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -27,7 +27,7 @@ impl PowerTarget {
 }
 
 impl Cloud {
-    /// Has Ironic keep its hands off a node: it would switch it on again by itself.
+    /// Sets a node to maintenance, in which Ironic does not switch it on again by itself.
     pub async fn begin_maintenance(&self, node: &str, reason: &str) -> Result<(), BackendError> {
         let request = self.put(IRONIC_API, &["nodes", node, "maintenance"]);
         request
@@ -37,14 +37,14 @@ impl Cloud {
             .await
     }
 
-    /// Takes that back.
+    /// Ends the maintenance of a node.
     pub async fn end_maintenance(&self, node: &str) -> Result<(), BackendError> {
         let request = self.delete(IRONIC_API, &["nodes", node, "maintenance"]);
         request.repeatable().send().await
     }
 
-    /// Tells a node to be off or on. Ironic reads the node's device first, and sends it something only if it has to. While another request
-    /// holds the node this is refused.
+    /// Tells a node to be off or on. Ironic reads the node's device first, and commands it only if the power state differs. Ironic refuses
+    /// while another request holds the node.
     pub async fn set_power(&self, node: &str, target: PowerTarget) -> Result<(), BackendError> {
         let request = self.put(IRONIC_API, &["nodes", node, "states", "power"]);
         request.json(json!({ "target": target.as_str() })).send().await

@@ -13,7 +13,7 @@ use super::beyond::IRONIC_API;
 use super::cloud::unless_gone;
 use crate::BackendError;
 
-/// How errors and methods call it.
+/// The name in errors and methods.
 pub const IRONIC: &str = "ironic";
 
 /// Whether no request holds a node.
@@ -22,7 +22,7 @@ fn is_idle(node: &Node) -> bool {
 }
 
 impl Cloud {
-    /// A node by its id or name; `None` if there is none. It is large: all that Ironic tells of it.
+    /// A node by its id or name, with all fields; `None` if Ironic knows none.
     pub async fn node(&self, node: &str) -> Result<Option<Box<Node>>, BackendError> {
         let call = |session: Session| async move {
             let cloud = openstack::Cloud::from(session);
