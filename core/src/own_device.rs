@@ -25,7 +25,7 @@ pub(crate) fn check_own_device(
     problems.add(
         "parameters",
         format!(
-            "name one device for {hosts}: what it proves of one would be taken for a proof of each; in {}, ${{host.name}} or \
+            "name one device for {hosts}: its proof for one host would count for each; in {}, ${{host.name}} or \
              ${{host.id}} is allowed, or a value that host {} gives for itself ({}.KEY=VALUE), or a plan for that host alone",
             declared.telling(),
             host.name,
