@@ -1,7 +1,8 @@
 //! Devices that the plans of several hosts name: such a device's proof for one host would count for the other.
 //!
-//! The engine that brings the questions to devices up to date sees every host's methods filled in, and writes down devices that are alike. A fence of a host
-//! or asks its devices looks there, and looks at the other host again before it counts: what has been mended refuses nobody.
+//! The engine that updates the questions to devices resolves every host's methods, and records devices that are alike. A fence or a check
+//! of a host reads these records, and resolves the other host's methods again before it is refused: a device that is no longer shared
+//! refuses no fence.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -139,7 +140,7 @@ impl Engine {
         Ok(problems.into_result().map(|()| frozen))
     }
 
-    /// Why the method cannot be used, if the other host's plan still acts on the same device.
+    /// Why the method cannot be used, if the other host's plan still acts on this device.
     async fn still_shared(
         &self,
         method: &FrozenMethod,

@@ -18,7 +18,7 @@ macro_rules! select {
     () => {
         "SELECT hosts.id, hosts.name, hosts.segment_id, hosts.backend, hosts.host_type, hosts.zone, hosts.parameters,
              hosts.sources, hosts.failure_state, hosts.failure_source, hosts.failure_observed_at, hosts.failure_since,
-             hosts.generation, hosts.fence, hosts.is_silence_answered, hosts.given_back_at, hosts.last_off_at, hosts.applied_fencing,
+             hosts.generation, hosts.fence, hosts.is_silence_answered, hosts.released_at, hosts.last_off_at, hosts.applied_fencing,
              hosts.in_flight, hosts.event_sequence, hosts.revision, hosts.created_at, hosts.updated_at,
              segments.policy AS policy, operations.body AS body, operations.methods AS methods
          FROM hosts
