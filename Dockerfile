@@ -1,9 +1,9 @@
 # syntax=docker/dockerfile:1
-# Two images: `ringfence` for APIs and engines, `worker` with what reaches devices besides.
+# Two images: `ringfence` for APIs and engines, and `worker` with the programs that reach devices.
 
 FROM rust:1.95-bookworm AS build
 WORKDIR /src
-# So that the same sources make the same program wherever and whenever they are built.
+# Makes builds reproducible: equal sources give equal programs, on any machine and at any time.
 ARG SOURCE_DATE_EPOCH=0
 ENV RUSTFLAGS="--remap-path-prefix=/src=. --remap-path-prefix=/usr/local/cargo=cargo"
 COPY . .
@@ -13,14 +13,14 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry \
     && install -D target/dist/ringfence /out/ringfence
 
 FROM debian:bookworm-slim AS ringfence
-# curl asks for the health of whatever runs.
+# The health check uses curl.
 RUN apt-get update \
     && apt-get install -y --no-install-recommends ca-certificates curl \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --uid 10001 --user-group --home-dir /var/lib/ringfence --create-home ringfence
 COPY --from=build /out/ringfence /usr/bin/ringfence
 COPY LICENSE /usr/share/doc/ringfence/LICENSE
-# Where the kernel gives huge pages to everybody: a process at rest would keep 20 MB more.
+# Without huge pages, which some kernels give to every process: an idle process would keep 20 MB more.
 ENV MIMALLOC_ALLOW_THP=0
 USER 10001:10001
 WORKDIR /var/lib/ringfence
@@ -38,5 +38,5 @@ RUN apt-get update \
 USER 10001:10001
 CMD ["worker"]
 
-# What is built where no target is named.
+# The target that is built if none is named.
 FROM ringfence

@@ -33,7 +33,7 @@ pub struct ApiConfig {
     pub max_body_bytes: usize,
     /// Threads that serve requests.
     pub threads: usize,
-    /// Whether `/metrics` is for anyone who can reach the API, and not only for those with a token.
+    /// Whether `/metrics` needs no token.
     pub are_metrics_public: bool,
     /// The certificate and key; without them it speaks plain HTTP.
     pub tls: Option<ServerTls>,

@@ -1,7 +1,7 @@
-//! Who asks.
+//! Authentication.
 //!
-//! The token alone tells. Headers that a proxy with Keystone's middleware would add (`X-User-Id`, `X-Roles`, ...) can be sent by
-//! anybody, and nothing here reads them.
+//! Only the token counts. Any client can send the headers that a proxy with Keystone's middleware would add (`X-User-Id`, `X-Roles`, ...),
+//! so they are not read.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -56,8 +56,8 @@ impl Caller {
         Watch::start(state.clone(), self.credentials, self.identity)
     }
 
-    /// Whose keys of requests these are: a name with another role is another caller, since it is told other things. Nobody's if
-    /// the caller may do nothing.
+    /// The owner of the caller's idempotency keys: a name with another role is another owner, since it gets other answers. `None` if the
+    /// caller may do nothing.
     pub fn owner(&self) -> Option<String> {
         let role = self.identity.role.as_ref().ok()?;
         Some(format!("{}:{}", role.as_str(), self.identity.actor))
@@ -92,7 +92,7 @@ pub(crate) async fn identify(request: &HttpRequest) -> Result<Caller, ApiError> 
     let front = request
         .app_data::<web::Data<Front>>()
         .ok_or(ApiError::Unauthorized {
-            why: "the service is not configured to know anyone",
+            why: "the service has no tokens and no Keystone configured",
             keystone: None,
         })?;
     let authenticators = &front.authenticators;

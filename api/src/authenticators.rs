@@ -68,8 +68,8 @@ impl Authenticators {
         Ok(keystone.identity(&user, Some(&service)))
     }
 
-    /// Whom Keystone says that a token belongs to. It is asked about a new one only while the address may guess: whoever has one
-    /// token that works must not be able to try others beside it.
+    /// The user of a token, by Keystone. Keystone is asked about a new token only while the address has failed attempts left: a client with
+    /// one valid token must not be able to guess others.
     async fn user(
         &self,
         keystone: &Keystone,

@@ -273,8 +273,8 @@ impl Keyed {
         ))
     }
 
-    /// Whether another try has made the change, or makes it. A refusal may be a refusal to do it twice: where a commit of which nobody
-    /// heard is tried again, what it has changed is what stands in the way.
+    /// Whether another try has made the change, or is making it. A refusal may only be a refusal to make the change twice: if a commit had
+    /// no answer and is tried again, its own change is in the way.
     async fn is_overtaken(&self, answer: &HttpResponse) -> Result<bool, ApiError> {
         if is_spent(answer) {
             return Ok(true);
@@ -283,7 +283,7 @@ impl Keyed {
         Ok(is_refused && self.state.engine.has_receipt(&self.held).await?)
     }
 
-    /// What another try has come to. One that is unheard of and has changed nothing leaves the key to this one, which gives it back.
+    /// The answer of the other try. If that try is gone without a change, this one gets the key, and releases it.
     async fn overtaken(&self, http: &HttpRequest) -> Result<HttpResponse, ApiError> {
         self.state.engine.release_key(&self.held).await?;
         let key = self.state.engine.hold_key(&self.request).await?;
@@ -299,7 +299,7 @@ impl Keyed {
         if let Err(error) = self.state.engine.release_key(&self.held).await {
             tracing::warn!(
                 error = &error as &dyn std::error::Error,
-                "a key of a request could not be given back; it comes free in a minute"
+                "an idempotency key could not be released; it expires in a minute"
             );
         }
     }

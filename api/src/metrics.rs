@@ -1,7 +1,7 @@
 //! `GET /metrics`, and the listener of processes without an API.
 //!
-//! The API asks for a token of the role reader, since the numbers tell how much of a site is down; `metrics.public` lets anyone
-//! read them. A listener of its own asks for none: it is off until it is given an address, and every client that can reach that may read.
+//! The API's `/metrics` needs a token of the role reader, since the numbers show how much of a site is down; `metrics.public` makes it
+//! public. A listener of its own needs no token: it is off until it has an address, and every client that reaches the address may read.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;

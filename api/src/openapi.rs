@@ -58,7 +58,7 @@ impl Modify for Tokens {
         components.add_security_scheme("token", SecurityScheme::ApiKey(ApiKey::Header(header)));
         let bearer = HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
-            .description(Some("The same tokens"));
+            .description(Some("A token as in X-Auth-Token"));
         components.add_security_scheme("bearer", SecurityScheme::Http(bearer.build()));
         let operations = openapi.paths.paths.values_mut().flat_map(operations);
         for operation in operations.filter(|operation| operation.responses.responses.contains_key("401")) {

@@ -100,8 +100,8 @@ fn inbound_id(request: &ServiceRequest) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// Absent: the lowest. `latest`: the highest. Anything else has to be in the range. What is said to other services is theirs, and
-/// the document that tells the versions is there for everybody.
+/// Absent: the lowest. `latest`: the highest. Any other version has to be in the range. Versions of other services in the header are
+/// ignored, and the document of the versions needs no version.
 fn negotiate(request: &ServiceRequest) -> Result<(u32, u32), ApiError> {
     if is_masakaris(request.path()) {
         return Ok(MIN_VERSION);

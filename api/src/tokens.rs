@@ -29,7 +29,7 @@ pub enum Role {
     Reader,
     /// Another program: fences, confirms, rejoins, reports.
     Service,
-    /// A person: the same.
+    /// A person: fences, confirms, rejoins, reports.
     Operator,
     /// Configures, and overrides.
     Admin,
@@ -146,7 +146,7 @@ impl Tokens {
                 known.file = file;
                 known.changed_at = changed_at;
             }
-            // Half a file must not lock everyone out; what was known goes on.
+            // A half-written file must not lock all callers out; the tokens from before stay valid.
             Err(error) => {
                 tracing::warn!(%error, "the token file was changed and cannot be read; the tokens from before go on")
             }

@@ -4,56 +4,56 @@ use std::time::Duration;
 
 use openstack::ErrorKind;
 
-/// Why a backend did not do what it was asked for. None of the texts holds a secret: what a service says is its own words, and
-/// credentials are in no request but the one for a token, whose answer is not repeated.
+/// Why a backend did not do what it was asked for. None of the texts holds a secret: a service's words are its own, and credentials are
+/// only in the request for a token, whose answer is not repeated.
 #[derive(Debug, thiserror::Error)]
 pub enum BackendError {
     /// The settings of the cloud cannot be used.
     #[error("cloud {cloud}: {why}")]
     Settings {
-        /// Its name in the configuration.
+        /// The cloud's name in the configuration.
         cloud: String,
         /// What is wrong.
         why: String,
     },
-    /// Nobody has answered, or the one who did is not well. Whether it was done is not known.
+    /// The service has not answered, or has answered with an error of its own. Whether the call was carried out is not known.
     #[error("{service} of cloud {cloud} does not answer: {why}")]
     Away {
         /// The cloud's name in the configuration.
         cloud: String,
         /// Which of its services.
         service: &'static str,
-        /// In words.
+        /// Why the service counts as away.
         why: String,
     },
-    /// Not in time. Whether it was done is not known.
+    /// The service has not answered in time. Whether the call was carried out is not known.
     #[error("{service} of cloud {cloud} has not answered within {} s", limit.as_secs())]
     Late {
         /// The cloud's name in the configuration.
         cloud: String,
         /// Which of its services.
         service: &'static str,
-        /// What it had.
+        /// The time that the call had.
         limit: Duration,
     },
-    /// The credentials are wrong, or do not suffice.
+    /// The credentials are wrong, or their role does not suffice.
     #[error("{service} of cloud {cloud} refuses the credentials: {why}")]
     Denied {
         /// The cloud's name in the configuration.
         cloud: String,
         /// Which of its services.
         service: &'static str,
-        /// In its words.
+        /// In the service's words.
         why: String,
     },
-    /// There is no such thing.
+    /// The service knows no object with this id or name.
     #[error("{service} of cloud {cloud}: {why}")]
     NotFound {
         /// The cloud's name in the configuration.
         cloud: String,
         /// Which of its services.
         service: &'static str,
-        /// In its words.
+        /// In the service's words.
         why: String,
     },
     /// The cloud's catalogue does not have the service where the settings look for it.
@@ -63,17 +63,17 @@ pub enum BackendError {
         cloud: String,
         /// Which service.
         service: &'static str,
-        /// In words.
+        /// What the catalogue lacks.
         why: String,
     },
-    /// Not as things are: 400 or 409.
+    /// The service refuses the call in the present state of the object: 400 or 409.
     #[error("{service} of cloud {cloud} refuses it: {why}")]
     Refused {
         /// The cloud's name in the configuration.
         cloud: String,
         /// Which of its services.
         service: &'static str,
-        /// In its words.
+        /// In the service's words.
         why: String,
     },
     /// The service does not speak a version of its API that can be used.
@@ -83,17 +83,17 @@ pub enum BackendError {
         cloud: String,
         /// Which of its services.
         service: &'static str,
-        /// In its words.
+        /// In the service's words.
         why: String,
     },
-    /// An answer that cannot be read.
+    /// The answer cannot be read.
     #[error("{service} of cloud {cloud} has answered something that cannot be read: {why}")]
     Unreadable {
         /// The cloud's name in the configuration.
         cloud: String,
         /// Which of its services.
         service: &'static str,
-        /// What is wrong with it.
+        /// What is wrong with the answer.
         why: String,
     },
 }
@@ -102,7 +102,7 @@ pub enum BackendError {
 const MOST_CHARS: usize = 300;
 
 impl BackendError {
-    /// Takes over what the library says.
+    /// From an error of the crate `openstack`.
     pub(crate) fn of(cloud: &str, service: &'static str, error: &openstack::Error) -> Self {
         let cloud = cloud.to_owned();
         let why = one_line(&error.to_string());
@@ -133,7 +133,7 @@ impl BackendError {
     }
 }
 
-/// What a service says may be a page of HTML.
+/// A service may answer with a page of HTML.
 fn one_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(MOST_CHARS) {

@@ -1,6 +1,7 @@
-//! The clouds that hosts belong to, as seen from outside: which hosts are silent, what runs on them, and how it is started elsewhere.
+//! The clouds that hosts belong to, as seen from outside: which hosts are silent, which workloads they run, and how those are started on
+//! another host.
 //!
-//! Nothing is decided here. A call has a limit in time; what is safe to repeat is repeated, and nothing else is.
+//! Nothing is decided here. Each call has a time limit, and only calls that are safe to repeat are repeated.
 
 mod error;
 pub mod openstack;

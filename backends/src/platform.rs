@@ -1,4 +1,4 @@
-//! The one way in which the rest of Ringfence speaks to platforms: what their hosts look like, and what is done to their workloads.
+//! The interface of Ringfence to platforms: the state of their hosts, and the steps for their workloads.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,100 +12,100 @@ use crate::BackendError;
 /// A cloud or a cluster, which places workloads on hosts.
 #[async_trait]
 pub trait Platform: Send + Sync + Debug {
-    /// Its name in the configuration.
+    /// The platform's name in the configuration.
     fn name(&self) -> &str;
 
-    /// Which sort it is.
+    /// The platform's kind.
     fn kind(&self) -> Backend;
 
-    /// How long one question to it may take.
+    /// How long one call may take.
     fn timeout(&self) -> Duration;
 
-    /// Its name with its sort before it: the source of its reports.
+    /// The kind and the name: the source of the platform's reports.
     fn label(&self) -> String {
         self.kind().label(self.name())
     }
 
-    /// What it is able to do for the workloads of a host.
+    /// What the platform can do for the workloads of a host.
     fn abilities(&self) -> Option<Abilities> {
         self.kind().abilities()
     }
 
-    /// How all its hosts look at this moment: what it tells when it is asked, or what it has told by then of its own accord.
+    /// The state of all hosts: what the platform answers when it is asked, or what it has reported by itself so far.
     ///
     /// # Errors
-    /// It is away, or refuses.
+    /// The platform is away, or refuses.
     async fn look(&self) -> Result<Poll, BackendError>;
 
-    /// Waits until a look may show something new. Platforms are asked in intervals as well: one that tells nothing of its own accord never
-    /// ends this wait.
+    /// Waits until a look may show something new. Every platform is also asked in intervals: the wait for one that reports nothing by
+    /// itself never ends.
     async fn changed(&self) {
         std::future::pending().await
     }
 
-    /// Whether it can be used. Nothing is changed.
+    /// Whether the platform can be used. Nothing is changed.
     async fn preflight(&self, now: Timestamp) -> Vec<Preflight>;
 
-    /// Whether its hosts can be fenced by a driver of its own services. Nothing is changed.
+    /// Whether the platform's hosts can be fenced by a driver of its own services. Nothing is changed.
     async fn preflight_fencing(&self, driver: &str) -> Vec<Preflight>;
 
-    /// Does a step, and reads it back; what it answered to a command is never believed. Dropped, it sends nothing more; what the platform
-    /// has taken by then, the next attempt finds there.
+    /// Does a step and reads it back; the answer to a command proves nothing. When the future is dropped, it sends nothing more; the next
+    /// attempt finds what the platform has begun by then.
     async fn carry_out(&self, order: StepOrder<'_>, budget: Duration) -> StepReport;
 }
 
-/// One step to do.
+/// One step of an order.
 #[derive(Clone, Copy, Debug)]
 pub struct StepOrder<'a> {
-    /// What.
+    /// The step.
     pub step: &'a WorkloadStep,
-    /// Of which host.
+    /// The host.
     pub at: &'a PlatformHost,
-    /// Whether the platform may yet do something that it was asked for.
+    /// Whether the platform may yet carry out a request that it has not answered.
     pub unanswered: &'a Unanswered,
 }
 
 /// How a step went.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepReport {
-    /// `Confirmed` only where it was read back.
+    /// `Confirmed` only where the result was read back.
     pub outcome: Outcome,
-    /// What was read back; else why it is not done.
+    /// What was read back, or why the step is not done.
     pub detail: String,
-    /// What was found out beside that.
+    /// A finding besides.
     pub finding: Option<Finding>,
 }
 
-/// Whether a platform was asked to start a workload elsewhere, has not answered, and shows nothing of it. The worker that stops the step
-/// reads it.
+/// Whether a platform was asked to start a workload elsewhere, has not answered, and shows no sign of the request. The worker that stops
+/// the step reads it.
 #[derive(Debug, Default)]
 pub struct Unanswered(AtomicBool);
 
 impl Unanswered {
-    /// It is being asked.
+    /// A request is being made.
     pub fn begin(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
 
-    /// It has answered, or what it was asked for is to be seen.
+    /// The request is answered, or the platform shows it.
     pub fn end(&self) {
         self.0.store(false, Ordering::SeqCst);
     }
 
-    /// Whether it may yet be carried out.
+    /// Whether the platform may yet carry out the request.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }
 }
 
-/// One thing that was found when a platform was looked at before it is needed.
+/// One result of the checks of a platform before it is needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Preflight {
-    /// As it should be.
+    /// All is well.
     Good(String),
-    /// It works, and something is not as it should be: what, and what to do.
+    /// The platform works, but something is wrong: what, and what to do.
     Warning(String, String),
-    /// It cannot be used for something: what, and what to do.
+    /// The platform cannot be used for something: what, and what to do.
     Failure(String, String),
 }

@@ -1,19 +1,19 @@
-//! The time that a caller has for one call, and what of it has passed.
+//! The time limit of one call, and how much of it has passed.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// From the call of a caller, which comes after the claim was granted, until it must have stopped.
+/// The time from the call of the worker, which comes after the claim was granted, until the call must have stopped.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeGiven {
     begun: Instant,
-    /// When it must have stopped.
+    /// When the call must have stopped.
     pub until: Instant,
 }
 
 impl TimeGiven {
-    /// So much from now on.
+    /// A limit that begins now.
     #[must_use]
     pub fn of(budget: Duration) -> Self {
         let begun = Instant::now();
@@ -23,19 +23,19 @@ impl TimeGiven {
         }
     }
 
-    /// This call, which has to end earlier.
+    /// The limit of a call that has to end earlier.
     #[must_use]
     pub fn ending(self, until: Instant) -> Self {
         Self { until, ..self }
     }
 
-    /// What is left.
+    /// The time that is left.
     #[must_use]
     pub fn left(self) -> Duration {
         self.until.saturating_duration_since(Instant::now())
     }
 
-    /// Milliseconds from the call to a moment within it: what is read from then on is not older than that.
+    /// Milliseconds from the call to a moment within it: what is read from then on is not older.
     #[must_use]
     pub fn ms_before(self, moment: Instant) -> u64 {
         let passed = moment.saturating_duration_since(self.begun);

@@ -1,4 +1,4 @@
-//! The fence agent alone: what a fence with it costs at least.
+//! The fence agent alone: the least time that a fence with it can take.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -9,10 +9,10 @@ use tokio::process::Command;
 
 use crate::error::BenchError;
 
-/// The agent that needs no device: it keeps the power in a file.
+/// The agent that needs no device: it keeps the power state in a file.
 pub const AGENT: &str = "/usr/sbin/fence_dummy";
 
-/// Runs the agent once as the driver does, and tells how long that took in milliseconds.
+/// Runs the agent once as the driver does, and returns how long that took in milliseconds.
 pub async fn run(action: &str, status_file: &Path) -> Result<f64, BenchError> {
     let doing = || BenchError::system(format!("run {AGENT}"));
     let input = format!("status_file={}\naction={action}\n", status_file.display());
@@ -35,7 +35,7 @@ pub async fn run(action: &str, status_file: &Path) -> Result<f64, BenchError> {
     }
     let output = child.wait_with_output().await.map_err(doing())?;
     let took = begun.elapsed().as_secs_f64() * 1000.0;
-    // 2 is what a status of "off" ends with.
+    // A status of "off" ends with 2.
     match output.status.code() {
         Some(0 | 2) => Ok(took),
         other => Err(BenchError::Unexpected {
@@ -45,13 +45,13 @@ pub async fn run(action: &str, status_file: &Path) -> Result<f64, BenchError> {
     }
 }
 
-/// An agent of the same name that notes what it is asked and asks the real one.
+/// A script in the agent's place that notes each action and runs the real agent.
 pub struct Counting {
     log: PathBuf,
 }
 
 impl Counting {
-    /// Puts it in place of the agent in `folder`.
+    /// Installs the script in place of the agent in `folder`.
     pub fn install(folder: &Path) -> Result<Self, BenchError> {
         use std::os::unix::fs::PermissionsExt;
         let doing = || BenchError::system(format!("write an agent into {}", folder.display()));
@@ -72,7 +72,7 @@ impl Counting {
         std::fs::write(&self.log, "").map_err(BenchError::system("empty the list of calls"))
     }
 
-    /// The actions so far, in order.
+    /// The actions so far, in their order.
     pub fn actions(&self) -> Result<Vec<String>, BenchError> {
         let text =
             std::fs::read_to_string(&self.log).map_err(BenchError::system("read the list of calls"))?;

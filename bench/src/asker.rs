@@ -1,4 +1,4 @@
-//! Asks one thing over and over on one connection, at next to no cost of its own: what is measured is who answers.
+//! Sends one request over and over on one connection, at next to no cost of its own: the time is that of the server.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -23,7 +23,7 @@ impl Asker {
         Self::open(url, token, &format!("GET {path}"), "").await
     }
 
-    /// The same for `POST path` with this JSON.
+    /// Connects to `http://address` for `POST path` with this token and JSON.
     pub async fn connect_to_post(url: &str, token: &str, path: &str, body: &str) -> Result<Self, BenchError> {
         Self::open(url, token, &format!("POST {path}"), body).await
     }
@@ -43,7 +43,7 @@ impl Asker {
         Ok(asker)
     }
 
-    /// Asks for something else from now on: `GET /path`, or `PUT /path` with this JSON.
+    /// Replaces the request: `GET /path`, or `PUT /path` with this JSON.
     pub fn ask_for(&mut self, line: &str, body: &str) {
         let Self { address, token, .. } = self;
         let about_body = match body.len() {
@@ -55,7 +55,7 @@ impl Asker {
         self.request = request.into_bytes();
     }
 
-    /// Asks once; an error unless the answer is 200.
+    /// Sends the request once; an error unless the status is 200.
     pub async fn once(&mut self) -> Result<(), BenchError> {
         self.stream.write_all(&self.request).await.map_err(system())?;
         self.answer.clear();
@@ -79,7 +79,7 @@ fn system() -> impl FnOnce(std::io::Error) -> BenchError {
     BenchError::system("ask the API")
 }
 
-/// Whether the head has come, and as many bytes as it says.
+/// Whether the head has arrived, and as many bytes of the body as it announces.
 fn is_whole(answer: &[u8]) -> bool {
     let Some(end) = answer.windows(4).position(|four| four == b"\r\n\r\n") else {
         return false;

@@ -1,4 +1,4 @@
-//! What is measured.
+//! The cases of the benchmark.
 
 pub mod fence;
 pub mod gates;
@@ -14,11 +14,11 @@ use std::time::Instant;
 
 use crate::plant::Plant;
 
-/// How much is measured.
+/// How much a run measures.
 pub struct Case {
-    /// Measurements of one thing.
+    /// Measurements of one figure.
     pub samples: usize,
-    /// Whether the long ones are taken too.
+    /// Whether the long figures are taken too.
     pub is_full: bool,
 }
 

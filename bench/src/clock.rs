@@ -1,9 +1,9 @@
-//! The wall clock of this machine, to put what happened here beside the times that the product tells.
+//! The wall clock of this machine, for comparison with the times that the product reports.
 
-/// The time.
+/// The present time.
 #[expect(
     clippy::disallowed_methods,
-    reason = "whoever measures from outside tells its own time"
+    reason = "a measurement from outside needs its own clock"
 )]
 pub fn now() -> chrono::DateTime<chrono::Utc> {
     chrono::Utc::now()

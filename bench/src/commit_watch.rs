@@ -1,7 +1,7 @@
-//! When the database has committed something that tells of events.
+//! The times of commits that are followed by events.
 //!
-//! PostgreSQL announces it to whoever listens, after the commit. The event stream tells it later: the API hears of it, reads the events
-//! and writes them to its listeners.
+//! PostgreSQL announces a commit to its listeners, after the commit. The event stream is later: the API gets the announcement, reads the
+//! events and writes them to its listeners.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use tokio::task::JoinHandle;
 
 use crate::error::BenchError;
 
-/// What commits announce that tell of events.
+/// The channel on which such commits are announced.
 const CHANNEL: &str = "ringfence_events";
-/// How long an announcement is waited for.
+/// How long the watch waits for an announcement.
 const GRACE: Duration = Duration::from_millis(2);
-/// Announcements that are remembered.
+/// How many announcements are kept.
 const REMEMBERED: usize = 64;
 
 /// Listens to the announcements of commits.
@@ -45,10 +45,10 @@ impl CommitWatch {
         Ok(Self { heard, task })
     }
 
-    /// The announcement that is nearest to the moment in which something was heard from the stream, if it came after `begun`. That of the
-    /// same commit is some tenths of a millisecond away from it, the one before by all that is done between two commits.
+    /// The announcement that is nearest to the moment `told` in which the stream's event arrived, if it came after `begun`. The
+    /// announcement of the event's own commit is some tenths of a millisecond away, the one before is a whole transaction away.
     pub async fn nearest_to(&self, begun: Instant, told: Instant) -> Option<Instant> {
-        // It may come a little later than what the stream tells.
+        // The announcement may arrive a little later than the event.
         tokio::time::sleep(GRACE).await;
         let heard = self.heard.lock();
         nearest(heard.iter().copied().filter(|at| *at > begun), told)

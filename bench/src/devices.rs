@@ -1,6 +1,6 @@
-//! Devices that answer at once: what is left of a fence is the product.
+//! Devices that answer at once, so that the rest of a fence's time is the product's.
 //!
-//! The simulators keep a whole world and its faults, which is more than a device that only has to be fast.
+//! The simulators model a whole world and its faults, which is slower.
 
 use std::collections::HashMap;
 use std::net::TcpListener;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::BenchError;
 
-/// Devices of any name, for power, storage and network, each on and unfenced until told otherwise.
+/// Devices of any name, for power, storage and network, each on and unfenced until it is told otherwise.
 pub struct Devices {
     url: String,
     server: ServerHandle,

@@ -12,21 +12,21 @@ use crate::plant::Plant;
 /// How long an event may take that follows a change at once.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Observes the ends of fences: on the event stream, and, where the database announces its commits, by them.
+/// Observes the ends of fences: on the event stream, and by the announced commits where the database announces them.
 pub struct Ends {
     pub stream: Listener,
     commits: Option<CommitWatch>,
 }
 
-/// When a fence has ended.
+/// The end of a fence.
 pub struct End {
-    /// Its commit, as soon as it can be known.
+    /// When the commit was known.
     pub committed: Instant,
-    /// Its event.
+    /// When the event arrived.
     pub told: Instant,
 }
 
-/// What is measured when a fence is.
+/// The name of the figure from POST to the end.
 pub const fn from_post_to_end(ground: Ground) -> &'static str {
     match ground {
         Ground::Standalone => "POST to host.fenced on the event stream",
@@ -60,8 +60,8 @@ impl Ends {
         })
     }
 
-    /// What the stream added to the end of a fence, in milliseconds. Where commits are not announced: from the answer to a change of the
-    /// host `beside`, which is given after the commit, to its event. Each call needs another number than the one before.
+    /// How much later the stream is than the commit, in milliseconds. Where commits are not announced: from the answer to a change of the
+    /// host `beside`, which follows the commit, to the change's event. Each call needs another `number` than the one before.
     pub async fn added_by_the_stream(
         &mut self,
         end: &End,

@@ -1,11 +1,11 @@
-//! What can keep a figure from being taken.
+//! The errors that end a measurement.
 
 use std::io;
 
 /// Why a run of the benchmarks ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
-    /// The peers' addresses come from the command that starts them.
+    /// A variable that `cargo xtask bench` sets is missing.
     #[error("{0} is not set; run the figures with `cargo xtask bench`")]
     Unset(&'static str),
     /// A file or a program could not be used.
@@ -17,29 +17,29 @@ pub enum BenchError {
         #[source]
         source: io::Error,
     },
-    /// The database under the floor failed.
+    /// The database of the floor failed.
     #[error("the floor's database failed")]
     Database(#[from] sqlx::Error),
-    /// The broker under the floor failed.
+    /// The broker of the floor failed.
     #[error("the floor's broker failed")]
     Broker(#[from] lapin::Error),
-    /// A request could not be sent, or its answer not be read.
-    #[error("the API could not be asked")]
+    /// A request could not be sent, or its answer could not be read.
+    #[error("the request to the API failed")]
     Http(#[from] reqwest::Error),
     /// The product did not do what was measured.
     #[error("{what} did not come within {seconds} s")]
     Late {
         /// What was waited for.
         what: String,
-        /// For how long.
+        /// How long it was waited for.
         seconds: u64,
     },
-    /// The product answered something else than what was measured.
+    /// The product's answer is not the expected one.
     #[error("{what} is not what was expected: {found}")]
     Unexpected {
-        /// What was looked at.
+        /// What was checked.
         what: String,
-        /// What it was.
+        /// What was found.
         found: String,
     },
     /// A peer did not start.
@@ -48,7 +48,7 @@ pub enum BenchError {
 }
 
 impl BenchError {
-    /// Says what was being done when the system refused.
+    /// The error of a system call, with what was being done.
     pub fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |source| Self::System { what, source }

@@ -1,4 +1,4 @@
-//! What the peers alone can do: one durable commit, one confirmed publish, one answer over HTTP.
+//! The times of the peers alone: one durable commit, one confirmed publish, one answer over HTTP.
 
 mod bodies;
 mod commits;

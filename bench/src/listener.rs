@@ -12,10 +12,10 @@ use crate::error::BenchError;
 
 /// Longer than any run.
 const LIFETIME: Duration = Duration::from_secs(4 * 3600);
-/// Events that wait to be looked at.
+/// How many events may wait to be read.
 const WAITING: usize = 65_536;
 
-/// An event, and when its last byte was here.
+/// An event, and when its last byte arrived.
 #[derive(Debug)]
 pub struct Heard {
     pub at: Instant,
@@ -36,7 +36,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Begins to listen; nothing that is committed after this is missed.
+    /// Begins to listen; no event that is committed after this is missed.
     pub async fn open(client: &Client) -> Result<Self, BenchError> {
         let request = client.request(Method::GET, "/events/stream").timeout(LIFETIME);
         let mut response = request.send().await?.error_for_status()?;
@@ -65,7 +65,7 @@ impl Listener {
         heard.map_err(|_| late())?.ok_or_else(late)
     }
 
-    /// The next event of this kind and host; those before it are dropped.
+    /// The next event of this kind and host; the events before it are dropped.
     pub async fn until(&mut self, kind: &str, host: &str, patience: Duration) -> Result<Heard, BenchError> {
         loop {
             let heard = self.next(patience).await?;
@@ -82,14 +82,14 @@ impl Drop for Listener {
     }
 }
 
-/// Cuts a stream of server-sent events into events.
+/// Splits a stream of server-sent events into events.
 #[derive(Default)]
 pub struct Blocks {
     rest: Vec<u8>,
 }
 
 impl Blocks {
-    /// The events that are complete with this piece. Comments and blocks without data are none.
+    /// The events that are complete with this piece. Comments and blocks without data are skipped.
     pub fn take(&mut self, piece: &[u8]) -> Vec<(String, Value)> {
         self.rest.extend_from_slice(piece);
         let mut events = Vec::new();

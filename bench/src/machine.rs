@@ -1,4 +1,4 @@
-//! On what the figures were taken.
+//! The description of the machine and the software of a run.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use sqlx::{Connection, PgConnection};
 use crate::clock::now;
 use crate::error::BenchError;
 
-/// The description as a list for a page.
+/// The description as a Markdown list.
 pub async fn describe(words: &[String]) -> Result<String, BenchError> {
     let file = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let cpu = file("/proc/cpuinfo");
@@ -48,7 +48,7 @@ async fn postgresql() -> Result<String, BenchError> {
     Ok(version)
 }
 
-/// The name of the folder with its libraries holds the version.
+/// The folder with RabbitMQ's libraries has the version in its name.
 fn rabbitmq() -> String {
     let Some(folder) = ringfence_lab::rabbitmq_folder() else {
         return "unknown".to_owned();

@@ -1,7 +1,7 @@
-//! The figures of the product, each beside a floor that was measured in the same run.
+//! Measures the figures of the product, each with a floor that is measured in one run with it.
 //!
-//! Machines are shared and noisy: figure and floor are taken in turns, and what counts is their ratio or their difference. Run it
-//! with `cargo xtask bench`, which builds the real program as it is shipped and starts a PostgreSQL and a RabbitMQ.
+//! Machines are shared and noisy: figure and floor are measured in turns, and their ratio or difference counts. Run this with `cargo xtask
+//! bench`, which builds the real program as it is shipped and starts a PostgreSQL and a RabbitMQ.
 
 mod agent;
 mod asker;
@@ -32,36 +32,36 @@ use crate::error::BenchError;
 use crate::report::Report;
 
 #[derive(Parser)]
-#[command(name = "cargo xtask bench", about = "The figures, each beside its floor")]
+#[command(name = "cargo xtask bench", about = "Measures the figures, each with its floor")]
 struct Arguments {
-    /// What to measure; everything if absent
+    /// The cases to measure; all if absent
     #[arg(value_enum)]
     cases: Vec<Name>,
-    /// On which ground; both if absent
+    /// The ground to measure on; both if absent
     #[arg(long, value_enum)]
     ground: Option<GroundName>,
-    /// Measurements of one thing, where it is measured again and again
+    /// Measurements of each figure that is measured repeatedly
     #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u16).range(1..=1000))]
     samples: u16,
-    /// Takes the long figures too: a storm of 10,000 hosts, and Masakari at its defaults
+    /// Also measures the long figures: a storm of 10,000 hosts, and Masakari at its defaults
     #[arg(long)]
     full: bool,
-    /// Writes the results to bench/RESULTS.md, those of `recover` as a part of their own; what was not measured stays as it is
+    /// Writes the results to bench/RESULTS.md, those of `recover` into a part of their own; figures that were not measured stay as they are
     #[arg(long)]
     write: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Name {
-    /// What one fence costs over its fence agent
+    /// How much longer a fence takes than its fence agent
     Fence,
-    /// What a fence costs by a device that answers at once
+    /// How long a fence takes by a device that answers at once
     Instant,
     /// 1,000 hosts at once, with three tasks each
     Storm,
     /// Reading the gates, and the list of 100,000 hosts
     Gates,
-    /// 1, 100 and 10,000 hosts in one question of a scheduler
+    /// 1, 100 and 10,000 hosts in one request of a scheduler
     Hook,
     /// 1,000 listeners to the event stream
     Stream,
@@ -69,7 +69,7 @@ enum Name {
     Start,
     /// Watching 1,000 hosts of a cloud
     Observe,
-    /// From a host's death to its servers elsewhere, beside Nova and Masakari
+    /// From a host's death to its servers elsewhere, compared with Nova and Masakari
     Recover,
 }
 
@@ -124,7 +124,7 @@ async fn measure(arguments: &Arguments, report: &mut Report) -> Result<(), Bench
     };
     for name in arguments.cases() {
         if *name == Name::Recover {
-            // One cloud for all grounds, with what they are measured beside.
+            // One cloud for all grounds, shared with Nova alone and Masakari.
             Box::pin(cases::recover::measure(&case, arguments.grounds(), report)).await?;
             continue;
         }
@@ -138,7 +138,7 @@ async fn measure(arguments: &Arguments, report: &mut Report) -> Result<(), Bench
                 Name::Stream => Box::pin(cases::stream::measure(&case, ground, report)).await?,
                 Name::Observe => Box::pin(cases::observe::measure(ground, report)).await?,
                 Name::Start => Box::pin(cases::start::measure(ground, report)).await?,
-                // Done.
+                // Measured above.
                 Name::Recover => {}
             }
         }

@@ -1,17 +1,17 @@
-//! How much processor time each part has used.
+//! How much processor time each part of a plant has used.
 
 use std::fs;
 
 use crate::error::BenchError;
 use crate::plant::Plant;
 
-/// Of the kernel's clock ticks, as `/proc` counts them.
+/// The kernel's clock ticks, as `/proc` counts them.
 const TICKS_PER_S: f64 = 100.0;
 
-/// The processes of one part. Those that come and go are counted by their parent once they have ended.
+/// The processes of one part. A process that has ended counts with its parent.
 struct Part {
     name: String,
-    /// A process that stands for all of its children too.
+    /// A process that counts with all of its children.
     root: u32,
 }
 
@@ -20,7 +20,7 @@ pub struct Meter {
     parts: Vec<Part>,
 }
 
-/// Used so far, in seconds, by name.
+/// Processor time so far, in seconds, by the name of the part.
 pub type Reading = Vec<(String, f64)>;
 
 impl Meter {
@@ -56,7 +56,7 @@ impl Meter {
         let all: Vec<_> = pids().filter_map(|pid| Some((pid, Stat::of(pid)?))).collect();
         let of = |part: &Part| {
             let ours = |(pid, stat): &&(u32, Stat)| {
-                // The services are this process's children, and parts of their own.
+                // The services are children of this process, and parts of their own.
                 *pid == part.root || (stat.parent == part.root && part.root != std::process::id())
             };
             let ticks: f64 = all.iter().filter(ours).map(|(_, stat)| stat.ticks).sum();
@@ -66,7 +66,7 @@ impl Meter {
     }
 }
 
-/// What was used between two readings.
+/// The processor time between two readings.
 pub fn between(before: &Reading, after: &Reading) -> Reading {
     before
         .iter()

@@ -1,10 +1,10 @@
-//! The page with the results. Recoveries need a cloud and half an hour, so they have a part of their own, and each part stays as it is
-//! until it is measured again.
+//! The page with the results. Recoveries need a cloud and half an hour, so they have a part of their own; each part stays as it is until it
+//! is measured again.
 
 const HEAD: &str = "# Results\n\nWritten by `cargo xtask bench --write`; [README.md](README.md) says what is measured and how.\n\n";
 const RECOVERIES: &str = "\n# Recoveries\n\nOf a host's servers, on a real Nova.\n\n";
 
-/// The page with what is new in it.
+/// The page with the new parts.
 pub fn renewed(before: &str, results: Option<String>, recoveries: Option<String>) -> String {
     let before = before.strip_prefix(HEAD).unwrap_or(before);
     let (old_results, old_recoveries) = before.split_once(RECOVERIES).unwrap_or((before, ""));

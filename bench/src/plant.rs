@@ -1,4 +1,4 @@
-//! The product as it is installed: the real program as processes, spoken to over HTTP.
+//! The installed product: the real program as processes, used over HTTP.
 
 use ringfence_tests::{
     Client, Ground, Machine, Service, Site, post_until_taken, set_up, start_api, start_engine, start_worker,
@@ -10,30 +10,30 @@ use crate::error::BenchError;
 const ENGINE: &str = "engine-1";
 const WORKER: &str = "worker-1";
 
-/// A running product. Its processes end with it.
+/// A running product. Its processes end with this value.
 pub struct Plant {
     pub ground: Ground,
     pub machine: Machine,
-    /// Where the API listens.
+    /// The API's URL.
     pub url: String,
-    /// Of an admin.
+    /// An admin's token.
     pub token: String,
-    /// As this admin.
+    /// A client with the admin's token.
     pub client: Client,
-    /// Each with its name.
+    /// The services, each with its name.
     pub services: Vec<(&'static str, Service)>,
     /// The database and queues, where the product does not bring its own.
     pub site: Option<Site>,
 }
 
-/// What differs between two plants on the same ground.
+/// The settings that differ between two plants on one ground.
 pub struct Settings {
     /// Variables of the services' environment.
     pub variables: Vec<(&'static str, String)>,
 }
 
 impl Default for Settings {
-    /// One caller asks as often as it can: what is measured must not be the limit.
+    /// No rate limit: one caller asks as often as it can, and the limit must not be what is measured.
     fn default() -> Self {
         Self {
             variables: vec![("RINGFENCE_API_REQUESTS_PER_SECOND", "0".to_owned())],
@@ -55,7 +55,7 @@ impl Plant {
             Ground::Standalone => Self::standalone(settings).await,
             Ground::Distributed => Self::distributed(settings).await,
         }?;
-        // What a proof waits for is the storage's time, and not the product's.
+        // A proof settles for the storage's sake, which is no time of the product.
         plant.client.set_default_policy(json!({})).await.ok(200);
         Ok(plant)
     }
@@ -103,12 +103,12 @@ impl Plant {
         })
     }
 
-    /// Adds a method once a worker is there to check it.
+    /// Adds a method once a worker can check it.
     pub async fn add_method(&self, body: Value) {
         post_until_taken(&self.client, "/methods", body).await;
     }
 
-    /// Adds methods on simulated devices, one device per host, each named as what it acts on.
+    /// Adds methods on simulated devices, one device per host, each method with the name of its resource.
     pub async fn add_simulated_methods(&self, resources: &[&str]) {
         for resource in resources {
             let parameters = json!({ "device": "${host.name}" });
@@ -117,7 +117,7 @@ impl Plant {
         }
     }
 
-    /// Adds the default plan: one stage in which each of these tasks has one method.
+    /// The default plan: one stage in which each of these tasks has one method.
     pub async fn add_plan(&self, tasks: &[(&str, &str)]) {
         let task = |(kind, method): &(&str, &str)| json!({ "kind": kind, "levels": [{ "level": 1, "methods": [method] }] });
         let tasks: Vec<_> = tasks.iter().map(task).collect();
@@ -125,7 +125,7 @@ impl Plant {
         self.client.post("/plans", body).await.ok(201);
     }
 
-    /// Adds a host, and reports it as lost if it is about to be fenced.
+    /// Adds a host, and reports it as UNREACHABLE if it is about to be fenced.
     pub async fn add_host(&self, name: &str, is_lost: bool) {
         self.client.post("/hosts", json!({ "name": name })).await.ok(201);
         if is_lost {
@@ -133,7 +133,7 @@ impl Plant {
         }
     }
 
-    /// Ends all services in good order.
+    /// Stops all services in order.
     pub async fn stop(self) {
         for (_, service) in self.services {
             service.stop().await;

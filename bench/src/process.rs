@@ -1,4 +1,4 @@
-//! What the system tells of a process.
+//! Memory and processor time of a process.
 
 use std::path::Path;
 
@@ -25,13 +25,13 @@ pub fn resident_mb(service: &Service) -> Result<f64, BenchError> {
         })
 }
 
-/// Processor time that a process has used so far, in milliseconds: in its own code and in the system's for it.
+/// The processor time of a process so far, in milliseconds, in user mode and in the kernel.
 pub fn processor_ms(service: &Service) -> Result<f64, BenchError> {
-    /// The unit of `/proc`, the same on all of Linux's usual machines.
+    /// The unit of `/proc` on all of Linux's usual machines.
     const TICK_MS: f64 = 10.0;
     let path = format!("/proc/{}/stat", service.pid());
     let stat = std::fs::read_to_string(&path).map_err(BenchError::system(format!("read {path}")))?;
-    // The program's name is in brackets, and may hold anything.
+    // The program's name is in brackets, and may contain any characters.
     let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
     let ticks: Vec<f64> = fields
         .split_whitespace()

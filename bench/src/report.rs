@@ -1,4 +1,4 @@
-//! Figures as they are told: a JSON line each for programs, a table for people.
+//! The figures of a run: a JSON line each for programs, a table for people.
 
 use std::io::Write;
 
@@ -9,15 +9,15 @@ use serde::Serialize;
 use crate::error::BenchError;
 use crate::statistics::Summary;
 
-/// The case with a cloud.
+/// The case that needs a cloud.
 pub const RECOVER: &str = "recover";
 
-/// What a figure must come to.
+/// The target of a figure.
 #[derive(Clone, Debug, Serialize)]
 pub struct Target {
-    /// In words.
+    /// The wanted value, in words.
     pub wanted: String,
-    /// What is held against it, in words and numbers.
+    /// The found value, in words and numbers.
     pub found: String,
     pub met: bool,
 }
@@ -46,16 +46,16 @@ impl Target {
 #[derive(Clone, Debug, Serialize)]
 pub struct Figure {
     pub case: &'static str,
-    /// Where it was measured; empty where that makes no difference.
+    /// The ground of the measurement; empty where it makes no difference.
     pub ground: &'static str,
     pub what: String,
     pub unit: &'static str,
     #[serde(flatten)]
     pub summary: Summary,
-    /// What it is measured against.
+    /// The floor of the figure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor: Option<String>,
-    /// The median over the floor's median.
+    /// The median, divided by the floor's median.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,7 +84,7 @@ impl Figure {
         self
     }
 
-    /// Sets it beside a floor of the same unit.
+    /// Compares the figure with a floor in an equal unit.
     pub fn over(mut self, floor: &str, median: f64) -> Self {
         self.floor = Some(format!("{floor}: {median:.2} {}", self.unit));
         self.ratio = Some(self.summary.median / median);
@@ -102,7 +102,7 @@ impl Figure {
     }
 }
 
-/// The name of a ground as it is told.
+/// The name of a ground in reports.
 pub fn ground_name(ground: Ground) -> &'static str {
     match ground {
         Ground::Standalone => "standalone",
@@ -118,7 +118,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Prints the figure's line at once, so that a run that is ended early has told what it knew.
+    /// Adds a figure and prints its line at once, so that a run that is ended early has printed what it knew.
     pub fn add(&mut self, figure: Figure) -> Result<(), BenchError> {
         let line = serde_json::to_string(&figure).unwrap_or_default();
         writeln!(std::io::stdout(), "{line}").map_err(BenchError::system("print a figure"))?;
@@ -126,7 +126,7 @@ impl Report {
         Ok(())
     }
 
-    /// Adds it if there was anything to summarise.
+    /// Adds a figure if there are measurements.
     pub fn add_summary(
         &mut self,
         measurements: &[f64],
@@ -138,14 +138,14 @@ impl Report {
         }
     }
 
-    /// Says why something was not measured.
+    /// Notes why something was not measured.
     pub fn skip(&mut self, why: impl Into<String>) {
         let why = why.into();
         tell(&format!("skipped: {why}"));
         self.skipped.push(why);
     }
 
-    /// The part about recoveries on a cloud, and the rest.
+    /// The report on recoveries on a cloud, and the report on the rest.
     pub fn split(self) -> [Self; 2] {
         let (figures_of, figures) = self
             .figures

@@ -1,8 +1,8 @@
-//! What many measurements of one thing come to.
+//! Summaries of many measurements.
 
 use serde::Serialize;
 
-/// The order statistics of a set of measurements, in their own unit.
+/// The order statistics of a set of measurements, in the measurements' unit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// How many measurements.
@@ -27,7 +27,7 @@ impl Summary {
         })
     }
 
-    /// Of something that was measured once.
+    /// The summary of one measurement.
     pub fn once(measurement: f64) -> Self {
         Self {
             samples: 1,
@@ -44,7 +44,7 @@ fn percentile(sorted: &[f64], percent: usize) -> Option<f64> {
     sorted.get(rank - 1).copied()
 }
 
-/// Each figure less the floor that was measured beside it: what was slow for both cancels out.
+/// Each figure less the floor that was measured with it: a disturbance of both cancels out.
 pub fn differences(figures: &[f64], floors: &[f64]) -> Vec<f64> {
     figures
         .iter()

@@ -23,7 +23,7 @@ use crate::{Bus, BusError, DeadLetter, DeadLetters, Deliveries, Message, Queue, 
 /// All questions go through one bus, so that an answer needs no other address than the id of its question.
 const HERE: &str = "in-process";
 
-/// A bus within one process. Clones are the same bus.
+/// A bus within one process. Clones share the bus.
 #[derive(Clone)]
 pub struct InProcessBus(Arc<Inner>);
 

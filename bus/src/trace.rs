@@ -24,8 +24,8 @@ impl Trace {
         }
     }
 
-    /// Another span of this trace. No two spans may take the same id: the lower half of a random UUID is never 0, and never the
-    /// number of an attempt.
+    /// Another span of this trace, with an id that no other span has: the lower half of a random UUID is never 0, and never the number of
+    /// an attempt.
     #[must_use]
     pub fn within(self, id: Uuid) -> Self {
         Self {

@@ -39,27 +39,27 @@ pub enum Command {
     Standalone(StandaloneArgs),
     /// Runs the REST API
     Api(ApiArgs),
-    /// Runs an engine: publishes work, takes in results, keeps the time
+    /// Runs an engine: publishes work, receives results, runs the timers
     Engine(EngineArgs),
     /// Runs a scheduler hook: tells schedulers where workloads may land, and what may be evacuated
     SchedulerHook(SchedulerHookArgs),
     /// Runs a worker: carries out tasks on devices
     Worker(WorkerArgs),
-    /// Looks after the database
+    /// Migrates the schema of the database
     Db(DbArgs),
-    /// Dead letters: messages on the broker that nobody could deal with
+    /// Dead letters: messages on the broker that no service could process
     DeadLetter(dead_letter::DeadLetterArgs),
-    /// Looks at the configuration
+    /// Checks the configuration
     Config(ConfigCommandArgs),
     /// Looks for what would keep a fence from being proven, and says what to do about it
     Doctor(doctor::DoctorArgs),
-    /// Writes all that a standalone service keeps into one file, also while it runs
+    /// Writes all data of a standalone service into one file, also while it runs
     Backup(backup::BackupArgs),
-    /// Puts a backup in the place of a standalone service's data directory
+    /// Replaces a standalone service's data directory by a backup
     Restore(backup::BackupArgs),
     /// Makes, lists and revokes the tokens of the token file
     Token(token::TokenArgs),
-    /// Hosts: list, add, fence, confirm, take back
+    /// Hosts: list, add, fence, confirm, rejoin
     Host(Remote<host::HostCommand>),
     /// Operations: what is being done to hosts
     Operation(Remote<operation::OperationCommand>),
@@ -84,7 +84,7 @@ pub enum Command {
         /// For which shell
         shell: clap_complete::Shell,
     },
-    /// Prints the manual's first page, or writes all pages into a folder
+    /// Prints the first page of the manual, or writes all pages into a folder
     Manual {
         /// The folder to write them to; read one with: man -l FOLDER/ringfence-host-fence.1
         folder: Option<PathBuf>,
@@ -101,13 +101,13 @@ pub struct ConfigArgs {
     /// What to log: off, error, warn, info, debug or trace, and after commas TARGET=LEVEL
     #[arg(long, value_name = "LEVEL")]
     pub log_level: Option<String>,
-    /// How log lines look: text or json
+    /// The format of log lines: text or json
     #[arg(long, value_name = "FORMAT")]
     pub log_format: Option<String>,
 }
 
 impl ConfigArgs {
-    /// The layers with these flags and those of the command on top.
+    /// The layers of the configuration, with these flags and those of the command on top.
     pub fn sources(&self, environment: &Environment, own: Vec<Option<Flag>>) -> Sources {
         let mut flags = vec![
             flag("log.level", "--log-level", self.log_level.clone()),
@@ -138,7 +138,7 @@ pub struct StandaloneArgs {
     /// Adds six simulated hosts, of which one lies, one is slow and one is silent
     #[arg(long)]
     pub demo: bool,
-    /// Where everything is kept
+    /// The data directory
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<String>,
     /// Where to listen, on this machine only; port 0 takes any free one
@@ -203,7 +203,7 @@ impl SchedulerHookArgs {
 /// `ringfence engine`
 #[derive(Debug, Args)]
 pub struct EngineArgs {
-    /// Its name in logs and the audit trail; this machine's name if absent
+    /// The engine's name in logs and the audit trail; this machine's name if absent
     #[arg(long)]
     pub name: Option<String>,
     /// The configuration.
@@ -224,13 +224,13 @@ impl EngineArgs {
 /// `ringfence worker`
 #[derive(Debug, Args)]
 pub struct WorkerArgs {
-    /// Its name, unique among the workers; this machine's name if absent
+    /// The worker's name, unique among the workers; this machine's name if absent
     #[arg(long)]
     pub name: Option<String>,
-    /// The zones that it reaches
+    /// The zones that the worker reaches
     #[arg(long, value_name = "ZONE,...")]
     pub zones: Option<String>,
-    /// What it acts on: power, storage, network
+    /// What the worker acts on: power, storage, network
     #[arg(long, value_name = "RESOURCE,...")]
     pub resources: Option<String>,
     /// The configuration.
@@ -262,14 +262,14 @@ pub struct DbArgs {
 /// `ringfence db ...`
 #[derive(Debug, Subcommand)]
 pub enum DbCommand {
-    /// Brings the schema of the database to that of this build
+    /// Migrates the schema of the database to that of this build
     Migrate(MigrateArgs),
 }
 
 /// `ringfence db migrate`
 #[derive(Debug, Args)]
 pub struct MigrateArgs {
-    /// Says that no API and no engine runs; an older schema is not migrated without it
+    /// Confirms that no API and no engine runs; without it, an older schema is not migrated
     #[arg(long)]
     pub services_stopped: bool,
     /// The configuration.
@@ -289,7 +289,7 @@ pub struct ConfigCommandArgs {
 /// `ringfence config ...`
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
-    /// Prints every setting and where it came from, or what is wrong; secrets are masked
+    /// Prints every setting and its source, or what is wrong; secrets are masked
     Check {
         /// The configuration.
         #[command(flatten)]

@@ -1,4 +1,4 @@
-//! The one place where this program looks at the clock; services hand it on as an argument.
+//! The only read of the clock in this program; services get the time as an argument.
 
 use ringfence_core::Timestamp;
 
@@ -6,7 +6,7 @@ use ringfence_core::Timestamp;
 #[must_use]
 #[expect(
     clippy::disallowed_methods,
-    reason = "the one place: everything else takes the time as an argument"
+    reason = "the only read of the clock: all other code takes the time as an argument"
 )]
 pub fn now() -> Timestamp {
     chrono::Utc::now()

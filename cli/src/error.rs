@@ -1,4 +1,4 @@
-//! What can go wrong in this program, and the exit code that it ends with.
+//! The errors of this program, and its exit codes.
 
 use std::error::Error;
 use std::fmt;
@@ -12,7 +12,7 @@ pub use ringfence_core::error_chain;
 /// A failure, in words for the person at the terminal.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
-    /// What was asked for makes no sense.
+    /// The arguments are wrong.
     #[error("{0}")]
     Usage(String),
     /// The configuration cannot be used.
@@ -29,7 +29,7 @@ pub enum CliError {
         #[source]
         source: io::Error,
     },
-    /// A file was read and holds something else than it should.
+    /// A file holds something other than it should.
     #[error("{}: {why}", path.display())]
     Content {
         /// The file.
@@ -37,32 +37,32 @@ pub enum CliError {
         /// What is wrong with it.
         why: String,
     },
-    /// The service answered that it will not.
+    /// The service refused.
     #[error(transparent)]
     Api(Box<ApiFault>),
     /// The service did not answer.
     #[error("{url} cannot be reached\n  {hint}")]
     Unreachable {
-        /// Where it was looked for.
+        /// The service's URL.
         url: String,
-        /// What to do about it.
+        /// What to do.
         hint: String,
-        /// What was seen.
+        /// The cause.
         #[source]
         source: Option<Box<dyn Error + Send + Sync>>,
     },
-    /// There is none that could be asked.
+    /// No service is known.
     #[error("no service is named, and {why}\n  {hint}")]
     Nowhere {
-        /// Why none was found here.
+        /// Why none was found on this machine.
         why: String,
-        /// What to do about it.
+        /// What to do.
         hint: String,
     },
     /// The service answered something that this program does not understand.
     #[error("the answer from {url} cannot be understood: {why}")]
     Answer {
-        /// What was asked.
+        /// The URL of the request.
         url: String,
         /// What is wrong with the answer.
         why: String,
@@ -81,12 +81,12 @@ pub enum CliError {
     /// A call of a webhook did not succeed.
     #[error("subscription {subscription:?}: the receiver {why}")]
     Undelivered {
-        /// Which.
+        /// The subscription's name.
         subscription: String,
         /// What happened.
         why: String,
     },
-    /// There is no such thing.
+    /// The object does not exist.
     #[error("{0}")]
     Missing(String),
     /// `--timeout` ran out.
@@ -96,23 +96,23 @@ pub enum CliError {
     #[error("{0}")]
     Stopped(String),
     /// `ringfence doctor` has found something that has to be mended.
-    #[error("{0} found that has to be mended")]
+    #[error("{0}")]
     Unwell(String),
     /// Some hosts were not imported.
     #[error("{failed} hosts were not imported; mend them and import once more")]
     NotImported {
-        /// How many.
+        /// How many hosts.
         failed: usize,
     },
-    /// A cloud did not answer as it should.
+    /// A call to a cloud failed.
     #[error(transparent)]
     Cloud(#[from] BackendError),
     /// A service could not start, or stopped.
     #[error("{service}: {doing}")]
     Service {
-        /// Which.
+        /// The service's name.
         service: &'static str,
-        /// What it was doing.
+        /// What the service was doing.
         doing: String,
         /// Why it failed.
         #[source]
@@ -146,7 +146,7 @@ impl CliError {
         }
     }
 
-    /// How the process ends; `--help` has the same list.
+    /// The exit code; `--help` shows the list.
     #[must_use]
     pub fn exit_code(&self) -> Exit {
         match self {
@@ -181,7 +181,7 @@ impl CliError {
         }
     }
 
-    /// Whether the reader of our output went away, as `head` does: nothing to complain about.
+    /// Whether the reader of the output has gone, as `head` does, which is no failure.
     #[must_use]
     pub fn is_closed_pipe(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
@@ -198,7 +198,7 @@ pub enum Exit {
     Usage = 2,
     /// The rules say no (409).
     Refused = 3,
-    /// There is no such thing (404).
+    /// The object does not exist (404).
     NotFound = 4,
     /// A person has to act, or the operation was cancelled.
     NeedsOperator = 5,
@@ -208,7 +208,7 @@ pub enum Exit {
     NotAllowed = 7,
     /// `--timeout` ran out.
     TimedOut = 8,
-    /// Ctrl-C, as shells count it.
+    /// Ctrl-C, with the code of shells.
     Stopped = 130,
 }
 
@@ -226,7 +226,7 @@ Exit codes:
   8  --timeout ran out
   130  stopped by Ctrl-C";
 
-/// Everything that is wrong with a configuration, one line each.
+/// All errors of a configuration, one line each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Complaints(Vec<String>);
 
@@ -236,17 +236,17 @@ impl Complaints {
         Self(vec![complaint.into()])
     }
 
-    /// Adds one.
+    /// Adds a complaint.
     pub fn add(&mut self, complaint: impl Into<String>) {
         self.0.push(complaint.into());
     }
 
-    /// Adds those of another.
+    /// Adds the complaints of another list.
     pub fn extend(&mut self, other: Self) {
         self.0.extend(other.0);
     }
 
-    /// An error if there is any.
+    /// An error if there is a complaint.
     pub fn into_result(self) -> Result<(), CliError> {
         if self.0.is_empty() {
             Ok(())

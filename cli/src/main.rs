@@ -24,14 +24,14 @@ use crate::args::Cli;
 use crate::config::Environment;
 use crate::error::CliError;
 
-/// Decisions are made of many small documents: with the system's own allocator a sixth of the processor's time went there.
+/// Decisions use many small allocations: the system's allocator took a sixth of the processor's time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     install_tls();
     open_files::allow_as_many_as_possible();
-    // A shell that completes a command asks for what could come next.
+    // A shell that completes a command asks for the candidates.
     clap_complete::CompleteEnv::with_factory(Cli::command).complete();
     let cli = Cli::parse();
     let format = commands::format_of(&cli.command);
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Says by which code TLS is done; the libraries leave that to the program. A second call changes nothing.
+/// Chooses the code for TLS; the libraries leave that to the program. A second call changes nothing.
 fn install_tls() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }

@@ -1,8 +1,8 @@
-//! How many files and connections this process may have open.
+//! The limit of files and connections that this process may have open.
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-/// As many as the system allows: the limit that a shell or a service manager begins with is for programs that wait in `select`.
+/// Raises the limit as far as the system allows: the usual limit is for programs that wait in `select`.
 pub fn allow_as_many_as_possible() {
     let raised = getrlimit(Resource::RLIMIT_NOFILE)
         .and_then(|(_, hard)| setrlimit(Resource::RLIMIT_NOFILE, hard, hard));

@@ -1,4 +1,4 @@
-//! The platforms of the configuration. This file alone names the sorts of them.
+//! The platforms of the configuration. Only this file names the kinds of platforms.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use ringfence_backends::openstack::{Cloud, CloudSettings, Nova};
 use crate::config::Settings;
 use crate::error::CliError;
 
-/// The clouds of the configuration, each checked to have an entry. Nothing is asked of them yet.
+/// The clouds of the configuration, each checked to have an entry. No call is made.
 pub fn clouds(settings: &Settings) -> Result<Vec<Arc<Cloud>>, CliError> {
     let clouds = cloud_settings(settings).map(|cloud| {
         cloud
@@ -26,7 +26,7 @@ pub fn of(clouds: &[Arc<Cloud>]) -> Vec<Arc<dyn Platform>> {
     Nova::on(clouds)
 }
 
-/// The platforms of the configuration, whether what it says of them is right or not.
+/// The platforms of the configuration, without a check of their settings.
 pub fn unchecked(settings: &Settings) -> Vec<Arc<dyn Platform>> {
     let clouds = cloud_settings(settings).map(|cloud| Arc::new(Cloud::new(cloud)));
     of(&clouds.collect::<Vec<_>>())

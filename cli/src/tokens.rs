@@ -16,16 +16,16 @@ use crate::error::CliError;
 
 const HEADER: &str = "# Tokens of Ringfence's API: hashes only. Written by `ringfence token`.\n\n";
 
-/// 256 random bits, so that a plain hash of them gives nothing away.
+/// 256 random bits: a plain hash does not reveal them.
 fn new_token() -> Result<String, CliError> {
     let mut bytes = [0; 32];
     SysRng
         .try_fill_bytes(&mut bytes)
-        .map_err(|error| CliError::service("token", "the system gives no randomness", error))?;
+        .map_err(|error| CliError::service("token", "the system has no random numbers", error))?;
     Ok(format!("{TOKEN_PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes)))
 }
 
-/// Makes a token and keeps its hash. One of the same name must not be there.
+/// Makes a token and keeps its hash. A token of this name must not exist.
 pub fn create(
     path: &Path,
     name: &str,
@@ -46,7 +46,7 @@ pub fn create(
     Ok(token)
 }
 
-/// The same in the place of one of the same name, which works no more: it may never have reached its owner.
+/// Makes a token that replaces one of this name, whose value may never have reached its owner.
 pub fn add(path: &Path, name: &str, role: Role, expires_at: Option<Timestamp>) -> Result<String, CliError> {
     let token = new_token()?;
     let entry = entry(name, role, expires_at, &token);
@@ -83,7 +83,7 @@ pub fn read(path: &Path) -> Result<TokenFile, CliError> {
     })
 }
 
-/// Changes the file in one step: a reader sees all of the old or all of the new, and two changes at once both hold.
+/// Changes the file in one step: a reader sees all of the old or all of the new file, and of two changes at once neither is lost.
 pub fn change(
     path: &Path,
     change: impl FnOnce(&mut TokenFile) -> Result<(), CliError>,
@@ -96,7 +96,7 @@ pub fn change(
     write_private(path, &format!("{HEADER}{text}"))
 }
 
-/// Writes a file for its owner alone (mode 0600), in one step.
+/// Writes a file that only its owner may read (mode 0600), in one step.
 pub fn write_private(path: &Path, text: &str) -> Result<(), CliError> {
     write(path, text).map_err(|error| CliError::file("write", path, error))
 }
@@ -107,7 +107,7 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Held until it is dropped. It is a file of its own, since the token file is replaced.
+/// A lock on a separate file, since the token file is replaced. The lock is held until it is dropped.
 fn lock(path: &Path) -> Result<File, CliError> {
     let path = beside(path, ".lock");
     let fault = |error| CliError::file("lock", path.as_path(), error);
@@ -122,7 +122,7 @@ fn lock(path: &Path) -> Result<File, CliError> {
     Ok(file)
 }
 
-/// The file keeps its owner: an administrator may change what the service reads under its own name.
+/// The file keeps its owner: an administrator may change a file that the service reads as another user.
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let temporary = beside(path, ".new");
     match fs::remove_file(&temporary) {

@@ -96,8 +96,7 @@ impl Boots {
         let latest = self.latest().filter(|latest| latest.last_seen > moment)?;
         let newer = Verdict::Newer(latest.first_seen);
         let older = Verdict::Older(latest.last_seen);
-        // Without an id every report is about a boot of its own, as far as anyone can tell, and a date may be that of a clock that was
-        // set since.
+        // Without an id every report counts as a boot of its own, and a date may be that of a clock that was set since.
         latest.boot.id.as_ref()?;
         if latest.first_seen <= moment {
             return Some(older);

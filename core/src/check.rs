@@ -10,7 +10,7 @@ pub enum CheckOutcome {
     Confirmed,
     /// It did not answer, or not in a form that can be trusted.
     Unknown,
-    /// Nobody serves its resource and zone.
+    /// No worker serves its resource and zone.
     WorkerMissing,
     /// A definite no: credentials, parameters, a device that does not exist.
     Refused,

@@ -97,7 +97,7 @@ pub struct Note {
 pub enum Effect {
     /// Tell a worker.
     Dispatch(Box<Dispatch>),
-    /// Tell everyone.
+    /// Send an event.
     Event(Event),
     /// Put it on record.
     Note(Note),

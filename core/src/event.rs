@@ -25,7 +25,7 @@ pub enum EventKind {
     /// The host was taken back.
     #[strum(serialize = "host.unfenced")]
     HostUnfenced,
-    /// Power was to be given back within a fence, and was not seen to be on.
+    /// Power was to be switched on within a fence, and was not read as on.
     #[strum(serialize = "host.left_off")]
     HostLeftOff,
     /// An operation began.

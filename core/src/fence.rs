@@ -70,7 +70,7 @@ impl Fence {
 
     /// When the first of its power was allowed to come back, if that is what has ended the proof of its power.
     #[must_use]
-    pub(crate) fn power_given_back_at(&self) -> Option<Timestamp> {
+    pub(crate) fn power_released_at(&self) -> Option<Timestamp> {
         let power = self
             .proofs
             .iter()

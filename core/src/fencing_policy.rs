@@ -107,8 +107,8 @@ impl FencingPolicy {
     }
 }
 
-/// When the host is to be fenced without being asked: its segment says so, it is silent, nothing holds it, and nobody has answered this
-/// silence with a fence yet. One that a person has cancelled stays cancelled until the host has been seen UP again.
+/// When the host is to be fenced automatically: its segment says so, it is silent, nothing holds it, and no fence has answered this silence
+/// yet. A fence that a person has cancelled stays cancelled until the host has been seen UP again.
 ///
 /// One that is FENCED already and was seen UP since may be booting, and one observer sees that before another: it has the time that a
 /// rejoin would give it.
@@ -127,7 +127,7 @@ pub fn fence_due(state: &HostState) -> Option<Timestamp> {
     });
     let is_open = host.good_fence().is_none() && !host.is_silence_answered;
     let is_wanted = policy.fencing.automatic && host.failure_state == FailureState::Unreachable;
-    let since = host.failure_since.max(host.given_back_at)?;
+    let since = host.failure_since.max(host.released_at)?;
     let patience_s = match host.fencing_state() {
         FencingState::Unfenced => policy.fencing.after_s,
         FencingState::Fenced => policy.fencing.after_s.max(policy.rejoin_wait_s),

@@ -39,7 +39,7 @@ pub struct Placing<'a> {
     pub generation: Generation,
     /// Its live operation: what it is for, where it stands, and its generation.
     pub operation: Option<(OperationKind, OperationStatus, Generation)>,
-    /// What has to be given back to it.
+    /// What has to be released to it.
     pub applied: &'a Applied,
     /// What may be acting on it.
     pub in_flight: &'a [InFlight],
@@ -125,7 +125,7 @@ fn unforce(state: &HostState, now: Timestamp) -> Result<String, String> {
     Ok("the host is UNFENCED".to_owned())
 }
 
-/// Nothing takes anything from the host, or has taken it and not given it back.
+/// No task takes anything from the host, or has taken it without a release.
 fn left_alone(host: &Placing<'_>, now: Timestamp) -> Result<(), String> {
     if let Some((kind, status, generation)) = host.operation {
         let started_workloads = kind == OperationKind::Rejoin && host.generation == generation;
@@ -149,7 +149,7 @@ fn is_taken_back(host: &Placing<'_>) -> bool {
     host.fencing_state == FencingState::Unfenced && !is_cut_off(host)
 }
 
-/// Whether something other than power has yet to be given back. A host that is seen UP has power.
+/// Whether something other than power has yet to be released. A host that is seen UP has power.
 fn is_cut_off(host: &Placing<'_>) -> bool {
     let applied = host.applied;
     let mut kinds = applied.fencing.iter().map(|applied| applied.kind.resource());

@@ -43,7 +43,7 @@ guards! {
     LastSeenBreaksSilence,
     /// A sign of life starts the silence anew, however late it is reported.
     LifeBreaksSilence,
-    /// What was given back starts the silence anew, and so does what may still be given back.
+    /// A release starts the silence anew, and so does one that may still be under way.
     UndoingBreaksSilence,
     /// A clock that was set starts the silence anew.
     ClockSetBreaksSilence,
@@ -109,11 +109,11 @@ guards! {
     ShownSinceClaim,
     /// A refusal shows that nothing was taken only if no attempt before it may have taken it.
     StandingKeepsFirst,
-    /// What was taken by a method is given back by that method.
-    GivenBackByItsMethod,
+    /// What a method has taken is released by that method.
+    ReleasedByItsMethod,
     /// What a worker gave up without an answer may come true yet.
     UnansweredMayCome,
-    /// What may have been given back until a worker stopped ends what the host did to itself before.
+    /// A release that may have been under way until a worker stopped ends what the host did to itself before.
     StoppedUndoingIsNoted,
     /// What may have been switched off until a worker stopped is no host that is back.
     StoppedOffIsNoted,
@@ -131,7 +131,7 @@ guards! {
     EvacuationEndsAtReturn,
     /// An evacuation that finds its gate closed asks a person in the end.
     HoldEnds,
-    /// Power cannot be given back while an evacuation is to come first.
+    /// Power cannot be switched on while an evacuation is to come first.
     ClaimOfPowerWaits,
     /// A worker that follows a move is stopped when the fence holds no more.
     RenewalOfMoveNeedsFence,
@@ -163,9 +163,9 @@ guards! {
     WordNamesGeneration,
     /// A person's word waits for what may undo it.
     WordWaitsForUndoing,
-    /// What was given back by hand waits for what may still be taken.
+    /// A confirmed release by hand waits for tasks that may still take.
     HandWaitsForFencing,
-    /// What a fence rests on is given back by a rejoin.
+    /// What a fence rests on is released by a rejoin.
     HandWaitsForRejoin,
     /// A person who begins a rejoin may have plugged the host in just before.
     RejoinMayPlugIn,
@@ -203,7 +203,7 @@ guards! {
     StopWasSufficient,
     /// A power-on shows that the host was off until then only if its power was read as off before.
     OnWasReadOff,
-    /// A power-on shows that the host was off until then only if nothing of its power had been given back before.
+    /// A power-on shows that the host was off until then only if none of its power had been switched on before.
     OnWasTheFirst,
     /// Without a date the first boot that is seen after the fence may have begun before it.
     FirstBootIsBaseline,

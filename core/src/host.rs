@@ -35,7 +35,7 @@ pub enum FailureState {
     Up,
     /// The host does not answer.
     Unreachable,
-    /// Nobody can tell.
+    /// It is not known whether the host answers.
     #[default]
     Unknown,
 }
@@ -55,7 +55,7 @@ pub enum FencingState {
 
 words!(FencingState);
 
-/// Something that a fence took from the host (or may have taken) and that has not been seen given back.
+/// Applied fencing of one method: what a fence took from the host (or may have taken) and that was not read as released.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppliedFencing {
     /// The fencing task.
@@ -70,7 +70,7 @@ pub struct AppliedFencing {
     pub is_shown: bool,
 }
 
-/// Everything that fences took from a host (or may have taken) and that has not been seen given back.
+/// Everything that fences took from a host (or may have taken) and that was not read as released.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Applied {
     /// By devices, ordered by kind and method.
@@ -82,7 +82,7 @@ pub struct Applied {
 }
 
 impl Applied {
-    /// Whether nothing has to be given back.
+    /// Whether nothing has to be released.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.fencing.is_empty() && self.marked_down_by.is_none()
@@ -151,8 +151,8 @@ pub struct Host {
     pub fence: Option<Fence>,
     /// Whether something has begun since it was last seen UP, while it was UNREACHABLE: it is not fenced without being asked then.
     pub is_silence_answered: bool,
-    /// Until when something may have been given back to the host: what it did to itself before counts no more.
-    pub given_back_at: Option<Timestamp>,
+    /// Until when something may have been released to the host: its own signs of self-fencing before that count no more.
+    pub released_at: Option<Timestamp>,
     /// Until when the host may last have been switched off: a sign of life from before says nothing about its power.
     pub last_off_at: Option<Timestamp>,
     /// What fences have taken from it.
@@ -254,13 +254,13 @@ impl Host {
         }
     }
 
-    /// Notes that something may have been given back to the host until `at`: what it did to itself before counts no more.
+    /// Notes that something may have been released to the host until `at`: its own signs of self-fencing before that count no more.
     pub(crate) fn released(&mut self, at: Timestamp) {
-        self.given_back_at = self.given_back_at.max(Some(at));
+        self.released_at = self.released_at.max(Some(at));
     }
 
-    /// The first attempt that may still be acting and that `kind` must not overlap with: one that acts on the resource of `kind` in the other
-    /// way, or one that starts a workload elsewhere while `kind` gives something back to the host.
+    /// The first attempt that may still be acting and that `kind` must not overlap with: one that acts on the resource of `kind` in the
+    /// opposite direction, or one that starts a workload elsewhere while `kind` releases something to the host.
     #[must_use]
     pub fn opposite_in_flight(&self, kind: TaskKind, now: Timestamp) -> Option<&InFlight> {
         let is_opposite = |other: TaskKind| match (other, kind) {

@@ -66,7 +66,7 @@ pub fn validate_host(host: &HostDescription<'_>) -> Result<(), Problems> {
 /// Whether a host may be removed: nothing is remembered for it that something outside depends on.
 ///
 /// # Errors
-/// A live operation, FENCED, or something that a stopped fence has taken and not given back.
+/// A live operation, FENCED, or applied fencing of a fence that was stopped.
 pub fn may_remove(state: &HostState) -> Result<(), Refusal> {
     if let Some(live) = state.operation.as_ref().filter(|o| o.status.is_live()) {
         return Err(Refusal::OperationLive {

@@ -149,7 +149,7 @@ pub enum Input {
         /// Who asks.
         actor: Actor,
     },
-    /// An admin says that what stands of a fence was given back by hand, or is gone with its device.
+    /// An admin confirms that applied fencing was released by hand, or is gone with its device.
     ConfirmReleased {
         /// The generation that the person looked at.
         generation: Generation,

@@ -1,7 +1,7 @@
-//! Whether a method, filled in for a host, speaks to something that is this host's alone.
+//! Whether a method, resolved for a host, acts on a device of this host alone.
 //!
-//! A device that is filled in alike for two hosts proves of the one what it did to the other. So a plan that is for more than one host may use
-//! a method only where something that tells devices apart comes from the host.
+//! A device that two hosts share would prove of one host what it did to the other. So a plan for several hosts may use a method only where a
+//! parameter that identifies the device comes from the host.
 
 use crate::driver::{Catalogue, Declaration, Role, value_of};
 use crate::{FrozenMethod, Host, Method, Parameters, PlanScope, Problems};
@@ -25,7 +25,7 @@ pub(crate) fn check_own_device(
     problems.add(
         "parameters",
         format!(
-            "name one device for {hosts}: what it proves of one would be taken for a proof of each; in {}, ${{host.name}} or \
+            "name one device for {hosts}: its proof for one host would count for each; in {}, ${{host.name}} or \
              ${{host.id}} is allowed, or a value that host {} gives for itself ({}.KEY=VALUE), or a plan for that host alone",
             declared.telling(),
             host.name,

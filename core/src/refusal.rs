@@ -28,7 +28,7 @@ pub enum Refusal {
     /// A person's word that the plan does not count.
     #[error("the plan's sufficient sets do not let an operator's confirmation complete a fence here")]
     ConfirmationNotSufficient,
-    /// Something is being given back to the host and could undo the fence after it was proven.
+    /// A release is under way and could undo the fence after it was proven.
     #[error("a {kind} of generation {generation} may still be running until {until}; confirm after that")]
     UndoingInFlight {
         /// What.
@@ -39,11 +39,11 @@ pub enum Refusal {
         until: Timestamp,
     },
     /// A person's word for something that only an admin's word is good for.
-    #[error("only an admin can say what was given back")]
+    #[error("only an admin can confirm what was released")]
     NeedsAdmin,
-    /// A person's word that something was given back which no fence has taken.
+    /// A person's word about a release of what no fence has taken.
     #[error(
-        "method {method:?} has taken nothing from the host that was not given back; these have: {applied}"
+        "method {method:?} has no applied fencing on the host; these have: {applied}"
     )]
     NotApplied {
         /// What was named.
@@ -51,7 +51,7 @@ pub enum Refusal {
         /// The names of those that have, or "none".
         applied: String,
     },
-    /// Something is being taken from the host and could outlast the word that it was given back.
+    /// A fence's task is under way and could outlast the word about a release.
     #[error("a {kind} of generation {generation} may still be running until {until}; say so after that")]
     FencingInFlight {
         /// What.

@@ -25,7 +25,7 @@ pub enum Resource {
 
 words!(Resource);
 
-/// A task on devices: it takes something from a host, or gives it back.
+/// A task on devices: it takes something from a host, or releases it.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr, strum::VariantArray,
 )]
@@ -108,7 +108,7 @@ impl FencingKind {
         !self.releases()
     }
 
-    /// Whether the task gives back what a fence took.
+    /// Whether the task releases what a fence took.
     #[must_use]
     pub fn releases(self) -> bool {
         match self {
@@ -161,7 +161,7 @@ impl StepKind {
         }
     }
 
-    /// Whether the step gives something back to the host.
+    /// Whether the step releases something to the host.
     #[must_use]
     pub fn releases(self) -> bool {
         match self {
@@ -221,7 +221,7 @@ impl TaskKind {
         }
     }
 
-    /// Whether the task gives something back to the host.
+    /// Whether the task releases something to the host.
     #[must_use]
     pub fn releases(self) -> bool {
         match self {

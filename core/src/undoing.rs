@@ -5,8 +5,8 @@
 //! | `power.off` | `power.on` | yes |
 //! | `storage.fence` | `storage.unfence` | no: a cut stays a cut |
 //! | `network.fence` | `network.unfence` | no |
-//! | `self-fencing` | whatever gives something back | yes |
-//! | `operator` | whatever gives something back | yes |
+//! | `self-fencing` | any releasing task | yes |
+//! | `operator` | any releasing task | yes |
 //!
 //! What a person does by hand belongs to a rejoin: that takes a generation of its own, and no fence of an older one opens a gate.
 //!
@@ -25,14 +25,14 @@ use crate::{Generation, Proof, ProofKind, Resource, TaskKind, Timestamp};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "by")]
 pub enum Undoing {
-    /// A worker was allowed to give something back to the host.
+    /// A worker was allowed to release something to the host.
     Claimed {
         /// What.
         kind: TaskKind,
         /// For which generation.
         generation: Generation,
     },
-    /// The fence was started again before it was proven: power is given back by supplies and people, and has to be read again.
+    /// The fence was started again before it was proven: supplies and people switch power on, so it has to be read again.
     StartedAgain,
     /// The host was seen alive.
     SignOfLife {

@@ -1,5 +1,5 @@
-//! What an admin should know of a piece of configuration that is taken all the same: hosts, plans and methods come in any order, and what is
-//! not there yet may come.
+//! Warnings for an admin about a configuration that is accepted nevertheless: hosts, plans and methods may be added in any order, and
+//! missing ones may follow.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! What hosts give for themselves to the parameters of methods: the database keeps it beside each host, so that the hosts which give the same
-//! are found without a look at all of them.
+//! The values that hosts give for the parameters of methods: the database keeps a copy beside each host, so that hosts with equal values
+//! are found without reading all hosts.
 
 use ringfence_core::HostId;
 
@@ -7,8 +7,8 @@ use crate::DbError;
 use crate::run::{Run, fetch_all};
 use crate::value::args;
 
-/// Other hosts that give the same parameters to some method as this host does, at most `limit` of them. A host that gives the same to several
-/// methods may come several times.
+/// Other hosts that give equal values for some method as this host does, at most `limit` of them. A host that does so for several methods
+/// may come several times.
 pub async fn hosts_with_like_parameters(
     run: &mut impl Run,
     host: HostId,

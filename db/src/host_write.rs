@@ -27,15 +27,15 @@ const FENCING: &str =
     "fencing_state, generation, fence, fenced_generation, fenced_proof, fenced_at, is_silence_answered";
 /// What changes at every step.
 const STEP: &str =
-    "given_back_at, last_off_at, applied_fencing, in_flight, event_sequence, wake_at, revision, updated_at";
+    "released_at, last_off_at, applied_fencing, in_flight, event_sequence, wake_at, revision, updated_at";
 
 /// Writes hosts back.
 pub async fn update_hosts(run: &mut impl Run, writes: &[HostWrite<'_>]) -> Result<(), DbError> {
     write(run, host_rows(writes)).await
 }
 
-/// Hosts as they are written back. Columns that are as they were with all of them are left alone: SQLite writes every index with a column
-/// that it is told to set, even to the same value.
+/// Hosts as they are written back. Columns that none of the writes changes are left out: SQLite writes every index with a column that a
+/// statement sets, even to its present value.
 pub(crate) fn host_rows(writes: &[HostWrite<'_>]) -> TableRows {
     let groups = Groups::of(writes);
     let rows = writes.iter().map(|write| groups.values(write));
@@ -163,7 +163,7 @@ fn fenced_proof(fence: &Fence) -> Option<ProofKind> {
 
 fn step(host: &Host, wake_at: Option<Timestamp>) -> Vec<Value> {
     args![
-        host.given_back_at,
+        host.released_at,
         host.last_off_at,
         Value::document(&host.applied),
         Value::document(&host.in_flight),

@@ -21,7 +21,7 @@ use crate::{DbError, Tx};
 table! {
     pub "hosts":
     id, name, segment_id, backend, cloud, known_as, host_type, zone, parameters, sources, failure_state,
-    failure_source, failure_observed_at, failure_since, generation, fence, is_silence_answered, given_back_at,
+    failure_source, failure_observed_at, failure_since, generation, fence, is_silence_answered, released_at,
     last_off_at, applied_fencing, in_flight, event_sequence, revision, created_at, updated_at,
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn read(row: &Row) -> Result<Host, DbError> {
         generation: row.generation(column::generation)?,
         fence: row.opt_document(column::fence)?,
         is_silence_answered: row.flag(column::is_silence_answered)?,
-        given_back_at: row.opt_time(column::given_back_at)?,
+        released_at: row.opt_time(column::released_at)?,
         last_off_at: row.opt_time(column::last_off_at)?,
         applied: row.document(column::applied_fencing)?,
         in_flight: row.document(column::in_flight)?,
@@ -260,7 +260,7 @@ pub async fn insert_host(run: &mut impl Run, host: &Host) -> Result<(), DbError>
 /// Adds those hosts, which are UNFENCED, whose name and whose name in their cloud no other host has; returns which these were.
 pub async fn insert_hosts(run: &mut impl Run, hosts: &[&Host]) -> Result<HashSet<HostId>, DbError> {
     let mut hosts = hosts.to_vec();
-    // Whoever adds some of these at the same time waits for one name after the other, and not for each other.
+    // In the order of their names, so that two transactions that add some of these hosts cannot wait for each other.
     hosts.sort_by(|a, b| a.name.cmp(&b.name));
     let ids: Vec<Uuid> = hosts.iter().map(|host| host.id.0).collect();
     let rows = hosts.into_iter().map(new_row).collect();

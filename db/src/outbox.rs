@@ -25,7 +25,7 @@ pub struct OutboxRow {
     pub payload: Json,
     /// The span that it was decided in.
     pub trace: Option<String>,
-    /// From when on anyone may publish it.
+    /// From when on any process may publish it.
     pub available_at: Timestamp,
     /// Later than this it is pointless.
     pub expires_at: Timestamp,
@@ -108,7 +108,7 @@ pub async fn delete_outbox(run: &mut impl Run, ids: Vec<Uuid>) -> Result<u64, Db
     execute(run, AssertSqlSafe(sql), args![ids]).await
 }
 
-/// Lets anyone try a message again from `at` on.
+/// Lets any process publish a message again from `at` on.
 pub async fn postpone_outbox(run: &mut impl Run, ids: Vec<Uuid>, at: Timestamp) -> Result<u64, DbError> {
     let sql = format!(
         "UPDATE outbox SET available_at = $2 WHERE {}",

@@ -124,8 +124,8 @@ pub async fn migrate(db: &Database) -> Result<(), DbError> {
     }
 }
 
-/// On a connection that ends with it: the migrator does not give its lock back when a migration fails, and a connection that went
-/// back to the pool would keep every other process from migrating.
+/// Migrates on a connection that is closed afterwards: the migrator does not release its lock when a migration fails, and a connection that
+/// went back to the pool would keep every other process from migrating.
 async fn migrate_postgres(connections: &Connections) -> Result<(), MigrateError> {
     let mut connection = connections.take().await?.detach()?.detach();
     // A migration takes as long as it takes, and waits for the one that another machine has begun.

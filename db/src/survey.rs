@@ -17,7 +17,7 @@ pub struct Survey {
     pub oldest_unproven_fence: Option<Timestamp>,
     /// Messages in the outbox.
     pub outbox_rows: u64,
-    /// Since when the one that waits longest could have been published by anyone; ahead of the present for a fresh one.
+    /// Since when any process could have published the message that waits longest; ahead of the present for a fresh one.
     pub outbox_since: Option<Timestamp>,
     /// The number of the last event.
     pub last_event: u64,

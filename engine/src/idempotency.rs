@@ -1,7 +1,7 @@
 //! A request with a key is carried out once, however often it is sent.
 //!
-//! What a change was made for is written in the change's own transaction (its *receipt*), so that a repeat finds it although
-//! nobody was answered. See docs/adr/0020.
+//! The key of a change is written in the change's own transaction (its *receipt*), so that a repeat finds it although the caller got no
+//! answer. See docs/adr/0020.
 
 use std::collections::BTreeMap;
 

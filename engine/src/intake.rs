@@ -233,7 +233,7 @@ async fn take_read(engine: &Engine, result: TaskResult, settle: Box<dyn Settle>)
     }
 }
 
-/// A result is worth waiting for a database that restarts: given back, it would come again at once, and soon too often.
+/// A result waits for a database that restarts: returned to the broker, it would be delivered again at once, and soon too often.
 async fn apply_patiently(
     engine: &Engine,
     host_id: HostId,

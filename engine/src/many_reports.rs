@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use crate::{Context, Engine, EngineError};
 
-/// Reports of one request that wait for a transaction at the same time: enough to fill some, and no more, for the requests of others wait
-/// behind them.
+/// How many reports of one request wait for a transaction at a time: enough to fill some transactions, and few enough that the reports of
+/// other requests, which wait behind them, are not delayed.
 const AT_ONCE: usize = 64;
 
 impl Engine {

@@ -262,7 +262,7 @@ fn task_in(row: &OutboxRow) -> Result<TaskMessage, BusError> {
     serde_json::from_value(row.payload.clone()).map_err(|e| unreadable(Some(e)))
 }
 
-/// A broker gives back what no queue takes; everything else is told by the error.
+/// A broker returns a message that no queue takes; the error tells everything else.
 fn outcome(error: &BusError) -> &'static str {
     if matches!(error, BusError::Unroutable { .. }) {
         UNROUTABLE

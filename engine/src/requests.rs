@@ -20,8 +20,8 @@ use crate::{Context, Engine, EngineError};
 const MAX_AHEAD_S: i64 = 300;
 /// The longest name of an observer, and the longest boot id.
 const MAX_SOURCE_CHARS: usize = 255;
-/// The most methods that one word can say were given back.
-const MAX_GIVEN_BACK: usize = 72;
+/// The most methods of one confirmation of a release.
+const MAX_RELEASED: usize = 72;
 
 /// What a request to fence, rejoin or confirm came to.
 #[derive(Clone, Debug)]
@@ -63,7 +63,7 @@ impl Engine {
         request.fault.told(applied).map(operated)
     }
 
-    /// Takes an admin's word that what stands of a fence was given back by hand, or is gone with its device.
+    /// Records an admin's confirmation that applied fencing was released by hand, or is gone with its device.
     pub async fn confirm_released(
         &self,
         host: &str,
@@ -73,7 +73,7 @@ impl Engine {
         by: &Context,
     ) -> Result<Applied, EngineError> {
         validate_reason(reason)?;
-        check_given_back(&methods)?;
+        check_released(&methods)?;
         let id = self.host_id_of(host).await?;
         let input = Input::ConfirmReleased {
             generation,
@@ -288,13 +288,13 @@ fn check_text(field: &str, text: &str, problems: &mut Problems) {
     }
 }
 
-fn check_given_back(methods: &BTreeSet<String>) -> Result<(), Problems> {
+fn check_released(methods: &BTreeSet<String>) -> Result<(), Problems> {
     let mut problems = Problems::default();
-    if methods.is_empty() || methods.len() > MAX_GIVEN_BACK {
+    if methods.is_empty() || methods.len() > MAX_RELEASED {
         problems.add(
             "methods",
             format!(
-                "names {} methods; 1 to {MAX_GIVEN_BACK} are allowed",
+                "names {} methods; 1 to {MAX_RELEASED} are allowed",
                 methods.len()
             ),
         );

@@ -1,7 +1,8 @@
-//! Devices that the plans of several hosts name: what is done to such a device for one host would be taken for a proof of the other.
+//! Devices that the plans of several hosts name: such a device's proof for one host would count for the other.
 //!
-//! The engine that brings the questions to devices up to date sees every host's methods filled in, and writes down devices that are alike. A fence of a host
-//! or asks its devices looks there, and looks at the other host again before it counts: what has been mended refuses nobody.
+//! The engine that updates the questions to devices resolves every host's methods, and records devices that are alike. A fence or a check
+//! of a host reads these records, and resolves the other host's methods again before it is refused: a device that is no longer shared
+//! refuses no fence.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -139,7 +140,7 @@ impl Engine {
         Ok(problems.into_result().map(|()| frozen))
     }
 
-    /// Why the method cannot be used, if the other host's plan still acts on the same device.
+    /// Why the method cannot be used, if the other host's plan still acts on this device.
     async fn still_shared(
         &self,
         method: &FrozenMethod,
@@ -161,8 +162,8 @@ impl Engine {
             .is_ok_and(|theirs| target_key(drivers, &theirs) == target_key(drivers, method));
         Ok((is_used && is_same).then(|| {
             format!(
-                "acts on the device that method {} acts on for host {}: what it proves of one would be taken for a proof of the \
-                 other; say what is each host's own",
+                "acts on the device that method {} acts on for host {}: its proof for one host would count for the other; \
+                 give each host its own parameters",
                 with.name, other.name
             )
         }))

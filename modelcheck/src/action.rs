@@ -23,7 +23,7 @@ pub enum Action {
     SayLate,
     /// A person puts the plugs in.
     PlugIn,
-    /// A person gives back by hand what stands at this place, and says so.
+    /// A person releases by hand what stands at this place, and says so.
     Release(u8),
     /// A source hears the host no more.
     Cut(u8),

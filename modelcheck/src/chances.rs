@@ -42,7 +42,7 @@ chances! {
     SayLate,
     /// A person puts the plugs in.
     PlugIn,
-    /// A person gives something back by hand, and says so.
+    /// A person releases something by hand, and says so.
     Release,
     /// A source hears the host no more.
     Cut,

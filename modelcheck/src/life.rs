@@ -297,8 +297,8 @@ impl Life {
         self.offset += world.now - now;
     }
 
-    /// Drops what nothing can come of any more: messages of attempts that cannot be claimed, workers that have stopped, results that
-    /// nobody waits for.
+    /// Drops what cannot have any effect any more: messages of attempts that cannot be claimed, workers that have stopped, results of
+    /// attempts that are over.
     fn forget_what_is_dead(&mut self) {
         let world = &mut self.world;
         let live = world.state.operation.as_ref();

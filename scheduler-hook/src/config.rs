@@ -1,17 +1,17 @@
-//! How the hook answers.
+//! The settings of the hook.
 
 use std::time::Duration;
 
-/// How the hook answers.
+/// The settings of the hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookConfig {
-    /// Clouds that are known although none of their hosts is.
+    /// Clouds that are known even if none of their hosts is.
     pub clouds: Vec<String>,
-    /// What is said of a host that Ringfence does not know.
+    /// The answer about a host that Ringfence does not know.
     pub unknown_hosts: UnknownHosts,
-    /// Between two reads of the hosts that nothing has asked for.
+    /// Between two reads of the hosts without a change.
     pub refresh_every: Duration,
-    /// How old what was read may be for a schedule gate to be answered from it.
+    /// The greatest age of a read from which schedule gates are answered.
     pub max_age: Duration,
 }
 
@@ -26,12 +26,12 @@ impl Default for HookConfig {
     }
 }
 
-/// What is said of a host that Ringfence does not know, in a cloud that it knows.
+/// The answer about a host that Ringfence does not know, in a cloud that it knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnknownHosts {
-    /// It gets no workloads until it is known: it would not be fenced.
+    /// The host gets no workloads until it is known: it would not be fenced.
     #[default]
     Refused,
-    /// It is none of Ringfence's: some hosts of the cloud are guarded and others are not.
+    /// The host may get workloads: Ringfence guards only some hosts of the cloud.
     Allowed,
 }

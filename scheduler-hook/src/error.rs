@@ -1,22 +1,22 @@
-//! Why a question is not answered.
+//! Why a question cannot be answered.
 
 use std::time::Duration;
 
 use ringfence_db::DbError;
 
-/// Why a question is not answered. None of them is an answer, and least of all a yes.
+/// Why a question cannot be answered. No caller may take an error for an answer, least of all for a yes.
 #[derive(Debug, thiserror::Error)]
 pub enum HookError {
-    /// What was read is too old, or nothing was read yet.
+    /// The last read is too old, or there was none.
     #[error(
         "the hosts were last read {}; at most {} ms ago is allowed",
         told(*age),
         max_age.as_millis()
     )]
     Stale {
-        /// How long ago the last good read began; `None` if there was none.
+        /// How long ago the last successful read began; `None` if there was none.
         age: Option<Duration>,
-        /// The bound.
+        /// The greatest age that is allowed.
         max_age: Duration,
     },
     /// The database cannot be read.
@@ -25,7 +25,7 @@ pub enum HookError {
     /// The database did not answer in time.
     #[error("the database did not answer within {} ms", within.as_millis())]
     Slow {
-        /// The bound.
+        /// The limit.
         within: Duration,
     },
 }

@@ -16,13 +16,13 @@ use crate::error::HookError;
 use crate::metrics::Metrics;
 use crate::snapshot::{Filtered, Snapshot};
 
-/// What the database may take for one answer. Callers wait two seconds, and then ask another hook.
+/// The time limit of the database for one answer. Callers wait two seconds, and then ask another hook.
 const ANSWER_WITHIN: Duration = Duration::from_millis(1500);
 
 /// The clock that engines decide by.
 pub type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// Answers whether workloads may land on a host and leave it. Clones share what is known.
+/// Answers whether workloads may land on a host and leave it. Clones share what is in memory.
 #[derive(Clone)]
 pub struct Hook(pub(crate) Arc<Shared>);
 
@@ -30,18 +30,18 @@ pub(crate) struct Shared {
     pub db: Database,
     pub now: Now,
     pub config: HookConfig,
-    /// Readers never wait for the one that writes it.
+    /// Readers never wait for the writer.
     pub snapshot: ArcSwapOption<Snapshot>,
     pub wake: Notify,
     metrics: Metrics,
 }
 
-/// What is said of one host.
+/// The answer about one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// Yes or no.
     pub allowed: bool,
-    /// Why, in words.
+    /// Why.
     pub reason: String,
     /// The host's generation; `None` where the host is not known.
     pub generation: Option<Generation>,
@@ -56,7 +56,7 @@ impl Verdict {
         }
     }
 
-    /// A no about a host that is not on record.
+    /// A no about a host that Ringfence does not know.
     fn unknown(reason: String) -> Self {
         Self {
             allowed: false,
@@ -73,7 +73,7 @@ impl fmt::Debug for Hook {
 }
 
 impl Hook {
-    /// A hook that knows nothing yet: [`Hook::keep`] makes it learn, and go on learning.
+    /// A hook without a read: [`Hook::keep`] reads the hosts, and goes on reading them.
     #[must_use]
     pub fn new(db: Database, now: Now, config: HookConfig) -> Self {
         Self(Arc::new(Shared {
@@ -86,28 +86,28 @@ impl Hook {
         }))
     }
 
-    /// Adds its numbers to those of the process.
+    /// Adds the hook's metrics to those of the process.
     pub fn register_metrics(&self, registry: &mut Registry) {
         self.0.metrics.register(&self.0, registry);
     }
 
-    /// Something has changed: reads the hosts anew, soon.
+    /// Makes the hook read the hosts anew, soon after a change.
     pub fn nudge(&self) {
         self.0.wake.notify_one();
     }
 
-    /// Whether schedule gates can be answered at this moment.
+    /// Whether schedule gates can be answered now.
     ///
     /// # Errors
-    /// What was read is too old.
+    /// The last read is too old.
     pub fn health(&self) -> Result<(), HookError> {
         self.fresh().map(|_| ())
     }
 
-    /// What an answer is made from. The caller that has made one asks [`Hook::require_fresh`] before it goes out.
+    /// The hosts as they were last read. The caller that has made an answer calls [`Hook::require_fresh`] before sending it.
     ///
     /// # Errors
-    /// What was read is too old.
+    /// The last read is too old.
     pub fn snapshot(&self) -> Result<Arc<Snapshot>, HookError> {
         self.fresh()
             .inspect_err(|_| self.0.metrics.count("schedule", "unavailable", 1))
@@ -121,10 +121,10 @@ impl Hook {
         Ok(snapshot)
     }
 
-    /// Whether a snapshot may be answered from.
+    /// Whether a snapshot is fresh enough for an answer.
     ///
     /// # Errors
-    /// It is too old.
+    /// The snapshot is too old.
     pub fn require_fresh(&self, snapshot: &Snapshot) -> Result<(), HookError> {
         let (age, max_age) = (snapshot.age(), self.0.config.max_age);
         if age.is_some_and(|age| age <= max_age) {
@@ -133,7 +133,7 @@ impl Hook {
         Err(HookError::Stale { age, max_age })
     }
 
-    /// Which of these hosts may get workloads.
+    /// The hosts among these that may get workloads.
     pub fn filter<'a>(
         &self,
         snapshot: &'a Snapshot,
@@ -163,7 +163,7 @@ impl Hook {
         self.counted("evacuate", verdict).await
     }
 
-    /// May the host's backend be told that the host is not down? Read from the database, never from memory.
+    /// May forced-down be withdrawn for this host? Read from the database, never from memory.
     ///
     /// # Errors
     /// The database does not answer.
@@ -181,7 +181,8 @@ impl Hook {
         Ok(load_state_in_cloud(&mut self.0.db.reader_by_keys(), cloud, host).await?)
     }
 
-    /// A host that is not Ringfence's may be, where that was said; but a cloud's wrong name must not open what is FENCED.
+    /// An unknown host may be un-forced if the settings allow unknown hosts; but a wrong name of a cloud must not open a host that is
+    /// FENCED.
     async fn unforce_unknown(&self, cloud: &str, host: &str) -> Result<Verdict, HookError> {
         let config = &self.0.config;
         let is_foreign = config.unknown_hosts == UnknownHosts::Allowed

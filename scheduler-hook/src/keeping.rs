@@ -1,4 +1,4 @@
-//! Keeping what is in memory fresh: a read every now and then, and one whenever something has changed.
+//! Keeps the hosts in memory fresh: reads them at intervals, and after each change.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::hook::Hook;
 use crate::moment::Moment;
 use crate::snapshot::Snapshot;
 
-/// The shortest pause between two reads. Where a read takes longer, the pause is as long as the read: a storm of changes takes half of the
-/// time at most.
+/// The shortest pause between two reads. After a longer read, the pause is as long as the read, so that reads take at most half of the time
+/// in a storm of changes.
 const BREATH: Duration = Duration::from_millis(20);
-/// How long to wait before listening is tried again.
+/// The pause before the next try to listen.
 const LISTEN_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
 impl Hook {
@@ -44,13 +44,13 @@ impl Hook {
                     is_told = true;
                     tracing::warn!(
                         error = &error as &dyn Error,
-                        "the hosts cannot be read; what is known of them grows old"
+                        "the hosts cannot be read; answers rest on the last read until it is too old"
                     );
                 }
                 Err(_) => {}
             }
             sleep(begun.elapsed().clamp(BREATH, every.max(BREATH))).await;
-            // One that was announced while the last read ran, which may have missed it, is waiting here.
+            // A change that was announced during the last read, which may have missed it, is waiting here.
             tokio::select! {
                 () = self.0.wake.notified() => {}
                 () = sleep(every) => {}
@@ -60,7 +60,7 @@ impl Hook {
 
     async fn read(&self) -> Result<(), HookError> {
         let max_age = self.0.config.max_age;
-        // Both before the first byte is asked for: what is committed from here on may not be seen.
+        // Both times are taken before the query is sent: commits from here on may be missed.
         let (begun, as_of) = (Moment::now(), (self.0.now)());
         let mut reader = self.0.db.reader_of_what_grows();
         let rows = timeout(max_age, hosts_to_place(&mut reader)).await;
@@ -71,20 +71,20 @@ impl Hook {
         Ok(())
     }
 
-    /// Hears of changes at once where the database tells them. It only shortens the wait.
+    /// Listens to changes where the database announces them, which only shortens the wait.
     async fn listen(&self) {
         loop {
             match self.0.db.announcements().await {
                 Ok(None) => return,
                 Ok(Some(mut announcements)) => loop {
-                    // The first time, too: what came before it listened was not heard.
+                    // Also after the first start: changes from before were not heard.
                     self.nudge();
                     if let Err(error) = announcements.next().await {
-                        tracing::debug!(error = &error as &dyn Error, "changes are not heard of");
+                        tracing::debug!(error = &error as &dyn Error, "the database's changes cannot be listened to");
                         break;
                     }
                 },
-                Err(error) => tracing::debug!(error = &error as &dyn Error, "changes are not heard of"),
+                Err(error) => tracing::debug!(error = &error as &dyn Error, "the database's changes cannot be listened to"),
             }
             sleep(LISTEN_AGAIN_AFTER).await;
         }

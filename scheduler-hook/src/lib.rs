@@ -1,8 +1,8 @@
-//! May workloads land on this host, may they leave it? For those who place them, whichever backend they are of.
+//! May workloads land on this host, and may they leave it? The answers for schedulers of any backend.
 //!
-//! Whether they may land is asked at every placement, for all hosts: the answer comes from memory, and is refused when that has grown
-//! old. Whether they may leave is asked rarely, and opens the way to two copies: the answer comes from the database each time. `core`
-//! decides both; how the questions come is the business of `api`.
+//! Schedulers ask at every placement, for all hosts, whether workloads may land: the answer comes from memory, and is refused when the
+//! memory is too old. They rarely ask whether workloads may leave, and a wrong yes allows two copies: that answer comes from the database
+//! each time. `core` decides both; `api` has the routes.
 
 mod config;
 mod error;

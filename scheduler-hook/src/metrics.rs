@@ -1,4 +1,4 @@
-//! The hook's own numbers.
+//! The hook's metrics.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -15,7 +15,7 @@ use crate::hook::Shared;
 
 type Labels = [(&'static str, &'static str); 2];
 
-/// The hook's own numbers.
+/// The hook's metrics.
 #[derive(Default)]
 pub(crate) struct Metrics {
     answers: Family<Labels, Counter>,
@@ -38,7 +38,7 @@ impl Metrics {
     }
 }
 
-/// How old what is in memory is, when metrics are asked for.
+/// The age of the hosts in memory at the time of a scrape.
 struct Memory(Weak<Shared>);
 
 impl fmt::Debug for Memory {
@@ -53,7 +53,7 @@ impl Collector for Memory {
             return Ok(());
         };
         if let Some(age) = snapshot.age() {
-            let help = "How long ago the last good read of the hosts began";
+            let help = "How long ago the last successful read of the hosts began";
             let gauge = ConstGauge::new(age.as_secs_f64());
             let metric = encoder.encode_descriptor(
                 "scheduler_hook_memory_age_seconds",
@@ -64,7 +64,7 @@ impl Collector for Memory {
             gauge.encode(metric)?;
         }
         let hosts = ConstGauge::new(i64::try_from(snapshot.len()).unwrap_or(i64::MAX));
-        let help = "Hosts of clouds that were read";
+        let help = "Hosts of clouds in the last read";
         let metric = encoder.encode_descriptor("scheduler_hook_hosts", help, None, MetricType::Gauge)?;
         hosts.encode(metric)
     }

@@ -1,21 +1,21 @@
-//! A clock that only goes forward, and goes on while the machine sleeps: what was read before a sleep is old after it.
+//! A clock that only goes forward, and goes on while the machine sleeps: a read from before a sleep is old after it.
 
 use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
 
-/// A moment, counted from when the machine was started.
+/// A moment, counted from the start of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment(Duration);
 
 impl Moment {
-    /// Now; `None` where the system has no such clock.
+    /// The present moment; `None` where the system has no such clock.
     pub fn now() -> Option<Self> {
         let since_start = clock_gettime(ClockId::CLOCK_BOOTTIME).ok()?;
         Some(Self(since_start.into()))
     }
 
-    /// How long ago it was.
+    /// The time since the moment.
     pub fn age(self) -> Option<Duration> {
         Some(Self::now()?.0.saturating_sub(self.0))
     }

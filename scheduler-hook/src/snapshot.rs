@@ -1,4 +1,4 @@
-//! The schedule gates of all hosts as they were at one moment.
+//! The schedule gates of all hosts at one moment.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -12,32 +12,32 @@ use crate::moment::Moment;
 const UNKNOWN_HOST: &str =
     "Ringfence does not know the host; add it, or allow unknown hosts by scheduler_hook.unknown_hosts";
 const UNKNOWN_CLOUD: &str =
-    "Ringfence knows no host of this cloud, nor is the cloud among openstack.clouds; is its name right?";
+    "Ringfence knows no host of this cloud, and openstack.clouds does not name the cloud; check the cloud's name";
 
-/// The schedule gates of all hosts as they were at one moment.
+/// The schedule gates of all hosts at one moment.
 pub struct Snapshot {
-    /// When the read began: all that was committed before has been seen, and nothing later need have been.
+    /// When the read began: all earlier commits are included, later ones may be.
     begun: Moment,
     as_of: Timestamp,
     clouds: HashMap<String, Hosts>,
 }
 
-/// By what the cloud calls them. No reason: open.
+/// By the cloud's names of the hosts. A host without a reason has an open gate.
 type Hosts = HashMap<String, Option<Box<str>>>;
 
-/// What is said of some hosts, in the names that the caller has used.
+/// The answers about some hosts, in the caller's names.
 #[derive(Debug)]
 pub struct Filtered<'a> {
-    /// They may get workloads.
+    /// The hosts that may get workloads.
     pub allowed: Vec<&'a str>,
-    /// They may not: each with its reason.
+    /// The hosts that may not, each with its reason.
     pub refused: Vec<(&'a str, &'a str)>,
-    /// When it was so, by the engines' clock.
+    /// The time of the gates, by the engines' clock.
     pub as_of: Timestamp,
 }
 
 impl Snapshot {
-    /// Decides for all rows of a read that began at that moment. A gate that time alone will open opens with a later read.
+    /// Decides for all rows of a read that began at `begun`. A gate that opens only by time opens with a later read.
     pub(crate) fn new(begun: Moment, as_of: Timestamp, clouds: &[String], rows: Vec<PlacingRow>) -> Self {
         let mut known: HashMap<String, Hosts> =
             clouds.iter().map(|cloud| (cloud.clone(), Hosts::new())).collect();
@@ -53,17 +53,17 @@ impl Snapshot {
         }
     }
 
-    /// How long ago it was begun to be read.
+    /// The time since the read began.
     pub(crate) fn age(&self) -> Option<Duration> {
         self.begun.age()
     }
 
-    /// How many hosts are in it.
+    /// The number of hosts.
     pub(crate) fn len(&self) -> usize {
         self.clouds.values().map(HashMap::len).sum()
     }
 
-    /// Which of these hosts may get workloads.
+    /// The hosts among these that may get workloads.
     pub(crate) fn filter<'a>(
         &'a self,
         cloud: &str,

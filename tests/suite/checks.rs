@@ -253,7 +253,7 @@ async fn what_is_asked_follows_the_configuration(ground: Ground) {
             && (&checks[0]["host"], &checks[0]["outcome"]) == (&json!("h1"), &json!("refused"))
             && checks[0]["detail"]
                 .as_str()
-                .is_some_and(|detail| detail.contains("would be taken for a proof of each"))
+                .is_some_and(|detail| detail.contains("would count for each"))
     })
     .await;
     // The plan goes: it is asked without a host, as it is whole.
@@ -314,7 +314,7 @@ async fn two_hosts_of_one_device_are_refused_until_one_is_mended(ground: Ground)
     assert!(
         detail.contains("method power")
             && detail.contains("for host h1")
-            && detail.contains("taken for a proof of the other"),
+            && detail.contains("would count for the other"),
         "{detail}"
     );
     assert!(refused(&stack, "h1").await.contains("for host h2"));

@@ -1,7 +1,7 @@
 //! The one way in which every driver acts: command, and read until it is so.
 //!
-//! What takes something from a host is commanded whatever the device shows: a command of another that is under way may be about to
-//! change it. What gives something back is read first, and left alone where it is so already.
+//! A task that takes something from a host is commanded whatever the device shows: another command under way may be about to change it. A
+//! task that releases is read first, and sends no command where the device already shows the wanted state.
 
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ async fn act(device: &dyn Device, kind: FencingKind, clock: &Clock, time: TimeGi
     if kind.releases() {
         let after_ms = time.ms_before(Instant::now());
         match read(device, end_of_first_reading(time.until)).await {
-            // What was given back already needs no command.
+            // A device that already shows the released state needs no command.
             Reading::State(state, detail) if state == kind.wanted_state() => {
                 let seen = observation(state, detail, after_ms, clock);
                 return told_before(confirmed(seen), Some(state));

@@ -45,7 +45,7 @@ impl Report {
         }
     }
 
-    /// Nobody knows.
+    /// The outcome is not known.
     pub(crate) fn unknown(detail: impl Into<String>) -> Self {
         Self {
             outcome: Outcome::Unknown,

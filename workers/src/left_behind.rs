@@ -1,7 +1,7 @@
 //! Ends what a program leaves behind, also what has left its process group, its session and its parent.
 //!
-//! Each run has a name, which is in the environment of all that descends from it. A parent would not tell: of an orphan it is another
-//! process, and no one can see whose child it was.
+//! Each run has a name, which is in the environment of all its descendants. The parent's id does not identify them: an orphan has another
+//! parent, and its first one is not recorded.
 
 use std::collections::HashSet;
 use std::fs;

@@ -90,7 +90,7 @@ impl Group {
         let _ = killpg(self.leader, signal);
     }
 
-    /// The same as to drop it, without holding up other tasks.
+    /// Ends the program as dropping it does, without blocking other tasks.
     async fn end(mut self) {
         self.signal(Signal::SIGKILL);
         let run = self.run.clone();

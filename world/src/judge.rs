@@ -49,7 +49,7 @@ pub(crate) fn decision(world: &mut World, decision: &Decision) {
 /// Judges the present moment.
 pub(crate) fn now(world: &mut World) {
     let is_open = || gates(&world.state, world.now).evacuate.allowed;
-    let violation = if world.site.given_back_to.is_some() && !world.is_hearsay {
+    let violation = if world.site.released_to.is_some() && !world.is_hearsay {
         Violation::StorageToCutBoot
     } else if world.site.harm() && is_open() && !is_excused(world, &world.state) {
         Violation::OpenGate

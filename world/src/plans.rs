@@ -94,7 +94,7 @@ pub fn host() -> Host {
         generation: Generation(0),
         fence: None,
         is_silence_answered: false,
-        given_back_at: None,
+        released_at: None,
         last_off_at: None,
         applied: Applied::default(),
         in_flight: Vec::new(),

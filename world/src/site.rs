@@ -39,7 +39,7 @@ pub enum Machine {
 pub enum Cause {
     /// It ran before anything happened, or started by itself.
     Itself,
-    /// A worker switched it on, or gave something back to it.
+    /// A worker switched it on, or released something to it.
     Ringfence,
     /// A person switched it on without Ringfence.
     Stranger,
@@ -108,7 +108,7 @@ pub struct Site {
     /// Storage was cut and is connected again.
     pub has_had_storage_back: bool,
     /// A boot that was cut off and has storage again.
-    pub given_back_to: Option<u32>,
+    pub released_to: Option<u32>,
     /// Storage was cut when it was last looked at.
     pub was_cut: bool,
     /// It had power when it was last looked at.
@@ -158,7 +158,7 @@ impl Site {
             heard: BTreeMap::new(),
             alone_since: None,
             cut_boots: BTreeSet::new(),
-            given_back_to: None,
+            released_to: None,
             has_had_storage_back: false,
             was_cut: false,
             had_power: true,
@@ -523,7 +523,7 @@ impl Site {
         }
         let is_same = self.was_cut && !is_cut && is_there && self.cut_boots.contains(&self.boot);
         if is_same && cause == Cause::Ringfence {
-            self.given_back_to = Some(self.boot);
+            self.released_to = Some(self.boot);
         }
         self.has_had_storage_back |= self.was_cut && !is_cut;
         self.was_cut = is_cut;

@@ -347,7 +347,8 @@ impl World {
         true
     }
 
-    /// What is taken is commanded always. What is given back is read first, and left alone where it is so.
+    /// A task that takes is always commanded. A task that releases is read first, and sends no command where the device shows the wanted
+    /// state.
     fn act(&mut self, job: usize, kind: FencingKind, method: &str) {
         if kind.releases() {
             let (_, shown) = self.site.report(kind, method);
@@ -583,8 +584,7 @@ impl World {
     }
 }
 
-/// What the database gives back: no operation that has ended, and, where it is read by a service that was started anew,
-/// nothing that does not survive as JSON.
+/// What the database returns: no operation that has ended and, where a restarted service reads it, nothing that does not survive as JSON.
 fn reread(mut state: HostState, restarts: bool) -> HostState {
     state.operation = state.operation.filter(|operation| operation.status.is_live());
     if restarts {

@@ -22,8 +22,7 @@ pub fn may_install() -> bool {
     is_root && find_program("apt-get").is_some()
 }
 
-/// Installs packages. `folder` keeps the downloads while that goes on (two `apt-get` that share one can lose archives) and
-/// the log afterwards.
+/// Installs packages. `folder` holds the downloads meanwhile (two `apt-get` that share a folder can lose archives) and the log afterwards.
 pub fn install(packages: &[&str], folder: &Path) -> Result<(), XtaskError> {
     say(&format!("installing {}", packages.join(" ")));
     let _no_daemons = NoDaemons::enforce();
@@ -35,7 +34,7 @@ pub fn install(packages: &[&str], folder: &Path) -> Result<(), XtaskError> {
     std::fs::create_dir_all(archives.join("partial")).map_err(of(&archives))?;
     let install = || {
         apt(
-            // What is there already was put there by somebody. Where both cannot be, it stays, and what was wanted is missing.
+            // Installed packages are the user's. A package that conflicts with one of them is not installed.
             &["install", "--no-install-recommends", "--no-remove"],
             packages,
             &archives,
@@ -50,7 +49,7 @@ pub fn install(packages: &[&str], folder: &Path) -> Result<(), XtaskError> {
     done
 }
 
-/// Fetches packages into a folder, where the log is as well, without installing them.
+/// Downloads packages into a folder, without installing them. The log is in the folder, too.
 pub fn download(packages: &[&str], folder: &Path) -> Result<(), XtaskError> {
     let download = || apt(&["download"], packages, folder, folder);
     download().or_else(|error| {
@@ -62,7 +61,8 @@ pub fn download(packages: &[&str], folder: &Path) -> Result<(), XtaskError> {
     })
 }
 
-/// What would be installed with a package, itself included, by name. Lists that are not there are fetched first, where this process may.
+/// The names of the packages that would be installed with a package, with the package itself. Missing lists are fetched first, where this
+/// process may do that.
 pub fn would_install(package: &str, folder: &Path) -> Result<Vec<String>, XtaskError> {
     let names = simulate(package)?;
     if !names.is_empty() || !may_install() {
@@ -86,7 +86,7 @@ fn simulate(package: &str) -> Result<Vec<String>, XtaskError> {
     Ok(names.map(str::to_owned).collect())
 }
 
-/// What a package needs, by name. Lists that are not there are fetched first, where this process may.
+/// The names of the packages that a package depends on. Missing lists are fetched first, where this process may do that.
 pub fn needs_of(package: &str, folder: &Path) -> Result<Vec<String>, XtaskError> {
     let needs = needs(package)?;
     if !needs.is_empty() || !may_install() {
@@ -125,7 +125,7 @@ fn apt(words: &[&str], packages: &[&str], archives: &Path, folder: &Path) -> Res
         .arg(format!("Dir::Cache::archives={}/", archives.display()))
         .args(words)
         .args(packages)
-        // Where it puts what it is to download only.
+        // `apt-get download` writes into the working directory.
         .current_dir(folder)
         .env("DEBIAN_FRONTEND", "noninteractive")
         .stdin(Stdio::null())
@@ -148,7 +148,7 @@ fn apt(words: &[&str], packages: &[&str], archives: &Path, folder: &Path) -> Res
     })
 }
 
-/// While this lives, packages do not start their daemons. A policy that the machine has already is left as it is.
+/// While this value lives, packages do not start their daemons. A policy that the machine already has is kept.
 struct NoDaemons {
     is_ours: bool,
 }
@@ -170,7 +170,7 @@ impl NoDaemons {
 impl Drop for NoDaemons {
     fn drop(&mut self) {
         if self.is_ours && std::fs::remove_file(POLICY).is_err() {
-            say(&format!("could not remove {POLICY}; please do"));
+            say(&format!("could not remove {POLICY}; remove it by hand"));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: the figures, with the program as it is shipped and peers of their own.
+//! `cargo xtask bench`: measures the program as it is shipped, with peers of its own.
 
 use std::ffi::OsString;
 use std::process::{Command, ExitCode, Stdio};
@@ -10,18 +10,18 @@ use crate::test::BINARY;
 use crate::without::Without;
 use crate::workspace::{Build, Program, Workspace, build};
 
-/// What to measure.
+/// The arguments of the measurement.
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub struct Arguments {
     #[command(flatten)]
     pub without: Without,
-    /// Cases and options; --help tells them
+    /// Cases and options; --help lists them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
 }
 
-/// Measures, and answers with the exit code of the measurement.
+/// Measures, and returns the exit code of the measurement.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
     let workspace = Workspace::find()?;
     let mut supervisor = Supervisor::new()?;
@@ -31,10 +31,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
     } else {
         OpenStackUse::None
     };
-    // No figure is taken of virtual hosts: the machine is too busy with being them.
+    // Virtual hosts are left out: they would load the machine.
     let wanted = Wanted { openstack, vm: false };
     let parts = Parts::provide(&workspace, wanted)?;
-    // What was just built and installed must not be on its way to the disk while commits are timed.
+    // Files that were just built and installed must not be written to the disk while commits are measured.
     nix::unistd::sync();
     let peers = Peers::start(parts)?;
     let mut command = Command::new(bench);

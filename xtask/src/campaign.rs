@@ -9,16 +9,16 @@ use crate::supervise::{Supervisor, exit_code};
 use crate::test::BINARY;
 use crate::workspace::{Build, Program, Workspace, build};
 
-/// What to hold.
+/// The arguments of the campaign.
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub struct Arguments {
-    /// Options; --help tells them
+    /// Options; --help lists them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
 }
 
-/// Holds a campaign with the program as the tests have it. It starts the peers that it needs.
+/// Runs a campaign with the program as the tests use it, and starts the peers that it needs.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
     let workspace = Workspace::find()?;
     let mut supervisor = Supervisor::new()?;

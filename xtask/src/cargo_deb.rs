@@ -1,4 +1,4 @@
-//! What makes the Debian package, built once and kept between runs.
+//! `cargo-deb`, which makes the Debian package, built once and kept between runs.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::workspace::{Workspace, cargo, carry_out};
 
 const VERSION: &str = "3.8.0";
 
-/// Builds it unless it is there already, and says where it is.
+/// Installs `cargo-deb` unless it is installed, and returns its path.
 pub fn provide(workspace: &Workspace) -> Result<PathBuf, XtaskError> {
     let folder = workspace.cache("cargo-deb")?;
     let _turn = take_turn(&folder)?;
@@ -28,7 +28,7 @@ pub fn provide(workspace: &Workspace) -> Result<PathBuf, XtaskError> {
         .arg(&target)
         .arg("cargo-deb");
     carry_out(&mut command, "cargo install cargo-deb")?;
-    // Hundreds of megabytes that nobody needs any more.
+    // Removes hundreds of megabytes that are not needed any more.
     std::fs::remove_dir_all(&target).map_err(|source| XtaskError::File { path: target, source })?;
     Ok(program)
 }

@@ -1,4 +1,4 @@
-//! What is in Debian packages, without installing them.
+//! The content of Debian packages, without installing them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::apt;
 use crate::error::XtaskError;
 
-/// Fetches packages into a folder and unpacks them there. The folder with what was in them.
+/// Downloads packages into a folder and unpacks them there. Returns the folder with their content.
 pub fn unpacked(packages: &[&str], folder: &Path) -> Result<PathBuf, XtaskError> {
     let root = folder.join("root");
     std::fs::create_dir_all(&root).map_err(|source| XtaskError::File {

@@ -1,4 +1,4 @@
-//! What checks the files in `deploy/`, in a Python environment that is kept between runs: Go, whose templates Helm's are, and
+//! The tools that check the files in `deploy/`, in a Python environment that is kept between runs: Go, whose templates Helm uses, and
 //! Kubernetes' schemas.
 
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use crate::error::XtaskError;
 use crate::python::{Environment, provide_in};
 use crate::workspace::Workspace;
 
-/// Installs it unless it is there already, and says where its Python is.
+/// Installs the tools unless they are installed, and returns the path of their Python.
 pub fn provide(workspace: &Workspace) -> Result<PathBuf, XtaskError> {
     provide_in(
         workspace,

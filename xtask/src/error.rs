@@ -1,4 +1,4 @@
-//! What can go wrong with a developer's command.
+//! The errors of a developer's command.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ pub enum XtaskError {
     Spawn {
         /// The program.
         program: String,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
@@ -22,26 +22,26 @@ pub enum XtaskError {
     Failed {
         /// The program.
         program: String,
-        /// How it ended.
+        /// The program's exit status.
         status: String,
         /// The end of what it printed.
         output: String,
     },
-    /// `cargo` printed something that is not what it documents.
+    /// `cargo` printed something other than what it documents.
     #[error("cannot read what {program} printed")]
     Json {
         /// The program with its arguments.
         program: &'static str,
-        /// What is wrong with it.
+        /// The error in its output.
         #[source]
         source: serde_json::Error,
     },
-    /// `cargo` left out something.
+    /// `cargo` did not print something that is needed.
     #[error("{program} did not say {what}")]
     Absent {
         /// The program with its arguments.
         program: &'static str,
-        /// What was looked for.
+        /// What is missing.
         what: &'static str,
     },
     /// A file or folder could not be read or written.
@@ -49,7 +49,7 @@ pub enum XtaskError {
     File {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
@@ -58,7 +58,7 @@ pub enum XtaskError {
         "missing Debian packages: {packages}; install them as root with\n  apt-get install --no-install-recommends {packages}"
     )]
     Packages {
-        /// Their names, separated by blanks.
+        /// The packages' names, separated by blanks.
         packages: String,
     },
     /// Signals cannot be listened to.
@@ -69,7 +69,7 @@ pub enum XtaskError {
     Lab(#[from] LabError),
 }
 
-/// An error with everything that caused it.
+/// An error with all of its causes.
 pub fn in_full(error: &XtaskError) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
@@ -81,7 +81,7 @@ pub fn in_full(error: &XtaskError) -> String {
     text
 }
 
-/// What has gone wrong with a file.
+/// An error with a file.
 pub fn at(path: &Path) -> impl FnOnce(io::Error) -> XtaskError + use<> {
     let path = path.to_owned();
     move |source| XtaskError::File { path, source }

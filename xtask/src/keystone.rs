@@ -6,10 +6,10 @@ use crate::error::XtaskError;
 use crate::python::{Environment, provide_in};
 use crate::workspace::Workspace;
 
-/// Keystone with all that it needs, each in one version: its own requirements name lowest versions only.
+/// Keystone with its dependencies, each in one version: Keystone's own requirements name lowest versions only.
 const REQUIREMENTS: &str = include_str!("keystone-requirements.txt");
 
-/// Installs it unless it is there already, and says where `keystone-manage` is.
+/// Installs Keystone unless it is installed, and returns the path of `keystone-manage`.
 pub fn provide(workspace: &Workspace) -> Result<PathBuf, XtaskError> {
     let requirements = REQUIREMENTS.lines().filter(|line| !line.starts_with('#'));
     provide_in(

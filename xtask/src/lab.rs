@@ -1,4 +1,4 @@
-//! `cargo xtask lab`: the tests' peers for whatever else one wants to run.
+//! `cargo xtask lab`: runs a command with the tests' peers.
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -11,7 +11,7 @@ use crate::supervise::{Supervisor, exit_code};
 use crate::without::Without;
 use crate::workspace::{Workspace, forget_own_package};
 
-/// What to run.
+/// The command to run.
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -21,7 +21,7 @@ pub struct Arguments {
     command: Vec<OsString>,
 }
 
-/// Runs the command among the peers and answers with its exit code.
+/// Runs the command with the peers and returns its exit code.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
     let workspace = Workspace::find()?;
     let mut supervisor = Supervisor::new()?;

@@ -10,20 +10,20 @@ use crate::rooms::{CORE_LIBRARIES, KEPT_TO, Room, by_crate};
 use crate::say::say;
 use crate::workspace::Workspace;
 
-/// Something that the table of rooms forbids.
+/// A dependency that the table of rooms forbids.
 #[derive(Debug, PartialEq, Eq)]
 enum Breach {
-    /// The workspace has a crate that the table does not know.
+    /// The workspace has a crate that is not in the table.
     UnknownRoom { crate_name: String },
-    /// A crate uses one that it may not.
+    /// A crate depends on one that it may not use.
     Forbidden {
         from: String,
         to: String,
         allowed: String,
     },
-    /// A crate's tests use one that stands above it.
+    /// A crate's tests depend on a crate above it.
     TestsReachUp { from: String, to: String },
-    /// A crate uses a library that another crate is there to hide.
+    /// A crate uses a library that is kept to other crates.
     Library {
         from: String,
         library: String,

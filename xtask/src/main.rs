@@ -42,21 +42,21 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Runs every test; installs and starts what they need, and stops it afterwards
+    /// Runs every test; installs and starts the tests' peers, and stops them afterwards
     Test(test::Arguments),
     /// Checks that no crate depends upwards
     Layers,
     /// Runs a command, or a shell, with the tests' peers running and their addresses in the environment
     Lab(lab::Arguments),
-    /// Searches random histories for one that opens a gate over a host that runs
+    /// Searches random histories for one that opens a gate while the host runs
     Search(search::Arguments),
     /// Searches every history of some small worlds
     ModelCheck(search::Arguments),
-    /// Switches every guard of the rules off once; fails if one is not missed
+    /// Switches every guard of the rules off once; fails if no test or search notices one
     Mutants(mutants::Arguments),
-    /// Makes everything fail around real processes, and looks for a gate that opens over a host that writes
+    /// Makes everything around real processes fail, and looks for a gate that opens while the host writes
     Campaign(campaign::Arguments),
-    /// Measures what the program costs, each figure beside its floor
+    /// Measures the program, each figure with its floor
     Bench(bench::Arguments),
 }
 

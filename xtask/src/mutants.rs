@@ -1,7 +1,7 @@
-//! `cargo xtask mutants`: every guard of the rules is switched off once, and something has to notice.
+//! `cargo xtask mutants`: every guard of the rules is switched off once, and a test or a search has to notice.
 //!
-//! One build, in which guards can be switched off while a program runs. For each guard first the tests of the rules and of the world are
-//! run, which take a second, then the model check, then the random search.
+//! All programs come from one build in which guards can be switched off at run time. For each guard the tests of the rules and of the world
+//! run first, which take a second, then the model check, then the random search.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -10,14 +10,14 @@ use crate::error::XtaskError;
 use crate::say::say;
 use crate::workspace::{Workspace, built_programs, cargo};
 
-/// The guard that a program is to do without.
+/// The variable that names the guard to switch off.
 const VARIABLE: &str = "RINGFENCE_TEST_WITHOUT_GUARD";
-/// Packages whose tests are run, all of them in the build in which guards can be switched off.
+/// Packages whose tests are run with guards switched off.
 const PACKAGES: [&str; 2] = ["ringfence-core", "ringfence-world"];
-/// What makes that build.
+/// The features of the build in which guards can be switched off.
 const FEATURES: &str = "ringfence-core/mutants,ringfence-world/mutants";
 
-/// Guards without which nothing can go wrong that another guard does not hold, and which one that is.
+/// Guards whose absence changes nothing, since another guard (named here) covers them.
 const EQUIVALENT: &[(&str, &str)] = &[
     (
         "SilenceOfUnreachable",
@@ -30,10 +30,10 @@ const EQUIVALENT: &[(&str, &str)] = &[
     ),
 ];
 
-/// How the search ends where a history goes wrong with every guard on.
+/// The exit code of the search where a history goes wrong with every guard on.
 const WRONG_IN_ANY_CASE: i32 = 3;
 
-/// How long to search.
+/// The guard, and how long to search.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// One guard; all of them if absent
@@ -47,7 +47,7 @@ pub struct Arguments {
     seconds: u64,
 }
 
-/// What notices the absence of guards.
+/// The programs that notice the absence of a guard.
 struct Notice {
     tests: Vec<PathBuf>,
     model_check: PathBuf,
@@ -101,7 +101,8 @@ impl Notice {
             tests.args(["--package", package]);
         }
         let mut tests = built_programs(tests.arg("--target-dir").arg(target))?;
-        // Cargo names the programs beside the tests too, and one that does not know a test's arguments would notice everything.
+        // Cargo also lists the other programs of the packages, and a program that does not know a test's arguments would fail for every
+        // guard.
         tests.retain(|program| program.parent().is_some_and(|folder| folder.ends_with("deps")));
         Ok(Self {
             tests,
@@ -126,12 +127,13 @@ impl Notice {
         Ok(text.lines().map(str::to_owned).collect())
     }
 
-    /// The test program that fails without this guard; without a name, with every guard on.
+    /// The test program that fails without this guard; with an empty name, with every guard on.
     fn failing_test(&self, guard: &str) -> Result<Option<String>, XtaskError> {
         for test in &self.tests {
             let mut command = Command::new(test);
             command.args(["--skip", "search::"]).env("PROPTEST_CASES", "64");
-            // What fails without a guard is no case to be tried for ever: from there no property finds where it keeps such.
+            // A failure without a guard must not be saved as a regression: from this directory no property test finds its file of
+            // regressions.
             command.current_dir("/");
             if fails(command, guard)? {
                 let name = test.file_name().unwrap_or_default();
@@ -141,12 +143,12 @@ impl Notice {
         Ok(None)
     }
 
-    /// What has noticed that a guard is off.
+    /// The test or search that has noticed that a guard is off.
     fn by(&self, guard: &str) -> Result<Option<String>, XtaskError> {
         if let Some(name) = self.failing_test(guard)? {
             return Ok(Some(format!("the tests ({name})")));
         }
-        // Both end well once they have noticed.
+        // Both programs exit with success once they have noticed.
         let mut model_check = Command::new(&self.model_check);
         model_check.args(["--seconds", &self.seconds.to_string(), "--without", guard]);
         if !fails(model_check, guard)? {
@@ -155,7 +157,7 @@ impl Notice {
         self.searched(guard)
     }
 
-    /// What the search says that it has noticed; with that its history can be lived through again.
+    /// What the search has noticed, with the seed that repeats its history.
     fn searched(&self, guard: &str) -> Result<Option<String>, XtaskError> {
         let mut search = Command::new(&self.search);
         search.args(["--histories", &self.histories.to_string(), "--without", guard]);
@@ -170,7 +172,7 @@ impl Notice {
         if output.status.success() {
             return Ok(Some(format!("the search: {by}")));
         }
-        // It has found a history that goes wrong with every guard on: that is worth more than any guard.
+        // The search has found a history that goes wrong with every guard on, which matters more than any guard.
         if output.status.code() == Some(WRONG_IN_ANY_CASE) {
             return Err(XtaskError::Failed {
                 program: self.search.display().to_string(),

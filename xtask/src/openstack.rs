@@ -9,7 +9,7 @@ use crate::python::take_turn;
 use crate::say::say;
 use crate::workspace::Workspace;
 
-/// Packages that are not installed, because they come with daemons and questions, and what is taken out of them.
+/// Packages that are not installed, because they bring daemons and ask questions, and the files that are taken out of them.
 const PARTS: &[(&str, &[(&str, &str)])] = &[
     (
         "nova-common",
@@ -32,7 +32,7 @@ const PARTS: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
-/// Installs what is missing, and says where the parts are that `ringfence_lab::OpenStackOptions` wants.
+/// Installs missing packages, and returns the folder of the parts for `ringfence_lab::OpenStackOptions`.
 pub fn provide(workspace: &Workspace) -> Result<PathBuf, XtaskError> {
     packages::provide_openstack(workspace)?;
     let folder = workspace.cache("openstack")?;

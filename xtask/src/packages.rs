@@ -1,4 +1,4 @@
-//! What the tests need from Debian.
+//! The Debian packages that the tests need.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::apt;
 use crate::error::XtaskError;
 use crate::workspace::Workspace;
 
-/// A package, and how to see that what it brings is there (it may have come another way).
+/// A package, and how to see that its content is there (which may have been installed in another way).
 struct Package {
     name: &'static str,
     is_there: fn() -> bool,
@@ -40,7 +40,7 @@ const PACKAGES: &[Package] = &[
         is_there: || find_program("openssl").is_some(),
     },
     Package {
-        // With jq, what readers of the documentation have.
+        // The documentation's readers have curl and jq.
         name: "curl",
         is_there: || find_program("curl").is_some(),
     },
@@ -64,7 +64,7 @@ const PACKAGES: &[Package] = &[
         is_there: || find_program("docker-compose").is_some(),
     },
     Package {
-        // Its fencer calls our agent. Nobody but root can run it, and others do without.
+        // Pacemaker's fencer calls Ringfence's agent. Only root can run it; other users' runs leave its tests out.
         name: "pacemaker",
         is_there: || Fencer::is_installed() || !Fencer::is_allowed(),
     },
@@ -73,7 +73,7 @@ const PACKAGES: &[Package] = &[
         is_there: || Fencer::is_installed() || !Fencer::is_allowed(),
     },
     Package {
-        // Gives a process another time.
+        // Gives a process another clock.
         name: "libfaketime",
         is_there: || has_shared_library("faketime/libfaketime.so.1"),
     },
@@ -83,7 +83,8 @@ const PACKAGES: &[Package] = &[
     },
 ];
 
-/// What an OpenStack consists of. The Python packages bring no daemons, no users and no questions, unlike those of the services.
+/// The packages of an OpenStack. Unlike the packages of the services, these Python packages bring no daemons and no users, and ask no
+/// questions.
 const OPENSTACK_PACKAGES: &[Package] = &[
     Package {
         name: "mariadb-server-core",
@@ -139,7 +140,7 @@ const OPENSTACK_PACKAGES: &[Package] = &[
     },
 ];
 
-/// What virtual hosts are made of, their kernel apart.
+/// The packages of virtual hosts, except their kernel.
 const VM_PACKAGES: &[Package] = &[
     Package {
         // For the storage daemon.
@@ -159,26 +160,26 @@ const VM_PACKAGES: &[Package] = &[
         is_there: || find_program("xz").is_some(),
     },
     Package {
-        // For a program that needs no library of the machine that runs it.
+        // For a program that needs no library of the host on which it runs.
         name: "libc6-dev",
         is_there: || Path::new("/usr/lib/x86_64-linux-gnu/libc.a").is_file(),
     },
 ];
 
-/// Whether a program needs no other file to run: it names no loader.
+/// Whether a program needs no loader and no library: it names no loader.
 fn is_static(path: &Path) -> bool {
     let loader = b"/ld-linux";
     std::fs::read(path).is_ok_and(|bytes| !bytes.windows(loader.len()).any(|word| word == loader))
 }
 
-/// Whether a library is there that Debian keeps in a folder for the kind of machine.
+/// Whether a library is in Debian's folder for the machine's architecture.
 fn has_shared_library(path: &str) -> bool {
     ["x86_64-linux-gnu", "aarch64-linux-gnu"]
         .iter()
         .any(|kind| Path::new("/usr/lib").join(kind).join(path).is_file())
 }
 
-/// Where Debian keeps what its own Python imports.
+/// The folder of the modules of Debian's own Python.
 fn has_library(name: &str) -> bool {
     Path::new("/usr/lib/python3/dist-packages").join(name).is_dir()
 }
@@ -192,26 +193,26 @@ fn has_venv() -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// What a campaign needs of them.
+/// The packages that a campaign needs.
 const OF_A_CAMPAIGN: &[&str] = &["postgresql", "rabbitmq-server", "libfaketime"];
 
-/// Installs what is missing, or says precisely what that is where this process may not install it.
+/// Installs missing packages, or names them in the error where this process may not install them.
 pub fn provide(workspace: &Workspace) -> Result<(), XtaskError> {
     provide_of(PACKAGES, workspace)
 }
 
-/// The same for what a campaign needs.
+/// Installs the packages of a campaign.
 pub fn provide_for_campaign(workspace: &Workspace) -> Result<(), XtaskError> {
     let needed = |package: &&Package| OF_A_CAMPAIGN.contains(&package.name);
     provide_of(PACKAGES.iter().filter(needed), workspace)
 }
 
-/// The same for what an OpenStack needs.
+/// Installs the packages of an OpenStack.
 pub fn provide_openstack(workspace: &Workspace) -> Result<(), XtaskError> {
     provide_of(OPENSTACK_PACKAGES, workspace)
 }
 
-/// The same for what virtual hosts need.
+/// Installs the packages of virtual hosts.
 pub fn provide_vm(workspace: &Workspace) -> Result<(), XtaskError> {
     provide_of(VM_PACKAGES, workspace)
 }
@@ -245,7 +246,7 @@ fn missing<'a>(packages: impl IntoIterator<Item = &'a Package>) -> Vec<&'static 
     absent.map(|package| package.name).collect()
 }
 
-/// Debian's own Python; another one in `PATH` may lack what the package brings.
+/// Debian's own Python; another Python in `PATH` may lack the package's modules.
 pub fn python() -> &'static Path {
     Path::new("/usr/bin/python3")
 }

@@ -1,4 +1,4 @@
-//! The peers of a test run and how the tests find them.
+//! The peers of a test run and the variables by which the tests find them.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,36 +19,36 @@ const AMQP_URL: &str = "RINGFENCE_TEST_AMQP_URL";
 const SUSHY: &str = "RINGFENCE_TEST_SUSHY";
 /// The path of `keystone-manage`.
 const KEYSTONE: &str = "RINGFENCE_TEST_KEYSTONE";
-/// The path of a Python; beside it is what checks the files in `deploy/`.
+/// The path of a Python; the tools that check the files in `deploy/` are beside it.
 const DEPLOY_TOOLS: &str = "RINGFENCE_TEST_DEPLOY_TOOLS";
 /// The path of `cargo-deb`.
 const CARGO_DEB: &str = "RINGFENCE_TEST_CARGO_DEB";
 /// The path of `schemathesis`.
 const SCHEMATHESIS: &str = "RINGFENCE_TEST_SCHEMATHESIS";
 
-/// The folder with what `ringfence_lab::OpenStack` is made of.
+/// The folder with the parts for `ringfence_lab::OpenStack`.
 const OPENSTACK_PARTS: &str = "RINGFENCE_TEST_OPENSTACK_PARTS";
 
-/// What there is to be of OpenStack.
+/// How a run uses OpenStack.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum OpenStackUse {
-    /// Nothing.
+    /// Not at all.
     None,
-    /// What it is made of: whoever needs one starts it, and nobody else is disturbed by it.
+    /// Only its parts: each test that needs an OpenStack starts its own.
     Parts,
-    /// One that runs, for all.
+    /// One OpenStack that runs for all tests.
     Running,
 }
 
-/// Which of the costly peers there are to be.
+/// The costly peers of a run.
 #[derive(Clone, Copy)]
 pub struct Wanted {
     pub openstack: OpenStackUse,
-    /// What virtual hosts start from. Each test starts its own.
+    /// The files from which virtual hosts start. Each test starts its own hosts.
     pub vm: bool,
 }
 
-/// What peers are made of, installed.
+/// The installed parts of peers.
 pub struct Parts {
     openstack: Option<PathBuf>,
     use_of_openstack: OpenStackUse,
@@ -57,7 +57,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Installs what is missing.
+    /// Installs missing parts.
     pub fn provide(workspace: &Workspace, wanted: Wanted) -> Result<Self, XtaskError> {
         packages::provide(workspace)?;
         let emulator = sushy::provide(workspace)?;
@@ -93,13 +93,13 @@ impl Parts {
         })
     }
 
-    /// Why there can be no virtual hosts although they are wanted.
+    /// Why there are no virtual hosts although they are wanted.
     pub fn no_vm(&self) -> Option<&str> {
         self.no_vm.as_deref()
     }
 }
 
-/// Running peers. They end with this value.
+/// Running peers. They stop when this value is dropped.
 pub struct Peers {
     _postgresql: Option<PostgreSql>,
     _rabbitmq: Option<RabbitMq>,
@@ -145,7 +145,7 @@ impl Peers {
         })
     }
 
-    /// What the tests have to be told.
+    /// The variables for the tests.
     pub fn environment(&self) -> impl Iterator<Item = (&'static str, &OsString)> {
         self.environment.iter().map(|(name, value)| (*name, value))
     }

@@ -9,26 +9,26 @@ use crate::packages::python;
 use crate::say::say;
 use crate::workspace::Workspace;
 
-/// What one holds.
+/// The content of an environment.
 pub struct Environment<'a> {
-    /// Its folder in the cache.
+    /// The environment's folder in the cache.
     pub folder: &'static str,
-    /// What it is for.
+    /// The name of the content in messages.
     pub what: &'static str,
-    /// What is installed into it.
+    /// The requirements to install.
     pub requirements: &'a [&'a str],
-    /// The program that comes with it.
+    /// The program to find.
     pub program: &'static str,
 }
 
-/// Makes the environment unless it is there already with the same requirements, and says where its program is.
+/// Makes the environment unless one with equal requirements exists, and returns the path of its program.
 pub fn provide_in(workspace: &Workspace, wanted: &Environment<'_>) -> Result<PathBuf, XtaskError> {
     let folder = workspace.cache(wanted.folder)?;
     let _turn = take_turn(&folder)?;
     let environment = folder.join("venv");
     let program = environment.join("bin").join(wanted.program);
     let stamp = folder.join("installed");
-    // An environment works only where it was made.
+    // An environment works only under the path where it was made.
     let made = format!("{}\n{}", environment.display(), wanted.requirements.join("\n"));
     let is_current = std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == made);
     if is_current && program.is_file() {
@@ -56,7 +56,7 @@ pub fn provide_in(workspace: &Workspace, wanted: &Environment<'_>) -> Result<Pat
     Ok(program)
 }
 
-/// Waits until no other run is installing. The turn ends with the value.
+/// Waits until no other run is installing. The turn ends when the value is dropped.
 pub fn take_turn(folder: &Path) -> Result<File, XtaskError> {
     let path = folder.join("lock");
     let lock = File::create(&path).and_then(|file| file.lock().map(|()| file));

@@ -1,12 +1,12 @@
 //! Which crate may depend on which.
 
-/// A crate of the workspace. Its crate is called `ringfence-<name>`, `xtask` apart.
+/// A crate of the workspace. Its name is `ringfence-<name>`, except that of `xtask`.
 pub struct Room {
     /// The end of the crate's name.
     pub name: &'static str,
-    /// What its code may depend on.
+    /// The rooms that its code may depend on.
     pub may_use: &'static [&'static str],
-    /// How high it stands. Its tests may use any room that stands no higher than itself.
+    /// The room's height. Its tests may depend on any room that is no higher.
     pub height: u8,
 }
 
@@ -81,7 +81,7 @@ pub const ROOMS: &[Room] = &[
     room(6, "campaign", EVERYTHING_AND_TESTS),
 ];
 
-/// Libraries that only some rooms may use, because those rooms are there to hide them.
+/// Libraries that only some rooms may use, which give other rooms an interface without them.
 pub const KEPT_TO: &[(&str, &[&str])] = &[
     ("rusqlite", &["db"]),
     ("sqlx", &["db", "tests", "bench", "campaign"]),
@@ -90,7 +90,7 @@ pub const KEPT_TO: &[(&str, &[&str])] = &[
     ("osauth", &["backends"]),
 ];
 
-/// All that the rules may use: nothing with I/O, a clock or randomness.
+/// All libraries that the rules may use: nothing with I/O, a clock or randomness.
 pub const CORE_LIBRARIES: &[&str] = &["chrono", "serde", "serde_json", "strum", "thiserror", "uuid"];
 
 /// The room with this crate name.

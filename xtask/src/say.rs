@@ -1,7 +1,7 @@
-//! Words for the person at the terminal.
+//! Messages for the person at the terminal.
 
-/// Prints a line on stderr, where it does not mix with what a command answers.
-#[expect(clippy::print_stderr, reason = "the commands have no other way to speak")]
+/// Prints a line on stderr, so that stdout has only the answer of a command.
+#[expect(clippy::print_stderr, reason = "the commands print their messages on stderr")]
 pub fn say(line: &str) {
     eprintln!("{line}");
 }

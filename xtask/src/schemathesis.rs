@@ -1,4 +1,4 @@
-//! Schemathesis, which holds the API against its description, in a Python environment that is kept between runs.
+//! Schemathesis, which tests the API against its description, in a Python environment that is kept between runs.
 
 use std::path::PathBuf;
 
@@ -6,10 +6,10 @@ use crate::error::XtaskError;
 use crate::python::{Environment, provide_in};
 use crate::workspace::Workspace;
 
-/// It with all that it needs, each in one version, so that a seed means the same everywhere.
+/// Schemathesis with its dependencies, each in one version, so that a seed means one and only one test.
 const REQUIREMENTS: &str = include_str!("schemathesis-requirements.txt");
 
-/// Installs it unless it is there already, and says where it is.
+/// Installs Schemathesis unless it is installed, and returns its path.
 pub fn provide(workspace: &Workspace) -> Result<PathBuf, XtaskError> {
     let requirements = REQUIREMENTS.lines().filter(|line| !line.starts_with('#'));
     provide_in(

@@ -1,4 +1,4 @@
-//! `cargo xtask search`, `cargo xtask model-check`: the histories that must never be, looked for at random and exhaustively.
+//! `cargo xtask search`, `cargo xtask model-check`: look for histories that must never be, at random and exhaustively.
 
 use std::ffi::OsString;
 use std::process::{ExitCode, Stdio};
@@ -7,11 +7,11 @@ use crate::error::XtaskError;
 use crate::supervise::{Supervisor, exit_code};
 use crate::workspace::cargo;
 
-/// What to search.
+/// The arguments of the search.
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub struct Arguments {
-    /// Options; --help tells them
+    /// Options; --help lists them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
 }

@@ -1,4 +1,4 @@
-//! Running a program so that we outlive it and it hears every signal exactly once.
+//! Runs a program so that this process outlives it and the program gets every signal exactly once.
 
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -9,9 +9,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::error::XtaskError;
 
-/// The signals that ask us to end, caught from the moment this is made.
+/// Catches the signals that end this process, from the moment this value is made.
 ///
-/// Caught, and not left to end us, so that the peers are stopped after the program that uses them.
+/// The signals are caught so that the peers are stopped after the program that uses them.
 pub struct Supervisor {
     runtime: Runtime,
     interrupt: Signal,
@@ -40,8 +40,8 @@ impl Supervisor {
 
     /// Runs a program to its end and passes signals on to it.
     ///
-    /// An `interactive` program stays in our process group, because a terminal stops what reads it from another one; it hears
-    /// the terminal's interrupts by itself. Any other has a group of its own, and we are the only ones to tell it.
+    /// An `interactive` program stays in this process' group, because a terminal stops a program that reads from it in another group; it
+    /// gets the terminal's interrupts itself. Any other program has a group of its own, and gets its signals only from this process.
     pub fn run(&mut self, mut command: Command, interactive: bool) -> Result<ExitStatus, XtaskError> {
         let program = command.get_program().to_string_lossy().into_owned();
         if !interactive {
@@ -74,7 +74,7 @@ fn pass_on(signal: &str, pid: Option<u32>) -> io::Result<()> {
         .map(|_| ())
 }
 
-/// How a shell would report it.
+/// The exit code that a shell would report.
 pub fn exit_code(status: ExitStatus) -> ExitCode {
     let code = status
         .code()

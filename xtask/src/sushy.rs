@@ -6,7 +6,7 @@ use crate::error::XtaskError;
 use crate::python::{Environment, provide_in};
 use crate::workspace::Workspace;
 
-/// Installs the emulator unless it is there already, and says where it is.
+/// Installs the emulator unless it is installed, and returns its path.
 pub fn provide(workspace: &Workspace) -> Result<PathBuf, XtaskError> {
     provide_in(
         workspace,

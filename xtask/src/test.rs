@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every test, with real peers.
+//! `cargo xtask test`: runs every test, with real peers.
 
 use std::process::{Command, ExitCode, Stdio};
 
@@ -12,7 +12,7 @@ use crate::workspace::{Build, Program, Workspace, build, cargo, carry_out};
 /// The path of the `ringfence` binary, for the tests that run it.
 pub const BINARY: &str = "RINGFENCE_TEST_BINARY";
 
-/// What to test.
+/// The arguments of the tests.
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -22,7 +22,7 @@ pub struct Arguments {
     runner: Vec<String>,
 }
 
-/// Runs the tests and answers with their exit code.
+/// Runs the tests and returns their exit code.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
     let workspace = Workspace::find()?;
     let mut supervisor = Supervisor::new()?;
@@ -35,7 +35,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
         vm: arguments.without.has_vm(),
     };
     let has_nextest = has_nextest();
-    // Installing waits for disks and networks, building for the processor. What is started then has it for itself.
+    // Installing waits for disks and networks, building for the processor, so both run at once. The peers start after both.
     let (parts, built) = std::thread::scope(|scope| {
         let parts = scope.spawn(|| Parts::provide(&workspace, wanted));
         let built = build([Program::Ringfence], Build::ForTests)
@@ -62,7 +62,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
     };
     let mut documentation = None;
     if has_nextest && arguments.runner.is_empty() {
-        // nextest leaves these out.
+        // nextest does not run the tests in the documentation.
         documentation = Some(run(quiet_doc_tests())?);
     }
     left_out.say();
@@ -86,7 +86,7 @@ fn has_nextest() -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// Everything, or the packages that are named.
+/// Builds all tests, or those of the packages that are named.
 fn build_tests(has_nextest: bool, arguments: &[String]) -> Result<(), XtaskError> {
     let mut command = cargo();
     if has_nextest {
@@ -109,7 +109,7 @@ fn quiet_doc_tests() -> Command {
     command
 }
 
-/// `cargo test` has no profiles; what it is to leave out it is told behind all else.
+/// `cargo test` has no profiles; the modules to leave out are arguments at its end.
 fn main_run(has_nextest: bool, left_out: &LeftOut, arguments: &[String]) -> Command {
     let mut command = cargo();
     if has_nextest {
@@ -135,7 +135,7 @@ fn main_run(has_nextest: bool, left_out: &LeftOut, arguments: &[String]) -> Comm
     command
 }
 
-/// Cargo ignores `--package` beside `--workspace`.
+/// Whether the arguments name packages: Cargo ignores `--package` beside `--workspace`.
 fn names_packages(arguments: &[String]) -> bool {
     !packages(arguments).is_empty()
 }

@@ -1,4 +1,5 @@
-//! What virtual hosts start from, made once and kept between runs: Debian's kernel, and a first file system with next to nothing in it.
+//! The files from which virtual hosts start, made once and kept between runs: Debian's kernel, and a first file system with very little in
+//! it.
 
 mod kernel;
 mod qemu;
@@ -14,13 +15,13 @@ use crate::workspace::Workspace;
 
 /// Whether there can be virtual hosts.
 pub enum Vm {
-    /// The folder that `ringfence_lab::VmImage` wants.
+    /// The folder for `ringfence_lab::VmImage`.
     There(PathBuf),
     /// Why there are none.
     Absent(String),
 }
 
-/// Makes what is missing. Where QEMU cannot be had there are no virtual hosts, and that is no fault.
+/// Makes missing files. Without QEMU there are no virtual hosts, which is no error.
 pub fn provide(workspace: &Workspace) -> Result<Vm, XtaskError> {
     if !cfg!(target_arch = "x86_64") {
         return Ok(Vm::Absent(
@@ -44,7 +45,7 @@ pub fn provide(workspace: &Workspace) -> Result<Vm, XtaskError> {
     Ok(Vm::There(folder))
 }
 
-/// An error on one line: of what a program printed only the end, where it says why.
+/// An error on one line: only the end of a program's output, which says why it failed.
 fn in_short(error: &XtaskError) -> String {
     let text = in_full(error);
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());

@@ -1,4 +1,4 @@
-//! What can be left out of a run.
+//! The parts of a run that can be left out.
 
 use crate::say::say;
 
@@ -11,7 +11,7 @@ enum Costly {
     Vm,
 }
 
-/// What is left out.
+/// The parts to leave out.
 #[derive(clap::Args)]
 pub struct Without {
     /// Leaves a costly peer out, and the tests that need it
@@ -20,28 +20,28 @@ pub struct Without {
 }
 
 impl Without {
-    /// Whether there is to be an OpenStack.
+    /// Whether the run has an OpenStack.
     pub fn has_openstack(&self) -> bool {
         !self.without.contains(&Costly::Openstack)
     }
 
-    /// Whether there are to be virtual hosts.
+    /// Whether the run has virtual hosts.
     pub fn has_vm(&self) -> bool {
         !self.without.contains(&Costly::Vm)
     }
 }
 
-/// What a run does not test, and why.
+/// The tests that a run leaves out, and why.
 #[derive(Default)]
 pub struct LeftOut {
-    /// Everything with OpenStack.
+    /// The tests with OpenStack.
     pub openstack: Option<String>,
-    /// Everything with virtual hosts.
+    /// The tests with virtual hosts.
     pub vm: Option<String>,
 }
 
 impl LeftOut {
-    /// What was asked for.
+    /// What the options leave out.
     pub fn asked(without: &Without) -> Self {
         let because =
             |is_there: bool, flag: &str| (!is_there).then(|| format!("because of --without {flag}"));
@@ -51,7 +51,7 @@ impl LeftOut {
         }
     }
 
-    /// Tells what was left out: a run that passes must not look as if it had tested everything.
+    /// Prints what was left out: a run that passes must not look as if it had tested everything.
     pub fn say(&self) {
         for (what, why) in [("OpenStack", &self.openstack), ("virtual hosts", &self.vm)] {
             if let Some(why) = why {
@@ -60,7 +60,7 @@ impl LeftOut {
         }
     }
 
-    /// The profile of nextest that leaves out the same.
+    /// The profile of nextest that leaves these tests out.
     pub fn profile(&self) -> Option<&'static str> {
         match (&self.openstack, &self.vm) {
             (None, None) => None,

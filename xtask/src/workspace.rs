@@ -11,14 +11,14 @@ use crate::error::XtaskError;
 const METADATA: &str = "cargo metadata";
 const BUILD: &str = "cargo build";
 
-/// What `cargo metadata` says.
+/// The output of `cargo metadata`.
 pub struct Workspace {
     pub metadata: Value,
     pub target: PathBuf,
 }
 
 impl Workspace {
-    /// Asks cargo.
+    /// Runs `cargo metadata`.
     pub fn find() -> Result<Self, XtaskError> {
         let text = capture(
             cargo().args(["metadata", "--format-version", "1", "--no-deps"]),
@@ -36,7 +36,7 @@ impl Workspace {
         Ok(Self { metadata, target })
     }
 
-    /// A folder for what outlives one run: caches of packages and of Python environments.
+    /// A folder for files that outlive one run: caches of packages and of Python environments.
     pub fn cache(&self, name: &str) -> Result<PathBuf, XtaskError> {
         let path = self.target.join("lab").join(name);
         std::fs::create_dir_all(&path).map_err(|source| XtaskError::File {
@@ -47,7 +47,7 @@ impl Workspace {
     }
 }
 
-/// The cargo that runs us, at the root of the workspace.
+/// The cargo that runs this program, at the root of the workspace.
 pub fn cargo() -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(program);
@@ -56,8 +56,8 @@ pub fn cargo() -> Command {
     command
 }
 
-/// What cargo tells a program that it runs about the program's own package. Build scripts of dependencies are built anew, with
-/// all that rests on them, whenever such a variable differs from that of the last build.
+/// Removes the variables that cargo sets for this program's own package. A build script of a dependency is built anew, with all that
+/// depends on it, whenever such a variable differs from that of the last build.
 pub fn forget_own_package(command: &mut Command) {
     let of_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
     for (name, _) in std::env::vars_os() {
@@ -67,7 +67,7 @@ pub fn forget_own_package(command: &mut Command) {
     }
 }
 
-/// Where the workspace is.
+/// The root of the workspace.
 pub fn root() -> &'static Path {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here)
@@ -78,9 +78,9 @@ pub fn root() -> &'static Path {
 pub enum Program {
     /// The product.
     Ringfence,
-    /// What measures it.
+    /// The benchmark.
     Bench,
-    /// What makes everything fail around it.
+    /// The campaign.
     Campaign,
 }
 
@@ -97,13 +97,13 @@ impl Program {
 /// How a program is built.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Build {
-    /// As the tests are.
+    /// With the profile of the tests.
     ForTests,
-    /// As it is shipped.
+    /// With the profile of a release.
     ForShipping,
 }
 
-/// Builds programs in one go, so that they share what they are made of, and says where they are, in the same order.
+/// Builds programs by one command, so that they share their dependencies, and returns their paths, in the order of `programs`.
 pub fn build<const N: usize>(programs: [Program; N], how: Build) -> Result<[PathBuf; N], XtaskError> {
     let mut command = cargo();
     command.args(["build", "--message-format=json-render-diagnostics"]);
@@ -129,7 +129,7 @@ pub fn build<const N: usize>(programs: [Program; N], how: Build) -> Result<[Path
     })
 }
 
-/// Carries a cargo command out that builds, and says where what it has built is.
+/// Runs a cargo command that builds, and returns the paths of the programs that it has built.
 pub fn built_programs(command: &mut Command) -> Result<Vec<PathBuf>, XtaskError> {
     let text = capture(command.arg("--message-format=json-render-diagnostics"), BUILD)?;
     let text = String::from_utf8_lossy(&text);
@@ -140,7 +140,7 @@ pub fn built_programs(command: &mut Command) -> Result<Vec<PathBuf>, XtaskError>
     Ok(paths.collect())
 }
 
-/// A program of the workspace that needs nothing of the machine that runs it, neither libraries nor room. Where it is.
+/// Builds a small, static program of the workspace; returns its path.
 pub fn build_static(package: &str, target: &Path) -> Result<PathBuf, XtaskError> {
     const TARGET: &str = "x86_64-unknown-linux-gnu";
     let mut command = cargo();
@@ -171,12 +171,12 @@ fn executable(messages: &[Value], name: &str) -> Option<PathBuf> {
         .find_map(|message| message["executable"].as_str().map(PathBuf::from))
 }
 
-/// Runs a command whose words go to the terminal.
+/// Runs a command whose output goes to the terminal.
 pub fn carry_out(command: &mut Command, program: &'static str) -> Result<(), XtaskError> {
     capture(command, program).map(|_| ())
 }
 
-/// What a command prints on stdout; stderr goes to the terminal.
+/// The stdout of a command; its stderr goes to the terminal.
 fn capture(command: &mut Command, program: &'static str) -> Result<Vec<u8>, XtaskError> {
     let done = command
         .stderr(Stdio::inherit())

@@ -88,7 +88,7 @@ impl Keystone {
         self.inner.config.url()
     }
 
-    /// Whether the token is known to work, without asking anybody.
+    /// Whether the token is known to work, without a request to Keystone.
     pub async fn knows(&self, token: &str) -> bool {
         matches!(self.inner.kept.get(&digest(token)).await, Some(Some(_)))
     }

@@ -33,7 +33,7 @@ pub(crate) struct RejoinBody {
 
 /// Takes a host back.
 ///
-/// Power, workloads, storage, network, each seen to be given back; then UNFENCED.
+/// Power, workloads, storage, network, each read as released; then UNFENCED.
 #[utoipa::path(post, path = "/hosts/{id}/rejoin", operation_id = "rejoin_host", tag = "fencing", request_body = RejoinBody,
     params(("id" = String, Path, description = "id or name")),
     responses((status = 200, description = "It is UNFENCED already", body = HostView),

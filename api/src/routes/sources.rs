@@ -1,4 +1,4 @@
-//! `DELETE /hosts/{id}/sources/{source}`: a person strikes off a source that reports no more.
+//! `DELETE /hosts/{id}/sources/{source}`: a person removes a source that reports no more.
 
 use actix_web::{HttpRequest, HttpResponse, web};
 

@@ -55,7 +55,7 @@ pub(crate) struct HostView {
     pub proof_ended: Option<EndedView>,
     /// The proofs of its fence, those that have ended too.
     pub proofs: Vec<ProofView>,
-    /// What a fence has taken from it, or may have taken, and that was not read as given back.
+    /// What a fence has taken from it, or may have taken, and that was not read as released.
     pub applied_fencing: Vec<AppliedView>,
     /// The operation that holds it.
     pub operation: Option<LiveOperation>,

@@ -102,7 +102,7 @@ impl From<SubscriptionBody> for SubscriptionDraft {
 }
 
 impl SubscriptionView {
-    /// As an admin sees it, or anyone else.
+    /// With the fields for admins, or without them.
     pub fn new(subscription: Subscription, progress: Progress, is_for_admin: bool) -> Self {
         let Subscription { filter, secret, .. } = subscription;
         Self {

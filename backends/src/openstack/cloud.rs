@@ -1,4 +1,4 @@
-//! One cloud, with the session in which it is asked.
+//! One cloud, and the session for its calls.
 
 use std::future::Future;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use tokio::time::{Instant, timeout};
 use super::settings::CloudSettings;
 use crate::BackendError;
 
-/// How a call that is safe to repeat is made again: twice.
+/// How a call that is safe to repeat is repeated: twice.
 const AGAIN: ExponentialBuilder = ExponentialBuilder::new()
     .with_min_delay(Duration::from_millis(200))
     .with_max_times(2);
 
-/// One cloud, in a session of the crate `openstack`. Cheap to share; all calls use one token, and a new one as soon as it is refused.
+/// One cloud, in a session of the crate `openstack`. Clones share one token, which is replaced as soon as it is refused.
 #[derive(Debug)]
 pub struct Cloud {
     settings: CloudSettings,
@@ -25,7 +25,7 @@ pub struct Cloud {
 }
 
 impl Cloud {
-    /// Asks nobody yet.
+    /// Makes no call.
     #[must_use]
     pub fn new(settings: CloudSettings) -> Self {
         Self {
@@ -34,13 +34,13 @@ impl Cloud {
         }
     }
 
-    /// Its name in the configuration.
+    /// The cloud's name in the configuration.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.settings.name
     }
 
-    /// How it is reached.
+    /// The address and the credentials.
     pub(super) fn settings(&self) -> &CloudSettings {
         &self.settings
     }
@@ -60,12 +60,12 @@ impl Cloud {
         Ok(held.insert(session).clone())
     }
 
-    /// A token that was refused is not used again, whatever its own time says.
+    /// A token that was refused is not used again, even before it expires.
     async fn forget_session(&self) {
         *self.session.lock().await = None;
     }
 
-    /// Asks for a token, if there is none yet.
+    /// Asks Keystone for a token, if there is none yet.
     ///
     /// # Errors
     /// The entry cannot be read, or Keystone is away or refuses.
@@ -73,7 +73,7 @@ impl Cloud {
         self.session().await.map(drop)
     }
 
-    /// Makes a call once. A refused token is replaced, and the call made again: it was not carried out.
+    /// Makes a call once. A refused token is replaced and the call is made again, since it was not carried out.
     pub(super) async fn once<T, F>(
         &self,
         service: &'static str,
@@ -92,7 +92,7 @@ impl Cloud {
                 self.forget_session().await;
                 self.call(service, &call).await?
             }
-            // Somebody may have changed the service: its versions are read anew the next time.
+            // The service may have been upgraded: its versions are read anew the next time.
             Err(error) if error.kind() == ErrorKind::IncompatibleApiVersion => {
                 self.forget_session().await;
                 Err(error)
@@ -121,8 +121,7 @@ impl Cloud {
             })
     }
 
-    /// Makes a call that changes nothing, or nothing more when it is made again: after a failure that passes, some more times within
-    /// the time of one call.
+    /// Makes a call that is safe to repeat: after a failure that may pass, it is repeated within the time of one call.
     pub(super) async fn again<T, F>(
         &self,
         service: &'static str,
@@ -141,7 +140,7 @@ impl Cloud {
     }
 }
 
-/// `None` where the service says that there is no such thing.
+/// `None` where the service says that it knows no such object.
 pub(super) fn unless_gone<T>(done: Result<T, BackendError>) -> Result<Option<T>, BackendError> {
     match done {
         Err(BackendError::NotFound { .. }) => Ok(None),

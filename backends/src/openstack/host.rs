@@ -1,4 +1,4 @@
-//! One host of one cloud, until when something may be done to it, and what comes of it.
+//! One host of one cloud, the time limit of a task on it, and the task's result.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::Cloud;
 use crate::{BackendError, TimeGiven};
 
-/// Between two looks at what changes within seconds.
+/// Between two reads of a state that changes within seconds.
 pub(super) const PAUSE: Duration = Duration::from_millis(300);
 /// Calls to one service at a time, where many are needed.
 pub(super) const AT_ONCE: usize = 8;
@@ -18,9 +18,9 @@ pub(super) const AT_ONCE: usize = 8;
 pub struct HostOf<'a> {
     /// The cloud.
     pub cloud: &'a Cloud,
-    /// The name that the host has there.
+    /// The host's name in the cloud.
     pub host: &'a str,
-    /// The time that there is for it.
+    /// The time limit of the task.
     pub time: TimeGiven,
 }
 
@@ -31,14 +31,14 @@ impl HostOf<'_> {
     }
 }
 
-/// What was read back, and when that began to be read.
+/// What was read back, and when the reading began.
 #[derive(Debug)]
 pub struct ReadBack {
-    /// In words.
+    /// The reading, in words.
     pub detail: String,
     /// When the reading began.
     pub from: Instant,
-    /// What was shown before anything was told, where that was read.
+    /// The state before the command, where it was read.
     pub before: Option<ObservedState>,
 }
 
@@ -52,20 +52,20 @@ impl ReadBack {
     }
 }
 
-/// How a fencing task on a cloud's service went.
+/// How a fencing task on a service of a cloud went.
 #[derive(Debug)]
 pub enum Fenced {
-    /// What was wanted was read back.
+    /// The wanted state was read back.
     So(ReadBack),
-    /// What was wanted was read back, and it is no proof that anything is cut off.
+    /// The wanted state was read back, but is no proof that the host is cut off.
     OnPaper(ReadBack),
     /// A definite no: nothing was changed.
     No(String),
-    /// It is not known, or not yet so.
+    /// The state is not known, or is not yet the wanted one.
     NotYet(String),
 }
 
-/// Whether a service would give this answer to each further request of the attempt.
+/// Whether the service would give this error to each further request of the attempt.
 pub(super) fn is_hopeless(error: &BackendError) -> bool {
     match error {
         BackendError::Denied { .. } | BackendError::Settings { .. } | BackendError::Version { .. } => true,

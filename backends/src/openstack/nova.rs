@@ -1,4 +1,4 @@
-//! What can be found out about a Nova before it is needed: its versions, its clock, and whether it lets us do our work.
+//! Checks of a Nova before it is needed: its versions, its clock, and the rights of Ringfence's user.
 
 use chrono::{DateTime, Utc};
 use openstack::session::Session;
@@ -10,20 +10,20 @@ use crate::BackendError;
 use crate::openstack::Cloud;
 use crate::openstack::beyond::{NOVA, NOVA_WITHOUT_UPTIME, VERSIONS, pick};
 use crate::openstack::cloud::unless_gone;
-use crate::openstack::rights::{FailedCall, NOBODY, failed};
+use crate::openstack::rights::{FailedCall, NO_SUCH_ID, failed};
 
 const PROBE_HEADER: &str = "X-Ringfence-Probe";
 const GATE_HEADER: &str = "X-Ringfence-Gate";
 
-/// How the plug-in in nova-api finds itself.
+/// The state of Ringfence's plug-in in nova-api, as the plug-in reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct GateProbe {
-    /// By what name it knows the cloud.
+    /// The cloud's name in the plug-in's configuration.
     #[serde(default)]
     pub cloud: String,
-    /// `answers`, or why no hook does.
+    /// `answers`, or why no scheduler hook does.
     pub hook: String,
-    /// Whether its configuration enables the scheduler's filter: `enabled`, `not enabled` or `unknown`.
+    /// Whether nova.conf enables the scheduler's filter: `enabled`, `not enabled` or `unknown`.
     #[serde(default)]
     pub filter: String,
 }
@@ -31,11 +31,11 @@ pub struct GateProbe {
 /// Versions of Nova's API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NovaVersions {
-    /// The oldest that it has.
+    /// The oldest version.
     pub oldest: String,
-    /// The newest that it has.
+    /// The newest version.
     pub newest: String,
-    /// The one that is used.
+    /// The version that is used.
     pub used: String,
 }
 
@@ -62,7 +62,7 @@ impl Cloud {
         })
     }
 
-    /// What Nova's clock says, in whole seconds, if its answers tell.
+    /// The time of Nova's clock in whole seconds, if Nova's answers have one.
     ///
     /// # Errors
     /// Nova is away, or refuses.
@@ -72,7 +72,7 @@ impl Cloud {
         Ok(date.map(|date| date.to_utc()))
     }
 
-    /// How the gate is that Ringfence's plug-in puts before evacuations, if Nova has it.
+    /// The state of the gate that Ringfence's plug-in puts before evacuations, if Nova has the plug-in.
     ///
     /// # Errors
     /// Nova is away, or refuses.
@@ -87,8 +87,8 @@ impl Cloud {
         }))
     }
 
-    /// Makes the calls that a fence, an evacuation and a return need, as far as they can be made without changing anything, and gives
-    /// those that failed. Whether a server may be evacuated shows only when one is.
+    /// Makes the calls that a fence, an evacuation and a return need, as far as they change nothing, and returns the calls that failed. The
+    /// right to evacuate shows only at the first evacuation.
     pub async fn failing_calls(&self) -> Vec<FailedCall> {
         failed([
             (
@@ -111,7 +111,7 @@ impl Cloud {
             ),
             (
                 "read the traits of a host (GET resource_providers of Placement)",
-                unless_gone(self.traits(NOBODY).await).map(drop),
+                unless_gone(self.traits(NO_SUCH_ID).await).map(drop),
             ),
         ])
     }
@@ -123,7 +123,7 @@ impl Cloud {
     }
 
     async fn try_change(&self) -> Result<(), BackendError> {
-        let request = self.put(NOVA, &["os-services", NOBODY]);
+        let request = self.put(NOVA, &["os-services", NO_SUCH_ID]);
         let change = request.json(json!({ "forced_down": true })).repeatable();
         unless_gone(change.send().await).map(drop)
     }

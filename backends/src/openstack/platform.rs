@@ -1,4 +1,4 @@
-//! OpenStack as a platform: Nova places the workloads, and its services know how the hosts are.
+//! OpenStack as a platform: Nova places the workloads, and Nova's services show the state of the hosts.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub struct Nova {
 }
 
 impl Nova {
-    /// Makes no request yet.
+    /// Makes no call yet.
     #[must_use]
     pub fn new(cloud: Arc<Cloud>) -> Self {
         Self {
@@ -80,7 +80,7 @@ impl Platform for Nova {
     }
 }
 
-/// What Nova says of its hosts. Their signs of life go through a conductor: while none lives, none comes.
+/// Nova's view of its hosts. Their signs of life go through a conductor: while no conductor lives, none arrives.
 fn poll(services: &[ComputeService]) -> Poll {
     let hosts = services.iter().filter(|service| service.binary == "nova-compute");
     let own = services
@@ -93,7 +93,7 @@ fn poll(services: &[ComputeService]) -> Poll {
                 last: service.updated_at,
                 is_up: service.is_up(),
                 is_marked_down: service.forced_down,
-                // Nova writes the time of every change where it writes that of the last sign of life.
+                // Nova stores the time of a change in the field of the last sign of life.
                 settings: format!(
                     "{} {} {:?}",
                     service.forced_down, service.status, service.disabled_reason

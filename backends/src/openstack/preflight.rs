@@ -1,4 +1,4 @@
-//! Whether a cloud can be used, found out before it is needed and without changing anything.
+//! Checks whether a cloud can be used, before it is needed and without changing anything.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -8,15 +8,15 @@ use ringfence_core::Timestamp;
 use super::{CINDER, Cloud, ComputeService};
 use crate::{BackendError, Preflight};
 
-/// Nova's clock is told in whole seconds, and an answer takes its time.
+/// Nova's clock has whole seconds, and an answer takes some time.
 const SKEW: TimeDelta = TimeDelta::seconds(10);
 const SEE_LOG: &str = "see the service's own log";
 const GIVE_ADMIN: &str =
     "openstack role add --user USER --project PROJECT admin, with the entry's user and project";
 const START_SERVICE: &str =
-    "start the service, or mend its address in the service catalogue or the way there";
+    "start the service, or mend its address in the service catalogue or the network between";
 
-/// Looks at the entry, at Keystone, and at Nova.
+/// Checks the entry, Keystone and Nova.
 pub(super) async fn of(cloud: &Cloud, now: Timestamp) -> Vec<Preflight> {
     let mut found: Vec<Preflight> = file(cloud).into_iter().collect();
     match nova(cloud, now).await {
@@ -28,7 +28,7 @@ pub(super) async fn of(cloud: &Cloud, now: Timestamp) -> Vec<Preflight> {
 
 fn file(cloud: &Cloud) -> Option<Preflight> {
     let path = cloud.settings().path()?;
-    // What cannot be read is told where it is read.
+    // A file that cannot be read is reported where it is read.
     let metadata = std::fs::metadata(&path).ok()?;
     let mode = metadata.permissions().mode() & 0o777;
     let found = format!("{} has mode {mode:04o}, and it holds a password", path.display());
@@ -56,13 +56,13 @@ async fn nova(cloud: &Cloud, now: Timestamp) -> Result<Vec<Preflight>, Preflight
     Ok(found)
 }
 
-/// What has to be mended depends on who has failed, and how.
+/// What to mend depends on the service that failed, and on the error.
 fn of_keystone(error: &BackendError) -> Preflight {
     let remedy = match error {
         BackendError::Denied { .. } => "mend user, password, project or domains of the entry",
         BackendError::NotFound { .. } => "mend auth_url of the entry; it ends in /v3",
         BackendError::Away { .. } | BackendError::Late { .. } => {
-            "start Keystone, or mend auth_url of the entry or the way there"
+            "start Keystone, or mend auth_url of the entry or the network between"
         }
         other => return of_nova(other),
     };
@@ -103,7 +103,7 @@ async fn rights(cloud: &Cloud) -> Vec<Preflight> {
     failed.collect()
 }
 
-/// That Nova does not answer, or refuses, is told already.
+/// `None` if Nova does not answer, or refuses: another check reports that.
 async fn clock(cloud: &Cloud, now: Timestamp) -> Option<Preflight> {
     let ahead = cloud.nova_time().await.ok()?? - now;
     let direction = if ahead > TimeDelta::zero() {
@@ -121,7 +121,7 @@ async fn clock(cloud: &Cloud, now: Timestamp) -> Option<Preflight> {
     (ahead.abs() > SKEW).then(|| Preflight::Warning(found, remedy.to_owned()))
 }
 
-/// Whether Nova asks Ringfence before it evacuates and before it places, and gets an answer.
+/// Whether Nova asks Ringfence before it evacuates and before it places servers, and gets an answer.
 async fn gate(cloud: &Cloud) -> Vec<Preflight> {
     let name = cloud.name();
     let Ok(probe) = cloud.gate().await else {
@@ -185,7 +185,7 @@ fn hosts(cloud: &str, services: &[ComputeService]) -> Vec<Preflight> {
     found
 }
 
-/// Whether the cloud allows what a driver of its services needs.
+/// Whether the cloud allows the calls of a driver that uses its services.
 pub(super) async fn fencing(cloud: &Cloud, driver: &str) -> Vec<Preflight> {
     let failing = cloud.failing_calls_of(driver).await;
     if failing.is_empty() {
@@ -218,7 +218,7 @@ fn remedy_of(driver: &str, error: &BackendError) -> &'static str {
     }
 }
 
-/// The errors of a backend hold what caused them in their own text.
+/// The text of an error of a backend holds its cause.
 fn told(error: &BackendError) -> String {
     error.to_string()
 }

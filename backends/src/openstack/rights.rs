@@ -1,19 +1,20 @@
-//! Whether a cloud lets us do what a driver of its services needs, tried before it is needed and without changing anything.
+//! Checks whether a cloud allows the calls of a driver that uses its services, before they are needed and without changing anything.
 
 use super::{CINDER, Cloud, IRONIC, NEUTRON};
 use crate::BackendError;
 
-/// The id of nothing. Who may not do something with it is told so before anybody looks whether there is such a thing.
-pub(super) const NOBODY: &str = "00000000-0000-0000-0000-000000000000";
-/// By whose tokens Cinder knows a service, unless its `service_token_roles` name another.
+/// No object has this id. A service checks the caller's rights before it looks for the object, so that a call on this id shows missing
+/// rights.
+pub(super) const NO_SUCH_ID: &str = "00000000-0000-0000-0000-000000000000";
+/// The role by which Cinder knows a service's token, unless its `service_token_roles` name another.
 const SERVICE_ROLE: &str = "service";
 
-/// A call, in words, and why it failed.
+/// A call, in words, and the error.
 pub type FailedCall = (&'static str, BackendError);
 
 impl Cloud {
-    /// Makes the calls that this driver needs, as far as they can be made without changing anything, and gives those that failed.
-    /// Drivers that need nothing of a cloud need no call.
+    /// Makes the calls that this driver needs, as far as they change nothing, and returns the calls that failed. A driver that uses no
+    /// service of a cloud makes no call.
     pub async fn failing_calls_of(&self, driver: &str) -> Vec<FailedCall> {
         match driver {
             CINDER => self.failing_calls_of_cinder().await,
@@ -23,7 +24,7 @@ impl Cloud {
         }
     }
 
-    /// Whether our token is a service's.
+    /// Whether the token has the role of a service.
     pub(super) async fn has_service_role(&self) -> Result<(), BackendError> {
         let roles = self.roles().await?;
         if roles.iter().any(|role| role == SERVICE_ROLE) {
@@ -40,7 +41,7 @@ impl Cloud {
     }
 }
 
-/// Calls that were made, without those that went well.
+/// Only the calls that failed.
 pub(super) fn failed(
     calls: impl IntoIterator<Item = (&'static str, Result<(), BackendError>)>,
 ) -> Vec<FailedCall> {

@@ -1,4 +1,4 @@
-//! Which cloud, and who asks it.
+//! A cloud's address and credentials.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,7 +19,7 @@ const MAX_FILE_BYTES: u64 = 1024 * 1024;
 pub struct CloudSettings {
     /// The entry's name, which hosts refer to.
     pub name: String,
-    /// The file; without one it is looked for in the working directory, in `~/.config/openstack` and in `/etc/openstack`, with a
+    /// The file. If there is none, it is looked for in the working directory, in `~/.config/openstack` and in `/etc/openstack`, with a
     /// `secure.yaml` beside it.
     pub file: Option<PathBuf>,
     /// How long one call may take.
@@ -41,7 +41,7 @@ struct File {
 }
 
 impl CloudSettings {
-    /// Reads the entry and asks nobody.
+    /// Reads the entry, and makes no call.
     ///
     /// # Errors
     /// There is no such file or entry, or it cannot be read.
@@ -97,7 +97,7 @@ impl CloudSettings {
             )));
         }
         let text = std::fs::read_to_string(path).map_err(|error| fault(error.to_string()))?;
-        // What a parser says of a line could repeat a password that stands there.
+        // A parser's message about a line could repeat a password in it.
         let mut file: File = serde_saphyr::from_str(&text)
             .map_err(|_| fault("is no clouds.yaml: a mapping `clouds` of entries is allowed".to_owned()))?;
         let known: Vec<String> = file.clouds.keys().cloned().collect();

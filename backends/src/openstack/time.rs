@@ -1,4 +1,4 @@
-//! Times as OpenStack writes them: UTC, with or without saying so.
+//! Times in OpenStack's form: UTC, with or without a suffix that says so.
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 use serde::{Deserialize, Deserializer};

@@ -1,7 +1,7 @@
-//! What one fence with a fence agent costs over the agent itself.
+//! How much longer a fence with a fence agent takes than the agent itself.
 //!
-//! Observed is the commit where the database announces it, else the event `host.fenced` on the event stream, which is told after the
-//! commit; how much later is measured beside it.
+//! The end is the commit where the database announces it, else the event `host.fenced` on the event stream, which comes after the commit;
+//! the delay of the stream is measured too.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -22,15 +22,16 @@ use crate::report::{Figure, Report, Target};
 use crate::statistics::{Summary, differences};
 
 const NAME: &str = "fence";
-/// The first ones fill caches and open connections.
+/// The first fences fill caches and open connections.
 const WARM_UP: usize = 3;
-/// The agent's runs differ by tens of milliseconds: the median of so many differences is good to about one.
+/// The agent's runs differ by tens of milliseconds: with four times the usual samples, the median of the differences is good to about one
+/// millisecond.
 const TIMES_SAMPLES: usize = 4;
-/// Durable on the way from POST to the claim, and from the reading to FENCED: the request and the result.
+/// The durable commits between POST and the claim, and between the reading and FENCED: the request and the result.
 const COMMITS: f64 = 2.0;
-/// The task, the question for the claim, the result.
+/// The task, the request for the claim, the result.
 const PUBLISHES: f64 = 3.0;
-/// What a fence may take longer than its agent, at the median.
+/// How much longer than its agent a fence may take, at the median.
 const fn most_ms(ground: Ground) -> f64 {
     match ground {
         Ground::Standalone => 2.0,
@@ -55,7 +56,7 @@ pub async fn measure(case: &Case, ground: Ground, report: &mut Report) -> Result
     tell(ground, &taken, &actions, report)
 }
 
-/// All measurements, in milliseconds, one of each per sample.
+/// All measurements in milliseconds, one of each kind per sample.
 #[derive(Default)]
 struct Taken {
     one_call: Vec<f64>,
@@ -124,7 +125,7 @@ impl Bench {
         })
     }
 
-    /// One of everything, so that a disturbance of the machine meets figure and floor alike.
+    /// Takes one measurement of each kind, so that a disturbance of the machine meets figure and floor alike.
     async fn sample(&self, number: usize, ends: &mut Ends, taken: &mut Taken) -> Result<(), BenchError> {
         let floor = self.dir.join("floor");
         switch_on(&floor)?;
@@ -147,7 +148,7 @@ impl Bench {
             let took = tokio::task::block_in_place(|| fencer.fence())?;
             taken.pacemaker.push(took.as_secs_f64() * 1000.0);
         }
-        // Last: the agents of the next sample come between it and the fence, as they come between the fence and what was before.
+        // Measured last: the agents of the next sample then run before the fence, as they do before the other measurements.
         let request = request_alone(&self.plant).await;
         taken.request.push(request);
         taken.path.push(path + request);
@@ -179,7 +180,7 @@ impl Bench {
         Ok(())
     }
 
-    /// What the driver asks the agent in one fence. The first one also asks for the parameters, once for all.
+    /// The actions that the driver asks of the agent in one fence. The first fence also asks once for the agent's parameters.
     async fn count_calls(&self, from: usize, ends: &mut Ends) -> Result<Vec<String>, BenchError> {
         let counting = Counting::install(&self.agents.join("bin"))?;
         for number in [from, from + 1] {

@@ -1,4 +1,4 @@
-//! Reading: the gates, which everybody asks, and the list of many hosts.
+//! Reading the gates, and the list of many hosts.
 
 mod bare;
 mod large;
@@ -19,14 +19,14 @@ use crate::report::{Figure, Report, Target};
 use crate::statistics::Summary;
 
 const NAME: &str = "gates";
-/// Questions under way at once.
+/// Concurrent requests.
 const CLIENTS: u32 = 16;
 const ROUNDS: usize = 5;
-/// Of the bare statement's rate.
+/// The least share of the bare statement's rate.
 const LEAST_SHARE: f64 = 0.25;
 const HOSTS: u32 = 100_000;
 const PAGE: u32 = 100;
-/// What the last page may take over the first, as a factor.
+/// How much longer than the first page the last page may take, as a factor.
 const MOST_LAST: f64 = 1.5;
 
 /// Measures on one ground.
@@ -82,12 +82,12 @@ async fn gates(plant: &Plant, bare: &Bare, report: &mut Report) -> Result<(), Be
     })?;
     report.add_summary(&times, |s| {
         figure("GET /hosts/{id}/gates", "ms", s)
-            .note(format!("{CLIENTS} at once, from one client on the same machine"))
+            .note(format!("{CLIENTS} at once, from one client on this machine"))
     })
 }
 
 async fn pages(case: &Case, plant: &Plant, report: &mut Report) -> Result<(), BenchError> {
-    // Names have as many digits as it takes to sort them.
+    // Names have leading zeros, so that they sort by number.
     let before_last = plant.client.host(&format!("p{:06}", HOSTS - PAGE - 1)).await;
     let marker = before_last["id"].as_str().unwrap_or_default();
     let paths = [

@@ -1,4 +1,4 @@
-//! What a scheduler waits for: which of so many hosts may get a server.
+//! How long a scheduler waits for the answer which of its hosts may get a server.
 
 use std::time::{Duration, Instant};
 
@@ -16,13 +16,13 @@ use crate::statistics::Summary;
 
 const NAME: &str = "hook";
 const CLOUD: &str = "east";
-/// Hosts that there are, and the most that one question has.
+/// The number of hosts, and the most hosts of one request.
 const HOSTS: u32 = 10_000;
 const QUESTIONS: [u32; 3] = [1, 100, HOSTS];
-/// What the longest question may take, in milliseconds.
+/// How long the longest request may take, in milliseconds.
 const MOST_MS: f64 = 10.0;
 const PATH: &str = "/nova/filter";
-/// Questions under way at once where the rate is measured.
+/// Concurrent requests where the rate is measured.
 const CLIENTS: usize = 8;
 const ROUNDS: usize = 3;
 const ROUND: Duration = Duration::from_secs(2);
@@ -63,7 +63,7 @@ pub async fn measure(case: &Case, ground: Ground, report: &mut Report) -> Result
     Ok(())
 }
 
-/// Who is asked what.
+/// A request to the product, and an equal one to the floor.
 struct Asked {
     product: (String, &'static str),
     floor: (String, &'static str),
@@ -112,7 +112,7 @@ async fn until_all_are_allowed(client: &Client) -> Result<(), BenchError> {
     }
 }
 
-/// How long one question takes, beside the same by the server alone, in turns.
+/// How long one request takes, in turns with the server alone.
 async fn one_at_a_time(
     case: &Case,
     asked: &Asked,
@@ -141,7 +141,7 @@ async fn one_at_a_time(
         if hosts < HOSTS {
             return figure;
         }
-        figure.target(Target::at_most("p99 of the longest question", p99, MOST_MS, "ms"))
+        figure.target(Target::at_most("p99 of the longest request", p99, MOST_MS, "ms"))
     })
 }
 
@@ -164,7 +164,7 @@ async fn many_at_once(
     report.add_summary(&figures, |s| {
         figure(format!("POST {PATH} for {hosts}"), s)
             .over("the server alone", floor.median)
-            .note(format!("{CLIENTS} at once, from one client on the same machine"))
+            .note(format!("{CLIENTS} at once, from one client on this machine"))
     })
 }
 

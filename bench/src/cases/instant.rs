@@ -1,9 +1,9 @@
-//! A fence by a device that answers at once: what is left is what Ringfence itself has to do.
+//! A fence by a device that answers at once: the rest of the time is Ringfence's own.
 //!
-//! On the way from POST to FENCED are three commits (the request, the claim, the result) and, on a broker, three confirmed
-//! publishes to quorum queues (the task, the question for the claim, the result) and one to a queue for answers.
+//! Between POST and FENCED are three commits (the request, the claim, the result) and, on a broker, three confirmed publishes to quorum
+//! queues (the task, the request for the claim, the result) and one to a queue for answers.
 //!
-//! Observed is the commit where the database announces it, else the event `host.fenced` on the event stream.
+//! The end is the commit where the database announces it, else the event `host.fenced` on the event stream.
 
 use std::time::Instant;
 
@@ -23,13 +23,13 @@ use crate::statistics::Summary;
 
 const NAME: &str = "instant";
 const WARM_UP: usize = 5;
-/// As many times as other cases: a fence takes milliseconds, and the first dozens of them take longer than those after.
+/// Four times the usual samples: the first dozens of fences take longer than later ones.
 const TIMES_SAMPLES: usize = 4;
-/// On the way from POST to FENCED.
+/// The commits between POST and FENCED.
 const COMMITS: usize = 3;
 const QUORUM_PUBLISHES: usize = 3;
 const ANSWERS: usize = 1;
-/// More than their commits and publishes a fence may take, as a factor.
+/// How much longer than its commits and publishes a fence may take, as a factor.
 const MOST: f64 = 2.0;
 
 /// Measures on one ground.
@@ -54,7 +54,7 @@ pub async fn measure(case: &Case, ground: Ground, report: &mut Report) -> Result
 #[derive(Default)]
 struct Taken {
     fence: Vec<f64>,
-    /// One right after the other, with nothing in between.
+    /// Fences one right after the other, with nothing in between.
     in_a_row: Vec<f64>,
     floor: Vec<f64>,
     commit: Vec<f64>,
@@ -112,7 +112,7 @@ impl Bench {
         let (end, took) = self.fence(number, ends).await?;
         taken.fence.push(took);
         if let (Some(before), Some(after)) = (before, self.transactions().await?) {
-            // Asking takes a number itself.
+            // The query takes a number itself.
             taken.transactions.push(after - before - 1.0);
         }
         taken.device.push(self.device_alone(number).await?);
@@ -123,7 +123,7 @@ impl Bench {
         Ok(())
     }
 
-    /// The end of one, and how long it took in milliseconds.
+    /// The end of a fence, and how long the fence took in milliseconds.
     async fn fence(&self, number: usize, ends: &mut Ends) -> Result<(End, f64), BenchError> {
         let host = host(number);
         let begun = Instant::now();
@@ -156,7 +156,7 @@ impl Bench {
         Ok(sum)
     }
 
-    /// What the driver asks the device: its state, off, its state.
+    /// The driver's requests to the device: read, off, read.
     async fn device_alone(&self, number: usize) -> Result<f64, BenchError> {
         let path = format!("/devices/alone-{number}/power");
         let begun = Instant::now();
@@ -170,7 +170,7 @@ impl Bench {
         Ok(ms(begun))
     }
 
-    /// A number that counts the transactions that have written.
+    /// The number of transactions that have written.
     async fn transactions(&mut self) -> Result<Option<f64>, BenchError> {
         let Some(database) = &mut self.database else {
             return Ok(None);
@@ -225,9 +225,9 @@ fn tell(ground: Ground, taken: &Taken, report: &mut Report) -> Result<(), BenchE
             ))
     })?;
     report.add_summary(&taken.in_a_row, |s| {
-        figure("beside: the same, one right after the other", s)
+        figure("beside: fences one right after the other", s)
             .over("commits and publishes", floor.median)
-            .note("nothing is done in between, so that code and data are in the processor's caches")
+            .note("nothing runs in between, so that code and data stay in the processor's caches")
     })?;
     report.add_summary(&taken.device, |s| figure("the device alone: read, off, read", s))?;
     let without: Vec<f64> = taken
@@ -237,7 +237,7 @@ fn tell(ground: Ground, taken: &Taken, report: &mut Report) -> Result<(), BenchE
         .map(|(fence, device)| fence - device)
         .collect();
     report.add_summary(&without, |s| {
-        figure("beside: the same, less the device alone", s)
+        figure("beside: POST to the end, less the device alone", s)
             .over("commits and publishes", floor.median)
             .note("the device is asked over HTTP: it answers at once, but not in no time")
     })?;
@@ -250,7 +250,7 @@ fn tell(ground: Ground, taken: &Taken, report: &mut Report) -> Result<(), BenchE
     report.add_summary(&taken.transactions, |s| {
         Figure::new(NAME, "writing transactions from POST to host.fenced", "", s)
             .on(ground)
-            .note("those that number events and clear the outbox are among them; three are on the way to FENCED")
+            .note("transactions that number events and clear the outbox are included; three are needed for FENCED")
     })
 }
 

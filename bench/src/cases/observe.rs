@@ -1,4 +1,4 @@
-//! What it costs to watch the hosts of a cloud: one question for all of them, and a report now and then for each.
+//! The cost of watching the hosts of a cloud: one request for all of them, and now and then a report for each.
 
 use std::time::{Duration, Instant};
 
@@ -13,15 +13,15 @@ use crate::statistics::Summary;
 
 const NAME: &str = "observe";
 const HOSTS: usize = 1000;
-/// So often, that a minute has many questions.
+/// Short, so that a minute has many requests.
 const POLL_S: u32 = 1;
-/// What the settings have by default.
+/// The default of the settings.
 const USUAL_POLL_MS: f64 = 5000.0;
-/// Each host is reported anew once a minute: shorter, and the writes would be missed.
+/// Each host is reported anew once a minute: a shorter window would miss these writes.
 const WINDOW: Duration = Duration::from_secs(66);
 const MOST_PERCENT: f64 = 5.0;
 const MOST_MB: f64 = 100.0;
-/// Hosts are added some at a time.
+/// Hosts are added in batches.
 const ADDED_WITHIN: Duration = Duration::from_secs(120);
 
 /// Measures on one ground.
@@ -55,10 +55,10 @@ pub async fn measure(ground: Ground, report: &mut Report) -> Result<(), BenchErr
     let percent = per_question / USUAL_POLL_MS * 100.0;
     let figure = |what: &str, unit, summary| Figure::new(NAME, what, unit, summary).on(ground);
     report.add(
-        figure("processor time of one question for 1,000 hosts", "ms", Summary::once(per_question))
-            .over("the same answer fetched and read, and no more", floor.median)
+        figure("processor time of one request for 1,000 hosts", "ms", Summary::once(per_question))
+            .over("an equal answer fetched and read only", floor.median)
             .target(Target::at_most("asked every 5 s, of one core,", percent, MOST_PERCENT, "%"))
-            .note("writing each host down anew once a minute is a part of it; asked every second here, so five times too often"),
+            .note("includes the write of each host once a minute; measured with a request every second, five times the default rate"),
     )?;
     let resident = resident_mb(watcher)?;
     report.add(
@@ -100,7 +100,7 @@ async fn until_all_are_up(plant: &Plant) -> Result<(), BenchError> {
     })
 }
 
-/// The floor: what the answer itself costs.
+/// The floor: fetching and reading the answer.
 async fn alone(nova: &FakeNova) -> Result<Summary, BenchError> {
     let client = Client::new(&nova.url(), None);
     let mut taken = Vec::new();

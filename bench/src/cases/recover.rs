@@ -1,5 +1,5 @@
-//! From the news that a host is dead to all of its servers ACTIVE on another: Ringfence and Masakari on the same Nova, each beside the time
-//! that Nova takes by itself.
+//! From the news that a host is dead until all of its servers are ACTIVE on another host: Ringfence and Masakari on one Nova, each compared
+//! with the time that Nova takes by itself.
 
 mod alone;
 mod masakari;
@@ -24,29 +24,29 @@ use crate::report::{Figure, Report, Target, ground_name};
 use crate::statistics::Summary;
 
 const NAME: &str = crate::report::RECOVER;
-/// Where whoever runs the figures has put what an OpenStack is made of.
+/// The variable with the folder of OpenStack's parts.
 const PARTS: &str = "RINGFENCE_TEST_OPENSTACK_PARTS";
-/// Servers of the host that dies, and rounds, of which the median is told. Few servers end with the slowest of them, which is
-/// another matter each time.
+/// Servers of the host that dies, and rounds; the median of the rounds is reported. With few servers the end depends on the slowest one,
+/// which differs each time.
 const SERVERS_AND_ROUNDS: [(usize, usize); 2] = [(5, 7), (20, 3)];
-/// Servers that are moved at a time: what a segment of Ringfence's has by default.
+/// Servers that are moved at a time: the default of Ringfence's segments.
 const AT_ONCE: usize = 4;
-/// It sleeps no longer than it has to, and moves as many servers at a time as Ringfence does.
+/// Masakari waits no longer than it has to, and moves as many servers at a time as Ringfence does.
 const MASAKARI_AT_ITS_FASTEST: MasakariSettings = MasakariSettings {
     wait_s: 0,
     at_once: 4,
 };
 const MOST_TIMES: f64 = 1.15;
 
-/// Measures on all of these grounds, in turns with what they are measured beside.
+/// Measures on all of these grounds, in turns with Nova alone and Masakari.
 pub async fn measure(case: &Case, grounds: &[Ground], report: &mut Report) -> Result<(), BenchError> {
     let Some(parts) = std::env::var_os(PARTS) else {
-        report.skip("recover: there is no OpenStack to measure beside");
+        report.skip("recover: there is no OpenStack to measure on");
         return Ok(());
     };
     tell("starting OpenStack with Masakari");
     let mut rig = block_in_place(|| Rig::start(Path::new(&parts), MASAKARI_AT_ITS_FASTEST))?;
-    // The first evacuation of a cloud is not like the others.
+    // The first evacuation of a cloud differs from later ones.
     rig.with_pair(1, |pair| alone::recover(pair, AT_ONCE))?;
     for (servers, rounds) in SERVERS_AND_ROUNDS {
         let mut taken = Taken::new(servers, grounds);
@@ -62,7 +62,7 @@ pub async fn measure(case: &Case, grounds: &[Ground], report: &mut Report) -> Re
     Ok(())
 }
 
-/// What one number of servers took, in seconds.
+/// The times for one number of servers, in seconds.
 struct Taken {
     servers: usize,
     alone: Vec<Alone>,
@@ -84,8 +84,8 @@ impl Taken {
         }
     }
 
-    /// One of everything, each on hosts that nobody has used. Who comes first changes with each round: what the one before has left behind
-    /// is still being cleaned up.
+    /// Takes one measurement of each kind, each on fresh hosts. The order changes with each round, since the remains of the one before are
+    /// still being cleaned up.
     async fn take(&mut self, rig: &mut Rig, round: usize) -> Result<(), BenchError> {
         let grounds = self.ringfence.iter().map(|(ground, _)| Some(*ground));
         let mut turns: Vec<Option<Ground>> = grounds.chain([None]).collect();
@@ -126,7 +126,7 @@ impl Taken {
         Ok(())
     }
 
-    /// What stands beside.
+    /// Takes the measurements that are compared with.
     fn take_once(&mut self, rig: &mut Rig) -> Result<(), BenchError> {
         let servers = self.servers;
         let alone = rig.with_pair(servers, |pair| alone::recover(pair, servers))?;
@@ -156,14 +156,14 @@ impl Taken {
             self.figure("Masakari at its fastest", s)
                 .over("Nova alone", floor.median)
                 .note(
-                    "wait_period_after_service_update 0, 4 servers at a time; told when Nova took the host for down by itself, \
+                    "wait_period_after_service_update 0, 4 servers at a time; notified when Nova took the host for down by itself, \
                      since it does not force it down; it fences nothing",
                 )
         })?;
         report.add_summary(&self.masakari_told_early, |s| {
-            self.figure("Masakari at its fastest, told at once", s)
+            self.figure("Masakari at its fastest, notified at once", s)
                 .over("Nova alone", floor.median)
-                .note("told as early as Ringfence: Nova waits for the dead host before it answers that it is disabled")
+                .note("notified as early as Ringfence: Nova waits for the dead host before it answers that it is disabled")
         })
     }
 
@@ -179,7 +179,7 @@ impl Taken {
         let fences: Vec<f64> = taken.iter().map(|one| one.fence_s).collect();
         let without: Vec<f64> = taken.iter().map(|one| one.total_s - one.fence_s).collect();
         report.add_summary(&totals, |s| {
-            figure("Ringfence, its fence by IPMI in it", s).over("Nova alone", floor_s)
+            figure("Ringfence, with its fence by IPMI", s).over("Nova alone", floor_s)
         })?;
         report.add_summary(&fences, |s| figure("of which: the fence", s))?;
         report.add_summary(&without, |s| {
@@ -188,7 +188,7 @@ impl Taken {
             figure("Ringfence less its fence", s)
                 .over("Nova alone", floor_s)
                 .target(Target::at_most(&wanted, times, MOST_TIMES, "times"))
-                .note("evacuation.at_once is 4, the default; told at once when nova-compute is dead, and Nova believes it alive")
+                .note("evacuation.at_once is 4, the default; notified at once when nova-compute is dead, while Nova believes it alive")
         })?;
         for (index, step) in ringfence::STEPS.iter().enumerate() {
             let steps: Vec<f64> = taken.iter().map(|one| one.steps_s[index]).collect();
@@ -204,7 +204,7 @@ impl Taken {
     }
 }
 
-/// Masakari with the settings that it comes with.
+/// Masakari with its default settings.
 fn as_it_comes(rig: &mut Rig, report: &mut Report) -> Result<(), BenchError> {
     rig.change_masakari(MasakariSettings::DEFAULT)?;
     for (servers, _) in SERVERS_AND_ROUNDS {

@@ -1,4 +1,4 @@
-//! What it costs to have the product running at all.
+//! The cost of starting and running the product without load.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ const NAME: &str = "start";
 const STARTS: usize = 10;
 const MOST_MS: f64 = 1000.0;
 const MOST_IDLE_MB: f64 = 60.0;
-/// Until nothing of the start is under way any more.
+/// How long nothing runs after the start.
 const REST: Duration = Duration::from_secs(3);
 
 /// Measures on one ground.
@@ -32,7 +32,7 @@ pub async fn measure(ground: Ground, report: &mut Report) -> Result<(), BenchErr
         report.add_summary(&taken, |s| {
             figure("standalone, from nothing to ready", "ms", s)
                 .target(Target::at_most("start, median,", s.median, MOST_MS, "ms"))
-                .note("its log is looked at every 10 ms, which is a part of the figure")
+                .note("its log is read every 10 ms, which is a part of the figure")
         })?;
         let binary =
             std::env::var_os("RINGFENCE_TEST_BINARY").ok_or(BenchError::Unset("RINGFENCE_TEST_BINARY"))?;

@@ -1,4 +1,4 @@
-//! Many hosts at once, each with three tasks by devices that answer at once.
+//! Fences of many hosts at once, each with three tasks by devices that answer at once.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -21,17 +21,17 @@ use crate::statistics::Summary;
 
 const NAME: &str = "storm";
 const HOSTS: usize = 1_000;
-/// With `--full`.
+/// The hosts with `--full`.
 const MANY_HOSTS: usize = 10_000;
-/// Requests under way at once.
+/// Concurrent requests.
 const AT_ONCE: usize = 64;
-/// Connections of one service to its database, which is the default.
+/// The connections of one service to its database: the default.
 const CONNECTIONS: u32 = 16;
-/// Between two events of a storm.
+/// The longest pause between two events of a storm.
 const PATIENCE: Duration = Duration::from_secs(60);
 const FLOOR_TIME: Duration = Duration::from_secs(4);
 const LEAST_PER_S: f64 = 300.0;
-/// What ten times the hosts may cost in hosts per second before it counts as worse than linear: the noise of a run.
+/// The least rate with ten times the hosts, as a share; a lower one is worse than linear, and the difference to 1 is the noise of a run.
 const LEAST_KEPT: f64 = 0.9;
 const MOST_RESIDENT_MB: f64 = 200.0;
 
@@ -79,14 +79,14 @@ struct Storm {
     clients: u32,
 }
 
-/// Hosts per second, by the median of storms of one size.
+/// Hosts per second, by the median of the storms of one size.
 struct Rates {
     fenced: f64,
     ended: f64,
 }
 
-/// The whole work counts, all three tasks of every host. When the last host becomes FENCED, by the first of its tasks, there is
-/// work left that is a greater share of a short storm.
+/// All three tasks of every host count. When the last host becomes FENCED, by the first of its tasks, the remaining work is a greater share
+/// of a short storm.
 fn tell_linearity(ground: Ground, few: &Rates, many: &Rates, report: &mut Report) -> Result<(), BenchError> {
     let figure = |what: &str, few: f64, many: f64| {
         let what = format!("{what}, 10,000 over 1,000");
@@ -98,19 +98,19 @@ fn tell_linearity(ground: Ground, few: &Rates, many: &Rates, report: &mut Report
     report.add(figure("FENCED per second", few.fenced, many.fenced))
 }
 
-/// When what had happened, in seconds from the first request.
+/// The times of a storm, in seconds from the first request.
 struct Times {
     requested: f64,
     fenced: f64,
     ended: f64,
     transactions: Option<f64>,
     processor: Reading,
-    /// Commits per second by the database alone, before and after it.
+    /// Commits per second by the database alone, before and after the storm.
     floor: f64,
 }
 
 impl Storm {
-    /// Fences so many fresh hosts once for each prefix.
+    /// Fences this many fresh hosts for each prefix.
     async fn run(
         &mut self,
         prefixes: &[&str],
@@ -197,7 +197,7 @@ impl Storm {
             let resident = resident_mb(service)?;
             let figure = Figure::new(
                 NAME,
-                format!("resident memory of {name} after it"),
+                format!("resident memory of {name} after the storm"),
                 "MB",
                 Summary::once(resident),
             );
@@ -208,7 +208,7 @@ impl Storm {
     }
 }
 
-/// The storms of so many hosts, told by their figures.
+/// The figures of the storms of one size.
 struct Told {
     ground: Ground,
     hosts: usize,
@@ -216,7 +216,7 @@ struct Told {
 }
 
 impl Told {
-    /// A figure of every storm, made of the number of its hosts and its times.
+    /// A figure of every storm, computed from the number of its hosts and its times.
     fn summary(&self, figure: impl Fn(f64, &Times) -> f64) -> Result<Summary, BenchError> {
         #[expect(clippy::cast_precision_loss, reason = "some thousands")]
         let count = self.hosts as f64;

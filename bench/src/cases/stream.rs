@@ -1,4 +1,4 @@
-//! Many listeners to the event stream.
+//! An event stream with many listeners.
 
 use std::time::{Duration, Instant};
 
@@ -20,9 +20,9 @@ const LISTENERS: usize = 1_000;
 const OPENED_AT_ONCE: usize = 50;
 const PATIENCE: Duration = Duration::from_secs(60);
 const LIFETIME: Duration = Duration::from_secs(3600);
-/// For the memory to settle.
+/// How long the memory takes to settle.
 const REST: Duration = Duration::from_secs(2);
-/// What announces itself in the text of an event.
+/// The line that announces the event.
 const EVENT: &[u8] = b"event: host.failure_state";
 
 /// Measures on one ground.
@@ -58,7 +58,7 @@ pub async fn measure(case: &Case, ground: Ground, report: &mut Report) -> Result
     })?;
     report.add_summary(&from_request, |s| {
         figure("request sent to the last of 1,000 listeners", "ms", s)
-            .note("the listeners are one process on the same machine, and reading is a part of the figure")
+            .note("the listeners are one process on this machine, and their reading is a part of the figure")
     })?;
     #[expect(clippy::cast_precision_loss, reason = "a thousand")]
     let each = (after - before) * 1000.0 / LISTENERS as f64;
@@ -94,7 +94,7 @@ impl Listeners {
         Ok(Self { heard, _tasks: tasks })
     }
 
-    /// When each of them heard of the next event.
+    /// When each listener heard of the next event.
     async fn all_hear(&mut self) -> Result<Vec<Instant>, BenchError> {
         let mut heard = Vec::with_capacity(LISTENERS);
         while heard.len() < LISTENERS {
@@ -109,7 +109,7 @@ impl Listeners {
     }
 }
 
-/// Tells when it listens, and then of each event.
+/// Listens; reports once that it listens, and then each event.
 async fn listen(
     client: Client,
     ready: mpsc::Sender<()>,
@@ -121,7 +121,7 @@ async fn listen(
     while let Some(chunk) = response.chunk().await? {
         let at = Instant::now();
         if let Some(ready) = ready.take() {
-            // The first piece says where the stream begins.
+            // The first piece only names the position of the stream.
             let _ = ready.send(()).await;
         }
         if chunk.windows(EVENT.len()).any(|part| part == EVENT) && heard.send(at).await.is_err() {

@@ -1,4 +1,4 @@
-//! The HTTP server alone: reads a body and answers with one that was made before.
+//! The HTTP server alone: it reads a body and answers with a prepared one.
 
 use std::net::TcpListener;
 
@@ -9,7 +9,7 @@ use crate::error::BenchError;
 
 /// The longest body, in bytes.
 const MAX_BODY: usize = 4 * 1024 * 1024;
-/// As many as the product has.
+/// As many threads as the product has.
 const THREADS: usize = 2;
 
 /// Serves on a free loopback port until it is dropped.

@@ -1,4 +1,4 @@
-//! A small transaction of the kind that a decision is: one row changed, one added, made durable.
+//! A small transaction like that of a decision: one row changed, one row added, durable.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use crate::error::BenchError;
 
 const UPDATE: &str = "UPDATE floor_hosts SET revision = revision + 1, body = $2 WHERE id = $1";
 const INSERT: &str = "INSERT INTO floor_log (host, body) VALUES ($1, $2)";
-/// Rows that are changed; each client has its own, so that none waits for another's lock.
+/// The rows that are changed; each client has its own, so that none waits for another's lock.
 const ROWS: i64 = 1000;
-/// About what an operation of three tasks has, in bytes.
+/// About the size of an operation with three tasks, in bytes.
 const BODY_BYTES: usize = 2000;
 
-/// Takes the floor of commits in a database of its own, with the durability that the product asks for.
+/// Measures commits in a database of its own, with the durability of the product.
 #[derive(Clone)]
 pub struct Commits {
     pool: Pool,
@@ -34,7 +34,7 @@ enum Pool {
 }
 
 impl Commits {
-    /// With so many connections; SQLite has one that writes.
+    /// Opens so many connections; SQLite has one that writes.
     pub async fn prepare(ground: Ground, connections: u32) -> Result<Self, BenchError> {
         let site = Site::new(ground).await;
         let pool = match ground {
@@ -93,7 +93,7 @@ impl Commits {
         Ok(())
     }
 
-    /// Commits once; milliseconds.
+    /// Commits once; returns the milliseconds.
     pub async fn once(&self, row: u64) -> Result<f64, BenchError> {
         let id = i64::try_from(row).unwrap_or_default() % ROWS;
         let begun = Instant::now();
@@ -130,7 +130,7 @@ impl Commits {
         Ok(begun.elapsed().as_secs_f64() * 1000.0)
     }
 
-    /// Commits per second with so many clients at once, over `time`.
+    /// Commits per second with so many concurrent clients, over `time`.
     pub async fn rate(&self, clients: u32, time: Duration) -> Result<f64, BenchError> {
         let (begun, count) = (Instant::now(), Arc::new(AtomicU64::new(0)));
         let work = (0..clients).map(|client| {

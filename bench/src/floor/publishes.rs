@@ -1,4 +1,4 @@
-//! A confirmed publish, of the size and to the kind of queue that the product uses.
+//! A confirmed publish, with the product's size of message and kinds of queue.
 
 use std::time::Instant;
 
@@ -13,19 +13,19 @@ use tokio::task::JoinHandle;
 use crate::error::BenchError;
 
 const PERSISTENT: u8 = 2;
-/// About what a task message has, in bytes.
+/// About the size of a task message, in bytes.
 const BODY_BYTES: usize = 1200;
 
 /// A kind of queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// What carries tasks, questions and results.
+    /// Queues for tasks, requests and results.
     Quorum,
-    /// What carries answers back to one process.
+    /// Queues for answers to one process.
     Answers,
 }
 
-/// Takes the floor of publishes, to a queue of its own that is emptied as it fills.
+/// Measures publishes to a queue of its own, whose messages are read at once.
 pub struct Publishes {
     connection: Connection,
     channel: Channel,
@@ -70,7 +70,7 @@ impl Publishes {
         })
     }
 
-    /// Publishes once and waits for the confirm; milliseconds.
+    /// Publishes once and waits for the confirm; returns the milliseconds.
     pub async fn once(&self) -> Result<f64, BenchError> {
         let body = vec![b'x'; BODY_BYTES];
         let options = BasicPublishOptions {
@@ -86,14 +86,14 @@ impl Publishes {
         Ok(begun.elapsed().as_secs_f64() * 1000.0)
     }
 
-    /// Leaves nothing on the broker.
+    /// Deletes the queue and closes the connection.
     pub async fn close(self) -> Result<(), BenchError> {
         self.channel
             .queue_delete(self.queue.into(), QueueDeleteOptions::default())
             .await?;
-        // The reader's channel may be closing itself, its queue being gone; then there is nothing left to close in good order.
+        // The reader's channel may be closing by itself because its queue is gone; then an error of the close does not matter.
         let _ = self.connection.close(200, "done".into()).await;
-        // Not before: a reader that is dropped on an open connection asks to be taken off it, and the answer finds nobody.
+        // The reader is dropped last: dropped on an open connection, it would send a cancellation whose answer no task reads.
         self.reader.abort();
         Ok(())
     }

@@ -158,10 +158,10 @@ mod tests {
 
     #[test]
     fn what_is_no_bundle_is_unfit() {
-        let nobody =
+        let without_body =
             br#"[{"id":"00000000-0000-0000-0000-000000000001","kind":"k","key":"k","signature":""}]"#;
         let odd = br#"[{"id":"00000000-0000-0000-0000-000000000001","kind":"k","key":"k","signature":"f","body":1}]"#;
-        for body in [&b"[]"[..], b"{}", b"[1]", b"", nobody, odd] {
+        for body in [&b"[]"[..], b"{}", b"[1]", b"", without_body, odd] {
             assert!(matches!(unbind(body), Err(Unfit::Unreadable)));
         }
         let many: Vec<_> = (0..=MOST as u128).map(|number| piece(number, "1")).collect();

@@ -228,7 +228,8 @@ impl Server {
             reply_to,
             settle: Box::new(ticket),
         };
-        // A delivery is dropped, and so given back to the broker, if the receiver was dropped. There is always room: the channel is as large as the prefetch.
+        // If the receiver was dropped, the delivery is dropped and so returned to the broker. There is always room: the channel is as large
+        // as the prefetch.
         let _ = self.out.send(delivery).await;
     }
 
@@ -257,7 +258,7 @@ impl Server {
     }
 }
 
-/// Takes no more, and gives back what was taken in advance. What was delivered can still be settled.
+/// Stops consuming, and returns prefetched messages to the broker. Messages that were delivered can still be settled.
 async fn release(mut session: Session) {
     let tag = session.consumer.tag();
     if session

@@ -23,7 +23,7 @@ const AGAIN: BasicNackOptions = BasicNackOptions {
     requeue: true,
 };
 
-/// A delivery that is out. Dropped, it is given back.
+/// A delivery that is being processed. When it is dropped, it is returned to the broker.
 pub(super) struct Ticket {
     acker: Option<Acker>,
     address: String,
@@ -101,8 +101,8 @@ impl Drop for Ticket {
     }
 }
 
-/// What several messages that were delivered as one have in common. The delivery is settled with the last of them: dealt with if all
-/// of them were, and given back if one was; then those that were dealt with come twice.
+/// The state that several messages share which were delivered as one. The delivery is settled with the last of them: acknowledged if all
+/// were processed, and returned if one was; the messages that were processed then come twice.
 pub(super) struct Common {
     state: Mutex<State>,
 }
@@ -145,7 +145,7 @@ impl Common {
     }
 }
 
-/// One of several messages that were delivered as one. Dropped, it is given back.
+/// One of several messages that were delivered as one. When it is dropped, it counts as returned.
 pub(super) struct Share {
     common: Option<Arc<Common>>,
     burial: Burial,
@@ -191,7 +191,7 @@ impl Settle for Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        // With the last one the ticket is dropped, which gives it back.
+        // With the last share the ticket is dropped, which returns the delivery.
         if let Some(common) = self.common.take() {
             drop(common.count(true));
         }

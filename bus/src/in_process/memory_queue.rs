@@ -66,7 +66,7 @@ struct State {
     served: u64,
 }
 
-/// Servers that have gone away. Dropping one gives its deliveries back, so it must not be dropped under the lock.
+/// Servers that have gone away. Dropping one returns its deliveries, so it must not be dropped under the lock.
 type Gone = VecDeque<Server>;
 
 pub(super) struct MemoryQueue {
@@ -146,7 +146,7 @@ impl MemoryQueue {
                     false
                 }
             };
-            // A receiver that went away in this moment has left the delivery behind: dropping its sender gives it back.
+            // A receiver that went away in this moment has left the delivery behind: dropping its sender returns it.
             if !handed || server.out.is_closed() {
                 gone.push_back(server);
             } else {
@@ -212,7 +212,7 @@ impl State {
     }
 }
 
-/// A delivery that is out. Dropped, it is given back.
+/// A delivery that is being processed. When it is dropped, it is returned to the queue.
 struct Ticket {
     queue: Arc<MemoryQueue>,
     server: u64,

@@ -1,4 +1,4 @@
-//! How commands reach a service, and how they answer.
+//! How commands reach a service, and how they print its answers.
 
 use std::path::PathBuf;
 
@@ -66,14 +66,14 @@ pub enum Format {
     Table,
     /// Tables with more columns
     Wide,
-    /// What the API answered, for programs
+    /// The API's answer as JSON, for programs
     Json,
-    /// The same as YAML
+    /// The API's answer as YAML
     Yaml,
 }
 
 impl Format {
-    /// Whether a program reads it.
+    /// Whether a program reads the output.
     #[must_use]
     pub fn is_for_programs(self) -> bool {
         matches!(self, Self::Json | Self::Yaml)

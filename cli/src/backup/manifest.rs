@@ -1,4 +1,4 @@
-//! What a backup says of itself.
+//! The manifest of a backup.
 
 use std::io::{Read, Write};
 
@@ -6,38 +6,38 @@ use ringfence_core::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// The form of this build's backups.
+/// The version of the form of this build's backups.
 pub const FORMAT: u32 = 1;
-/// No manifest is longer.
+/// The longest manifest.
 pub const MAX_BYTES: u64 = 64 * 1024;
 
-/// What a backup says of itself.
+/// The manifest of a backup.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// [`FORMAT`].
     pub format: u32,
-    /// The build that made it.
+    /// The version of the build that made the backup.
     pub ringfence: String,
     /// When.
     pub created_at: Timestamp,
     /// The number of the database's schema.
     pub schema: i64,
-    /// The files, in the order in which they follow.
+    /// The files, in their order in the backup.
     pub files: Vec<Part>,
 }
 
 /// A file of a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// Its name in the data directory.
+    /// The file's name in the data directory.
     pub name: String,
-    /// Its length.
+    /// The file's length.
     pub bytes: u64,
-    /// Its SHA-256, in hexadecimal.
+    /// The file's SHA-256, in hexadecimal.
     pub sha256: String,
 }
 
-/// Copies all of a reader, and tells its length and its SHA-256.
+/// Copies a reader to its end, and returns its length and its SHA-256.
 pub fn copy(from: &mut impl Read, to: &mut impl Write) -> std::io::Result<(u64, String)> {
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 64 * 1024];

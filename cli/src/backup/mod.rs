@@ -1,6 +1,6 @@
-//! Backups of a standalone service: one file with all that has to outlive the process.
+//! Backups of a standalone service: one file with all data that has to outlive the process.
 //!
-//! It is a tar: first `manifest.json`, which names the schema and every file with its length and its SHA-256, then the files.
+//! A backup is a tar: first `manifest.json`, which holds the schema's number and every file's length and SHA-256, then the files.
 
 mod manifest;
 mod restore;

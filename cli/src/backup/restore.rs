@@ -1,4 +1,4 @@
-//! Taking a backup back: checked whole beside the data directory, and put in its place in one step.
+//! Restoring a backup: it is checked as a whole beside the data directory, and replaces the directory in one step.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -21,13 +21,13 @@ const MAX_WHY_CHARS: usize = 200;
 
 /// What a restore has done.
 pub struct Restored {
-    /// What was restored.
+    /// The manifest of the backup.
     pub manifest: Manifest,
-    /// Where the data directory is now that was there before, if there was one.
+    /// The new path of the old data directory, if there was one.
     pub before: Option<PathBuf>,
 }
 
-/// Puts a backup in the place of the data directory, which no service may hold.
+/// Replaces the data directory, which no service may hold, by a backup.
 pub async fn restore(file: &Path, data_dir: &Path, now: Timestamp) -> Result<Restored, CliError> {
     let content = File::open(file).map_err(|e| CliError::file("read", file, e))?;
     let data_dir = &absolute(data_dir)?;
@@ -56,7 +56,7 @@ fn damaged(file: &Path, why: impl Into<String>) -> CliError {
 }
 
 fn unpack(file: &Path, content: File, into: &Path) -> Result<Manifest, CliError> {
-    // What is told of a damaged archive quotes its bytes.
+    // The error of a damaged archive quotes its bytes.
     let unreadable = |e: std::io::Error| {
         let why: String = e.to_string().chars().take(MAX_WHY_CHARS).collect();
         damaged(file, format!("it is damaged: {}", why.escape_debug()))
@@ -94,7 +94,7 @@ fn unpack(file: &Path, content: File, into: &Path) -> Result<Manifest, CliError>
     }
     match missing.first() {
         None => Ok(manifest),
-        Some(name) => Err(damaged(file, format!("{name} is missing: it was cut off"))),
+        Some(name) => Err(damaged(file, format!("{name} is missing: the file is incomplete"))),
     }
 }
 
@@ -142,7 +142,7 @@ fn read_manifest(file: &Path, entry: tar::Entry<'_, File>) -> Result<Manifest, C
     if let Some(part) = unknown {
         return Err(damaged(
             file,
-            format!("{:?} does not belong into a backup", part.name),
+            format!("{:?} does not belong in a backup", part.name),
         ));
     }
     if !manifest.files.iter().any(|part| part.name == home::DATABASE) {
@@ -151,7 +151,7 @@ fn read_manifest(file: &Path, entry: tar::Entry<'_, File>) -> Result<Manifest, C
     Ok(manifest)
 }
 
-/// The checksums say that it is what was backed up; this, that it is a database that can be used.
+/// The checksums show that the file is the one that was backed up; this check shows that the database can be used.
 async fn check_database(dir: &Path, manifest: &Manifest, file: &Path) -> Result<(), CliError> {
     let fault = |e| CliError::service("restore", "cannot use the database of the backup", e);
     let url = format!("sqlite://{}", dir.join(home::DATABASE).display());
@@ -166,7 +166,7 @@ async fn check_database(dir: &Path, manifest: &Manifest, file: &Path) -> Result<
     Ok(())
 }
 
-/// Puts the new directory in the place of the old one; returns where that is now.
+/// Replaces the old directory by the new one; returns the old one's new path.
 fn put(new: &Path, data_dir: &Path, was_there: bool, now: Timestamp) -> Result<Option<PathBuf>, CliError> {
     let fault = |e: std::io::Error| CliError::file("put the backup into", data_dir, e);
     sync_dir(new).map_err(fault)?;
@@ -189,8 +189,8 @@ fn put(new: &Path, data_dir: &Path, was_there: bool, now: Timestamp) -> Result<O
     Ok(Some(before))
 }
 
-/// What was there is at `before` afterwards. `new` gets its name first, so that the exchange is the last step: nothing has to be undone
-/// that could fail as well.
+/// Moves the old directory to `before`. `new` gets its name first, so that the exchange is the last step and no step has to be undone that
+/// could fail as well.
 fn replace(new: &Path, data_dir: &Path, before: &Path) -> std::io::Result<()> {
     std::fs::rename(new, before)?;
     let Err(error) = renameat2(AT_FDCWD, before, AT_FDCWD, data_dir, RenameFlags::RENAME_EXCHANGE) else {
@@ -203,7 +203,7 @@ fn replace(new: &Path, data_dir: &Path, before: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Where the file system cannot exchange: should the second step fail, the first one is taken back.
+/// For file systems that cannot exchange two directories: if the second step fails, the first one is undone.
 fn swap_in_two_steps(new: &Path, data_dir: &Path, before: &Path) -> std::io::Result<()> {
     std::fs::rename(data_dir, before)?;
     std::fs::rename(new, data_dir).or_else(|error| {

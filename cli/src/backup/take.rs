@@ -13,7 +13,7 @@ use super::{FILES, MANIFEST};
 use crate::error::CliError;
 use crate::services::home;
 
-/// Writes a backup of the data directory into a new file, for its owner alone; tells what it holds.
+/// Writes a backup of the data directory into a new file, which only its owner may read; returns the manifest.
 pub async fn take(data_dir: &Path, file: &Path, now: Timestamp) -> Result<Manifest, CliError> {
     if file.exists() {
         return Err(CliError::Usage(format!(
@@ -39,7 +39,7 @@ pub async fn take(data_dir: &Path, file: &Path, now: Timestamp) -> Result<Manife
         schema,
         files: Vec::new(),
     };
-    // Small files are read once, so that what is measured is what is written.
+    // Small files are read once, so that the measured bytes are the written ones.
     let mut contents = Vec::new();
     for name in FILES {
         let path = if name == home::DATABASE {
@@ -91,7 +91,7 @@ async fn copy_database(from: &Path, to: &Path) -> Result<i64, CliError> {
     })
 }
 
-/// Copies a file, and opens what will be written.
+/// Copies a file to `kept`, and opens the copy for the backup.
 fn measure(name: &str, mut content: File, kept: &Path, mut to: impl Write) -> std::io::Result<(Part, File)> {
     let (bytes, sha256) = copy(&mut content, &mut to)?;
     let part = Part {
@@ -127,7 +127,7 @@ fn append(
     tar.append_data(&mut header, name, content)
 }
 
-/// A new file for its owner alone.
+/// A new file that only its owner may read.
 pub(super) fn private(path: &Path) -> std::io::Result<File> {
     File::options()
         .create_new(true)
@@ -141,11 +141,11 @@ pub(super) fn sync_parent(path: &Path) -> std::io::Result<()> {
     File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// A directory for what is half done, gone with its value.
+/// A directory for unfinished files, removed when the value is dropped.
 pub(super) struct Scratch(pub PathBuf);
 
 impl Scratch {
-    /// On the same disk as what it is for.
+    /// On one file system with `path`.
     pub fn beside(path: &Path, now: Timestamp) -> Result<Self, CliError> {
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(format!(
@@ -164,7 +164,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // After a restore it is somewhere else, and that is well.
+        // After a restore the directory has another name.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

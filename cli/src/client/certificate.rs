@@ -1,11 +1,11 @@
-//! Why a service's certificate was refused, in words that say what to do.
+//! Why a service's certificate was refused, and what to do about it.
 
 use std::error::Error;
 
 use rustls::CertificateError;
 use url::Url;
 
-/// What to do about it, if it was the certificate.
+/// What to do, if the certificate is the cause.
 pub fn hint(error: &(dyn Error + 'static), url: &Url) -> Option<String> {
     let name = url.host_str().unwrap_or_default();
     let hint = match certificate_error(error)? {
@@ -23,7 +23,7 @@ pub fn hint(error: &(dyn Error + 'static), url: &Url) -> Option<String> {
             "its certificate is not valid yet; compare this machine's clock".to_owned()
         }
         CertificateError::UnknownIssuer => {
-            "nobody that this machine trusts has signed its certificate; name the authority with --ca-file or \
+            "this machine does not trust the authority that signed its certificate; name the authority with --ca-file or \
              RINGFENCE_CA_FILE"
                 .to_owned()
         }
@@ -38,7 +38,7 @@ fn certificate_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Certifi
         if let Some(rustls::Error::InvalidCertificate(found)) = error.downcast_ref() {
             return Some(found);
         }
-        // An I/O error gives the source of what it holds, and not what it holds.
+        // An I/O error returns the source of its inner error, and not the inner error.
         let held = error
             .downcast_ref::<std::io::Error>()
             .and_then(std::io::Error::get_ref);

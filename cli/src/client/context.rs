@@ -1,4 +1,4 @@
-//! Contexts: several services by name, in a file of the user. It holds no secrets: a token is in a file of its own, which a context names.
+//! Contexts: several services by name, in a file of the user. The file holds no secrets: a context names the file of its token.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -12,7 +12,7 @@ use crate::error::CliError;
 use crate::tokens::write_private;
 
 const FILE: &str = "contexts.toml";
-/// No such file is longer.
+/// The longest file of contexts.
 const MAX_BYTES: usize = 1024 * 1024;
 
 /// How to reach one service.
@@ -33,22 +33,22 @@ pub struct Context {
     pub data_dir: Option<PathBuf>,
 }
 
-/// The file.
+/// The file of contexts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Contexts {
-    /// The one that is used where none is named.
+    /// The context that is used where a command names none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current: Option<String>,
-    /// All of them, by name.
+    /// All contexts, by name.
     pub contexts: BTreeMap<String, Context>,
-    /// Where they are kept.
+    /// The path of the file.
     #[serde(skip)]
     path: PathBuf,
 }
 
 impl Contexts {
-    /// Those of the user; none if there is no file yet.
+    /// The user's contexts; none if there is no file yet.
     pub fn read(environment: &Environment) -> Result<Self, CliError> {
         let Some(folder) = config_dir(environment) else {
             return Ok(Self::default());
@@ -71,7 +71,7 @@ impl Contexts {
         Ok(Self { path, ..contexts })
     }
 
-    /// Writes them, for the user alone.
+    /// Writes the contexts, readable for the user alone.
     pub fn write(&self) -> Result<(), CliError> {
         let Some(folder) = self.path.parent().filter(|folder| *folder != Path::new("")) else {
             return Err(CliError::Usage(
@@ -84,7 +84,7 @@ impl Contexts {
         write_private(&self.path, &text)
     }
 
-    /// The one of this name.
+    /// The context of this name.
     pub fn named(&self, name: &str) -> Result<&Context, CliError> {
         self.contexts.get(name).ok_or_else(|| {
             let known: Vec<&str> = self.contexts.keys().map(String::as_str).collect();
@@ -97,7 +97,7 @@ impl Contexts {
         })
     }
 
-    /// The one that is used where none is named.
+    /// The context that is used where a command names none.
     pub fn current(&self) -> Result<Option<(&str, &Context)>, CliError> {
         let Some(name) = &self.current else {
             return Ok(None);
@@ -105,7 +105,7 @@ impl Contexts {
         Ok(Some((name, self.named(name)?)))
     }
 
-    /// Puts one in the place of the one of this name. The first one is used from now on.
+    /// Adds a context or replaces one. The first context becomes the current one.
     pub fn set(&mut self, name: &str, context: Context) -> Result<(), CliError> {
         validate_name("the name of the context", name)
             .map_err(|problem| CliError::Usage(problem.to_string()))?;

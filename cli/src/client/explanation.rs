@@ -1,4 +1,4 @@
-//! What the API tells of a host's state and of a fence that is only thought of, as far as it is shown.
+//! The API's explanation of a host's state and its preview of a fence, as far as commands show them.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::view::{Gates, Host, Scope};
 
-/// Why a host is in its state, and what a fence would come to.
+/// Why a host is in its state, and what a fence would do.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Explanation {
     pub host: Host,
@@ -17,7 +17,7 @@ pub struct Explanation {
     pub fence: FencePreview,
 }
 
-/// What the reports of all sources come to.
+/// The verdict over the reports of all sources.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Seen {
     pub failure_state: String,
@@ -25,7 +25,7 @@ pub struct Seen {
     pub because: String,
 }
 
-/// What a fence would come to.
+/// What a fence would do.
 #[derive(Clone, Debug, Deserialize)]
 pub struct FencePreview {
     pub verdict: Verdict,
@@ -41,7 +41,7 @@ pub struct FencePreview {
     pub last_fence: Option<LastFence>,
 }
 
-/// What the request would be answered.
+/// The answer that the request would get.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Verdict {
     pub outcome: String,
@@ -59,21 +59,21 @@ impl Verdict {
     }
 }
 
-/// An operation that would make way.
+/// An operation that the fence would cancel.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Superseded {
     pub id: String,
     pub kind: String,
 }
 
-/// A task that a worker would be told at once.
+/// A task that would be sent to a worker at once.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Beginning {
     pub kind: String,
     pub by: String,
 }
 
-/// What is asked of the host's platform.
+/// A step that the host's platform would be asked for.
 #[derive(Clone, Debug, Deserialize)]
 pub struct PlatformStep {
     pub kind: String,
@@ -81,7 +81,7 @@ pub struct PlatformStep {
     pub last_time: Option<LastTime>,
 }
 
-/// The plan, filled in for the host.
+/// The plan, with the host's values.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ResolvedPlan {
     pub name: String,
@@ -107,7 +107,7 @@ pub struct ResolvedTask {
     pub levels: Vec<ResolvedLevel>,
 }
 
-/// Methods that are used together.
+/// Methods of one level, which are used together.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ResolvedLevel {
     pub level: u32,
@@ -115,7 +115,7 @@ pub struct ResolvedLevel {
     pub methods: Vec<ResolvedMethod>,
 }
 
-/// A method, filled in for the host.
+/// A method, with the host's values.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ResolvedMethod {
     pub name: String,
@@ -128,7 +128,7 @@ pub struct ResolvedMethod {
     pub last_time: Option<LastTime>,
 }
 
-/// What a device last answered.
+/// The last answer of a device.
 #[derive(Clone, Debug, Deserialize)]
 pub struct LastCheck {
     pub outcome: String,
@@ -147,7 +147,7 @@ pub struct LastTime {
     pub is_of_another_host: bool,
 }
 
-/// A sufficient set, as things are.
+/// A sufficient set, and whether it can be completed now.
 #[derive(Clone, Debug, Deserialize)]
 pub struct SetProspect {
     pub proofs: Vec<ProofProspect>,
@@ -165,7 +165,7 @@ pub struct ProofProspect {
     pub due_at: Option<Timestamp>,
 }
 
-/// Whether a fence that nobody asks for would be held.
+/// Whether the storm brake would hold an automatic fence.
 #[derive(Clone, Debug, Deserialize)]
 pub struct StormBrake {
     pub is_automatic: bool,

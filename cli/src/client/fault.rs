@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::error::Exit;
 
-/// What the API said when it said no.
+/// A refusal of the API.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApiFault {
     status: StatusCode,
@@ -33,8 +33,8 @@ struct Body {
 }
 
 impl ApiFault {
-    /// Reads the body of an error answer. One that did not come from the API (a proxy's, say) is shown by its status and
-    /// the beginning of its text.
+    /// Reads the body of an error answer. An answer that is not the API's (a proxy's, for example) is shown by its status and the beginning
+    /// of its text.
     #[must_use]
     pub fn read(status: StatusCode, body: &[u8]) -> Self {
         if let Ok(value) = serde_json::from_slice::<Value>(body)
@@ -68,13 +68,13 @@ impl ApiFault {
         }
     }
 
-    /// With the time after which the service wants to be asked again.
+    /// Adds the time after which the service wants the request again.
     #[must_use]
     pub fn after(self, retry_after: Option<Duration>) -> Self {
         Self { retry_after, ..self }
     }
 
-    /// How long to wait before the request is sent again, if the service wants that: 1 s where it does not say how long.
+    /// How long to wait before the request is sent again, if the service wants it again: 1 s where the service names no time.
     #[must_use]
     pub fn wait(&self) -> Option<Duration> {
         let is_to_wait = matches!(
@@ -84,13 +84,13 @@ impl ApiFault {
         is_to_wait.then(|| self.retry_after.unwrap_or(Duration::from_secs(1)))
     }
 
-    /// What was wrong, in a few words.
+    /// The error in a few words.
     #[must_use]
     pub fn title(&self) -> &str {
         self.errors.first().map_or("", |entry| entry.title.as_str())
     }
 
-    /// As the API sent it.
+    /// The body as the API sent it.
     #[must_use]
     pub fn body(&self) -> &Value {
         &self.body
@@ -102,19 +102,19 @@ impl ApiFault {
         matches!(self.status.as_u16(), 502..=504)
     }
 
-    /// Whether the same may be asked again a little later: the caller has asked too often.
+    /// Whether the service refuses because the caller has sent too many requests.
     #[must_use]
     pub fn is_of_haste(&self) -> bool {
         self.status == StatusCode::TOO_MANY_REQUESTS
     }
 
-    /// Whether there is no such thing.
+    /// Whether the object does not exist.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         self.status == StatusCode::NOT_FOUND
     }
 
-    /// Whether a device carries out something else just now.
+    /// Whether the device is carrying out another command.
     #[must_use]
     pub fn is_device_busy(&self) -> bool {
         self.errors
@@ -122,20 +122,20 @@ impl ApiFault {
             .is_some_and(|first| first.code == "fencing.device.busy")
     }
 
-    /// What was wrong, without the codes that an API's answer has for programs.
+    /// The error without the codes that are for programs.
     #[must_use]
     pub fn detail(&self) -> String {
         let details = self.errors.iter().map(|entry| entry.detail.as_str());
         details.collect::<Vec<_>>().join("; ")
     }
 
-    /// Whether it is about what was asked for: not about who asks, or about a service that is not well.
+    /// Whether the request is at fault, and not the caller's rights or the service.
     #[must_use]
     pub fn is_of_this_request(&self) -> bool {
         matches!(self.status.as_u16(), 400 | 404 | 409 | 412 | 413)
     }
 
-    /// How the process ends.
+    /// The exit code.
     #[must_use]
     pub fn exit_code(&self) -> Exit {
         match self.status.as_u16() {

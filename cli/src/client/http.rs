@@ -12,7 +12,7 @@ use super::{ApiFault, Place, Request, certificate};
 use crate::error::CliError;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// A stream sends a sign of life far more often.
+/// The longest silence of a stream: the service sends a sign of life far more often.
 const STREAM_SILENCE: Duration = Duration::from_secs(60);
 /// The longest answer that is read.
 const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
@@ -21,27 +21,27 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const TOKEN: HeaderName = HeaderName::from_static("x-auth-token");
 
-/// Speaks to one service.
+/// A client of one service.
 pub struct Client {
     http: reqwest::Client,
     base: Url,
     hint: String,
 }
 
-/// What was answered.
+/// An answer of the service.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// 200 to 299.
     pub status: StatusCode,
-    /// `null` if there was none.
+    /// `null` if the answer had no body.
     pub body: Value,
-    /// What `If-Match` takes.
+    /// The value for `If-Match`.
     pub etag: Option<String>,
     url: String,
 }
 
 impl Answer {
-    /// The body as a view of it.
+    /// The body as a view.
     pub fn view<T: DeserializeOwned>(&self) -> Result<T, CliError> {
         T::deserialize(&self.body).map_err(|error| CliError::Answer {
             url: self.url.clone(),
@@ -51,7 +51,7 @@ impl Answer {
 }
 
 impl Client {
-    /// Nothing is sent yet.
+    /// Sends nothing.
     pub fn new(place: Place) -> Result<Self, CliError> {
         let unusable = |error: reqwest::Error| CliError::service("client", "cannot be set up", error);
         // A redirect would take the token to another host.
@@ -75,7 +75,7 @@ impl Client {
         })
     }
 
-    /// Sends and reads all of the answer; error statuses are errors.
+    /// Sends a request and reads the whole answer; an error status is an error.
     pub async fn send(&self, request: Request<'_>) -> Result<Answer, CliError> {
         let timeout = request.timeout;
         let response = self.start(request, Some(timeout)).await?;
@@ -103,7 +103,7 @@ impl Client {
         })
     }
 
-    /// Opens the stream of events, of one host if there is one, after the event of this number if there is one.
+    /// Opens the stream of events, of one host if `host` is given, after the event `after` if it is given.
     pub async fn stream(&self, host: Option<&str>, after: Option<u64>) -> Result<Stream, CliError> {
         let mut request = Request::get(&["events", "stream"]).with("host", host);
         request.last_event = after;
@@ -114,7 +114,7 @@ impl Client {
         })
     }
 
-    /// A collection with all its pages, up to `limit` things.
+    /// All pages of a collection, up to `limit` items.
     pub async fn collect(
         &self,
         noun: &str,
@@ -124,7 +124,7 @@ impl Client {
         self.collect_at(&[noun], query, limit).await
     }
 
-    /// The same of one that belongs to something else; the last part of the path is its name.
+    /// All pages of a collection that belongs to an object; the last part of the path is the collection's name.
     pub async fn collect_at(
         &self,
         path: &[&str],
@@ -142,7 +142,7 @@ impl Client {
         Ok(serde_json::json!({ noun: all, "links": [] }))
     }
 
-    /// Reads a collection page by page, so that one page at most is held, until `take` wants no more.
+    /// Reads a collection page by page, with one page in memory at most, until `take` returns false.
     pub async fn each_page(
         &self,
         path: &[&str],
@@ -221,10 +221,10 @@ impl Client {
         Ok(bytes)
     }
 
-    /// Each part becomes one segment of the path, whatever it holds.
+    /// Each part becomes one segment of the path, with any characters escaped.
     fn url(&self, path: &[&str]) -> Result<Url, CliError> {
         let mut url = self.base.clone();
-        // As segments these would be resolved away, and the request would go to another address.
+        // These segments would be resolved away, and the request would go to another address.
         if let Some(bad) = path
             .iter()
             .find(|part| part.is_empty() || matches!(**part, "." | ".."))
@@ -249,14 +249,14 @@ impl Client {
     }
 }
 
-/// The stream of events as it arrives.
+/// The stream of events.
 pub struct Stream {
     response: Response,
     unreachable: (String, String),
 }
 
 impl Stream {
-    /// More bytes; `None` when the service ended the stream.
+    /// The next bytes; `None` when the service has ended the stream.
     pub async fn chunk(&mut self) -> Result<Option<Vec<u8>>, CliError> {
         let chunk = self.response.chunk().await;
         chunk
@@ -272,7 +272,7 @@ impl Stream {
     }
 }
 
-/// In seconds, as Ringfence says it.
+/// Ringfence sends the time in seconds.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?;
     seconds.trim().parse().ok().map(Duration::from_secs)
@@ -298,7 +298,7 @@ fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// Only the query of the link is used: the token never goes where an answer points.
+/// Only the query of the link is used, so that the token is never sent to another address.
 fn next_query(body: &Value) -> Option<Vec<(String, String)>> {
     let links = body.get("links")?.as_array()?;
     let next = links

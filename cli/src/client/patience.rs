@@ -1,18 +1,18 @@
-//! Sends again what the service asks to be sent later.
+//! Repeats a request when the service asks for that.
 
 use std::time::Duration;
 
 use super::{Answer, Client, Request};
 use crate::error::CliError;
 
-/// How often a request is sent.
+/// How often a request is sent at most.
 const TRIES: u32 = 10;
 /// The longest wait between two tries.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 impl Client {
-    /// As [`Client::send`]. If the service asks to be asked later (429 and 503), this waits for as long and sends the request again, ten times at
-    /// most. `tell` is told what is waited for.
+    /// Like [`Client::send`]. If the service asks for a later request (429 and 503), waits that long and repeats the request, ten times at
+    /// most. `tell` is called with the reason of each wait.
     pub async fn send_patiently(
         &self,
         request: Request<'_>,

@@ -1,4 +1,4 @@
-//! Where the service is and how to get in.
+//! The address of the service, and the token.
 
 use std::fs::{File, TryLockError};
 use std::io::Read;
@@ -12,25 +12,25 @@ use crate::args::RemoteArgs;
 use crate::config::{Environment, data_dir};
 use crate::error::{CliError, Complaints};
 
-/// No token and no `api.json` is longer.
+/// The longest token file and `api.json`.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// Says where a standalone service listens, in its data directory.
+/// Holds the address of a standalone service, in its data directory.
 pub const API_FILE: &str = "api.json";
-/// Its database there.
+/// The database in the data directory.
 pub const DATABASE: &str = "ringfence.db";
-/// Is locked there for as long as the service runs.
+/// The service holds a lock on this file in its data directory as long as it runs.
 pub const LOCK_FILE: &str = "lock";
 
-/// A service, and the token to speak to it with.
+/// A service's address and the token for it.
 pub struct Place {
     /// The base URL.
     pub url: Url,
-    /// The token, if one was found.
+    /// The token, if there is one.
     pub token: Option<String>,
     /// PEM certificates that may have signed the service's, beside the system's.
     pub ca_file: Option<PathBuf>,
-    /// What to say if nobody answers.
+    /// What to do if the service does not answer.
     pub hint: String,
 }
 
@@ -40,8 +40,8 @@ struct ApiFile {
 }
 
 impl Place {
-    /// The URL from `--url` or `RINGFENCE_URL`, the token from `--token-file` or `RINGFENCE_TOKEN`; what is not given is
-    /// looked for in the data directory of a standalone service. Its token is only for its own URL.
+    /// The URL from `--url` or `RINGFENCE_URL`, the token from `--token-file` or `RINGFENCE_TOKEN`; what is missing is read from the data
+    /// directory of a standalone service. The token in a data directory is sent only to the service of that directory.
     pub fn find(remote: &RemoteArgs, environment: &Environment) -> Result<Self, CliError> {
         let remote = &in_context(remote, environment)?;
         let directory = remote.data_dir.clone().or_else(|| data_dir(environment));
@@ -81,10 +81,10 @@ impl Place {
     }
 }
 
-/// With what the context says: the one that is named, else the one that is used, unless the service is named otherwise.
+/// Fills in the values of a context: the named one, or the current one unless another option names the service.
 fn in_context(remote: &RemoteArgs, environment: &Environment) -> Result<RemoteArgs, CliError> {
     let known = Contexts::read(environment)?;
-    // A flag is nearer than a context that is named, and a variable is not.
+    // A flag overrides a context that is named, and a variable does not.
     let flag = |given: Option<&str>, variable: &str| -> Result<bool, CliError> {
         Ok(given.is_some() && given != environment.get(variable)?)
     };
@@ -134,7 +134,7 @@ pub fn check_url(text: &str) -> Result<(), CliError> {
     parse(text).map(|_| ())
 }
 
-/// None runs on the data directory, if one is known.
+/// The error where no service runs on the data directory, if one is known.
 fn nowhere(directory: Option<&Path>, remote: &RemoteArgs) -> CliError {
     let named = "name one with --url or RINGFENCE_URL, name the data directory of one that runs here with --data-dir or RINGFENCE_DATA_DIR";
     let (why, start) = match directory {
@@ -155,7 +155,7 @@ fn nowhere(directory: Option<&Path>, remote: &RemoteArgs) -> CliError {
     CliError::Nowhere { why, hint }
 }
 
-/// Another program may listen at its address by now: nothing is sent there, least of all the token.
+/// Another program may listen at the address by now, so that no request and no token may be sent there.
 fn gone(url: &Url, directory: &Path, hint: &str) -> CliError {
     CliError::Unreachable {
         url: url.to_string(),
@@ -178,7 +178,7 @@ fn data_dir_flag(remote: &RemoteArgs) -> String {
 fn parse(text: &str) -> Result<Url, CliError> {
     let usage = |why: String| CliError::Usage(format!("the URL of the service {why}"));
     let allowed = "http://HOST:PORT or https://HOST:PORT is allowed";
-    // What stands before an @ may be a password.
+    // The text before an @ may be a password.
     let given = if text.contains('@') { "(not shown)" } else { text };
     let mut url = Url::parse(text)
         .map_err(|error| usage(format!("is {given:?}, which cannot be read ({error}); {allowed}")))?;
@@ -198,7 +198,7 @@ fn parse(text: &str) -> Result<Url, CliError> {
 /// The standalone service of a data directory.
 struct Local {
     url: Url,
-    /// Its process is gone.
+    /// Whether the service's process is gone.
     is_stale: bool,
 }
 
@@ -221,7 +221,7 @@ impl Local {
     }
 }
 
-/// Whether nobody holds the lock; `false` where that cannot be told.
+/// Whether no process holds the lock; `false` where that cannot be found out.
 fn is_unlocked(path: &Path) -> bool {
     let Ok(file) = File::open(path) else { return false };
     match file.try_lock_shared() {
@@ -259,7 +259,7 @@ fn given_token(remote: &RemoteArgs, environment: &Environment) -> Result<Option<
     token.map(|token| Some(token.to_owned())).ok_or_else(bad)
 }
 
-/// One line of visible characters; what else a file holds is not shown.
+/// One line of printable characters; other content of the file is not shown.
 fn token(text: &str, path: &Path) -> Result<String, CliError> {
     let text = text.trim();
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {

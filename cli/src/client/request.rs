@@ -1,4 +1,4 @@
-//! What to ask the service.
+//! Requests to the service.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// A device may be slow, and its answer comes by way of a worker.
+/// A device may be slow, and a worker passes its answer on.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(330);
 
-/// What to ask.
+/// A request.
 #[derive(Clone)]
 pub struct Request<'a> {
     pub(super) method: Method,
@@ -37,13 +37,13 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Reads.
+    /// Reads an object.
     #[must_use]
     pub fn get(path: &[&'a str]) -> Self {
         Self::new(Method::GET, path)
     }
 
-    /// Adds or does something.
+    /// Adds an object, or starts an action.
     #[must_use]
     pub fn post(path: &[&'a str], body: Value) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Replaces.
+    /// Replaces an object.
     #[must_use]
     pub fn put(path: &[&'a str], body: Value) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Changes.
+    /// Changes an object.
     #[must_use]
     pub fn patch(path: &[&'a str], body: Value) -> Self {
         Self {
@@ -70,27 +70,27 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Removes.
+    /// Deletes an object.
     #[must_use]
     pub fn delete(path: &[&'a str]) -> Self {
         Self::new(Method::DELETE, path)
     }
 
-    /// With a body.
+    /// Sets the body.
     #[must_use]
     pub fn saying(mut self, body: Value) -> Self {
         self.body = Some(body);
         self
     }
 
-    /// With a query parameter, if there is a value.
+    /// Adds a query parameter, if there is a value.
     #[must_use]
     pub fn with(mut self, name: &'a str, value: Option<impl ToString>) -> Self {
         self.query.extend(value.map(|value| (name, value.to_string())));
         self
     }
 
-    /// Asks a method's device for its state, for one host or for all.
+    /// Asks a method's device for its state, for one host or without a host.
     #[must_use]
     pub fn check(method: &'a str, host: Option<&str>) -> Self {
         let body = host.map_or_else(|| json!({}), |host| json!({ "host": host }));
@@ -100,14 +100,14 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// To be carried out once, however often it is sent.
+    /// Adds an idempotency key: the service carries the request out once, however often it is sent.
     #[must_use]
     pub fn once(mut self) -> Self {
         self.key = Some(Uuid::new_v4().to_string());
         self
     }
 
-    /// Only if the thing is still what was read.
+    /// Adds `If-Match`: the service refuses if the object has changed since it was read.
     #[must_use]
     pub fn if_match(mut self, etag: Option<String>) -> Self {
         self.etag = etag;

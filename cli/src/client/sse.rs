@@ -2,7 +2,7 @@
 
 use crate::error::CliError;
 
-/// No event is longer.
+/// The longest event.
 const MAX_BYTES: usize = 1024 * 1024;
 
 /// One event of the stream.
@@ -16,7 +16,7 @@ pub struct Frame {
     pub data: String,
 }
 
-/// Cuts the stream into events, however it was cut on the way.
+/// Splits the stream into events; the chunks may end anywhere.
 #[derive(Debug, Default)]
 pub struct Parser {
     line: Vec<u8>,
@@ -28,7 +28,7 @@ pub struct Parser {
 }
 
 impl Parser {
-    /// Takes more of the stream and returns the events that are complete now.
+    /// Adds a chunk and returns the events that are complete now.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<Frame>, CliError> {
         let mut frames = Vec::new();
         for &byte in bytes {
@@ -51,7 +51,7 @@ impl Parser {
         Ok(frames)
     }
 
-    /// The id of the last block that had one; a block without data has an id too.
+    /// The id of the last block that had one; a block without data may have an id too.
     #[must_use]
     pub fn last_id(&self) -> Option<&str> {
         self.last_id.as_deref()

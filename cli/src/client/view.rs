@@ -1,4 +1,4 @@
-//! What the API shows, as far as the commands need it. What decides anything has to be there; the rest may be absent.
+//! The API's objects, as far as commands use them. A field that a decision depends on is required; the others may be absent.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Whether it has been proven that it can neither run nor write.
+    /// Whether the host has been proven to neither run nor write.
     #[must_use]
     pub fn is_fenced(&self) -> bool {
         self.fencing_state == "FENCED"
@@ -70,14 +70,14 @@ pub struct Proof {
     pub ended: Option<Ended>,
 }
 
-/// How a proof came to its end.
+/// What ended a proof.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Ended {
     pub by: String,
     pub at: Timestamp,
 }
 
-/// Something that a fence has taken from a host, or may have taken.
+/// Applied fencing: what a fence has taken from a host, or may have taken.
 #[derive(Clone, Debug, Deserialize)]
 pub struct AppliedFencing {
     pub kind: String,
@@ -85,7 +85,7 @@ pub struct AppliedFencing {
     pub confirmed: Option<bool>,
 }
 
-/// The operation that holds a host.
+/// The live operation of a host.
 #[derive(Clone, Debug, Deserialize)]
 pub struct LiveOperation {
     pub id: String,
@@ -123,13 +123,13 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// The host's name, or its id if the host is gone.
+    /// The host's name, or its id if the host is deleted.
     #[must_use]
     pub fn host_name(&self) -> &str {
         self.host.as_deref().unwrap_or(&self.host_id)
     }
 
-    /// Whether nothing happens any more unless somebody asks for it.
+    /// Whether nothing happens any more without a request.
     #[must_use]
     pub fn is_over(&self) -> bool {
         match self.status.as_str() {
@@ -139,7 +139,7 @@ impl Operation {
         }
     }
 
-    /// All tasks, in order.
+    /// All tasks, in their order.
     pub fn tasks(&self) -> impl Iterator<Item = &Task> {
         self.stages.iter().flat_map(|stage| &stage.tasks)
     }
@@ -163,7 +163,7 @@ pub struct Task {
     pub attempts: Vec<Attempt>,
 }
 
-/// One try.
+/// One attempt.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Attempt {
     pub number: u32,
@@ -214,7 +214,7 @@ pub struct AuditEntry {
     pub detail: Value,
 }
 
-/// The answers to "may workloads be scheduled here?" and "may they be started elsewhere?".
+/// The gates: "may workloads be scheduled here?" and "may they be started elsewhere?".
 #[derive(Clone, Debug, Deserialize)]
 pub struct Gates {
     pub schedule: Gate,
@@ -222,7 +222,7 @@ pub struct Gates {
     pub generation: u32,
 }
 
-/// One answer.
+/// One gate.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Gate {
     pub allowed: bool,
@@ -247,7 +247,7 @@ pub struct Method {
     pub checks: Option<Checks>,
 }
 
-/// What methods may name.
+/// The drivers that methods may name.
 #[derive(Clone, Debug, Deserialize)]
 pub struct DriverList {
     pub drivers: Vec<Driver>,
@@ -281,7 +281,7 @@ pub struct DriverSecret {
     pub required: bool,
 }
 
-/// The last answers for a method, in short.
+/// A summary of the last answers for a method.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Checks {
     pub outcome: Option<String>,
@@ -306,7 +306,7 @@ pub struct MethodCheck {
     pub failing_since: Option<Timestamp>,
 }
 
-/// What a device showed.
+/// The answer to a check.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Check {
     pub observation: Observation,
@@ -328,7 +328,7 @@ pub struct Plan {
     pub sufficient_sets: Vec<Vec<String>>,
 }
 
-/// Which hosts a plan is for.
+/// The hosts that a plan is for.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Scope {
     pub kind: String,
@@ -352,7 +352,7 @@ pub struct PlanTask {
     pub levels: Vec<Level>,
 }
 
-/// Methods that are used together.
+/// Methods of one level, which are used together.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Level {
     pub level: u32,
@@ -370,13 +370,13 @@ pub struct Segment {
     pub policy: Policy,
 }
 
-/// What became of the workloads of a host.
+/// The results of an evacuation, by workload.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Moves {
     pub moves: Vec<Move>,
 }
 
-/// What became of one.
+/// The result of one workload.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Move {
     pub id: String,
@@ -392,7 +392,7 @@ pub struct Move {
     pub ended_at: Option<Timestamp>,
 }
 
-/// What holds for every host of a segment.
+/// The policy of a segment.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Policy {
     pub self_fencing_timeout_s: Option<u32>,
@@ -409,7 +409,7 @@ pub struct Policy {
     pub evacuation: Evacuation,
 }
 
-/// Whether hosts are fenced without being asked.
+/// Whether hosts are fenced automatically.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Fencing {
@@ -420,7 +420,7 @@ pub struct Fencing {
     pub at_most_percent: u32,
 }
 
-/// What is done with the workloads of a FENCED host.
+/// What happens to the workloads of a FENCED host.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Evacuation {
@@ -430,7 +430,7 @@ pub struct Evacuation {
     pub spare_hosts: Vec<String>,
 }
 
-/// A webhook that is told of events.
+/// A webhook for events.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Subscription {
     pub id: String,
@@ -451,7 +451,7 @@ pub struct Subscription {
     pub secret: Option<String>,
 }
 
-/// What became of an event, a test or a redelivery.
+/// The delivery of an event, a test or a redelivery.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Delivery {
     pub id: String,

@@ -1,4 +1,4 @@
-//! Values on the command line that several commands take.
+//! Arguments that several commands take.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use serde_json::{Map, Value};
 
 use crate::error::CliError;
 
-/// Which part of a collection.
+/// The part of a collection to list.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// The most to list
+    /// How many to list at most
     #[arg(long, default_value_t = 10_000, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
-    /// In which order: name, created_at or updated_at, with :asc or :desc
+    /// The order: name, created_at or updated_at, with :asc or :desc
     #[arg(long, value_name = "KEY:DIRECTION")]
     pub sort: Option<String>,
 }
@@ -23,9 +23,9 @@ pub struct ListArgs {
 /// `KEY=VALUE`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pair {
-    /// Before the first `=`.
+    /// The text before the first `=`.
     pub key: String,
-    /// Behind it.
+    /// The text after it.
     pub value: String,
 }
 
@@ -85,14 +85,14 @@ pub fn moment(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     })
 }
 
-/// Puts what was given into an object and leaves the rest of it alone.
+/// Sets a key of an object if there is a value.
 pub fn put(object: &mut Map<String, Value>, key: &str, value: Option<impl Into<Value>>) {
     if let Some(value) = value {
         object.insert(key.to_owned(), value.into());
     }
 }
 
-/// The object at `key`, made if it is not there.
+/// The object at `key`, which is added if it is missing.
 pub fn object_at<'a>(
     object: &'a mut Map<String, Value>,
     key: &str,

@@ -11,9 +11,9 @@ use crate::clock::now;
 use crate::error::CliError;
 use crate::output::{Cell, Table, fields, time};
 
-/// The most lines of a page that the API gives.
+/// The longest page of the API.
 const PAGE: u32 = 1000;
-/// So much of the particulars stands in the table, in characters; a plan's would fill the screen.
+/// How many characters of the details the table shows; a plan's would fill the screen.
 const MAX_DETAIL_CHARS: usize = 120;
 
 /// `ringfence audit ...`
@@ -26,7 +26,7 @@ pub enum AuditCommand {
 /// `ringfence audit list`
 #[derive(Debug, Args)]
 pub struct AuditListArgs {
-    /// Only what concerns this host, by id or name; one that was deleted is found by its last name
+    /// Only what concerns this host, by id or name; a deleted host is found by its last name
     #[arg(long)]
     host: Option<String>,
     /// Only what this person, service or worker did
@@ -35,19 +35,19 @@ pub struct AuditListArgs {
     /// Only actions that begin so, as in operation.
     #[arg(long, value_name = "PREFIX")]
     action: Option<String>,
-    /// Only what came of this API request
+    /// Only the results of this API request
     #[arg(long, value_name = "ID")]
     request_id: Option<String>,
-    /// Only what came of requests that were sent with this id: the caller's global request id, as Nova's
+    /// Only the results of requests with this global request id of the caller, as Nova sends it
     #[arg(long, value_name = "ID")]
     global_request_id: Option<String>,
     /// Only at this time or later: 2026-01-31T12:00:00Z, or how long ago, as in 30m, 2h or 7d
     #[arg(long, value_name = "TIME", value_parser = parse)]
     since: Option<Timestamp>,
-    /// Only before this time, written in the same way
+    /// Only before this time, in the form of --since
     #[arg(long, value_name = "TIME", value_parser = parse)]
     until: Option<Timestamp>,
-    /// The most to list
+    /// How many to list at most
     #[arg(long, default_value_t = 100, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
 }
@@ -56,7 +56,6 @@ fn parse(text: &str) -> Result<Timestamp, String> {
     moment(text, now())
 }
 
-/// Does it.
 pub async fn run(command: AuditCommand, session: &mut Session) -> Result<(), CliError> {
     let AuditCommand::List(args) = command;
     let rfc3339 = |at: Timestamp| at.to_rfc3339_opts(chrono::SecondsFormat::AutoSi, true);
@@ -96,7 +95,7 @@ fn table(entries: &[AuditEntry]) -> Table {
     table
 }
 
-/// Why it was done. What a person gave as the reason of a confirmation is what the proof says.
+/// The reason. For a confirmation it is the detail of the proof.
 fn reason(detail: &Value) -> Option<&str> {
     let proof = &detail["proof"];
     let by_word = (proof["kind"] == "operator").then(|| &proof["detail"]);

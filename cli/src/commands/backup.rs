@@ -14,7 +14,7 @@ use crate::output::{Screen, time};
 /// `ringfence backup`, `ringfence restore`
 #[derive(Debug, Args)]
 pub struct BackupArgs {
-    /// The backup
+    /// The file of the backup
     file: PathBuf,
     /// Data directory of the standalone service
     #[arg(long, value_name = "DIR")]
@@ -52,7 +52,7 @@ pub async fn take(args: BackupArgs, environment: &Environment) -> Result<(), Cli
     Ok(())
 }
 
-/// Takes one back.
+/// Restores a backup.
 pub async fn restore(args: BackupArgs, environment: &Environment) -> Result<(), CliError> {
     let settings = args.settings(environment)?;
     let data_dir = settings.data_dir()?;
@@ -61,10 +61,10 @@ pub async fn restore(args: BackupArgs, environment: &Environment) -> Result<(), 
     let at = time(restored.manifest.created_at);
     screen.line(format!("{} is as it was on {at}", data_dir.display()))?;
     if let Some(before) = restored.before {
-        screen.line(format!("what was there before is in {}", before.display()))?;
+        screen.line(format!("the directory from before is now {}", before.display()))?;
     }
     screen.note(
-        "hosts may have been fenced or taken back since then, and the restored state does not know: compare each with what its \
+        "hosts may have been fenced or rejoined since the backup, which the restored state does not show: compare each with what its \
          devices say before you rely on it (docs/operations.md, \"After a restore\")",
     );
     Ok(())

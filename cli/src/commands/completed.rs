@@ -1,6 +1,6 @@
-//! What a shell can complete beside commands and flags: names that the service knows, and contexts.
+//! What a shell can complete beside commands and flags: names of the service's objects, and contexts.
 //!
-//! A shell asks in the middle of a line: whatever goes wrong completes nothing, and nothing takes long.
+//! A shell asks while the user types: an error completes nothing, and no call takes long.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -13,9 +13,9 @@ use crate::client::{Client, Contexts, Place, Request};
 use crate::config::Environment;
 use crate::error::CliError;
 
-/// A person does not wait longer for a key.
+/// The longest wait for a completion.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// As many as the API gives at once.
+/// The longest page of the API.
 const MOST: u32 = 1000;
 
 /// Names of hosts.
@@ -80,7 +80,7 @@ fn names(noun: &'static str) -> Result<Vec<String>, CliError> {
         .collect())
 }
 
-/// What the line says of the connection so far, and the environment. (It is no whole line yet, and cannot be parsed as one.)
+/// The connection's options in the line so far, and the environment. (The line is incomplete, and cannot be parsed as a whole.)
 fn remote(environment: &Environment) -> Result<RemoteArgs, CliError> {
     let words: Vec<String> = std::env::args().collect();
     let given = |flag: &str| {

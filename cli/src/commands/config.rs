@@ -9,7 +9,7 @@ use crate::config::{Effective, Environment, load};
 use crate::error::CliError;
 use crate::output::{Screen, Table};
 
-/// Prints every setting and where it came from.
+/// Prints every setting and its source.
 pub fn check(args: &ConfigArgs, output: Format, environment: &Environment) -> Result<(), CliError> {
     let (_, effective) = load(&args.sources(environment, Vec::new()))?;
     let mut screen = Screen::new(output);
@@ -32,7 +32,8 @@ pub fn check(args: &ConfigArgs, output: Format, environment: &Environment) -> Re
     Ok(())
 }
 
-/// What is to be said of a file that a setting names. It is no fault of the configuration: the service may run as somebody else.
+/// The warning about a file that a setting names. An unreadable file does not make the configuration wrong: the service may run as another
+/// user.
 fn unreadable(setting: &Effective) -> Option<String> {
     let path = setting
         .value

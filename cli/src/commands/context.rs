@@ -34,7 +34,7 @@ pub struct ContextArgs {
 /// `ringfence context ...`
 #[derive(Debug, Subcommand)]
 enum ContextCommand {
-    /// Lists contexts; the one with a star is used
+    /// Lists contexts; a star marks the current one
     List,
     /// Uses a context from now on
     Use {
@@ -42,7 +42,7 @@ enum ContextCommand {
         #[arg(add = contexts())]
         name: String,
     },
-    /// Adds a context, or changes one; what is not named stays
+    /// Adds a context, or changes one; options that are not given stay as they are
     Set(SetArgs),
     /// Removes a context
     Remove {
@@ -72,7 +72,6 @@ struct SetArgs {
     data_dir: Option<PathBuf>,
 }
 
-/// Does it.
 pub fn run(args: ContextArgs, environment: &Environment) -> Result<(), CliError> {
     let mut screen = Screen::new(args.output);
     let mut known = Contexts::read(environment)?;
@@ -108,7 +107,7 @@ pub fn run(args: ContextArgs, environment: &Environment) -> Result<(), CliError>
 }
 
 impl SetArgs {
-    /// A service is named by its URL or by its data directory.
+    /// The new context. A service is named by its URL or by its data directory.
     fn put_over(self, known: Context) -> Result<Context, CliError> {
         if let Some(url) = &self.url {
             check_url(url)?;

@@ -1,4 +1,4 @@
-//! `ringfence dead-letter`. It asks the broker itself: the API has no part in it.
+//! `ringfence dead-letter`. The command asks the broker itself: the API has no part in it.
 
 use clap::{Args, Subcommand};
 use ringfence_bus::{AmqpBus, Bus, DeadLetter, DeadLetters, Survey};
@@ -32,16 +32,16 @@ pub struct DeadLetterArgs {
 /// `ringfence dead-letter ...`
 #[derive(Debug, Subcommand)]
 pub enum DeadLetterCommand {
-    /// Counts the dead letters of each queue and shows the newest; takes none away
+    /// Counts the dead letters of each queue and shows the newest; removes none
     List(ListArgs),
-    /// Removes dead letters for good; nothing is lost by it but the trace of what went wrong
+    /// Removes dead letters for good; only the record of what went wrong is lost
     Purge(PurgeArgs),
 }
 
 /// `ringfence dead-letter list`
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// The most to show
+    /// How many to show at most
     #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=100))]
     limit: u16,
     /// The services' configuration, which names the broker.
@@ -64,15 +64,14 @@ pub struct PurgeArgs {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub struct Which {
-    /// Those that came from the queue of this name, as `dead-letter list` shows it
+    /// The dead letters of this queue, as `dead-letter list` names it
     #[arg(long, value_name = "QUEUE")]
     queue: Option<String>,
-    /// Those of every queue
+    /// The dead letters of every queue
     #[arg(long)]
     all: bool,
 }
 
-/// Does it.
 pub async fn run(args: DeadLetterArgs, environment: &Environment) -> Result<(), CliError> {
     let config = match &args.command {
         DeadLetterCommand::List(args) => &args.config,
@@ -95,9 +94,9 @@ fn fault(error: ringfence_bus::BusError) -> CliError {
 async fn connect(settings: &Settings) -> Result<AmqpBus, CliError> {
     if settings.bus.url.is_none() {
         return Err(CliError::Config(Complaints::one(
-            "bus.url is not set, so that there is no broker to ask; name the services' configuration with --config, or set \
+            "bus.url is not set, so there is no broker to ask; name the services' configuration with --config, or set \
              RINGFENCE_BUS_URL. A standalone service has no broker: its dead letters are in its memory and end with it, and its \
-             log tells each with the words \"a message went to the dead letters\"",
+             log reports each with the words \"a message went to the dead letters\"",
         )));
     }
     let config = parts::broker_config("dead-letter", "cli", settings)?;

@@ -30,7 +30,7 @@ pub struct DoctorArgs {
     pub output: Format,
 }
 
-/// Prints every finding, and of each host whether it can be fenced and by what; fails if something has to be mended.
+/// Prints every finding, and for each host whether it can be fenced and by what; fails if a finding has to be mended.
 pub async fn run(args: DoctorArgs, environment: &Environment) -> Result<(), CliError> {
     let settings = args.config.settings(environment, Vec::new())?;
     let mut screen = Screen::new(args.output);
@@ -50,8 +50,8 @@ pub async fn run(args: DoctorArgs, environment: &Environment) -> Result<(), CliE
     }
     match report.failures() {
         0 => Ok(()),
-        1 => Err(CliError::Unwell("1 thing was".to_owned())),
-        many => Err(CliError::Unwell(format!("{many} things were"))),
+        1 => Err(CliError::Unwell("1 finding has to be mended".to_owned())),
+        many => Err(CliError::Unwell(format!("{many} findings have to be mended"))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Things that are written in a file: JSON or TOML.
+//! Objects in files: JSON or TOML.
 
 use std::io::Read;
 use std::path::Path;
@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 
 use crate::error::CliError;
 
-/// The API takes less.
+/// The longest file; the API takes less.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// Reads an object from a file, `-` for standard input. What does not begin with a brace is TOML.
+/// Reads an object from a file, `-` for standard input. Text that does not begin with a brace is TOML.
 pub fn read(path: &Path) -> Result<Map<String, Value>, CliError> {
     let text = text(path)?;
     let content = |why: String| CliError::Content {

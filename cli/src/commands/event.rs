@@ -13,32 +13,32 @@ use crate::client::{Frame, Parser, Request};
 use crate::error::CliError;
 use crate::output::{Cell, Table, fields, time};
 
-/// Before the first try to reach a service that went away; doubles up to [`LONGEST_PAUSE`].
+/// The pause before the first try to reach a service that is away; doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// `ringfence event ...`
 #[derive(Debug, Subcommand)]
 pub enum EventCommand {
-    /// Lists the newest events, or those after a number
+    /// Lists the newest events, or the events after a number
     List(ListArgs),
-    /// Prints events as they happen, until it is stopped
+    /// Prints events as they happen, until the command is stopped
     Tail(TailArgs),
 }
 
 /// `ringfence event list`
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Those after the event of this number, in their order; 0 begins with the first that is kept. Without it the newest ones
+    /// The events after this number, the oldest first; 0: from the first one that is kept; absent: the newest events
     #[arg(long, value_name = "NUMBER")]
     after: Option<u64>,
-    /// Only those of this host
+    /// Only events of this host
     #[arg(long, add = hosts())]
     host: Option<String>,
-    /// Only those of this type, such as host.fenced
+    /// Only events of this type, such as host.fenced
     #[arg(long = "type", value_name = "TYPE")]
     kind: Option<String>,
-    /// The most to list
+    /// How many to list at most
     #[arg(long, default_value_t = 50, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
 }
@@ -46,18 +46,17 @@ pub struct ListArgs {
 /// `ringfence event tail`
 #[derive(Debug, Args)]
 pub struct TailArgs {
-    /// Begins after the event of this number; 0 begins with the first of all; without it begins now
+    /// Begins after the event of this number; 0: with the first of all; absent: with the next one
     #[arg(long, value_name = "NUMBER")]
     after: Option<u64>,
-    /// Only those of this host
+    /// Only events of this host
     #[arg(long, add = hosts())]
     host: Option<String>,
-    /// Ends after so many
+    /// Ends after so many events
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
 }
 
-/// Does it.
 pub async fn run(command: EventCommand, session: &mut Session) -> Result<(), CliError> {
     match command {
         EventCommand::List(args) => list(args, session).await,
@@ -65,9 +64,9 @@ pub async fn run(command: EventCommand, session: &mut Session) -> Result<(), Cli
     }
 }
 
-/// In the order in which they happened, whichever were asked for.
+/// Lists events, the oldest first.
 async fn list(args: ListArgs, session: &mut Session) -> Result<(), CliError> {
-    // The first that is kept may be any.
+    // The first event that is kept may have any number.
     let after = args.after.filter(|after| *after > 0);
     let newest = args.after.is_none().then_some("sequence:desc");
     let request = Request::get(&["events"])
@@ -120,7 +119,7 @@ async fn tail(args: TailArgs, session: &mut Session) -> Result<(), CliError> {
         if !is_away {
             session
                 .screen
-                .note("the stream broke off; trying to go on where it stopped");
+                .note("the stream broke off; trying to continue after the last event");
         }
         is_away = true;
         sleep(tail.pause).await;
@@ -136,7 +135,7 @@ struct Tail {
 }
 
 impl Tail {
-    /// Prints what one stream brings; whether that was all that was wanted.
+    /// Prints the events of one stream; returns whether no more are wanted.
     async fn listen(
         &mut self,
         session: &mut Session,
@@ -150,7 +149,7 @@ impl Tail {
             let frames = parser.push(&bytes)?;
             for frame in frames {
                 if frame.kind.as_deref() == Some("events.gone") {
-                    // Asked again, the service says so itself, and what to do.
+                    // The next request gets the service's own error, with what to do.
                     return Ok(false);
                 }
                 self.pause = FIRST_PAUSE;
@@ -191,7 +190,7 @@ fn line(event: &Event) -> String {
         "{number:>6}  {at}  {:<22} {host}  {}{}",
         event.kind,
         generation.unwrap_or_default(),
-        // The generation stands before them.
+        // The generation is printed before them.
         fields(&event.data, &["generation"])
     );
     text.trim_end().to_owned()

@@ -13,18 +13,18 @@ use crate::output::progress::Progress;
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(250);
-/// How long the service may be away before that is an error.
+/// How long the service may be away before the command fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Looks at an operation again and again.
+/// Follows an operation.
 pub struct Follower<'a> {
     session: &'a Session,
     id: String,
     progress: Progress,
     deadline: Option<Instant>,
-    /// Ctrl-C.
+    /// Cancelled by Ctrl-C.
     stop: Signal,
-    /// What the operation last waited for.
+    /// The last reason why the operation waits.
     waits_for: String,
     away_since: Option<Instant>,
 }
@@ -43,7 +43,7 @@ impl<'a> Follower<'a> {
         })
     }
 
-    /// The operation as it is now.
+    /// The operation's present state.
     pub async fn look(&mut self) -> Result<Operation, CliError> {
         let id = self.id.clone();
         let operation: Operation = self.get(&["operations", &id]).await?;
@@ -52,7 +52,7 @@ impl<'a> Follower<'a> {
         Ok(operation)
     }
 
-    /// The operation's host as it is now.
+    /// The present state of the operation's host.
     pub async fn host(&mut self, operation: &Operation) -> Result<Host, CliError> {
         self.get(&["hosts", &operation.host_id]).await
     }
@@ -75,7 +75,7 @@ impl<'a> Follower<'a> {
         CliError::Stopped(self.goes_on("stopped by Ctrl-C"))
     }
 
-    /// Why nobody follows it any more, what it waits for, and how to follow it again.
+    /// Why the command follows the operation no more, what the operation waits for, and how to follow it again.
     fn goes_on(&self, why: &str) -> String {
         let waits_for = if self.waits_for.is_empty() {
             String::new()
@@ -105,7 +105,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// A service that restarts is away for a while; that ends no operation.
+    /// Waits while the service is away for a short time, as when it restarts.
     fn bear(&mut self, error: CliError) -> Result<(), CliError> {
         let is_passing = error.is_passing();
         if self.away_since.is_none() && is_passing {
@@ -120,7 +120,7 @@ impl<'a> Follower<'a> {
     }
 }
 
-/// Why an operation that is over did not reach what was wanted.
+/// Why an operation that is over did not succeed.
 #[must_use]
 pub fn ended(operation: &Operation) -> CliError {
     let why = if operation.detail.is_empty() {

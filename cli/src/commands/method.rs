@@ -18,7 +18,7 @@ use crate::client::view::{Check, Method};
 use crate::error::CliError;
 use crate::output::{Cell, Details, Screen, Table};
 
-/// What can be written of a method.
+/// The keys of a method that can be written.
 const KEYS: [&str; 7] = [
     "name",
     "resource",
@@ -34,7 +34,7 @@ const KEYS: [&str; 7] = [
 pub enum MethodCommand {
     /// Lists methods
     List(ListArgs),
-    /// Lists the drivers that a method may name, or the parameters of one
+    /// Lists the drivers that a method may name, or the parameters of one driver
     Drivers {
         /// The driver
         driver: Option<String>,
@@ -47,15 +47,15 @@ pub enum MethodCommand {
     },
     /// Adds a method
     Add(AddArgs),
-    /// Changes a method; what is not named stays
+    /// Changes a method; options that are not given stay as they are
     Set(SetArgs),
-    /// Removes a method that no plan uses
+    /// Deletes a method that no plan uses
     Delete {
         /// Name or id
         #[arg(add = methods())]
         method: String,
     },
-    /// Asks the device for its state; changes nothing
+    /// Asks the method's device for its state; changes nothing
     Check {
         /// Name or id
         #[arg(add = methods())]
@@ -64,24 +64,24 @@ pub enum MethodCommand {
         #[arg(long)]
         host: Option<String>,
     },
-    /// Lists what its devices last answered when the engines asked them for their state, by host
+    /// Lists the last answers of the method's devices to the engines' health checks, by host
     Checks {
         /// Name or id
         #[arg(add = methods())]
         method: String,
-        /// Only those that were not answered well
+        /// Only checks that failed
         #[arg(long)]
         failing: bool,
-        /// The most to list
+        /// How many to list at most
         #[arg(long, default_value_t = 10_000, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         limit: u32,
     },
 }
 
-/// What can be said of a method.
+/// The options for a method's fields.
 #[derive(Debug, Args)]
 pub struct MethodFields {
-    /// What it acts on
+    /// What the method acts on
     #[arg(long, value_parser = ["power", "storage", "network"])]
     resource: Option<String>,
     /// The driver, one of those that `ringfence method drivers` lists
@@ -93,7 +93,7 @@ pub struct MethodFields {
     /// Where the worker finds a secret: KEY=env:NAME or KEY=file:/PATH; may be repeated
     #[arg(long = "secret", short, value_name = "KEY=REFERENCE")]
     secrets: Vec<String>,
-    /// The zone whose workers reach the device; the host's own if absent
+    /// The zone whose workers reach the device; the host's own zone if absent
     #[arg(long)]
     zone: Option<String>,
     /// Seconds that one attempt may take
@@ -108,10 +108,10 @@ pub struct MethodFields {
     /// Milliseconds between two attempts
     #[arg(long, value_name = "MILLISECONDS")]
     pause_ms: Option<u32>,
-    /// Seconds that a proof by it settles before it counts
+    /// Seconds that a proof by this method settles before it counts
     #[arg(long, value_name = "SECONDS")]
     settle_s: Option<u32>,
-    /// Seconds for which its device may still carry out a command that was given up; none: what is known of the driver
+    /// Seconds for which the device may still carry out a command that was given up; none: the driver's own value
     #[arg(long, value_name = "SECONDS|none", value_parser = seconds_or_none)]
     lingers_s: Option<Value>,
 }
@@ -142,23 +142,22 @@ pub struct SetArgs {
     /// Its new name
     #[arg(long)]
     name: Option<String>,
-    /// All of the method as JSON or TOML, in the place of what it is now; - reads standard input
+    /// The whole method as JSON or TOML, which replaces the present one; - reads standard input
     #[arg(long, short, value_name = "FILE")]
     file: Option<PathBuf>,
     #[command(flatten)]
     fields: MethodFields,
-    /// Takes a parameter away; may be repeated
+    /// Removes a parameter; may be repeated
     #[arg(long = "no-parameter", value_name = "KEY")]
     no_parameters: Vec<String>,
-    /// Takes a secret away; may be repeated
+    /// Removes a secret; may be repeated
     #[arg(long = "no-secret", value_name = "KEY")]
     no_secrets: Vec<String>,
-    /// Takes its zone away
+    /// Removes the zone
     #[arg(long, conflicts_with = "zone")]
     no_zone: bool,
 }
 
-/// Does it.
 pub async fn run(command: MethodCommand, session: &mut Session) -> Result<(), CliError> {
     match command {
         MethodCommand::List(args) => session.list("methods", Vec::new(), &args, table).await,
@@ -221,7 +220,7 @@ impl MethodFields {
         }
         for text in &self.secrets {
             let pair = pair(text)?;
-            // What is no reference may be the secret itself: it is neither sent nor shown.
+            // A value that is no reference may be the secret itself, so it is neither sent nor shown.
             SecretReference::parse(&pair.value)
                 .map_err(|why| CliError::Usage(format!("secret {:?} {why}", pair.key)))?;
             object_at(body, "secrets")?.insert(pair.key, pair.value.into());

@@ -33,7 +33,7 @@ use crate::error::CliError;
 use crate::traces::{self, Traces};
 use crate::{logging, services};
 
-/// How a failure of this command is shown.
+/// The format in which a failure of this command is shown.
 #[must_use]
 pub fn format_of(command: &Command) -> Format {
     match command {
@@ -64,7 +64,6 @@ pub fn format_of(command: &Command) -> Format {
     }
 }
 
-/// Does what was asked for.
 pub async fn run(command: Command, environment: &Environment) -> Result<(), CliError> {
     match command {
         Command::Standalone(args) => {
@@ -134,14 +133,14 @@ pub async fn run(command: Command, environment: &Environment) -> Result<(), CliE
     }
 }
 
-/// Starts what a service says of itself: log lines and, where a collector is configured, spans.
+/// Starts the service's log and, where a collector is configured, its spans.
 fn observe(role: &'static str, settings: &Settings) -> Result<Option<Traces>, CliError> {
     let (layer, traces) = traces::start(role, settings)?.unzip();
     logging::start(&settings.log, layer)?;
     Ok(traces)
 }
 
-/// The last spans go out however a service ends.
+/// Sends the last spans, whether the service has failed or not.
 async fn ended(done: Result<(), CliError>, traces: Option<Traces>) -> Result<(), CliError> {
     if let Some(traces) = traces {
         traces.stop().await;
@@ -159,11 +158,11 @@ fn manual(folder: Option<&Path>) -> Result<(), CliError> {
         .map_err(|source| CliError::file("write the manual's pages to", folder, source))
 }
 
-/// Zsh reads a script from its folder of completions at the first key, which has to be answered too.
+/// At the first key, zsh reads the script from its folder of completions without calling it; this line calls it.
 const ZSH_AUTOLOADED: &[u8] =
     b"if [[ $funcstack[1] = _ringfence ]]; then _clap_dynamic_completer_ringfence \"$@\"; fi\n";
 
-/// The script asks this program at every key, so that it completes what the service knows too.
+/// Prints the completion script. The script calls this program at every key, so that it completes the service's names too.
 fn completions(shell: clap_complete::Shell) -> Result<(), CliError> {
     let name = shell.to_string();
     let shells = clap_complete::env::Shells::builtins();

@@ -17,10 +17,10 @@ use crate::client::view::{Attempt, Moves, Operation, Task};
 use crate::error::CliError;
 use crate::output::{Cell, Details, Screen, Table, time, time_of_day};
 
-/// More than a site has hosts.
+/// More fences than a site has hosts.
 const MOST_BRAKED: usize = 100_000;
 
-/// Which host.
+/// The id of a host.
 #[derive(Deserialize)]
 struct HostId {
     id: String,
@@ -33,26 +33,26 @@ pub enum OperationCommand {
     List(OperationListArgs),
     /// Shows an operation with its tasks and attempts
     Show {
-        /// Its id or the beginning of it; or a host, whose live or last operation is shown
+        /// The operation's id or the beginning of it; or a host, whose live or last operation is shown
         #[arg(value_name = "ID|HOST", add = hosts())]
         id: String,
     },
-    /// Shows what became of each workload of an evacuation
+    /// Shows the result of each workload of an evacuation
     Moves {
-        /// Its id or the beginning of it; or a host, whose live or last operation is shown
+        /// The operation's id or the beginning of it; or a host, whose live or last operation is shown
         #[arg(value_name = "ID|HOST", add = hosts())]
         id: String,
     },
-    /// Stops an operation; what is being done at this moment may still be done
+    /// Cancels an operation; an attempt that is under way may still be carried out
     Cancel(ReasonArgs),
-    /// Starts operations that need an operator again
+    /// Restarts operations that need an operator
     Retry(RetryArgs),
     /// Follows an operation to its end
     Watch {
-        /// Its id or the beginning of it; or a host, whose live or last operation is followed
+        /// The operation's id or the beginning of it; or a host, whose live or last operation is followed
         #[arg(value_name = "ID|HOST", add = hosts())]
         id: String,
-        /// So long at most, as in 30s or 5m
+        /// How long to follow at most, as in 30s or 5m
         #[arg(long, value_name = "TIME", value_parser = span)]
         timeout: Option<Duration>,
     },
@@ -61,23 +61,23 @@ pub enum OperationCommand {
 /// `ringfence operation list`
 #[derive(Debug, Args)]
 pub struct OperationListArgs {
-    /// Only those of this host
+    /// Only operations of this host
     #[arg(long)]
     host: Option<String>,
     /// Only fences, rejoins or evacuations
     #[arg(long, value_parser = ["fence", "rejoin", "evacuation"])]
     kind: Option<String>,
-    /// Only those that stand so
+    /// Only operations of this status
     #[arg(long, value_parser = ["running", "needs_operator", "succeeded", "cancelled"])]
     status: Option<String>,
     #[command(flatten)]
     list: ListArgs,
 }
 
-/// Which operation, and why.
+/// An operation, and a reason.
 #[derive(Debug, Args)]
 pub struct ReasonArgs {
-    /// Its id, or the beginning of it
+    /// The operation's id, or the beginning of it
     id: String,
     /// Why; goes into the audit trail
     #[arg(long, short)]
@@ -87,13 +87,13 @@ pub struct ReasonArgs {
 /// `ringfence operation retry`
 #[derive(Debug, Args)]
 pub struct RetryArgs {
-    /// Their ids, or the beginnings of them
+    /// The operations' ids, or the beginnings of them
     #[arg(required_unless_present = "held_by_brake", num_args = 1..)]
     ids: Vec<String>,
-    /// All fences that wait because too much had failed at once
+    /// All fences that the storm brake holds
     #[arg(long, conflicts_with = "ids")]
     held_by_brake: bool,
-    /// Of those, only the ones of hosts in this segment
+    /// Only the fences of hosts in this segment
     #[arg(long, requires = "held_by_brake")]
     segment: Option<String>,
     /// Why; goes into the audit trail
@@ -101,7 +101,6 @@ pub struct RetryArgs {
     reason: String,
 }
 
-/// Does it.
 pub async fn run(command: OperationCommand, session: &mut Session) -> Result<(), CliError> {
     match command {
         OperationCommand::List(args) => list(args, session).await,
@@ -142,7 +141,7 @@ async fn retry(args: RetryArgs, session: &mut Session) -> Result<(), CliError> {
         args.ids
     };
     if ids.is_empty() {
-        return session.screen.done("the brake holds nothing".to_owned());
+        return session.screen.done("the storm brake holds no fences".to_owned());
     }
     for id in ids {
         let reason = args.reason.clone();
@@ -151,7 +150,7 @@ async fn retry(args: RetryArgs, session: &mut Session) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The fences that the brake holds, the oldest first.
+/// The fences that the storm brake holds, the oldest first.
 async fn held_by_brake(segment: Option<&str>, session: &Session) -> Result<Vec<String>, CliError> {
     let some = |word: &str| Some(word.to_owned());
     let query = [
@@ -186,7 +185,7 @@ async fn watch(id: &str, timeout: Option<Duration>, session: &mut Session) -> Re
     session.screen.line(summary(&operation))
 }
 
-/// What became of each workload.
+/// Shows the result of each workload.
 pub async fn show_moves(id: &str, session: &mut Session) -> Result<(), CliError> {
     let request = Request::get(&["operations", id, "moves"]);
     session
@@ -273,7 +272,7 @@ fn show(screen: &mut Screen, operation: Operation) -> Result<(), CliError> {
     screen.table(tasks(&operation))
 }
 
-/// What it does, and to which workload.
+/// The task's kind, and the workload if it is for one.
 fn name(task: &Task) -> String {
     match &task.workload {
         Some(workload) => format!("{} {workload}", task.kind),
@@ -281,7 +280,7 @@ fn name(task: &Task) -> String {
     }
 }
 
-/// A row per attempt, and one for each task that has none.
+/// One row per attempt, and one for each task without attempts.
 fn tasks(operation: &Operation) -> Table {
     let mut table = Table::new(&[
         "STAGE", "TASK", "STATUS", "ATTEMPT", "LEVEL", "METHOD", "WORKER", "OUTCOME", "SEEN", "BEGAN",

@@ -1,4 +1,4 @@
-//! Operations by the beginning of their ids, or by their hosts.
+//! Finds operations by the beginning of their ids, or by their hosts.
 
 use serde_json::Value;
 use uuid::Uuid;
@@ -8,12 +8,12 @@ use crate::client::Request;
 use crate::client::view::Operation;
 use crate::error::CliError;
 
-/// Of a UUID, without its dashes.
+/// The digits of a UUID, without dashes.
 const UUID_DIGITS: usize = 32;
-/// Candidates that are listed where a beginning fits several.
+/// How many candidates are listed where a beginning fits several.
 const LISTED: usize = 10;
 
-/// The whole id of the operation whose id begins so.
+/// The id of the only operation whose id begins with `text`.
 pub async fn whole(session: &Session, text: &str) -> Result<String, CliError> {
     if Uuid::parse_str(text).is_ok() {
         return Ok(text.to_owned());
@@ -21,7 +21,7 @@ pub async fn whole(session: &Session, text: &str) -> Result<String, CliError> {
     beginning_with(session, text).await?.ok_or_else(|| none(text))
 }
 
-/// The same; or, where no id begins so, the live operation of the host of this name, else its last one.
+/// The id of the only operation whose id begins with `text`; if there is none, the live or last operation of the host of this name.
 pub async fn of_id_or_host(session: &Session, text: &str) -> Result<String, CliError> {
     if let Some(id) = beginning_with(session, text).await? {
         return Ok(id);
@@ -61,7 +61,7 @@ async fn beginning_with(session: &Session, text: &str) -> Result<Option<String>,
     }
 }
 
-/// An id that is given whole may be that of a host.
+/// The operation with this whole id; the id may also be that of a host.
 async fn exact(session: &Session, id: &str) -> Result<Option<String>, CliError> {
     match session.client.send(Request::get(&["operations", id])).await {
         Ok(_) => Ok(Some(id.to_owned())),
@@ -70,14 +70,14 @@ async fn exact(session: &Session, id: &str) -> Result<Option<String>, CliError> 
     }
 }
 
-/// The first or the last id that begins so.
+/// The first or the last id that begins with `text`.
 fn filled(text: &str, with: char) -> Option<Uuid> {
     let digits = text.chars().filter(|c| *c != '-');
     let whole: String = digits.chain(std::iter::repeat(with)).take(UUID_DIGITS).collect();
     Uuid::parse_str(&whole).ok()
 }
 
-/// Hexadecimal digits, with the dashes of a UUID.
+/// Whether the text has only hexadecimal digits and the dashes of a UUID.
 fn may_begin_an_id(text: &str) -> bool {
     let fits = |(at, c): (usize, char)| match at {
         8 | 13 | 18 | 23 => c == '-',

@@ -27,7 +27,7 @@ pub enum PlanCommand {
     },
     /// Adds a plan
     Add(AddArgs),
-    /// Puts another plan in the place of one; operations that have begun keep theirs
+    /// Replaces a plan; operations that have begun keep the old one
     Set(SetArgs),
     /// Removes a plan
     Delete {
@@ -40,7 +40,7 @@ pub enum PlanCommand {
 /// `ringfence plan add`
 #[derive(Debug, Args)]
 pub struct AddArgs {
-    /// Its name; the file may have it
+    /// The plan's name; the file may have it instead
     name: Option<String>,
     /// The plan as JSON or TOML; - reads standard input
     #[arg(long, short, value_name = "FILE")]
@@ -53,12 +53,11 @@ pub struct SetArgs {
     /// Name or id
     #[arg(add = plans())]
     plan: String,
-    /// All of the plan as JSON or TOML; - reads standard input
+    /// The whole plan as JSON or TOML; - reads standard input
     #[arg(long, short, value_name = "FILE")]
     file: PathBuf,
 }
 
-/// Does it.
 pub async fn run(command: PlanCommand, session: &mut Session) -> Result<(), CliError> {
     match command {
         PlanCommand::List(args) => session.list("plans", Vec::new(), &args, table).await,
@@ -95,13 +94,13 @@ fn scope(scope: &Scope) -> String {
     }
 }
 
-/// What its tasks do, in order.
+/// The kinds of the plan's tasks, in their order.
 fn kinds(plan: &Plan) -> Vec<&str> {
     let tasks = plan.stages.iter().flat_map(|stage| &stage.tasks);
     tasks.map(|task| task.kind.as_str()).collect()
 }
 
-/// The sets that the plan's tasks, its hosts and people can complete; the default ones name more than most plans do.
+/// The sufficient sets that the plan's tasks, its hosts and people can complete; the default sets name more than most plans can.
 fn sets(plan: &Plan) -> String {
     let tasks = kinds(plan);
     let is_in_reach = |kind: &String| {

@@ -11,7 +11,7 @@ use crate::client::view::{Policy, Segment};
 use crate::error::CliError;
 use crate::output::{Details, Screen, Table};
 
-/// What can be written of a segment.
+/// The keys of a segment that can be written.
 const KEYS: [&str; 3] = ["name", "description", "policy"];
 
 /// `ringfence segment ...`
@@ -27,9 +27,9 @@ pub enum SegmentCommand {
     },
     /// Adds a segment
     Add(AddArgs),
-    /// Changes a segment; what is not named stays
+    /// Changes a segment; options that are not given stay as they are
     Set(SetArgs),
-    /// Removes a segment that has no hosts
+    /// Deletes a segment that has no hosts
     Delete {
         /// Name or id
         #[arg(add = segments())]
@@ -37,37 +37,37 @@ pub enum SegmentCommand {
     },
 }
 
-/// What can be said of a segment.
+/// The options for a segment's fields.
 #[derive(Debug, Args)]
 pub struct SegmentFields {
-    /// What it is for
+    /// What the segment is for
     #[arg(long)]
     description: Option<String>,
-    /// Seconds after which a host that lost contact has certainly stopped its own workloads; none: it does not
+    /// Seconds after which a host that lost contact has certainly stopped its own workloads; none: a host does not fence itself
     #[arg(long, value_name = "SECONDS|none", value_parser = seconds_or_none)]
     self_fencing_timeout_s: Option<Value>,
-    /// Seconds that a proof which says that a host has stopped settles before it counts
+    /// Seconds that a proof of a stop settles before it counts
     #[arg(long, value_name = "SECONDS")]
     settle_s: Option<u32>,
-    /// How often a fence that needs an operator starts again by itself
+    /// How often a fence that needs an operator is restarted automatically
     #[arg(long, value_name = "N")]
     restarts: Option<u32>,
-    /// Seconds between two such starts
+    /// Seconds between two such restarts
     #[arg(long, value_name = "SECONDS")]
     restart_delay_s: Option<u32>,
-    /// Whether a FENCED host that is seen UP again is taken back without being asked
+    /// Whether a FENCED host that is seen UP again is rejoined automatically
     #[arg(long, value_name = "true|false")]
     auto_rejoin: Option<bool>,
     /// Seconds that a rejoin waits for the host
     #[arg(long, value_name = "SECONDS")]
     rejoin_wait_s: Option<u32>,
-    /// The zone whose workers reach the clouds of the hosts; none: each host's own
+    /// The zone whose workers reach the clouds of the hosts; none: each host's own zone
     #[arg(long, value_name = "ZONE|none", value_parser = zone_or_none)]
     workloads_zone: Option<Value>,
-    /// Whether hosts are fenced without being asked, as in automatic=true, after_s=15 or at_most=5; may be repeated
+    /// Whether hosts are fenced automatically, as in automatic=true, after_s=15 or at_most=5; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     fencing: Vec<String>,
-    /// What is done with the workloads of a FENCED host, as in automatic=true, at_once=8 or spare_hosts=a,b; may be repeated
+    /// How the workloads of a FENCED host are evacuated, as in automatic=true, at_once=8 or spare_hosts=a,b; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     evacuation: Vec<String>,
 }
@@ -105,7 +105,7 @@ fn zone_or_none(text: &str) -> Result<Value, String> {
     })
 }
 
-/// A field of the policy for evacuations: a truth, a number, names, or a word.
+/// A field of the evacuation policy: true or false, a number, names, or a word.
 fn evacuation_field(text: &str) -> Result<(String, Value), CliError> {
     let Pair { key, value } = pair(text)?;
     let value = match key.as_str() {
@@ -121,14 +121,13 @@ fn evacuation_field(text: &str) -> Result<(String, Value), CliError> {
     Ok((key, value))
 }
 
-/// A field of the policy for fences that nobody asks for: a truth or a number.
+/// A field of the policy for automatic fences: true or false, or a number.
 fn fencing_field(text: &str) -> Result<(String, Value), CliError> {
     let Pair { key, value } = pair(text)?;
     let value = serde_json::from_str(&value).unwrap_or_else(|_| value.into());
     Ok((key, value))
 }
 
-/// Does it.
 pub async fn run(command: SegmentCommand, session: &mut Session) -> Result<(), CliError> {
     match command {
         SegmentCommand::List(args) => session.list("segments", Vec::new(), &args, table).await,

@@ -1,4 +1,4 @@
-//! A command's way to the service and to the screen.
+//! The client and the screen of a command.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -11,7 +11,7 @@ use crate::config::{Environment, check_names};
 use crate::error::CliError;
 use crate::output::{Screen, Table};
 
-/// The service and the screen.
+/// The client and the screen.
 pub struct Session {
     /// The service.
     pub client: Client,
@@ -20,7 +20,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Finds the service; nothing is sent yet.
+    /// Finds the service; sends nothing.
     pub fn open(remote: &RemoteArgs, environment: &Environment) -> Result<Self, CliError> {
         check_names(environment).into_result()?;
         let client = Client::new(Place::find(remote, environment)?)?;
@@ -30,7 +30,7 @@ impl Session {
         })
     }
 
-    /// Asks, and shows the answer: as it is for programs, else as `show` puts it.
+    /// Sends a request and shows the answer: as JSON for programs, else by `show`.
     pub async fn show<T: DeserializeOwned>(
         &mut self,
         request: Request<'_>,
@@ -55,7 +55,7 @@ impl Session {
         }
     }
 
-    /// What would keep hosts from being fenced by what was just configured, beside the answer.
+    /// Prints the warnings in an answer: what would keep hosts from being fenced with this configuration.
     fn tell_warnings(&self, body: &Value) {
         let warnings = body["warnings"].as_array().into_iter().flatten();
         for warning in warnings.filter_map(Value::as_str) {
@@ -83,13 +83,13 @@ impl Session {
         self.screen.table(table(&views(&all, noun)?))
     }
 
-    /// Removes a thing.
+    /// Deletes an object.
     pub async fn delete(&mut self, noun: &str, id: &str) -> Result<(), CliError> {
         self.client.send(Request::delete(&[noun, id])).await?;
         self.screen.done(format!("{id} is deleted"))
     }
 
-    /// What can be written of a thing, and its entity tag: for reading, changing and writing it back.
+    /// The keys of an object that can be written, and its entity tag: for reading, changing and writing it back.
     pub async fn draft(
         &self,
         noun: &str,
@@ -107,7 +107,7 @@ impl Session {
     }
 }
 
-/// The things of a collection.
+/// The objects of a collection.
 pub fn views<T: DeserializeOwned>(all: &Value, noun: &str) -> Result<Vec<T>, CliError> {
     Vec::<T>::deserialize(&all[noun]).map_err(|error| CliError::Answer {
         url: noun.to_owned(),

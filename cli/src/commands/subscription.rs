@@ -17,7 +17,7 @@ use crate::client::view::Subscription;
 use crate::error::CliError;
 use crate::output::{Cell, Details, Screen, Table, time};
 
-/// What can be written of a subscription.
+/// The keys of a subscription that can be written.
 const KEYS: [&str; 8] = [
     "name",
     "description",
@@ -42,21 +42,21 @@ pub enum SubscriptionCommand {
     },
     /// Adds a subscription and shows its secret, once
     Add(AddArgs),
-    /// Changes a subscription; what is not named stays
+    /// Changes a subscription; options that are not given stay as they are
     Set(SetArgs),
-    /// Removes a subscription and its log of deliveries
+    /// Deletes a subscription and its log of deliveries
     Delete {
         /// Name or id
         #[arg(add = subscriptions())]
         subscription: String,
     },
-    /// Gives a subscription a new secret and shows it, once; for a day, the one before signs as well
+    /// Gives a subscription a new secret and shows it, once; for a day, the old secret signs as well
     RotateSecret {
         /// Name or id
         #[arg(add = subscriptions())]
         subscription: String,
     },
-    /// Calls the receiver with a message of type ringfence.test and tells what came of it
+    /// Sends the receiver a message of type ringfence.test and shows the result
     Test {
         /// Name or id
         #[arg(add = subscriptions())]
@@ -64,7 +64,7 @@ pub enum SubscriptionCommand {
     },
     /// Lists deliveries of the last 7 days, the newest first
     Deliveries(DeliveriesArgs),
-    /// Delivers an event once more and tells what came of it
+    /// Delivers an event once more and shows the result
     Redeliver {
         /// Name or id
         #[arg(add = subscriptions())]
@@ -74,28 +74,28 @@ pub enum SubscriptionCommand {
     },
 }
 
-/// What can be said of a subscription.
+/// The options for a subscription's fields.
 #[derive(Debug, Args)]
 pub struct SubscriptionFields {
-    /// What it is for
+    /// What the subscription is for
     #[arg(long)]
     description: Option<String>,
-    /// The form in which the receiver gets events; if absent the one that it is known to take by its address, else cloudevents
+    /// The form of the events; if absent, the form that fits the receiver's address, else cloudevents
     #[arg(long, value_parser = ["cloudevents", "slack", "mattermost", "teams"])]
     format: Option<String>,
-    /// Types of events, such as host.fenced, or all of a kind, as in 'host.*'; 'all': no matter which
+    /// Types of events, such as host.fenced, or all of a kind, as in 'host.*'; 'all': every type
     #[arg(long, value_name = "TYPE,...", value_delimiter = ',')]
     types: Option<Vec<String>>,
-    /// Segments; 'all': no matter which
+    /// Segments; 'all': every segment
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     segments: Option<Vec<String>>,
-    /// Hosts; 'all': no matter which
+    /// Hosts; 'all': every host
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     hosts: Option<Vec<String>>,
-    /// Whether events are delivered; one that was disabled goes on where it stopped
+    /// Whether events are delivered; a subscription that was disabled continues after its last event
     #[arg(long, value_name = "true|false")]
     enabled: Option<bool>,
-    /// Goes on after the event with this number; what was sent after a lower one is sent again
+    /// Continues after the event with this number; events after a lower number are sent again
     #[arg(long, value_name = "NUMBER")]
     after: Option<u64>,
 }
@@ -105,11 +105,11 @@ pub struct SubscriptionFields {
 pub struct AddArgs {
     /// Its name
     name: String,
-    /// Where the events go: https://HOST/PATH
-    // Not `url`: that is the name of the service's, which would be taken from here, and be sent the token.
+    /// The receiver's URL: https://HOST/PATH
+    // Not named `url`: that is the option for the service's URL, which would get this value, and with it the token.
     #[arg(id = "receiver", value_name = "URL", required_unless_present = "to_file")]
     url: Option<String>,
-    /// File with that URL, where it is a secret; - for standard input
+    /// File with the receiver's URL, where it is a secret; - for standard input
     #[arg(long, value_name = "FILE", conflicts_with = "receiver")]
     to_file: Option<PathBuf>,
     #[command(flatten)]
@@ -128,17 +128,16 @@ pub struct SetArgs {
     /// Its new name
     #[arg(long)]
     name: Option<String>,
-    /// Where the events go from now on: https://HOST/PATH
+    /// The receiver's new URL: https://HOST/PATH
     #[arg(long, value_name = "URL")]
     to: Option<String>,
-    /// File with that URL, where it is a secret; - for standard input
+    /// File with the receiver's URL, where it is a secret; - for standard input
     #[arg(long, value_name = "FILE", conflicts_with = "to")]
     to_file: Option<PathBuf>,
     #[command(flatten)]
     fields: SubscriptionFields,
 }
 
-/// Does it.
 pub async fn run(command: SubscriptionCommand, session: &mut Session) -> Result<(), CliError> {
     match command {
         SubscriptionCommand::List(args) => session.list("subscriptions", Vec::new(), &args, table).await,
@@ -182,7 +181,7 @@ pub async fn run(command: SubscriptionCommand, session: &mut Session) -> Result<
     }
 }
 
-/// The URL that was given, or that a file holds: the path of one may be a secret, which others see among the arguments.
+/// The URL that was given, or that a file holds: a URL may be a secret, which other users of the machine see among the arguments.
 fn url_of(given: Option<String>, file: Option<&Path>) -> Result<Option<String>, CliError> {
     let Some(file) = file else { return Ok(given) };
     let text = document::text(file)?;
@@ -214,7 +213,7 @@ impl SubscriptionFields {
     }
 }
 
-/// An empty list lets everything through.
+/// An empty list lets every event through.
 fn all_or(words: Vec<String>) -> Vec<String> {
     if words == ["all"] { Vec::new() } else { words }
 }
@@ -227,7 +226,7 @@ fn list_or_all(words: &[String]) -> String {
     }
 }
 
-/// In a word.
+/// The state in one word.
 fn state(subscription: &Subscription) -> &'static str {
     match (subscription.enabled, &subscription.disabled_reason) {
         (true, _) if subscription.retrying > 0 => "retrying",

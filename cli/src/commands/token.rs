@@ -47,23 +47,23 @@ pub struct TokenArgs {
 /// `ringfence token ...`
 #[derive(Debug, Subcommand)]
 enum TokenCommand {
-    /// Makes a token and prints it, this once
+    /// Makes a token and prints it, once
     Create {
-        /// Whose it is; goes into the audit trail
+        /// The owner's name; goes into the audit trail
         #[arg(long)]
         name: String,
-        /// What it allows
+        /// The role of the token
         #[arg(long, value_enum)]
         role: RoleName,
-        /// When it stops working: 90d, 12h, 30m
+        /// When the token expires: 90d, 12h, 30m
         #[arg(long, value_name = "TIME", value_parser = duration)]
         expires_in: Option<TimeDelta>,
     },
-    /// Lists the tokens, without the tokens themselves
+    /// Lists the tokens by name, without the tokens themselves
     List,
-    /// Takes a token away; it stops working within seconds
+    /// Revokes a token; it stops working within seconds
     Revoke {
-        /// Whose
+        /// The owner's name
         name: String,
     },
 }
@@ -72,9 +72,9 @@ enum TokenCommand {
 enum RoleName {
     /// Reads
     Reader,
-    /// Another program: reports failures, fences, confirms, rejoins
+    /// For another program: reports failure states, fences, confirms, rejoins
     Service,
-    /// A person: the same
+    /// For a person: reports failure states, fences, confirms, rejoins
     Operator,
     /// Configures, and overrides
     Admin,
@@ -110,7 +110,6 @@ fn duration(text: &str) -> Result<TimeDelta, String> {
     }
 }
 
-/// Does it.
 pub fn run(args: TokenArgs, environment: &Environment) -> Result<(), CliError> {
     let mut screen = Screen::new(args.output);
     let path = file(&args, environment)?;
@@ -173,7 +172,7 @@ fn create(
         return screen.data(&made);
     }
     screen.note(format!(
-        "{name} is {}; this is shown once, only a hash of it was kept:",
+        "{name} is {}; the token is shown once, and only its hash is kept:",
         role.as_str()
     ));
     screen.line(token)
@@ -212,7 +211,7 @@ fn revoke(screen: &mut Screen, path: &Path, name: &str) -> Result<(), CliError> 
         }
         Ok(())
     })?;
-    screen.done(format!("the token of {name} works no more"))
+    screen.done(format!("the token of {name} is revoked"))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::output::Screen;
 
 const OWN: &str = env!("CARGO_PKG_VERSION");
 
-/// Prints the version of this program, and which versions of the API the service has, if one is named or runs here.
+/// Prints the version of this program, and the API versions of the service that is named or runs on this machine.
 pub async fn run(remote: &RemoteArgs, environment: &Environment) -> Result<(), CliError> {
     let mut screen = Screen::new(remote.output);
     let place = match Place::find(remote, environment) {

@@ -1,4 +1,4 @@
-//! The environment, looked at once.
+//! The environment, read once.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use crate::error::{CliError, Complaints};
 pub struct Environment(BTreeMap<String, OsString>);
 
 impl Environment {
-    /// Those of this process.
+    /// The environment of this process.
     #[must_use]
     pub fn of_this_process() -> Self {
         Self(
@@ -57,7 +57,7 @@ impl<const N: usize> From<[(&str, &str); N]> for Environment {
     }
 }
 
-/// Where standalone keeps its files, and the operator's commands look for them: `$RINGFENCE_DATA_DIR`, else
+/// The default data directory of standalone, where the operator's commands look for it: `$RINGFENCE_DATA_DIR`, else
 /// `$XDG_DATA_HOME/ringfence`, else `~/.local/share/ringfence`.
 #[must_use]
 pub fn data_dir(environment: &Environment) -> Option<PathBuf> {
@@ -71,7 +71,7 @@ pub fn data_dir(environment: &Environment) -> Option<PathBuf> {
     })
 }
 
-/// Where the operator's commands keep what is the user's: `$XDG_CONFIG_HOME/ringfence`, else `~/.config/ringfence`.
+/// The folder for the user's files: `$XDG_CONFIG_HOME/ringfence`, else `~/.config/ringfence`.
 #[must_use]
 pub fn config_dir(environment: &Environment) -> Option<PathBuf> {
     let home = || environment.path("HOME").map(|home| home.join(".config"));
@@ -82,7 +82,7 @@ pub fn config_dir(environment: &Environment) -> Option<PathBuf> {
     base.map(|base| base.join("ringfence"))
 }
 
-/// The name of this machine, as far as it can be one of ours.
+/// The name of this machine, if it is a valid name for Ringfence.
 #[must_use]
 pub fn host_name() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();

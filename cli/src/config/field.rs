@@ -1,4 +1,4 @@
-//! Every key of the configuration.
+//! All keys of the configuration.
 
 use super::Environment;
 use super::environment::{data_dir, host_name};
@@ -8,24 +8,24 @@ use super::environment::{data_dir, host_name};
 pub struct Field {
     /// Section and key.
     pub key: &'static str,
-    /// What may stand there.
+    /// The values that are allowed.
     pub kind: Kind,
-    /// What holds if nobody says anything.
+    /// The value if the key is not set.
     pub default: Default,
 }
 
-/// What may stand at a key.
+/// The values that a key allows.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// A name as hosts and zones have it.
+    /// A name, as for hosts and zones.
     Name,
-    /// The same with so many characters at most.
+    /// A name with at most so many characters.
     NameUpTo(usize),
-    /// Several of them.
+    /// Several names.
     Names,
     /// Several zones, whose names are shorter.
     Zones,
-    /// Several times two of them, with a colon between.
+    /// Several pairs of names, with a colon between.
     Pairs,
     /// A URL with one of these schemes; its password is never shown.
     Url(&'static [&'static str]),
@@ -33,9 +33,9 @@ pub enum Kind {
     Path,
     /// Up to 255 characters.
     Text,
-    /// Where a secret is, and not the secret.
+    /// A reference to a secret, and not the secret.
     Secret,
-    /// Scopes of tokens of Keystone.
+    /// Scopes of Keystone's tokens.
     Scopes,
     /// A whole number from the first to the second.
     Integer(u64, u64),
@@ -47,22 +47,22 @@ pub enum Kind {
     Word(&'static [&'static str]),
     /// Some of these words.
     Words(&'static [&'static str]),
-    /// Networks: an address, `/`, and how many bits of it count.
+    /// Networks: an address, `/`, and the number of leading bits.
     Networks,
     /// An IP address and port to listen on.
     Listen,
-    /// The same, on this machine only.
+    /// An IP address and port to listen on, on this machine only.
     ListenLoopback,
-    /// What to log.
+    /// A log level.
     LogLevel,
 }
 
-/// Where a default comes from.
+/// The source of a default.
 #[derive(Clone, Copy, Debug)]
 pub enum Default {
-    /// There is none.
+    /// No default.
     None,
-    /// Always this, written as in an environment variable.
+    /// A fixed value, written as in an environment variable.
     Fixed(&'static str),
     /// The name of this machine.
     HostName,
@@ -88,7 +88,7 @@ impl Field {
     #[must_use]
     pub fn variable(&self) -> String {
         match self.key {
-            // The operator's commands look for it too, and have no sections.
+            // The operator's commands read this variable too, and have no sections.
             "standalone.data_dir" => "RINGFENCE_DATA_DIR".to_owned(),
             key => format!("RINGFENCE_{}", key.replace('.', "_").to_uppercase()),
         }
@@ -228,7 +228,7 @@ pub const FIELDS: &[Field] = &[
     field("oslo.exchange", Kind::Name, Default::Fixed("openstack")),
     field(
         "oslo.topic",
-        // The priority follows, and AMQP has 255 bytes for both.
+        // The priority is appended, and AMQP has 255 bytes for the whole.
         Kind::NameUpTo(200),
         Default::Fixed("versioned_notifications"),
     ),

@@ -11,10 +11,10 @@ use super::nearest::nearest;
 use super::value::Raw;
 use crate::error::{CliError, Complaints};
 
-/// Where a file is looked for that nobody named.
+/// The file that is read if none is named.
 pub const DEFAULT_FILE: &str = "/etc/ringfence/ringfence.toml";
 
-/// No configuration is longer; something else was named by mistake.
+/// The longest configuration; a longer file was named by mistake.
 const MAX_BYTES: u64 = 1024 * 1024;
 
 /// One value of the file.
@@ -28,7 +28,7 @@ pub struct Entry {
     pub line: usize,
 }
 
-/// The text of the file: the named one, which has to exist, else the default one if it exists.
+/// The text of the named file, which has to exist, or else of the default file if it exists.
 pub fn read(named: Option<&Path>) -> Result<Option<(PathBuf, String)>, CliError> {
     let path = named.unwrap_or(Path::new(DEFAULT_FILE));
     match read_text(path) {
@@ -57,7 +57,7 @@ fn read_text(path: &Path) -> Result<String, CliError> {
     String::from_utf8(bytes).map_err(|_| content("is not UTF-8 text"))
 }
 
-/// All values of the text, and complaints about everything else in it.
+/// All values of the text; all other content becomes complaints.
 pub fn entries(path: &Path, text: &str, complaints: &mut Complaints) -> Vec<Entry> {
     let at = |offset: usize| format!("{}:{}", path.display(), line_of(text, offset));
     let table = match DeTable::parse(text) {

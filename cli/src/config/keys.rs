@@ -1,7 +1,7 @@
-//! Files of keys: those that messages on the bus are signed with, and those that the secrets of subscriptions are derived from.
+//! Files of keys: the keys that sign messages on the bus, and the keys from which the secrets of subscriptions are derived.
 //!
-//! One key per line, `id:value`; the first is used for what is new, all are good. The value is at least 32 bytes in hexadecimal (if it has hex
-//! digits only) or base64. Empty lines and lines that begin with `#` are skipped.
+//! One key per line, `id:value`. The first key signs or derives, all keys are accepted. The value is at least 32 bytes in hexadecimal (if
+//! it has hex digits only) or base64. Empty lines and lines that begin with `#` are skipped.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -13,13 +13,13 @@ use ringfence_engine::{WebhookKey, WebhookKeys};
 
 use crate::error::CliError;
 
-/// More keys than any change of keys needs.
+/// The most keys; a change of keys needs fewer.
 const MAX_KEYS: usize = 16;
 
-/// No file of keys is longer.
+/// The longest file of keys.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// Reads the keys that messages on the bus are signed with.
+/// Reads the keys that sign messages on the bus.
 pub fn read_keys(path: &Path) -> Result<Keys, CliError> {
     let content = |why: String| CliError::Content {
         path: path.to_owned(),
@@ -33,7 +33,7 @@ pub fn read_keys(path: &Path) -> Result<Keys, CliError> {
     Keys::new(keys).map_err(|error| content(error.to_string()))
 }
 
-/// Reads the keys that the secrets of subscriptions are derived from.
+/// Reads the keys from which the secrets of subscriptions are derived.
 pub fn read_webhook_keys(path: &Path) -> Result<WebhookKeys, CliError> {
     let content = |why: String| CliError::Content {
         path: path.to_owned(),
@@ -47,7 +47,7 @@ pub fn read_webhook_keys(path: &Path) -> Result<WebhookKeys, CliError> {
     WebhookKeys::new(keys).map_err(|error| content(error.to_string()))
 }
 
-/// Reads a file of keys. One that group or others may touch is refused.
+/// Reads a file of keys. A file with permissions for group or others is refused.
 fn read(path: &Path) -> Result<Vec<(String, Vec<u8>)>, CliError> {
     let fault = |source| CliError::file("read the keys", path, source);
     let content = |why: String| CliError::Content {
@@ -70,7 +70,7 @@ fn read(path: &Path) -> Result<Vec<(String, Vec<u8>)>, CliError> {
     parse(&text).map_err(content)
 }
 
-/// What is wrong is said without showing any part of a value.
+/// The errors show no part of a value.
 fn parse(text: &str) -> Result<Vec<(String, Vec<u8>)>, String> {
     let mut keys = Vec::new();
     let mut ids = Vec::new();

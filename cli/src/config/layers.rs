@@ -1,4 +1,4 @@
-//! Puts the layers on top of each other and remembers where each value came from.
+//! Merges the layers of the configuration, and remembers the source of each value.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +16,7 @@ use super::settings::Settings;
 use super::value::{Raw, check};
 use crate::error::{CliError, Complaints};
 
-/// Everything that a configuration is made of.
+/// The sources of a configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     /// The file that was named with `--config`.
@@ -32,9 +32,9 @@ pub struct Sources {
 pub struct Flag {
     /// The key that it sets.
     pub key: &'static str,
-    /// As it was written on the command line.
+    /// The flag as it is written on the command line.
     pub name: &'static str,
-    /// What was given.
+    /// The flag's value.
     pub value: String,
 }
 
@@ -57,18 +57,18 @@ impl fmt::Display for Origin {
     }
 }
 
-/// One key as it holds now; what `config check` prints.
+/// The effective value of a key, as `config check` prints it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Effective {
     /// The key.
     pub key: &'static str,
-    /// Its value, without secrets; `null` where nothing is set.
+    /// The value, without secrets; `null` where nothing is set.
     pub value: Json,
-    /// Where it came from.
+    /// The source of the value.
     pub from: String,
 }
 
-/// Reads the layers. The error has every complaint at once.
+/// Reads the layers. The error holds all complaints.
 pub fn load(sources: &Sources) -> Result<(Settings, Vec<Effective>), CliError> {
     let mut layers = Layers::default();
     layers.defaults(&sources.environment);

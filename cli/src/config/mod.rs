@@ -1,7 +1,7 @@
 //! The configuration: defaults, then the file, then the environment, then flags.
 //!
-//! [`field`] lists every key once. Everything else follows from that list: what is known, what is allowed, where a value came
-//! from and what `config check` prints.
+//! [`field`] lists every key once. The known keys, their allowed values, their sources and the output of `config check` follow from that
+//! list.
 
 mod environment;
 mod field;

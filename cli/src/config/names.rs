@@ -1,11 +1,11 @@
-//! Which environment variables mean something.
+//! The known environment variables.
 
 use super::Environment;
 use super::field::{FIELDS, Field};
 use super::nearest::nearest;
 use crate::error::Complaints;
 
-/// Variables that say how to reach a service and are no configuration of one.
+/// Variables that name a service for the operator's commands, and configure none.
 const CLIENT_VARIABLES: &[&str] = &[
     "RINGFENCE_CONFIG",
     "RINGFENCE_CONTEXT",
@@ -15,10 +15,10 @@ const CLIENT_VARIABLES: &[&str] = &[
     "RINGFENCE_CA_FILE",
 ];
 
-/// Variables with these beginnings belong to the site: secrets that methods refer to (`env:RINGFENCE_SECRET_...`), and tests.
+/// Variables with these prefixes belong to the site: secrets that methods refer to (`env:RINGFENCE_SECRET_...`), and tests.
 const FREE_PREFIXES: &[&str] = &["RINGFENCE_SECRET_", "RINGFENCE_TEST_"];
 
-/// Complains about every `RINGFENCE_*` variable that means nothing.
+/// Complains about every `RINGFENCE_*` variable that is not known.
 pub fn check_names(environment: &Environment) -> Complaints {
     let variables: Vec<String> = FIELDS.iter().map(Field::variable).collect();
     let known = || {

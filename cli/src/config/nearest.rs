@@ -1,7 +1,6 @@
-//! The known name that a misspelt one was probably meant to be.
+//! The known name that a misspelt name was probably meant to be.
 
-/// The nearest of `known` (which must not be empty to find anything). A key of the same name in another section is nearest of
-/// all.
+/// The name of `known` (which must not be empty) that is nearest to `name`. A key of this name in another section is the nearest of all.
 #[must_use]
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> &'a str {
     let last = |key: &str| key.rsplit('.').next().unwrap_or(key).to_owned();

@@ -5,18 +5,18 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-/// A URL whose password is shown to nobody but [`SecretUrl::expose`].
+/// A URL whose password only [`SecretUrl::expose`] shows.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct SecretUrl(String);
 
 impl SecretUrl {
-    /// Takes it as it is.
+    /// Does not check the URL.
     pub fn new(url: impl Into<String>) -> Self {
         Self(url.into())
     }
 
-    /// All of it.
+    /// The whole URL, with its password.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -25,7 +25,7 @@ impl SecretUrl {
 
 impl fmt::Display for SecretUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Without an authority nobody can tell where the password is.
+        // Without an authority it is not known where the password is.
         let Some(mut url) = Url::parse(&self.0).ok().filter(Url::has_authority) else {
             return f.write_str("***");
         };

@@ -28,11 +28,11 @@ pub struct DatabaseSettings {
 pub struct BusSettings {
     /// `amqp[s]://user:password@host:port/vhost`.
     pub url: Option<SecretUrl>,
-    /// The keys that messages are signed with; see [`read_keys`](super::read_keys).
+    /// The keys that sign messages; see [`read_keys`](super::read_keys).
     pub keys_file: Option<PathBuf>,
-    /// PEM certificates that may have signed the broker's; `amqps` needs them.
+    /// PEM certificates that may have signed the broker's; needed for `amqps`.
     pub ca_file: Option<PathBuf>,
-    /// What the names of all queues begin with.
+    /// The prefix of the names of all queues.
     pub prefix: String,
 }
 
@@ -40,17 +40,17 @@ pub struct BusSettings {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ApiSettings {
-    /// Where it listens.
+    /// Where the API listens.
     pub listen: SocketAddr,
     /// The static tokens.
     pub tokens_file: Option<PathBuf>,
     /// The longest body of a request, 1 KiB to 16 MiB.
     pub max_body_bytes: usize,
-    /// Its certificate with what stands between it and the authority, in PEM; without it the API speaks plain HTTP.
+    /// The API's certificate with its intermediate certificates, in PEM; if it is not set, the API speaks plain HTTP.
     pub certificate_file: Option<PathBuf>,
     /// The certificate's private key, in PEM.
     pub key_file: Option<PathBuf>,
-    /// Requests of one caller in the long run; 0: as many as it likes.
+    /// Requests of one caller per second in the long run; 0: no limit.
     pub requests_per_second: u32,
     /// Requests of one caller at once, after a pause.
     pub request_burst: u32,
@@ -58,7 +58,7 @@ pub struct ApiSettings {
     pub streams: u32,
     /// Event streams of one caller.
     pub streams_per_caller: u32,
-    /// Tokens from one address that do not work; 0: as many as it likes.
+    /// Invalid tokens from one address per minute; 0: no limit.
     pub failed_authentications_per_minute: u32,
 }
 
@@ -66,31 +66,31 @@ pub struct ApiSettings {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeystoneSettings {
-    /// Where it is, with or without `/v3`.
+    /// The URL of Keystone, with or without `/v3`.
     pub url: Option<String>,
-    /// Our own user.
+    /// Ringfence's own user.
     pub user: String,
     /// The name of the user's domain.
     pub user_domain: String,
-    /// Where the user's password is.
+    /// The reference to the user's password.
     pub password: Option<SecretReference>,
     /// The project that the user logs in to.
     pub project: String,
     /// The name of the project's domain.
     pub project_domain: String,
-    /// What tokens have to be scoped to; see [`ringfence_api::Scope`].
+    /// The scopes of the tokens that are accepted; see [`ringfence_api::Scope`].
     pub scopes: Option<Vec<String>>,
-    /// Keystone's roles that mean `reader`.
+    /// Roles of Keystone that map to `reader`.
     pub reader_roles: Vec<String>,
-    /// Keystone's roles that mean `service`.
+    /// Roles of Keystone that map to `service`.
     pub service_roles: Vec<String>,
-    /// Keystone's roles that mean `operator`.
+    /// Roles of Keystone that map to `operator`.
     pub operator_roles: Vec<String>,
-    /// Keystone's roles that mean `admin`.
+    /// Roles of Keystone that map to `admin`.
     pub admin_roles: Vec<String>,
     /// PEM certificates that may have signed Keystone's.
     pub ca_file: Option<PathBuf>,
-    /// How long one question may take, 100 to 60000.
+    /// How long one request may take, 100 to 60000.
     pub timeout_ms: u64,
 }
 
@@ -98,11 +98,11 @@ pub struct KeystoneSettings {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EngineSettings {
-    /// Its name in logs and the audit trail.
+    /// The engine's name in logs and the audit trail.
     pub name: String,
-    /// Between two looks for hosts that time has made due, 10 to 60000.
+    /// Milliseconds between two looks for hosts with an overdue timer, 10 to 60000.
     pub tick_ms: u64,
-    /// Between two looks for messages that were committed and not published, 10 to 60000.
+    /// Milliseconds between two looks for messages that were committed and not published, 10 to 60000.
     pub sweep_ms: u64,
     /// Unsettled claims and results taken from the bus at once, 1 to 1000.
     pub prefetch: u16,
@@ -112,9 +112,9 @@ pub struct EngineSettings {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CheckSettings {
-    /// Seconds between two checks of the same device, 10 to 86400; 0: none are made.
+    /// Seconds between two checks of one device, 10 to 86400; 0: no checks.
     pub interval_s: u64,
-    /// Devices that one engine asks at the same time, 1 to 256.
+    /// How many devices one engine asks at a time, 1 to 256.
     pub at_once: usize,
 }
 
@@ -130,9 +130,9 @@ pub struct RetentionSettings {
     pub audit_days: u32,
     /// The log of webhooks' deliveries.
     pub deliveries_days: u32,
-    /// How far an event sink has got that nobody tells, and the events for it.
+    /// The positions of event sinks that no engine serves any more, and the events that wait for them.
     pub event_sinks_days: u32,
-    /// Where what is removed is written first; nowhere if it is not set.
+    /// The folder into which rows are written before they are removed; if it is not set, they are not written.
     pub archive_dir: Option<PathBuf>,
 }
 
@@ -140,7 +140,7 @@ pub struct RetentionSettings {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WebhookSettings {
-    /// The keys that the secrets of subscriptions are derived from; without, there are no subscriptions.
+    /// The keys from which the secrets of subscriptions are derived; without them there are no subscriptions.
     pub keys_file: Option<PathBuf>,
     /// Networks that may be called although they are not public.
     #[serde(default)]
@@ -153,9 +153,9 @@ pub struct WebhookSettings {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EventSettings {
-    /// Tells this Ringfence from others in the `source` of its events.
+    /// Distinguishes this Ringfence from others in the `source` of its events.
     pub source: String,
-    /// Whether engines tell every event to the topic exchange of the bus's broker.
+    /// Whether engines send every event to the topic exchange of the bus's broker.
     pub exchange: bool,
 }
 
@@ -163,13 +163,13 @@ pub struct EventSettings {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OsloSettings {
-    /// The broker of OpenStack's notifications; without, none are sent.
+    /// The broker of OpenStack's notifications; if it is not set, none are sent.
     pub url: Option<SecretUrl>,
-    /// PEM certificates that may have signed its, beside those that the system trusts.
+    /// PEM certificates that may have signed the broker's, beside those that the system trusts.
     pub ca_file: Option<PathBuf>,
-    /// The exchange: `control_exchange` of those who listen.
+    /// The exchange: `control_exchange` of the listeners.
     pub exchange: String,
-    /// The topic; the priority follows in the routing key.
+    /// The topic; the routing key is the topic and the priority.
     pub topic: String,
     /// Whether exchange and queue are durable where they have to be made.
     pub durable: bool,
@@ -182,16 +182,16 @@ pub struct OpenStackSettings {
     /// Entries of a `clouds.yaml`: the clouds that hosts of the backend nova belong to.
     #[serde(default)]
     pub clouds: Vec<String>,
-    /// The `clouds.yaml`; without, it is looked for where OpenStack's own clients look.
+    /// The `clouds.yaml`; if it is not set, it is looked for where OpenStack's own clients look.
     pub clouds_file: Option<PathBuf>,
-    /// `CLOUD:SEGMENT`: clouds whose new hosts are added by themselves, and where they go.
+    /// `CLOUD:SEGMENT`: clouds whose new hosts are added automatically, and the segments of these hosts.
     #[serde(default)]
     pub adopt: Vec<String>,
-    /// How long one call to a cloud may take, 100 to 60000.
+    /// Milliseconds that one call to a cloud may take, 100 to 60000.
     pub timeout_ms: u64,
-    /// How often a cloud is asked how its hosts are, 1 to 300.
+    /// Seconds between two reads of a cloud's hosts, 1 to 300.
     pub poll_s: u64,
-    /// After how long without a sign of life a host counts as UNREACHABLE, 5 to 3600.
+    /// Seconds without a sign of life after which a host counts as UNREACHABLE, 5 to 3600.
     pub down_after_s: u64,
 }
 
@@ -199,23 +199,23 @@ pub struct OpenStackSettings {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SchedulerHookSettings {
-    /// Where the service of that name listens.
+    /// Where the scheduler hook listens.
     pub listen: SocketAddr,
-    /// What is said of a host that Ringfence does not know.
+    /// The answer about a host that Ringfence does not know.
     pub unknown_hosts: UnknownHostsWord,
-    /// Between two reads of the hosts that nothing has asked for, 100 to 10000.
+    /// Milliseconds between two reads of the hosts without a request, 100 to 10000.
     pub refresh_ms: u64,
-    /// How old what was read may be, 500 to 60000, and at least twice `refresh_ms`.
+    /// The greatest age of a read, 500 to 60000 milliseconds, and at least twice `refresh_ms`.
     pub max_age_ms: u64,
 }
 
-/// What is said of a host that Ringfence does not know.
+/// The answer about a host that Ringfence does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UnknownHostsWord {
-    /// It gets no workloads.
+    /// The host gets no workloads.
     Refused,
-    /// It is none of Ringfence's.
+    /// The host is not Ringfence's concern.
     Allowed,
 }
 
@@ -223,19 +223,19 @@ pub enum UnknownHostsWord {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkerSettings {
-    /// Its name, unique among the workers.
+    /// The worker's name, unique among the workers.
     pub name: String,
-    /// The zones that it reaches, at least one.
+    /// The zones that the worker reaches, at least one.
     pub zones: Vec<String>,
-    /// What it acts on, at least one.
+    /// What the worker acts on, at least one.
     pub resources: Vec<Resource>,
     /// Attempts at a time, 1 to 1024.
     pub concurrency: usize,
-    /// Where the fence agents are.
+    /// The folder of the fence agents.
     pub agents_dir: PathBuf,
     /// The program `ipmitool`.
     pub ipmitool: PathBuf,
-    /// The base URL of the simulators, where there are any.
+    /// The base URL of the simulators, if there are any.
     pub simulator_url: Option<Url>,
 }
 
@@ -243,7 +243,7 @@ pub struct WorkerSettings {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MetricsSettings {
-    /// Where the services `engine` and `worker` serve `/metrics`; nowhere if it is not set.
+    /// Where the services `engine` and `worker` serve `/metrics`; if it is not set, they do not.
     pub listen: Option<SocketAddr>,
     /// Whether the API's `/metrics` needs no token.
     pub public: bool,
@@ -253,19 +253,19 @@ pub struct MetricsSettings {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraceSettings {
-    /// The base URL of a collector that takes OTLP over HTTP; without, no spans are sent.
+    /// The base URL of a collector that takes OTLP over HTTP; if it is not set, no spans are sent.
     pub otlp_endpoint: Option<SecretUrl>,
     /// The headers that the collector wants, one `name: value` per line.
     pub headers_file: Option<PathBuf>,
     /// PEM certificates that may have signed the collector's, beside those that the system trusts.
     pub ca_file: Option<PathBuf>,
-    /// What the collector knows the spans under.
+    /// The name of the service in the spans.
     pub service_name: String,
     /// How many traces of a hundred are sent, 1 to 100.
     pub sample_percent: u8,
-    /// How long the collector may take for one batch, tries included, 100 to 60000.
+    /// Milliseconds that the collector may take for one batch, retries included, 100 to 60000.
     pub timeout_ms: u64,
-    /// Spans that wait to be sent, 64 to 65536; more are lost.
+    /// How many spans may wait to be sent, 64 to 65536; more are dropped.
     pub queue_spans: usize,
 }
 
@@ -273,13 +273,13 @@ pub struct TraceSettings {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LogSettings {
-    /// For people or for programs.
+    /// Text or JSON.
     pub format: LogFormat,
-    /// A level, and per target others: `info,sqlx=warn`.
+    /// A level, and others for single targets: `info,sqlx=warn`.
     pub level: String,
 }
 
-/// How log lines look.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogFormat {
@@ -293,8 +293,8 @@ pub enum LogFormat {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StandaloneSettings {
-    /// Where it keeps the database, `api.json` and `admin.token`.
+    /// The folder of the database, `api.json` and `admin.token`.
     pub data_dir: Option<PathBuf>,
-    /// Where it listens, on this machine only.
+    /// Where standalone listens, on this machine only.
     pub listen: SocketAddr,
 }

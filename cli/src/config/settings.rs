@@ -1,4 +1,4 @@
-//! The settings as services take them.
+//! The settings in the form that services use.
 
 use std::path::Path;
 use std::time::Duration;
@@ -30,11 +30,11 @@ pub struct Settings {
     pub engine: EngineSettings,
     /// Health checks of methods.
     pub checks: CheckSettings,
-    /// How long things are kept.
+    /// How long records are kept.
     pub retention: RetentionSettings,
     /// Webhooks.
     pub webhooks: WebhookSettings,
-    /// Events as they are told to others.
+    /// Events for other systems.
     pub events: EventSettings,
     /// Notifications in the form of oslo.messaging.
     pub oslo: OsloSettings,
@@ -44,7 +44,7 @@ pub struct Settings {
     pub scheduler_hook: SchedulerHookSettings,
     /// The service `worker`.
     pub worker: WorkerSettings,
-    /// What Prometheus reads.
+    /// The metrics for Prometheus.
     pub metrics: MetricsSettings,
     /// Traces, of all services.
     pub traces: TraceSettings,
@@ -55,7 +55,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The database's URL, which everything but standalone and the worker needs.
+    /// The database's URL. Only standalone and the worker do not need one.
     pub fn database_url(&self) -> Result<&SecretUrl, CliError> {
         needed(
             self.database.url.as_ref(),
@@ -64,12 +64,12 @@ impl Settings {
         )
     }
 
-    /// The broker's URL, which everything but standalone needs.
+    /// The broker's URL. Only standalone does not need one.
     pub fn bus_url(&self) -> Result<&SecretUrl, CliError> {
         needed(self.bus.url.as_ref(), "bus.url", "RINGFENCE_BUS_URL")
     }
 
-    /// The file of the signing keys, which everything but standalone needs.
+    /// The file of the signing keys. Only standalone does not need one.
     pub fn keys_file(&self) -> Result<&Path, CliError> {
         needed(
             self.bus.keys_file.as_deref(),
@@ -105,7 +105,7 @@ impl Settings {
         ))))
     }
 
-    /// Between two reads, and how old one may be. One that is late must not close everything at once.
+    /// The interval between two reads, and the greatest age of a read. One late read must not close every gate.
     pub fn hook_ages(&self) -> Result<(Duration, Duration), CliError> {
         let own = &self.scheduler_hook;
         let least = own.refresh_ms * 2;

@@ -1,4 +1,4 @@
-//! One value: read from where it was written, checked against what is allowed.
+//! One value: parsed from its source, and checked against its kind.
 
 use std::net::SocketAddr;
 
@@ -11,21 +11,21 @@ use super::field::Kind;
 /// A value as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Raw {
-    /// In an environment variable or a flag: a list has commas, a number is digits.
+    /// From an environment variable or a flag: a list has commas, a number is digits.
     Word(String),
-    /// In a file, a string.
+    /// A string of the file.
     Text(String),
-    /// In a file, a whole number.
+    /// A whole number of the file.
     Integer(i64),
-    /// In a file, a list of strings.
+    /// A list of strings of the file.
     List(Vec<String>),
-    /// In a file, true or false.
+    /// True or false in the file.
     Flag(bool),
-    /// In a file, of a type that no key has.
+    /// A value of a type that no key has.
     Other(&'static str),
 }
 
-/// The value in the form that the settings are read from, or what would be allowed.
+/// The value in the form of the settings, or the error with what is allowed.
 pub fn check(kind: Kind, raw: &Raw) -> Result<Json, String> {
     match kind {
         Kind::Integer(low, high) => integer(raw, low, high),
@@ -168,7 +168,7 @@ fn check_word(word: &str, words: &[&str]) -> Result<(), String> {
     }
 }
 
-/// The URL itself is not shown: it may hold a password even where it cannot be parsed.
+/// The error does not show the URL, which may hold a password even where it cannot be parsed.
 fn check_url(text: &str, schemes: &[&str]) -> Result<(), String> {
     let allowed = format!(
         "a URL that begins with {} is allowed",
@@ -201,7 +201,7 @@ fn check_text(text: &str) -> Result<(), String> {
     }
 }
 
-/// The value itself is not shown: it may be the secret.
+/// The error does not show the value, which may be the secret.
 fn check_secret(text: &str) -> Result<(), String> {
     ringfence_core::SecretReference::parse(text).map(drop).map_err(|_| {
         "is no reference to a secret; env:VARIABLE (RINGFENCE_SECRET_...) or file:/absolute/path is allowed".to_owned()
@@ -224,7 +224,7 @@ fn check_loopback(address: &str) -> Result<(), String> {
     }
 }
 
-/// A bare word that is no level would be taken for the name of a target, and a mistyped level would log everything.
+/// A bare word that is no level would be taken for the name of a target, and a misspelt level would log everything.
 fn check_level(text: &str) -> Result<(), String> {
     const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
     let is_level = |word: &str| LEVELS.contains(&word.to_ascii_lowercase().as_str());

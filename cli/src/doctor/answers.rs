@@ -1,4 +1,4 @@
-//! What the devices last answered when the engines asked them for their state.
+//! The devices' last answers to the engines' health checks.
 
 use chrono::TimeDelta;
 use ringfence_core::MethodId;
@@ -11,17 +11,17 @@ use crate::config::Settings;
 use crate::error::error_chain;
 
 const PART: &str = "devices";
-/// Hosts that are named for one method.
+/// How many hosts are named for one method.
 const NAMED: usize = 5;
-/// Rows that are read at a time, and the most of one method: as many hosts as are looked at one by one.
+/// How many rows are read at a time, and at most for one method: as many hosts as are looked at one by one.
 const PAGE: u32 = 1000;
 const MOST: usize = 100_000;
-/// Answers older than so many intervals say that nobody asks any more.
+/// An answer older than so many intervals shows that no engine asks any more.
 const STALE_AFTER: i32 = 8;
-/// How to know at once.
+/// The remedy that gives an answer at once.
 const ASK_NOW: &str = "ask them now: ringfence doctor --devices";
 
-/// Gives the devices that do not tell their state.
+/// Reports the devices that do not tell their state.
 pub(super) async fn look(
     settings: &Settings,
     db: &Database,
@@ -39,7 +39,7 @@ pub(super) async fn look(
         report.warning(PART, found, ASK_NOW);
         return silences;
     }
-    // What the devices last said counts for nothing where all of them are asked anew.
+    // The last answers do not matter where all devices are asked again.
     if which.is_some_and(Which::is_all) {
         return silences;
     }
@@ -49,7 +49,7 @@ pub(super) async fn look(
     silences
 }
 
-/// All answers for a method that say that its device does not tell its state.
+/// All failed answers for a method.
 async fn failing(db: &Database, method: MethodId) -> Result<Vec<MethodCheckRow>, DbError> {
     let mut all: Vec<MethodCheckRow> = Vec::new();
     loop {
@@ -88,15 +88,15 @@ async fn judge(
             report.warning(
                 PART,
                 format!(
-                    "{name}: an answer is of {} and no newer one has come",
+                    "{name}: an answer is from {} and no newer one has come",
                     at.format("%FT%TZ")
                 ),
-                "look whether an engine runs, and whether the host waits for an operator",
+                "check whether an engine runs, and whether the host waits for an operator",
             );
         }
     }
     if summaries.iter().all(|summary| summary.answered == 0) {
-        report.warning(PART, "none has been asked for its state yet", ASK_NOW);
+        report.warning(PART, "no device has been asked for its state yet", ASK_NOW);
     }
     Ok(())
 }
@@ -133,7 +133,7 @@ fn judge_method(
             .unwrap_or_default();
         let found = format!("{name}{host}: {outcome}{since}: {detail}");
         if is_used {
-            let todo = "look at the device, its address and its credentials; then: ringfence method check";
+            let todo = "check the device, its address and its credentials; then: ringfence method check";
             report.warning(PART, found, todo);
         } else {
             report.warning(

@@ -1,4 +1,4 @@
-//! The broker: there, with its queues served, and without dead letters.
+//! The broker: whether it can be reached, whether its queues are served, and whether there are dead letters.
 
 use ringfence_bus::{AmqpBus, Bus, BusError, DeadLetters, Queue, QueueLoad};
 
@@ -9,10 +9,10 @@ use crate::error::error_chain;
 use crate::services::parts;
 
 const PART: &str = "broker";
-/// A backlog that workers and engines in good health do not let grow.
+/// The messages of a backlog that healthy workers and engines do not let grow.
 const MANY: u32 = 1000;
 
-/// Gives the broker if it can be used. Standalone has none.
+/// Returns the broker if it can be used. Standalone has none.
 pub(super) async fn connect(settings: &Settings, report: &mut Report) -> Option<AmqpBus> {
     if settings.bus.url.is_none() {
         let found = "bus.url is not set: this is a standalone service, whose bus is inside its process";
@@ -39,7 +39,7 @@ pub(super) async fn connect(settings: &Settings, report: &mut Report) -> Option<
     }
 }
 
-/// Gives what is served.
+/// Returns what workers serve.
 pub(super) async fn look(bus: &AmqpBus, site: &Site, report: &mut Report) -> Served {
     for queue in [Queue::Claims, Queue::Results] {
         let load = bus.queue_load(&queue).await;
@@ -63,7 +63,7 @@ pub(super) async fn look(bus: &AmqpBus, site: &Site, report: &mut Report) -> Ser
         Ok(0) => report.good("dead letters", "there are none"),
         Ok(count) => report.warning(
             "dead letters",
-            format!("{count} messages could not be dealt with"),
+            format!("{count} messages could not be processed"),
             "ringfence dead-letter list",
         ),
         Err(error) => report.failure("dead letters", error_chain(&error), "see the broker's log"),
@@ -71,7 +71,7 @@ pub(super) async fn look(bus: &AmqpBus, site: &Site, report: &mut Report) -> Ser
     served
 }
 
-/// Whether somebody serves it.
+/// Whether a service consumes the queue.
 fn judge(
     queue: &Queue,
     load: Result<Option<QueueLoad>, BusError>,
@@ -87,7 +87,7 @@ fn judge(
             report.warning(
                 "queues",
                 format!("{queue}: {} messages wait although it is served", load.messages),
-                "look whether its services are well; start more of them",
+                "check the logs of its services; start more of them",
             );
             true
         }
@@ -95,13 +95,13 @@ fn judge(
             let waiting = load.messages;
             report.failure(
                 "queues",
-                format!("{queue}: nobody serves it, {waiting} messages wait"),
+                format!("{queue}: no service serves it, {waiting} messages wait"),
                 remedy,
             );
             false
         }
         Ok(None) => {
-            report.failure("queues", format!("{queue}: nobody has ever served it"), remedy);
+            report.failure("queues", format!("{queue}: no service has ever served it"), remedy);
             false
         }
         Err(error) => {

@@ -1,4 +1,4 @@
-//! The database: there, of this build, with the right time, and looked after by an engine.
+//! The database: whether it can be reached, has the schema of this build and the right time, and has an engine that handles its timers.
 
 use chrono::TimeDelta;
 use ringfence_core::OperationStatus;
@@ -12,14 +12,14 @@ use crate::config::Settings;
 use crate::error::error_chain;
 
 const PART: &str = "database";
-/// Engines take over the database's time when they start and correct it slowly; more than this shows in what people compare.
+/// Engines take the database's time when they start and correct it slowly; a larger difference is visible in times that people compare.
 const MAX_SKEW: TimeDelta = TimeDelta::seconds(2);
 /// An engine looks every 0.2 s.
 const OVERDUE: TimeDelta = TimeDelta::seconds(30);
-/// The most rows that are named one by one.
+/// How many rows are named one by one.
 const MOST: u32 = 1000;
 
-/// Gives the database if it can be used.
+/// Returns the database if it can be used.
 pub(super) async fn look(settings: &Settings, report: &mut Report) -> Option<Database> {
     let db = open(settings, report).await?;
     match schema_state(&db)
@@ -28,7 +28,7 @@ pub(super) async fn look(settings: &Settings, report: &mut Report) -> Option<Dat
     {
         Ok(Ok(())) => report.good(PART, format!("{} has the schema of this build", db.address())),
         Ok(Err(error)) => {
-            report.failure(PART, error.to_string(), "bring both to the same release");
+            report.failure(PART, error.to_string(), "install one release on both");
             return None;
         }
         Err(error) => {
@@ -100,7 +100,7 @@ fn judge_clock(skew: TimeDelta, report: &mut Report) {
     report.warning(
         "clock",
         format!("the database is {} ms {way} this machine", ms.abs()),
-        "let both follow the same time servers; engines follow the database",
+        "let both follow one set of time servers; engines follow the database",
     );
 }
 
@@ -114,7 +114,7 @@ async fn waiting(db: &Database, report: &mut Report) -> Result<(), DbError> {
     };
     let waiting = operations_page(&mut db.reader(), &filters, &page).await?;
     match waiting.first() {
-        None => report.good("operations", "none waits for a person"),
+        None => report.good("operations", "no operation waits for a person"),
         Some(first) => report.warning(
             "operations",
             format!(

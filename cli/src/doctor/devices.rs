@@ -1,4 +1,4 @@
-//! Whether the devices answer: each is asked for its state, through a worker, as the engines' health checks ask it.
+//! Whether the devices answer: each is asked for its state through a worker, as the engines' health checks do.
 
 mod asker;
 
@@ -21,36 +21,36 @@ use crate::config::Settings;
 use crate::error::{CliError, error_chain};
 
 const PART: &str = "devices";
-/// Devices that are asked at the same time: half of what one worker takes, so that engines can ask too.
+/// How many devices are asked at a time: half of one worker's capacity, so that engines can ask too.
 const AT_ONCE: usize = 8;
-/// More are not asked; with devices that answer it takes some minutes.
+/// How many devices are asked at most; with devices that answer this takes some minutes.
 const MOST: usize = 10_000;
-/// Devices of one method that are named one by one.
+/// How many devices of one method are named one by one.
 const NAMED: usize = 20;
-/// Between two words on how far it is.
+/// The pause between two messages on the progress.
 const TOLD_EVERY: Duration = Duration::from_secs(5);
 
-/// Which devices are asked; all of them if nothing is said.
+/// Which devices are asked; all of them if no field is set.
 #[derive(Clone, Debug, Default)]
 pub struct Which {
-    /// Those of this method.
+    /// Only the devices of this method.
     pub method: Option<String>,
-    /// Those that fence this host.
+    /// Only the devices that fence this host.
     pub host: Option<String>,
 }
 
 impl Which {
-    /// Whether it is all of them.
+    /// Whether all devices are asked.
     #[must_use]
     pub fn is_all(&self) -> bool {
         self.method.is_none() && self.host.is_none()
     }
 }
 
-/// Hears how many of how many have been asked.
+/// Called with the number of devices that were asked, and of all.
 pub type Tell<'a> = &'a (dyn Fn(usize, usize) + Sync);
 
-/// Asks through the workers of the broker; without one, through the standalone service. Gives what was heard, by method.
+/// Asks through the workers of the broker or, without a broker, through the standalone service. Returns the answers by method.
 pub(super) async fn look(
     settings: &Settings,
     db: &Database,
@@ -69,13 +69,13 @@ pub(super) async fn look(
         Err(CliError::Nowhere { .. } | CliError::Unreachable { .. }) => {
             report.failure(
                 PART,
-                "the standalone service does not run, and nobody else can ask its devices",
-                "start it, and look again",
+                "the standalone service does not run, and no other service can ask its devices",
+                "start it, then: ringfence doctor --devices",
             );
             return Vec::new();
         }
         Err(error) => {
-            report.failure(PART, error_chain(&error), "mend that, and look again");
+            report.failure(PART, error_chain(&error), "mend that, then: ringfence doctor --devices");
             return Vec::new();
         }
     };
@@ -93,8 +93,8 @@ pub(super) async fn look(
     if questions.is_empty() && !which.is_all() {
         report.failure(
             PART,
-            "no device is to be asked for that method and host",
-            "name others",
+            "that method has no device for that host",
+            "name another method or host",
         );
     }
     let left_out = questions.len().saturating_sub(MOST);
@@ -106,14 +106,14 @@ pub(super) async fn look(
     if left_out > 0 {
         report.warning(
             PART,
-            format!("{left_out} more were not asked"),
+            format!("{left_out} more devices were not asked"),
             "ask for one at a time: ringfence doctor --devices --method METHOD, or --host HOST",
         );
     }
     heard
 }
 
-/// Methods that nobody can ask, since they take something from a host and no host uses them.
+/// Warns about methods that cannot be asked, since they take something from a host and no host uses them.
 fn tell_of_unused(questions: &[DeviceQuestion], site: &Site, report: &mut Report) {
     let is_asked = |name: &&String| questions.iter().any(|question| question.method == **name);
     let unused: Vec<String> = site
@@ -134,7 +134,7 @@ fn tell_of_unused(questions: &[DeviceQuestion], site: &Site, report: &mut Report
     }
 }
 
-/// Asks some at a time, and gives what was heard by method.
+/// Asks some devices at a time, and returns the answers by method.
 async fn ask(asker: &Asker, questions: Vec<DeviceQuestion>, tell: Tell<'_>) -> Vec<Heard> {
     let (mut asked, all) = (0, questions.len());
     let answers = stream::iter(questions)
@@ -159,22 +159,22 @@ async fn ask(asker: &Asker, questions: Vec<DeviceQuestion>, tell: Tell<'_>) -> V
     }
 }
 
-/// What the devices of one method have said.
+/// The answers of one method's devices.
 #[derive(Default)]
 pub(super) struct Heard {
-    /// The method.
+    /// The method's name.
     method: String,
-    /// How many show which state.
+    /// How many devices show each state.
     states: BTreeMap<String, usize>,
-    /// For which hosts one does.
+    /// The hosts for which a device tells its state.
     told: Vec<Option<String>>,
-    /// Those that do not tell theirs: the host, and why.
+    /// The hosts whose device does not tell its state, and why.
     silent: BTreeMap<Option<String>, String>,
-    /// Those that an attempt is at.
+    /// The hosts whose device was not asked, since an attempt is using it.
     busy: Vec<String>,
 }
 
-/// The host that a question was about, in words.
+/// The host of a question, in words.
 fn named(host: Option<&String>) -> String {
     host.cloned().unwrap_or_else(|| "every host".to_owned())
 }
@@ -187,7 +187,7 @@ impl Heard {
         }
     }
 
-    /// Puts what was heard now in the place of what was known before.
+    /// Replaces the older answers by these.
     pub fn tell(&self, silences: &mut Silences) {
         for host in &self.told {
             silences.heard(&self.method, host.as_deref());
@@ -221,7 +221,7 @@ impl Heard {
             let states = states.join(", ");
             report.good(
                 PART,
-                format!("{method}: asked now, {told} of {all} tell their state: {states}"),
+                format!("{method}: asked now, {told} of {all} devices tell their state: {states}"),
             );
         }
         if !self.busy.is_empty() {
@@ -230,7 +230,7 @@ impl Heard {
             report.warning(
                 PART,
                 format!(
-                    "{method}: not asked for {}, as an attempt is at it",
+                    "{method}: not asked for {}, since an attempt uses the device",
                     some_of(&busy)
                 ),
                 "ask again when its operation is over",
@@ -240,15 +240,15 @@ impl Heard {
             report.warning(
                 PART,
                 format!("{method} for {}: {why}", named(host.as_ref())),
-                "look at the device, its address and its credentials",
+                "check the device, its address and its credentials",
             );
         }
         let more = self.silent.len().saturating_sub(NAMED);
         if more > 0 {
             report.warning(
                 PART,
-                format!("{method}: {more} more do not tell their state"),
-                "mend the first ones and look again",
+                format!("{method}: {more} more devices do not tell their state"),
+                "mend the first ones, then: ringfence doctor --devices",
             );
         }
     }

@@ -13,16 +13,16 @@ const CREATE_TOKEN: &str = "make one with: ringfence token create --name NAME --
 
 const CERTIFICATE: &str = "certificate";
 const RENEW: &str = "put a new one in its place, then send the API a SIGHUP";
-/// A certificate that ends sooner should have been renewed by now.
+/// A certificate that expires sooner should have been renewed by now.
 const ENDS_SOON: TimeDelta = TimeDelta::days(30);
 
-/// The signing keys, the tokens and the certificate. What is not configured is told by the service that needs it.
+/// The signing keys, the tokens and the certificate. A missing setting is reported by the service that needs it.
 pub(super) fn look(settings: &Settings, report: &mut Report) {
     match &settings.bus.keys_file {
         None if settings.bus.url.is_some() => report.failure(
             "keys",
             "bus.keys_file is not set: no message can be signed",
-            "name a file with lines ID:HEX, the same on every machine",
+            "name a file with lines ID:HEX, a copy of it on every machine",
         ),
         None => {}
         Some(path) => match read_keys(path) {
@@ -63,16 +63,16 @@ fn judge_certificate(files: &TlsFiles, report: &mut Report) {
         let found = format!("{path} expired at {not_after}: callers refuse the API");
         report.failure(CERTIFICATE, found, RENEW);
     } else if not_before > now {
-        let found = format!("{path} holds from {not_before} on: callers refuse the API until then");
+        let found = format!("{path} is valid from {not_before} on: callers refuse the API until then");
         report.failure(
             CERTIFICATE,
             found,
             "compare this machine's clock, or mend the file",
         );
     } else if not_after < now + ENDS_SOON {
-        report.warning(CERTIFICATE, format!("{path} ends at {not_after}"), RENEW);
+        report.warning(CERTIFICATE, format!("{path} expires at {not_after}"), RENEW);
     } else {
-        report.good(CERTIFICATE, format!("{path} holds until {not_after}"));
+        report.good(CERTIFICATE, format!("{path} is valid until {not_after}"));
     }
 }
 
@@ -87,14 +87,14 @@ fn judge_tokens(file: &ringfence_api::TokenFile, report: &mut Report) {
     if valid == 0 {
         report.failure(
             "tokens",
-            "no token is valid: nobody can use the API",
+            "no token is valid: the API refuses every caller",
             CREATE_TOKEN,
         );
     } else if expired > 0 {
         report.warning(
             "tokens",
             format!("{valid} are valid, {expired} have expired"),
-            "revoke those that are not needed, or make them anew",
+            "revoke the tokens that are not needed, or make new ones",
         );
     } else {
         report.good("tokens", format!("{valid} are valid"));

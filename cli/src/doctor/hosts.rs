@@ -1,4 +1,4 @@
-//! Hosts and their plans: whether each has one, and whether it can be carried out.
+//! Hosts and their plans: whether each host has a plan that can be carried out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,49 +13,49 @@ use super::{Report, one_device};
 use crate::error::error_chain;
 
 const PAGE: u32 = 1000;
-/// More hosts than this are not looked at one by one.
+/// How many hosts are looked at one by one at most.
 const MOST_HOSTS: usize = 100_000;
 const MOST_PARTS: u32 = 10_000;
-/// Hosts that are named in one finding.
+/// How many hosts one finding names.
 const NAMED: usize = 5;
 
-/// A host whose plan could be filled in.
+/// A host with its resolved plan.
 struct Planned {
     host: String,
     plan: FrozenPlan,
     has_watchdog: bool,
 }
 
-/// Hosts of which the like is so.
+/// Hosts with one verdict.
 #[derive(Clone, Debug)]
 pub struct Judged {
-    /// What is so.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Their names.
+    /// The hosts' names.
     pub hosts: Vec<String>,
 }
 
 impl Judged {
-    /// The hosts, or the first of them and how many more.
+    /// The names of the hosts, or the first names and how many more there are.
     #[must_use]
     pub fn some(&self) -> String {
         some_of(&self.hosts)
     }
 }
 
-/// What the database says is to be fenced, and how.
+/// The hosts, plans and methods of the database.
 #[derive(Default)]
 pub(super) struct Site {
     hosts: Vec<Planned>,
-    /// Hosts that cannot be fenced whatever is served and answers: the host, and why.
+    /// Hosts that cannot be fenced even if all queues are served and all devices answer: the host, and why.
     helpless: BTreeMap<String, String>,
-    /// From where the workloads of hosts are reached.
+    /// The zones whose workers reach the clouds of hosts.
     workloads: Served,
     /// The methods, by name.
     pub methods: BTreeMap<String, Method>,
 }
 
-/// Zones by resource that some worker serves.
+/// The resources and zones that a worker serves.
 pub(super) type Served = BTreeSet<(Resource, String)>;
 
 pub(super) async fn look(db: &Database, report: &mut Report) -> Site {
@@ -99,7 +99,7 @@ async fn read(db: &Database, report: &mut Report) -> Result<Site, DbError> {
         .iter()
         .map(|planned| (planned.host.as_str(), &planned.plan));
     let shared = one_device::look(&drivers, plans, report).into_iter();
-    let shared = shared.map(|(host, method)| (host, format!("{method}: its device is another host's too")));
+    let shared = shared.map(|(host, method)| (host, format!("{method}: its device is used for another host too")));
     site.helpless = shared.chain(faults.helpless()).collect();
     faults.tell(site.hosts.len(), report);
     Ok(site)
@@ -122,7 +122,7 @@ async fn all_hosts(db: &Database) -> Result<Vec<Host>, DbError> {
     }
 }
 
-/// As the service finds it: the host's own, else its type's, else the default.
+/// The host's plan, as the service finds it: for the host, for its type, or the default.
 fn plan_of<'a>(host: &Host, plans: &'a [Plan]) -> Option<&'a Plan> {
     let own = PlanScope::Host(host.name.clone());
     let of_type = host.host_type.clone().map(PlanScope::HostType);
@@ -132,7 +132,7 @@ fn plan_of<'a>(host: &Host, plans: &'a [Plan]) -> Option<&'a Plan> {
         .find_map(|scope| plans.iter().find(|plan| plan.scope == scope))
 }
 
-/// What a worker has to serve so that the cloud of a host is told.
+/// What a worker has to serve so that the host's cloud is told of a fence.
 fn workloads_of(host: &Host, segments: &[Segment]) -> Option<(Resource, String)> {
     if host.backend.abilities().is_none() || host.cloud.is_none() {
         return None;
@@ -156,12 +156,12 @@ struct Faults {
 }
 
 impl Faults {
-    /// The hosts that cannot be fenced because of them, and why.
+    /// The hosts that cannot be fenced because of their plans, and why.
     fn helpless(&self) -> impl Iterator<Item = (String, String)> + use<> {
         let unplanned = self.unplanned.clone().into_iter();
         let broken = self.broken.clone().into_iter();
         unplanned
-            .map(|host| (host, "no plan is for it".to_owned()))
+            .map(|host| (host, "no plan applies to it".to_owned()))
             .chain(broken.map(|(host, why)| (host, format!("its plan cannot be carried out: {why}"))))
     }
 
@@ -198,7 +198,7 @@ impl Faults {
                     "{} more plans cannot be carried out for their hosts",
                     self.broken.len() - NAMED
                 ),
-                "mend the first ones and look again",
+                "mend the first ones, then: ringfence doctor",
             );
         }
     }
@@ -211,7 +211,7 @@ impl Site {
         plans.any(|plan| plan.methods().any(|one| one.name == method))
     }
 
-    /// Everything that some plan needs a worker for.
+    /// What workers have to serve for all plans.
     pub fn needs(&self) -> Served {
         self.hosts
             .iter()
@@ -220,7 +220,7 @@ impl Site {
             .collect()
     }
 
-    /// The services of clouds by which some plan fences: the cloud, and the driver.
+    /// The clouds whose services some plan fences by, and the drivers.
     pub fn cloud_drivers(&self) -> BTreeSet<(String, String)> {
         let drivers = catalogue();
         let methods = self.hosts.iter().flat_map(|planned| planned.plan.methods());
@@ -233,7 +233,7 @@ impl Site {
             .collect()
     }
 
-    /// Whether each host can be fenced now without a person, and by what.
+    /// Reports whether each host can be fenced now without a person, and by what.
     pub fn judge(&self, served: &Served, silences: &Silences, report: &mut Report) {
         let mut alike: BTreeMap<Verdict, Vec<String>> = BTreeMap::new();
         for (host, why) in &self.helpless {
@@ -270,7 +270,7 @@ fn tell_helpless(report: &mut Report) {
                 names.len(),
                 some_of(&names)
             ),
-            "see below for what keeps each from it, and above for what to do",
+            "see the table of hosts for the reasons, and the other findings for what to do",
         );
     } else if all > 0 {
         report.good("hosts", format!("each of {all} can be fenced without a person"));

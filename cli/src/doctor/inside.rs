@@ -1,4 +1,4 @@
-//! The worker inside a standalone service. No queue tells from outside what it serves; its configuration does.
+//! The worker inside a standalone service. No queue shows what it serves; its configuration does.
 
 use ringfence_core::Resource;
 
@@ -8,7 +8,7 @@ use crate::config::Settings;
 
 const PART: &str = "zones";
 
-/// Gives what is served.
+/// Returns what the worker serves.
 pub(super) fn look(settings: &Settings, site: &Site, report: &mut Report) -> Served {
     let own = &settings.worker;
     let serves = |(resource, zone): &(Resource, String)| {

@@ -1,6 +1,6 @@
-//! What would keep a fence from being proven, looked for before it is needed.
+//! Checks for whatever would keep a fence from being proven, before it is needed.
 //!
-//! Each look adds findings and none ends the examination: where one part is away, the others are still looked at.
+//! Each check adds findings, and none ends the examination: if one part is away, the others are still checked.
 
 mod answers;
 mod broker;
@@ -22,23 +22,23 @@ use hosts::{Served, Site};
 
 use crate::config::Settings;
 
-/// How bad it is.
+/// The weight of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
-    /// As it should be.
+    /// All is well.
     Good,
-    /// Works, and somebody should know.
+    /// The part works, but an operator should know of the finding.
     Warning,
-    /// Has to be mended: some host cannot be fenced without a person, or nothing is told of it.
+    /// Has to be mended: some host cannot be fenced without a person, or its platform is not told of a fence.
     Failure,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What it belongs to.
+    /// The part that was checked.
     pub part: &'static str,
-    /// How bad it is.
+    /// The weight of the finding.
     pub weight: Weight,
     /// What was found.
     pub found: String,
@@ -46,12 +46,12 @@ pub struct Finding {
     pub remedy: Option<String>,
 }
 
-/// All that was found, in the order in which it was looked at.
+/// All findings, in the order of the checks.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// The findings.
     pub findings: Vec<Finding>,
-    /// Whether each host can be fenced, and by what; those of which the like is so stand together.
+    /// Whether each host can be fenced, and by what; hosts with one verdict are grouped.
     pub hosts: Vec<Judged>,
 }
 
@@ -85,7 +85,7 @@ impl Report {
     }
 }
 
-/// Looks at everything that the settings name, and asks the devices if some are named.
+/// Checks everything that the settings name, and asks the devices if `which` is given.
 pub async fn examine(settings: &Settings, which: Option<&Which>, tell: Tell<'_>) -> Report {
     let mut report = Report::default();
     files::look(settings, &mut report);
@@ -105,7 +105,7 @@ pub async fn examine(settings: &Settings, which: Option<&Which>, tell: Tell<'_>)
     } else if let Some(bus) = bus {
         bus.close().await;
     }
-    // Without a broker nobody knows what is served.
+    // Without a broker it is not known what is served.
     if let Some(served) = served {
         site.judge(&served, &silences, &mut report);
     }
@@ -113,7 +113,7 @@ pub async fn examine(settings: &Settings, which: Option<&Which>, tell: Tell<'_>)
     report
 }
 
-/// The broker, if there is one, and what workers serve, if that can be told.
+/// The broker, if there is one, and what workers serve, if that is known.
 async fn reach(settings: &Settings, site: &Site, report: &mut Report) -> (Option<AmqpBus>, Option<Served>) {
     if let Some(bus) = broker::connect(settings, report).await {
         let served = broker::look(&bus, site, report).await;

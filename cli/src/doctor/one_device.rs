@@ -1,4 +1,4 @@
-//! Hosts that are fenced by one and the same device: what it proves of one of them would be taken for a proof of each.
+//! Hosts whose methods use one device: the device's proof for one host would count for each of them.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use ringfence_core::{Catalogue, FrozenPlan, target_key};
 use super::Report;
 use super::hosts::some_of;
 
-/// Such devices that are told one by one.
+/// How many such devices are named one by one.
 const TOLD: usize = 5;
 
-/// Who has the same.
+/// A method, and the hosts for which it uses one device.
 #[derive(Default)]
 struct Sharing<'a> {
     method: &'a str,
     hosts: Vec<String>,
 }
 
-/// Tells of everything that is filled in alike for several hosts, and gives those hosts, each with such a method.
+/// Reports every method whose parameters are identical for several hosts, and returns those hosts, each with such a method.
 pub(super) fn look<'a>(
     drivers: &Catalogue,
     plans: impl Iterator<Item = (&'a str, &'a FrozenPlan)>,
@@ -41,20 +41,20 @@ pub(super) fn look<'a>(
         report.failure(
             "plans",
             format!(
-                "{method} is the same device for {}: what it proves of one would be taken for a proof of each",
+                "{method} uses one device for {}: its proof for one host would count for each of them",
                 some_of(hosts)
             ),
-            "say what is each host's own, with ${host.name} in the method or METHOD.KEY with the host; or plan for one host",
+            "give each host its own parameters, by ${host.name} in the method or METHOD.KEY of the host; or plan for one host",
         );
     }
     if shared.len() > TOLD {
         report.failure(
             "plans",
             format!(
-                "{} more devices are the same for several hosts",
+                "{} more devices are used for several hosts",
                 shared.len() - TOLD
             ),
-            "mend the first ones and look again",
+            "mend the first ones, then: ringfence doctor",
         );
     }
     let sharing = shared.iter().flat_map(|sharing| {

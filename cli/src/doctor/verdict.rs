@@ -6,7 +6,7 @@ use ringfence_core::{FrozenMethod, FrozenPlan, ProofKind};
 
 use super::hosts::Served;
 
-/// Devices that do not tell their state: of a method, for a host. Without a host it is the answer for every host.
+/// Devices that do not tell their state: a method and a host. Without a host the device is silent for every host.
 #[derive(Default)]
 pub(super) struct Silences(BTreeSet<(String, Option<String>)>);
 
@@ -16,7 +16,7 @@ impl Silences {
         self.0.insert((method.to_owned(), host.map(ToOwned::to_owned)));
     }
 
-    /// It tells it, whatever it did before.
+    /// The device of a method tells its state, whatever it did before.
     pub fn heard(&mut self, method: &str, host: Option<&str>) {
         self.0.remove(&(method.to_owned(), host.map(ToOwned::to_owned)));
     }
@@ -27,19 +27,19 @@ impl Silences {
     }
 }
 
-/// What is so of a host; hosts of which the like is so are told together, those that cannot be fenced first.
+/// The verdict on a host; hosts with one verdict are shown together, those that cannot be fenced first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Verdict {
-    /// Whether it can be fenced without a person, as far as is known.
+    /// Whether the host can be fenced without a person, as far as is known.
     pub can_be_fenced: bool,
     /// The sufficient sets that can be completed.
     pub by: Vec<String>,
-    /// What cannot be counted on, and why.
+    /// The methods that cannot be counted on, and why.
     pub not_by: Vec<String>,
 }
 
 impl Verdict {
-    /// A host that only a person can make certain of.
+    /// The verdict on a host that only a person can confirm.
     pub(super) fn none(why: impl Into<String>) -> Self {
         Self {
             can_be_fenced: false,
@@ -48,7 +48,7 @@ impl Verdict {
         }
     }
 
-    /// On a host with a plan that can be carried out.
+    /// The verdict on a host with a plan that can be carried out.
     pub(super) fn new(
         (host, plan, has_watchdog): (&str, &FrozenPlan, bool),
         served: &Served,
@@ -74,7 +74,7 @@ impl Verdict {
 fn hindrance(method: &FrozenMethod, host: &str, served: &Served, silences: &Silences) -> Option<String> {
     let (name, zone, resource) = (&method.name, &method.zone, method.resource);
     if !method.can_prove {
-        return Some(format!("{name}: what it shows proves nothing"));
+        return Some(format!("{name}: its readings prove nothing"));
     }
     if !served.contains(&(resource, zone.clone())) {
         return Some(format!(

@@ -1,11 +1,11 @@
-//! Log lines as a test reads them.
+//! Log lines for tests.
 
 use std::io::Write;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// Takes what is written; clones share it.
+/// Collects what is written; clones share the lines.
 #[derive(Clone, Default)]
 pub struct Lines(Arc<Mutex<Vec<u8>>>);
 

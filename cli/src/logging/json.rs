@@ -1,7 +1,7 @@
 //! One flat JSON object per line: the event's fields, and those of the spans around it.
 //!
-//! Where a field is there more than once, the event's own wins, then that of the innermost span, so that each line holds each name
-//! once and says the most precise thing.
+//! If a field occurs more than once, the event's own value wins, then that of the innermost span, so that each line has each name once,
+//! with the most precise value.
 
 use std::fmt;
 
@@ -28,7 +28,7 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        // What libraries say through the crate `log` has its target among the fields.
+        // Events of libraries that use the crate `log` have their target among the fields.
         let normalized = event.normalized_metadata();
         let metadata = normalized.as_ref().unwrap_or_else(|| event.metadata());
         let mut fields = span_fields(context);

@@ -1,9 +1,9 @@
-//! What `log.level` means: a level is for Ringfence itself, and libraries speak only where they are named.
+//! The meaning of `log.level`: a level is for Ringfence's own crates, and libraries log only where they are named.
 
-/// What the targets of all crates of Ringfence begin with.
+/// The prefix of the targets of all crates of Ringfence.
 const OWN: &str = "ringfence";
 
-/// The setting as the filter's directives. A bare level goes to Ringfence's own crates; libraries that are not named warn at most.
+/// The filter's directives for the setting. A bare level is for Ringfence's own crates; libraries that are not named log warnings at most.
 pub fn directives(level: &str) -> String {
     let parts = level.split(',').map(str::trim);
     let own: Vec<_> = parts
@@ -18,8 +18,8 @@ pub fn directives(level: &str) -> String {
     own.join(",")
 }
 
-/// The AMQP client warns of every message that the broker gives back, with the bytes of its body, and tells of every lost connection several times;
-/// the bus tells both itself.
+/// The AMQP client warns of every message that the broker returns, with the bytes of its body, and logs every lost connection several
+/// times; the crate of the bus logs both itself.
 fn of_libraries(level: &str) -> &'static str {
     match level.to_ascii_lowercase().as_str() {
         "off" => "off",

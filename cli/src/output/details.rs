@@ -1,10 +1,10 @@
-//! One thing, a line per property.
+//! One object, a line per property.
 
 use anstyle::{Reset, Style};
 
 use super::text::{Tone, plain};
 
-/// Names and values, lined up.
+/// Names and values, aligned.
 #[derive(Clone, Debug, Default)]
 pub struct Details(Vec<(&'static str, String, Tone)>);
 
@@ -16,7 +16,7 @@ impl Details {
         self
     }
 
-    /// Adds a line with a word of the API and what belongs to it.
+    /// Adds a line with a word of the API and more text after it.
     #[must_use]
     pub fn with_word(mut self, name: &'static str, word: &str, more: impl AsRef<str>) -> Self {
         let value = format!("{word}{}", more.as_ref());
@@ -24,7 +24,7 @@ impl Details {
         self
     }
 
-    /// Adds a line in the tone of a word of the API that it does not show.
+    /// Adds a line in the tone of a word of the API that the line does not show.
     #[must_use]
     pub fn with_tone(mut self, name: &'static str, word: &str, value: impl AsRef<str>) -> Self {
         self.0.push((name, plain(value.as_ref()), Tone::of(word)));

@@ -1,8 +1,8 @@
-//! The particulars of an event or of a line of the audit trail, as text.
+//! The details of an event or of a line of the audit trail, as text.
 
 use serde_json::Value;
 
-/// `key=value` for each field of an object that has a value, but for those that are told elsewhere.
+/// `key=value` for each field of an object that has a value, except those that other columns show.
 #[must_use]
 pub fn fields(data: &Value, told_elsewhere: &[&str]) -> String {
     let Value::Object(fields) = data else {
@@ -16,7 +16,7 @@ pub fn fields(data: &Value, told_elsewhere: &[&str]) -> String {
         .join(" ")
 }
 
-/// A proof is told by what and who, anything else as it is.
+/// A proof is shown by its kind and source, any other value as it is.
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! How far an operation is: a live line per task on a terminal, else a line per change; on standard error.
+//! The progress of an operation, on standard error: a live line per task on a terminal, else a line per change.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -11,18 +11,18 @@ use crate::client::view::{Attempt, Operation, Task};
 /// More tasks than any plan has.
 const MAX_LINES: usize = 32;
 
-/// Shows an operation as it goes.
+/// Shows the progress of an operation.
 pub enum Progress {
     /// On a terminal.
     Live(MultiProgress, Vec<ProgressBar>),
-    /// Into a file or a pipe; what was shown last, per line, and what the operation waited for then.
+    /// Into a file or a pipe; the last text of each line, and what the operation waited for.
     Lines(Vec<String>, String),
-    /// Not at all: a program listens.
+    /// Not shown: a program reads the output.
     Silent,
 }
 
 impl Progress {
-    /// As fits standard error; `quiet` if a program listens.
+    /// The progress for standard error; `quiet` if a program reads the output.
     #[must_use]
     pub fn new(quiet: bool) -> Self {
         match (std::io::stderr().is_terminal(), quiet) {
@@ -32,7 +32,7 @@ impl Progress {
         }
     }
 
-    /// Shows where the operation stands.
+    /// Shows the state of the operation.
     pub fn show(&mut self, operation: &Operation) {
         let tasks = operation.tasks().take(MAX_LINES);
         let waits_for = waits_for(operation);
@@ -68,7 +68,7 @@ impl Progress {
         }
     }
 
-    /// Says something beside it.
+    /// Prints a line beside the progress.
     pub fn note(&self, text: &str) {
         match self {
             Self::Live(bars, _) => bars.suspend(|| say(text)),
@@ -91,7 +91,7 @@ fn say(text: &str) {
     anstream::eprintln!("{text}");
 }
 
-/// What the operation waits for while no task says it.
+/// What the operation waits for, unless a task says it.
 fn waits_for(operation: &Operation) -> Option<String> {
     let is_running = |task: &Task| task.status == "running";
     let is_told = operation.status != "running" || operation.tasks().any(is_running);
@@ -144,7 +144,7 @@ fn live(bars: &MultiProgress, lines: &mut Vec<ProgressBar>, at: usize, line: &Li
     bar.set_message(format!("{style}{}{style:#}", line.text));
 }
 
-/// One task: what, how it stands, and why, or what its last attempt does.
+/// A task's kind, its status, and why, or what its last attempt does.
 #[must_use]
 pub fn line(task: &Task) -> String {
     let why = task.detail.clone().filter(|detail| !detail.is_empty());

@@ -12,12 +12,12 @@ use super::{Details, Table, plain};
 use crate::args::Format;
 use crate::error::CliError;
 
-/// Clears a terminal and begins at its top.
+/// Clears a terminal and moves to its top.
 const CLEAR: &str = "\x1b[H\x1b[2J";
-/// A terminal that says that it is narrower does not know its width.
+/// A terminal that reports a smaller width does not know its width.
 const NARROWEST: u16 = 40;
 
-/// Where a command answers.
+/// The output of a command.
 #[derive(Debug)]
 pub struct Screen {
     format: Format,
@@ -43,13 +43,13 @@ impl Screen {
         }
     }
 
-    /// Whether a program reads it.
+    /// Whether a program reads the output.
     #[must_use]
     pub fn is_for_programs(&self) -> bool {
         self.format.is_for_programs()
     }
 
-    /// Whether a person looks at it now, who can be shown the same again in its place.
+    /// Whether a person reads the output on a terminal, where a text can replace an older one.
     #[must_use]
     pub fn is_live(&self) -> bool {
         !self.is_for_programs() && std::io::stdout().is_terminal()
@@ -66,7 +66,7 @@ impl Screen {
         self.write(&text)
     }
 
-    /// One of many, for programs: a line, or a document.
+    /// One item of many, for programs: a line, or a document.
     pub fn data_line(&mut self, value: &Value) -> Result<(), CliError> {
         let text = match self.format {
             Format::Yaml => format!("---\n{}", yaml(value)),
@@ -80,12 +80,12 @@ impl Screen {
         self.write(&self.rendered(&table))
     }
 
-    /// A table in the place of everything that is on the screen.
+    /// A table that replaces the content of the screen.
     pub fn table_anew(&mut self, table: Table) -> Result<(), CliError> {
         self.write(&format!("{CLEAR}{}", self.rendered(&table)))
     }
 
-    /// The text of a table, as it is shown here.
+    /// The text of a table in this screen's form.
     pub fn rendered(&self, table: &Table) -> String {
         table.render(self.width, self.colour, self.format == Format::Wide)
     }
@@ -105,7 +105,7 @@ impl Screen {
         self.write(&format!("{}\n", plain(&text.to_string())))
     }
 
-    /// The last word of a command that has nothing to show; programs go by the exit code.
+    /// The last line of a command without an answer; programs read the exit code instead.
     pub fn done(&mut self, text: impl Display) -> Result<(), CliError> {
         if self.is_for_programs() {
             Ok(())
@@ -114,12 +114,12 @@ impl Screen {
         }
     }
 
-    /// Something beside the answer, on standard error.
+    /// A note, on standard error.
     pub fn note(&self, text: impl Display) {
         anstream::eprintln!("{}", plain(&text.to_string()));
     }
 
-    /// Something that should be mended, on standard error.
+    /// A warning, on standard error.
     pub fn warning(&self, text: &str) {
         let yellow = AnsiColor::Yellow.on_default().bold();
         anstream::eprintln!("{yellow}warning:{Reset} {}", plain(text));
@@ -132,7 +132,7 @@ impl Screen {
     }
 }
 
-/// What JSON can say, YAML can say.
+/// JSON values as YAML.
 fn yaml(value: &Value) -> String {
     serde_saphyr::to_string(value).unwrap_or_default()
 }
@@ -174,7 +174,7 @@ pub fn complain(error: &CliError, format: Format) {
     }
 }
 
-/// Causes that only repeat what was said already are left out.
+/// The failure with its causes, without causes that repeat its text.
 fn with_causes(error: &CliError) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -12,7 +12,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// A word of the API, in the tone that it has.
+    /// A word of the API, in its tone.
     #[must_use]
     pub fn word(word: &str) -> Self {
         Self {
@@ -21,7 +21,7 @@ impl Cell {
         }
     }
 
-    /// With more text behind it, in the same tone.
+    /// Adds text in the tone of the cell.
     #[must_use]
     pub fn with(mut self, text: impl AsRef<str>) -> Self {
         self.text.push_str(&plain(text.as_ref()));
@@ -54,13 +54,13 @@ impl From<String> for Cell {
 #[derive(Clone, Debug)]
 pub struct Table {
     headings: Vec<&'static str>,
-    /// How many of the columns, from the first, are shown where `wide` was not asked for.
+    /// How many columns, from the first, are shown without `wide`.
     narrow: usize,
     rows: Vec<Vec<Cell>>,
 }
 
 impl Table {
-    /// No rows yet.
+    /// A table without rows.
     #[must_use]
     pub fn new(headings: &[&'static str]) -> Self {
         Self {
@@ -70,7 +70,7 @@ impl Table {
         }
     }
 
-    /// With more columns at the end, which are shown where they were asked for.
+    /// Adds columns at the end, which are shown with `wide` only.
     #[must_use]
     pub fn and_wide(mut self, headings: &[&'static str]) -> Self {
         self.headings.extend(headings);
@@ -83,7 +83,7 @@ impl Table {
         self.rows.push(cells.into());
     }
 
-    /// The text. `width` is that of the terminal: without one no line is broken. `colour` adds ANSI codes.
+    /// The text. `width` is the terminal's: without it no line is broken. `colour` adds ANSI codes.
     #[must_use]
     pub fn render(&self, width: Option<u16>, colour: bool, is_wide: bool) -> String {
         let columns = if is_wide { self.headings.len() } else { self.narrow };

@@ -1,26 +1,26 @@
-//! Words on the screen.
+//! The style of texts on the screen.
 
 use anstyle::{AnsiColor, Style};
 use ringfence_core::Timestamp;
 
-/// What a word means for the one who reads it.
+/// The meaning of a word for the reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
-    /// Nothing in particular.
+    /// Neutral.
     #[default]
     Plain,
-    /// As it should be.
+    /// All is well.
     Good,
-    /// Going on.
+    /// Under way.
     Busy,
-    /// Somebody should look.
+    /// An operator should look.
     Bad,
-    /// Of little weight.
+    /// Less important.
     Faint,
 }
 
 impl Tone {
-    /// What the words of the API mean.
+    /// The tone of a word of the API.
     #[must_use]
     pub fn of(word: &str) -> Self {
         match word {
@@ -35,7 +35,7 @@ impl Tone {
         }
     }
 
-    /// How it looks on a terminal.
+    /// The style on a terminal.
     #[must_use]
     pub fn style(self) -> Style {
         match self {
@@ -48,7 +48,7 @@ impl Tone {
     }
 }
 
-/// Without control characters: what a device answered must not command the terminal.
+/// Replaces control characters: a device's answer must not control the terminal.
 #[must_use]
 pub fn plain(text: &str) -> String {
     text.chars()
@@ -56,13 +56,13 @@ pub fn plain(text: &str) -> String {
         .collect()
 }
 
-/// To the second, in UTC.
+/// A time in UTC, to the second.
 #[must_use]
 pub fn time(at: Timestamp) -> String {
     at.format("%Y-%m-%d %H:%M:%SZ").to_string()
 }
 
-/// The same of today.
+/// The time of day in UTC, to the second.
 #[must_use]
 pub fn time_of_day(at: Timestamp) -> String {
     at.format("%H:%M:%S%.3fZ").to_string()

@@ -15,10 +15,10 @@ use crate::traces;
 /// Threads that serve requests.
 const THREADS: usize = 2;
 
-/// Between two looks whether the token of an open stream still works.
+/// Between two checks whether the token of an open stream is still valid.
 pub const RECHECK_EVERY: Duration = Duration::from_secs(30);
 
-/// Runs until it is told to stop.
+/// Runs until the process is told to stop.
 pub async fn run(settings: Settings) -> Result<(), CliError> {
     let stop = stop::on_signal()?;
     listen::check("api.listen", settings.api.listen)?;
@@ -52,7 +52,7 @@ pub async fn run(settings: Settings) -> Result<(), CliError> {
     serve(application, engine, stop).await
 }
 
-/// Serves, and publishes what requests have decided.
+/// Serves requests, and publishes the messages of their decisions.
 async fn serve(application: Application, engine: Engine, stop: CancellationToken) -> Result<(), CliError> {
     let writer = engine.start_writer();
     let served = application.run(stop).await.map_err(fault);

@@ -7,8 +7,8 @@ use ringfence_db::{Database, SchemaState, newest_schema, schema_state};
 use crate::config::Settings;
 use crate::error::CliError;
 
-/// Brings the schema of the database to that of this build. APIs and engines of another build cannot use the schema afterwards, so that an
-/// older schema is migrated only after the caller has said that all of them are stopped.
+/// Migrates the schema of the database to that of this build. APIs and engines of another build cannot use the schema afterwards, so an
+/// older schema is migrated only if the caller confirms that all of them are stopped.
 pub async fn migrate(settings: Settings, are_services_stopped: bool) -> Result<(), CliError> {
     let fault = |doing: &'static str| move |e| CliError::service("db", doing, e);
     let url = settings.database_url()?;
@@ -28,13 +28,13 @@ pub async fn migrate(settings: Settings, are_services_stopped: bool) -> Result<(
     Ok(())
 }
 
-/// What has been done to a schema that stood so.
+/// The message about a schema that was in the state `before`.
 fn told(before: SchemaState, address: &str) -> String {
     let newest = newest_schema();
     match before {
-        SchemaState::Missing => format!("{address}: schema {newest} was made"),
-        SchemaState::Older { found, .. } => format!("{address}: schema {found} was brought to {newest}"),
-        SchemaState::Current => format!("{address}: schema {newest} was there, and nothing was changed"),
+        SchemaState::Missing => format!("{address}: schema {newest} was created"),
+        SchemaState::Older { found, .. } => format!("{address}: schema {found} was migrated to {newest}"),
+        SchemaState::Current => format!("{address}: the schema already is {newest}, and nothing was changed"),
         SchemaState::Newer { found, .. } => {
             format!("{address}: schema {found} is newer than this build's {newest}, and nothing was changed")
         }

@@ -1,4 +1,4 @@
-//! The demonstration: six simulated hosts, of which one has a BMC that lies, one a slow one and one a silent one.
+//! The demonstration: six simulated hosts. One has a BMC that lies, one a slow BMC, and one a silent BMC.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
@@ -20,16 +20,16 @@ use crate::clock::now;
 use crate::error::CliError;
 use crate::tokens;
 
-/// The segment, and the type of its hosts.
+/// The segment, and the type of the hosts.
 const SEGMENT: &str = "demo";
 const HOST_TYPE: &str = "simulated";
 /// Between two looks of the monitor.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How old its last report of a host may become.
+/// The greatest age of the monitor's last report of a host.
 const REPEAT_EVERY: Duration = Duration::from_secs(3);
 
-/// The simulated world of a data directory, if there is to be one: asked for, or left by an earlier start. It listens where it listened last,
-/// so that what was noted of it goes on working; if another program listens there by now, on any free port.
+/// The simulated world of a data directory, if it was asked for, or an earlier start has left one. It listens on its last port, so that
+/// addresses that people have noted still work; if another program listens there, it takes any free port.
 pub fn simulators(data_dir: &Path, demo: bool) -> Result<Option<Handle>, CliError> {
     let state_file = data_dir.join(home::SIMULATORS);
     if !demo && !state_file.exists() {
@@ -43,7 +43,7 @@ pub fn simulators(data_dir: &Path, demo: bool) -> Result<Option<Handle>, CliErro
     let last = last_port(&port_file);
     let started = match start(last) {
         Err(SimulatorError::Listen { address, source }) if last != 0 => {
-            tracing::warn!(%address, error = %source, "the simulated hosts cannot listen where they listened last; they take a free port");
+            tracing::warn!(%address, error = %source, "the simulated hosts cannot listen on their last port; they take a free port");
             start(0)
         }
         started => started,
@@ -55,13 +55,13 @@ pub fn simulators(data_dir: &Path, demo: bool) -> Result<Option<Handle>, CliErro
     Ok(Some(handle))
 }
 
-/// 0 stands for any free one.
+/// The last port; 0 stands for any free one.
 fn last_port(file: &Path) -> u16 {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     text.trim().parse().unwrap_or_default()
 }
 
-/// Adds what is missing of the demonstration; what is there stays as it is.
+/// Adds the parts of the demonstration that are missing; existing parts stay unchanged.
 pub async fn set_up(engine: &Engine) -> Result<(), CliError> {
     let by = Context::own("demo");
     let segment = SegmentDraft {
@@ -109,7 +109,7 @@ fn method(resource: Resource) -> MethodDraft {
         parameters: BTreeMap::from([("device".to_owned(), "${host.name}".to_owned())]),
         secrets: BTreeMap::new(),
         zone: None,
-        // The slow BMC takes 6 s to answer anything: command, read.
+        // The slow BMC takes 6 s for each answer, and an attempt needs two: command, read.
         times: MethodTimes {
             attempt_timeout_s: 25,
             timeout_s: 30,
@@ -119,7 +119,7 @@ fn method(resource: Resource) -> MethodDraft {
     }
 }
 
-/// Power first; then, whatever came of it, storage and network.
+/// Power first; then, whatever its result, storage and network.
 fn plan() -> PlanDraft {
     let task = |kind: FencingKind| TaskSpec {
         kind,
@@ -143,7 +143,7 @@ fn plan() -> PlanDraft {
     }
 }
 
-/// The monitor: reports what it sees of the simulated hosts when that changes, and again before it is old.
+/// The monitor: reports the state of a simulated host when it changes, and again before the last report is too old.
 pub fn watch(engine: Engine, world: &Handle) -> JoinHandle<()> {
     let world = world.observer();
     tokio::spawn(async move {
@@ -161,7 +161,7 @@ pub fn watch(engine: Engine, world: &Handle) -> JoinHandle<()> {
     })
 }
 
-/// Whether the report was taken; a host that is not there (yet) is reported again.
+/// Whether the report was accepted; a report of a host that does not exist (yet) is repeated.
 async fn report(engine: &Engine, seen: &SeenHost) -> bool {
     let report = Report {
         state: seen.failure_state,
@@ -183,14 +183,14 @@ async fn report(engine: &Engine, seen: &SeenHost) -> bool {
             tracing::debug!(
                 host = seen.name,
                 error = &error as &dyn std::error::Error,
-                "a report was not taken"
+                "a report was refused"
             );
             false
         }
     }
 }
 
-/// Tells a newcomer what to do next.
+/// Prints the first steps with the demonstration.
 pub fn say_what_to_try(data_dir: &Path, api: SocketAddr, simulators: &Handle) -> Result<(), CliError> {
     let (program, find) = (program(), find_commands(data_dir));
     let simulated = simulators.url();
@@ -204,13 +204,13 @@ In another terminal, try:
 
   R={program}
 {find}  $R host list
-  # sim-1 hangs: it still runs and writes, and answers nobody
+  # sim-1 hangs: it still runs and writes, and does not answer
   curl -X PUT {simulated}/hosts/sim-1 -H 'Content-Type: application/json' -d '{{\"condition\":\"hung\"}}'
   $R host fence sim-1 --reason 'no heartbeat' --wait
   $R host gates sim-1
   # take it back
   $R host rejoin sim-1 --reason 'checked' --wait
-  # the same for sim-3: power cannot be proven, storage and network are
+  # then sim-3: power cannot be proven, storage and network are
   curl -X PUT {simulated}/hosts/sim-3 -H 'Content-Type: application/json' -d '{{\"condition\":\"hung\"}}'
   $R host fence sim-3 --reason 'no heartbeat' --wait
   $R event tail --after 0

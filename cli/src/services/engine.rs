@@ -7,7 +7,7 @@ use crate::config::Settings;
 use crate::error::CliError;
 use crate::traces;
 
-/// Runs until it is told to stop.
+/// Runs until the process is told to stop.
 pub async fn run(settings: Settings) -> Result<(), CliError> {
     let stop = stop::on_signal()?;
     metrics::check(&settings)?;

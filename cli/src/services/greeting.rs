@@ -1,4 +1,4 @@
-//! What `ringfence standalone` says on its start: where it is, and what to do next.
+//! What `ringfence standalone` prints on its start: its address, and the next steps.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -7,13 +7,13 @@ use std::path::Path;
 use crate::config::{Environment, data_dir as default_data_dir};
 use crate::error::CliError;
 
-/// How this program is called.
+/// The path of this program.
 pub fn program() -> String {
     std::env::current_exe().map_or_else(|_| "ringfence".to_owned(), |path| path.display().to_string())
 }
 
-/// What has to be set so that the commands find the service. They look where the environment says; a directory that a flag or a file has
-/// named they have to be told.
+/// The variable that has to be set so that the commands find the service. Commands look where the environment says, and do not know a
+/// directory that a flag or a file has named.
 pub fn find_commands(data_dir: &Path) -> String {
     let is_found = default_data_dir(&Environment::of_this_process()).is_some_and(|found| found == data_dir);
     if is_found {
@@ -23,7 +23,7 @@ pub fn find_commands(data_dir: &Path) -> String {
     }
 }
 
-/// Tells what to do first, or what is there already.
+/// Prints the first steps, or the steps for a service that has hosts.
 pub fn say_what_to_do(data_dir: &Path, api: SocketAddr, has_hosts: bool) -> Result<(), CliError> {
     let next = if has_hosts { AGAIN } else { FIRST };
     write!(
@@ -50,7 +50,7 @@ Stop it with Ctrl-C; started again, even after kill -9, it goes on where it was.
     Ok(())
 }
 
-/// Where there are no hosts yet.
+/// The steps without hosts.
 const FIRST: &str = "  \
   # a method: a device, and how to speak to it (the password is in a file that only the service can read)
   $R method add bmc --resource power --driver ipmi -p 'address=${host.name}-bmc' -p username=fence -s password=file:/PATH
@@ -65,7 +65,7 @@ const FIRST: &str = "  \
   $R standalone --demo --data-dir ~/ringfence-demo --listen 127.0.0.1:8791
 ";
 
-/// Where there are some.
+/// The steps with hosts.
 const AGAIN: &str = "  \
   $R host list
   # whether each host can be fenced, and by what

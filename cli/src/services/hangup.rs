@@ -1,10 +1,10 @@
-//! Reading files again when the system says so.
+//! Rereading files on SIGHUP.
 
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::error::CliError;
 
-/// Acts at each SIGHUP, for as long as the process lives.
+/// Calls `act` at each SIGHUP, as long as the process lives.
 pub fn on_signal(act: impl Fn() + Send + 'static) -> Result<(), CliError> {
     let mut hangup = signal(SignalKind::hangup())
         .map_err(|error| CliError::service("signals", "cannot be listened to", error))?;

@@ -1,4 +1,4 @@
-//! The data directory of standalone: what is in it, and who holds it.
+//! The data directory of standalone: its files, and its lock.
 
 use std::fs::{DirBuilder, File, Permissions, TryLockError};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
@@ -14,21 +14,22 @@ use crate::error::CliError;
 
 /// Hashes of the tokens.
 pub const TOKENS: &str = "tokens.toml";
-/// The token that the commands find by themselves.
+/// The token that the commands find without an option.
 pub const ADMIN_TOKEN: &str = "admin.token";
-/// What the secrets of subscriptions are derived from.
+/// The keys from which the secrets of subscriptions are derived.
 pub const WEBHOOK_KEYS: &str = "webhooks.keys";
 /// The simulated world.
 pub const SIMULATORS: &str = "simulators.json";
-/// Where the simulated world listened last.
+/// The last port of the simulated world.
 pub const SIMULATORS_PORT: &str = "simulators.port";
 
-/// How the lock is tried for again.
+/// How the attempt to lock is repeated.
 const LOCK_AGAIN: ConstantBuilder = ConstantBuilder::new()
     .with_delay(Duration::from_millis(20))
     .with_max_times(9);
 
-/// Makes the directory if it is not there, and holds it until the file is dropped. It is for its owner alone, also where it was there.
+/// Makes the directory if it does not exist, and holds its lock until the file is dropped. Only the owner may use the directory, also if it
+/// existed.
 ///
 /// # Errors
 /// Another process holds it.
@@ -58,7 +59,7 @@ pub fn hold(path: &Path) -> Result<File, CliError> {
     }
 }
 
-/// A directory that was made by hand may be open to everybody. What is made in it from now on is for its owner alone too.
+/// A directory that was made by hand may be open to all users. Files that are made in it from now on are for its owner alone.
 fn keep_others_out(path: &Path) {
     umask(Mode::S_IRWXG | Mode::S_IRWXO);
     let is_open = std::fs::metadata(path).is_ok_and(|data| data.permissions().mode() & 0o077 != 0);
@@ -67,7 +68,7 @@ fn keep_others_out(path: &Path) {
     }
 }
 
-/// Locks, although a command may be looking at this moment whether anybody holds the lock.
+/// Locks the file, although a command may be testing the lock at this moment.
 fn lock_in_time(file: &File) -> Result<(), TryLockError> {
     (|| file.try_lock())
         .retry(LOCK_AGAIN)

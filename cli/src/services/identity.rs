@@ -1,4 +1,4 @@
-//! Who may use the API, from the settings.
+//! The authentication of callers, from the settings.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use crate::config::{ApiSettings, KeystoneSettings, Settings};
 use crate::error::{CliError, Complaints};
 use crate::open_files;
 
-/// The key whose reference leads to the password.
+/// The key of the reference to the password.
 const PASSWORD: &str = "keystone.password";
 
-/// How often one caller may ask.
+/// The rate limits of one caller.
 pub fn limits(api: &ApiSettings) -> RateLimits {
     RateLimits {
         requests_per_second: api.requests_per_second,
@@ -23,7 +23,7 @@ pub fn limits(api: &ApiSettings) -> RateLimits {
     }
 }
 
-/// How many event streams may be open.
+/// The limits of event streams.
 pub fn streams(api: &ApiSettings) -> StreamLimits {
     StreamLimits {
         of_one_caller: api.streams_per_caller,
@@ -31,7 +31,7 @@ pub fn streams(api: &ApiSettings) -> StreamLimits {
     }
 }
 
-/// The static tokens. Where there is Keystone, there need be none.
+/// The static tokens. With Keystone there need be none.
 pub fn tokens(settings: &Settings) -> Result<Tokens, CliError> {
     if settings.keystone.url.is_some() && settings.api.tokens_file.is_none() {
         return Ok(Tokens::none());
@@ -39,7 +39,7 @@ pub fn tokens(settings: &Settings) -> Result<Tokens, CliError> {
     Tokens::open(settings.tokens_file()?).map_err(|error| CliError::service("api", "cannot serve", error))
 }
 
-/// How to reach Keystone, if the API takes its tokens.
+/// The configuration for Keystone, if the API accepts its tokens.
 pub fn keystone(settings: &KeystoneSettings) -> Result<Option<KeystoneConfig>, CliError> {
     let Some(url) = &settings.url else {
         return Ok(None);
@@ -64,7 +64,7 @@ pub fn keystone(settings: &KeystoneSettings) -> Result<Option<KeystoneConfig>, C
     Ok(Some(config))
 }
 
-/// There is no default: a cloud's tenants are members of their own projects, and must not fence its hosts.
+/// The scopes have no default: a cloud's tenants are members of their own projects, and must not fence its hosts.
 fn scopes(settings: &KeystoneSettings) -> Result<Vec<Scope>, CliError> {
     let allowed = "a list of any, system, domain:DOMAIN, project:PROJECT@DOMAIN";
     let texts = settings

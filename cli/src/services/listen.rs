@@ -1,10 +1,10 @@
-//! Addresses to listen on, tried before anything else is begun.
+//! Addresses to listen on, tested before anything else is begun.
 
 use std::net::{SocketAddr, TcpListener};
 
 use crate::error::CliError;
 
-/// Refuses an address that cannot be listened on. A service that finds that out later has made files and connections for nothing.
+/// Refuses an address that cannot be listened on, before the service makes files and connections.
 pub fn check(key: &'static str, address: SocketAddr) -> Result<(), CliError> {
     TcpListener::bind(address).map(drop).map_err(|error| {
         CliError::Usage(format!(

@@ -15,7 +15,7 @@ pub fn check(settings: &Settings) -> Result<(), CliError> {
     listen.map_or(Ok(()), |listen| listen::check("metrics.listen", listen))
 }
 
-/// Begins to serve, if an address is configured; wait for what it gives after `stop`.
+/// Begins to serve metrics, if an address is configured; the caller waits for the returned task after `stop`.
 pub fn serve(
     service: &'static str,
     settings: &Settings,

@@ -1,4 +1,4 @@
-//! What services are made of, from the settings.
+//! The parts of services, made from the settings.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,10 +23,10 @@ use crate::config::{Settings, UnknownHostsWord, read_keys, read_webhook_keys};
 use crate::error::{CliError, Complaints};
 use crate::platforms;
 
-/// Between two looks for a database that is not there.
+/// Between two tries to reach a database that is away.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
-/// Opens the database and waits for it, telling where it is looked for. A schema that is not this build's own ends the service.
+/// Opens the database and waits for it, and logs its address while it is away. A schema of another build ends the service.
 pub async fn database(
     service: &'static str,
     settings: &Settings,
@@ -50,7 +50,7 @@ pub async fn database(
                 tracing::warn!(
                     address = db.address(),
                     error = &error as &dyn std::error::Error,
-                    "the database is not there; trying again every {} s",
+                    "the database is away; trying again every {} s",
                     LOOK_AGAIN_AFTER.as_secs()
                 );
             }
@@ -69,14 +69,14 @@ pub async fn database(
     }
 }
 
-/// The broker, which may come later: the service starts and goes on trying.
+/// The broker, which may start later: the service starts, and keeps trying to connect.
 pub fn broker(service: &'static str, name: &str, settings: &Settings) -> Result<Arc<dyn Bus>, CliError> {
     let config = broker_config(service, name, settings)?;
     tracing::info!(broker = config.address(), "connecting");
     Ok(Arc::new(AmqpBus::connect_when_there(config)))
 }
 
-/// Where the broker is; `name` is shown in its list of connections.
+/// The broker's address; `name` is shown in the broker's list of connections.
 pub fn broker_config(service: &'static str, name: &str, settings: &Settings) -> Result<AmqpConfig, CliError> {
     let fault = |e| CliError::service(service, "cannot use the broker's address", e);
     let client = format!("ringfence {service} {name}");
@@ -157,7 +157,7 @@ fn webhooks(settings: &Settings) -> Result<WebhookConfig, CliError> {
     })
 }
 
-/// How long things are kept; 0 days are for ever.
+/// How long records are kept; 0 days mean for ever.
 fn retention(settings: &Settings) -> RetentionConfig {
     let own = &settings.retention;
     let days = |days: u32| Some(TimeDelta::days(i64::from(days))).filter(|kept| !kept.is_zero());
@@ -172,7 +172,7 @@ fn retention(settings: &Settings) -> RetentionConfig {
     }
 }
 
-/// An engine: what changes anything.
+/// An engine.
 pub async fn engine(
     service: &'static str,
     settings: &Settings,
@@ -212,7 +212,7 @@ pub async fn engine(
     Ok(engine)
 }
 
-/// The clouds whose new hosts are added by themselves, and the segments that they go to.
+/// The clouds whose new hosts are added automatically, and the segments of these hosts.
 fn adopted(settings: &Settings) -> Result<BTreeMap<String, String>, CliError> {
     let own = &settings.openstack;
     let mut adopted = BTreeMap::new();
@@ -233,7 +233,7 @@ fn adopted(settings: &Settings) -> Result<BTreeMap<String, String>, CliError> {
     Ok(adopted)
 }
 
-/// A scheduler hook, by the clock of the process.
+/// A scheduler hook, with the clock of the process.
 pub fn hook(settings: &Settings, db: Database, clock: &Clock) -> Result<Hook, CliError> {
     let (refresh_every, max_age) = settings.hook_ages()?;
     let config = HookConfig {
@@ -249,7 +249,7 @@ pub fn hook(settings: &Settings, db: Database, clock: &Clock) -> Result<Hook, Cl
     Ok(Hook::new(db, Arc::new(move || clock.now()), config))
 }
 
-/// A worker at work.
+/// A running worker.
 pub fn worker(
     settings: &Settings,
     bus: Arc<dyn Bus>,

@@ -14,7 +14,7 @@ const NAME: &str = "scheduler-hook";
 /// Threads that serve requests.
 const THREADS: usize = 2;
 
-/// Runs until it is told to stop. It reads the database and writes nothing; it needs no broker.
+/// Runs until the process is told to stop. The hook reads the database and writes nothing, and needs no broker.
 pub async fn run(settings: Settings) -> Result<(), CliError> {
     let stop = stop::on_signal()?;
     listen::check("scheduler_hook.listen", settings.scheduler_hook.listen)?;
@@ -55,7 +55,7 @@ pub async fn run(settings: Settings) -> Result<(), CliError> {
     served
 }
 
-/// A scheduler asks for every server that is built: it is not held up by how often it asks.
+/// A scheduler asks for every server that is built, so its requests are not limited.
 fn limits(settings: &Settings) -> RateLimits {
     RateLimits {
         requests_per_second: 0,

@@ -1,6 +1,7 @@
-//! `ringfence standalone`: everything in one process, with nothing to install.
+//! `ringfence standalone`: all services in one process, without other software.
 //!
-//! All that has to outlive the process is in the data directory: the database, the tokens, the webhooks' keys, and the simulated world if there is one.
+//! The data directory holds all data that has to outlive the process: the database, the tokens, the webhooks' keys, and the simulated world
+//! if there is one.
 
 use std::fs::File;
 use std::net::SocketAddr;
@@ -25,16 +26,16 @@ use crate::traces;
 
 /// Threads that serve requests.
 const THREADS: usize = 2;
-/// How long attempts that were claimed may go on when the service is told to stop.
+/// How long claimed attempts may go on when the service is told to stop.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Runs until it is told to stop; `demo` adds the simulated hosts.
+/// Runs until the process is told to stop; `demo` adds the simulated hosts.
 pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
     let stop = stop::on_signal()?;
     let (data_dir, address) = (settings.data_dir()?, settings.standalone.listen);
     check_loopback(address)?;
     if !data_dir.exists() {
-        // None is left behind by a service that cannot start.
+        // A service that cannot start leaves no data directory behind.
         listen::check("standalone.listen", address)?;
     }
     let home = Home::open(data_dir)?;
@@ -84,7 +85,7 @@ pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
     served
 }
 
-/// Whether any host was added; where that cannot be read, the way to add one does no harm.
+/// Whether the service has hosts; if that cannot be read, the advice to add one does no harm.
 async fn has_hosts(engine: &Engine) -> bool {
     let page = Page {
         limit: 1,
@@ -132,7 +133,7 @@ async fn open_database(home: &Home) -> Result<Database, CliError> {
     Ok(db)
 }
 
-/// The messages of one process need a key that lives as long as it.
+/// The messages within one process need a key that lives as long as the process.
 pub fn fresh_keys() -> Result<Keys, CliError> {
     let fault = |e| CliError::service("standalone", "cannot make a signing key", e);
     let mut secret = vec![0; 32];
@@ -166,7 +167,7 @@ impl Home {
         self.path.join(name)
     }
 
-    /// The token file, with a token for an admin that is made on the first start and that the commands find by themselves.
+    /// The token file. The first start makes a token for an admin, which the commands find without an option.
     fn admin_token(&self) -> Result<PathBuf, CliError> {
         let file = self.file(home::TOKENS);
         let plain = self.file(home::ADMIN_TOKEN);
@@ -177,7 +178,7 @@ impl Home {
         Ok(file)
     }
 
-    /// Secrets of subscriptions have to outlive the process: what they are derived from is made on the first start.
+    /// The secrets of subscriptions have to outlive the process: the first start makes the keys from which they are derived.
     fn with_webhook_keys(&self, mut settings: Settings) -> Result<Settings, CliError> {
         if settings.webhooks.keys_file.is_none() {
             let file = self.file(home::WEBHOOK_KEYS);
@@ -191,7 +192,8 @@ impl Home {
         Ok(settings)
     }
 
-    /// Commands find no service here any more. After a kill the file stays, and the lock that nobody holds tells.
+    /// Removes the address, so that commands find no service. After a kill the file stays, and the free lock shows that the service is
+    /// gone.
     fn forget_address(&self) {
         let file = self.file(API_FILE);
         if let Err(error) = std::fs::remove_file(&file) {

@@ -1,11 +1,11 @@
-//! Ending in order when the system says so.
+//! An orderly stop on SIGINT and SIGTERM.
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::CliError;
 
-/// A token that is cancelled by SIGINT or SIGTERM.
+/// A token that SIGINT or SIGTERM cancels.
 pub fn on_signal() -> Result<CancellationToken, CliError> {
     let fault = |error| CliError::service("signals", "cannot be listened to", error);
     let mut interrupt = signal(SignalKind::interrupt()).map_err(fault)?;

@@ -12,13 +12,13 @@ use crate::config::Settings;
 use crate::error::CliError;
 use crate::traces;
 
-/// How long attempts that were claimed may go on when the worker is told to stop.
+/// How long claimed attempts may go on when the worker is told to stop.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// Between two looks whether the broker is there.
+/// Between two checks whether the broker can be reached.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Runs until it is told to stop.
+/// Runs until the process is told to stop.
 pub async fn run(settings: Settings) -> Result<(), CliError> {
     let stop = stop::on_signal()?;
     metrics::check(&settings)?;
@@ -49,7 +49,7 @@ pub async fn run(settings: Settings) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Waits for the broker: nothing is served before. `false` if that is not to be any more.
+/// Waits for the broker, without which nothing can be served. `false` if the worker is told to stop first.
 async fn is_there(bus: &dyn Bus, stop: &CancellationToken) -> bool {
     while bus.health().await.is_err() {
         tokio::select! {

@@ -1,7 +1,7 @@
-//! The collector, as the configuration names it.
+//! The collector of spans, from the configuration.
 //!
-//! The configuration says all of it: `OTEL_*` variables and proxies of the environment are not looked at. An exporter of a library would
-//! take headers from there, and count what a collector has refused among what it took.
+//! Only the configuration counts: `OTEL_*` variables and proxies of the environment are ignored. A library's exporter would read headers
+//! from them, and would count spans that the collector has refused as accepted.
 
 use std::time::Duration;
 
@@ -25,14 +25,14 @@ use super::headers::headers;
 use crate::config::{SecretUrl, Settings, TraceSettings};
 use crate::error::{CliError, error_chain};
 
-/// No more of an answer is read.
+/// How much of an answer is read.
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
-/// How a batch is tried again, for as long as there is time.
+/// How a batch is repeated, as long as there is time.
 const AGAIN: ExponentialBuilder = ExponentialBuilder::new()
     .with_min_delay(Duration::from_millis(200))
     .without_max_times();
 
-/// Takes spans, or says why not.
+/// Sends spans to the collector.
 pub(super) struct Collector {
     client: Client,
     url: Url,
@@ -40,7 +40,7 @@ pub(super) struct Collector {
     resource: ResourceAttributesWithSchema,
 }
 
-/// Why a batch was not taken. Neither the URL nor what the collector says is in it: both may hold secrets.
+/// Why a batch was not accepted. The text has neither the URL nor the collector's answer, which both may hold secrets.
 struct Refusal {
     why: String,
     /// Whether another try may help.
@@ -57,7 +57,7 @@ impl Refusal {
     }
 
     fn answered(status: StatusCode) -> Self {
-        // The statuses that OTLP has tried again.
+        // The statuses after which OTLP repeats a request.
         let is_passing = matches!(status.as_u16(), 429 | 502 | 503 | 504);
         Self {
             why: format!("the collector answered {status}"),
@@ -67,7 +67,7 @@ impl Refusal {
 }
 
 impl Collector {
-    /// Nothing is sent yet.
+    /// Sends nothing.
     pub fn new(role: &'static str, endpoint: &SecretUrl, settings: &Settings) -> Result<Self, CliError> {
         let base = endpoint.expose().trim_end_matches('/');
         let url = format!("{base}/v1/traces");
@@ -79,8 +79,8 @@ impl Collector {
         })
     }
 
-    /// Sends spans, again where that may help and as long as there is time; `is_last`: once. Returns how many of them the collector
-    /// has refused.
+    /// Sends spans, and repeats that where it may help and as long as there is time; if `is_last`, sends once. Returns how many of them the
+    /// collector has refused.
     pub async fn take(&self, batch: Vec<SpanData>, is_last: bool) -> Result<u64, String> {
         let request = ExportTraceServiceRequest {
             resource_spans: group_spans_by_resource_and_scope(batch, &self.resource),
@@ -121,7 +121,7 @@ async fn beginning(mut response: Response) -> Result<Vec<u8>, reqwest::Error> {
     Ok(answer)
 }
 
-/// How many spans the collector did not want although it took the batch. An answer that cannot be read says nothing of the kind.
+/// How many spans the collector has refused although it has accepted the batch. An answer that cannot be read counts as none.
 fn refused(answer: &[u8]) -> u64 {
     let partial = ExportTraceServiceResponse::decode(answer)
         .ok()
@@ -131,7 +131,7 @@ fn refused(answer: &[u8]) -> u64 {
     })
 }
 
-/// Who sends, in the words of OpenTelemetry's conventions.
+/// The sender, by OpenTelemetry's conventions.
 fn resource(role: &'static str, settings: &Settings) -> Resource {
     let instance = match role {
         "worker" => &settings.worker.name,
@@ -151,7 +151,7 @@ fn client(settings: &TraceSettings) -> Result<Client, CliError> {
     let fault = |error: reqwest::Error| CliError::service("traces", "cannot be set up", error);
     let mut builder = Client::builder()
         .no_proxy()
-        // A redirect would take the headers to another host.
+        // A redirect would send the headers to another host.
         .redirect(reqwest::redirect::Policy::none());
     if let Some(path) = &settings.headers_file {
         builder = builder.default_headers(headers(path)?);

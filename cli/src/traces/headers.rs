@@ -1,4 +1,4 @@
-//! The headers that the collector wants, from a file of their own: they are secrets.
+//! The headers for the collector, from a file of their own, since they are secrets.
 
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
@@ -8,10 +8,10 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::error::CliError;
 
-/// No file of headers is longer.
+/// The longest file of headers.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// Reads the headers. A file that group or others may touch is refused.
+/// Reads the headers. A file with permissions for group or others is refused.
 pub(super) fn headers(path: &Path) -> Result<HeaderMap, CliError> {
     let fault = |source| CliError::file("read the headers", path, source);
     let content = |why: String| CliError::Content {
@@ -30,7 +30,7 @@ pub(super) fn headers(path: &Path) -> Result<HeaderMap, CliError> {
     parse(&text).map_err(content)
 }
 
-/// What is wrong is said without showing any part of a value.
+/// The errors show no part of a value.
 fn parse(text: &str) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));

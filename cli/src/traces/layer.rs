@@ -1,7 +1,7 @@
-//! Watches the spans of this process, and hands over those that have ended.
+//! Collects the spans of this process, and passes on those that have ended.
 //!
-//! Which operation a request is about is known only after it has been decided, long after its span has begun. So a span's place is
-//! settled when it ends: its trace is what it was told, or what a span within it was told.
+//! The operation of a request is known only after the decision, long after the request's span has begun. So the trace of a span is decided
+//! when it ends: the trace that it was given, or that a span within it was given.
 
 use std::time::SystemTime;
 
@@ -19,10 +19,10 @@ use super::COUNTS;
 use super::span::{OpenSpan, kind};
 use crate::clock;
 
-/// What the targets of all crates of Ringfence begin with. Spans of libraries are nobody's business.
+/// The prefix of the targets of all crates of Ringfence. Spans of libraries are not sent.
 const OWN: &str = "ringfence";
 
-/// Never waits: what the queue does not take is counted.
+/// Never waits: spans that the queue has no room for are counted.
 pub struct SpanLayer {
     queue: Sender<SpanData>,
     sample_percent: u8,
@@ -92,7 +92,7 @@ where
     }
 }
 
-/// A span that does not know its trace has that of the first span within it that does.
+/// Gives a span without a trace the trace of the first span within it that has one.
 fn tell_those_around<'a, S: LookupSpan<'a>>(span: &SpanRef<'a, S>, trace: Option<TraceId>) {
     if trace.is_none() {
         return;
@@ -147,7 +147,8 @@ fn ended<'a, S: LookupSpan<'a>>(
     }
 }
 
-/// All services say the same of a trace. Of a random UUID, the last seven bytes are random, and the bits before them are not.
+/// Whether the trace is sent: all services decide alike. The last seven bytes of a random UUID are random, and the bits before them are
+/// not.
 fn is_sampled(trace: TraceId, percent: u8) -> bool {
     const RANDOM_BITS: u32 = 56;
     let [.., a, b, c, d, e, f, g] = trace.to_bytes();

@@ -1,7 +1,7 @@
 //! Spans for a collector that takes OTLP over HTTP.
 //!
-//! Which spans there are, and what they carry, is decided where they are made: fields hold ids, names and words for programs only.
-//! Those that belong to a trace (an operation, a question to a device) are sent; others are not.
+//! The code that makes a span decides which fields it has: ids, names and words for programs only. Spans that belong to a trace (an
+//! operation, a request to a device) are sent; others are not.
 
 mod collector;
 mod headers;
@@ -26,7 +26,7 @@ use crate::error::CliError;
 /// How long the end of a service waits for the collector.
 const FLUSH: Duration = Duration::from_secs(5);
 
-/// What became of spans in this process. There is one, as there is one subscriber.
+/// The counts of spans in this process. There is one, as there is one subscriber.
 static COUNTS: LazyLock<Counts> = LazyLock::new(Counts::default);
 
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ impl Counts {
     }
 }
 
-/// Puts the numbers of spans among the others of the process.
+/// Adds the numbers of spans to the metrics of the process.
 pub fn register_metrics(registry: &mut Registry) {
     let lost = "Spans that no collector took because the queue was full, or because it did not take them";
     registry.register(
@@ -61,14 +61,14 @@ pub fn register_metrics(registry: &mut Registry) {
     }
 }
 
-/// Spans on their way, as long as the service runs.
+/// The sending of spans, as long as the service runs.
 pub struct Traces {
     stop: CancellationToken,
     sending: JoinHandle<()>,
 }
 
 impl Traces {
-    /// Sends what still waits, as far as the collector takes it within five seconds.
+    /// Sends the remaining spans, as far as the collector accepts them within five seconds.
     pub async fn stop(self) {
         self.stop.cancel();
         if tokio::time::timeout(FLUSH, self.sending).await.is_err() {

@@ -1,4 +1,4 @@
-//! Sends spans, many at a time, and tells what is lost.
+//! Sends spans in batches, and reports how many are lost.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use super::collector::Collector;
 
 /// Spans in one request.
 const BATCH: usize = 512;
-/// How long spans wait for company.
+/// How long a span waits for others, to be sent with them.
 const GATHER: Duration = Duration::from_millis(500);
-/// Between two lines about spans that are lost.
+/// Between two log lines about lost spans.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
 /// Ends once it is stopped and the queue is empty.
@@ -43,7 +43,7 @@ pub(super) async fn run(collector: Collector, mut queue: Receiver<SpanData>, sto
             tracing::warn!(
                 spans,
                 error = losses.last.take(),
-                "spans were lost; nothing else is the worse for it"
+                "spans were lost; nothing else is affected"
             );
         }
         if is_last {
@@ -52,7 +52,7 @@ pub(super) async fn run(collector: Collector, mut queue: Receiver<SpanData>, sto
     }
 }
 
-/// A batch that is not taken is lost: it is worth less than the memory to keep it.
+/// A batch that is not accepted is lost: keeping it is not worth the memory.
 async fn send(collector: &Collector, batch: Vec<SpanData>, is_last: bool) -> Result<(), String> {
     let spans = batch.len() as u64;
     let sent = collector.take(batch, is_last).await;
@@ -77,7 +77,7 @@ struct Losses {
 }
 
 impl Losses {
-    /// How many are to be told of: at once, then no more often than once in a while.
+    /// How many lost spans to report now: the first at once, later ones at intervals.
     fn due(&mut self, lost: u64, now: Instant, is_last: bool) -> Option<u64> {
         let is_early = self.told_at.is_some_and(|at| now < at + TELL_EVERY);
         if lost == self.told || (is_early && !is_last) {

@@ -1,4 +1,4 @@
-//! One span while it is open: what its fields say of the trace it belongs to, and what goes with it.
+//! One open span: its trace, as its fields tell it, and its attributes.
 
 use std::fmt::Debug;
 use std::time::SystemTime;
@@ -13,12 +13,12 @@ const MAX_CHARS: usize = 256;
 
 pub(super) struct OpenSpan {
     pub begun: SystemTime,
-    /// When it was left last: spans that others still belong to stay open after that.
+    /// When the span was last left: a span stays open while spans within it are open.
     pub left: SystemTime,
-    /// Unknown until somebody says which operation it is about.
+    /// Unknown until a field names the operation.
     pub trace: Option<TraceId>,
     pub id: SpanId,
-    /// The span in another process, or of an earlier try, that this one comes from.
+    /// The span in another process, or of an earlier try, that caused this one.
     pub from: Option<SpanId>,
     pub attributes: Vec<KeyValue>,
     pub status: Status,
@@ -85,7 +85,7 @@ impl Visit for OpenSpan {
     }
 }
 
-/// Which side of a conversation a span is.
+/// The kind of a span: which side of a request or message it is.
 pub(super) fn kind(name: &str) -> SpanKind {
     match name {
         "request" | "answer" => SpanKind::Server,

@@ -75,7 +75,7 @@ fn a_host_that_is_fenced_already_needs_no_waiting() {
     let run = Machine::with(&service).run(&waiting(&[]));
     assert_eq!(run.code, 0, "{run:?}");
     assert!(run.out.starts_with("compute1: FENCED"), "{run:?}");
-    assert_eq!(run.err, "it was so before: nothing was begun\n");
+    assert_eq!(run.err, "the host already was in this state: nothing was begun\n");
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn a_word_that_has_to_settle_is_told_and_not_taken_for_fenced() {
     assert_eq!(run.code, 0, "{run:?}");
     assert_eq!(
         run.out,
-        "compute1: UNFENCED still; your word was taken down, and the host is FENCED once it has settled\n"
+        "compute1: still UNFENCED; the confirmation is recorded, and the host becomes FENCED when the confirmation has settled\n"
     );
     assert!(run.err.contains("ringfence operation watch op1"), "{}", run.err);
 }

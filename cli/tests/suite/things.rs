@@ -64,7 +64,7 @@ fn a_source_that_is_struck_off_is_named_with_a_reason() {
     ]);
     assert_eq!(run.code, 0, "{run:?}");
     assert!(
-        run.out.starts_with("c1: prober/rack 1 is struck off"),
+        run.out.starts_with("c1: prober/rack 1 is forgotten"),
         "{}",
         run.out
     );

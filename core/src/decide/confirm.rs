@@ -76,7 +76,7 @@ fn refuse_if_up(draft: &Draft, word: &Word) -> Result<(), Refusal> {
     }
 }
 
-/// What is being given back at this moment could undo what the person did.
+/// A release that is under way could undo what the person did.
 fn refuse_if_undoing(draft: &Draft) -> Result<(), Refusal> {
     match draft.state.host.undoing_in_flight(ProofKind::Operator, draft.now) {
         Some(f) if on(Guard::WordWaitsForUndoing) => Err(Refusal::UndoingInFlight {

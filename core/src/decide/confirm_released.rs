@@ -1,4 +1,4 @@
-//! A person's word that what a fence took from the host was given back by hand, or is gone with its device.
+//! An admin's word that applied fencing was released by hand, or is gone with its device.
 //!
 //! Without it a host whose switch was thrown away could never be taken back: nothing can observe what is not there any more.
 
@@ -47,7 +47,7 @@ pub(super) fn confirm_released(
         "applied_fencing.released",
         json!({ "generation": generation, "methods": methods, "reason": reason, "by": actor.name }),
     );
-    let why = format!("given back by hand, says {}: {reason}", actor.name);
+    let why = format!("released by hand, says {}: {reason}", actor.name);
     if let Some(operation) = draft.state.operation.as_mut().filter(|o| o.status.is_live()) {
         take_off(operation, methods, &why, draft.now);
     }

@@ -19,7 +19,7 @@ pub(super) fn is_all_that_is_left(operation: &Operation) -> bool {
     open.all(|task| task.status.is_over() || waits(operation.kind(), task))
 }
 
-/// Tells of devices that were to give the power back, and were not seen to: what is to be said of them beside everything else.
+/// Reports devices that were to switch the power on, and were not read as on; returns the text for the operation's detail.
 pub(super) fn tell_left_off(draft: &mut Draft) -> String {
     let tasks = draft.live().into_iter().flat_map(Operation::tasks);
     let is_off = |task: &&Task| task.kind() == FencingKind::PowerOn && task.status == TaskStatus::Failed;

@@ -298,13 +298,13 @@ pub(super) fn silence(draft: &Draft) -> Option<Silent> {
         .undoing_in_flight(ProofKind::SelfFencing, draft.now)
         .map(|f| f.until);
     let undone = undone
-        .max(host.given_back_at)
+        .max(host.released_at)
         .filter(|_| on(Guard::UndoingBreaksSilence));
     let set_at = draft
         .state
         .clock_set_at
         .filter(|_| on(Guard::ClockSetBreaksSilence));
-    // What was given back has started something that knows nothing of the time before. Nor does a clock that was set.
+    // A release has started a boot that knows nothing of the time before; nor does a clock that was set.
     let from = [undone, set_at]
         .into_iter()
         .flatten()

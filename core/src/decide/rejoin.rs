@@ -154,8 +154,8 @@ fn stage(awaits: Option<Awaits>, tasks: Vec<Task>) -> Stage {
     }
 }
 
-/// The tasks that give back everything that stands of one kind: one task, and one more for each time that a method was
-/// edited between two fences, since a task knows its methods by their ids.
+/// The tasks that release all applied fencing of one kind: one task, and one more for each time that a method was edited between two
+/// fences, since a task knows its methods by their ids.
 fn undo(state: &HostState, fencing: FencingKind) -> Vec<Task> {
     let kind = fencing.undone_by().unwrap_or(fencing);
     let mut levels: Vec<Vec<FrozenMethod>> = Vec::new();
@@ -198,7 +198,7 @@ pub(super) fn is_after_unfencing(stage: &Stage) -> bool {
     stage.tasks.iter().any(|task| task.kind() == StepKind::Start)
 }
 
-/// Everything was observed to be given back: the host is UNFENCED.
+/// Everything was observed to be released: the host is UNFENCED.
 pub(super) fn become_unfenced(draft: &mut Draft, operation: &Operation) {
     let host = &mut draft.state.host;
     // The host is seen UP, so that what power it has suffices; a feed that could not be switched on shows in the operation.

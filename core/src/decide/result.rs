@@ -122,7 +122,8 @@ fn accept(draft: &mut Draft, result: &TaskResult) -> Result<(), &'static str> {
         draft.state.host.applied.marked_down_by = None;
     }
     if outcome == Outcome::Refused {
-        // The first that might have taken it was told no: there is nothing to give back. Whatever was tried before it stays.
+        // The first attempt that might have taken it was refused, so there is nothing to release. Applied fencing of earlier attempts
+        // stays.
         let host = &mut draft.state.host;
         host.applied.fencing.retain(|s| s.attempt != claim.attempt);
         host.applied
@@ -147,9 +148,9 @@ fn is_just_back(operation: &Operation, now: Timestamp) -> bool {
     })
 }
 
-/// The device of this method has shown what it was told: it has taken something, or given it back.
+/// The device of this method has shown what it was told: it has taken something, or has released it.
 fn note_shown(host: &mut Host, kind: TaskKind, method: &FrozenMethod, proves: bool) {
-    let is_its = |s: &AppliedFencing| s.method == *method || !on(Guard::GivenBackByItsMethod);
+    let is_its = |s: &AppliedFencing| s.method == *method || !on(Guard::ReleasedByItsMethod);
     host.applied
         .fencing
         .retain(|s| s.kind.undone_by().is_none_or(|undoing| kind != undoing) || !is_its(s));
@@ -167,8 +168,8 @@ fn off_until(task: &Task, fence: Option<&Fence>) -> Option<Timestamp> {
         .iter()
         .filter_map(|attempt| attempt.claimed_at)
         .min();
-    let given_back_at = fence.and_then(Fence::power_given_back_at);
-    if given_back_at != first_claim && on(Guard::OnWasTheFirst) {
+    let released_at = fence.and_then(Fence::power_released_at);
+    if released_at != first_claim && on(Guard::OnWasTheFirst) {
         return None;
     }
     let level = task

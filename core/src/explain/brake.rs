@@ -1,4 +1,4 @@
-//! Whether a fence that nobody asks for would be held by the storm brake (S11).
+//! Whether the storm brake would hold an automatic fence (S11).
 
 use crate::{
     FailureState, FencingPolicy, FencingState, Host, HostState, Neighbourhood, Timestamp, fence_due,
@@ -11,7 +11,7 @@ pub struct StormBrake {
     pub policy: FencingPolicy,
     /// How the hosts stand once this one is silent too.
     pub around: Neighbourhood,
-    /// Why a fence of the host that nobody asks for would wait for a person; `None` if it would not.
+    /// Why an automatic fence of the host would wait for a person; `None` if it would not.
     pub holds: Option<String>,
     /// When such a fence is due as things are.
     pub due_at: Option<Timestamp>,
@@ -31,7 +31,7 @@ impl StormBrake {
 }
 
 impl Neighbourhood {
-    /// The same once this host has fallen silent. One that is out of service already is counted already.
+    /// The neighbourhood once this host has fallen silent. A host that is already out of service is already counted.
     #[must_use]
     fn with_silent(self, host: &Host) -> Self {
         let is_out =

@@ -46,7 +46,7 @@ pub struct Explanation<'a> {
     pub fence: FencePreview,
     /// The sufficient sets, and what keeps each from being completed.
     pub sets: Vec<SetProspect>,
-    /// Whether a fence that nobody asks for would be held.
+    /// Whether an automatic fence would be held.
     pub brake: StormBrake,
     /// The platform that would be told of a FENCED host.
     pub platform: Option<PlatformHost>,

@@ -39,7 +39,7 @@ CREATE TABLE plans (
     UNIQUE (scope_kind, scope_value)
 );
 
--- One row. Counts the changes of plans and methods, so that whoever remembers them can tell whether they are still the same.
+-- One row. Counts the changes of plans and methods, so that a process that remembers them can tell whether they have changed.
 CREATE TABLE configuration (
     one bigint PRIMARY KEY CHECK (one = 1),
     revision bigint NOT NULL
@@ -85,8 +85,8 @@ CREATE TABLE hosts (
     fenced_at timestamptz,
     -- Whether something has begun for it since it fell silent: it is not fenced without being asked then.
     is_silence_answered boolean NOT NULL,
-    -- Until when something may have been given back to it, and until when it may last have been switched off.
-    given_back_at timestamptz,
+    -- Until when something may have been released to it, and until when it may last have been switched off.
+    released_at timestamptz,
     last_off_at timestamptz,
     -- Written at every step, so text like the body of an operation.
     applied_fencing text NOT NULL CHECK (applied_fencing <> ''),
@@ -125,8 +125,8 @@ CREATE TABLE operations (
     kind text NOT NULL CHECK (kind IN ('fence', 'rejoin', 'evacuation')),
     status text NOT NULL CHECK (status IN ('running', 'needs_operator', 'succeeded', 'cancelled')),
     generation bigint NOT NULL,
-    -- The operation as the rules see it: stages, tasks, attempts, proofs. It is written at every step, so it is text (nobody looks
-    -- into it by SQL) and stays in the row uncompressed up to a good size; what hardly ever changes is kept apart in `methods`.
+    -- The operation as the rules see it: stages, tasks, attempts, proofs. It is written at every step and never read by SQL, so it is text,
+    -- and stays in the row uncompressed up to a large size; parts that hardly ever change are kept in `methods`.
     body text NOT NULL CHECK (body <> ''),
     methods text NOT NULL CHECK (methods <> ''),
     created_at timestamptz NOT NULL,
@@ -139,8 +139,8 @@ CREATE TABLE operations (
 
 ALTER TABLE operations ALTER COLUMN methods SET STORAGE EXTERNAL;
 
--- By another word for the same than the index below: a planner to whom both look empty could take that one for a host's live operation,
--- and read all that are live for each host.
+-- The condition is worded differently from that of the index below: a planner that takes both for empty could use that index for a host's
+-- live operation, and read all live operations for each host.
 CREATE UNIQUE INDEX operations_one_live_per_host ON operations (host_id)
     WHERE finished_at IS NULL;
 -- An evacuation is of the generation of its fence; a fence and a rejoin take one of their own.
@@ -209,10 +209,10 @@ CREATE TRIGGER events_have_no_gap BEFORE INSERT ON events
 
 CREATE INDEX events_without_sequence ON events (position) WHERE sequence IS NULL;
 
--- A change of a host that is one statement begins with this: it ends the statement unless the host's row is still the one that was read
--- without a lock, and locks it. If the change tells of something it gives the number before those of its events; none if somebody else is giving numbers,
--- or if events that were committed earlier wait for theirs. The lock on the numbers is held until the statement is committed, by the
--- server itself: no client can keep the others waiting.
+-- A change of a host in one statement begins with this: it ends the statement if the host's row has changed since it was read without a
+-- lock, and locks the row. If the change has events, it returns the number before theirs; null if another transaction is numbering events,
+-- or if events that were committed earlier have no numbers yet. The server itself holds the lock on the numbers until the statement is
+-- committed: no client can keep the others waiting.
 CREATE FUNCTION begin_change_upon(changed uuid, version text, tells boolean) RETURNS bigint LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM FROM hosts WHERE id = changed AND xmin = version::xid FOR NO KEY UPDATE;
@@ -245,11 +245,11 @@ CREATE TABLE outbox (
     zone text NOT NULL,
     payload text NOT NULL CHECK (payload <> ''),
     trace text,
-    -- Whoever wrote the row publishes it at once; from this moment on anyone may.
+    -- The process that wrote the row publishes it at once; from this moment on any process may.
     available_at timestamptz NOT NULL,
-    -- The first such moment: what is older than this is a row that nobody could publish.
+    -- The first such moment: an older row is one that no process could publish.
     waits_since timestamptz NOT NULL,
-    -- Later than this nobody would be let act on it.
+    -- Later than this no worker would be allowed to act on it.
     expires_at timestamptz NOT NULL,
     tries bigint NOT NULL
 );
@@ -269,7 +269,7 @@ CREATE INDEX device_leases_by_attempt ON device_leases (operation_id, attempt);
 CREATE TABLE idempotency_keys (
     caller text NOT NULL,
     key text NOT NULL,
-    -- Of method, path and body: the same key with another request is a mistake.
+    -- Of method, path and body: a key that comes again with another request is a mistake.
     digest text NOT NULL,
     -- The try that carries the request out. It commits a change only while the key is its own.
     holder uuid NOT NULL,
@@ -385,7 +385,7 @@ CREATE TABLE event_sinks (
     name text PRIMARY KEY,
     -- Every event with a number up to this one was told.
     after_sequence bigint NOT NULL CHECK (after_sequence >= 0),
-    -- The engine that tells, as long as it says so again in time; of a new event sink, nobody and when it was added.
+    -- The engine that sends the events, as long as it renews this in time; for a new event sink empty, with the time when it was added.
     held_by text NOT NULL,
     held_until timestamptz NOT NULL
 );
@@ -395,7 +395,7 @@ CREATE TABLE event_sinks (
 CREATE TABLE method_checks (
     id uuid PRIMARY KEY,
     method_id uuid NOT NULL REFERENCES methods (id) ON DELETE CASCADE,
-    -- None where the question is the same for every host.
+    -- None where the question is one for every host.
     host_id uuid REFERENCES hosts (id) ON DELETE CASCADE,
     -- What is asked, in short: when the method or the host's values change, the row is made anew.
     question uuid NOT NULL,
@@ -458,7 +458,7 @@ CREATE INDEX shared_devices_by_with_method ON shared_devices (with_method_id);
 CREATE TRIGGER shared_devices_are_counted AFTER INSERT OR DELETE ON shared_devices
     FOR EACH ROW EXECUTE FUNCTION count_configuration();
 
--- What hosts give for themselves to the parameters of methods, kept by triggers, so that hosts which give the same are found.
+-- The values that hosts give for the parameters of methods, kept by triggers, so that hosts with equal values are found.
 
 CREATE TABLE host_parameters (
     host_id uuid NOT NULL REFERENCES hosts (id) ON DELETE CASCADE,

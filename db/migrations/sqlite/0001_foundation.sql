@@ -39,7 +39,7 @@ CREATE TABLE plans (
     UNIQUE (scope_kind, scope_value)
 ) STRICT;
 
--- One row. Counts the changes of plans and methods, so that whoever remembers them can tell whether they are still the same.
+-- One row. Counts the changes of plans and methods, so that a process that remembers them can tell whether they have changed.
 CREATE TABLE configuration (
     one integer PRIMARY KEY CHECK (one = 1),
     revision integer NOT NULL
@@ -104,8 +104,8 @@ CREATE TABLE hosts (
     fenced_at integer,
     -- Whether something has begun for it since it fell silent: it is not fenced without being asked then.
     is_silence_answered integer NOT NULL CHECK (is_silence_answered IN (0, 1)),
-    -- Until when something may have been given back to it, and until when it may last have been switched off.
-    given_back_at integer,
+    -- Until when something may have been released to it, and until when it may last have been switched off.
+    released_at integer,
     last_off_at integer,
     applied_fencing text NOT NULL,
     in_flight text NOT NULL,
@@ -157,8 +157,8 @@ CREATE TABLE operations (
     CHECK ((finished_at IS NULL) = (status IN ('running', 'needs_operator')))
 ) STRICT;
 
--- By another word for the same than the index below: a planner to whom both look empty could take that one for a host's live operation,
--- and read all that are live for each host.
+-- The condition is worded differently from that of the index below: a planner that takes both for empty could use that index for a host's
+-- live operation, and read all live operations for each host.
 CREATE UNIQUE INDEX operations_one_live_per_host ON operations (host_id)
     WHERE finished_at IS NULL;
 -- An evacuation is of the generation of its fence; a fence and a rejoin take one of their own.
@@ -221,11 +221,11 @@ CREATE TABLE outbox (
     zone text NOT NULL,
     payload text NOT NULL,
     trace text,
-    -- Whoever wrote the row publishes it at once; from this moment on anyone may.
+    -- The process that wrote the row publishes it at once; from this moment on any process may.
     available_at integer NOT NULL,
-    -- The first such moment: what is older than this is a row that nobody could publish.
+    -- The first such moment: an older row is one that no process could publish.
     waits_since integer NOT NULL,
-    -- Later than this nobody would be let act on it.
+    -- Later than this no worker would be allowed to act on it.
     expires_at integer NOT NULL,
     tries integer NOT NULL
 ) STRICT;
@@ -245,7 +245,7 @@ CREATE INDEX device_leases_by_attempt ON device_leases (operation_id, attempt);
 CREATE TABLE idempotency_keys (
     caller text NOT NULL,
     key text NOT NULL,
-    -- Of method, path and body: the same key with another request is a mistake.
+    -- Of method, path and body: a key that comes again with another request is a mistake.
     digest text NOT NULL,
     -- The try that carries the request out. It commits a change only while the key is its own.
     holder text NOT NULL,
@@ -363,7 +363,7 @@ CREATE TABLE event_sinks (
     name text PRIMARY KEY,
     -- Every event with a number up to this one was told.
     after_sequence integer NOT NULL CHECK (after_sequence >= 0),
-    -- The engine that tells, as long as it says so again in time; of a new event sink, nobody and when it was added.
+    -- The engine that sends the events, as long as it renews this in time; for a new event sink empty, with the time when it was added.
     held_by text NOT NULL,
     held_until integer NOT NULL
 ) STRICT;
@@ -373,7 +373,7 @@ CREATE TABLE event_sinks (
 CREATE TABLE method_checks (
     id text PRIMARY KEY,
     method_id text NOT NULL REFERENCES methods (id) ON DELETE CASCADE,
-    -- None where the question is the same for every host.
+    -- None where the question is one for every host.
     host_id text REFERENCES hosts (id) ON DELETE CASCADE,
     -- What is asked, in short: when the method or the host's values change, the row is made anew.
     question text NOT NULL,
@@ -442,7 +442,7 @@ BEGIN
     UPDATE configuration SET revision = revision + 1;
 END;
 
--- What hosts give for themselves to the parameters of methods, kept by triggers, so that hosts which give the same are found.
+-- The values that hosts give for the parameters of methods, kept by triggers, so that hosts with equal values are found.
 
 CREATE TABLE host_parameters (
     host_id text NOT NULL REFERENCES hosts (id) ON DELETE CASCADE,

@@ -1,8 +1,9 @@
 //! Connections to PostgreSQL that are kept at hand.
 //!
-//! A pool hands its connections out in turn, and tests each that comes back with a round trip. Here one that was given back in good
-//! order is taken again at once, the last first: the server's side of it is still warm, and there are as few as are needed. What was
-//! not given back, because something went wrong or was dropped half-way, goes to the pool, which puts it in order or ends it. The pool
+//! A pool hands its connections out in turn, and tests each returned connection with a round trip. Here a connection that was returned in
+//! good order is used again at once, the last one first: the server's side of it is still warm, and there are as few as are needed. A
+//! connection that was not returned, because of an error or because a future was dropped, goes to the pool, which repairs or closes it. The
+//! pool also opens connections.
 //! also makes connections.
 
 use std::collections::VecDeque;
@@ -39,8 +40,8 @@ struct Shared {
 struct Hands {
     /// The last is the warmest.
     idle: VecDeque<Idle>,
-    /// Those who wait for the pool. Its connections may all be kept, but for one that it is putting in order: what is given back goes to the
-    /// pool until no caller waits any more.
+    /// The number of callers that wait for the pool. All of the pool's connections may be kept here, except one that it is repairing:
+    /// returned connections go to the pool until no caller waits any more.
     waiting: usize,
 }
 

@@ -115,7 +115,7 @@ fn everything(host: &Host) -> Host {
         sources: sources(),
         generation: Generation(u32::MAX),
         is_silence_answered: true,
-        given_back_at: Some(at(5)),
+        released_at: Some(at(5)),
         last_off_at: Some(at(6)),
         applied: Applied {
             fencing: vec![AppliedFencing {

@@ -1,7 +1,7 @@
-"""Checks the chart: values against their schema, every template with several values, what comes of it against Kubernetes' own schemas.
+"""Checks the chart: values against their schema, every template with several values, and the results against Kubernetes' own schemas.
 
-Prints what the containers run, as JSON, for whoever checks that. With Helm in PATH its `lint` has to be content, and its `template`
-has to make the same of the chart. Needs Go, PyYAML, jsonschema and kubernetes-validate.
+Prints the containers' arguments and environment as JSON, for a test. With Helm in PATH its `lint` has to pass, and its `template` has
+to give equal results. Needs Go, PyYAML, jsonschema and kubernetes-validate.
 """
 
 import copy
@@ -19,7 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 CHART = HERE.parent / "ringfence"
 # The oldest release that the chart allows, and the newest that the schemas know, at the time of writing.
 RELEASES = ["1.27", "1.34"]
-# Of the Prometheus operator: its schemas are not at hand.
+# Objects of the Prometheus operator are not checked: its schemas are not in the package.
 FOREIGN = "monitoring.coreos.com/"
 PEERS = [{"podSelector": {"matchLabels": {"app": "prometheus"}}}]
 CASES = {
@@ -102,7 +102,7 @@ def main(go):
         documents = render(go, values)
         names = check(case, documents)
         if shutil.which("helm") and sorted(map(str, by_helm(over))) != sorted(map(str, documents)):
-            sys.exit(f"{case}: helm makes something else of the chart")
+            sys.exit(f"{case}: helm renders the chart differently")
         print(f"{case}: {len(names)} objects", file=sys.stderr)
         for document in documents:
             template = document.get("spec", {}).get("template", {}).get("spec", {})
@@ -115,7 +115,7 @@ def main(go):
             continue
         sys.exit(f"the schema of values allows {over}")
     if not shutil.which("helm"):
-        print("there is no helm: `helm lint` was not run, and templates were rendered by deploy/helm/check/render.go", file=sys.stderr)
+        print("helm is not installed: `helm lint` was not run, and templates were rendered by deploy/helm/check/render.go", file=sys.stderr)
     json.dump(containers, sys.stdout)
 
 

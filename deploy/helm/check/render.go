@@ -1,5 +1,5 @@
-// Renders the chart where there is no Helm: the same template language, and those of Helm's functions that the chart uses. A function
-// that is not here is an error. Standard input is a JSON object of what templates see; the arguments are the chart's template files.
+// Renders the chart without Helm: in Helm's template language, with the functions that the chart uses. Any other function is an
+// error. Standard input is a JSON object with the templates' context; the arguments are the chart's template files.
 package main
 
 import (
@@ -63,7 +63,7 @@ func render(paths []string) error {
 	return nil
 }
 
-// The outermost level as lines of its own, so that it can stand among others; what is in it as JSON, which is YAML too.
+// Writes the outermost level as lines, so that it can be embedded in other lines, and the values as JSON, which is YAML too.
 func toYaml(value any) (string, error) {
 	lines := []string{}
 	line := func(before string, value any) error {

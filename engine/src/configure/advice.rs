@@ -62,8 +62,8 @@ impl Engine {
         let shared = own.iter().filter(|(target, _)| theirs.contains_key(*target));
         let told = |(_, method): (&String, &String)| {
             format!(
-                "method {method} acts on the device that it acts on for host {} too: what it proves of one would be taken for a proof of \
-                 the other, and fences of both are refused until one is mended",
+                "method {method} acts on the device that it acts on for host {} too: its proof for one host would count for the other, and \
+                 fences of both are refused until one method is mended",
                 other.name
             )
         };

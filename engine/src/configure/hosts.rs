@@ -120,7 +120,7 @@ impl HostDraft {
             generation: Generation::default(),
             fence: None,
             is_silence_answered: false,
-            given_back_at: None,
+            released_at: None,
             last_off_at: None,
             applied: Applied::default(),
             in_flight: Vec::new(),

@@ -26,7 +26,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 const WRITE_DOWN_EVERY: Duration = Duration::from_millis(500);
 /// Events that are told at once.
 const AT_ONCE: usize = 256;
-/// How long an event waits so that others go with it. The tasks of a fence go through the same broker, and go first.
+/// How long an event waits so that others go with it. The tasks of a fence go through this broker too, and go first.
 const BREATH: Duration = Duration::from_millis(20);
 /// The pauses before a broker that failed is tried again.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);

@@ -209,7 +209,7 @@ impl Metrics {
         );
         registry.register(
             "hosts_left_off",
-            "Fences and evacuations that were to give the power back and have not seen it on",
+            "Fences and evacuations that were to switch the power on again and have not read it as on",
             self.left_off.clone(),
         );
         registry.register(

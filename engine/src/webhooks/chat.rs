@@ -120,14 +120,14 @@ fn in_words(value: &Value) -> String {
         .collect()
 }
 
-/// What a device answered must be text there, no link and no mention of everybody.
+/// The text of a device stays text: it makes no link and mentions no user.
 fn for_slack(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
 }
 
-/// The same for Markdown: its signs stand for themselves, and `@all` calls nobody.
+/// Escapes the signs of Markdown; `@all` then mentions no user.
 fn for_markdown(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {

@@ -26,7 +26,7 @@ pub(super) fn host(p: &mut Packer, host: &Host) {
         generation,
         fence,
         is_silence_answered,
-        given_back_at,
+        released_at,
         last_off_at,
         applied: Applied {
             fencing,
@@ -48,7 +48,7 @@ pub(super) fn host(p: &mut Packer, host: &Host) {
         p.some(*failure_since, Packer::at);
     }
     if p.matters.automatic || p.matters.watchdog {
-        p.some(*given_back_at, Packer::at);
+        p.some(*released_at, Packer::at);
     }
     p.some(*last_off_at, Packer::at);
     p.list(fencing.iter(), self::fencing);

@@ -33,7 +33,7 @@ pub(super) fn site(p: &mut Packer, site: &Site, told_alive_at: Timestamp) {
         alone_since,
         cut_boots,
         has_had_storage_back,
-        given_back_to,
+        released_to,
         was_cut,
         had_power,
         at,
@@ -75,7 +75,7 @@ pub(super) fn site(p: &mut Packer, site: &Site, told_alive_at: Timestamp) {
     }
     p.list(cut_boots.iter(), |p, boot| p.number(u64::from(*boot)));
     p.flag(*has_had_storage_back);
-    p.some(*given_back_to, |p, boot| p.number(u64::from(boot)));
+    p.some(*released_to, |p, boot| p.number(u64::from(boot)));
     p.flag(*was_cut);
     p.flag(*had_power);
     p.really(*at);

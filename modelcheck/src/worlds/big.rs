@@ -25,7 +25,7 @@ pub(super) fn big() -> Configuration {
         ],
         ..of(
             "big",
-            "fences that give the power back, the way back, and another party",
+            "fences that switch the power on again, rejoins, and another party",
             setting(off_and_on()),
         )
     }

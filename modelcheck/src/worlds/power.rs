@@ -127,7 +127,7 @@ fn reboot() -> Configuration {
         ],
         ..of(
             "reboot",
-            "a fence that gives the power back",
+            "a fence that switches the power on again",
             setting(off_and_on()),
         )
     }

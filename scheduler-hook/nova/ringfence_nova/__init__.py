@@ -1,1 +1,1 @@
-"""Nova asks Ringfence before it starts anything on a host, and before it starts it elsewhere."""
+"""Nova asks Ringfence before it starts a server on a host, and before it starts one elsewhere."""

@@ -6,12 +6,12 @@ import re
 import webob.exc
 from oslo_utils import strutils
 
-#: Nova's own limit is 112 KiB unless configured; what is longer than this cannot be looked into.
+#: Nova's own limit is 112 KiB unless configured; a longer body is refused.
 MAX_BODY_BYTES = 1024 * 1024
 
 _SERVER_ACTION = re.compile(r"(?:^|/)servers/([^/]+)/action/*$")
 _SERVICE = re.compile(r"(?:^|/)os-services/([^/]+)/*$")
-#: Before 2.53 the path named what to do, and the body the host.
+#: Before 2.53 the path named the action, and the body the host.
 _OLD_FORCE_DOWN = "force-down"
 
 
@@ -21,7 +21,7 @@ class Evacuation:
 
 
 class Unforcing:
-    """Of a service by its UUID, or by host and binary as it was done before 2.53."""
+    """The service is named by its UUID or, before 2.53, by host and binary."""
 
     def __init__(self, service_uuid=None, host=None, binary=None):
         self.service_uuid = service_uuid
@@ -30,7 +30,7 @@ class Unforcing:
 
 
 def what_is_asked(request):
-    """An Evacuation, an Unforcing, or None for anything else, whose body is not touched."""
+    """An Evacuation, an Unforcing, or None for any other request, whose body is not read."""
     if request.method == "POST":
         match = _SERVER_ACTION.search(request.path_info)
         read = _evacuation
@@ -55,7 +55,7 @@ def _unforcing(named, body):
 
 
 def _json_body(request):
-    """The body if it is a JSON object, else an empty one. Nova reads the same bytes again."""
+    """The body if it is a JSON object, else an empty one. Nova reads the bytes again."""
     if not request.is_body_readable:
         return {}
     raw = _read(request.body_file)
@@ -72,7 +72,7 @@ def _json_body(request):
 
 
 def _read(file):
-    """At most one byte more than is allowed. A read may give less than there is, as with chunks."""
+    """At most one byte more than is allowed. One read may return only a part, as with chunks."""
     parts = []
     left = MAX_BODY_BYTES + 1
     while left > 0:

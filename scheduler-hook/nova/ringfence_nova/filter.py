@@ -1,4 +1,4 @@
-"""A filter of Nova's scheduler: only hosts where Ringfence's schedule gate is open pass."""
+"""A filter of Nova's scheduler: only hosts pass whose schedule gate in Ringfence is open."""
 
 import logging
 
@@ -10,16 +10,16 @@ from ringfence_nova.hook import HookUnavailable
 LOG = logging.getLogger(__name__)
 
 PATH = "/nova/filter"
-#: More refused hosts than this are counted in the log, not named.
+#: How many refused hosts the log names; it counts the others.
 MAX_NAMED_HOSTS = 10
 
 
 class RingfenceFilter(filters.BaseHostFilter):
     """Removes hosts that Ringfence does not allow, by one question for all hosts of a request."""
 
-    # Nova skips other filters where a server is rebuilt on the host that it is on.
+    # Nova skips filters without this for a server that is rebuilt on its own host.
     RUN_ON_REBUILD = True
-    # Several servers of one request are placed in turn, each on what the first pass left.
+    # The servers of one request are placed in turn, on the hosts that the first pass has left.
     run_filter_once_per_request = True
 
     def __init__(self):
@@ -46,7 +46,7 @@ class RingfenceFilter(filters.BaseHostFilter):
             allowed, reasons = self._hook.ask(PATH, question, understand)
         except HookUnavailable as error:
             complaint = str(error)
-        # Not within the except clause: oslo.log would repeat the exception in the same line.
+        # Not within the except clause: oslo.log would add the exception to the log line.
         if complaint is not None:
             return self._without_an_answer(hosts, server, complaint)
         refused = hosts - allowed
@@ -79,7 +79,7 @@ class RingfenceFilter(filters.BaseHostFilter):
 
 
 def understand(answer):
-    """The hosts that are allowed, and for what reason others are not. Raises ValueError."""
+    """The hosts that are allowed, and the reasons for the others. Raises ValueError."""
     allowed = answer.get("allowed")
     if not isinstance(allowed, list) or not all(isinstance(host, str) for host in allowed):
         raise ValueError("its answer does not say which hosts are allowed")
@@ -87,7 +87,7 @@ def understand(answer):
 
 
 def _reasons(refused):
-    """Reasons are for the log only: one that cannot be read takes nothing from the answer."""
+    """Reasons are for the log only: an unreadable one does not spoil the answer."""
     entries = refused if isinstance(refused, list) else []
     return {
         entry["host"]: " ".join(str(entry.get("reason")).split())

@@ -1,8 +1,8 @@
 """Questions to Ringfence's scheduler hook: several addresses, kept connections, bounded waits.
 
-Nothing but the standard library is used. Connections are opened when they are needed, so that a
-process may fork after a `Hook` was made, and a `Hook` may be used by several threads (or green
-threads) at once.
+This module uses only the standard library. Connections are opened when they are needed, so that a
+process may fork after it has made a `Hook`. Several threads (or green threads) may use a `Hook` at
+once.
 """
 
 import collections
@@ -17,23 +17,23 @@ from ringfence_nova import wire
 
 LOG = logging.getLogger(__name__)
 
-#: An answer that is longer than this is not one of the hook's.
+#: The hook's answers are shorter.
 MAX_ANSWER_BYTES = 4 * 1024 * 1024
-#: What is said of a failure may be what the other side sent.
+#: The text of an error may be the server's own, so it is cut.
 MAX_COMPLAINT_CHARACTERS = 200
-#: So many connections are kept open to each address; more may be in use.
+#: How many idle connections to each address are kept open; more may be in use.
 MAX_IDLE_CONNECTIONS = 8
 
-#: How a connection fails that the other side closed while it was idle: the question was never read.
+#: The errors of a connection that the hook closed while it was idle: it did not read the question.
 _CLOSED_WHILE_IDLE = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError)
 
 
 class HookUnavailable(Exception):
-    """No address gave an answer that can be used."""
+    """No address gave a usable answer."""
 
 
 class Endpoint:
-    """One address of the hook, with the connections to it that wait for the next question."""
+    """One address of the hook, with its idle connections."""
 
     def __init__(self, url, tls):
         parts = urllib.parse.urlsplit(url)
@@ -91,14 +91,14 @@ class Hook:
         self._endpoints = [Endpoint(url, tls) for url in urls]
         self._read_token = read_token
         self._timeout_s = timeout_s
-        # The address that answered last is asked first: one that is down costs its time once.
+        # The address that answered last is asked first, so that a dead address delays one question.
         self._preferred = 0
 
     def ask(self, path, question, understand):
-        """What `understand` makes of the answer (a decoded JSON object).
+        """The result of `understand` for the answer (a decoded JSON object).
 
-        `understand` raises ValueError for an answer that it cannot use; the next address is asked
-        then. Raises HookUnavailable when there is none left.
+        If `understand` raises ValueError for an answer, the next address is asked. Raises
+        HookUnavailable when no address is left.
         """
         complaints = []
         headers = self._headers()
@@ -115,7 +115,7 @@ class Hook:
         raise HookUnavailable("; ".join(complaints))
 
     def close(self):
-        """Closes what waits for the next question, which may be asked nevertheless."""
+        """Closes the idle connections. A later question opens a new one."""
         for endpoint in self._endpoints:
             endpoint.close()
 
@@ -151,7 +151,7 @@ class Hook:
 
 
 def _converse(endpoint, connection, path, body, headers):
-    """One question and its answer. The connection is kept if it can be used again."""
+    """One question and its answer. A connection that can be used again is kept."""
     kept = False
     try:
         connection.request("POST", endpoint.prefix + path, body, headers)

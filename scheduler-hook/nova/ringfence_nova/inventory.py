@@ -1,17 +1,17 @@
-"""What Nova itself knows of a request's server or service, asked within nova-api.
+"""Looks up a request's server or service in Nova's database, within nova-api.
 
-Nova is imported only when something is asked, so that the rest can be used without it.
+Nova is imported only for a look-up, so that the other modules can be used without it.
 """
 
 COMPUTE = "nova-compute"
 
 
 class NotThere(Exception):
-    """Nova has no such server or service: it will say so itself."""
+    """Nova has no such server or service, and will answer that itself."""
 
 
 def find_server(context, server_id):
-    """The server (a `nova.objects.Instance`) in whatever cell it is."""
+    """The server (a `nova.objects.Instance`) in any cell."""
     from nova import context as nova_context
     from nova import exception, objects
 
@@ -26,7 +26,7 @@ def find_server(context, server_id):
 
 
 def find_service(context, service_uuid):
-    """The service (a `nova.objects.Service`) in whatever cell it is."""
+    """The service (a `nova.objects.Service`) in any cell."""
     from nova import context as nova_context
     from nova import exception, objects
 

@@ -15,12 +15,12 @@ from ringfence_nova.hook import HookUnavailable
 LOG = logging.getLogger(__name__)
 
 PATH = "/nova/evacuate-check"
-#: A caller that may update services and sends this is told how the gate is, in the other header.
+#: For a caller that may update services and sends this header, the other one has the gate's state.
 PROBE_HEADER = "X-Ringfence-Probe"
 GATE_HEADER = "X-Ringfence-Gate"
-#: Of the name of a filter in `enabled_filters` the end is enough: it may be written with its module.
+#: The end of the filter's name in `enabled_filters`, which may name its module too.
 FILTER = "RingfenceFilter"
-#: A reason is shown to the caller; more of it than this is not.
+#: The longest reason that is shown to the caller.
 MAX_REASON_CHARACTERS = 500
 RETRY_AFTER_S = "5"
 
@@ -34,7 +34,7 @@ _VERSION_ASKED_FOR = re.compile(r"(?:^|,)\s*compute\s+(\d+\.\d+)\s*(?:,|$)", re.
 
 
 def filter_factory(global_conf, **local_conf):
-    """For api-paste.ini. What is configured is in nova.conf, so that secrets are in one place."""
+    """For api-paste.ini. The settings are in nova.conf, so that secrets are in one file."""
     section = options.settings()
     hook = options.hook_from(section)
     open_on_error = options.gate_is_open_on_error(section)
@@ -48,8 +48,8 @@ def filter_factory(global_conf, **local_conf):
 class EvacuateGate:
     """Asks Ringfence before an evacuation or an un-forcing goes on to Nova; all else passes.
 
-    A request that Nova will refuse by itself (nothing is there, the caller may not) goes on to Nova
-    unasked, so that nobody learns more from the gate than from Nova.
+    A request that Nova will refuse by itself (the object is unknown, the caller has no right) goes
+    on to Nova without a question, so that no caller learns more from the gate than from Nova.
     """
 
     def __init__(self, app, hook, cloud, open_on_error, nova=inventory):
@@ -72,7 +72,7 @@ class EvacuateGate:
         return answer(environ, start_response)
 
     def _probed(self, request, answer):
-        """The answer that the request has in any case, with how the gate is where the caller may know it."""
+        """The answer to the request, with the gate's state if the caller may know it."""
         response = request.get_response(answer)
         try:
             may_know = self._nova.may_update_services(request.environ.get("nova.context"))
@@ -104,7 +104,7 @@ class EvacuateGate:
             allowed, reason, generation = self._hook.ask(PATH, question, understand)
         except HookUnavailable as error:
             complaint = str(error)
-        # Not within the except clause: oslo.log would repeat the exception in the same line.
+        # Not within the except clause: oslo.log would add the exception to the log line.
         if complaint is not None:
             return self._without_an_answer(request, question, complaint)
         LOG.info(
@@ -132,8 +132,8 @@ class EvacuateGate:
         except inventory.NotThere:
             raise
         except Exception as error:
-            # Ringfence says no to what names no host, and tells the caller to try again: all that
-            # it could ask is Nova's API, which is behind this gate and reads the same database.
+            # Ringfence answers no to a question without a host, and tells the caller to try again.
+            # It could only ask Nova's API, which is behind this gate and reads this database too.
             LOG.warning("The host of server %s cannot be looked up: %s", asked.server_id, error)
         return question
 
@@ -166,7 +166,7 @@ class EvacuateGate:
 
 
 def _filter():
-    """Whether the configuration of this process enables the filter; it may have another one than nova-scheduler."""
+    """Whether nova.conf here, which may not be nova-scheduler's, enables the filter."""
     try:
         enabled = cfg.CONF.filter_scheduler.enabled_filters
     except cfg.Error:
@@ -175,7 +175,7 @@ def _filter():
 
 
 def understand(answer):
-    """Whether it is allowed, for what reason, and of which generation. Raises ValueError."""
+    """Whether the request is allowed, the reason, and the generation. Raises ValueError."""
     allowed = answer.get("allowed")
     if not isinstance(allowed, bool):
         raise ValueError("its answer does not say whether it is allowed")

@@ -1,4 +1,4 @@
-"""What is configured in nova.conf, section [ringfence]."""
+"""The options of section [ringfence] in nova.conf."""
 
 import functools
 
@@ -10,23 +10,23 @@ GROUP = "ringfence"
 CLOSED = "closed"
 OPEN = "open"
 _CHOICES = [
-    (CLOSED, "what Ringfence was asked about is refused"),
-    (OPEN, "what Ringfence was asked about goes on as if it had allowed it"),
+    (CLOSED, "requests that need Ringfence's answer are refused"),
+    (OPEN, "requests that need Ringfence's answer go on as if it had allowed them"),
 ]
 
 OPTIONS = [
     cfg.ListOpt(
         "urls",
         default=[],
-        help="Addresses of Ringfence's scheduler hook, such as https://ringfence-1:8791. The one "
-        "that answered last is asked first, the others when it gives no usable answer.",
+        help="Addresses of Ringfence's scheduler hook, such as https://ringfence-1:8791. The "
+        "address that answered last is asked first, the others when it gives no usable answer.",
     ),
     cfg.StrOpt("token", secret=True, help="The token for the hook. Prefer token_file."),
     cfg.StrOpt(
         "token_file",
-        help="A file with the token for the hook, read anew for each question; goes before token.",
+        help="A file with the token for the hook, read anew for each question; overrides token.",
     ),
-    cfg.StrOpt("cloud", default="default", help="By what name Ringfence knows this cloud."),
+    cfg.StrOpt("cloud", default="default", help="Ringfence's name of this cloud."),
     cfg.FloatOpt(
         "timeout_s",
         default=2.0,
@@ -38,19 +38,18 @@ OPTIONS = [
         "on_error",
         default=CLOSED,
         choices=_CHOICES,
-        help="What happens when no address gives an answer. Open means that servers can be "
+        help="The behaviour when no address answers. Open means that servers can be "
         "evacuated from a host that still runs them.",
     ),
     cfg.StrOpt(
         "filter_on_error",
         choices=_CHOICES,
-        help="The same for the scheduler's filter alone; what on_error says unless it is set. "
+        help="The behaviour of the scheduler's filter alone; that of on_error unless set. "
         "Closed means that no server can be built, resized or moved while the hook is away.",
     ),
     cfg.StrOpt(
         "ca_file",
-        help="PEM file: who may have signed the hook's certificate, instead of those whom the "
-        "system trusts.",
+        help="PEM file: authorities for the hook's certificate, instead of the system's.",
     ),
 ]
 
@@ -61,13 +60,13 @@ def list_opts():
 
 
 def settings(conf=cfg.CONF):
-    """The section of a configuration, with everything that is not in it by default."""
+    """The section of a configuration, with defaults for missing options."""
     conf.register_opts(OPTIONS, group=GROUP)
     return conf[GROUP]
 
 
 def hook_from(section):
-    """A hook as the section says. Raises ValueError where it says something that cannot be."""
+    """A hook with the section's settings. Raises ValueError for invalid ones."""
     if not (section.token or section.token_file):
         raise ValueError("neither token nor token_file is set in section [ringfence]")
     return Hook(
@@ -91,6 +90,6 @@ def _token(token, token_file):
         with open(token_file, encoding="utf-8", errors="replace") as file:
             token = file.read().strip()
     if not token or not token.isascii() or not token.isprintable():
-        # What is wrong with it is not told, since that would tell of the token.
+        # The message does not say what is wrong, since that would reveal a part of the token.
         raise ValueError("it is empty or has characters that no token has")
     return token

@@ -1,7 +1,7 @@
-"""An HTTP connection on which everything together ends at a deadline.
+"""An HTTP connection with one deadline for connecting, sending and receiving.
 
-The standard library bounds each read by itself, so that a peer which sends a byte now and then is
-waited for without end. Here each read, write and connect gets what is left until the deadline.
+The standard library limits each read by itself, so that it waits for ever for a peer that sends a
+byte now and then. Here each connect, read and write gets the time that is left.
 """
 
 import http.client
@@ -11,7 +11,7 @@ import time
 
 
 class TimedConnection(http.client.HTTPConnection):
-    """`deadline` (monotonic) is to be set before each request. `tls` is an SSLContext or None."""
+    """Set `deadline` (monotonic) before each request. `tls` is an SSLContext or None."""
 
     def __init__(self, host, port, tls=None):
         super().__init__(host, port)
@@ -35,7 +35,7 @@ class TimedConnection(http.client.HTTPConnection):
 
     def _connect_to_one_of_its_addresses(self):
         failure = OSError("its name has no address")
-        # By position: under eventlet, which Nova runs in, the arguments have other names.
+        # By position: the arguments have other names under eventlet, in which Nova runs.
         found = socket.getaddrinfo(self.host, self.port, socket.AF_UNSPEC, socket.SOCK_STREAM)
         for family, kind, protocol, _, address in found:
             candidate = socket.socket(family, kind, protocol)
@@ -56,7 +56,7 @@ class TimedConnection(http.client.HTTPConnection):
 
 
 class _TimedSocket:
-    """As much of a socket as http.client uses."""
+    """The methods of a socket that http.client uses."""
 
     def __init__(self, plain, connection):
         self._plain = plain
@@ -67,8 +67,8 @@ class _TimedSocket:
         self._plain.sendall(data)
 
     def makefile(self, mode, *_args, **_kwargs):
-        # The file holds on to the socket, so that an answer can be read to its end although
-        # http.client closes the connection ("Connection: close") as soon as it saw the headers.
+        # The file keeps the socket open, so that an answer can be read to its end although
+        # http.client closes the connection ("Connection: close") after the headers.
         raw = self._plain.makefile(mode, buffering=0)
         return io.BufferedReader(_TimedReader(raw, self._plain, self._connection))
 

@@ -161,7 +161,7 @@ async fn hosts_that_only_one_side_has_and_that_nobody_watches_are_named() {
         "nova:lab: Ringfence does not have doc-b",
         "ringfence host import --cloud lab",
     );
-    says(&report, "warning", "no cloud is named, of homeless", "--cloud");
+    says(&report, "warning", "no cloud is named for homeless", "--cloud");
     says(
         &report,
         "failed",
@@ -177,7 +177,7 @@ async fn hosts_that_only_one_side_has_and_that_nobody_watches_are_named() {
     says(
         &report,
         "failed",
-        "tasks.workloads.default: nobody has ever served it",
+        "tasks.workloads.default: no service has ever served it",
         "start a worker with default in worker.zones and workloads in worker.resources",
     );
 
@@ -197,7 +197,7 @@ async fn hosts_that_only_one_side_has_and_that_nobody_watches_are_named() {
         &report,
         "warning",
         "lab: not in openstack.clouds here",
-        "name it here if",
+        "name it if",
     );
 }
 

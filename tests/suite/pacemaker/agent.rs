@@ -121,7 +121,7 @@ async fn it_says_what_is_wrong_and_never_that_it_succeeded() {
         );
         failed(
             &place.call(&with("url", "http://127.0.0.1:1")).await,
-            &["cannot be reached", "does the API run"],
+            &["cannot be reached", "check that the API runs"],
         );
         failed(&place.call(&with("program", "/nowhere")).await, &["program="]);
         failed(&place.call(&with("mode", "maybe")).await, &["mode"]);

@@ -245,7 +245,7 @@ async fn a_host_without_a_power_device_before_the_confirmation_is_not_confirmed(
     };
     refused("it has no level").await;
     let log = pacemaker.fencer.log();
-    assert!(log.contains("nothing was switched off before this"), "{log}");
+    assert!(log.contains("no power device has switched c1 off"), "{log}");
 
     pacemaker.fencer.level("c1", 1, &["ringfence-c1"]).unwrap();
     refused("it stands alone").await;

@@ -45,7 +45,7 @@ async fn what_has_changed_since_it_was_looked_at_is_not_confirmed() {
         .await
         .ok(200);
     std::fs::write(place.file("go"), "").unwrap();
-    failed(&ended(child).await, &["h1 has changed since it was looked at"]);
+    failed(&ended(child).await, &["h1 has changed since the agent read it"]);
     assert!(!place.is_fenced("h1").await);
 }
 
@@ -81,7 +81,7 @@ async fn an_agent_that_is_ended_ends_its_command_and_one_whose_time_is_up_fails(
     let program = place.script("hangs", &format!("echo $$ >'{pid_file}'\nexec sleep 600\n"));
     let off = [("action", "off"), ("plug", "h1"), ("program", program.as_str())];
     let late = place.call(&[&off[..], &[("timeout", "5")]].concat()).await;
-    failed(&late, &["the time was up", "pcmk_off_timeout"]);
+    failed(&late, &["has not ended in time", "pcmk_off_timeout"]);
 
     std::fs::remove_file(&pid_file).unwrap();
     let child = place.begin(&[&off[..], &[("timeout", "3600")]].concat());

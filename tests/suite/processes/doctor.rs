@@ -75,7 +75,7 @@ async fn what_keeps_a_host_from_being_fenced_is_found_before_it_has_to_be() {
     assert_eq!(code, Some(1));
     let found = failed(&findings).join("\n");
     assert!(
-        found.contains("ringfence.tasks.power.moon: nobody has ever served it"),
+        found.contains("ringfence.tasks.power.moon: no service has ever served it"),
         "{found}"
     );
     assert!(
@@ -233,7 +233,7 @@ async fn a_standalone_service_that_could_prove_nothing_is_told_so() {
     assert_eq!(
         failed(&findings),
         [
-            "plans: fixed is the same device for x1, x2: what it proves of one would be taken for a proof of each",
+            "plans: fixed uses one device for x1, x2: its proof for one host would count for each of them",
             "hosts: 2 of 8 cannot be fenced without a person: x1, x2"
         ]
     );

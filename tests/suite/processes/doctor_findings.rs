@@ -49,7 +49,7 @@ async fn what_waits_for_somebody_is_found_with_what_to_do() {
         .await;
     let report = findings(&machine, &[]).await;
     says(&report, "engine: ok: nothing is overdue", &[]);
-    says(&report, "operations: ok: none waits for a person", &[]);
+    says(&report, "operations: ok: no operation waits for a person", &[]);
     says(&report, "dead letters: ok: there are none", &[]);
     says(&report, "clock: ok: ", &[]);
     assert!(!report.contains("no newer one has come"), "{report}");
@@ -91,8 +91,8 @@ async fn what_waits_for_somebody_is_found_with_what_to_do() {
     );
     says(
         &report,
-        "devices: warning: far: an answer is of",
-        &["no newer one has come", "look whether an engine runs"],
+        "devices: warning: far: an answer is from",
+        &["no newer one has come", "check whether an engine runs"],
     );
     says(
         &report,

@@ -253,7 +253,7 @@ async fn fences_that_are_decided_together_are_traces_of_their_own() {
         .iter()
         .map(|(_, span)| (&span.trace_id, &span.span_id))
         .collect();
-    assert_eq!(ids.len(), all.len(), "two spans have the same id");
+    assert_eq!(ids.len(), all.len(), "two spans share an id");
 }
 
 /// Fences a host with spans on their way to `url`, and ends all services in order.

@@ -100,7 +100,7 @@ impl Driver for Cinder {
         let acting = async {
             match kind {
                 FencingKind::StorageFence => at.cut_off(&Trust::of(&method.parameters)).await,
-                FencingKind::StorageUnfence => at.give_volumes_back().await,
+                FencingKind::StorageUnfence => at.release_volumes().await,
                 other => Ok(Fenced::No(format!("driver cinder cannot do {other}"))),
             }
         };

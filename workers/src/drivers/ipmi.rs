@@ -24,8 +24,8 @@ use ringfence_backends::TimeGiven;
 
 const MAX_OUTPUT_BYTES: usize = 16 * 1024;
 
-/// What `ipmitool` prints when a BMC refuses a session for good. A wrong password is not among them: it prints the same as
-/// silence does.
+/// What `ipmitool` prints when a BMC refuses a session for good. A wrong password is not in the list: for it `ipmitool` prints what it
+/// prints for a silent BMC.
 const DEFINITE: [&str; 5] = [
     "invalid authentication algorithm",
     "invalid integrity algorithm",

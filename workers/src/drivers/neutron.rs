@@ -83,7 +83,7 @@ impl Driver for Neutron {
         let acting = async {
             match kind {
                 FencingKind::NetworkFence => at.set_ports_down(method.can_prove).await,
-                FencingKind::NetworkUnfence => at.give_ports_back().await,
+                FencingKind::NetworkUnfence => at.release_ports().await,
                 other => Ok(Fenced::No(format!("driver neutron cannot do {other}"))),
             }
         };

@@ -29,7 +29,7 @@ pub(super) enum Claimed {
     Refused(String),
     /// Do not act. It may have been granted before, in an answer that was lost: the engine then waits for this worker in vain.
     TooLate(String),
-    /// Nobody answered.
+    /// No engine answered.
     Unanswered(BusError),
 }
 

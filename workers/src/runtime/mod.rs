@@ -82,8 +82,8 @@ impl WorkerHandle {
         exported::register(&self.context, registry);
     }
 
-    /// Takes nothing new, gives back what it has not claimed, and lets claimed attempts end and report. After `grace` it stops
-    /// their drivers, reports them as unknown, and waits for that as long again.
+    /// Takes no new tasks, returns unclaimed ones to the broker, and lets claimed attempts end and report. After `grace`, stops their
+    /// drivers, reports them as unknown, and waits for that as long again.
     pub async fn shutdown(self, grace: Duration) {
         self.context.stop.cancel();
         if timeout(grace, self.ended()).await.is_err() {

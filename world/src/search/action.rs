@@ -7,17 +7,17 @@ use rand::rngs::SmallRng;
 /// wherever it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Somebody asks for a fence.
+    /// A client asks for a fence.
     Fence,
-    /// Somebody asks for a rejoin; true: and says that the host was booted anew, which is so.
+    /// A client asks for a rejoin; true: and confirms, correctly, that the host was booted anew.
     Rejoin,
-    /// Somebody asks for an evacuation.
+    /// A client asks for an evacuation.
     Evacuate,
     /// A person pulls the plugs and says so.
     PullAndSay,
     /// A person puts the plugs in.
     PlugIn,
-    /// A person gives one thing back by hand, and an admin says so.
+    /// A person releases one item by hand, and an admin says so.
     Release(u8),
     /// A person cancels what is under way.
     Cancel,

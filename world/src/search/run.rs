@@ -51,7 +51,7 @@ pub enum Reached {
     Moved,
     /// The host became UNFENCED again.
     Unfenced,
-    /// Storage was given back.
+    /// Storage was released.
     StorageBack,
     /// A fence waits for a person.
     NeedsOperator,

@@ -9,12 +9,12 @@ use ringfence_lab::VmImage;
 use crate::error::{XtaskError, at};
 use crate::{apt, deb};
 
-/// The newest kernel of this Debian; which one that is, it says by what it needs. The one for clouds lacks drivers.
+/// A package that depends on the newest kernel of this Debian. The kernel for clouds lacks drivers.
 const PACKAGE: &str = "linux-image-amd64";
 const PROGRAM: &str = "taking out the kernel";
 /// The folder with the modules.
 pub const MODULES: &str = "modules";
-/// What a virtual host needs, in the order in which one needs the other, and where in the package it is.
+/// The modules that a virtual host needs, each after those that it depends on, with their path in the package.
 pub const NAMES: [&str; 9] = [
     "drivers/virtio/virtio_ring",
     "drivers/virtio/virtio",
@@ -26,10 +26,10 @@ pub const NAMES: [&str; 9] = [
     "drivers/net/net_failover",
     "drivers/net/virtio_net",
 ];
-/// How an `xz` stream begins.
+/// The first bytes of an `xz` stream.
 const XZ: &[u8] = b"\xfd7zXZ\0";
 
-/// Whether it is there already.
+/// Whether all files exist.
 pub fn is_complete(folder: &Path) -> bool {
     let modules = folder.join(MODULES);
     let are_there = (0..NAMES.len()).all(|number| modules.join(module(number)).is_file());
@@ -42,7 +42,7 @@ fn module(number: usize) -> String {
     format!("{number}-{name}.ko")
 }
 
-/// Fetches the package and unpacks it; where to.
+/// Downloads the package and unpacks it; returns the folder.
 pub fn fetch(folder: &Path) -> Result<PathBuf, XtaskError> {
     let downloads = folder.join("downloads");
     std::fs::create_dir_all(&downloads).map_err(at(&downloads))?;
@@ -55,7 +55,7 @@ pub fn fetch(folder: &Path) -> Result<PathBuf, XtaskError> {
     deb::unpacked(&[kernel], &downloads)
 }
 
-/// Takes what is needed out of the unpacked package, which goes.
+/// Takes the needed files out of the unpacked package, and removes the rest.
 pub fn take_out(package: &Path, folder: &Path) -> Result<(), XtaskError> {
     let modules = folder.join(MODULES);
     std::fs::create_dir_all(&modules).map_err(at(&modules))?;
@@ -70,7 +70,7 @@ pub fn take_out(package: &Path, folder: &Path) -> Result<(), XtaskError> {
         program: PROGRAM,
         what: "where the kernel is in its package",
     })?;
-    // Last, since it tells that all is there.
+    // The kernel is written last, since its presence shows that all files exist.
     let (ready, beside) = (folder.join(VmImage::KERNEL), folder.join("kernel.new"));
     unpack_kernel(&packed, &beside)?;
     std::fs::rename(&beside, &ready).map_err(at(&ready))?;
@@ -83,8 +83,8 @@ fn is_kernel(path: &Path) -> bool {
     name.starts_with("vmlinuz-")
 }
 
-/// QEMU can enter the kernel itself, so that no host has to unpack it: half of the time of a boot. One that is packed in another way is
-/// taken as it is.
+/// QEMU can enter an unpacked kernel directly, so that no host has to unpack it, which is half of the time of a boot. A kernel that is
+/// packed in another form is used as it is.
 fn unpack_kernel(from: &Path, to: &Path) -> Result<(), XtaskError> {
     let packed = std::fs::read(from).map_err(at(from))?;
     let Some(payload) = payload(&packed).filter(|payload| payload.starts_with(XZ)) else {
@@ -96,13 +96,13 @@ fn unpack_kernel(from: &Path, to: &Path) -> Result<(), XtaskError> {
     std::fs::remove_file(&beside).map_err(at(&beside))
 }
 
-/// Where Linux' boot protocol says that the packed kernel is.
+/// The position of the packed kernel, by Linux' boot protocol.
 fn payload(kernel: &[u8]) -> Option<&[u8]> {
     let number = |at: usize| {
         let bytes = kernel.get(at..at + 4)?.try_into().ok()?;
         usize::try_from(u32::from_le_bytes(bytes)).ok()
     };
-    // 0 stands for 4, from the time of floppy disks.
+    // 0 stands for 4, since the time of floppy disks.
     let sectors = match *kernel.get(0x1f1)? {
         0 => 4,
         sectors => usize::from(sectors),
@@ -112,7 +112,7 @@ fn payload(kernel: &[u8]) -> Option<&[u8]> {
     kernel.get(begin..begin + length)
 }
 
-/// What comes behind the stream is the kernel's own, and no fault.
+/// Bytes after the stream belong to the kernel, and are no error.
 fn unpack(from: &Path, to: &Path) -> Result<(), XtaskError> {
     let program = "xz -dc".to_owned();
     let done = Command::new("xz")

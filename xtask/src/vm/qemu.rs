@@ -1,4 +1,4 @@
-//! QEMU out of Debian's packages, without installing them: they would push out the tools of another QEMU that a machine may have.
+//! QEMU from Debian's packages, without installing them: they would remove the tools of another QEMU that a machine may have.
 
 use std::path::Path;
 
@@ -9,14 +9,14 @@ use crate::{apt, deb};
 
 const PACKAGE: &str = "qemu-system-x86";
 
-/// Fetches and unpacks it with what it needs and this machine does not have, unless the machine has one.
+/// Downloads and unpacks QEMU with its missing dependencies, unless the machine has a QEMU.
 pub fn provide(folder: &Path) -> Result<(), XtaskError> {
     let ready = folder.join(VmImage::QEMU_FOLDER);
     if find_program(VmImage::QEMU).is_some() || ready.is_dir() {
         return Ok(());
     }
     let beside = folder.join("qemu.new");
-    // What is left of one that was interrupted may be half of a package.
+    // An interrupted run may have left half a package.
     let _ = std::fs::remove_dir_all(&beside);
     std::fs::create_dir_all(&beside).map_err(at(&beside))?;
     let packages = apt::would_install(PACKAGE, &beside)?;

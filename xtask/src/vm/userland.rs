@@ -9,17 +9,17 @@ use super::kernel::MODULES;
 use crate::error::{XtaskError, at};
 use crate::workspace::{Workspace, build_static, root};
 
-/// What runs first, in the workspace.
+/// The first program, in the workspace.
 const INIT: &str = "tests/lab/guest/init.sh";
 /// The folders that busybox and the kernel fill.
 const FOLDERS: [&str; 5] = ["bin", "dev", "proc", "sys", "modules"];
 
-/// Packs it, if what is in it has changed since.
+/// Packs the file system, if its content has changed since.
 pub fn provide(workspace: &Workspace, folder: &Path) -> Result<(), XtaskError> {
     let guest = build_static("ringfence-guest", &workspace.cache("vm/build")?)?;
     let init = root().join(INIT);
     let packed = folder.join(VmImage::INITRD);
-    // The modules were there before the kernel.
+    // The modules are written before the kernel.
     let kernel = folder.join(VmImage::KERNEL);
     if is_newer(&packed, &[&guest, &init, &kernel])? {
         return Ok(());
@@ -30,7 +30,7 @@ pub fn provide(workspace: &Workspace, folder: &Path) -> Result<(), XtaskError> {
     std::fs::rename(&beside, &packed).map_err(at(&packed))
 }
 
-/// Whether a file is there and newer than these.
+/// Whether a file exists and is newer than the others.
 fn is_newer(file: &Path, than: &[&Path]) -> Result<bool, XtaskError> {
     let changed = |path: &Path| std::fs::metadata(path).and_then(|file| file.modified());
     let Ok(made) = changed(file) else {
@@ -46,7 +46,7 @@ fn is_newer(file: &Path, than: &[&Path]) -> Result<bool, XtaskError> {
 
 fn lay_out(guest: &Path, init: &Path, folder: &Path) -> Result<PathBuf, XtaskError> {
     let tree = folder.join("tree");
-    // That of an earlier build may hold what is not wanted any more.
+    // The tree of an earlier build may contain files that are not wanted any more.
     let _ = std::fs::remove_dir_all(&tree);
     for name in FOLDERS {
         let path = tree.join(name);
@@ -67,7 +67,7 @@ fn lay_out(guest: &Path, init: &Path, folder: &Path) -> Result<PathBuf, XtaskErr
     Ok(tree)
 }
 
-/// Copies a file, executable by every user.
+/// Copies a file, and lets every user execute it.
 fn put(from: &Path, to: &Path) -> Result<(), XtaskError> {
     std::fs::copy(from, to).map_err(at(from))?;
     let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);

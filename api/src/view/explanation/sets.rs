@@ -1,4 +1,4 @@
-//! What could prove a fence, and what would hold one that nobody asks for.
+//! What could prove a fence, and what would hold an automatic one.
 
 use chrono::{DateTime, Utc};
 use ringfence_core::{ProofProspect, SetProspect, StormBrake};
@@ -26,7 +26,7 @@ pub(crate) struct ProofProspectView {
     pub due_at: Option<DateTime<Utc>>,
 }
 
-/// The storm brake of the host's segment: whether a fence of the host that nobody asks for would wait for a person.
+/// The storm brake of the host's segment: whether an automatic fence of the host would wait for a person.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct StormBrakeView {
     /// Whether the segment wants silent hosts fenced without being asked.

@@ -1,4 +1,4 @@
-//! Agents of Neutron: that it knows a host. The crate has none of them.
+//! Agents of Neutron, by which Neutron knows a host. The crate has none of them.
 
 use serde::Deserialize;
 
@@ -12,7 +12,7 @@ struct Agent {
 }
 
 impl Cloud {
-    /// How many agents of a host Neutron shows, dead ones too. It shows none to those who may not see them, without a word.
+    /// How many agents of a host Neutron shows, dead ones too. A user who may not see agents is shown none, without an error.
     pub async fn network_agents(&self, host: &str) -> Result<usize, BackendError> {
         let agents = self.agents(&[("host", host)]).await?;
         Ok(agents.iter().filter(|agent| agent.host == host).count())

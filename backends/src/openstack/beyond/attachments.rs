@@ -1,5 +1,5 @@
-//! Attachments: that a server has a volume, or is to have it. The crate shows those of a volume that a host is connected to, and neither
-//! those that keep a volume for a server nor how to make or delete one.
+//! Attachments: a server has a volume, or is to have it. The crate shows attachments that connect a host to a volume. It neither shows
+//! attachments that reserve a volume for a server, nor makes or deletes one.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -9,17 +9,17 @@ use crate::BackendError;
 use crate::openstack::Cloud;
 use crate::openstack::cloud::unless_gone;
 
-/// How far an attachment is.
+/// The state of an attachment.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttachmentStatus {
-    /// The volume is kept for the server, and no host is connected to it.
+    /// The volume is reserved for the server, and no host is connected to it.
     Reserved,
     /// A host is being connected.
     Attaching,
     /// A host is connected.
     Attached,
-    /// Any other; a host may be connected.
+    /// Any other state; a host may be connected.
     #[serde(untagged)]
     Other(String),
 }
@@ -27,9 +27,9 @@ pub enum AttachmentStatus {
 /// One attachment of a volume.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Attachment {
-    /// Its id.
+    /// The attachment's id.
     pub id: String,
-    /// How far it is.
+    /// The attachment's state.
     pub status: AttachmentStatus,
     /// The server.
     #[serde(rename = "instance")]
@@ -39,7 +39,7 @@ pub struct Attachment {
 }
 
 impl Attachment {
-    /// Whether no host is connected by it.
+    /// Whether the attachment connects no host.
     #[must_use]
     pub fn is_reserve(&self) -> bool {
         self.status == AttachmentStatus::Reserved
@@ -52,17 +52,18 @@ struct Made {
 }
 
 impl Cloud {
-    /// The attachments of a volume that are a server's.
+    /// The attachments of a volume for a server.
     pub async fn attachments(&self, volume: &str, server: &str) -> Result<Vec<Attachment>, BackendError> {
         let query = [("all_tenants", "1"), ("volume_id", volume)];
         let request = self.get(CINDER_API, &["attachments", "detail"]).query(&query);
         let mut found: Vec<Attachment> = request.read("attachments").await?;
-        // A filter that Cinder does not know is left out by it without a word.
+        // Cinder ignores a filter that it does not know, without an error.
         found.retain(|a| a.volume_id == volume && a.server.as_deref() == Some(server));
         Ok(found)
     }
 
-    /// Keeps a volume for a server, and connects no host. Asked twice, Cinder keeps it twice: it is asked once. The answer is the id.
+    /// Reserves a volume for a server, and connects no host. A second request would reserve it twice, so the request is not repeated. The
+    /// answer is the attachment's id.
     pub async fn reserve(&self, volume: &str, server: &str) -> Result<String, BackendError> {
         let wanted = json!({ "volume_uuid": volume, "instance_uuid": server });
         let request = self.post(CINDER_API, &["attachments"]);
@@ -73,12 +74,12 @@ impl Cloud {
         Ok(made.id)
     }
 
-    /// Disconnects the host of an attachment at the storage, and deletes it; one that is gone is as good. Cinder does that for services
-    /// only, who show their token a second time.
+    /// Disconnects the host of an attachment at the storage, and deletes the attachment; an attachment that is gone counts as deleted.
+    /// Cinder does this for services only, which show their token a second time.
     pub async fn disconnect(&self, attachment: &str) -> Result<(), BackendError> {
         let request = self.delete(CINDER_API, &["attachments", attachment]);
         match unless_gone(request.token_in("X-Service-Token").send().await) {
-            // To anybody but a service Cinder says that Nova should be asked.
+            // Cinder tells every user without the role service to ask Nova.
             Err(BackendError::Refused { cloud, service, why }) => Err(BackendError::Denied {
                 cloud,
                 service,
@@ -88,7 +89,7 @@ impl Cloud {
         }
     }
 
-    /// Deletes an attachment by which no host is connected; one that is gone is as good.
+    /// Deletes an attachment that connects no host; an attachment that is gone counts as deleted.
     pub async fn release(&self, reserve: &str) -> Result<(), BackendError> {
         let request = self.delete(CINDER_API, &["attachments", reserve]).repeatable();
         unless_gone(request.send().await).map(drop)

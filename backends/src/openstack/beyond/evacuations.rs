@@ -11,31 +11,31 @@ use super::service::NOVA;
 use crate::BackendError;
 use crate::openstack::{Cloud, time};
 
-/// What a listing of them stands under.
+/// The key of a listing of migrations.
 const KEY: &str = "migrations";
-/// Records of one page, if Nova is allowed so many.
+/// Records of one page, if Nova allows so many.
 const PAGE: &str = "500";
-/// The evacuations of a host that are read again and again.
+/// How many of a host's evacuations are read in each look.
 const NEWEST: &str = "100";
-/// The most records of one host or server, of all its time.
+/// The most records that are read of one host or server.
 const MOST: usize = 50_000;
 
-/// How far an evacuation is.
+/// The state of an evacuation.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EvacuationStatus {
-    /// Nova has taken it.
+    /// Nova has accepted the request.
     Accepted,
-    /// A host was found.
+    /// The scheduler has found a host.
     PreMigrating,
-    /// The server is elsewhere; what is left of it on its host has not been destroyed.
+    /// The server is on the new host; the old host has not yet destroyed its remains.
     Done,
-    /// Its host has destroyed what was left of it.
+    /// The old host has destroyed the server's remains.
     Completed,
-    /// It has failed.
+    /// The evacuation has failed.
     #[serde(alias = "error")]
     Failed,
-    /// Any other.
+    /// Any other state.
     #[serde(untagged)]
     Other(String),
 }
@@ -55,13 +55,13 @@ impl fmt::Display for EvacuationStatus {
 }
 
 impl EvacuationStatus {
-    /// Whether Nova is still at it.
+    /// Whether Nova is still carrying the evacuation out.
     #[must_use]
     pub fn is_under_way(&self) -> bool {
         matches!(self, Self::Accepted | Self::PreMigrating)
     }
 
-    /// Whether the host that the server was on has still to destroy what is left of it, when its `nova-compute` starts.
+    /// Whether the old host has still to destroy the server's remains, when its `nova-compute` starts.
     #[must_use]
     pub fn leaves_remains(&self) -> bool {
         matches!(self, Self::Accepted | Self::PreMigrating | Self::Done)
@@ -71,20 +71,20 @@ impl EvacuationStatus {
 /// One evacuation of one server.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Evacuation {
-    /// Its number, which grows.
+    /// The record's number; later records have higher numbers.
     pub id: u64,
-    /// The server.
+    /// The server's id.
     #[serde(rename = "instance_uuid")]
     pub server: String,
-    /// How far it is.
+    /// The state of the evacuation.
     pub status: EvacuationStatus,
-    /// The host that it was on.
+    /// The host that the server was on.
     #[serde(rename = "source_compute")]
     pub from: Option<String>,
-    /// The host that it goes to.
+    /// The host that the server goes to.
     #[serde(rename = "dest_compute")]
     pub to: Option<String>,
-    /// When it was asked for.
+    /// When the evacuation was asked for.
     #[serde(default, deserialize_with = "time::optional")]
     pub created_at: Option<DateTime<Utc>>,
 }
@@ -96,8 +96,8 @@ struct Record {
     evacuation: Evacuation,
 }
 
-/// How many servers still have something on the host that they were on. Only the last evacuation of each counts: one whose destination has
-/// died stays as it was for ever.
+/// How many servers still have remains on the host that they were on. Only the last evacuation of each server counts: an evacuation whose
+/// destination has died keeps its state for ever.
 #[must_use]
 pub fn with_remains(oldest_first: &[Evacuation]) -> usize {
     let last: BTreeMap<&str, &Evacuation> = oldest_first
@@ -117,7 +117,7 @@ impl Cloud {
         Ok(found)
     }
 
-    /// The newest evacuations from a host that Nova has on record, the oldest of them first, and whether these are all.
+    /// The newest evacuations from a host that Nova has on record, the oldest of them first, and whether there are no more.
     pub async fn newest_evacuations_from(&self, host: &str) -> Result<(Vec<Evacuation>, bool), BackendError> {
         let page = self
             .migrations(("source_compute", host), NEWEST)

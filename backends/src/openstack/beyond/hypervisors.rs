@@ -7,7 +7,7 @@ use crate::BackendError;
 use crate::openstack::Cloud;
 use crate::openstack::cloud::unless_gone;
 
-/// What a disabled `nova-compute` has on its provider.
+/// The trait that Nova sets on the provider of a disabled `nova-compute`.
 const DISABLED: &str = "COMPUTE_STATUS_DISABLED";
 
 #[derive(Deserialize)]
@@ -46,7 +46,7 @@ impl Cloud {
         let request = self
             .get(NOVA_WITHOUT_UPTIME, &["os-hypervisors", "detail"])
             .query(&[("hypervisor_hostname_pattern", host)]);
-        // Nova says that there is no such thing where no name fits the pattern.
+        // Nova answers 404 where no name fits the pattern.
         let found: Option<Vec<Hypervisor>> = unless_gone(request.read("hypervisors").await)?;
         let mut found = found.unwrap_or_default();
         found.retain(|one| one.service.host == host || one.hypervisor_hostname == host);

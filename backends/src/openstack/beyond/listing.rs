@@ -1,7 +1,7 @@
-//! What an answer holds: one thing, or a page of a listing.
+//! What an answer holds: one object, or a page of a listing.
 //!
-//! How long a page is the service decides: an administrator may allow less than what was asked for. So a short page says nothing; that the
-//! listing goes on, the service says with a link. The crate does not look at the link, and asks for one page more.
+//! The service decides how long a page is: an administrator may allow fewer items than were asked for. So a short page does not end a
+//! listing; the service says with a link that more items follow. The crate ignores the link, and asks for one page more.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-/// A link of a listing. Where it leads is known: behind the last item.
+/// A link of a listing. The address is not needed: the next page begins after the last item.
 #[derive(Deserialize)]
 struct Link {
     rel: String,
@@ -28,12 +28,12 @@ pub(super) fn whole<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Error> {
     serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))
 }
 
-/// What an answer has under a name.
+/// The value that an answer has under a key.
 pub(super) fn under<T: DeserializeOwned>(text: &str, key: &str) -> Result<T, Error> {
     found(text, key)?.ok_or_else(|| unreadable(format!("the answer has no {key}")))
 }
 
-/// The items that an answer has under a name.
+/// The items that an answer has under a key.
 pub(super) fn page<T: DeserializeOwned>(text: &str, key: &str) -> Result<Page<T>, Error> {
     let items: Vec<T> = under(text, key)?;
     let links: Vec<Link> = found(text, &format!("{key}_links"))?.unwrap_or_default();

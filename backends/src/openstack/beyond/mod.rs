@@ -1,4 +1,4 @@
-//! What the crate `openstack` does not carry, asked in its session.
+//! Requests that the crate `openstack` lacks, made in its session.
 //!
 //! The crate gives the session: Keystone's tokens, the catalogue, the versions that a service has. Everything that Nova, Cinder, Neutron,
 //! Ironic, Placement and Keystone are asked is here, in types that hold what is needed and nothing more. Each file says

@@ -14,17 +14,17 @@ const FIELDS: &[(&str, &str)] = &[(
     "power_state,target_power_state,last_error,maintenance,maintenance_reason,reservation",
 )];
 
-/// What a node is told to be.
+/// The power state that a node is told to take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PowerTarget {
-    /// Without power.
+    /// Switched off.
     Off,
-    /// With power.
+    /// Switched on.
     On,
 }
 
 impl PowerTarget {
-    /// Ironic's word for it.
+    /// The target in Ironic's words.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -72,7 +72,7 @@ impl Cloud {
         request.send().await
     }
 
-    /// Begins maintenance: without it Ironic would switch the node on again.
+    /// Sets a node to maintenance, in which Ironic does not switch it on again by itself.
     pub async fn begin_maintenance(&self, node: &str, reason: &str) -> Result<(), BackendError> {
         let request = self.put(IRONIC_API, &["nodes", node, "maintenance"]);
         request
@@ -82,14 +82,14 @@ impl Cloud {
             .await
     }
 
-    /// Ends maintenance.
+    /// Ends the maintenance of a node.
     pub async fn end_maintenance(&self, node: &str) -> Result<(), BackendError> {
         let request = self.delete(IRONIC_API, &["nodes", node, "maintenance"]);
         request.repeatable().send().await
     }
 
-    /// Tells a node to be off or on. Ironic reads the node's device first, and sends it something only if it has to. While another request
-    /// holds the node this is refused.
+    /// Tells a node to be off or on. Ironic reads the node's device first, and commands it only if the power state differs. Ironic refuses
+    /// while another request holds the node.
     pub async fn set_power(&self, node: &str, target: PowerTarget) -> Result<(), BackendError> {
         let request = self.put(IRONIC_API, &["nodes", node, "states", "power"]);
         request.json(json!({ "target": target.as_str() })).send().await

@@ -1,5 +1,5 @@
-//! Ports. The crate's have no host, no tags and no revision, its query asks for neither those of a host nor those with a tag, and its
-//! change of one overwrites what changed meanwhile.
+//! Ports. The crate's ports have no host, no tags and no revision, and its query filters neither by host nor by tag. Its change of a port
+//! overwrites changes that others have made meanwhile.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -9,11 +9,11 @@ use crate::BackendError;
 use crate::openstack::Cloud;
 use crate::openstack::cloud::unless_gone;
 
-/// Ports of one page, if Neutron is allowed so many.
+/// Ports of one page, if Neutron allows so many.
 const PAGE: &str = "500";
-/// The most ports of one listing.
+/// The most ports that are read of one listing.
 const MOST: usize = 20_000;
-/// All that is needed of a port; the rest of it takes Neutron longer than to find it.
+/// The fields that are used; Neutron takes longer to give the rest of a port than to find it.
 const FIELDS: [&str; 7] = [
     "id",
     "admin_state_up",
@@ -29,29 +29,29 @@ const FIELDS: [&str; 7] = [
 pub struct Port {
     /// Its id.
     pub id: String,
-    /// Whether it is meant to carry anything.
+    /// The port's `admin_state_up`: whether the port may carry traffic.
     #[serde(rename = "admin_state_up")]
     pub is_up: bool,
-    /// The host that it is bound to; nothing where it is bound to none, `None` where that may not be seen.
+    /// The host that the port is bound to; empty where it is bound to none, `None` where the user may not see it.
     #[serde(rename = "binding:host_id", default)]
     pub host: Option<String>,
-    /// What it belongs to: a server, a router.
+    /// The id of the server or router that the port belongs to.
     #[serde(default)]
     pub device_id: String,
-    /// What kind of thing that is.
+    /// The kind of the port's owner: `compute:nova`, `network:dhcp`.
     #[serde(default)]
     pub device_owner: String,
-    /// Counts its changes.
+    /// Neutron counts the port's changes.
     pub revision_number: u64,
-    /// Its tags.
+    /// The port's tags.
     #[serde(default)]
     pub tags: Vec<String>,
 }
 
-/// What has become of a change of a port.
+/// How a change of a port went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortChange {
-    /// It was made.
+    /// The port was changed.
     Made,
     /// The port has changed since it was read, or is gone.
     Outdated,
@@ -87,7 +87,7 @@ impl Cloud {
             .await
     }
 
-    /// Says whether a port is to carry anything, unless it has changed since it was read.
+    /// Sets a port up or down, unless the port has changed since it was read.
     pub async fn set_port_up(&self, port: &Port, up: bool) -> Result<PortChange, BackendError> {
         let revision = format!("revision_number={}", port.revision_number);
         let request = self
@@ -102,14 +102,14 @@ impl Cloud {
         }
     }
 
-    /// Puts a tag on a port. `Outdated`: it is gone, or may not be changed.
+    /// Puts a tag on a port. `Outdated`: the port is gone, or may not be changed.
     pub async fn tag_port(&self, port: &str, tag: &str) -> Result<PortChange, BackendError> {
         let request = self.put(NEUTRON_API, &["ports", port, "tags", tag]).repeatable();
         let done = unless_gone(request.send().await)?;
         Ok(done.map_or(PortChange::Outdated, |()| PortChange::Made))
     }
 
-    /// Takes a tag off a port; where either is gone it is as good.
+    /// Takes a tag off a port; a tag or a port that is gone counts as done.
     pub async fn untag_port(&self, port: &str, tag: &str) -> Result<(), BackendError> {
         let request = self
             .delete(NEUTRON_API, &["ports", port, "tags", tag])

@@ -19,7 +19,7 @@ enum Method {
     Delete,
 }
 
-/// A request that was not sent yet.
+/// A request that has not been sent.
 #[must_use]
 pub(in crate::openstack) struct Request<'a> {
     cloud: &'a Cloud,
@@ -36,7 +36,7 @@ pub(in crate::openstack) struct Request<'a> {
     is_repeatable: bool,
 }
 
-/// What is kept of an answer.
+/// The part of an answer that is kept.
 #[derive(Clone, Copy)]
 enum Kept<'a> {
     Nothing,
@@ -78,7 +78,7 @@ impl Cloud {
 }
 
 impl<'a> Request<'a> {
-    /// Adds to its query.
+    /// Adds to the query.
     pub fn query(mut self, query: &[(&'a str, &'a str)]) -> Self {
         self.query.extend_from_slice(query);
         self
@@ -90,53 +90,53 @@ impl<'a> Request<'a> {
         self
     }
 
-    /// Shows the session's token in this header too.
+    /// Shows the session's token in one more header.
     pub fn token_in(mut self, header: &'static str) -> Self {
         self.token_in = Some(header);
         self
     }
 
-    /// Gives it a body.
+    /// Sets the body.
     pub fn json(mut self, body: Value) -> Self {
         self.body = Some(body);
         self
     }
 
-    /// Made again, it changes nothing more. After a failure that passes it is made again, as every GET is.
+    /// Marks a request that changes nothing more when it is made again. After a failure that may pass it is repeated, as every GET is.
     pub fn repeatable(mut self) -> Self {
         self.is_repeatable = true;
         self
     }
 
-    /// Sends it, and leaves the answer unread.
+    /// Sends the request, and leaves the answer unread.
     pub async fn send(&self) -> Result<(), BackendError> {
         self.answer_as(Kept::Nothing, |_| Ok(())).await
     }
 
-    /// Sends it, and gives a header of the answer.
+    /// Sends the request, and gives a header of the answer.
     pub async fn header_of_answer(&self, name: &str) -> Result<Option<String>, BackendError> {
         self.answer_as(Kept::Header(name), Ok).await
     }
 
-    /// Sends it, and reads what the answer has under this name.
+    /// Sends the request, and reads the value that the answer has under a key.
     pub async fn read<T: DeserializeOwned + Send>(&self, key: &str) -> Result<T, BackendError> {
         self.answer_as(Kept::Text, |text| listing::under(&text.unwrap_or_default(), key))
             .await
     }
 
-    /// Sends it, and reads the whole answer.
+    /// Sends the request, and reads the whole answer.
     pub async fn read_whole<T: DeserializeOwned + Send>(&self) -> Result<T, BackendError> {
         self.answer_as(Kept::Text, |text| listing::whole(&text.unwrap_or_default()))
             .await
     }
 
-    /// Sends it, and reads the page of a listing that the answer has under this name.
+    /// Sends the request, and reads the page of a listing that the answer has under a key.
     pub(super) async fn page<T: DeserializeOwned + Send>(&self, key: &str) -> Result<Page<T>, BackendError> {
         self.answer_as(Kept::Text, |text| listing::page(&text.unwrap_or_default(), key))
             .await
     }
 
-    /// All items of a listing, page by page. A listing of more than `most` items is an error: a part of it would be taken for all.
+    /// All items of a listing, page by page. More than `most` items are an error, so that a part is not taken for the whole.
     pub async fn all<T: DeserializeOwned + Send>(
         mut self,
         key: &str,
@@ -159,7 +159,7 @@ impl<'a> Request<'a> {
         })
     }
 
-    /// An answer that cannot be read is a failure that passes.
+    /// An answer that cannot be read is a failure that may pass.
     async fn answer_as<T: Send>(
         &self,
         kept: Kept<'_>,

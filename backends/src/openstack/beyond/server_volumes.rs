@@ -1,4 +1,4 @@
-//! Which volumes Nova takes for a server's. The crate has none of its attachments.
+//! The volumes that Nova has on record for a server. The crate has none of these attachments.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -12,24 +12,24 @@ use crate::openstack::cloud::unless_gone;
 /// A volume of a server, as Nova has it on record.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ServerVolume {
-    /// The volume.
+    /// The volume's id.
     #[serde(rename = "volumeId")]
     pub volume: String,
-    /// Cinder's attachment by which the server's host is connected to it, unless that is gone.
+    /// Cinder's attachment that connects the server's host, unless the attachment is gone.
     pub attachment_id: Option<String>,
-    /// Where the guest finds it: `/dev/vdb`.
+    /// The device name in the guest: `/dev/vdb`.
     #[serde(default)]
     pub device: Option<String>,
-    /// What the guest is told of it.
+    /// The tag by which the guest finds the volume.
     #[serde(default)]
     pub tag: Option<String>,
-    /// Whether it goes with the server.
+    /// Whether Nova deletes the volume with the server.
     #[serde(default)]
     pub delete_on_termination: bool,
 }
 
 impl Cloud {
-    /// The volumes of a server; none if there is no such server.
+    /// The volumes of a server; none if Nova knows no such server.
     pub async fn volumes_of(&self, server: &str) -> Result<Vec<ServerVolume>, BackendError> {
         let path = ["servers", server, "os-volume_attachments"];
         let listed = self
@@ -39,13 +39,13 @@ impl Cloud {
         Ok(unless_server_gone(server, listed)?.unwrap_or_default())
     }
 
-    /// Asks Nova to take a volume from a server; one that it does not have is as good.
+    /// Asks Nova to detach a volume from a server; a volume that the server does not have counts as detached.
     pub async fn detach_volume(&self, server: &str, volume: &str) -> Result<(), BackendError> {
         let path = ["servers", server, "os-volume_attachments", volume];
         unless_gone(self.delete(NOVA, &path).send().await).map(drop)
     }
 
-    /// Asks Nova to give a server a volume, as it had it.
+    /// Asks Nova to attach a volume to a server with the settings that it had.
     pub async fn attach_volume(&self, server: &str, as_before: &ServerVolume) -> Result<(), BackendError> {
         let mut wanted = json!({
             "volumeId": as_before.volume,

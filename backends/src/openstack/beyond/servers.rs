@@ -1,5 +1,5 @@
-//! Servers. The crate's have no host, no state of the guest, no task, no project and no fault, and its query cannot ask for those of a host.
-//! Its actions have neither `evacuate` nor `os-resetState`; those that it has are sent as it writes them.
+//! Servers. The crate's servers have no host, no state of the guest, no task, no project and no fault, and its query does not filter by
+//! host. Its actions have neither `evacuate` nor `os-resetState`; the actions that it has are sent in its form.
 
 use std::collections::BTreeMap;
 
@@ -11,30 +11,30 @@ use super::service::NOVA;
 use crate::BackendError;
 use crate::openstack::Cloud;
 
-/// Servers of one page, if Nova is allowed so many.
+/// Servers of one page, if Nova allows so many.
 const PAGE: &str = "200";
-/// The most servers of one host.
+/// The most servers that are read of one host.
 const MOST: usize = 10_000;
 
-/// How Nova calls the state of a server's guest.
+/// Nova's state of a server's guest.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum VmState {
-    /// It runs, or would if its host did.
+    /// The guest runs, or would run if its host did.
     Active,
-    /// Its owner has stopped it.
+    /// The server's owner has stopped it.
     Stopped,
-    /// Nova has given it up.
+    /// Nova has given the server up.
     Error,
-    /// It is being built.
+    /// The server is being built.
     Building,
-    /// It is gone.
+    /// The server is deleted.
     #[serde(alias = "soft-delete")]
     Deleted,
-    /// Its guest lives nowhere.
+    /// The guest is on no host.
     #[serde(rename = "shelved_offloaded")]
     ShelvedOffloaded,
-    /// Paused, suspended, rescued, resized, shelved, or one that is new to us.
+    /// Paused, suspended, rescued, resized, shelved, or a state that is new to us.
     #[serde(untagged)]
     Other(String),
 }
@@ -42,44 +42,44 @@ pub enum VmState {
 /// A server.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Server {
-    /// Its id.
+    /// The server's id.
     pub id: String,
-    /// Its name.
+    /// The server's name.
     #[serde(default)]
     pub name: String,
-    /// As Nova shows it to its owner: `ACTIVE`, `SHUTOFF`, `ERROR`, `REBUILD`.
+    /// The status that Nova shows to the server's owner: `ACTIVE`, `SHUTOFF`, `ERROR`, `REBUILD`.
     pub status: String,
-    /// The state of its guest.
+    /// The state of the guest.
     #[serde(rename = "OS-EXT-STS:vm_state")]
     pub vm_state: VmState,
-    /// What is being done to it, if anything is.
+    /// The task that Nova carries out on the server, if any.
     #[serde(rename = "OS-EXT-STS:task_state")]
     pub task_state: Option<String>,
-    /// 1 is running and 4 is shut down.
+    /// Nova's power state: 1 is running and 4 is shut down.
     #[serde(rename = "OS-EXT-STS:power_state")]
     pub power_state: i64,
-    /// The host that it belongs to; none before one was found.
+    /// The host that the server belongs to; none before the scheduler has found one.
     #[serde(rename = "OS-EXT-SRV-ATTR:host")]
     pub host: Option<String>,
-    /// Where its guest finds its first disk.
+    /// The device name of the first disk.
     #[serde(rename = "OS-EXT-SRV-ATTR:root_device_name", default)]
     pub root_device: Option<String>,
-    /// Whether it has a disk that is no volume: one that was made from an image, or one beside a volume.
+    /// The disks that are no volumes: made from an image, or beside a volume.
     #[serde(flatten)]
     pub disks: OwnDisks,
-    /// The project that it belongs to.
+    /// The project that the server belongs to.
     #[serde(default, rename = "tenant_id")]
     pub project: Option<String>,
-    /// What its owner says of it.
+    /// Notes of the server's owner.
     #[serde(default)]
     pub metadata: BTreeMap<String, String>,
-    /// Why it failed, if it did.
+    /// Why the server failed, if it did.
     #[serde(default)]
     pub fault: Option<Fault>,
 }
 
 impl Server {
-    /// Whether Nova says that it is being built anew: an evacuation is, too.
+    /// Whether Nova reports a rebuild: Nova reports an evacuation as one.
     #[must_use]
     pub fn is_rebuilding(&self) -> bool {
         let task = self.task_state.as_deref();
@@ -87,7 +87,7 @@ impl Server {
     }
 }
 
-/// What a server's disks were made from.
+/// The disks of a server that are no volumes.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct OwnDisks {
     /// An object with an image's id, or an empty text where the first disk is a volume.
@@ -106,7 +106,7 @@ struct Flavor {
 }
 
 impl OwnDisks {
-    /// Whether there is any beside its volumes.
+    /// Whether the server has such a disk.
     #[must_use]
     pub fn any(&self) -> bool {
         self.image.is_object() || self.flavor.ephemeral > 0 || self.flavor.swap.as_u64().unwrap_or(0) > 0
@@ -127,23 +127,23 @@ impl Cloud {
         let query = [("all_tenants", "1"), ("host", host), ("limit", PAGE)];
         let request = self.get(NOVA, &["servers", "detail"]).query(&query);
         let mut all = request.all("servers", MOST, |server: &Server| &server.id).await?;
-        // A filter that Nova does not know is left out by it without a word.
+        // Nova ignores a filter that it does not know, without an error.
         all.retain(|server| server.host.as_deref() == Some(host));
         Ok(all)
     }
 
-    /// A server; `None` if there is none.
+    /// A server; `None` if Nova knows none.
     pub async fn server(&self, id: &str) -> Result<Option<Server>, BackendError> {
         unless_server_gone(id, self.get(NOVA, &["servers", id]).read("server").await)
     }
 
-    /// Asks Nova to start a server of a dead host elsewhere. Asked twice, Nova would refuse: it is asked once. The answer is the id of
-    /// the request in Nova's log.
+    /// Asks Nova to start a server of a dead host on another host. Nova would refuse a second request, so the request is not repeated. The
+    /// answer is the id of the request in Nova's log.
     pub async fn evacuate(&self, id: &str) -> Result<Option<String>, BackendError> {
         self.act(id, json!({ "evacuate": {} })).await
     }
 
-    /// Declares what state a server is in, and that nothing is being done to it. Changes Nova's database and nothing else.
+    /// Declares a server's state, and that no task is under way. Only Nova's database changes.
     pub async fn reset_state(&self, id: &str, state: &str) -> Result<Option<String>, BackendError> {
         self.act(id, json!({ "os-resetState": { "state": state } })).await
     }
@@ -158,7 +158,7 @@ impl Cloud {
         self.act(id, ServerAction::Stop).await
     }
 
-    /// Starts a server again whatever its guest does, with its volumes and ports connected anew.
+    /// Restarts a server whatever its guest does, and connects its volumes and ports anew.
     pub async fn reboot_hard(&self, id: &str) -> Result<Option<String>, BackendError> {
         let reboot_type = RebootType::Hard;
         self.act(id, ServerAction::Reboot { reboot_type }).await
@@ -172,7 +172,7 @@ impl Cloud {
     }
 }
 
-/// `None` where Nova says that there is no such server.
+/// `None` where Nova says that it knows no such server.
 pub(super) fn unless_server_gone<T>(
     id: &str,
     done: Result<T, BackendError>,
@@ -183,7 +183,7 @@ pub(super) fn unless_server_gone<T>(
     }
 }
 
-/// Nova's own words. Whatever stands before a Nova that is away may answer 404 as well, and that says nothing of the server.
+/// Nova's own words. A proxy before a Nova that is away may answer 404 as well, and such an answer says nothing about the server.
 fn says_gone(why: &str, id: &str) -> bool {
     why.contains(&format!("{id} could not be found"))
 }

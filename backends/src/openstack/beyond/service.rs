@@ -1,7 +1,7 @@
-//! The services that are asked, each with its place in the catalogue and the version of its API.
+//! The services that are asked, each with its type in the catalogue and the version of its API.
 //!
-//! The crate's queries pick a version of their own for each kind of thing, 2.47 at most for Nova. Here it is the newest that is known to mean what we
-//! think that it means.
+//! The crate's queries choose a version by themselves for each kind of object, 2.47 at most for Nova. Here the version is the newest whose
+//! meaning is known.
 
 use openstack::common::ApiVersion;
 use openstack::session::{ServiceType, Session};
@@ -14,33 +14,33 @@ const VERSION_HEADER: &str = "OpenStack-API-Version";
 /// A service of OpenStack.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::openstack) struct Service {
-    /// How errors call it.
+    /// The service's name in errors.
     pub name: &'static str,
-    /// How catalogues call it.
+    /// The service's type in catalogues.
     catalog: &'static str,
-    /// The major version of its API, where it has several.
+    /// The major version of the API, where the service has several.
     major: Option<u16>,
-    /// Whether it is asked for its versions.
+    /// Whether the service is asked for its versions.
     tells_versions: bool,
     version: Version,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Version {
-    /// Its API has no versions.
+    /// The API has no versions.
     None,
     /// A header and its value.
     Fixed(&'static str, &'static str),
-    /// The newest of these that it has.
+    /// The newest version of the range that the service has.
     Newest(Range),
 }
 
-/// The versions with which a call means what we think that it means.
+/// The versions in which a call has the meaning that is used here.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::openstack) struct Range {
-    /// Before it the call does not exist, or asks for other things.
+    /// Before this version the call does not exist, or has other parameters.
     needs: ApiVersion,
-    /// From the next one on it means something else, or was never tried.
+    /// In later versions the call means something else, or was never tried.
     wants: ApiVersion,
 }
 
@@ -77,7 +77,8 @@ pub(in crate::openstack) const NOVA_WITHOUT_UPTIME: Service = Service {
     ..NOVA
 };
 
-/// Its version document gives an empty address, which the crate cannot read: it is not asked for one. The version is the first with traits.
+/// Placement's version document gives an empty address, which the crate cannot read, so Placement is not asked for it. The version is the
+/// first with traits.
 pub(in crate::openstack) const PLACEMENT: Service = Service {
     name: "placement",
     catalog: "placement",
@@ -86,7 +87,7 @@ pub(in crate::openstack) const PLACEMENT: Service = Service {
     version: Version::Fixed(VERSION_HEADER, "placement 1.6"),
 };
 
-/// Its endpoint holds the project's id, which asking for versions would lose. In this version attachments are all there.
+/// Cinder's endpoint holds the project's id, which a request for versions would lose. This version has all calls for attachments.
 pub(in crate::openstack) const CINDER_API: Service = Service {
     name: CINDER,
     catalog: "volumev3",
@@ -134,7 +135,7 @@ impl ServiceType for Service {
 }
 
 impl Service {
-    /// The header that names the version. What a service has is read once for each session.
+    /// The header that names the version. The versions of a service are read once for each session.
     pub async fn version(self, session: &Session) -> Result<Option<(&'static str, String)>, Error> {
         Ok(match self.version {
             Version::None => None,

@@ -14,34 +14,34 @@ const MAX_REASON_CHARS: usize = 255;
 /// A service of Nova.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ComputeService {
-    /// Its id.
+    /// The service's id.
     pub id: String,
     /// `nova-compute`, `nova-conductor`, `nova-scheduler`.
     pub binary: String,
-    /// The host that it is for.
+    /// The host that the service is for.
     pub host: String,
-    /// `up` or `down`: whether its last sign of life is newer than Nova's limit, and nobody has forced it down.
+    /// `up` or `down`. Up: the last sign of life is newer than Nova's limit, and the service is not forced down.
     pub state: String,
-    /// `enabled` or `disabled`: whether servers may be placed there.
+    /// `enabled` or `disabled`: whether servers may be placed on the host.
     pub status: String,
-    /// Why it is disabled.
+    /// Why the service is disabled.
     pub disabled_reason: Option<String>,
-    /// Whether somebody has told Nova to take it for down, whatever it says.
+    /// Whether a call has told Nova to take the service for down in spite of its signs of life.
     #[serde(default)]
     pub forced_down: bool,
-    /// Its last sign of life, by Nova's clock.
+    /// The service's last sign of life, by Nova's clock.
     #[serde(default, deserialize_with = "time::optional")]
     pub updated_at: Option<DateTime<Utc>>,
 }
 
 impl ComputeService {
-    /// Whether Nova takes it for alive.
+    /// Whether Nova takes the service for alive.
     #[must_use]
     pub fn is_up(&self) -> bool {
         self.state == "up"
     }
 
-    /// Whether servers may be placed there.
+    /// Whether servers may be placed on the host.
     #[must_use]
     pub fn is_enabled(&self) -> bool {
         self.status == "enabled"
@@ -49,7 +49,7 @@ impl ComputeService {
 }
 
 impl Cloud {
-    /// All services of Nova, in one call: those of all hosts, and those that say how Nova itself is.
+    /// All services of Nova, in one call: the services of all hosts, and Nova's own.
     pub async fn services(&self) -> Result<Vec<ComputeService>, BackendError> {
         self.get(NOVA, &["os-services"]).read("services").await
     }
@@ -62,7 +62,7 @@ impl Cloud {
         Ok(found.into_iter().find(|service| service.host == host))
     }
 
-    /// Tells Nova to take a service for down and to place nothing there, in one call: disabling a dead one alone would wait for it.
+    /// Forces a service down and disables it, in one call: a call that only disables a dead service would wait for the service.
     pub async fn force_down(&self, service: &str, reason: &str) -> Result<ComputeService, BackendError> {
         let reason: String = reason.chars().take(MAX_REASON_CHARS).collect();
         self.change_service(
@@ -72,18 +72,18 @@ impl Cloud {
         .await
     }
 
-    /// The same for one that an administrator has disabled, with a reason that stays.
+    /// Forces a service down that an administrator has disabled; the administrator's reason stays.
     pub async fn force_down_only(&self, service: &str) -> Result<ComputeService, BackendError> {
         self.change_service(service, json!({ "forced_down": true })).await
     }
 
-    /// Takes back that a service was forced down. Nova refuses it while an evacuation from its host is done and not cleaned up.
+    /// Ends the forcing down of a service. Nova refuses while an evacuation from its host is done and not cleaned up.
     pub async fn force_up(&self, service: &str) -> Result<ComputeService, BackendError> {
         self.change_service(service, json!({ "forced_down": false }))
             .await
     }
 
-    /// Lets servers be placed there again.
+    /// Lets servers be placed on the host again.
     pub async fn enable(&self, service: &str) -> Result<ComputeService, BackendError> {
         self.change_service(service, json!({ "status": "enabled" })).await
     }

@@ -1,11 +1,11 @@
-//! The token of a session, for the calls that want it twice.
+//! The token of a session, for calls that show it in two headers.
 
 use openstack::session::Session;
 use openstack::{Error, ErrorKind};
 
 const TOKEN_HEADER: &str = "x-auth-token";
 
-/// The token that the session's calls show. Keystone is asked for one if there is none yet.
+/// The token that the session's calls show. Keystone is asked for a token if the session has none.
 pub(super) async fn of(session: &Session) -> Result<String, Error> {
     let client = session.client().inner();
     // The crate shows its token only to a request, which need not be sent.

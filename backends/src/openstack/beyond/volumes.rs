@@ -1,5 +1,5 @@
-//! Volumes: where they are, and what is noted on them. The crate looks for Cinder under `block-storage`, where most catalogues have none,
-//! cannot read a volume without a name, and asks neither for those of all projects nor for those with a note.
+//! Volumes: their backends, and their notes (metadata). The crate looks for Cinder under `block-storage`, which most catalogues do not
+//! have, cannot read a volume without a name, and filters neither for all projects nor by a note.
 
 use std::collections::BTreeMap;
 
@@ -11,22 +11,22 @@ use crate::BackendError;
 use crate::openstack::Cloud;
 use crate::openstack::cloud::unless_gone;
 
-/// Volumes of one page, if Cinder is allowed so many.
+/// Volumes of one page, if Cinder allows so many.
 const PAGE: &str = "200";
-/// The most volumes with one note.
+/// The most volumes that are read with one note.
 const MOST: usize = 10_000;
 
 /// A volume.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Volume {
-    /// Its id.
+    /// The volume's id.
     pub id: String,
     /// `available`, `reserved`, `in-use`, `detaching` and others.
     pub status: String,
-    /// What is noted on it.
+    /// The notes on the volume.
     #[serde(default)]
     pub metadata: BTreeMap<String, String>,
-    /// The project that it belongs to, as administrators see it.
+    /// The project that the volume belongs to; Cinder shows it to administrators.
     #[serde(rename = "os-vol-tenant-attr:tenant_id", default)]
     pub project: Option<String>,
     #[serde(rename = "os-vol-host-attr:host", default)]
@@ -34,7 +34,7 @@ pub struct Volume {
 }
 
 impl Volume {
-    /// The backend that it is on: `HOST@BACKEND#POOL` is how Cinder writes it, and shows it to administrators.
+    /// The backend that the volume is on. Cinder writes `HOST@BACKEND#POOL`, and shows it to administrators.
     #[must_use]
     pub fn backend(&self) -> Option<&str> {
         let (_, rest) = self.place.as_deref()?.split_once('@')?;
@@ -43,14 +43,14 @@ impl Volume {
 }
 
 impl Cloud {
-    /// A volume; `None` if there is none.
+    /// A volume; `None` if Cinder knows none.
     pub async fn volume(&self, id: &str) -> Result<Option<Volume>, BackendError> {
         unless_gone(self.get(CINDER_API, &["volumes", id]).read("volume").await)
     }
 
     /// All volumes with this note, of all projects.
     pub async fn volumes_noted(&self, name: &str, value: &str) -> Result<Vec<Volume>, BackendError> {
-        // As Cinder reads it: a dictionary of Python's.
+        // Cinder reads the filter as a dictionary of Python's.
         let filter = json!({ name: value }).to_string();
         let query = [
             ("all_tenants", "1"),
@@ -63,7 +63,7 @@ impl Cloud {
         Ok(all)
     }
 
-    /// Writes notes on a volume, where its owner can see them.
+    /// Writes notes on a volume; its owner can see them.
     pub async fn note(&self, volume: &str, notes: &BTreeMap<&str, String>) -> Result<(), BackendError> {
         let request = self.post(CINDER_API, &["volumes", volume, "metadata"]);
         request
@@ -73,14 +73,14 @@ impl Cloud {
             .await
     }
 
-    /// Takes a note off a volume; one that is gone is as good.
+    /// Takes a note off a volume; a note that is gone counts as taken off.
     pub async fn take_note_off(&self, volume: &str, name: &str) -> Result<(), BackendError> {
         let request = self.delete(CINDER_API, &["volumes", volume, "metadata", name]);
         unless_gone(request.repeatable().send().await).map(drop)
     }
 
-    /// Declares what a volume's status is, and whether it is attached if that is said too. Changes Cinder's database and nothing else, but
-    /// that "detached" would delete every attachment with it.
+    /// Declares a volume's status, and whether the volume is attached if the caller says so. Only Cinder's database changes; but "detached"
+    /// would delete every attachment of the volume.
     pub async fn declare_volume(
         &self,
         volume: &str,

@@ -11,8 +11,8 @@ use crate::BackendError;
 use crate::openstack::host::{AT_ONCE, Fenced, HostOf, PAUSE, ReadBack, is_hopeless};
 
 impl HostOf<'_> {
-    /// Until nobody is connected any more. What was cut before is found cut: it has no connection that could be ended, and whatever might
-    /// give it one is waited for before the attempt is granted.
+    /// Disconnects the host from every volume of its servers, and repeats until no connection is left. A volume that an earlier attempt has
+    /// cut has no connection to end, and the attempt is granted only after whatever might connect it again.
     ///
     /// # Errors
     /// Nova or Cinder is away, or refuses.
@@ -47,7 +47,7 @@ impl HostOf<'_> {
         trouble
     }
 
-    /// The volume is never free in between.
+    /// Reserves the volume before it is disconnected, so that it is free at no time.
     pub(super) async fn cut(&self, held: &HeldVolume) -> Result<(), BackendError> {
         if !held.has_our_reserve() {
             self.cloud.reserve(&held.volume.volume, &held.server.id).await?;
@@ -76,7 +76,7 @@ impl HostOf<'_> {
         })
     }
 
-    /// The first thing that nobody vouches for.
+    /// The first reason why the cut is no proof.
     async fn doubt(&self, held: &Held, trust: &Trust<'_>) -> Result<Option<String>, BackendError> {
         if trust.backends.is_empty() {
             return Ok(Some("the method trusts no backend".to_owned()));
@@ -88,17 +88,17 @@ impl HostOf<'_> {
                 server.name
             )));
         }
-        // Only what was disconnected by us was disconnected for certain: records can be taken away without a word to the storage, and a
-        // reserved attachment of Nova's own can be connected at any later time.
+        // Only a disconnection by Ringfence is certain: records can be deleted without telling the storage, and Nova's own reserved
+        // attachment can be connected at any later time.
         if let Some(volume) = held.volumes.iter().find(|volume| !volume.has_our_reserve()) {
-            return Ok(Some(format!("nobody here has disconnected {}", volume.name())));
+            return Ok(Some(format!("Ringfence has not disconnected {}", volume.name())));
         }
         let volumes: BTreeSet<&str> = held.volumes.iter().map(|v| v.volume.volume.as_str()).collect();
         for id in volumes {
             let volume = self.cloud.volume(id).await?;
             let backend = volume.as_ref().and_then(|volume| volume.backend());
             if !backend.is_some_and(|backend| trust.backends.contains(&backend)) {
-                let backend = backend.unwrap_or("that cinder does not tell");
+                let backend = backend.unwrap_or("(not shown by cinder)");
                 return Ok(Some(format!(
                     "volume {id} is on backend {backend}, which the method does not trust"
                 )));

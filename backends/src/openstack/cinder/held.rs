@@ -1,4 +1,4 @@
-//! Which volumes a host's servers have, and by which attachments.
+//! The volumes of a host's servers, and the attachments of each.
 
 use futures_util::future::try_join_all;
 
@@ -9,17 +9,17 @@ use crate::openstack::{Attachment, Evacuation, Server, ServerVolume};
 /// How many volumes the servers of a host have.
 #[derive(Clone, Copy, Debug)]
 pub struct HeldVolumes {
-    /// All.
+    /// All volumes.
     pub all: usize,
-    /// Those that the host is connected to.
+    /// The volumes that the host is connected to.
     pub connected: usize,
 }
 
-/// What a host's servers have.
+/// The volumes of a host's servers, and the servers that are leaving.
 pub(super) struct Held {
     pub servers: Vec<Server>,
     pub volumes: Vec<HeldVolume>,
-    /// Names of servers that Nova is taking away from the host at this moment: their attachments are another host's soon.
+    /// Names of servers that Nova is moving away from the host: their attachments will soon be another host's.
     pub leaving: Vec<String>,
 }
 
@@ -27,12 +27,12 @@ pub(super) struct Held {
 pub(super) struct HeldVolume {
     pub server: Server,
     pub volume: ServerVolume,
-    /// Cinder's attachments of it that are the server's.
+    /// Cinder's attachments of the volume for the server.
     pub attachments: Vec<Attachment>,
 }
 
 impl HeldVolume {
-    /// The attachments by which a host is, or may be, connected.
+    /// The attachments that connect a host, or may connect one.
     pub fn connected(&self) -> impl Iterator<Item = &Attachment> {
         self.attachments.iter().filter(|a| !a.is_reserve())
     }
@@ -41,13 +41,13 @@ impl HeldVolume {
         self.connected().next().is_some()
     }
 
-    /// Whether the attachment that Nova has on record is there, whatever it connects: the volume is nobody else's then.
+    /// Whether the attachment that Nova has on record exists: with it no other server can take the volume.
     pub fn is_kept_by_nova(&self) -> bool {
         let known = self.volume.attachment_id.as_deref();
         self.attachments.iter().any(|a| Some(a.id.as_str()) == known)
     }
 
-    /// Attachments that keep the volume for its server and that Nova knows nothing of.
+    /// Attachments that reserve the volume for its server and that Nova does not know.
     pub fn our_reserves(&self) -> impl Iterator<Item = &Attachment> {
         let known = self.volume.attachment_id.as_deref();
         self.attachments
@@ -65,15 +65,15 @@ impl HeldVolume {
 }
 
 impl HostOf<'_> {
-    /// Why nothing that is found of the host can be believed; `None` if it can. Of a host that it does not know Nova shows no servers, and
-    /// says nothing more.
+    /// Why the answers about the host cannot be believed; `None` if they can. For a host that Nova does not know, it lists no servers,
+    /// without an error.
     pub(super) async fn is_unknown(&self) -> Result<Option<String>, BackendError> {
         let service = self.cloud.compute_service(self.host).await?;
         let why = || format!("nova of cloud {} knows no host {}", self.cloud.name(), self.host);
         Ok(service.is_none().then(why))
     }
 
-    /// How many volumes its servers have, and to how many of them the host is connected; or why that cannot be believed.
+    /// How many volumes the host's servers have, and how many of those the host is connected to; or why the answer cannot be believed.
     ///
     /// # Errors
     /// Nova or Cinder is away, or refuses.
@@ -89,8 +89,8 @@ impl HostOf<'_> {
         }))
     }
 
-    /// All of them. Evacuations are asked for last: one that begins later gives its server attachments that are not among these, so that
-    /// nothing that is in this answer connects another host.
+    /// All volumes of the host's servers. Evacuations are read last: an evacuation that begins later gives its server attachments that are
+    /// not in this answer, so that the answer holds no attachment that connects another host.
     pub(super) async fn held(&self) -> Result<Held, BackendError> {
         let servers = self.cloud.servers_on(self.host).await?;
         let mut volumes = Vec::new();

@@ -1,4 +1,4 @@
-//! Cinder: who is connected to which volume.
+//! Cinder: the hosts that each volume is connected to.
 
 mod cutting;
 mod held;
@@ -11,20 +11,20 @@ pub(super) use releasing::release_reserves_of;
 
 use ringfence_core::Parameters;
 
-/// How errors and methods call it.
+/// The name in errors and methods.
 pub const CINDER: &str = "cinder";
 
-/// What an operator vouches for.
+/// What the operator vouches for in the method's parameters.
 #[derive(Debug)]
 pub struct Trust<'a> {
     /// Backends that let a host write no more once it is disconnected.
     backends: Vec<&'a str>,
-    /// Whether the disks of servers that are no volumes are on their host alone.
+    /// Whether the disks of servers that are no volumes are on their host only.
     local_disks: bool,
 }
 
 impl<'a> Trust<'a> {
-    /// As the parameters of a method say.
+    /// From the parameters of a method.
     #[must_use]
     pub fn of(parameters: &'a Parameters) -> Self {
         let value = |name: &str| parameters.get(name).map_or("", String::as_str);

@@ -1,19 +1,19 @@
-//! How a server had a volume, noted on the volume while it is taken from the server and given back: whoever goes on after a crash finds
-//! it there, and so does the volume's owner.
+//! The settings of a server's volume, noted on the volume while it is detached from the server and attached again: the next attempt after a
+//! crash reads them there, and so can the volume's owner.
 
 use std::collections::BTreeMap;
 
 use crate::BackendError;
 use crate::openstack::{Cloud, ServerVolume, Volume};
 
-/// The host for which it is done; the notes are found by it, and it is the last to go.
+/// The host for which the volume is detached; volumes are found by this note, and it is taken off last.
 pub(super) const HOST: &str = "ringfence_host";
 const SERVER: &str = "ringfence_server";
 const DEVICE: &str = "ringfence_device";
 const TAG: &str = "ringfence_tag";
 const GOES_WITH_SERVER: &str = "ringfence_delete_on_termination";
 
-/// What is noted.
+/// The settings that are noted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Note {
     pub server: String,
@@ -21,7 +21,7 @@ pub(super) struct Note {
 }
 
 impl Note {
-    /// What a volume's notes say; `None` if they are not whole, as when their writer died.
+    /// The notes of a volume; `None` if some are missing, as when their writer died.
     pub fn of(volume: &Volume) -> Option<Self> {
         let note = |name: &str| volume.metadata.get(name).cloned();
         Some(Self {
@@ -36,7 +36,7 @@ impl Note {
         })
     }
 
-    /// All at once, so that they are whole or not there.
+    /// Writes all notes in one call, so that either all or none are there.
     pub async fn write(&self, cloud: &Cloud, host: &str) -> Result<(), BackendError> {
         let volume = &self.volume;
         let mut notes = BTreeMap::from([
@@ -49,7 +49,7 @@ impl Note {
         cloud.note(&volume.volume, &notes).await
     }
 
-    /// Takes all of them off.
+    /// Takes all notes off.
     pub async fn take_off(cloud: &Cloud, volume: &str) -> Result<(), BackendError> {
         for name in [SERVER, DEVICE, TAG, GOES_WITH_SERVER, HOST] {
             cloud.take_note_off(volume, name).await?;

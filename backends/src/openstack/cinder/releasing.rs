@@ -1,9 +1,9 @@
-//! Giving a host's servers their volumes back.
+//! Releasing the volumes of a host's servers.
 //!
-//! Servers that have moved were connected anew by Nova, and only what kept their volumes for them is left over. Servers that remain have
-//! records in Nova that name an attachment which is gone, and Nova connects nothing anew by itself: it is asked to take the volume from the
-//! server and to give it back, while our own attachment keeps it. Each step follows from what Nova and Cinder show, so that whoever comes
-//! later goes on where the last one stopped.
+//! Nova connects the volumes of servers that have moved anew; only the attachments that reserved them are left to delete. For servers that
+//! remain, Nova's records name attachments that are gone, and Nova connects nothing anew by itself: Ringfence asks Nova to detach the
+//! volume from the server and to attach it again, while Ringfence's own attachment reserves it. Each step follows from what Nova and Cinder
+//! show, so that the next attempt continues where the last one stopped.
 
 use std::collections::BTreeSet;
 
@@ -19,22 +19,22 @@ use crate::openstack::host::{AT_ONCE, Fenced, HostOf, PAUSE, ReadBack, is_hopele
 /// Nova's word for a guest that runs.
 const RUNNING: i64 = 1;
 
-/// What is to be done about a volume.
+/// The result of a step for one volume.
 enum Next {
-    /// Nothing.
+    /// Nothing is left to do.
     Settled,
-    /// Something was done, or Nova is at it: look again.
+    /// A change was made, or Nova is making one: look again.
     Look,
-    /// A person has to do it, and what.
+    /// A person has to do what the text says.
     ForAPerson(String),
 }
 
 impl HostOf<'_> {
-    /// Until every volume is connected as Nova has it on record.
+    /// Releases the volumes, until each is connected as Nova has it on record.
     ///
     /// # Errors
     /// Nova or Cinder is away, or refuses.
-    pub async fn give_volumes_back(&self) -> Result<Fenced, BackendError> {
+    pub async fn release_volumes(&self) -> Result<Fenced, BackendError> {
         if let Some(why) = self.is_unknown().await? {
             return Ok(Fenced::No(why));
         }
@@ -51,7 +51,7 @@ impl HostOf<'_> {
                 }
                 Ok((0, by_hand)) => return Ok(Fenced::NotYet(told(&by_hand))),
                 Ok((left, by_hand)) if !self.has_time() => {
-                    let why = format!("{left} volumes are not given back yet; {}", told(&by_hand));
+                    let why = format!("{left} volumes are not released yet; {}", told(&by_hand));
                     return Ok(Fenced::NotYet(with(why, trouble)));
                 }
                 Ok(_) => trouble = None,
@@ -62,7 +62,7 @@ impl HostOf<'_> {
         }
     }
 
-    /// One step for each volume: how many need another one, and what is for a person.
+    /// One step for each volume: how many volumes need another step, and what a person has to do.
     async fn one_round(&self) -> Result<(usize, Vec<String>), BackendError> {
         self.release_reserves_of_the_moved().await?;
         let noted = self.cloud.volumes_noted(HOST, self.host).await?;
@@ -86,7 +86,7 @@ impl HostOf<'_> {
         Ok((left, by_hand))
     }
 
-    /// For a volume that Nova takes for its server's.
+    /// The next step for a volume that Nova has on record for its server.
     async fn step(&self, held: &HeldVolume, is_noted: bool) -> Result<Next, BackendError> {
         if held.server.task_state.is_some() {
             return Ok(Next::Look);
@@ -94,13 +94,14 @@ impl HostOf<'_> {
         let is_running = held.server.power_state == RUNNING;
         match (held.is_connected(), held.has_our_reserve()) {
             (true, false) if !is_noted => Ok(Next::Settled),
-            // It was given back, and what kept it for its server is no more needed.
+            // The volume was released, and the attachment that reserved it is needed no more.
             (true, _) if is_noted => {
                 self.release(held).await?;
                 Note::take_off(self.cloud, &held.volume.volume).await?;
                 Ok(Next::Look)
             }
-            // A request to cut it may still be under way, and would be carried out at any later time: it is brought to its end.
+            // A request to cut the volume may still be under way, and would be carried out at any later time. Ringfence repeats the cut, so
+            // that the request is over.
             (true, _) if is_running => Ok(Next::ForAPerson(format!(
                 "{} may be cut off at any time while the server runs: stop the server",
                 held.name()
@@ -109,7 +110,7 @@ impl HostOf<'_> {
                 self.cut(held).await?;
                 Ok(Next::Look)
             }
-            // Nova is connecting it, or never had.
+            // Nova is connecting the volume, or never had to.
             (false, _) if held.is_kept_by_nova() && is_noted => Ok(Next::Look),
             (false, _) if held.is_kept_by_nova() => Ok(Next::Settled),
             (false, _) if is_running => Ok(Next::ForAPerson(format!(
@@ -120,7 +121,7 @@ impl HostOf<'_> {
         }
     }
 
-    /// Never asked for while Nova is at it: a second request beside the first could take what was given back meanwhile.
+    /// Not asked for while Nova is detaching the volume: a second request could detach the volume that was attached again meanwhile.
     async fn detach(&self, held: &HeldVolume) -> Result<Next, BackendError> {
         let (server, volume) = (&held.server, &held.volume);
         let status = self
@@ -145,8 +146,8 @@ impl HostOf<'_> {
                 held.name()
             )));
         }
-        // Nova takes a volume from a server only if Cinder calls it in use. Of two requests Cinder lets one begin, as long as nobody declares
-        // anything in between.
+        // Nova detaches a volume only if Cinder's status for it is in-use. Of two requests Cinder lets one begin, unless the status is
+        // declared between them.
         if status.as_deref() != Some("in-use") {
             self.cloud
                 .declare_volume(&volume.volume, "in-use", Some("attached"))
@@ -156,7 +157,7 @@ impl HostOf<'_> {
         Ok(Next::Look)
     }
 
-    /// For a volume that Nova has taken from its server for us.
+    /// The next step for a volume that Nova has detached for Ringfence.
     async fn attach_again(&self, volume: &Volume) -> Result<Next, BackendError> {
         let Some(note) = Note::of(volume) else {
             Note::take_off(self.cloud, &volume.id).await?;
@@ -176,7 +177,7 @@ impl HostOf<'_> {
         if let Some(held) = known.iter().find(|held| held.volume.volume == volume.id) {
             return self.step_elsewhere(held).await;
         }
-        // Nova may reserve it for the same server then, and nobody for another one.
+        // With the status reserved, Nova may attach the volume to its server, and no other server can take it.
         if volume.status != "reserved" {
             self.cloud.declare_volume(&volume.id, "reserved", None).await?;
         }
@@ -184,20 +185,21 @@ impl HostOf<'_> {
         Ok(Next::Look)
     }
 
-    /// Who owns a volume writes its notes as well: without what we have reserved, and for a server of somebody else, they are not ours.
+    /// The owner of a volume can write its notes too: notes without a reservation of Ringfence's, or for a server of another project, are
+    /// not Ringfence's.
     async fn is_not_ours(&self, volume: &Volume, server: &Server) -> Result<Option<String>, BackendError> {
         let is_one_owners = volume.project.is_some() && volume.project == server.project;
         let is_kept = !self.cloud.attachments(&volume.id, &server.id).await?.is_empty();
         let why = || {
             format!(
-                "volume {} has notes that it is on its way back to server {}, which it is not: take off its metadata ringfence_*",
+                "volume {} has notes of Ringfence for server {}, but Ringfence is not releasing it to that server: remove its metadata ringfence_*",
                 volume.id, server.id
             )
         };
         Ok((!(is_one_owners && is_kept)).then(why))
     }
 
-    /// Its server has left the host meanwhile, and has it.
+    /// The next step for a volume whose server has left the host.
     async fn step_elsewhere(&self, held: &HeldVolume) -> Result<Next, BackendError> {
         if held.is_kept_by_nova() {
             self.release(held).await?;
@@ -206,7 +208,7 @@ impl HostOf<'_> {
         Ok(Next::Look)
     }
 
-    /// Nobody needs it to be kept any more.
+    /// Deletes the reservations and the notes of a volume whose server is gone.
     async fn forget(&self, volume: &Volume, server: &str) -> Result<(), BackendError> {
         for reserve in self.cloud.attachments(&volume.id, server).await? {
             if reserve.is_reserve() {
@@ -244,7 +246,8 @@ impl HostOf<'_> {
     }
 }
 
-/// Takes away what has kept a server's volumes for it, once the server has left the host and Nova keeps them. Whether nothing is left.
+/// Deletes the attachments that reserved a server's volumes, once the server has left the host and Nova's own attachments keep the volumes.
+/// The answer is whether none is left.
 pub(crate) async fn release_reserves_of(server: &Server, at: HostOf<'_>) -> Result<bool, BackendError> {
     if server.host.as_deref() == Some(at.host) || server.task_state.is_some() {
         return Ok(false);
@@ -254,7 +257,7 @@ pub(crate) async fn release_reserves_of(server: &Server, at: HostOf<'_>) -> Resu
         if !held.has_our_reserve() {
             continue;
         }
-        // The volume would be anybody's otherwise.
+        // Without Nova's attachment, the deletion would free the volume for any server.
         if held.is_kept_by_nova() {
             at.release(&held).await?;
         } else {
@@ -264,7 +267,7 @@ pub(crate) async fn release_reserves_of(server: &Server, at: HostOf<'_>) -> Resu
     Ok(is_clean)
 }
 
-/// What one volume is refused keeps no other from being given back.
+/// A refusal for one volume does not stop the release of others.
 fn refused(error: BackendError) -> Result<Next, BackendError> {
     match error {
         BackendError::Refused { .. } | BackendError::NotFound { .. } => {
@@ -276,7 +279,7 @@ fn refused(error: BackendError) -> Result<Next, BackendError> {
 
 fn told(by_hand: &[String]) -> String {
     if by_hand.is_empty() {
-        return "nova is at it (a volume that stays `detaching` was lost by a nova-compute that was started anew: declare it in-use)".to_owned();
+        return "nova is detaching or attaching volumes (a volume that stays `detaching` was lost when nova-compute restarted: set its status to in-use)".to_owned();
     }
     format!("for a person: {}", by_hand.join("; "))
 }

@@ -1,4 +1,4 @@
-//! What the driver `cinder` needs of a cloud.
+//! The rights that the driver `cinder` needs in a cloud.
 
 use serde::de::IgnoredAny;
 
@@ -6,7 +6,7 @@ use crate::BackendError;
 use crate::openstack::Cloud;
 use crate::openstack::beyond::CINDER_API;
 use crate::openstack::cloud::unless_gone;
-use crate::openstack::rights::{FailedCall, NOBODY, failed};
+use crate::openstack::rights::{FailedCall, NO_SUCH_ID, failed};
 
 impl Cloud {
     pub(in crate::openstack) async fn failing_calls_of_cinder(&self) -> Vec<FailedCall> {
@@ -20,8 +20,8 @@ impl Cloud {
                 self.try_listing("attachments").await,
             ),
             (
-                "know the attachments of a server (GET os-volume_attachments of Nova)",
-                unless_gone(self.volumes_of(NOBODY).await).map(drop),
+                "read the attachments of a server (GET os-volume_attachments of Nova)",
+                unless_gone(self.volumes_of(NO_SUCH_ID).await).map(drop),
             ),
             (
                 "disconnect a host (DELETE attachments)",

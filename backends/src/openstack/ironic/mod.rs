@@ -5,5 +5,5 @@ mod rights;
 
 pub use power::NodePower;
 
-/// How errors and methods call it.
+/// The name in errors and methods.
 pub const IRONIC: &str = "ironic";

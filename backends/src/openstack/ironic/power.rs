@@ -1,7 +1,7 @@
 //! The power of a node, by Ironic.
 //!
-//! Ironic keeps an account of the power, and under maintenance, where it keeps its hands off, the account is of what it last did or read.
-//! It reads the device only when it is told to switch. So what counts is what the node shows after it was told a second time.
+//! Ironic records the power state. Under maintenance, where Ironic does not act by itself, the record is the last state that Ironic set or
+//! read. Ironic reads the device only when it is told to switch, so only the record after a second command counts.
 
 use backon::{ConstantBuilder, Retryable};
 use ringfence_core::ObservedState;
@@ -12,17 +12,17 @@ use crate::openstack::PowerTarget;
 use crate::openstack::beyond::Node;
 use crate::openstack::host::{Fenced, HostOf, PAUSE, ReadBack};
 
-/// How every reason of ours begins. Maintenance for another reason is not ours to end.
+/// How every reason of Ringfence's begins. Ringfence does not end a maintenance for another reason.
 const OURS: &str = "fenced by Ringfence";
 
-/// How the power of a node reads.
+/// The power state of a node, as Ironic shows it.
 #[derive(Debug)]
 pub enum NodePower {
-    /// Exactly so, and in words.
+    /// Exactly on or off, with a description.
     Known(ObservedState, String),
-    /// It cannot be told, and why.
+    /// The state cannot be told, and why.
     Unclear(String),
-    /// There is no such node, in words.
+    /// Ironic knows no such node.
     NoNode(String),
 }
 
@@ -35,7 +35,7 @@ impl HostOf<'_> {
         )
     }
 
-    /// How the power of the node reads, in Ironic's own records.
+    /// The power state of the node in Ironic's records.
     ///
     /// # Errors
     /// Ironic is away, or refuses.
@@ -57,7 +57,7 @@ impl HostOf<'_> {
         let Some(node) = self.cloud.node(self.host).await? else {
             return Ok(Fenced::No(self.unknown()));
         };
-        // Before anything else: Ironic would switch it on again within a minute.
+        // Maintenance comes first: Ironic would switch the node on again within a minute.
         if !node.maintenance {
             let reason = format!("{OURS}: host {}", self.host);
             self.cloud.begin_maintenance(self.host, &reason).await?;
@@ -126,7 +126,7 @@ fn is_our_reason(reason: Option<&str>) -> bool {
     reason.is_some_and(|reason| reason.starts_with(OURS))
 }
 
-/// Exactly off or exactly on, and nothing under way.
+/// Exactly off or on, with no request under way.
 fn shown(node: &Node) -> ObservedState {
     state(node.power_state.as_deref(), node.is_idle())
 }
@@ -150,7 +150,7 @@ fn words(node: &Node) -> String {
 fn trouble(node: &Node, what: &str) -> String {
     let mut detail = format!("{what}; the node reads as {}", words(node));
     if let Some(target) = &node.target_power_state {
-        detail += &format!(", on its way to {target}");
+        detail += &format!(", and ironic is switching it to {target}");
     }
     if let Some(who) = &node.reservation {
         detail += &format!(", held by {who}");

@@ -1,4 +1,4 @@
-//! Setting a host's ports down, and giving them back.
+//! Setting a host's ports down, and releasing them.
 
 use futures_util::future::join_all;
 use tokio::time::{Instant, sleep};
@@ -10,23 +10,23 @@ use crate::openstack::{Cloud, Port};
 
 /// The longest tag that Neutron takes, in characters.
 const MAX_TAG_CHARS: usize = 60;
-/// What all marks of ours begin with.
+/// How all tags of Ringfence's begin.
 const OURS: &str = "ringfence:";
-/// Ports of Neutron's own services: of no server.
+/// The owner of ports that belong to Neutron's own services and to no server.
 const OF_THE_NETWORK: &str = "network:";
 
-/// What a port is marked with before it is set down. It names the host that the port was on, so that it is found wherever it goes.
+/// The tag of a port that a fence sets down. The tag names the host that the port was on, so that the port is found on any host.
 fn tag(host: &str) -> String {
     let tag = format!("{OURS}{host}");
     if tag.chars().count() <= MAX_TAG_CHARS {
         return tag;
     }
-    // Two long names that begin alike are two hosts.
+    // Two long names may begin alike.
     let id = Uuid::new_v5(&Uuid::NAMESPACE_URL, host.as_bytes());
     format!("{OURS}{id}")
 }
 
-/// Whether another host's fence keeps the port down as well: its server went from one fenced host to another.
+/// Whether another host's fence keeps the port down as well, because its server went from one fenced host to another.
 fn is_held_elsewhere(port: &Port, tag: &str) -> bool {
     port.tags
         .iter()
@@ -34,8 +34,8 @@ fn is_held_elsewhere(port: &Port, tag: &str) -> bool {
 }
 
 impl HostOf<'_> {
-    /// The ports of the host's servers. Neutron leaves out what its caller may not see without saying so: the answer says why none of it
-    /// can be believed.
+    /// The ports of the host's servers; or why the answer cannot be believed. Neutron leaves out ports that the user may not see, without
+    /// an error.
     ///
     /// # Errors
     /// Neutron is away, or refuses.
@@ -58,7 +58,7 @@ impl HostOf<'_> {
         Ok(Ok(ports))
     }
 
-    /// Every port is told once, also one that is down: a request of another that is under way may be about to set it up.
+    /// Sends a change for every port, also for one that is down: another request under way may be about to set it up.
     ///
     /// # Errors
     /// Neutron is away, or refuses.
@@ -94,7 +94,7 @@ impl HostOf<'_> {
         }
     }
 
-    /// Whether a port is up, or down by another host's fence alone: that one is held by this fence too.
+    /// Whether a port is up, or down only by another host's fence: that port also gets the tag of this fence.
     fn is_open(&self, port: &Port) -> bool {
         let tag = tag(self.host);
         port.is_up || (is_held_elsewhere(port, &tag) && !port.tags.contains(&tag))
@@ -111,8 +111,8 @@ impl HostOf<'_> {
         ))
     }
 
-    /// The tag first: a port that is down without it is its owner's, and stays so. The tag counts as a change of the port, so that it is
-    /// read again.
+    /// The tag is set first: a port that is down without a tag was set down by its owner, and stays down. The tag changes the port's
+    /// revision, so the port is read again.
     async fn set_down(&self, port: &Port) -> Result<(), BackendError> {
         let tag = tag(self.host);
         if port.tags.contains(&tag) || !self.is_open(port) {
@@ -123,12 +123,12 @@ impl HostOf<'_> {
         Ok(())
     }
 
-    /// All that were set down, wherever they are now. Those that are still down are set up; then the tag goes.
+    /// Releases all ports that were set down, on any host. A port that is still down is set up, and then loses the tag.
     ///
     /// # Errors
     /// Neutron is away, or refuses.
-    pub async fn give_ports_back(&self) -> Result<Fenced, BackendError> {
-        // A listing in which nothing may be seen is no sign that nothing is left.
+    pub async fn release_ports(&self) -> Result<Fenced, BackendError> {
+        // An empty listing of a user who may not see ports does not show that no port is left.
         if let Err(why) = self.ports().await? {
             return Ok(Fenced::No(why));
         }
@@ -138,14 +138,14 @@ impl HostOf<'_> {
             let from = Instant::now();
             let ports = self.cloud.ports_tagged(&tag(self.host)).await?;
             if ports.is_empty() {
-                let detail = format!("{count} ports of {} were given back", self.host);
+                let detail = format!("{count} ports of {} were released", self.host);
                 return Ok(Fenced::So(ReadBack::new(detail, from)));
             }
             if !self.has_time() || trouble.as_ref().is_some_and(is_hopeless) {
                 let why = trouble.map_or_else(String::new, |why| format!(": {why}"));
                 let left = ports.len();
                 return Ok(Fenced::NotYet(format!(
-                    "{left} ports of {} are not given back{why}",
+                    "{left} ports of {} are not released{why}",
                     self.host
                 )));
             }
@@ -160,7 +160,7 @@ impl HostOf<'_> {
         }
     }
 
-    /// Some at a time; the first that fails is told, and keeps no other from being tried.
+    /// Some ports at a time. The first error is returned, and does not stop the calls for the other ports.
     async fn all<'p, F>(&self, ports: &[&'p Port], each: impl Fn(&'p Port) -> F) -> Option<BackendError>
     where
         F: Future<Output = Result<(), BackendError>>,
@@ -174,7 +174,7 @@ impl HostOf<'_> {
     }
 }
 
-/// One step: up, or without the tag. What has changed since it was read is read again before the next one.
+/// One step: set up, or without the tag. A port that has changed since it was read is read again before the next step.
 async fn release(cloud: &Cloud, port: &Port, host: &str) -> Result<(), BackendError> {
     if port.is_up || is_held_elsewhere(port, &tag(host)) {
         cloud.untag_port(&port.id, &tag(host)).await
@@ -183,9 +183,9 @@ async fn release(cloud: &Cloud, port: &Port, host: &str) -> Result<(), BackendEr
     }
 }
 
-/// The ports of a server that has left the host, as soon as they have left it too: on the host they stay down. `Err` says how many are
-/// left.
-pub(crate) async fn give_back_ports_of(
+/// Releases the ports of a server that has left the host, as soon as they are bound to another host: on the host they stay down. `Err`
+/// holds how many are left.
+pub(crate) async fn release_ports_of(
     server: &str,
     at: HostOf<'_>,
 ) -> Result<Result<(), usize>, BackendError> {

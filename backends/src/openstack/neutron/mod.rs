@@ -3,7 +3,7 @@
 mod fencing;
 mod rights;
 
-pub(super) use fencing::give_back_ports_of;
+pub(super) use fencing::release_ports_of;
 
-/// How errors and methods call it.
+/// The name in errors and methods.
 pub const NEUTRON: &str = "neutron";

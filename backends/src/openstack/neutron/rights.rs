@@ -1,11 +1,11 @@
-//! What the driver `neutron` needs of a cloud.
+//! The rights that the driver `neutron` needs in a cloud.
 
 use serde_json::json;
 
 use crate::BackendError;
 use crate::openstack::beyond::NEUTRON_API;
 use crate::openstack::cloud::unless_gone;
-use crate::openstack::rights::{FailedCall, NOBODY, failed};
+use crate::openstack::rights::{FailedCall, NO_SUCH_ID, failed};
 use crate::openstack::{Cloud, NEUTRON};
 
 impl Cloud {
@@ -13,7 +13,7 @@ impl Cloud {
         failed([
             (
                 "list the ports of all projects (GET ports)",
-                self.ports_on(NOBODY).await.map(drop),
+                self.ports_on(NO_SUCH_ID).await.map(drop),
             ),
             ("see the agents (GET agents)", self.sees_agents().await),
             (
@@ -23,7 +23,7 @@ impl Cloud {
         ])
     }
 
-    /// Neutron shows none to those who may not see them, without a word, and none of a host's ports is found then either.
+    /// Neutron shows no agents to a user who may not see them, without an error, and then lists no ports of a host either.
     async fn sees_agents(&self) -> Result<(), BackendError> {
         if self.has_network_agents().await? {
             return Ok(());
@@ -31,12 +31,12 @@ impl Cloud {
         Err(BackendError::Denied {
             cloud: self.name().to_owned(),
             service: NEUTRON,
-            why: "it shows no agent of any host: there is none, or they are not for this user; they are for admin".to_owned(),
+            why: "it shows no agent of any host: there is none, or this user may not see agents; the role admin may".to_owned(),
         })
     }
 
     async fn try_changing_a_port(&self) -> Result<(), BackendError> {
-        let request = self.put(NEUTRON_API, &["ports", NOBODY]);
+        let request = self.put(NEUTRON_API, &["ports", NO_SUCH_ID]);
         request
             .json(json!({ "port": { "admin_state_up": false } }))
             .repeatable()

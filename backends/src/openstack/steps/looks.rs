@@ -1,7 +1,7 @@
-//! What Nova says of a host that is being emptied, read once for all who move its servers.
+//! What Nova says of a host that is being emptied, read once for all moves of its servers.
 //!
-//! Everybody who moves a server waits for its record, and Nova has to answer each question beside the evacuations themselves. Those who
-//! begin at the same time would otherwise each ask what the others have just been told, before the first server is on its way.
+//! Each move of a server waits for its record, and Nova has to answer each look beside the evacuations themselves. Moves that begin
+//! together would otherwise each ask for what the others have just read, before the first evacuation begins.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,16 +16,16 @@ use tokio::time::Instant;
 use super::sign::Sign;
 use crate::openstack::host::HostOf;
 
-/// Who has the turn takes a look that is no older for one of its own, if it began after its attempt did: between a look of its own and what
-/// Nova makes of the request that follows, as much time passes.
+/// The move that has the turn may use a look that is no older than this instead of a look of its own, if the look began after its attempt
+/// did: as much time passes between a look of its own and Nova's handling of the request that follows.
 const SAME_MOMENT: Duration = Duration::from_millis(250);
-/// A server is taken for what the listing said of it for so long. In less, nobody can have moved it to another host, and that one have
-/// died and count as down: Nova would take the server from there, too. One that is no more, or runs elsewhere, Nova refuses.
+/// How long a server counts as it was listed. In less time no other request can move the server to another host and that host die and count
+/// as down; Nova would evacuate the server from there, too. Nova itself refuses to evacuate a server that is deleted or runs elsewhere.
 pub(in crate::openstack) const LISTED_FOR: Duration = Duration::from_secs(1);
-/// What was seen of a host that nobody is busy with is kept for so long.
+/// How long the looks at a host are kept once no step of it runs.
 const KEPT_FOR: Duration = Duration::from_secs(5);
 
-/// The looks at the hosts that somebody empties, by cloud and host.
+/// The looks at the hosts that are being emptied, by cloud and host.
 #[derive(Default)]
 pub(in crate::openstack) struct Looks(Mutex<HashMap<(String, String), Kept>>);
 
@@ -34,8 +34,8 @@ struct Kept {
     used_at: Instant,
 }
 
-/// What was seen last of one host. It lasts for as long as somebody who moves a server of the host keeps it, and a little longer: those
-/// who move its servers come after the one who lists them.
+/// The last looks at one host. They last as long as a step of the host runs, and a little longer: the step that lists the servers ends
+/// before those that move them begin.
 #[derive(Default)]
 pub(in crate::openstack) struct HostLooks {
     newest: Seen<Arc<Newest>>,
@@ -45,10 +45,10 @@ pub(in crate::openstack) struct HostLooks {
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// As long as it is kept, nobody else of this process asks for an evacuation from the host.
+/// While the turn is held, no other move of this process asks for an evacuation from the host.
 pub(in crate::openstack) type AskingTurn = tokio::sync::OwnedMutexGuard<()>;
 
-/// Servers that nobody has begun to move since they were listed.
+/// Servers that no move has taken up since they were listed.
 #[derive(Default)]
 struct Listing {
     begun: Option<Instant>,
@@ -61,7 +61,7 @@ struct Newest {
     are_all: bool,
 }
 
-/// What was seen, and when the look began. Whoever has the lock looks; the others wait for what comes of it.
+/// A result, and when its look began. The holder of the lock looks; the others wait for the result.
 struct Seen<T>(tokio::sync::Mutex<Option<(Instant, T)>>);
 
 impl<T> Default for Seen<T> {
@@ -71,7 +71,7 @@ impl<T> Default for Seen<T> {
 }
 
 impl Looks {
-    /// Those of this host, the same for all who have it at the same time.
+    /// The looks at this host, shared by all steps of the host.
     pub fn of(&self, at: &HostOf<'_>) -> Arc<HostLooks> {
         self.of_place(at.cloud.name(), at.host, Instant::now())
     }
@@ -89,8 +89,8 @@ impl Looks {
     }
 }
 
-/// From when on a look counts, for an attempt that began then. One that began before the attempt may have missed what the attempt before
-/// asked for: that one ended a moment ago perhaps, and in another worker.
+/// When the looks begin that count for an attempt that began at `begun`. A look from before the attempt may miss a request of the attempt
+/// before it, which may have ended a moment ago in another worker.
 pub(in crate::openstack) fn recent(begun: Instant) -> Instant {
     let moment_ago = Instant::now().checked_sub(SAME_MOMENT);
     moment_ago.map_or(begun, |moment_ago| moment_ago.max(begun))
@@ -101,15 +101,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl HostLooks {
-    /// Whether the host's `nova-compute` has given a sign of life since it was looked at before. One is enough to wait for what the
-    /// observers say. A change by an administrator is none.
+    /// Whether the host's `nova-compute` has given a sign of life since the look before. One is enough to wait for the observers. An
+    /// administrator's change is none.
     pub fn stirs(&self, service: &ComputeService) -> bool {
         let sign = Sign::of(service);
         let known = lock(&self.sign).replace(sign.clone());
         known.is_some_and(|known| sign.came_after(&known))
     }
 
-    /// All servers of the host, which a look that began then has found.
+    /// Keeps the servers of the host that a look has found, which began at `begun`.
     pub fn listed(&self, begun: Instant, servers: Vec<Server>) {
         let servers = servers.into_iter().map(|server| (server.id.clone(), server));
         *lock(&self.listing) = Listing {
@@ -118,8 +118,8 @@ impl HostLooks {
         };
     }
 
-    /// A server as it was listed a moment ago, and when that look began. It is given away once: whoever comes for it again has done
-    /// something to it.
+    /// A server as it was listed a moment ago, and when that look began. A server is returned once: a caller that asks again has changed
+    /// the server since.
     pub fn take_listed(&self, id: &str, now: Instant) -> Option<(Instant, Server)> {
         let mut listing = lock(&self.listing);
         let begun = listing.begun?;
@@ -129,13 +129,13 @@ impl HostLooks {
         Some((begun, listing.servers.remove(id)?))
     }
 
-    /// Waits for the turn to ask. Requests that Nova gets at the same moment reach Placement at the same moment, where those for one
-    /// destination lock each other out; whoever loses tries again after a second, and after two more.
+    /// Waits for the turn to ask for an evacuation. Requests that reach Nova at one moment reach Placement at one moment, where requests
+    /// for one destination lock each other out; the request that loses is repeated after a second, and after two more.
     pub async fn turn(&self) -> AskingTurn {
         Arc::clone(&self.turn).lock_owned().await
     }
 
-    /// The last evacuation of a server from the host as it was at `not_before`, or later.
+    /// The last evacuation of a server from the host, read at `not_before` or later.
     pub async fn last_evacuation(
         &self,
         at: &HostOf<'_>,
@@ -151,7 +151,7 @@ impl HostLooks {
         }
     }
 
-    /// The host's `nova-compute` as it was at `not_before`, or later.
+    /// The host's `nova-compute`, read at `not_before` or later.
     pub async fn service(
         &self,
         at: &HostOf<'_>,
@@ -169,7 +169,7 @@ impl Newest {
 }
 
 impl<T: Clone> Seen<T> {
-    /// What a look that began at `not_before` or later has found.
+    /// The result of a look that began at `not_before` or later.
     async fn since(
         &self,
         not_before: Instant,
@@ -239,7 +239,7 @@ mod tests {
         assert!(!Arc::ptr_eq(&first, &of_another_cloud));
         let later = begun + KEPT_FOR;
         drop(looks.of_place("paris", "c2", later));
-        assert_eq!(known(), 3, "somebody is busy with the first two");
+        assert_eq!(known(), 3, "steps of the first two run");
         drop((first, of_another_cloud));
         drop(looks.of_place("paris", "c3", later + KEPT_FOR));
         assert_eq!(known(), 1);
@@ -265,7 +265,7 @@ mod tests {
             serde_json::from_value(told).unwrap()
         };
         let taken = |id: &str, now| looks.take_listed(id, now).map(|(_, server)| server.id);
-        assert_eq!(taken("a", begun), None, "nobody has listed anything");
+        assert_eq!(taken("a", begun), None, "no look has listed servers");
         looks.listed(begun, vec![server("a"), server("b"), server("c")]);
         let end = begun + LISTED_FOR;
         assert_eq!(taken("a", end).as_deref(), Some("a"));

@@ -1,7 +1,7 @@
 //! Workload steps by Nova: a host of an OpenStack cloud and its servers.
 //!
-//! Every step is read first and read back afterwards. That a host may be emptied at all was decided before the attempt was granted; Nova
-//! checks no more than that the host's service counts as down.
+//! Each step reads first, and reads back afterwards. Whether the host may be emptied was decided before the attempt was granted; Nova
+//! checks only that the host's service counts as down.
 
 mod belongings;
 mod looks;
@@ -20,22 +20,22 @@ use super::{Server, VmState};
 use crate::{BackendError, StepOrder, StepReport};
 pub(super) use looks::Looks;
 
-/// Why a service was disabled and forced down. By these words a rejoin knows what it may enable again.
+/// The reason with which a service is disabled and forced down. By this reason a rejoin knows what it may enable again.
 pub(super) const REASON: &str = "fenced by Ringfence";
-/// The longest name of a server that is told on, in characters.
+/// The longest name of a server that is reported, in characters.
 const MAX_NAME_CHARS: usize = 255;
 
 /// How a step went.
 pub(super) enum Done {
-    /// What was wanted was read back.
+    /// The wanted state was read back.
     So(String),
-    /// What was wanted was read back, and something was found out.
+    /// The wanted state was read back, with a finding.
     Found(String, Finding),
-    /// A definite no.
+    /// A definite no, with a finding.
     No(String, Option<Finding>),
-    /// Not yet.
+    /// The wanted state is not reached yet.
     NotYet(String, Option<Finding>),
-    /// Nova could not be asked for anything: nothing was begun.
+    /// Nova could not be asked: nothing was begun.
     Away(String),
 }
 
@@ -56,7 +56,7 @@ impl From<Done> for StepReport {
     }
 }
 
-/// What no repetition helps against is a no. A service that is away has heard nothing, or was told what may be told twice.
+/// An error that no repetition helps against is a no. A service that is away has heard nothing, or was asked only for what may be repeated.
 fn failed(error: BackendError) -> Done {
     let why = error.to_string();
     match error {
@@ -104,7 +104,7 @@ impl HostOf<'_> {
     }
 }
 
-/// How a server stands, as the rules see it; `None` if its guest lives nowhere.
+/// The state of a server in the terms of the rules; `None` if its guest is on no host.
 fn state(server: &Server) -> Option<WorkloadState> {
     match server.vm_state {
         VmState::Active => Some(WorkloadState::Running),
@@ -115,7 +115,7 @@ fn state(server: &Server) -> Option<WorkloadState> {
     }
 }
 
-/// A server as the rules see it; `None` if its guest lives nowhere.
+/// A server in the terms of the rules; `None` if its guest is on no host.
 fn workload(server: &Server, keys: &[String]) -> Option<Workload> {
     let state = state(server)?;
     let metadata = keys.iter().filter_map(|key| server.metadata.get_key_value(key));

@@ -1,8 +1,8 @@
 //! Starting one server elsewhere.
 //!
-//! Nova keeps a record of every evacuation. Whoever comes later, because a worker died or its time ran out, finds it there and follows it:
-//! a second one is asked for only when the last one has failed. Nova itself would take a second one beside it, and the two would wreck each
-//! other.
+//! Nova keeps a record of every evacuation. The next attempt, after a worker died or its time ran out, finds the record and follows it: a
+//! second evacuation is asked for only when the last one has failed. Nova itself would accept a second one beside the first, and the two
+//! would wreck each other.
 
 mod asking;
 mod ending;
@@ -22,51 +22,51 @@ use super::sight::{Sight, Situation};
 use crate::Unanswered;
 use crate::openstack::host::{HostOf, PAUSE};
 
-/// Between two looks whether the host that a server goes to is there.
+/// Between two checks whether the destination is up.
 const DESTINATION_EVERY: Duration = Duration::from_secs(10);
 /// Between two looks at an evacuation.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(150);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// One server on its way.
+/// The move of one server.
 struct Move<'a> {
     at: &'a HostOf<'a>,
     looks: Arc<HostLooks>,
-    /// Until its evacuation is asked for, or it is seen that it need not be.
+    /// Held until the evacuation is asked for, or is not needed.
     turn: Option<AskingTurn>,
     server: &'a str,
     begun: Instant,
-    /// Its last evacuation.
+    /// The server's last evacuation.
     last: Option<Evacuation>,
-    /// The newest that was there before this attempt.
+    /// The newest evacuation from before this attempt.
     known: u64,
     asked_at: Option<Instant>,
-    /// Whether Nova may yet carry out what it has not answered.
+    /// Whether Nova may yet carry out a request that it has not answered.
     open: &'a Unanswered,
-    /// Since when somebody seems to be at it of whom there is no record.
+    /// Since when Nova has reported a rebuild without a record of an evacuation.
     rebuilding_since: Option<Instant>,
-    /// Whether its records have to be looked at first, as they are since then.
+    /// Whether the records have to be read before the next step.
     must_look: bool,
     waited_since: Instant,
-    /// Whether its state was declared.
+    /// Whether the server's state was declared.
     is_declared: bool,
-    /// The number of one that is not waited for: the host that it goes to is dead.
+    /// The number of an evacuation that is not waited for, since its destination is dead.
     given_up: Option<u64>,
-    /// When it was looked last whether the host that it goes to is there.
+    /// When the destination was last checked.
     destination_seen_at: Instant,
-    /// Whether nothing may be asked for.
+    /// Whether the attempt may only look, and ask for nothing.
     only_looks: bool,
-    /// How its owner has left it.
+    /// The state in which the owner left the server.
     was: WorkloadState,
-    /// Whether it is to end stopped.
+    /// Whether the server is to end stopped.
     is_off: bool,
-    /// Whether it was started where it is now.
+    /// Whether the server was started on its new host.
     is_started: bool,
     looks_for_fault: u32,
     report: MoveReport,
 }
 
-/// What comes after a look.
+/// What follows a look.
 enum Next {
     Look,
     Wait,
@@ -99,7 +99,7 @@ impl HostOf<'_> {
         }
     }
 
-    /// Who has waited for long waits a little longer for the next look: what that may add stays a small part of it.
+    /// The pause grows with the time waited, so that it adds only a small part to the whole.
     fn pause_after(&self, waited: Duration) -> Duration {
         let pause = (waited / 20).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
         let left = self.time.left();
@@ -162,8 +162,8 @@ impl<'a> Move<'a> {
         self.act(&sight, belongings).await
     }
 
-    /// The evacuation that its destination has begun. Of one that is only accepted the order may still wait for that host, which would carry
-    /// it out when it is back.
+    /// The evacuation that its destination has begun. The order of an evacuation that is only accepted may still wait for its destination,
+    /// which would carry it out when it is back.
     fn under_way(&self) -> Option<Stuck> {
         let has_begun = |last: &&Evacuation| last.status == EvacuationStatus::PreMigrating;
         let last = self.last.as_ref().filter(has_begun)?;
@@ -174,7 +174,7 @@ impl<'a> Move<'a> {
         })
     }
 
-    /// Nova goes on waiting for a destination that was forced down, for ever. An engine knows whether that one is dead.
+    /// Nova waits for ever for a destination that was forced down. The engine knows whether that host is dead.
     async fn unless_in_vain(&mut self) -> Result<Option<Done>, BackendError> {
         let Some(stuck) = self.under_way() else {
             return Ok(None);
@@ -188,13 +188,13 @@ impl<'a> Move<'a> {
             return Ok(None);
         }
         let why = format!(
-            "nova is still at it, and its destination {} is forced down",
+            "nova has not ended the evacuation, and its destination {} is forced down",
             stuck.to
         );
         Ok(Some(Done::NotYet(why, Some(self.found()))))
     }
 
-    /// Once Nova is at it, a look that fails is made again: the attempt after this one would know less.
+    /// Once Nova carries out the evacuation, a look that fails is repeated: the next attempt would know less.
     fn goes_on_after(&self, error: &BackendError) -> bool {
         self.asked_at.is_some() && (error.is_passing() || self.open.is_open())
     }
@@ -203,7 +203,7 @@ impl<'a> Move<'a> {
         if let Some(last) = self.last.as_ref().filter(|last| self.has_brought(last)) {
             return Ok(Sight::told_by(last));
         }
-        // What was evacuated before may be elsewhere since it was listed.
+        // A server that was evacuated before may be elsewhere since it was listed.
         if self.last.is_none()
             && let Some((listed_at, server)) = self.looks.take_listed(self.server, Instant::now())
         {
@@ -221,7 +221,7 @@ impl<'a> Move<'a> {
             && last.to.is_some()
     }
 
-    /// Whether it was asked for after this attempt began.
+    /// Whether the evacuation was asked for after this attempt began.
     fn is_new(&self, evacuation: &Evacuation) -> bool {
         evacuation.id > self.known
     }
@@ -243,9 +243,9 @@ impl<'a> Move<'a> {
                 }
             },
             Situation::Failed(why) if self.asked_at.is_some() => self.failed(why).await,
-            // One that failed before this attempt is no reason not to try again.
+            // An evacuation that failed before this attempt does not stop another.
             Situation::Ask | Situation::Failed(_) if self.asked_at.is_none() => self.ask(sight).await,
-            // Nova has taken it, and its record is not there yet.
+            // Nova has accepted the request, and has no record yet.
             Situation::Ask | Situation::Failed(_) | Situation::Wait => Ok(Next::Wait),
         }
     }
@@ -270,7 +270,7 @@ impl<'a> Move<'a> {
     }
 }
 
-/// Nothing will come of it any more: whatever Nova says, nobody is at it.
+/// The record of an evacuation that is given up, without Nova's status: nothing carries it out any more.
 fn unless_given_up(mut last: Evacuation, given_up: Option<u64>) -> Evacuation {
     if last.status == EvacuationStatus::PreMigrating && given_up.is_some_and(|record| last.id <= record) {
         last.status = EvacuationStatus::Other("given up".to_owned());

@@ -1,4 +1,4 @@
-//! Taking a host back, by Nova's own rules.
+//! Taking a host back by Nova's rules.
 
 use crate::BackendError;
 use crate::openstack::{ComputeService, EvacuationStatus, Server, with_remains};
@@ -8,13 +8,13 @@ use super::Done;
 use crate::openstack::host::{HostOf, PAUSE};
 
 impl HostOf<'_> {
-    /// `nova-compute` destroys what is left of evacuated servers when it starts, and says so in Nova's records.
+    /// Waits until `nova-compute` has destroyed the remains of evacuated servers, which it does when it starts and notes in Nova's records.
     pub(super) async fn clean_up(&self) -> Result<Done, BackendError> {
         loop {
             let left = self.not_over().await?;
             if left == 0 {
                 return Ok(Done::So(format!(
-                    "nothing of evacuated servers is left on {}",
+                    "no remains of evacuated servers are on {}",
                     self.host
                 )));
             }
@@ -31,7 +31,8 @@ impl HostOf<'_> {
         }
     }
 
-    /// Right after it is taken back, "up" could be the sign of life from before the host died: a newer one has to come.
+    /// Right after the service is no more forced down, "up" could rest on the sign of life from before the host died: a newer one has to
+    /// come.
     pub(super) async fn force_up(&self) -> Result<Done, BackendError> {
         let Some(before) = self.service().await? else {
             return Ok(self.unknown_host());
@@ -47,7 +48,7 @@ impl HostOf<'_> {
                     return Ok(done);
                 }
                 self.cloud.force_up(&service.id).await?;
-                // Nova writes that change down like a sign of life: the next one counts.
+                // Nova stores this change in the field of the last sign of life: the next one counts.
                 known = self
                     .service()
                     .await?
@@ -74,8 +75,8 @@ impl HostOf<'_> {
         }
     }
 
-    /// Evacuations of which the host still has something, or Nova still something to do. A `nova-compute` that starts in the middle of one
-    /// calls it completed, although its server is not elsewhere yet.
+    /// Evacuations whose remains are still on the host, or that Nova is still carrying out. A `nova-compute` that starts in the middle of
+    /// an evacuation marks it completed, although the server is not elsewhere yet.
     async fn not_over(&self) -> Result<usize, BackendError> {
         let evacuations = self.cloud.evacuations_from(self.host).await?;
         let left = with_remains(&evacuations);
@@ -91,7 +92,7 @@ impl HostOf<'_> {
         Ok(servers.iter().filter(is_on_its_way).count())
     }
 
-    /// Nova itself looks only at those that are done.
+    /// Nova's own check covers only evacuations that are done.
     async fn unless_remains(&self) -> Result<Option<Done>, BackendError> {
         let left = self.not_over().await?;
         let why = format!("{left} evacuations from {} are not over", self.host);

@@ -1,4 +1,4 @@
-//! The `nova-compute` of a host: taken for down, and open to servers.
+//! Forcing the `nova-compute` of a host down, and opening it to servers.
 
 use crate::BackendError;
 use crate::openstack::ComputeService;
@@ -19,7 +19,7 @@ impl HostOf<'_> {
         )
     }
 
-    /// What an administrator has disabled stays so, with its reason.
+    /// A service that an administrator has disabled stays disabled, with its reason.
     pub(super) async fn force_down(&self) -> Result<Done, BackendError> {
         let Some(service) = self.service().await? else {
             return Ok(self.unknown_host());
@@ -46,7 +46,7 @@ impl HostOf<'_> {
         Done::So(format!("{} is forced down and disabled", self.host))
     }
 
-    /// A spare host is opened only while it is alive.
+    /// Opens a spare host, only while it is alive.
     pub(super) async fn add_spare(&self) -> Result<Done, BackendError> {
         let Some(service) = self.service().await? else {
             return Ok(self.unknown_host());
@@ -56,7 +56,7 @@ impl HostOf<'_> {
         }
         if service.disabled_reason.as_deref() == Some(REASON) {
             let why = format!(
-                "the spare host {} is fenced itself, or on its way back",
+                "the spare host {} is fenced itself, or is being taken back",
                 self.host
             );
             return Ok(Done::No(why, None));
@@ -67,7 +67,7 @@ impl HostOf<'_> {
         self.until_open().await
     }
 
-    /// Nova is told at once; Placement learns it from the host itself.
+    /// Nova knows at once that the service is enabled; Placement learns it from the host itself.
     pub(super) async fn until_open(&self) -> Result<Done, BackendError> {
         loop {
             let service = self.service().await?;

@@ -1,4 +1,4 @@
-//! What there is to be seen of a server that is being moved, and what follows from it.
+//! What Nova shows of a server that is being moved, and what follows from it.
 
 use std::time::Duration;
 
@@ -9,38 +9,38 @@ use tokio::time::Instant;
 use super::looks::LISTED_FOR;
 use crate::openstack::host::HostOf;
 
-/// What was looked at for its own sake is good for so long: no request waits longer for what has to be seen beside it, if all is well.
+/// How long a look counts that was made for another purpose: no request waits longer for the look that goes with it, if all is well.
 pub(super) const SEEN_FOR: Duration = Duration::from_secs(5);
 
 /// Nova's number for a guest that is shut down.
 const SHUT_DOWN: i64 = 4;
 
-/// What to do about a server at this moment.
+/// The next step for a server.
 pub(super) enum Situation {
-    /// It runs elsewhere, or is no more.
+    /// The server runs elsewhere, or is deleted.
     Arrived(Option<String>),
-    /// Nova is at it.
+    /// Nova is working on the server.
     Wait,
-    /// It is still on its host, and nobody is at it.
+    /// The server is still on its host, and no evacuation is under way.
     Ask,
-    /// The last evacuation has failed, and nobody is at it. Why, once Nova says it: a moment later.
+    /// The last evacuation has failed, and none is under way. The text is Nova's reason, which comes a moment later.
     Failed(Option<String>),
 }
 
 /// A server and its last evacuation from the host.
 pub(super) struct Sight {
     last: Option<Evacuation>,
-    /// Where the record alone says that it is.
+    /// The server's host as the record alone tells it.
     told: Option<String>,
-    /// Not looked at while Nova is at the evacuation: its record says all there is, and costs Nova less than the server.
+    /// Not read while an evacuation is under way: its record says all that is needed, and costs Nova less than the server.
     pub server: Option<Server>,
-    /// When it was looked at; for one that was listed, when that look began.
+    /// When the server was read; for a server that was listed, when that listing began.
     pub seen_at: Instant,
     is_listed: bool,
 }
 
 impl HostOf<'_> {
-    /// As it is at this moment.
+    /// The server's last evacuation at this moment.
     pub(super) async fn last_evacuation(&self, server: &str) -> Result<Option<Evacuation>, BackendError> {
         let mut all = self.cloud.evacuations_of(server).await?;
         all.retain(|evacuation| evacuation.from.as_deref() == Some(self.host));
@@ -78,13 +78,13 @@ impl Sight {
         }
     }
 
-    /// Whether it was so long ago that the server may be elsewhere by now.
+    /// Whether the look is so old that the server may be elsewhere by now.
     pub fn is_out_of_date(&self, now: Instant) -> bool {
         let good_for = if self.is_listed { LISTED_FOR } else { SEEN_FOR };
         now > self.seen_at + good_for
     }
 
-    /// What the record says of a server that it has brought elsewhere. The server need not be looked at for it.
+    /// A look at a record that says where the server is now. The server need not be read.
     pub fn told_by(record: &Evacuation) -> Self {
         Self {
             told: record.to.clone(),
@@ -95,7 +95,7 @@ impl Sight {
         }
     }
 
-    /// What is to be done about a server that was on `host`.
+    /// The next step for a server that was on `host`.
     pub fn step(&self, host: &str) -> Situation {
         if let Some(to) = &self.told {
             return Situation::Arrived(Some(to.clone()));
@@ -110,7 +110,7 @@ impl Sight {
         if matches!(server.vm_state, VmState::Deleted) {
             return Situation::Arrived(None);
         }
-        // Nova would bring it back to life.
+        // Nova would evacuate a server that is being deleted, and so restore it.
         if server.task_state.as_deref() == Some("deleting") {
             return Situation::Wait;
         }
@@ -119,25 +119,25 @@ impl Sight {
             return Situation::Wait;
         }
         match last {
-            // Nova writes the record first, and then why, and that it has let go of the server.
+            // Nova first writes the record, and then the reason, and that no task is under way.
             Some(EvacuationStatus::Failed) if server.task_state.is_some() => Situation::Wait,
             Some(EvacuationStatus::Failed) if is_here || !is_well(server) => Situation::Failed(fault(server)),
             _ if is_here => Situation::Ask,
-            // Nobody has it, and it is not gone.
+            // The server has no host, and is not deleted.
             _ if server.host.is_none() && server.vm_state != VmState::ShelvedOffloaded => Situation::Wait,
-            // Its owner, or an administrator, may have moved it by other means: what counts is where it is.
+            // The owner, or an administrator, may have moved the server by other means: only where it is counts.
             _ => Situation::Arrived(server.host.clone()),
         }
     }
 
-    /// Nova has given it up, and it was not running before: an evacuation that failed has only hidden that its owner had stopped it.
+    /// Whether Nova has given the server up, which did not run before: a failed evacuation has only hidden that its owner had stopped it.
     pub fn was_off(&self) -> bool {
         let was_off = |server: &Server| server.vm_state == VmState::Error && server.power_state == SHUT_DOWN;
         self.server.as_ref().is_some_and(was_off)
     }
 }
 
-/// Whether it is as its owner may want it.
+/// Whether the server is in a state that its owner may want.
 fn is_well(server: &Server) -> bool {
     let is_somewhere = server.host.is_some() && matches!(server.vm_state, VmState::Active | VmState::Stopped);
     is_somewhere || server.vm_state == VmState::ShelvedOffloaded

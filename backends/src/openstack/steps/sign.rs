@@ -3,7 +3,8 @@
 use crate::openstack::ComputeService;
 use chrono::{DateTime, Utc};
 
-/// The last sign of life, and what administrators had set by then: Nova writes the time of every change of that where it writes the other.
+/// The last sign of life, and the settings of administrators at that time: Nova stores the time of a change of those in the field of the
+/// last sign of life.
 #[derive(Clone, Debug)]
 pub(super) struct Sign {
     at: Option<DateTime<Utc>>,
@@ -22,7 +23,7 @@ impl Sign {
         }
     }
 
-    /// Whether it is another one than that, and none that an administrator has caused.
+    /// Whether this sign of life is newer, and no administrator's change has caused it.
     pub fn came_after(&self, known: &Self) -> bool {
         self.at > known.at && self.settings == known.settings
     }

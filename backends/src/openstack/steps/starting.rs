@@ -1,4 +1,4 @@
-//! After UNFENCED: servers may be placed on the host again, and those that remained on it and were to run do.
+//! After UNFENCED: servers may be placed on the host again, and those that remained on it and should run are started.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,13 +10,13 @@ use tokio::time::sleep;
 use super::{Done, REASON};
 use crate::openstack::host::{HostOf, PAUSE};
 
-/// Nova's word for a guest that runs.
+/// Nova's power state of a guest that runs.
 const RUNNING: i64 = 1;
-/// So many things that were done to a server are looked through for what its owner wanted last.
+/// How many of a server's actions are searched for its owner's last wish.
 const ACTIONS: u32 = 50;
 
 impl HostOf<'_> {
-    /// Servers may be placed there again, and those that should run do.
+    /// Lets servers be placed on the host again, and starts those that should run.
     pub(super) async fn start(&self, fenced_at: Option<DateTime<Utc>>) -> Result<Done, BackendError> {
         let Some(service) = self.service().await? else {
             return Ok(self.unknown_host());
@@ -35,7 +35,7 @@ impl HostOf<'_> {
                 .disabled_reason
                 .unwrap_or_else(|| "no reason given".to_owned());
             format!(
-                "{} stays disabled, as an administrator wants it ({why})",
+                "{} stays disabled by an administrator ({why})",
                 self.host
             )
         };
@@ -59,8 +59,8 @@ impl HostOf<'_> {
             }
             for server in &idle {
                 if server.task_state.is_none() && waking.asked.insert(server.id.clone()) {
-                    // Connects volumes and ports anew, and is taken whether Nova calls the server active or stopped. One that Nova refuses
-                    // keeps no other from being started.
+                    // A hard reboot connects volumes and ports anew, and Nova accepts it for active and stopped servers. A refusal for one
+                    // server does not stop the start of others.
                     match self.cloud.reboot_hard(&server.id).await {
                         Ok(_) | Err(BackendError::Refused { .. }) => {}
                         Err(error) => return Err(error),
@@ -78,8 +78,8 @@ impl HostOf<'_> {
         }
     }
 
-    /// For Nova it is active and its guest is not; or Nova itself has called it stopped, when it found the guest shut off after the boot; or
-    /// its evacuation has failed, which leaves it in ERROR.
+    /// For Nova the server is active and its guest does not run; or Nova itself has called it stopped, when it found the guest shut off
+    /// after the boot; or its evacuation has failed, which leaves it in ERROR.
     async fn should_run_and_does_not(
         &self,
         server: &Server,
@@ -92,7 +92,7 @@ impl HostOf<'_> {
                     return Ok(*known);
                 }
                 let is_novas = self.was_stopped_by_nova(server, waking.since).await?;
-                // While something is being done to it, what was done last may not be on record yet.
+                // While a task is under way, the last action may not be on record yet.
                 if server.task_state.is_none() {
                     waking.stopped.insert(server.id.clone(), is_novas);
                 }
@@ -110,7 +110,7 @@ impl HostOf<'_> {
         }
     }
 
-    /// It is in ERROR because no host could take it, which was done to it last, and nobody had stopped it before.
+    /// Whether the server is in ERROR because no host could take it, this was the last action, and it had not been stopped before.
     async fn ran_before_its_evacuation(
         &self,
         server: &Server,
@@ -124,7 +124,8 @@ impl HostOf<'_> {
         Ok(was_running(&actions, since))
     }
 
-    /// Nobody has asked for it, and it was after the host was FENCED: before, its owner may have shut the guest down from within.
+    /// Whether Nova itself stopped the server after the host was FENCED. A stop from before may be the owner's, who shut the guest down
+    /// from within.
     async fn was_stopped_by_nova(
         &self,
         server: &Server,
@@ -137,13 +138,13 @@ impl HostOf<'_> {
     }
 }
 
-/// Of a guest that it has found shut off after the boot.
+/// Whether Nova stopped a guest that it found shut off after the boot.
 fn is_novas_stop(action: &ServerAction, since: Option<DateTime<Utc>>) -> bool {
     let is_later = action.start_time.zip(since).is_some_and(|(at, since)| at > since);
     action.action == "stop" && action.user_id.is_none() && is_later
 }
 
-/// Whether a server was to run before its evacuation, if that was done to it last; the newest comes first.
+/// Whether a server was to run before its evacuation, if the evacuation was the last action; the newest action comes first.
 fn was_running(actions: &[ServerAction], since: Option<DateTime<Utc>>) -> bool {
     let mut done = actions
         .iter()
@@ -155,13 +156,13 @@ fn was_running(actions: &[ServerAction], since: Option<DateTime<Utc>>) -> bool {
     done.find(|action| *action != "evacuate") != Some("stop")
 }
 
-/// What is known of the servers while they are being started.
+/// The servers that are being started.
 struct Waking {
     since: Option<DateTime<Utc>>,
     asked: BTreeSet<String>,
-    /// Those that are stopped, and whether they should not be.
+    /// The stopped servers, and whether each should run.
     stopped: BTreeMap<String, bool>,
-    /// Those in ERROR, and whether they should run.
+    /// The servers in ERROR, and whether each should run.
     failed: BTreeMap<String, bool>,
 }
 

@@ -1,4 +1,4 @@
-//! The database of the product as it is reached without the product.
+//! The product's database, read without the product.
 
 use sqlx::postgres::PgPoolOptions;
 use sqlx::sqlite::SqlitePoolOptions;
@@ -8,24 +8,24 @@ use super::CLIENTS;
 use crate::error::BenchError;
 use crate::plant::Plant;
 
-/// SQLite's readers, as the product has them.
+/// The readers of SQLite, as many as the product has.
 const SQLITE_READERS: u32 = 4;
 /// The host that is copied.
 pub const TEMPLATE: &str = "g1";
 
-/// What the gates are decided from.
+/// The columns that the gates are decided from.
 macro_rules! select {
     () => {
         "SELECT hosts.id, hosts.name, hosts.segment_id, hosts.backend, hosts.host_type, hosts.zone, hosts.parameters,
              hosts.sources, hosts.failure_state, hosts.failure_source, hosts.failure_observed_at, hosts.failure_since,
-             hosts.generation, hosts.fence, hosts.is_silence_answered, hosts.given_back_at, hosts.last_off_at, hosts.applied_fencing,
+             hosts.generation, hosts.fence, hosts.is_silence_answered, hosts.released_at, hosts.last_off_at, hosts.applied_fencing,
              hosts.in_flight, hosts.event_sequence, hosts.revision, hosts.created_at, hosts.updated_at,
              segments.policy AS policy, operations.body AS body, operations.methods AS methods
          FROM hosts
          JOIN segments ON segments.id = hosts.segment_id"
     };
 }
-/// Which PostgreSQL reads by the index whatever its statistics say.
+/// In this form PostgreSQL uses the index whatever its statistics say.
 macro_rules! live_of_postgres {
     () => {
         " LEFT JOIN LATERAL (SELECT body, methods FROM operations
@@ -64,7 +64,7 @@ impl Bare {
         }
     }
 
-    /// Reads all that the gates of a host are decided from.
+    /// Reads all columns that the gates of a host are decided from.
     pub async fn read(&self, host: &str) -> Result<(), BenchError> {
         match self {
             Self::Postgres(pool) => {
@@ -79,7 +79,7 @@ impl Bare {
         Ok(())
     }
 
-    /// Adds so many hosts that adding them one by one would take minutes: copies of the one that is there.
+    /// Adds hosts as copies of the one that is there; adding them one by one would take minutes.
     pub async fn fill(&self, hosts: u32) -> Result<(), BenchError> {
         let columns = self.columns().await?;
         let (numbers, id, name) = match self {
@@ -92,7 +92,7 @@ impl Bare {
                 format!(
                     "WITH RECURSIVE count(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM count WHERE n + 1 < {hosts}) SELECT n FROM count"
                 ),
-                // The form in which the product writes an id.
+                // The product's form of an id.
                 "lower(hex(randomblob(4))) || '-' || lower(hex(randomblob(2))) || '-4' || substr(lower(hex(randomblob(2))), 2) \
                  || '-a' || substr(lower(hex(randomblob(2))), 2) || '-' || lower(hex(randomblob(6)))",
                 "printf('p%06d', n)",
@@ -108,10 +108,9 @@ impl Bare {
         Ok(())
     }
 
-    /// Gives so many of those hosts a live operation: copies of the one that this host has. Statistics were taken before, as they nearly
-    /// always are.
+    /// Gives so many of those hosts a live operation: copies of this host's operation. Statistics were taken before, as in most databases.
     pub async fn go_live(&self, host: &str, operations: u32) -> Result<(), BenchError> {
-        // Of the copies the host's id is the operation's as well. The document tells both.
+        // In the copies, the operation's id equals the host's. The document holds both.
         let go_live = format!(
             "INSERT INTO operations (id, host_id, kind, status, generation, body, methods, created_at, updated_at)
              SELECT those.id, those.id, one.kind, one.status, one.generation,

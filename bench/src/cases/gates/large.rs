@@ -1,4 +1,4 @@
-//! A large site while much is under way: random hosts of many, some of which have a live operation.
+//! A large site with many live operations: requests for random hosts, some of which have a live operation.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ const LIVE: u32 = 5_000;
 /// The host whose operation is copied.
 const FENCED: &str = "f1";
 const FLOOR_TIME: Duration = Duration::from_secs(2);
-/// Lists that no host is in.
+/// Lists that contain no host.
 const EMPTY_LISTS: [&str; 6] = [
     "zone=nowhere",
     "type=nothing",
@@ -28,9 +28,9 @@ const EMPTY_LISTS: [&str; 6] = [
     "zone=in:nowhere,elsewhere",
 ];
 
-/// What is measured of it.
+/// Measures on one ground.
 pub async fn measure(case: &Case, plant: &Plant, bare: &Bare, report: &mut Report) -> Result<(), BenchError> {
-    // Without a simulator its attempts are refused, so that the operation waits for a person.
+    // Without a simulator the attempts are refused, so that the operation waits for a person.
     plant.add_simulated_methods(&["power"]).await;
     plant.add_plan(&[("power.off", "power")]).await;
     plant.add_host(FENCED, true).await;

@@ -1,4 +1,4 @@
-//! How many questions are answered in a second, by several clients at once.
+//! How many requests are answered per second, with several concurrent clients.
 
 use std::time::{Duration, Instant};
 
@@ -10,17 +10,17 @@ use crate::error::BenchError;
 
 const ROUND: Duration = Duration::from_secs(2);
 
-/// Who is asked, one question after the other.
+/// A client that sends one request after the other.
 pub enum Client {
     /// One request of the API, made again and again.
     Api(Asker),
     /// The gates of random hosts.
     Gates(Asker, Random),
-    /// Takes a report about random hosts.
+    /// Reports of random hosts.
     Reports(Asker, Random),
-    /// The database, for one host.
+    /// The bare statement, for one host.
     Bare(Bare, String),
-    /// The same for random hosts.
+    /// The bare statement, for random hosts.
     BareOfRandom(Bare, Random),
 }
 
@@ -46,7 +46,7 @@ impl Client {
     }
 }
 
-/// Hosts of a large site, one after the other, in no order.
+/// Hosts of a large site in random order.
 pub struct Random {
     state: u64,
     hosts: u64,
@@ -61,7 +61,7 @@ impl Random {
     }
 
     fn host(&mut self) -> String {
-        // Knuth's MMIX; its upper bits are the random ones.
+        // Knuth's MMIX generator; its upper bits are the random ones.
         self.state = self
             .state
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -70,14 +70,14 @@ impl Random {
     }
 }
 
-/// What came of a round.
+/// The result of a round.
 pub struct Rate {
     pub per_s: f64,
-    /// How long each took.
+    /// The time of each request, in milliseconds.
     pub ms: Vec<f64>,
 }
 
-/// Asks in all clients for one round.
+/// Runs all clients for one round.
 pub async fn rate(clients: Vec<Client>) -> Result<Rate, BenchError> {
     let begun = Instant::now();
     let clients = clients.into_iter().map(|mut client| {

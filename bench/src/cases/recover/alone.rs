@@ -1,4 +1,4 @@
-//! The floor: Nova by itself, asked by somebody who knows that the host is dead and looks at nothing else.
+//! The floor: Nova by itself, with a client that knows that the host is dead and checks nothing.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -7,14 +7,14 @@ use super::Pair;
 use super::pair::LOOK_EVERY;
 use crate::error::BenchError;
 
-/// What it took, in seconds.
+/// The times, in seconds.
 pub struct Alone {
     pub total_s: f64,
-    /// Of each server, from the request on.
+    /// Of each server, from its request on.
     pub each_s: Vec<f64>,
 }
 
-/// Forces the host down, and evacuates its servers, so many at a time.
+/// Forces the host down, and evacuates its servers, `at_once` at a time.
 pub fn recover(pair: &Pair, at_once: usize) -> Result<Alone, BenchError> {
     pair.cut_power()?;
     let begun = Instant::now();
@@ -44,7 +44,7 @@ pub fn recover(pair: &Pair, at_once: usize) -> Result<Alone, BenchError> {
     })
 }
 
-/// One server; how long it took.
+/// Evacuates one server; returns how long that took.
 fn evacuate(pair: &Pair, server: &str) -> Result<f64, BenchError> {
     let begun = Instant::now();
     pair.cloud.evacuate(server, None)?;

@@ -1,30 +1,30 @@
-//! Masakari, told that a host is dead.
+//! Masakari, notified that a host is dead.
 
 use std::time::{Duration, Instant};
 
 use super::Pair;
 use crate::error::BenchError;
 
-/// Until it has noticed that it is done.
+/// How long Masakari may take to see that a recovery is done.
 const END: Duration = Duration::from_secs(60);
-/// For an engine that has just been started.
+/// How long an engine may take to start.
 const START: Duration = Duration::from_secs(120);
 
-/// When its monitor says that the host is dead.
+/// When Masakari is notified that the host is dead.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Told {
-    /// When it is.
+    /// When the host dies.
     AtOnce,
-    /// When Nova takes it for down by itself.
+    /// When Nova takes the host for down by itself.
     OnceNovaHasSeenIt,
 }
 
-/// From the notification on, in seconds.
+/// Recovers the host; returns the time from the notification on, in seconds.
 pub fn recover(pair: &Pair, told: Told) -> Result<f64, BenchError> {
     let (dying, other) = (pair.dying.name.as_str(), pair.other.name.as_str());
     let cloud = &pair.cloud;
     let segment = cloud.make_segment(&format!("segment-of-{dying}"), &[dying, other])?;
-    // Its engine works, and has begun to.
+    // Waits for the notification of a living host, which shows that the engine works.
     let alive = cloud.notify_of_living_host(other)?;
     cloud.follow(&alive.id, START)?;
     pair.cut_power()?;

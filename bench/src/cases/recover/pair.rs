@@ -1,4 +1,4 @@
-//! A host that is about to die, and one that takes its servers.
+//! A host that is about to die, and the host that takes its servers.
 
 use std::time::{Duration, Instant};
 
@@ -7,14 +7,14 @@ use ringfence_tests::Hypervisor;
 
 use crate::error::BenchError;
 
-/// Until nothing of the boots is under way any more.
+/// How long nothing runs after the boots.
 const REST: Duration = Duration::from_secs(3);
-/// Between two looks at the guests on disk, of which Nova notices nothing.
+/// Between two looks at the guests' files, which do not load Nova.
 pub const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// The longest that anybody here sleeps by itself, and as long again.
+/// Twice the longest sleep of any of the programs.
 const PATIENCE: Duration = Duration::from_secs(360);
 
-/// All servers are on the first, and there is no third.
+/// All servers are on the first host, and there is no third.
 pub struct Pair {
     pub cloud: Cloud,
     pub dying: Hypervisor,
@@ -39,7 +39,7 @@ impl Pair {
         })
     }
 
-    /// Cuts the power of the one host.
+    /// Cuts the power of the first host.
     pub fn cut_power(&self) -> Result<(), LabError> {
         self.dying.with(Compute::power_off)
     }
@@ -59,7 +59,7 @@ impl Pair {
         })
     }
 
-    /// Nova is asked only when all guests run there: a question would take from the time that it needs for them.
+    /// Nova is asked only when all guests run on the other host: a request would slow it down before.
     fn are_there(&self) -> Result<bool, BenchError> {
         if self.other.running().len() < self.servers.len() {
             return Ok(false);
@@ -71,7 +71,7 @@ impl Pair {
         Ok(active.count() == self.servers.len())
     }
 
-    /// Takes both out of the cloud. The servers go with the host that they are on now, and what Nova has noted of them on the first.
+    /// Removes both hosts from the cloud, with the servers on each and Nova's records of the first.
     pub fn remove(self) {
         self.other.remove(&self.cloud);
         self.dying.remove(&self.cloud);

@@ -1,4 +1,4 @@
-//! The cloud that all are measured on.
+//! The cloud on which all recoveries are measured.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use tokio::task::block_in_place;
 use super::Pair;
 use crate::error::BenchError;
 
-/// A Nova with a Masakari beside it, and no hosts yet.
+/// A Nova with Masakari, without hosts at first.
 pub struct Rig {
     cloud: Cloud,
-    /// Nova knows a name for ever: each pair has its own.
+    /// Nova never forgets a name: each pair has its own names.
     pairs: usize,
     openstack: OpenStack,
 }
@@ -36,7 +36,7 @@ impl Rig {
         Pair::make(&self.cloud, self.pairs, servers)
     }
 
-    /// Does something with two new hosts, and takes them away.
+    /// Calls `act` with two new hosts, and removes them.
     pub fn with_pair<T>(
         &mut self,
         servers: usize,

@@ -1,4 +1,4 @@
-//! Ringfence, told that a host is dead as Masakari's monitors tell it.
+//! Ringfence, notified that a host is dead in the form of Masakari's monitors.
 
 use std::time::{Duration, Instant};
 
@@ -14,9 +14,9 @@ use crate::clock::now;
 use crate::error::BenchError;
 use crate::plant::{Plant, Settings};
 
-/// What the time goes by, in order; each begins where the one before ends.
+/// The steps of a recovery, in their order; each begins where the one before ends.
 pub const STEPS: [&str; 6] = [
-    "told to the fence begun",
+    "notified to the fence begun",
     "the fence begun to FENCED",
     "FENCED to the evacuation begun",
     "forcing down",
@@ -26,12 +26,12 @@ pub const STEPS: [&str; 6] = [
 const SEGMENT: &str = "rack";
 /// Hosts are asked for every 5 s.
 const SEEN: Duration = Duration::from_secs(60);
-/// Until what is done is written down.
+/// How long the records of the end may take.
 const END: Duration = Duration::from_secs(60);
-/// What a host that is dead has sent may still be on its way to Nova.
+/// Nova may still receive the last messages of a host that is dead.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
-/// What it took, in seconds.
+/// The times, in seconds.
 pub struct Recovery {
     pub total_s: f64,
     pub fence_s: f64,
@@ -40,7 +40,7 @@ pub struct Recovery {
     pub each_s: Vec<f64>,
 }
 
-/// A product as it is installed, which has watched both hosts when the one dies.
+/// Starts the product, lets it watch both hosts, and measures the recovery of the one that dies.
 pub async fn recover(pair: &Pair, ground: Ground) -> Result<Recovery, BenchError> {
     let folder = tempfile::tempdir().map_err(BenchError::system("make a folder"))?;
     let clouds = folder.path().join("clouds.yaml");
@@ -112,7 +112,7 @@ async fn tell_of_dead_host(client: &Client, host: &str, at: DateTime<Utc>) {
     told.ok(202);
 }
 
-/// What Ringfence has written down of it; the total is for others to tell.
+/// The times in Ringfence's records; the caller measures the total.
 async fn read_record(client: &Client, host: &str, told_at: DateTime<Utc>) -> Result<Recovery, BenchError> {
     let fence = until_ended(client, host, "fence").await;
     let evacuation = until_ended(client, host, "evacuation").await;

@@ -1,4 +1,4 @@
-//! A person's word that a host was fenced by hand. It counts once it has settled, as the host's segment says.
+//! A person's word that a host was fenced by hand (S10). It counts after the settling time of the host's segment.
 
 use std::io::{BufRead, IsTerminal};
 
@@ -20,13 +20,13 @@ pub struct ConfirmArgs {
     /// Name or id
     #[arg(add = hosts())]
     host: String,
-    /// The generation that was looked at; `host show` has it
+    /// The generation that the person looked at; `host show` prints it
     #[arg(long, short)]
     generation: u32,
-    /// How it was made certain; goes into the audit trail
+    /// How the person made certain; goes into the audit trail
     #[arg(long, short)]
     reason: String,
-    /// Although the host is seen UP; admins only
+    /// Confirms although the host is seen UP; admins only
     #[arg(long)]
     override_up: bool,
     /// Does not ask
@@ -62,7 +62,7 @@ fn show(screen: &mut Screen, host: Host) -> Result<(), CliError> {
         return screen.line(format!("{}: FENCED ({})", host.name, proven_by(&host)));
     }
     screen.line(format!(
-        "{}: {} still; your word was taken down, and the host is FENCED once it has settled",
+        "{}: still {}; the confirmation is recorded, and the host becomes FENCED when the confirmation has settled",
         host.name, host.fencing_state
     ))?;
     if let Some(fence) = &host.operation {
@@ -75,7 +75,7 @@ fn ask(session: &Session, host: &Host) -> Result<(), CliError> {
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
         return Err(CliError::Usage(
-            "nobody is there to ask; with --yes this does not ask".to_owned(),
+            "standard input is no terminal, so the command cannot ask; confirm with --yes".to_owned(),
         ));
     }
     session.screen.note(format!(
@@ -94,7 +94,7 @@ fn ask(session: &Session, host: &Host) -> Result<(), CliError> {
         Ok(())
     } else {
         Err(CliError::Usage(
-            "that is another name; nothing was confirmed".to_owned(),
+            "the typed name differs; nothing was confirmed".to_owned(),
         ))
     }
 }

@@ -15,13 +15,13 @@ pub struct ConfirmReleasedArgs {
     /// Name or id
     #[arg(add = hosts())]
     host: String,
-    /// The generation that was looked at; `host show` has it
+    /// The generation that the admin looked at; `host show` prints it
     #[arg(long, short)]
     generation: u32,
-    /// A method that still stands, as `host show` names it; can be given several times
+    /// A method of the applied fencing, as `host show` names it; may be repeated
     #[arg(long, short, required = true)]
     method: Vec<String>,
-    /// How it was released, or why its device is gone; goes into the audit trail
+    /// How the fencing was released, or why the device is gone; goes into the audit trail
     #[arg(long, short)]
     reason: String,
 }

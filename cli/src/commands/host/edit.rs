@@ -10,25 +10,25 @@ use super::show;
 use crate::client::Request;
 use crate::error::CliError;
 
-/// What can be said of a host.
+/// The options for a host's fields.
 #[derive(Debug, Args)]
 pub struct HostFields {
-    /// Its segment; the default one if absent
+    /// The host's segment; the default one if absent
     #[arg(long)]
     segment: Option<String>,
-    /// Where its workloads live
+    /// Where the host's workloads live
     #[arg(long, value_parser = ["nova", "kubernetes", "none"])]
     backend: Option<String>,
-    /// In which cloud or cluster of the configuration that is
+    /// The cloud or cluster, as the configuration names it
     #[arg(long)]
     cloud: Option<String>,
-    /// What its backend calls it, where that is not its name
+    /// The host's name in its backend, where it differs
     #[arg(long, value_name = "NAME")]
     known_as: Option<String>,
     /// The group of hosts that share a plan
     #[arg(long = "type", value_name = "TYPE")]
     host_type: Option<String>,
-    /// From where its devices can be reached
+    /// The zone whose workers reach the host's devices
     #[arg(long)]
     zone: Option<String>,
     /// A value for a parameter of a method, as in bmc.ip=192.0.2.7; may be repeated
@@ -59,10 +59,10 @@ pub struct SetArgs {
     name: Option<String>,
     #[command(flatten)]
     fields: HostFields,
-    /// Takes its type away
+    /// Removes the type
     #[arg(long, conflicts_with = "host_type")]
     no_type: bool,
-    /// Takes a value away; may be repeated
+    /// Removes a value; may be repeated
     #[arg(long = "no-parameter", value_name = "METHOD.KEY")]
     no_parameters: Vec<String>,
 }
@@ -103,7 +103,7 @@ pub async fn set(args: SetArgs, session: &mut Session) -> Result<(), CliError> {
     let mut body = Map::new();
     let mut etag = None;
     if !args.fields.parameters.is_empty() || !args.no_parameters.is_empty() {
-        // They are replaced together, so that they have to be read first.
+        // All parameters are replaced together, so the others are read first.
         let (mut now, read) = session.draft("hosts", &args.host, &["parameters"]).await?;
         let parameters = object_at(&mut now, "parameters")?;
         args.no_parameters
@@ -125,7 +125,7 @@ pub async fn set(args: SetArgs, session: &mut Session) -> Result<(), CliError> {
     session.show(request, show::details).await
 }
 
-/// The name of a method may hold dots, that of a parameter does not.
+/// The name of a method may contain dots, the name of a parameter may not.
 fn split(text: &str) -> Result<(&str, &str), CliError> {
     let bad =
         || CliError::Usage("write a host's parameter as METHOD.KEY=VALUE, as in bmc.ip=192.0.2.7".to_owned());

@@ -34,7 +34,7 @@ pub async fn evacuate(args: EvacuateArgs, session: &mut Session) -> Result<(), C
     }
     let begun: Operation = answer.view()?;
     let ended = until_succeeded(session, &begun.id, args.wait.timeout()).await;
-    // What was moved is told whether all of it was or not.
+    // The moves are shown whether all of them succeeded or not.
     show_moves(&begun.id, session).await?;
     ended.map(|_| ())
 }

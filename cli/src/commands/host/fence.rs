@@ -1,4 +1,4 @@
-//! Fencing a host and taking it back.
+//! Fencing a host and rejoining it.
 
 use std::time::Duration;
 
@@ -15,27 +15,27 @@ use crate::client::view::{Host, Operation};
 use crate::client::{Answer, Request};
 use crate::error::CliError;
 
-/// What is asked for is so.
-const BEGUN_NOTHING: &str = "it was so before: nothing was begun";
+/// The note where the host already has the state that was asked for.
+const BEGUN_NOTHING: &str = "the host already was in this state: nothing was begun";
 
-/// Whether to wait.
+/// Whether the command waits for the operation.
 #[derive(Debug, Args)]
 pub struct WaitArgs {
-    /// Waits until it is done, and shows how it goes
+    /// Waits until the operation is done, and shows its progress
     #[arg(long, short)]
     wait: bool,
-    /// Waits so long at most, as in 30s or 5m; the operation goes on then
+    /// How long to wait at most, as in 30s or 5m; the operation goes on after that
     #[arg(long, requires = "wait", value_name = "TIME", value_parser = span)]
     timeout: Option<Duration>,
 }
 
 impl WaitArgs {
-    /// Whether to wait at all.
+    /// Whether the command waits at all.
     pub fn is_wanted(&self) -> bool {
         self.wait
     }
 
-    /// For how long at most.
+    /// How long the command waits at most.
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout
     }
@@ -50,7 +50,7 @@ pub struct FenceArgs {
     /// Why; goes into the audit trail
     #[arg(long, short)]
     reason: String,
-    /// Only tells what the fence would come to now; nothing is changed. Ends as the fence would where it would be refused
+    /// Only shows what the fence would do now; nothing is changed. The exit code is the fence's where it would be refused
     #[arg(long, conflicts_with = "wait")]
     dry_run: bool,
     #[command(flatten)]
@@ -66,7 +66,7 @@ pub struct RejoinArgs {
     /// Why; goes into the audit trail
     #[arg(long, short)]
     reason: String,
-    /// Says that the host was booted anew since the fence
+    /// Confirms that the host has booted since the fence
     #[arg(long)]
     booted: bool,
     #[command(flatten)]
@@ -159,7 +159,7 @@ pub async fn until_succeeded(
     }
 }
 
-/// Says what was begun, and how to follow it.
+/// Prints which operation was begun, and how to follow it.
 pub fn show_started(session: &mut Session, answer: &Answer) -> Result<(), CliError> {
     session.answer::<Operation>(answer, |screen, operation| {
         let (kind, id, host) = (&operation.kind, &operation.id, operation.host_name());
@@ -175,7 +175,7 @@ fn say_so_before(session: &Session) {
     }
 }
 
-/// Nothing but what the service says now makes it FENCED.
+/// Only the host's present state counts: a newer operation may have changed it.
 fn show_fenced(session: &mut Session, answer: &Answer) -> Result<(), CliError> {
     let host: Host = answer.view()?;
     if !host.is_fenced() {

@@ -1,4 +1,4 @@
-//! A person strikes off a source that reports no more.
+//! A person removes a source that reports no more.
 
 use clap::Args;
 use serde_json::json;
@@ -29,7 +29,7 @@ pub async fn forget_source(args: ForgetSourceArgs, session: &mut Session) -> Res
     session
         .show::<Host>(request, |screen, host| {
             screen.line(format!(
-                "{}: {} is struck off; the host is seen {}",
+                "{}: {} is forgotten; the host is seen {}",
                 host.name, args.source, host.failure_state
             ))
         })

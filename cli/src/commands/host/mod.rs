@@ -31,24 +31,24 @@ pub use fence::until_succeeded;
 pub enum HostCommand {
     /// Lists hosts
     List(HostListArgs),
-    /// Shows a host: what was seen, what was proven, what holds it
+    /// Shows a host: its states, its proofs, its operation
     Show {
         /// Name or id
         #[arg(add = hosts())]
         host: String,
     },
-    /// Explains why a host is in its state, and what a fence would come to now; nothing is changed
+    /// Explains why a host is in its state, and what a fence would do now; nothing is changed
     Explain {
         /// Name or id
         host: String,
     },
     /// Adds a host
     Add(edit::AddArgs),
-    /// Adds many hosts from a CSV or YAML file or from a cloud, or changes them; done again, it changes nothing
+    /// Adds many hosts from a CSV or YAML file or from a cloud, or changes them; a second import changes nothing
     Import(import::ImportArgs),
-    /// Changes a host; what is not named stays
+    /// Changes a host; options that are not given stay as they are
     Set(edit::SetArgs),
-    /// Removes a host; one that is FENCED stays
+    /// Deletes a host; a FENCED host cannot be deleted
     Delete {
         /// Name or id
         #[arg(add = hosts())]
@@ -56,45 +56,45 @@ pub enum HostCommand {
     },
     /// Fences a host
     Fence(fence::FenceArgs),
-    /// Says that a host was fenced by hand: a person's word, kept with their name
+    /// Confirms that a host was fenced by hand: a person's word, recorded with their name
     Confirm(confirm::ConfirmArgs),
     /// Starts the workloads of a FENCED host elsewhere
     Evacuate(evacuate::EvacuateArgs),
-    /// Takes a FENCED host back
+    /// Rejoins a FENCED host
     Rejoin(fence::RejoinArgs),
-    /// Confirm as an admin that applied fencing was released by hand, or is gone with its device
+    /// Confirms as an admin that applied fencing was released by hand, or is gone with its device
     ConfirmReleased(confirm_released::ConfirmReleasedArgs),
-    /// May workloads be scheduled here? May this host's workloads be started elsewhere?
+    /// Shows the gates: may workloads be scheduled here, and may this host's workloads be started elsewhere
     Gates {
         /// Name or id
         #[arg(add = hosts())]
         host: String,
     },
-    /// Reports how a host was seen
+    /// Reports the failure state of a host
     Seen(SeenArgs),
-    /// Strikes off a source that reports no more: what it said of the host counts no longer
+    /// Forgets a source that reports no more: its observations of the host count no longer
     ForgetSource(forget_source::ForgetSourceArgs),
 }
 
 /// `ringfence host list`
 #[derive(Debug, Args)]
 pub struct HostListArgs {
-    /// Only those that are FENCED or UNFENCED
+    /// Only hosts in this fencing state
     #[arg(long, value_parser = ["FENCED", "UNFENCED"], ignore_case = true)]
     fencing_state: Option<String>,
-    /// Only those that were seen so
+    /// Only hosts in this failure state
     #[arg(long, value_parser = FAILURE_STATES, ignore_case = true)]
     failure_state: Option<String>,
-    /// Only those whose workloads live there
+    /// Only hosts whose workloads live in this backend
     #[arg(long, value_parser = ["nova", "kubernetes", "none"])]
     backend: Option<String>,
-    /// Only those of this segment
+    /// Only hosts of this segment
     #[arg(long, add = segments())]
     segment: Option<String>,
-    /// Only the one of this name
+    /// Only the host of this name
     #[arg(long, add = hosts())]
     name: Option<String>,
-    /// Goes on until it is stopped: shows the list anew when it has changed, or for a program and in a pipe what has changed
+    /// Goes on until it is stopped: shows the changed list on a terminal, and only the changes for a program or in a pipe
     #[arg(long, short)]
     watch: bool,
     #[command(flatten)]
@@ -109,18 +109,17 @@ pub struct SeenArgs {
     /// Name or id
     #[arg(add = hosts())]
     host: String,
-    /// How
+    /// The failure state
     #[arg(value_parser = FAILURE_STATES, ignore_case = true)]
     state: String,
-    /// The id of its present boot (/proc/sys/kernel/random/boot_id)
+    /// The id of the host's present boot (/proc/sys/kernel/random/boot_id)
     #[arg(long)]
     boot_id: Option<String>,
-    /// When it booted, as in 2026-01-31T12:00:00Z
+    /// When the host booted, as in 2026-01-31T12:00:00Z
     #[arg(long, value_name = "TIME", value_parser = DateTime::parse_from_rfc3339)]
     booted_at: Option<DateTime<chrono::FixedOffset>>,
 }
 
-/// Does it.
 pub async fn run(command: HostCommand, session: &mut Session) -> Result<(), CliError> {
     match command {
         HostCommand::List(args) => list(args, session).await,
@@ -182,7 +181,7 @@ async fn seen(args: SeenArgs, session: &mut Session) -> Result<(), CliError> {
             screen.line(format!("{} is seen {}", host.name, host.failure_state))?;
             if host.failure_state != said {
                 screen.note(format!(
-                    "what other sources say stands against {said}: ringfence host show {}",
+                    "other sources' observations outweigh {said}: ringfence host show {}",
                     host.name
                 ));
             }

@@ -43,7 +43,7 @@ pub fn table(hosts: &[Host]) -> Table {
     table
 }
 
-/// All of one host.
+/// The details of one host.
 pub fn details(screen: &mut Screen, host: Host) -> Result<(), CliError> {
     let seen = match (&host.failure_source, host.failure_observed_at) {
         (Some(source), Some(at)) => format!(" by {source} at {}", time(at)),
@@ -90,7 +90,7 @@ pub fn details(screen: &mut Screen, host: Host) -> Result<(), CliError> {
         );
     }
     if host.needs_boot {
-        details = details.with("to rejoin", "it has to show a newer boot than it has");
+        details = details.with("to rejoin", "the host has to show a newer boot than it has");
     }
     if let Some(operation) = operation {
         details = details.with_word(
@@ -102,18 +102,18 @@ pub fn details(screen: &mut Screen, host: Host) -> Result<(), CliError> {
     screen.details(details)
 }
 
-/// What a fence has taken, or may have.
+/// What a fence has taken, or may have taken.
 #[must_use]
 pub fn applied_line(applied: &AppliedFencing) -> String {
     let doubt = if applied.confirmed == Some(false) {
-        ": commanded and not confirmed; it may be so or not, and a rejoin gives it back"
+        ": commanded and not confirmed; it may be in effect or not, and a rejoin releases it"
     } else {
         ""
     };
     format!("{} by {}{doubt}", applied.kind, applied.method)
 }
 
-/// What one source says.
+/// The last report of one source.
 #[must_use]
 pub fn source_line(source: &Source) -> String {
     let alive = source
@@ -155,7 +155,7 @@ pub fn proof_line(proof: &Proof) -> String {
 #[must_use]
 pub fn proven_by(host: &Host) -> String {
     if let Some(ended) = &host.proof_ended {
-        return format!("what proved it holds no more: {}", ended.by);
+        return format!("the proof was ended by: {}", ended.by);
     }
     let standing = host.proofs.iter().filter(|proof| proof.ended.is_none());
     let proofs: Vec<String> = standing

@@ -12,12 +12,12 @@ use super::show;
 use crate::client::view::Host;
 use crate::error::CliError;
 
-/// Between two looks; more hosts are looked at less often.
+/// The pause between two looks; larger lists are read less often.
 const PAUSE: Duration = Duration::from_secs(1);
 const PAUSE_FOR_MANY: Duration = Duration::from_secs(5);
 const MANY: usize = 1000;
 
-/// Lists hosts again and again until it is stopped.
+/// Lists hosts again and again until the command is stopped.
 pub async fn watch(
     query: Vec<(&str, Option<String>)>,
     args: &ListArgs,
@@ -47,7 +47,7 @@ pub async fn watch(
     }
 }
 
-/// What was shown last.
+/// The list that was shown last.
 #[derive(Default)]
 struct Seen {
     /// By id.

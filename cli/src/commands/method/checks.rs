@@ -1,4 +1,4 @@
-//! What methods' devices last answered.
+//! The last answers of the devices of methods.
 
 use serde::Deserialize;
 
@@ -62,12 +62,12 @@ pub fn outcome(checks: Option<&Checks>) -> Cell {
     Cell::word(outcome)
 }
 
-/// How old an answer is.
+/// The age of an answer.
 pub fn age(seconds: Option<u64>) -> Cell {
     Cell::maybe(seconds.map(span).as_deref())
 }
 
-/// All of it, in a line.
+/// A summary in one line.
 pub fn in_words(checks: &Checks) -> String {
     let Some(outcome) = checks.outcome.as_deref() else {
         return format!("none of {} yet", checks.targets);

@@ -1,4 +1,4 @@
-//! What became of events, and calls that somebody asks for.
+//! The deliveries of events, tests and redeliveries.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::client::view::Delivery;
 use crate::error::CliError;
 use crate::output::{Cell, Details, Screen, Table, time};
 
-/// How often, and with what pause, is asked what came of a call.
+/// How often, and with what pause, the command asks for the result of a call.
 const ASKS: u32 = 40;
 const ASK_EVERY: Duration = Duration::from_millis(500);
 
@@ -22,15 +22,14 @@ pub struct DeliveriesArgs {
     /// Name or id
     #[arg(add = subscriptions())]
     subscription: String,
-    /// Only those that are pending, delivered or failed
+    /// Only deliveries that are pending, delivered or failed
     #[arg(long)]
     status: Option<String>,
-    /// The most to list
+    /// How many to list at most
     #[arg(long, default_value_t = 100, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
 }
 
-/// Lists them.
 pub async fn deliveries(args: DeliveriesArgs, session: &mut Session) -> Result<(), CliError> {
     let path = ["subscriptions", &args.subscription, "deliveries"];
     let request = Request::get(&path)
@@ -47,7 +46,7 @@ struct Page {
     deliveries: Vec<Delivery>,
 }
 
-/// Asks for a call, waits for what comes of it, and fails if it failed.
+/// Asks for a call, waits for its result, and fails if the call failed.
 pub async fn call(path: &[&str], subscription: &str, session: &mut Session) -> Result<(), CliError> {
     let asked = session
         .client
@@ -73,7 +72,7 @@ pub async fn call(path: &[&str], subscription: &str, session: &mut Session) -> R
     }
     Err(CliError::Undelivered {
         subscription: subscription.to_owned(),
-        why: "was not called yet; is an engine running?".to_owned(),
+        why: "has not been called yet; check whether an engine runs".to_owned(),
     })
 }
 

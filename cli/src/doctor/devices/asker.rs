@@ -1,4 +1,4 @@
-//! Who asks the devices: the workers on the broker, or the service that has its worker inside.
+//! How devices are asked: by the workers on the broker, or by the standalone service with its own worker.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,31 +16,31 @@ use crate::config::{Environment, Settings};
 use crate::error::{CliError, error_chain};
 use crate::services::{parts, standalone};
 
-/// How a service is asked again that was asked too often.
+/// How a request is repeated after the service has refused it as one too many.
 const AGAIN: ConstantBuilder = ConstantBuilder::new()
     .with_delay(Duration::from_secs(1))
     .with_max_times(29);
 
 /// Asks devices for their state.
 pub(super) struct Asker {
-    /// Knows which there are.
+    /// Lists the devices.
     engine: Engine,
-    /// The service that asks them, where no broker leads to its worker.
+    /// The service that asks the devices, where there is no broker.
     service: Option<Client>,
 }
 
-/// What was heard of a device.
+/// A device's answer.
 pub(super) enum Said {
-    /// It tells its state.
+    /// The device tells its state.
     State(String),
-    /// An attempt is at it.
+    /// An attempt is using the device.
     Busy,
-    /// It does not tell it, or cannot be asked: why.
+    /// The device does not tell its state, or cannot be asked: why.
     Nothing(String),
 }
 
 impl Asker {
-    /// Through the broker's workers, as an engine asks them.
+    /// Asks through the broker's workers, as an engine does.
     pub async fn by_workers(settings: &Settings, db: &Database, bus: AmqpBus) -> Result<Self, CliError> {
         let keys = parts::keys(settings)?;
         Ok(Self {
@@ -49,7 +49,7 @@ impl Asker {
         })
     }
 
-    /// Through a standalone service that runs on this machine.
+    /// Asks through a standalone service on this machine.
     pub async fn by_service(settings: &Settings, db: &Database) -> Result<Self, CliError> {
         let remote = RemoteArgs {
             data_dir: settings.standalone.data_dir.clone(),
@@ -63,7 +63,7 @@ impl Asker {
         })
     }
 
-    /// What has to be asked so that each device is heard.
+    /// The questions by which each device is asked.
     pub async fn questions(&self, host: Option<&str>) -> Result<Vec<DeviceQuestion>, EngineError> {
         self.engine.device_questions(host).await
     }

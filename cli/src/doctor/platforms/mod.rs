@@ -1,4 +1,4 @@
-//! Platforms: whether each can be asked and lets Ringfence do its work, and whether it and Ringfence have the same hosts.
+//! Platforms: whether each answers and allows Ringfence its calls, and whether its hosts are those of Ringfence.
 
 mod records;
 
@@ -22,7 +22,7 @@ pub(super) struct Seen {
     hosts: Vec<String>,
 }
 
-/// Looks at every platform of the configuration, and gives those that have answered.
+/// Checks every platform of the configuration, and returns those that have answered.
 pub(super) async fn look(settings: &Settings, report: &mut Report) -> Vec<Seen> {
     let mut seen = Vec::new();
     for platform in platforms::unchecked(settings) {
@@ -38,8 +38,8 @@ pub(super) async fn look(settings: &Settings, report: &mut Report) -> Vec<Seen> 
     seen
 }
 
-/// Tries, on each platform that has answered, what the drivers of its services need by which plans fence there. One that does not answer,
-/// or is for others to speak to, is told of elsewhere.
+/// Tries, on each platform that has answered, the calls of its services' drivers that plans fence with. Other checks report a platform that
+/// does not answer, or that other services speak to.
 pub(super) async fn try_drivers(seen: &[Seen], site: &Site, report: &mut Report) {
     for (name, driver) in site.cloud_drivers() {
         let mut platforms = seen.iter().map(|seen| &seen.platform);

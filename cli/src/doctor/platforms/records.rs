@@ -1,4 +1,4 @@
-//! What platforms have and what Ringfence has: hosts, and an engine that watches them.
+//! The hosts of platforms and of Ringfence, and the engine that watches them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,10 +11,10 @@ use crate::doctor::Report;
 use crate::doctor::hosts::some_of;
 use crate::error::error_chain;
 
-/// Complaints of one kind.
+/// How many findings of one kind are shown.
 const NAMED: usize = 5;
 
-/// Compares the platforms that have answered with the hosts on record, and looks who watches.
+/// Compares the hosts of the platforms that have answered with Ringfence's, and checks whether an engine watches them.
 pub(in crate::doctor) async fn compare(
     settings: &Settings,
     db: &Database,
@@ -40,13 +40,13 @@ async fn look(settings: &Settings, db: &Database, seen: &[Seen], report: &mut Re
 fn tell(label: &str, cloud: &str, census: &Census, settings: &Settings, report: &mut Report) {
     let is_empty = *census == Census::default();
     if is_empty {
-        report.good(PART, format!("{label} and Ringfence have the same hosts"));
+        report.good(PART, format!("{label}: its hosts are exactly those of Ringfence"));
     }
     if !census.missing.is_empty() {
         report.failure(
             PART,
             format!("{label} does not know {}", some_of(&census.missing)),
-            "mend what they are known as (ringfence host set HOST --known-as NAME), or delete them here",
+            "mend their names there (ringfence host set HOST --known-as NAME), or delete them in Ringfence",
         );
     }
     let new: Vec<String> = census
@@ -75,7 +75,7 @@ fn tell(label: &str, cloud: &str, census: &Census, settings: &Settings, report: 
         report.warning(
             PART,
             format!("{label}: {host} cannot be added: {why}"),
-            "add it by hand, under another name: ringfence host add NAME --known-as ...",
+            "add it by hand with another name: ringfence host add NAME --known-as ...",
         );
     }
 }
@@ -96,10 +96,10 @@ async fn judge_watchers(
         report.warning(
             PART,
             format!(
-                "the backend is a platform, and no cloud is named, of {}",
+                "the backend is a platform, but no cloud is named for {}",
                 some_of(&homeless)
             ),
-            "ringfence host set HOST --cloud NAME, where Ringfence is to watch them and to tell their platform of a fence",
+            "ringfence host set HOST --cloud NAME, so that Ringfence watches them and tells their platform of a fence",
         );
     }
     let own: BTreeSet<&str> = settings.openstack.clouds.iter().map(String::as_str).collect();
@@ -117,7 +117,7 @@ async fn judge_watchers(
             report.warning(
                 PART,
                 format!("{cloud}: not in openstack.clouds here, and {} belong to it", some_of(&of)),
-                "name it here if this is a machine of an engine, or of a worker with workloads in worker.resources",
+                "name it if this is a machine of an engine, or of a worker with workloads in worker.resources",
             );
         }
     }

@@ -33,7 +33,7 @@ pub(super) fn run_beside(draft: &mut Draft, is_it: impl Fn(usize, &Stage) -> boo
 
 /// Does what is due of the first stage that is not over.
 pub(super) fn run_next_stage(draft: &mut Draft) -> Stages {
-    // Taken out so that host and operation can be changed side by side; put back before anyone else looks.
+    // Taken out so that host and operation can be changed side by side, and put back before this function returns.
     let Some(mut operation) = draft.state.operation.take() else {
         return Stages::Over;
     };

@@ -1,4 +1,4 @@
-//! A host that is back, or of which nobody can tell whether it is silent.
+//! A host that is back, or of which it is not known whether it is silent.
 
 use super::{gate, may_move, told};
 use crate::decide::draft::after_s;
@@ -13,7 +13,7 @@ pub(in crate::decide) fn is_back(draft: &Draft) -> bool {
     host.failure_state == FailureState::Up || is_starting
 }
 
-/// Whether the evacuation itself, with nothing left to move, has given the power back.
+/// Whether the evacuation itself, with nothing left to move, has switched the power on.
 fn is_started_by(live: Option<&Operation>) -> bool {
     let last = live.and_then(|live| live.stages.last());
     let mut tasks = last.into_iter().flat_map(|stage| &stage.tasks);

@@ -1,9 +1,9 @@
-//! The power that a fence may give back.
+//! The power that a fence may switch on again.
 
 use crate::guard::{Guard, on};
 use crate::{FencingKind, FrozenMethod, Host, Operation, OperationKind, Task};
 
-/// The power that a fence may give back.
+/// The power that a fence may switch on again.
 pub(in crate::decide) enum PowerBack {
     /// Not within a fence: the task knows its devices.
     AsPlanned,

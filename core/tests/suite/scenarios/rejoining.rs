@@ -680,7 +680,7 @@ fn what_no_device_can_give_back_an_admin_can_say_was_given_back() {
         &mut world,
         &[
             "20.0 note applied_fencing.released",
-            "20.0 operation.restarted: given back by hand, says anna: the switch was thrown away",
+            "20.0 operation.restarted: released by hand, says anna: the switch was thrown away",
             "20.0 host.unfenced 2",
             "20.0 operation.succeeded: the host was taken back",
         ],

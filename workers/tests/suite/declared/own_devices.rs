@@ -54,7 +54,7 @@ fn a_device_that_is_the_same_for_all_is_refused_in_a_plan_for_many() {
             let problems = frozen(Some(&scope), &method, &giving("other", &[])).unwrap_err();
             let text = problems.to_string();
             assert!(
-                text.contains("would be taken for a proof of each") && text.contains("${host.name}"),
+                text.contains("would count for each") && text.contains("${host.name}"),
                 "{}: {text}",
                 method.driver
             );

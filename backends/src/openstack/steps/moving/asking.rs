@@ -1,4 +1,4 @@
-//! Asking Nova to start a server elsewhere: only where nothing forbids it, and nobody is at it.
+//! Asking Nova to start a server elsewhere, where nothing forbids it and no evacuation of the server is under way.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use crate::openstack::steps::Done;
 use crate::openstack::steps::looks::{HostLooks, recent};
 use crate::openstack::steps::sight::{SEEN_FOR, Sight};
 
-/// Nova first says that it is rebuilding a server, and then writes the record of it.
+/// Nova first shows that it is rebuilding a server, and then writes the record.
 const RECORD_COMES_WITHIN: Duration = Duration::from_secs(10);
 
 impl HostOf<'_> {
-    /// Nova would take it from a host that it believes to be alive for no reason but ours.
+    /// Nova checks only that the host is forced down, which Ringfence itself has done.
     async fn may_ask(&self, looks: &HostLooks, not_before: Instant) -> Result<Option<Done>, BackendError> {
         let Some(service) = looks.service(self, not_before).await? else {
             return Ok(Some(self.unknown_host()));
@@ -32,20 +32,20 @@ impl HostOf<'_> {
             return Ok(None);
         }
         let why = format!(
-            "{} is not forced down any more; somebody has taken that back",
+            "{} is not forced down any more; a call to Nova has ended that",
             self.host
         );
         Ok(Some(Done::NotYet(why, None)))
     }
 
-    /// Why a server is not to be started elsewhere, as it is at this moment.
+    /// Why this server must not be started elsewhere.
     fn must_not(&self, server: &Server) -> Option<String> {
         if server.host.as_deref() != Some(self.host) {
             return Some(format!("it is not on {} any more", self.host));
         }
         match server.task_state.as_deref() {
             Some("deleting") => Some("it is being deleted".to_owned()),
-            // Its guest may have reached the other host before this one died.
+            // The guest may have reached the destination before the host died.
             Some("migrating") => Some(
                 "it was being migrated live when its host died, and may run at the destination: look there, and set its state by hand"
                     .to_owned(),
@@ -56,10 +56,10 @@ impl HostOf<'_> {
 }
 
 impl Move<'_> {
-    /// The record is read after the server was: whatever Nova has begun between the two looks, and this attempt knows nothing of, it shows.
+    /// The record is read after the server: it shows whatever Nova has begun between the two looks without this attempt's knowledge.
     pub(super) async fn ask(&mut self, sight: &Sight) -> Result<Next, BackendError> {
         if self.only_looks {
-            let why = "another worker may still ask nova for its evacuation, and none is to be seen yet";
+            let why = "another worker may still ask nova for its evacuation, and nova shows none yet";
             return Ok(self.refused(why.to_owned()));
         }
         if self.turn.is_none() {
@@ -76,7 +76,7 @@ impl Move<'_> {
             return Ok(Next::Look);
         }
         let Some(server) = &sight.server else {
-            return Ok(self.refused("it is no more".to_owned()));
+            return Ok(self.refused("it is deleted".to_owned()));
         };
         if let Some(why) = self.at.must_not(server) {
             return Ok(self.refused(why));
@@ -91,8 +91,8 @@ impl Move<'_> {
         }
     }
 
-    /// What was being done to a server when its host died will never end, and a guest that was paused or suspended is no more: both are
-    /// declared to be what they are, so that the server ends as its owner left it.
+    /// A task that was under way when the host died will never end, and a guest that was paused or suspended is lost. The state is
+    /// declared, so that the server ends as its owner left it.
     async fn declare(&mut self, state: &str) -> Result<Next, BackendError> {
         self.at.cloud.reset_state(self.server, state).await?;
         self.is_declared = true;
@@ -103,7 +103,7 @@ impl Move<'_> {
         self.open.begin();
         match self.at.cloud.evacuate(self.server).await {
             Ok(request_id) => self.report.request_id = request_id,
-            // It may have been taken all the same: its record may come yet, and a second request would wreck the first.
+            // Nova may have accepted the request all the same: the record may come yet, and a second request would wreck the first.
             Err(error) if error.is_passing() => {
                 tracing::warn!(server = self.server, %error, "nova may have taken an evacuation that it has not answered");
                 self.asked_at = Some(Instant::now());
@@ -122,7 +122,7 @@ impl Move<'_> {
         Ok(Next::Wait)
     }
 
-    /// For as long as its record may come, if somebody has just asked for it.
+    /// Whether the server may be in an evacuation whose record has not come yet, which lasts a limited time.
     fn may_be_rebuilding(&mut self, server: &Server) -> bool {
         if !server.is_rebuilding() {
             self.rebuilding_since = None;
@@ -146,7 +146,7 @@ impl Move<'_> {
     }
 }
 
-/// The state that a server has to be declared to be in before Nova takes it; none if it takes it as it is.
+/// The state that a server has to be declared to be in before Nova evacuates it; none if Nova evacuates it as it is.
 fn to_be_declared(server: &Server) -> Option<&'static str> {
     match (&server.vm_state, &server.task_state) {
         (VmState::Active | VmState::Stopped | VmState::Error, None) => None,

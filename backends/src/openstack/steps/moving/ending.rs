@@ -1,4 +1,4 @@
-//! What came of a move.
+//! The end of a move.
 
 use crate::BackendError;
 use crate::openstack::{ComputeService, Evacuation, Server, VmState};
@@ -8,13 +8,14 @@ use super::{Move, Next};
 use crate::openstack::host::HostOf;
 use crate::openstack::steps::{Done, state};
 
-/// So many things that were done to a server are looked through for what its owner wanted last.
+/// How many of a server's actions are searched for its owner's last wish.
 const ACTIONS: u32 = 50;
-/// How often a server is looked at for why its evacuation has failed.
+/// How often a server is looked at for the reason why its evacuation has failed.
 const MAX_LOOKS_FOR_FAULT: u32 = 10;
 
 impl HostOf<'_> {
-    /// Whether any other host is up. Just after Nova itself was away, it takes none for up, and so for able to take a server.
+    /// Whether another host is up. Just after an outage of Nova itself, Nova takes no host for up, and so finds none that could take a
+    /// server.
     async fn has_neighbours(&self) -> Result<bool, BackendError> {
         let services = self.cloud.services().await?;
         let is_other =
@@ -23,18 +24,18 @@ impl HostOf<'_> {
         Ok(others.any(|service| service.is_up() && !service.forced_down))
     }
 
-    /// A server that was stopped, and whose first evacuation failed, is started by the second: it ends as its owner left it. What was done,
-    /// if anything was.
+    /// Stops a server again that the second evacuation has started, because the first one failed: the server ends as its owner left it.
+    /// Returns what was done, for the message.
     async fn leave_off(&self, id: &str) -> Result<&'static str, BackendError> {
         let server = self.cloud.server(id).await?;
-        // Nova stops it by itself if its first evacuation succeeded, and may be at it.
+        // Nova stops the server by itself if its first evacuation succeeded, and may be doing so.
         let runs = |server: Server| server.vm_state == VmState::Active && server.task_state.is_none();
         if !server.is_some_and(runs) {
             return Ok("");
         }
         match self.cloud.stop(id).await {
             Ok(_) => Ok(", stopped again as its owner left it"),
-            // Another request is being carried out on it.
+            // Another request is being carried out on the server.
             Err(BackendError::Refused { .. }) => Ok(", running although it was stopped before"),
             Err(error) => Err(error),
         }
@@ -42,11 +43,11 @@ impl HostOf<'_> {
 }
 
 impl Move<'_> {
-    /// It is elsewhere. What ran before has to run there.
+    /// The server is on another host. What ran before has to run there.
     pub(super) async fn arrived(&mut self, to: Option<String>) -> Result<Next, BackendError> {
         self.report.to.clone_from(&to);
         let Some(to) = to else {
-            let detail = "it is no more".to_owned();
+            let detail = "it is deleted".to_owned();
             return Ok(Next::Over(Done::Found(detail, self.found())));
         };
         let left = if self.is_off {
@@ -68,7 +69,7 @@ impl Move<'_> {
         Next::Over(Done::Found(format!("it is on {place}"), self.found()))
     }
 
-    /// A host that came back had stopped its guest before Nova was asked, by which Nova calls it stopped.
+    /// A host that came back had stopped the guest before Nova was asked, so Nova calls the server stopped.
     async fn stopped_at(&mut self, to: &str, server: &Server) -> Result<Next, BackendError> {
         if server.task_state.is_none() && !self.is_started {
             if self.was_stopped_by_its_owner().await? {
@@ -80,7 +81,7 @@ impl Move<'_> {
         if self.at.has_time() {
             return Ok(Next::Wait);
         }
-        let why = format!("it is on {to}, and does not run there: nova was asked to start it");
+        let why = format!("it is on {to} and does not run there: nova was asked to start it");
         Ok(Next::Over(Done::NotYet(why, Some(self.found()))))
     }
 
@@ -92,7 +93,7 @@ impl Move<'_> {
             .is_some_and(|last| last.action == "stop" && last.user_id.is_some()))
     }
 
-    /// The evacuation that this attempt has asked for, or the one before it if its record is not there yet.
+    /// Waits while the record that failed is not yet the one of this attempt's request.
     pub(super) async fn failed(&mut self, why: Option<String>) -> Result<Next, BackendError> {
         let is_ours = self.last.as_ref().is_some_and(|last| self.is_new(last));
         if !is_ours || (why.is_none() && self.looks_for_fault < MAX_LOOKS_FOR_FAULT) {
@@ -101,11 +102,11 @@ impl Move<'_> {
         }
         let why = why.unwrap_or_else(|| "nova does not say why".to_owned());
         if is_full(&why) && !self.at.has_neighbours().await? {
-            let why = format!("nova takes no other host for up at the moment: {why}");
+            let why = format!("nova takes no other host for up: {why}");
             return Ok(Next::Over(Done::Away(why)));
         }
         self.report.no_room = is_full(&why);
-        // A host that is full stays full; anything else may pass.
+        // Hosts that are full stay full; another failure may pass.
         Ok(Next::Over(if self.report.no_room {
             Done::No(why, Some(self.found()))
         } else {
@@ -118,10 +119,10 @@ impl Move<'_> {
         let how = self.last.as_ref().filter(is_told);
         let why = match (how, self.asked_at) {
             (Some(last), _) => match &last.to {
-                Some(to) => format!("nova is still at it: {} to {to}", last.status),
-                None => format!("nova is still at it: {}", last.status),
+                Some(to) => format!("nova has not ended the evacuation: {} to {to}", last.status),
+                None => format!("nova has not ended the evacuation: {}", last.status),
             },
-            (None, Some(_)) => "nova is still at it: no record yet".to_owned(),
+            (None, Some(_)) => "nova has not ended the evacuation: no record yet".to_owned(),
             (None, None) => "the time ran out before nova could be asked".to_owned(),
         };
         Done::NotYet(why, Some(self.found()))
@@ -135,7 +136,7 @@ impl Move<'_> {
     }
 }
 
-/// Nova's words for a server that no host could take.
+/// Whether Nova says that no host can take the server.
 fn is_full(why: &str) -> bool {
     why.to_lowercase().contains("no valid host")
 }

@@ -1,9 +1,9 @@
-//! The methods of a plan, each with what is known of it.
+//! The methods of a plan, with their last checks and times.
 
 use crate::client::explanation::{FencePreview, LastCheck, LastTime, ResolvedMethod, ResolvedPlan};
 use crate::output::{Cell, Table};
 
-/// The plan, method by method.
+/// One row per method of the plan.
 #[must_use]
 pub fn methods(plan: &ResolvedPlan, fence: &FencePreview) -> Table {
     let mut table = Table::new(&[
@@ -107,7 +107,7 @@ fn last_time(last: &LastTime) -> String {
     format!("{} in {}{waited}{of}", last.outcome, seconds(last.took_ms))
 }
 
-/// With a tenth.
+/// With one decimal.
 #[must_use]
 pub fn seconds(milliseconds: u64) -> String {
     format!("{}.{} s", milliseconds / 1_000, milliseconds % 1_000 / 100)

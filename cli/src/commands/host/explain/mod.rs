@@ -1,4 +1,4 @@
-//! Why a host is in its state, and what a fence would come to.
+//! Why a host is in its state, and what a fence would do.
 
 mod methods;
 

@@ -1,4 +1,4 @@
-//! The hosts that a cloud has.
+//! The hosts of a cloud.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -16,27 +16,27 @@ use crate::platforms;
 /// How long one call to the cloud may take.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Where the hosts come from if it is no file.
+/// The options for hosts from a cloud instead of a file.
 #[derive(Debug, Args)]
 pub struct CloudArgs {
-    /// The hosts that Nova has in this cloud, an entry of a clouds.yaml, instead of those of a file
+    /// Imports the hosts of Nova in this cloud, an entry of a clouds.yaml, instead of a file
     #[arg(long, value_name = "NAME", conflicts_with = "file")]
     cloud: Option<String>,
-    /// That clouds.yaml; without, it is looked for where OpenStack's own clients look
+    /// The clouds.yaml; if absent, it is looked for where OpenStack's own clients look
     #[arg(long, value_name = "FILE", requires = "cloud")]
     clouds_file: Option<PathBuf>,
-    /// The segment that new hosts go to; the default one without
+    /// The segment of new hosts; the default one if absent
     #[arg(long, requires = "cloud")]
     segment: Option<String>,
-    /// What goes before the names of new hosts; without, the cloud's name does where the host's own is taken
+    /// A prefix for the names of new hosts; if absent, the cloud's name is the prefix where a host's own name is taken
     #[arg(long, requires = "cloud")]
     prefix: Option<String>,
-    /// Also deletes the cloud's hosts here that Nova does not have; those that are FENCED or in an operation stay
+    /// Also deletes hosts of the cloud that Nova does not have; hosts that are FENCED or in an operation stay
     #[arg(long, requires = "cloud")]
     prune: bool,
 }
 
-/// Asks the cloud, and compares.
+/// Reads the cloud's hosts, and compares them with Ringfence's.
 pub async fn sheet(
     args: &CloudArgs,
     hosts: &HashMap<String, Known>,
@@ -48,7 +48,7 @@ pub async fn sheet(
     let poll = platform.look().await?;
     let named: Vec<&str> = poll.hosts.iter().map(|sign| sign.host.as_str()).collect();
     if named.is_empty() && args.prune {
-        let why = format!("--prune: cloud {name} names no host at all; nothing is deleted on such a word");
+        let why = format!("--prune: cloud {name} has no hosts at all, which may be an error of the cloud; nothing is deleted");
         return Err(CliError::Usage(why));
     }
     let listed: Vec<Listed<'_>> = hosts.values().map(listed).collect();
@@ -70,7 +70,7 @@ pub async fn sheet(
     })
 }
 
-/// All that is the same for every host.
+/// Checks what does not depend on the single host.
 async fn check(args: &CloudArgs, name: &str, session: &Session) -> Result<(), CliError> {
     let words = [
         ("--cloud", Some(name)),

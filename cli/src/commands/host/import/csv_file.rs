@@ -5,14 +5,14 @@ use csv::{ReaderBuilder, StringRecord, Trim};
 use super::MOST_HOSTS;
 use super::entry::{Entry, FIELDS, Sheet};
 
-/// What a column holds.
+/// The meaning of a column.
 enum Column {
     Field(&'static str),
     /// Method and key.
     Parameter(String, String),
 }
 
-/// Reads all of it. Faults of single lines do not end it.
+/// Reads the whole text. Errors in single lines do not end the reading.
 pub fn read(text: &str) -> Sheet {
     let mut sheet = Sheet::default();
     let mut reader = ReaderBuilder::new()
@@ -45,7 +45,7 @@ pub fn read(text: &str) -> Sheet {
 }
 
 fn columns(heading: &StringRecord, sheet: &mut Sheet) -> Vec<Option<Column>> {
-    // A table from elsewhere may begin with a byte order mark.
+    // A table from another program may begin with a byte order mark.
     let names: Vec<&str> = heading
         .iter()
         .map(|name| name.trim_start_matches('\u{feff}'))
@@ -69,7 +69,7 @@ fn column(name: &str, sheet: &mut Sheet) -> Option<Column> {
     if let Some(field) = FIELDS.into_iter().find(|field| *field == name) {
         return Some(Column::Field(field));
     }
-    // The name of a method may hold dots, that of a parameter does not.
+    // The name of a method may contain dots, the name of a parameter may not.
     let parameter = name
         .strip_prefix("parameters.")
         .and_then(|rest| rest.rsplit_once('.'));

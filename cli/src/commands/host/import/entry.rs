@@ -1,4 +1,4 @@
-//! One host of a file, as it was written.
+//! One host of a file, as written there.
 
 use std::collections::BTreeMap;
 
@@ -7,39 +7,39 @@ use serde_json::{Map, Value, json};
 
 use super::known::Known;
 
-/// What can be said of a host beside its parameters.
+/// The fields of a host beside its parameters.
 pub const FIELDS: [&str; 7] = ["name", "segment", "type", "backend", "cloud", "known_as", "zone"];
 const BACKENDS: [&str; 3] = ["nova", "kubernetes", "none"];
 
-/// What is to be done about a host.
+/// What the import does about a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Wish {
-    /// It is to be here as the entry says.
+    /// Adds the host, or changes it to the entry.
     #[default]
     Here,
-    /// It cannot be, for this reason.
+    /// Reports an error for this reason.
     Barred(String),
-    /// It is to be here no more.
+    /// Deletes the host.
     Gone,
 }
 
 /// A host of the file, or of a cloud.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// The line that it begins in, from 1; 0 if it does not come from a file.
+    /// The line in which the entry begins, from 1; 0 if it is not from a file.
     pub line: u64,
-    /// What is to be done about it.
+    /// What the import does about the host.
     pub wish: Wish,
-    /// Its name.
+    /// The host's name.
     pub name: String,
-    /// Its segment, type, backend, cloud and zone, where the file says something of them.
+    /// The segment, type, backend, cloud and zone, as far as the file sets them.
     pub fields: BTreeMap<&'static str, String>,
-    /// Its parameters by method.
+    /// The parameters by method.
     pub parameters: BTreeMap<String, Parameters>,
 }
 
 impl Entry {
-    /// Takes a field of [`FIELDS`]; an empty value says nothing.
+    /// Sets a field of [`FIELDS`]; an empty value sets nothing.
     pub fn put(&mut self, field: &'static str, value: &str) {
         let value = value.trim();
         if value.is_empty() {
@@ -56,7 +56,7 @@ impl Entry {
         self.fields.get(name).map(String::as_str)
     }
 
-    /// Everything that is wrong with it by itself.
+    /// The errors that the entry alone shows.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         if self.name.is_empty() {
@@ -68,7 +68,7 @@ impl Entry {
                 name: &self.name,
                 zone,
                 host_type: self.field("type"),
-                // One that is there already may have a backend that the file does not name.
+                // A host that exists may have a backend that the file does not name.
                 backend: backend.unwrap_or(Backend::Nova),
                 cloud: self.field("cloud"),
                 known_as: self.field("known_as"),
@@ -97,12 +97,12 @@ impl Entry {
         problems
     }
 
-    /// The segment that has to be there.
+    /// The segment that has to exist.
     pub fn segment(&self) -> Option<&str> {
         self.field("segment")
     }
 
-    /// The host as it is added.
+    /// The body that adds the host.
     pub fn body(&self) -> Value {
         let mut body = Map::new();
         body.insert("name".to_owned(), json!(self.name));
@@ -115,7 +115,7 @@ impl Entry {
         body.into()
     }
 
-    /// What would have to be changed of a host that is there. What the file does not mention stays.
+    /// The changes of a host that exists. Fields that the file does not set stay.
     pub fn changes(&self, host: &Known) -> Map<String, Value> {
         let mut changes = Map::new();
         for (field, value) in &self.fields {
@@ -145,22 +145,22 @@ impl Entry {
     }
 }
 
-/// A file, read: its hosts, and what is wrong with it, by line.
+/// The hosts of a file, and its errors by line.
 #[derive(Debug, Default)]
 pub struct Sheet {
     /// The hosts.
     pub entries: Vec<Entry>,
-    /// Line and complaint.
+    /// Lines and errors.
     pub complaints: Vec<(u64, String)>,
 }
 
 impl Sheet {
-    /// Adds a complaint.
+    /// Adds an error.
     pub fn complain(&mut self, line: u64, what: impl Into<String>) {
         self.complaints.push((line, what.into()));
     }
 
-    /// Complains about everything that can be known without the service.
+    /// Adds all errors that are found without the service.
     pub fn check(&mut self) {
         let mut lines: BTreeMap<&str, u64> = BTreeMap::new();
         let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! The hosts that the service has.
+//! The service's hosts.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,7 +11,7 @@ use crate::error::CliError;
 /// Rows of a page.
 const PAGE: &str = "1000";
 
-/// What is configured of a host.
+/// The configuration of a host.
 #[derive(Debug, Deserialize)]
 pub struct Known {
     pub name: String,
@@ -29,7 +29,7 @@ pub struct Known {
     pub parameters: BTreeMap<String, BTreeMap<String, String>>,
 }
 
-/// The hosts that `is_wanted` names, by name.
+/// The hosts that `is_wanted` selects, by name.
 pub async fn known_hosts(
     client: &Client,
     is_wanted: impl Fn(&str) -> bool,

@@ -1,5 +1,5 @@
-//! `ringfence host import`: many hosts from a file, checked whole before anything is sent, or those that a cloud has. Done again, it changes
-//! nothing.
+//! `ringfence host import`: hosts from a file, which is checked as a whole before anything is sent, or from a cloud. A second import
+//! changes nothing.
 
 mod cloud;
 mod csv_file;
@@ -24,10 +24,10 @@ use crate::client::Client;
 use crate::commands::session::Session;
 use crate::error::CliError;
 
-/// More hosts than this are not imported at once.
+/// The most hosts of one import.
 const MOST_HOSTS: usize = 100_000;
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
-/// Complaints that are shown.
+/// How many errors are shown.
 const SHOWN: usize = 100;
 
 /// `ringfence host import`
@@ -39,18 +39,18 @@ pub struct ImportArgs {
     file: Option<PathBuf>,
     #[command(flatten)]
     cloud: cloud::CloudArgs,
-    /// What the file is; its name tells if absent: .yaml and .yml are YAML, all others CSV
+    /// The form of the file; if absent, the name decides: .yaml and .yml are YAML, all others CSV
     #[arg(long, value_enum, conflicts_with = "cloud")]
     format: Option<FileFormat>,
-    /// Changes hosts that are there already to what the file says; what it does not mention stays
+    /// Changes hosts that exist to what the file says; fields that the file does not set stay
     #[arg(long, conflicts_with = "cloud")]
     update: bool,
-    /// Says what would be done, and does nothing
+    /// Shows what would be done, and changes nothing
     #[arg(long)]
     dry_run: bool,
 }
 
-/// What a file is.
+/// The form of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FileFormat {
     /// A heading, then a host per line
@@ -59,7 +59,6 @@ pub enum FileFormat {
     Yaml,
 }
 
-/// Does it.
 pub async fn import(args: ImportArgs, session: &mut Session) -> Result<(), CliError> {
     let (sheet, known) = match &args.file {
         Some(file) => {
@@ -145,7 +144,7 @@ fn text(path: &Path) -> Result<String, CliError> {
     Ok(text)
 }
 
-/// Every complaint with its line; nothing has been sent.
+/// The error with every complaint and its line; nothing has been sent.
 fn complain(path: &Path, sheet: &Sheet) -> Result<(), CliError> {
     if sheet.complaints.is_empty() {
         return Ok(());
@@ -166,7 +165,7 @@ fn complain(path: &Path, sheet: &Sheet) -> Result<(), CliError> {
     })
 }
 
-/// Names and ids.
+/// Names and ids of the segments.
 async fn known_segments(client: &Client) -> Result<BTreeSet<String>, CliError> {
     let all = client.collect("segments", &[], usize::MAX).await?;
     let segments = all["segments"].as_array().into_iter().flatten();
@@ -174,7 +173,7 @@ async fn known_segments(client: &Client) -> Result<BTreeSet<String>, CliError> {
     Ok(known.filter_map(Value::as_str).map(str::to_owned).collect())
 }
 
-/// A segment that is not there would be found out in the middle.
+/// Complains about segments that do not exist, before anything is sent.
 async fn check_segments(client: &Client, sheet: &mut Sheet) -> Result<(), CliError> {
     let known = known_segments(client).await?;
     let missing = |entry: &Entry| {

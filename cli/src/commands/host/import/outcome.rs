@@ -1,4 +1,4 @@
-//! What became of each host, and how that is shown.
+//! The result of each host, and the table of results.
 
 use serde_json::json;
 
@@ -7,23 +7,23 @@ use crate::commands::session::Session;
 use crate::error::CliError;
 use crate::output::{Cell, Table};
 
-/// Rows that are shown. Where there are more, only what went wrong is.
+/// How many rows are shown. If there are more, only errors are shown.
 const SHOWN: usize = 1_000;
 
-/// What becomes of a host.
+/// The result of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is new.
+    /// The host is new.
     Added,
-    /// It was there and was changed.
+    /// The host existed and was changed.
     Updated,
-    /// It was there, and its cloud does not have it.
+    /// The host existed, and its cloud does not have it.
     Removed,
-    /// It is there, as the file says.
+    /// The host exists as the file says.
     Present,
-    /// It is there, and the file says something else of it.
+    /// The host exists, and differs from the file.
     Differs,
-    /// The service refused it.
+    /// The service refused the change.
     Failed,
 }
 
@@ -40,10 +40,10 @@ impl Fate {
     }
 }
 
-/// What became of a host.
+/// The result of a host.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Its place among all hosts.
+    /// Its position among all hosts.
     at: usize,
     line: u64,
     name: String,
@@ -52,7 +52,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Of the host `at` this place.
+    /// The result of the host at this position.
     pub fn of(at: usize, entry: Entry, fate: Fate, detail: impl Into<String>) -> Self {
         Self {
             at,
@@ -63,7 +63,7 @@ impl Outcome {
         }
     }
 
-    /// Done, or failed for this reason.
+    /// The result, or a failure for the reason `why`.
     pub fn unless(at: usize, entry: Entry, fate: Fate, detail: String, why: Option<String>) -> Self {
         match why {
             None => Self::of(at, entry, fate, detail),
@@ -71,18 +71,18 @@ impl Outcome {
         }
     }
 
-    /// One of a cloud has none.
+    /// A host of a cloud has no line.
     fn line(&self) -> Option<u64> {
         Some(self.line).filter(|line| *line > 0)
     }
 }
 
-/// How many had this fate.
+/// How many hosts have this result.
 pub fn count(outcomes: &[Outcome], fate: Fate) -> usize {
     outcomes.iter().filter(|outcome| outcome.fate == fate).count()
 }
 
-/// Shows them in their order.
+/// Shows the results in the order of the hosts.
 pub fn show(session: &mut Session, outcomes: &mut [Outcome], is_dry: bool) -> Result<(), CliError> {
     outcomes.sort_by_key(|outcome| outcome.at);
     if session.screen.is_for_programs() {

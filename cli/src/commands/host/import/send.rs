@@ -1,4 +1,4 @@
-//! Sends hosts to the service: new ones many at a time, what is there already one by one.
+//! Sends hosts to the service: new hosts many at a time, hosts that exist one by one.
 
 use std::collections::HashMap;
 
@@ -17,23 +17,23 @@ use crate::error::CliError;
 /// The most hosts, and about the most bytes, of one request.
 const MOST_HOSTS: usize = 1_000;
 const MOST_BYTES: usize = 1024 * 1024;
-/// Hosts that are changed or removed at the same time.
+/// How many hosts are changed or removed at a time.
 const AT_ONCE: usize = 8;
 
 /// How hosts are sent.
 #[derive(Clone, Copy)]
 pub struct How {
-    /// Whether hosts that are there are changed.
+    /// Whether hosts that exist are changed.
     pub update: bool,
-    /// Whether nothing is done.
+    /// Whether nothing is sent.
     pub dry_run: bool,
 }
 
-/// A host to send, and its place among all.
+/// A host to send, and its position among all.
 type Placed = (usize, Entry);
 
-/// Sends all of them. What became of each is added to `outcomes`; an error means that the service is away or lets nobody in, and the rest was
-/// not looked at.
+/// Sends all hosts, and adds their results to `outcomes`. An error means that the service is away or refuses the caller, and the remaining
+/// hosts were not sent.
 pub async fn send(
     session: &Session,
     entries: Vec<Entry>,
@@ -76,11 +76,11 @@ pub async fn send(
 }
 
 enum Decided {
-    /// There is nothing to send.
+    /// Nothing has to be sent.
     Already(Outcome),
-    /// It is to be added.
+    /// The host has to be added.
     New(Entry),
-    /// It is to be changed or removed.
+    /// The host has to be changed or removed.
     Other(Entry),
 }
 
@@ -113,13 +113,13 @@ fn decide(at: usize, entry: Entry, known: &HashMap<String, Known>, how: How) -> 
     }
 }
 
-/// What would be changed.
+/// The names of the fields that differ.
 fn names(entry: &Entry, host: &Known) -> String {
     let changes = entry.changes(host);
     changes.keys().cloned().collect::<Vec<_>>().join(", ")
 }
 
-/// What the service says of many hosts.
+/// The service's answer about one host of many.
 #[derive(Deserialize)]
 struct Answered {
     hosts: Vec<AnsweredHost>,
@@ -133,7 +133,7 @@ struct AnsweredHost {
 }
 
 impl AnsweredHost {
-    /// Why it was refused.
+    /// Why the host was refused.
     fn why(&self) -> Option<String> {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let errors = json!({ "errors": self.errors }).to_string();
@@ -141,7 +141,7 @@ impl AnsweredHost {
     }
 }
 
-/// Adds hosts by one request, which may be sent again: it is carried out once.
+/// Adds hosts by one request with an idempotency key, so that it can be repeated.
 async fn add(session: &Session, new: Vec<(Placed, Value)>) -> Result<Vec<Outcome>, CliError> {
     let (entries, bodies): (Vec<Placed>, Vec<Value>) = new.into_iter().unzip();
     let request = Request::post(&["bulk", "hosts"], json!({ "hosts": bodies })).once();
@@ -190,7 +190,7 @@ async fn change(
     ))
 }
 
-/// Read anew, so that nothing is lost that was changed meanwhile.
+/// Reads the host before the change, so that no change of another client is lost.
 async fn update(session: &Session, entry: &Entry) -> Result<(), CliError> {
     let tell = |wait| session.screen.note(wait);
     let client = &session.client;
@@ -201,7 +201,7 @@ async fn update(session: &Session, entry: &Entry) -> Result<(), CliError> {
     client.send_patiently(request, tell).await.map(drop)
 }
 
-/// Why the service refused it; what would be so for every host is an error.
+/// Why the service refused the change; an error that would hit every host is returned as one.
 fn told(sent: Result<(), CliError>) -> Result<Option<String>, CliError> {
     match sent {
         Ok(()) => Ok(None),

@@ -10,14 +10,14 @@ use serde_saphyr::Spanned;
 
 use super::entry::{Entry, FIELDS, Sheet};
 
-/// A mapping, with the keys that mean nothing.
+/// A mapping, with the keys that are not known.
 #[derive(Default)]
 struct Node {
     entry: Entry,
     unknown: Vec<String>,
 }
 
-/// Reads all of it. What is no list of mappings ends it.
+/// Reads the whole text. Text that is no list of mappings ends the reading.
 pub fn read(text: &str) -> Sheet {
     let mut sheet = Sheet::default();
     let nodes: Vec<Spanned<Node>> = match serde_saphyr::from_str_with_options(text, options()) {
@@ -46,7 +46,7 @@ pub fn read(text: &str) -> Sheet {
     sheet
 }
 
-/// As large as a file may be; what repeats itself by anchors is not unfolded beyond that.
+/// The limits: as large as a file may be; repeated anchors are not expanded beyond that.
 fn options() -> serde_saphyr::Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
