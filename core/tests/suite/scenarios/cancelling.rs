@@ -113,7 +113,7 @@ fn a_silent_worker_of_a_cancelled_off_holds_the_on_until_its_device_does_nothing
 }
 
 #[test]
-fn cancelled_after_the_proof_the_host_stays_fenced() {
+fn a_fence_cancelled_after_its_proof_keeps_the_host_fenced() {
     let mut world = lost(reboot_plan());
     world.fence().unwrap();
     world.work(0);
