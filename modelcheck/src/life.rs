@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use ringfence_core::{
     AttemptStatus, Claim, FencingState, Generation, Operation, OperationStatus, TaskKind, Timestamp,
 };
-use ringfence_world::search::{Ear, Letter, pull_and_say, release};
+use ringfence_world::search::{Ear, Letter, release, unplug_and_confirm};
 use ringfence_world::{World, plans};
 use uuid::Uuid;
 
@@ -128,7 +128,7 @@ impl Life {
             Action::Cancel => world.cancel().is_ok(),
             Action::Retry => world.retry().is_ok(),
             Action::Say => {
-                pull_and_say(world);
+                unplug_and_confirm(world);
                 true
             }
             Action::Lie => {

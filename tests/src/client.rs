@@ -1,4 +1,4 @@
-//! A caller of the API.
+//! A client of the API, for tests.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-/// Speaks to the API with one token.
+/// A client that sends one token with every request.
 #[derive(Clone)]
 pub struct Client {
     http: reqwest::Client,
@@ -14,7 +14,7 @@ pub struct Client {
     token: Option<String>,
 }
 
-/// What came back.
+/// The answer to one request.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub status: u16,
@@ -28,7 +28,7 @@ impl Answer {
         self.body["errors"][0]["code"].as_str().unwrap_or_default()
     }
 
-    /// The words of all errors.
+    /// The messages of all errors, in one text.
     pub fn details(&self) -> String {
         let errors = self.body["errors"].as_array().cloned().unwrap_or_default();
         errors
@@ -45,7 +45,7 @@ impl Answer {
             .unwrap_or_default()
     }
 
-    /// The body, if the status is the wanted one.
+    /// The body; panics unless the answer has this status.
     #[track_caller]
     pub fn ok(self, status: u16) -> Value {
         assert_eq!(self.status, status, "{}", self.body);
@@ -58,7 +58,7 @@ impl Client {
         Self::trusting(base, token, rustls::RootCertStore::empty())
     }
 
-    /// The same over TLS, with trust in nobody but this authority (PEM).
+    /// A client over TLS that trusts this authority (PEM) and no other.
     pub fn with_authority(base: &str, token: Option<&str>, authority: &str) -> Self {
         use rustls::pki_types::pem::PemObject;
         let certificate = rustls::pki_types::CertificateDer::from_pem_slice(authority.as_bytes()).unwrap();
@@ -80,12 +80,12 @@ impl Client {
         }
     }
 
-    /// Where the API is.
+    /// The address of the API.
     pub fn base(&self) -> &str {
         &self.base
     }
 
-    /// The token that it speaks with.
+    /// The token that the client sends.
     pub fn token(&self) -> Option<&str> {
         self.token.as_deref()
     }
@@ -126,7 +126,7 @@ impl Client {
         self.send(self.request(Method::POST, path).json(&body)).await
     }
 
-    /// The same with an `Idempotency-Key`.
+    /// Posts with an `Idempotency-Key`.
     pub async fn post_once(&self, path: &str, key: &str, body: Value) -> Answer {
         let request = self.request(Method::POST, path);
         self.send(request.header("Idempotency-Key", key).json(&body))
@@ -145,13 +145,13 @@ impl Client {
         self.send(self.request(Method::DELETE, path)).await
     }
 
-    /// The same with a reason.
+    /// Deletes with a reason.
     pub async fn delete_because(&self, path: &str, reason: &str) -> Answer {
         let body = json!({ "reason": reason });
         self.send(self.request(Method::DELETE, path).json(&body)).await
     }
 
-    /// Reports what a monitor would.
+    /// Reports a host's failure state as a monitor would.
     pub async fn seen(&self, host: &str, state: &str) -> Answer {
         self.seen_with_boot(host, state, None).await
     }
@@ -162,21 +162,21 @@ impl Client {
         self.put(&format!("/hosts/{host}/failure-state"), body).await
     }
 
-    /// Reports what a monitor would that heard the host last at that moment, or never.
+    /// Reports a host's failure state as a monitor that heard the host last at this moment, or never.
     pub async fn reports(&self, host: &str, state: &str, last_seen_at: Option<DateTime<Utc>>) -> Answer {
         let observed_at = now();
         let body = json!({ "failure_state": state, "source": "test", "observed_at": observed_at, "last_seen_at": last_seen_at });
         self.put(&format!("/hosts/{host}/failure-state"), body).await
     }
 
-    /// Asks for a fence; the operation that answers.
+    /// Asks for a fence and returns its operation.
     pub async fn fence(&self, host: &str) -> Value {
         self.post(&format!("/hosts/{host}/fence"), json!({ "reason": "test" }))
             .await
             .ok(202)
     }
 
-    /// Waits until `path` reads as `is` wants.
+    /// Waits until `path` answers 200 with a body for which `is` is true.
     pub async fn until(&self, path: &str, is: impl Fn(&Value) -> bool) -> Value {
         self.until_within(path, Duration::from_secs(60), is).await
     }
@@ -190,7 +190,7 @@ impl Client {
             }
             assert!(
                 Instant::now() < deadline,
-                "{path} never came to it; last: {}",
+                "the answer of {path} did not become the expected one; the last was: {}",
                 answer.body
             );
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -204,7 +204,7 @@ impl Client {
         .await
     }
 
-    /// Waits until the operation is over or waits for an operator.
+    /// Waits until the operation has ended or needs an operator.
     pub async fn until_settled(&self, operation: &Value) -> Value {
         let path = format!("/operations/{}", operation["id"].as_str().unwrap());
         self.until(&path, |operation| operation["status"] != "running")
@@ -234,7 +234,7 @@ impl Client {
     clippy::disallowed_methods,
     reason = "a monitor outside of the service tells its own time"
 )]
-/// The time, for tests.
+/// The present time.
 pub fn now() -> DateTime<Utc> {
     Utc::now()
 }

@@ -1,11 +1,11 @@
-//! A `clouds.yaml` with several ways to the one cloud of a run.
+//! A `clouds.yaml` with several entries for the run's OpenStack.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use ringfence_lab::{Cloud, OPENSTACK_PASSWORD, User};
 
-/// An entry.
+/// An entry of the file.
 #[derive(Clone)]
 pub struct Entry {
     name: String,
@@ -18,7 +18,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// One that works.
+    /// An entry with the right address, user and password.
     pub fn new(name: &str, cloud: &Cloud) -> Self {
         let description = cloud.description();
         Self {
@@ -57,7 +57,7 @@ impl Entry {
         Self { auth_url, ..self }
     }
 
-    /// Nova is not where the catalogue says.
+    /// Overrides the address of Nova that the catalogue names.
     pub fn nova_at(self, url: &str) -> Self {
         let more = format!("    compute_endpoint_override: {url}\n");
         Self { more, ..self }
@@ -72,7 +72,7 @@ impl Entry {
     }
 }
 
-/// Writes it, for its owner only.
+/// Writes the file, readable for its owner only.
 pub fn write(path: &Path, entries: &[Entry]) {
     let entries: String = entries.iter().map(Entry::text).collect();
     std::fs::write(path, format!("clouds:\n{entries}")).unwrap();

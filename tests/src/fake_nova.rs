@@ -1,5 +1,5 @@
-//! What a Nova of another age, or with more hosts than this machine can run, would answer: its version document and its services, with a
-//! Keystone that lets everybody in.
+//! A simulated Nova: its version document and its services, with a Keystone that accepts every user. For versions that the
+//! run's OpenStack does not have, and for more hosts than this machine can run.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
@@ -20,18 +20,18 @@ struct Shared {
     asked_with: Mutex<String>,
     answers: AtomicU64,
     ahead_s: AtomicI64,
-    /// Since when they have given no sign of life.
+    /// Hosts that give no sign of life, and since when.
     silent: Mutex<BTreeMap<String, DateTime<Utc>>>,
 }
 
-/// Lives as long as it is kept.
+/// Runs until it is dropped.
 pub struct FakeNova {
     shared: Arc<Shared>,
     handle: actix_web::dev::ServerHandle,
 }
 
 impl FakeNova {
-    /// One whose hosts all live.
+    /// Starts a Nova whose hosts are all alive.
     pub fn start(hosts: &[&str]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let shared = Arc::new(Shared {
@@ -69,47 +69,47 @@ impl FakeNova {
         }
     }
 
-    /// The same with another version document.
+    /// Changes the version document.
     pub fn with_versions(self, oldest: &str, newest: &str) -> Self {
         *self.shared.versions.lock() = (oldest.to_owned(), newest.to_owned());
         self
     }
 
-    /// The same with a clock that is so many seconds ahead.
+    /// Sets Nova's clock ahead by so many seconds.
     pub fn with_clock(self, ahead_s: i64) -> Self {
         self.shared.ahead_s.store(ahead_s, Ordering::Relaxed);
         self
     }
 
-    /// The host gives no sign of life from now on.
+    /// From now on the host gives no sign of life.
     pub fn fall_silent(&self, host: &str) {
         let mut silent = self.shared.silent.lock();
         silent.insert(host.to_owned(), now());
     }
 
-    /// A `clouds.yaml` in which it is the cloud of this name.
+    /// A `clouds.yaml` that names this Nova as the cloud `name`.
     pub fn clouds_file(&self, name: &str) -> String {
         let auth_url = self.auth_url();
         let auth = format!("auth: {{ auth_url: {auth_url}, username: u, password: p, project_name: p }}");
         format!("clouds:\n  {name}:\n    {auth}\n    region_name: RegionOne\n")
     }
 
-    /// Its address, as the catalogue has it.
+    /// Nova's address, as the catalogue names it.
     pub fn url(&self) -> String {
         format!("http://{}/v2.1", self.shared.address)
     }
 
-    /// The address of its Keystone.
+    /// The address of the Keystone.
     pub fn auth_url(&self) -> String {
         format!("http://{}/v3", self.shared.address)
     }
 
-    /// The version that it was last asked with.
+    /// The API version of the last request.
     pub fn asked_with(&self) -> String {
         self.shared.asked_with.lock().clone()
     }
 
-    /// How often it has named its hosts.
+    /// How often Nova has answered a list of its hosts.
     pub fn answers(&self) -> u64 {
         self.shared.answers.load(Ordering::Relaxed)
     }

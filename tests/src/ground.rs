@@ -1,4 +1,4 @@
-//! Where a test plays: SQLite and the in-process bus, or PostgreSQL and RabbitMQ.
+//! The database and bus of a test: SQLite and the in-process bus, or PostgreSQL and RabbitMQ.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ macro_rules! rows_of {
     }};
 }
 
-/// Where a test plays.
+/// Which database and bus a test uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ground {
     /// SQLite and the in-process bus.
@@ -33,16 +33,16 @@ pub enum Ground {
     Distributed,
 }
 
-/// A database and a bus of one test's own.
+/// A database and a bus that belong to one test.
 pub struct Site {
     pub database_url: String,
-    /// `None` where the bus is in the process.
+    /// `None` for the in-process bus.
     pub amqp_url: Option<String>,
-    /// Keeps this site's queues apart from those of other tests on the same broker.
+    /// Part of the names of this site's queues, because tests share the broker.
     pub prefix: String,
     in_process: Arc<InProcessBus>,
     pub dir: tempfile::TempDir,
-    /// Peers that belong to this test alone, because it stops them.
+    /// Peers that belong to this test alone, because the test stops them.
     pub postgres: Option<PostgreSql>,
     pub rabbit: Option<RabbitMq>,
 }
@@ -73,7 +73,7 @@ impl Site {
         }
     }
 
-    /// The same on peers of its own, for a test that stops them.
+    /// Starts a PostgreSQL and a RabbitMQ for this test alone, for a test that stops them.
     pub async fn with_own_peers() -> Self {
         let (postgres, rabbit) =
             tokio::task::spawn_blocking(|| (PostgreSql::start().unwrap(), RabbitMq::start().unwrap()))
@@ -92,7 +92,7 @@ impl Site {
         }
     }
 
-    /// The same on peers that somebody else keeps.
+    /// Makes a database and queues on peers that the caller keeps.
     pub async fn on(admin_url: &str, amqp_url: String) -> Self {
         let name = format!("t{}", Uuid::new_v4().simple());
         Self {
@@ -106,7 +106,7 @@ impl Site {
         }
     }
 
-    /// Runs statements as somebody would who goes past Ringfence.
+    /// Runs SQL statements directly on the database, past Ringfence.
     pub async fn past(&self, sql: &str) {
         use sqlx::Connection;
         let sql = sqlx::raw_sql(sqlx::AssertSqlSafe(sql));
@@ -137,7 +137,7 @@ impl Site {
         }
     }
 
-    /// A bus as a service of this site would open it.
+    /// Opens the bus as a service of this site would.
     pub async fn bus(&self, name: &str) -> Arc<dyn Bus> {
         match &self.amqp_url {
             None => Arc::clone(&self.in_process) as Arc<dyn Bus>,

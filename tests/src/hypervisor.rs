@@ -1,4 +1,4 @@
-//! A hypervisor with a power supply: what its BMC does to the power, happens to it.
+//! A compute host with a BMC: the host follows the power that its BMC reads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,10 +9,10 @@ use parking_lot::Mutex;
 use ringfence_lab::{Cloud, Compute, IpmiBmc};
 use tokio::task::block_in_place;
 
-/// Between two looks at the power.
+/// Time between two readings of the power.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// A host of Nova's, and the BMC that has its power.
+/// A host of Nova and its BMC.
 pub struct Hypervisor {
     pub name: String,
     pub bmc: Arc<IpmiBmc>,
@@ -22,7 +22,7 @@ pub struct Hypervisor {
 }
 
 impl Hypervisor {
-    /// Wires a host to a BMC of its own.
+    /// Connects a host to a new BMC.
     pub fn new(compute: Compute) -> Self {
         let bmc = Arc::new(IpmiBmc::start().unwrap());
         let name = compute.name().to_owned();
@@ -41,24 +41,24 @@ impl Hypervisor {
         }
     }
 
-    /// Something with the host.
+    /// Gives access to the compute of the host.
     pub fn with<T>(&self, work: impl FnOnce(&mut Compute) -> T) -> T {
         block_in_place(|| work(self.compute.lock().as_mut().unwrap()))
     }
 
-    /// Its `nova-compute` dies; its guests do not.
+    /// Kills `nova-compute`; the guests go on running.
     pub fn kill(&self) {
         self.with(Compute::kill);
     }
 
-    /// Which guests run on it, by the ids of their servers.
+    /// The ids of the servers whose guests run on the host.
     pub fn running(&self) -> Vec<String> {
         let domains = self.with(|compute| compute.domains().unwrap());
         let running = domains.into_iter().filter(|(_, domain)| domain.running);
         running.map(|(id, _)| id).collect()
     }
 
-    /// Takes it out of the cloud.
+    /// Removes the host from the cloud.
     pub fn remove(mut self, cloud: &Cloud) {
         self.end();
         let compute = self.compute.lock().take().unwrap();

@@ -1,4 +1,4 @@
-//! A Keystone with users, as its administrator sees it.
+//! A Keystone with users, and what its administrator can do.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use ringfence_api::{KeystoneConfig, Password, Scope};
 use ringfence_lab::{Authority, KEYSTONE_PASSWORD, Keystone, KeystoneOptions};
 use serde_json::{Value, json};
 
-/// The password of everybody but the administrator.
+/// The password of every user but the administrator.
 pub const SERVICE_PASSWORD: &str = "hush-hush-hush";
 
-/// A Keystone with the project `service` and in it our own user `ringfence`.
+/// A Keystone with the project `service` and, in that project, the service user `ringfence`.
 pub struct Cloud {
     pub keystone: Keystone,
     http: reqwest::Client,
@@ -19,7 +19,7 @@ pub struct Cloud {
 }
 
 impl Cloud {
-    /// With tokens that live for so many seconds.
+    /// Starts a Keystone whose tokens live for so many seconds.
     pub async fn start(lifetime_s: u32) -> Self {
         let options = KeystoneOptions {
             lifetime_s,
@@ -28,7 +28,7 @@ impl Cloud {
         Self::start_with(options, None).await
     }
 
-    /// Over TLS, with a certificate of this authority.
+    /// Starts a Keystone that serves TLS with a certificate of this authority.
     pub async fn start_with_tls(authority: &Authority) -> Self {
         let options = KeystoneOptions {
             tls: Some(authority.issue(&["127.0.0.1"]).unwrap()),
@@ -44,7 +44,7 @@ impl Cloud {
         let keystone = tokio::task::spawn_blocking(move || Keystone::start(&manage, options).unwrap())
             .await
             .unwrap();
-        // Without a provider for the process, no client of Keystone could be built; the program installs one at its start.
+        // A client of Keystone needs a TLS provider in the process; the program installs one at its start.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let trusted = authority.map(|authority| authority.certificate());
         let trusted = trusted.map(|pem| reqwest::Certificate::from_pem(pem.as_bytes()).unwrap());
@@ -64,21 +64,21 @@ impl Cloud {
         cloud
     }
 
-    /// How a service of ours reaches it.
+    /// The configuration with which a service of Ringfence reaches this Keystone.
     pub fn config(&self) -> KeystoneConfig {
         let password = Password::new(|| Ok(SERVICE_PASSWORD.to_owned()));
         let scope: Scope = "project:service@Default".parse().unwrap();
         KeystoneConfig::new(&self.keystone.url(), password, vec![scope])
     }
 
-    /// Makes a project; its id.
+    /// Makes a project and returns its id.
     pub async fn project(&self, name: &str) -> String {
         let body = json!({ "project": { "name": name, "domain_id": "default" } });
         let made = self.ask(Method::POST, "/projects", Some(body)).await;
         made["project"]["id"].as_str().unwrap().to_owned()
     }
 
-    /// Makes a user with these roles in the project; its id.
+    /// Makes a user with these roles in the project and returns its id.
     pub async fn user(&self, name: &str, project: &str, roles: &[&str]) -> String {
         let body = json!({ "user": { "name": name, "domain_id": "default", "password": SERVICE_PASSWORD } });
         let made = self.ask(Method::POST, "/users", Some(body)).await;
@@ -92,7 +92,7 @@ impl Cloud {
         user
     }
 
-    /// Puts a service of this type into the catalogue.
+    /// Adds a service of this type to the catalogue.
     pub async fn endpoint(&self, kind: &str, url: &str) {
         let body = json!({ "service": { "type": kind, "name": kind } });
         let made = self.ask(Method::POST, "/services", Some(body)).await;
@@ -108,7 +108,7 @@ impl Cloud {
         self.log_in(user, SERVICE_PASSWORD, project).await
     }
 
-    /// Takes a token back.
+    /// Revokes a token.
     pub async fn revoke(&self, token: &str) {
         let revoked = self
             .http
@@ -121,7 +121,7 @@ impl Cloud {
         assert_eq!(revoked.status(), StatusCode::NO_CONTENT);
     }
 
-    /// Takes all tokens of a user back, by giving it the password that it had.
+    /// Revokes all tokens of a user: sets the user's password again to its present value.
     pub async fn revoke_all(&self, user: &str) {
         let user = self.id("users", user).await;
         let body = json!({ "user": { "password": SERVICE_PASSWORD } });

@@ -1,4 +1,4 @@
-//! A bus that dies with its process: after a given number of uses nothing goes out and nothing comes in.
+//! A bus of a process that dies: after a given number of uses the bus sends and delivers nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,7 +8,7 @@ use ringfence_bus::{Bus, BusError, DeadLetters, Deliveries, Message, Queue, Queu
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Counts the uses of a bus by one process, and cuts it off at one of them.
+/// Counts the uses of a bus by one process, and cuts the process off at one of them.
 pub struct DyingBus {
     inner: Arc<dyn Bus>,
     left: AtomicUsize,
@@ -18,7 +18,7 @@ pub struct DyingBus {
 }
 
 impl DyingBus {
-    /// Dies at the use after `uses` others: before it takes effect, or right after.
+    /// The process dies at the use after `uses` others: before that use takes effect, or right after.
     pub fn new(inner: Arc<dyn Bus>, uses: usize, after: bool) -> Arc<Self> {
         Arc::new(Self {
             inner,
@@ -28,7 +28,7 @@ impl DyingBus {
         })
     }
 
-    /// Ends when it has died.
+    /// Cancelled when the process has died.
     pub fn dead(&self) -> CancellationToken {
         self.dead.clone()
     }

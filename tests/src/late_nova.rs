@@ -1,5 +1,5 @@
-//! Stands before a Nova API and carries out one request late, long after whoever made it has gone: as one of several API processes that
-//! hangs for a while, with a balancer before them. No process that is stopped from outside does so at the right moment.
+//! A proxy before a Nova API that carries out one request late, after its caller has closed the connection: like one API process of
+//! several behind a load balancer that hangs for a while. A test cannot stop a real process at the right moment.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,12 +10,12 @@ use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use parking_lot::Mutex;
 use tokio::time::sleep;
 
-/// How the first request for an evacuation fares.
+/// What happens to the first request for an evacuation.
 #[derive(Clone, Copy, Debug)]
 pub struct Lateness {
-    /// When it is carried out, counted from when it came.
+    /// Time from the arrival of the request until it is carried out.
     pub carried_out_after: Duration,
-    /// While nobody is told of evacuations, counted from the same moment.
+    /// The span in which a list of migrations is answered with 503, counted from the arrival of the request.
     pub silent: (Duration, Duration),
 }
 
@@ -27,7 +27,7 @@ struct Shared {
     client: reqwest::Client,
 }
 
-/// Lives as long as it is kept.
+/// Runs until it is dropped.
 pub struct LateNova {
     address: SocketAddr,
     shared: web::Data<Shared>,
@@ -35,12 +35,12 @@ pub struct LateNova {
 }
 
 impl LateNova {
-    /// Before the API at this address.
+    /// Starts a proxy before the API at this address.
     pub fn before(api: &str, lateness: Lateness) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let url = url::Url::parse(api).unwrap();
-        // Where one is there already it is the same.
+        // Fails where a provider is installed already; every provider of the tests is this one.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let shared = web::Data::new(Shared {
             api: url.origin().ascii_serialization(),
@@ -67,12 +67,12 @@ impl LateNova {
         }
     }
 
-    /// Whether it has carried out its request.
+    /// Whether the late request has been carried out.
     pub fn was_late(&self) -> bool {
         self.shared.was_late.load(Ordering::SeqCst)
     }
 
-    /// Its address, with the path of the API.
+    /// The proxy's address, with the path of the API.
     pub fn url(&self) -> String {
         format!("http://{}/v2.1", self.address)
     }
@@ -92,7 +92,7 @@ async fn answer(shared: web::Data<Shared>, request: HttpRequest, body: web::Byte
     if !shared.is_first_evacuation(&request, &body) {
         return told(forwarded.send().await).await;
     }
-    // Whoever asked may be gone by then; it is carried out all the same.
+    // Carried out also where the caller has closed the connection.
     let after = shared.lateness.carried_out_after;
     let late = actix_web::rt::spawn(async move {
         sleep(after).await;
@@ -124,7 +124,7 @@ impl Shared {
         let method = reqwest::Method::from_bytes(request.method().as_str().as_bytes()).unwrap();
         let mut forwarded = self.client.request(method, url).body(body.to_vec());
         for (name, value) in request.headers() {
-            // With its host: Nova names its own addresses by it.
+            // Nova builds its own addresses from this header.
             if !["content-length", "connection"].contains(&name.as_str()) {
                 forwarded = forwarded.header(name.as_str(), value.as_bytes());
             }

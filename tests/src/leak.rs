@@ -1,17 +1,20 @@
-//! Looks for secrets where none may be.
+//! Looks for secrets where none may be stored or shown.
 
 use sqlx::{Connection, Row};
 
 use crate::Stack;
 
-/// Panics if any of these secrets is in the database or in what the API tells: as a value, in a credential, or in a text.
+/// Panics if any of these secrets is in the database or in an answer of the API: as a value, in a credential, or in a text.
 ///
-/// The mask that stands for a secret, and the names of columns and fields, are no leaks.
+/// The mask that replaces a secret, and the names of columns and fields, are not leaks.
 pub async fn assert_secrets_are_nowhere(stack: &Stack, secrets: &[&str]) {
     let mut places = told_by_the_api(stack).await;
     places.push(("the database".to_owned(), whole_database(stack).await));
     for (place, text) in &places {
-        assert!(text.len() > 2, "{place} is empty: nothing was looked at");
+        assert!(
+            text.len() > 2,
+            "{place} is empty, so that a secret cannot be looked for"
+        );
         for secret in secrets {
             assert!(!holds_word(text, secret), "the secret {secret:?} is in {place}");
         }
@@ -50,14 +53,14 @@ async fn whole_database(stack: &Stack) -> String {
     }
 }
 
-/// The file and its log, free pages included.
+/// The database file and its log, with their free pages.
 fn of_sqlite(path: &str) -> String {
     let mut bytes = std::fs::read(path).unwrap();
     bytes.extend(std::fs::read(format!("{path}-wal")).unwrap_or_default());
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Every row of every table, the audit trail among them.
+/// Every row of every table, with the audit trail.
 async fn of_postgres(url: &str) -> String {
     let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
     let tables = "SELECT tablename::text FROM pg_tables WHERE schemaname = 'public'";

@@ -1,6 +1,6 @@
 //! The whole stack for tests: databases, buses, engines, workers, the API, simulated hosts.
 //!
-//! A test says on which [`Ground`] it plays; everything else is the same, which is the point.
+//! A test names its [`Ground`]: the database and the bus. Everything else is equal on each.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -10,6 +10,7 @@
 
 mod client;
 pub mod clouds_file;
+mod database_proxy;
 mod fake_nova;
 mod ground;
 mod hypervisor;
@@ -28,9 +29,9 @@ mod python;
 mod receiver;
 mod services;
 mod stack;
-mod unheard_database;
 
 pub use client::{Answer, Client, now};
+pub use database_proxy::DatabaseProxy;
 pub use fake_nova::FakeNova;
 pub use ground::{Ground, Site};
 pub use hypervisor::Hypervisor;
@@ -47,4 +48,3 @@ pub use python::package_tests;
 pub use receiver::{Behaviour, Received, Receiver};
 pub use services::{set_up, start_api, start_engine, start_worker};
 pub use stack::{Stack, StackOptions, keys, power_plan};
-pub use unheard_database::UnheardDatabase;

@@ -1,16 +1,16 @@
-//! What the services that run within a test's own process have to say: shown with a test that has failed.
+//! The logs of services that run in the test's own process: printed with a test that fails.
 
 use std::io::stdout;
 
 use tracing_subscriber::EnvFilter;
 
-/// As much as an operator would see, or what `RUST_LOG` names.
+/// Shows what an operator would see, or what `RUST_LOG` names.
 pub(crate) fn show() {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("error,ringfence=info"));
     let shown = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(false)
         .with_writer(stdout);
-    // It is shown already where a test starts more than one stack.
+    // Fails where the test has started a stack before this one: its logs are shown already.
     let _ = shown.try_init();
 }

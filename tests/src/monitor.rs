@@ -1,4 +1,4 @@
-//! A monitor that says again and again how it sees a host.
+//! A monitor that reports a host's failure state again and again.
 
 use std::time::Duration;
 
@@ -10,18 +10,18 @@ use crate::Client;
 /// Between two reports.
 const EVERY: Duration = Duration::from_millis(250);
 
-/// Reports for as long as it is kept.
+/// Reports until it is dropped.
 pub struct Monitor {
     _reporting: AbortOnDropHandle<()>,
 }
 
 impl Client {
-    /// Reports the host UP until what comes back is dropped.
+    /// Reports the host UP until the returned monitor is dropped.
     pub fn keep_seeing(&self, host: &str) -> Monitor {
         self.keep_reporting(host, "UP", None)
     }
 
-    /// Reports the host UNREACHABLE until what comes back is dropped: by a monitor that heard it last at that moment, or never.
+    /// Reports the host UNREACHABLE until the returned monitor is dropped: as a monitor that heard the host last at this moment, or never.
     pub fn keep_missing(&self, host: &str, last_seen_at: Option<DateTime<Utc>>) -> Monitor {
         self.keep_reporting(host, "UNREACHABLE", last_seen_at)
     }

@@ -1,10 +1,10 @@
-//! Metrics as Prometheus would read them.
+//! Metrics, parsed as Prometheus parses them.
 
 use std::collections::BTreeSet;
 
 use crate::Client;
 
-/// The numbers of one process at one moment.
+/// The metrics of one process at one moment.
 #[derive(Clone, Debug)]
 pub struct Numbers(String);
 
@@ -15,7 +15,7 @@ impl Numbers {
         Self(text)
     }
 
-    /// What `/metrics` of an API says.
+    /// The metrics that an API serves at `/metrics`.
     pub async fn of(client: &Client) -> Self {
         let answer = client.get("/metrics").await;
         assert_eq!(answer.status, 200, "{}", answer.body);

@@ -1,12 +1,15 @@
-//! Waiting for a service that is about to begin.
+//! Waiting for a service and for conditions.
 
+use std::panic::Location;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::Client;
 
-/// Sends it until it is taken. Methods are checked by a worker, and until one has begun the answer is 503: try again.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Posts until a worker has checked the method: while no worker runs, the API answers 503.
 pub async fn post_until_taken(client: &Client, path: &str, body: Value) -> Value {
     for _ in 0..100 {
         let answer = client.post(path, body.clone()).await;
@@ -18,11 +21,18 @@ pub async fn post_until_taken(client: &Client, path: &str, body: Value) -> Value
     client.post(path, body).await.ok(201)
 }
 
-/// Waits until it is so.
-pub async fn eventually(mut is_so: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !is_so().await {
-        assert!(Instant::now() < deadline, "it never came to it");
-        tokio::time::sleep(Duration::from_millis(50)).await;
+/// Waits until the condition is true; a panic names the caller's line.
+#[track_caller]
+pub fn eventually(mut is_true: impl AsyncFnMut() -> bool) -> impl Future<Output = ()> {
+    let caller = Location::caller();
+    async move {
+        let deadline = Instant::now() + PATIENCE;
+        while !is_true().await {
+            assert!(
+                Instant::now() < deadline,
+                "the condition at {caller} did not become true within {PATIENCE:?}"
+            );
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! The `ringfence` program, run as processes of their own.
+//! The `ringfence` program as separate processes.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -10,16 +10,16 @@ use nix::unistd::Pid;
 use ringfence_lab::Rope;
 use serde_json::Value;
 
-/// A machine of its own: an empty home, and an environment that holds nothing but what the test puts there.
+/// A machine: an empty home, and an environment with nothing but the variables that the test sets.
 pub struct Machine {
     _rope: Rope,
     home: tempfile::TempDir,
     variables: Vec<(String, String)>,
-    /// Another build than the one that is tested.
+    /// Another build of the program than the tested one.
     other_build: Option<PathBuf>,
 }
 
-/// How a command ended.
+/// The result of a command that has ended.
 #[derive(Debug)]
 pub struct Run {
     pub code: Option<i32>,
@@ -50,7 +50,7 @@ impl Machine {
         }
     }
 
-    /// One that is set up as another, with another build of the program. It uses the other's files.
+    /// A machine that uses the files and variables of `other`, with another build of the program.
     pub fn with_build(other: &Self, build: impl Into<PathBuf>) -> Self {
         Self {
             variables: other.variables.clone(),
@@ -64,12 +64,12 @@ impl Machine {
         self
     }
 
-    /// Its home.
+    /// The machine's home.
     pub fn path(&self) -> &Path {
         self.home.path()
     }
 
-    /// What the test has put into its environment.
+    /// The variables that the test has set.
     pub fn variables(&self) -> impl Iterator<Item = (String, String)> {
         self.variables.iter().cloned()
     }
@@ -78,12 +78,12 @@ impl Machine {
         self.home.path().join(name)
     }
 
-    /// Runs `ringfence` with these words to its end.
+    /// Runs `ringfence` with these arguments to its end.
     pub async fn run(&self, words: &[&str]) -> Run {
         self.run_with(words, &[]).await
     }
 
-    /// The same with more in its environment.
+    /// Runs `ringfence` with these arguments and more variables.
     pub async fn run_with(&self, words: &[&str], more: &[(&str, &str)]) -> Run {
         let mut command = self.command(words);
         command.envs(more.iter().copied());
@@ -99,12 +99,12 @@ impl Machine {
         }
     }
 
-    /// Starts `ringfence` with these words and leaves it running.
+    /// Starts `ringfence` with these arguments and leaves it running.
     pub fn start(&self, name: &str, words: &[&str]) -> Service {
         self.start_with(name, words, &[])
     }
 
-    /// The same with more in its environment.
+    /// Starts `ringfence` with these arguments and more variables.
     pub fn start_with(&self, name: &str, words: &[&str], more: &[(&str, &str)]) -> Service {
         let log = self.file(&format!("{name}.log"));
         let file = std::fs::File::create(&log).unwrap();
@@ -122,7 +122,7 @@ impl Machine {
         }
     }
 
-    /// The program itself.
+    /// The path of the program.
     pub fn program() -> PathBuf {
         program()
     }
@@ -141,7 +141,7 @@ impl Machine {
     }
 }
 
-/// From `RINGFENCE_TEST_BINARY`, or where Cargo puts it beside the tests.
+/// From `RINGFENCE_TEST_BINARY`, or where Cargo puts the program beside the tests.
 fn program() -> PathBuf {
     if let Some(path) = std::env::var_os("RINGFENCE_TEST_BINARY") {
         return PathBuf::from(path);
@@ -150,13 +150,13 @@ fn program() -> PathBuf {
     let path = test.parent().and_then(Path::parent).unwrap().join("ringfence");
     assert!(
         path.is_file(),
-        "{} is not there; run the tests with `cargo xtask test`",
+        "the program {} does not exist; run the tests with `cargo xtask test`",
         path.display()
     );
     path
 }
 
-/// A running service. It does not outlive its value, whatever becomes of the test.
+/// A running service. It is killed when the value is dropped, also when the test panics.
 pub struct Service {
     name: String,
     child: Child,
@@ -169,12 +169,12 @@ impl Service {
         self.child.id()
     }
 
-    /// Everything that it has printed so far.
+    /// Everything that the service has printed so far.
     pub fn printed(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
-    /// Waits until it has printed all of these words, in any order.
+    /// Waits until the service has printed all of these words, in any order.
     pub async fn until_says(&mut self, words: &[&str]) -> String {
         let deadline = Instant::now() + Duration::from_secs(60);
         loop {
@@ -186,27 +186,27 @@ impl Service {
             assert!(ended.is_none(), "{} ended with {ended:?}:\n{printed}", self.name);
             assert!(
                 Instant::now() < deadline,
-                "{} never said {words:?}:\n{printed}",
+                "{} did not print {words:?}; it printed:\n{printed}",
                 self.name
             );
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 
-    /// Waits until it serves, and tells at which URL. `ready` is how it says so.
+    /// Waits until the service listens, and returns its URL. `ready` is the text that the service prints before its address.
     pub async fn until_it_listens(&mut self, ready: &str) -> String {
         let marker = format!("{ready} address=");
         loop {
             let printed = self.until_says(&[&marker]).await;
             let (_, rest) = printed.split_once(&marker).unwrap();
-            // Half a line may be there.
+            // The last line may be incomplete.
             if let Some((address, _)) = rest.split_once(char::is_whitespace) {
                 return format!("http://{address}");
             }
         }
     }
 
-    /// Tells it to read its files again.
+    /// Sends SIGHUP: the service reads its files again.
     pub fn hang_up(&self) {
         kill(
             Pid::from_raw(i32::try_from(self.child.id()).unwrap()),
@@ -215,13 +215,13 @@ impl Service {
         .unwrap();
     }
 
-    /// Ends it as a loss of power would.
+    /// Kills the service with SIGKILL, as a loss of power would.
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Tells it to stop, and waits for that: seconds at most, and in good order.
+    /// Sends SIGTERM, and panics unless the service stops in order within seconds.
     pub async fn stop(mut self) {
         kill(
             Pid::from_raw(i32::try_from(self.child.id()).unwrap()),
@@ -237,7 +237,7 @@ impl Service {
         );
     }
 
-    /// Waits until it ends by itself.
+    /// Waits until the service ends by itself.
     pub async fn until_it_ends(&mut self) -> ExitStatus {
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
@@ -253,7 +253,7 @@ impl Service {
             }
             assert!(
                 Instant::now() < deadline,
-                "{} does not end:\n{}",
+                "{} did not end; it printed:\n{}",
                 self.name,
                 self.printed()
             );
@@ -269,13 +269,13 @@ impl Drop for Service {
             let printed = std::fs::read_to_string(&self.log).unwrap_or_else(|error| error.to_string());
             tell(&format!("{} has printed:\n{printed}", self.name));
         }
-        // Fails only if it has ended already.
+        // Fails only if the process has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Tells whoever reads the output of the tests.
+/// Prints a line to the output of the tests.
 #[expect(
     clippy::print_stderr,
     reason = "the standard error of a test is where its reader looks"

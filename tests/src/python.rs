@@ -1,12 +1,12 @@
-//! The Python package for Nova, by its own tests.
+//! Runs the tests of the Python package for Nova.
 
 use std::path::Path;
 use std::process::Command;
 
-/// Runs them with this Python, and tells how they ended: `OK`, or `OK (skipped=N)`.
+/// Runs the package's tests with this Python, and returns their last line: `OK`, or `OK (skipped=N)`.
 ///
 /// # Panics
-/// Some have failed.
+/// If a test failed.
 pub fn package_tests(python: &Path) -> String {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../scheduler-hook/nova");
     let done = Command::new(python)

@@ -1,4 +1,4 @@
-//! A receiver of webhooks: takes what is sent, or shows a fault.
+//! A receiver of webhooks, with faults on request.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -14,26 +14,26 @@ use serde_json::Value;
 /// How the receiver behaves.
 #[derive(Clone, Debug)]
 pub enum Behaviour {
-    /// Takes everything.
+    /// Answers every request with success.
     Takes,
-    /// Answers with this status.
+    /// Answers every request with this status.
     Answers(u16),
-    /// Answers with this status what is about this host.
+    /// Answers requests about this host with this status, others with success.
     AnswersForHost(u16, String),
-    /// Sends the caller elsewhere.
+    /// Redirects the caller to another address.
     Redirects(String),
-    /// Takes the request and never answers.
+    /// Reads the request and never answers.
     Hangs,
-    /// Takes it, and answers with a body that does not end before a gigabyte.
+    /// Answers success with a body of a gigabyte.
     Talks,
 }
 
-/// What was received.
+/// One received request.
 #[derive(Clone, Debug)]
 pub struct Received {
     pub headers: HeaderMap,
     pub body: Vec<u8>,
-    /// Whether it was taken.
+    /// Whether the receiver answered with success.
     pub is_taken: bool,
 }
 
@@ -52,7 +52,7 @@ struct Shared {
     received: Mutex<Vec<Received>>,
 }
 
-/// A receiver on this machine, as long as it is kept.
+/// A receiver on this machine that runs until it is dropped.
 pub struct Receiver {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -96,7 +96,7 @@ impl Receiver {
         format!("http://{}/hook", self.address)
     }
 
-    /// Where it is, without a path.
+    /// The receiver's address without a path.
     pub fn base(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -109,12 +109,12 @@ impl Receiver {
         *self.shared.behaviour.lock() = behaviour;
     }
 
-    /// Everything that was sent, in the order of arrival.
+    /// Every request, in the order of arrival.
     pub fn received(&self) -> Vec<Received> {
         self.shared.received.lock().clone()
     }
 
-    /// The events that were taken, in the order of arrival.
+    /// The events that the receiver answered with success, in the order of arrival.
     pub fn taken(&self) -> Vec<Value> {
         let received = self.received();
         let taken = received.iter().filter(|one| one.is_taken);

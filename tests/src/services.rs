@@ -1,10 +1,10 @@
-//! The services as processes on PostgreSQL and RabbitMQ, set up as an operator would.
+//! The services as processes on PostgreSQL and RabbitMQ, set up as an operator would do it.
 
 use crate::{Machine, Service, Site};
 
 const KEY: &str = "k1:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n";
 
-/// A machine with a schema, a key and a token for an admin, and that token.
+/// Makes a machine with a schema, a key and an admin's token, and returns the machine and the token.
 pub async fn set_up(site: &Site) -> (Machine, String) {
     let machine = Machine::new();
     let (keys, tokens) = (machine.file("keys"), machine.file("tokens.toml"));

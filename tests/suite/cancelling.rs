@@ -1,4 +1,4 @@
-//! Stopping a fence before, during and after an attempt.
+//! Cancelling a fence before, during and after an attempt.
 
 use ringfence_core::Resource;
 use ringfence_simulators::{Fault, FaultKind};
@@ -6,10 +6,10 @@ use ringfence_tests::{Ground, Stack, power_plan};
 use serde_json::{Value, json};
 
 crate::on_both_grounds!(
-    cancelled_before_a_worker_claims_nothing_is_done,
-    cancelled_during_an_attempt_its_result_changes_nothing,
-    cancelled_after_the_proof_the_host_stays_fenced,
-    an_operation_that_is_over_cannot_be_cancelled,
+    a_fence_cancelled_before_its_claim_does_nothing,
+    a_result_after_the_cancellation_changes_nothing,
+    a_fence_cancelled_after_its_proof_keeps_the_host_fenced,
+    an_operation_that_has_ended_cannot_be_cancelled,
 );
 
 async fn cancel(stack: &Stack, operation: &Value) -> Value {
@@ -21,7 +21,7 @@ async fn cancel(stack: &Stack, operation: &Value) -> Value {
         .ok(200)
 }
 
-async fn cancelled_before_a_worker_claims_nothing_is_done(ground: Ground) {
+async fn a_fence_cancelled_before_its_claim_does_nothing(ground: Ground) {
     let mut stack = Stack::start_without_workers(ground).await;
     stack.plan(power_plan()).await;
     stack.hang("h1").await;
@@ -32,15 +32,15 @@ async fn cancelled_before_a_worker_claims_nothing_is_done(ground: Ground) {
         cancelled["stages"][0]["tasks"][0]["attempts"][0]["status"],
         "cancelled"
     );
-    // The message may still be on its way; the worker that takes it is refused.
+    // The task's message may still be on its way: the worker that takes it is refused.
     stack.add_worker().await;
     let refused = stack.claims_refused_or_none("h1").await;
-    assert!(refused, "a cancelled attempt was let act");
+    assert!(refused, "a cancelled attempt was claimed");
     assert!(stack.simulators.may_write("h1"));
     stack.stop().await;
 }
 
-async fn cancelled_during_an_attempt_its_result_changes_nothing(ground: Ground) {
+async fn a_result_after_the_cancellation_changes_nothing(ground: Ground) {
     let stack = Stack::start(ground).await;
     stack.plan(power_plan()).await;
     let slow = Fault::new(FaultKind::Slow, None, Some(400)).unwrap();
@@ -58,14 +58,14 @@ async fn cancelled_during_an_attempt_its_result_changes_nothing(ground: Ground) 
         })
         .await;
     cancel(&stack, &operation).await;
-    // The worker was acting: it goes on to its end, and what it reports is put on record.
+    // The worker goes on with the attempt to its end, and its result is recorded in the audit trail.
     stack.until_audited("h1", "result.ignored").await;
     assert_eq!(stack.client.host("h1").await["fencing_state"], "UNFENCED");
     assert_eq!(stack.client.gates("h1").await["evacuate"]["allowed"], false);
     stack.stop().await;
 }
 
-async fn cancelled_after_the_proof_the_host_stays_fenced(ground: Ground) {
+async fn a_fence_cancelled_after_its_proof_keeps_the_host_fenced(ground: Ground) {
     let stack = Stack::start(ground).await;
     let stages = json!([
         { "tasks": [{ "kind": "power.off", "levels": [{ "level": 1, "methods": ["power"] }] }] },
@@ -81,7 +81,7 @@ async fn cancelled_after_the_proof_the_host_stays_fenced(ground: Ground) {
     stack.stop().await;
 }
 
-async fn an_operation_that_is_over_cannot_be_cancelled(ground: Ground) {
+async fn an_operation_that_has_ended_cannot_be_cancelled(ground: Ground) {
     let stack = Stack::start(ground).await;
     stack.plan(power_plan()).await;
     stack.hang("h1").await;

@@ -1,4 +1,4 @@
-//! Devices are asked for their state now and then, so that one that does not answer is known before it is needed.
+//! Devices are asked for their state at intervals, so that a device that does not answer is known before a fence needs it.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use ringfence_tests::{Ground, Numbers, Site, Stack, StackOptions, eventually, po
 use serde_json::{Value, json};
 
 crate::on_both_grounds!(
-    a_device_that_stops_answering_is_known_before_it_is_needed,
-    a_zone_without_a_worker_shows_in_its_methods,
-    a_host_with_a_live_operation_is_left_alone,
-    a_storm_is_not_disturbed,
-    what_is_asked_follows_the_configuration,
-    two_hosts_of_one_device_are_refused_until_one_is_mended,
-    two_plans_of_one_method_are_refused,
-    a_method_that_cannot_be_filled_in_is_told,
+    a_device_that_stops_answering_is_found_by_its_checks,
+    a_zone_without_a_worker_is_shown_at_its_methods,
+    a_host_with_a_live_operation_is_not_checked,
+    checks_pause_while_many_hosts_are_being_fenced,
+    the_checked_devices_follow_the_configuration,
+    fences_of_two_hosts_with_one_device_are_refused_until_one_host_is_corrected,
+    fences_by_two_plans_with_one_device_are_refused,
+    a_method_with_a_missing_parameter_fails_its_check,
     engines_share_the_checks,
 );
 
@@ -48,7 +48,7 @@ async fn checks(stack: &Stack, method: &str) -> Vec<Value> {
     list["checks"].as_array().unwrap().clone()
 }
 
-async fn a_device_that_stops_answering_is_known_before_it_is_needed(ground: Ground) {
+async fn a_device_that_stops_answering_is_found_by_its_checks(ground: Ground) {
     let options = StackOptions {
         hosts: 2,
         ..StackOptions::default()
@@ -117,14 +117,14 @@ async fn a_device_that_stops_answering_is_known_before_it_is_needed(ground: Grou
 
     stack.simulators.set_fault("h2", Resource::Power, None).unwrap();
     until_checks(&stack, "power", |checks| checks["failing"] == 0).await;
-    // Nothing was changed by any of this.
+    // The checks have changed nothing about the host.
     assert_eq!(stack.client.get("/events?limit=1000").await.ok(200), events);
     assert_eq!(stack.client.get("/audit?limit=1000").await.ok(200), audit);
     assert_eq!(stack.client.get("/hosts").await.ok(200), hosts);
     stack.stop().await;
 }
 
-async fn a_zone_without_a_worker_shows_in_its_methods(ground: Ground) {
+async fn a_zone_without_a_worker_is_shown_at_its_methods(ground: Ground) {
     let stack = stack(ground, StackOptions::default()).await;
     let method =
         json!({ "name": "far", "driver": "simulated", "zone": "moon", "parameters": { "device": "h1" } });
@@ -136,7 +136,7 @@ async fn a_zone_without_a_worker_shows_in_its_methods(ground: Ground) {
     stack.stop().await;
 }
 
-async fn a_host_with_a_live_operation_is_left_alone(ground: Ground) {
+async fn a_host_with_a_live_operation_is_not_checked(ground: Ground) {
     let options = StackOptions {
         hosts: 2,
         ..StackOptions::default()
@@ -154,14 +154,14 @@ async fn a_host_with_a_live_operation_is_left_alone(ground: Ground) {
     assert_eq!(settled["status"], "needs_operator", "{settled}");
     let at = |checks: &[Value], host: usize| checks[host]["checked_at"].as_str().unwrap().to_owned();
     let before = checks(&stack, "power").await;
-    // The other host is asked twice, and this one not once.
+    // The device of the other host is asked twice, and this host's device is not asked.
     for _ in 0..2 {
         let last = at(&checks(&stack, "power").await, 1);
         eventually(async || at(&checks(&stack, "power").await, 1) != last).await;
     }
     let after = checks(&stack, "power").await;
     assert_eq!(at(&before, 0), at(&after, 0));
-    // Its silence during the fence was no failed check.
+    // The silence during the fence did not count as a failed check.
     let cancel = format!("/operations/{}/cancel", operation["id"].as_str().unwrap());
     stack
         .client
@@ -172,7 +172,7 @@ async fn a_host_with_a_live_operation_is_left_alone(ground: Ground) {
     stack.stop().await;
 }
 
-async fn a_storm_is_not_disturbed(ground: Ground) {
+async fn checks_pause_while_many_hosts_are_being_fenced(ground: Ground) {
     const STORM: usize = 64;
     let site = Site::new(ground).await;
     let options = StackOptions {
@@ -191,7 +191,7 @@ async fn a_storm_is_not_disturbed(ground: Ground) {
             .unwrap();
         stack.client.fence(&name).await;
     }
-    // The host that is well sorts last.
+    // The healthy host sorts last.
     let well = format!("h{}", STORM + 1);
     let last = async || {
         let path = "/methods/power/checks?limit=1000";
@@ -200,7 +200,7 @@ async fn a_storm_is_not_disturbed(ground: Ground) {
         checks.retain(|check| check["host"] == *well);
         checks[0]["checked_at"].clone()
     };
-    // A check that was under way when the storm began may still come.
+    // A check that had begun before the storm may still end.
     tokio::time::sleep(EVERY).await;
     let before = last().await;
     tokio::time::sleep(3 * EVERY).await;
@@ -211,7 +211,7 @@ async fn a_storm_is_not_disturbed(ground: Ground) {
         .ok(200);
     assert_eq!(running["operations"].as_array().unwrap().len(), STORM);
     assert_eq!(last().await, before);
-    // It ends, and checks go on.
+    // The storm ends, and checks go on.
     for operation in running["operations"].as_array().unwrap() {
         let cancel = format!("/operations/{}/cancel", operation["id"].as_str().unwrap());
         let reason = json!({ "reason": "test" });
@@ -221,12 +221,12 @@ async fn a_storm_is_not_disturbed(ground: Ground) {
     stack.stop().await;
 }
 
-async fn what_is_asked_follows_the_configuration(ground: Ground) {
+async fn the_checked_devices_follow_the_configuration(ground: Ground) {
     let stack = stack(ground, StackOptions::default()).await;
     stack.plan(power_plan()).await;
     until_checks(&stack, "power", |checks| checks["answered"] == 1).await;
     stack.client.post("/hosts", json!({ "name": "h9" })).await.ok(201);
-    // The world has no such device.
+    // No simulated device has this name.
     let failing = until_checks(&stack, "power", |checks| checks["failing"] == 1).await;
     assert_eq!(
         (&failing["targets"], &failing["outcome"]),
@@ -238,7 +238,7 @@ async fn what_is_asked_follows_the_configuration(ground: Ground) {
         checks["targets"] == 1 && checks["failing"] == 0
     })
     .await;
-    // A device that is every host's proves nothing of any, and is not even asked.
+    // A device that stands for every host proves nothing of any host, and is not asked.
     let mut method = stack.client.get("/methods/power").await.ok(200);
     let kept = ["name", "resource", "driver", "parameters", "times"];
     method
@@ -256,7 +256,7 @@ async fn what_is_asked_follows_the_configuration(ground: Ground) {
                 .is_some_and(|detail| detail.contains("would count for each"))
     })
     .await;
-    // The plan goes: it is asked without a host, as it is whole.
+    // Without a plan the device is asked without a host: no parameter of the method names one.
     stack.client.delete("/plans/default").await.ok(204);
     eventually(async || {
         let checks = checks(&stack, "power").await;
@@ -266,7 +266,7 @@ async fn what_is_asked_follows_the_configuration(ground: Ground) {
     stack.stop().await;
 }
 
-/// What a fence of the host is answered, which is refused.
+/// The message with which a fence of the host is refused.
 async fn refused(stack: &Stack, host: &str) -> String {
     let answer = stack
         .client
@@ -281,7 +281,7 @@ async fn refused(stack: &Stack, host: &str) -> String {
     answer.body["errors"][0]["detail"].as_str().unwrap().to_owned()
 }
 
-/// Until the device of the method is known to be that of both hosts.
+/// Waits until the device of the method is found to be that of both hosts.
 async fn until_shared(stack: &Stack, method: &str) -> Vec<String> {
     let failing = |checks: &Value| checks["failing"] == 2 && checks["outcome"] == "refused";
     until_checks(stack, method, failing).await;
@@ -292,7 +292,7 @@ async fn until_shared(stack: &Stack, method: &str) -> Vec<String> {
         .collect()
 }
 
-async fn two_hosts_of_one_device_are_refused_until_one_is_mended(ground: Ground) {
+async fn fences_of_two_hosts_with_one_device_are_refused_until_one_host_is_corrected(ground: Ground) {
     let options = StackOptions {
         hosts: 3,
         ..StackOptions::default()
@@ -300,7 +300,7 @@ async fn two_hosts_of_one_device_are_refused_until_one_is_mended(ground: Ground)
     let stack = stack(ground, options).await;
     stack.plan(power_plan()).await;
     until_checks(&stack, "power", |checks| checks["answered"] == 3).await;
-    // A slip of the pen: h2 has the power supply of h1.
+    // A mistake in the configuration: h2 names the power supply of h1.
     let slip = json!({ "parameters": { "power": { "device": "h1" } } });
     stack.client.patch("/hosts/h2", slip).await.ok(200);
     let said = until_shared(&stack, "power").await;
@@ -318,12 +318,12 @@ async fn two_hosts_of_one_device_are_refused_until_one_is_mended(ground: Ground)
         "{detail}"
     );
     assert!(refused(&stack, "h1").await.contains("for host h2"));
-    // Nobody else is kept from being fenced.
+    // Other hosts can still be fenced.
     stack.hang("h3").await;
     let operation = stack.client.fence("h3").await;
     stack.client.until_settled(&operation).await;
     assert_eq!(stack.client.host("h3").await["fencing_state"], "FENCED");
-    // What is mended is fenced at once, whatever is still written down.
+    // A corrected host is fenced at once, although the recorded checks are older than the correction.
     stack
         .client
         .patch("/hosts/h2", json!({ "parameters": {} }))
@@ -337,7 +337,7 @@ async fn two_hosts_of_one_device_are_refused_until_one_is_mended(ground: Ground)
     stack.stop().await;
 }
 
-async fn two_plans_of_one_method_are_refused(ground: Ground) {
+async fn fences_by_two_plans_with_one_device_are_refused(ground: Ground) {
     let options = StackOptions {
         hosts: 2,
         ..StackOptions::default()
@@ -354,7 +354,7 @@ async fn two_plans_of_one_method_are_refused(ground: Ground) {
     until_shared(&stack, "psu").await;
     stack.hang("h2").await;
     assert!(refused(&stack, "h2").await.contains("for host h1"));
-    // The plan that had it by mistake goes.
+    // Delete the plan that named the device by mistake.
     stack.client.delete("/plans/h2").await.ok(204);
     stack.hang("h1").await;
     let operation = stack.client.fence("h1").await;
@@ -364,7 +364,7 @@ async fn two_plans_of_one_method_are_refused(ground: Ground) {
     stack.stop().await;
 }
 
-async fn a_method_that_cannot_be_filled_in_is_told(ground: Ground) {
+async fn a_method_with_a_missing_parameter_fails_its_check(ground: Ground) {
     let stack = stack(ground, StackOptions::default()).await;
     stack.plan(power_plan()).await;
     let wrong = json!({ "parameters": { "power": { "speed": "9" } } });
@@ -387,7 +387,7 @@ async fn engines_share_the_checks(ground: Ground) {
     assert_eq!(checks(&stack, "power").await.len(), 5);
     let worker = stack.workers[0].metrics();
     let asked = worker.questions_answered;
-    // 15 questions of one device each, every 2 s: three engines that did not share would ask three times as often.
+    // 15 questions in each round of 2 s: three engines that did not share the checks would ask three times as often.
     let last = checks(&stack, "power").await[0]["checked_at"].clone();
     eventually(async || checks(&stack, "power").await[0]["checked_at"] != last).await;
     let rounds = (stack.workers[0].metrics().questions_answered - asked) as usize;

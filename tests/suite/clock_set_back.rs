@@ -1,4 +1,4 @@
-//! A clock that is set back: what lies ahead of it is looked at again, and what comes after it is not taken for old.
+//! A clock that is set back: times that lie ahead of the clock are checked again, and reports that come later count as new.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,13 +12,13 @@ use ringfence_tests::{FakeNova, Ground, Site, Stack, StackOptions, now, power_pl
 use serde_json::{Value, json};
 
 crate::on_both_grounds!(
-    what_waits_when_the_clock_is_set_back_goes_on,
-    what_waits_when_the_clock_is_set_back_while_no_engine_runs_goes_on,
+    a_fence_that_waits_when_the_clock_is_set_back_goes_on,
+    a_fence_that_waits_when_the_clock_is_set_back_while_no_engine_runs_goes_on,
     a_host_that_falls_silent_after_the_clock_was_set_back_is_noticed,
     a_host_that_falls_silent_after_the_clock_was_set_back_while_no_engine_ran_is_noticed,
 );
 
-/// A clock that is an hour ahead of the database's. It is set to that after a few seconds.
+/// A clock that is an hour ahead of the database's. After a few seconds the engine sets it to the database's time.
 fn ahead() -> ClockSource {
     ClockSource::Counting(now() + TimeDelta::hours(1))
 }
@@ -28,7 +28,7 @@ async fn until_set_back(stack: &Stack) {
     ringfence_tests::eventually(async || engine.clock().set_at().is_some()).await;
 }
 
-/// A fence that has failed, and starts again by itself in a few seconds.
+/// A fence that has failed, and that starts again by itself in a few seconds.
 async fn failed_fence(stack: &Stack) {
     stack.plan(power_plan()).await;
     let policy = json!({ "restarts": 1, "restart_delay_s": 15 });
@@ -45,7 +45,7 @@ async fn failed_fence(stack: &Stack) {
     stack.simulators.set_fault("h1", Resource::Power, None).unwrap();
 }
 
-async fn what_waits_when_the_clock_is_set_back_goes_on(ground: Ground) {
+async fn a_fence_that_waits_when_the_clock_is_set_back_goes_on(ground: Ground) {
     let options = StackOptions {
         clock: ahead(),
         ..StackOptions::default()
@@ -56,7 +56,7 @@ async fn what_waits_when_the_clock_is_set_back_goes_on(ground: Ground) {
     stack.stop().await;
 }
 
-async fn what_waits_when_the_clock_is_set_back_while_no_engine_runs_goes_on(ground: Ground) {
+async fn a_fence_that_waits_when_the_clock_is_set_back_while_no_engine_runs_goes_on(ground: Ground) {
     let options = StackOptions {
         clock: ahead(),
         ..StackOptions::default()
@@ -68,7 +68,7 @@ async fn what_waits_when_the_clock_is_set_back_while_no_engine_runs_goes_on(grou
     stack.stop().await;
 }
 
-/// A stack that watches a cloud, with a host of it that is UP.
+/// A stack that watches a cloud, and a host of that cloud that is UP.
 async fn watching(ground: Ground, nova: &FakeNova) -> (Stack, StackOptions) {
     let site = Site::new(ground).await;
     let file = site.dir.path().join("clouds.yaml");

@@ -1,4 +1,4 @@
-//! What is in `deploy/`: no service runs under it here, but whatever can be checked without its peers is.
+//! The files in `deploy/`: no service runs from them here, but everything that needs no peers is checked.
 
 mod chart;
 mod compose;
@@ -12,12 +12,12 @@ use std::process::{Command, Output};
 use ringfence_tests::{Machine, Run};
 use serde_json::Value;
 
-/// A path from the top of the sources.
+/// A path in the source tree.
 fn source(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join(path)
 }
 
-/// A program in the folder of Python and Go that the test run has provided.
+/// A program in the folder with Python and Go that the test run provides.
 fn tool(name: &str) -> PathBuf {
     let Some(path) = std::env::var_os("RINGFENCE_TEST_DEPLOY_TOOLS") else {
         panic!("RINGFENCE_TEST_DEPLOY_TOOLS is not set; run the tests with `cargo xtask test`");
@@ -46,7 +46,7 @@ fn yaml(path: &Path) -> Value {
     serde_json::from_str(&json).unwrap()
 }
 
-/// What `deploy/compose/init` makes, in a folder of its own.
+/// Runs `deploy/compose/init` in a folder of this machine, and returns the folder of the secrets.
 fn secrets(machine: &Machine) -> PathBuf {
     let folder = machine.file("secrets");
     text(
@@ -62,7 +62,7 @@ fn accepted(run: &Run) {
     assert_eq!(run.code, Some(0), "{run:?}");
 }
 
-/// Runs `config check` with a file and variables as a service would have them.
+/// Runs `config check` with a file and a service's variables.
 async fn check(file: &Path, variables: &[(String, String)]) {
     let mut machine = Machine::new();
     for (name, value) in variables
@@ -75,7 +75,7 @@ async fn check(file: &Path, variables: &[(String, String)]) {
     accepted(&machine.run(&["config", "check"]).await);
 }
 
-/// Names and values of an object.
+/// The names and values of an object.
 fn pairs(object: &Value) -> Vec<(String, String)> {
     let object = object.as_object().into_iter().flatten();
     object

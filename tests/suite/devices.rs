@@ -1,4 +1,4 @@
-//! Fencing with real devices: fence agents, an IPMI controller, a Redfish service.
+//! Fencing with real devices: fence agents, an IPMI BMC, a Redfish service.
 
 use std::path::{Path, PathBuf};
 
@@ -8,16 +8,16 @@ use serde_json::{Value, json};
 
 crate::on_both_grounds!(
     a_fence_agent_switches_a_host_off,
-    a_fence_agent_that_never_gets_there_leaves_it_to_the_next_level,
-    an_ipmi_controller_switches_a_host_off,
-    an_ipmi_controller_that_lies_never_opens_the_evacuate_gate,
-    a_silent_ipmi_controller_fences_once_it_is_back,
-    a_reboot_is_fenced_at_the_off_and_the_power_comes_back,
+    a_fence_agent_that_runs_out_of_time_leaves_the_fence_to_the_next_level,
+    an_ipmi_bmc_switches_a_host_off,
+    a_lying_ipmi_bmc_never_opens_the_evacuate_gate,
+    a_silent_ipmi_bmc_fences_once_it_answers_again,
+    a_reboot_fences_at_the_off_and_switches_the_power_on_again,
     a_redfish_service_fences_its_pinned_system_and_no_other,
-    a_redfish_service_that_refuses_the_password_leaves_it_to_the_next_level,
+    a_redfish_service_that_refuses_the_password_leaves_the_fence_to_the_next_level,
 );
 
-/// A real peer starts and ends on a thread that may wait.
+/// Starts or ends a real peer on a thread that may block.
 async fn peer<T: Send + 'static>(start: impl FnOnce() -> Result<T, LabError> + Send + 'static) -> T {
     tokio::task::spawn_blocking(start).await.unwrap().unwrap()
 }
@@ -26,7 +26,7 @@ async fn dropped<T: Send + 'static>(peer: T) {
     tokio::task::spawn_blocking(move || drop(peer)).await.unwrap();
 }
 
-/// From `RINGFENCE_TEST_SUSHY`, or where an earlier test run has put it.
+/// From `RINGFENCE_TEST_SUSHY`, or where an earlier test run has installed it.
 fn sushy_emulator() -> PathBuf {
     std::env::var_os("RINGFENCE_TEST_SUSHY").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/lab/python/venv/bin/sushy-emulator"),
@@ -41,7 +41,7 @@ fn secret_file(stack: &Stack, name: &str, secret: &str) -> String {
     format!("file:{}", path.display())
 }
 
-/// Adds the method with these seconds for its only attempt. A worker checks it, and may be about to begin.
+/// Adds the method with a deadline in seconds for its only attempt. Waits until a worker can check it.
 async fn add_method(stack: &Stack, mut method: Value, attempt_timeout_s: u64) {
     method["times"] = json!({ "attempt_timeout_s": attempt_timeout_s, "timeout_s": attempt_timeout_s, "retries": 0, "pause_ms": 0 });
     post_until_taken(&stack.client, "/methods", method).await;
@@ -63,7 +63,7 @@ fn two_levels(first: &str, second: &str) -> Value {
     json!([{ "tasks": [{ "kind": "power.off", "levels": levels }] }])
 }
 
-/// What the device of the method shows for `h1` right now.
+/// The state that the method's device reads for `h1` now.
 async fn checked(stack: &Stack, method: &str) -> String {
     let check = stack
         .client
@@ -73,7 +73,7 @@ async fn checked(stack: &Stack, method: &str) -> String {
     check["observation"]["state"].as_str().unwrap().to_owned()
 }
 
-/// The host hangs, a fence is asked for, and the operation comes to its end.
+/// Makes the host hang, asks for a fence, and returns the operation at its end.
 async fn fence(stack: &Stack) -> Value {
     stack.hang("h1").await;
     let operation = stack.client.fence("h1").await;
@@ -84,7 +84,7 @@ fn attempts(operation: &Value) -> &Vec<Value> {
     operation["stages"][0]["tasks"][0]["attempts"].as_array().unwrap()
 }
 
-/// The file in which `fence_dummy` keeps the state of a host, and its method.
+/// Adds a method with `fence_dummy`, and returns the file in which the agent keeps the host's state.
 async fn add_dummy(stack: &Stack, name: &str) -> PathBuf {
     let dir = stack.site.dir.path();
     let parameters =
@@ -114,7 +114,7 @@ async fn a_fence_agent_switches_a_host_off(ground: Ground) {
     stack.stop().await;
 }
 
-async fn a_fence_agent_that_never_gets_there_leaves_it_to_the_next_level(ground: Ground) {
+async fn a_fence_agent_that_runs_out_of_time_leaves_the_fence_to_the_next_level(ground: Ground) {
     let stack = Stack::start(ground).await;
     let file = add_dummy(&stack, "works").await;
     let parameters = json!({ "agent": "fence_dummy", "type": "fail" });
@@ -142,7 +142,7 @@ async fn a_fence_agent_that_never_gets_there_leaves_it_to_the_next_level(ground:
     stack.stop().await;
 }
 
-/// A stack whose method `power` is this controller.
+/// A stack whose method `power` is this BMC.
 async fn with_ipmi(ground: Ground, attempt_timeout_s: u64) -> (Stack, IpmiBmc) {
     let stack = Stack::start(ground).await;
     let bmc = peer(IpmiBmc::start).await;
@@ -154,7 +154,7 @@ async fn with_ipmi(ground: Ground, attempt_timeout_s: u64) -> (Stack, IpmiBmc) {
     (stack, bmc)
 }
 
-async fn an_ipmi_controller_switches_a_host_off(ground: Ground) {
+async fn an_ipmi_bmc_switches_a_host_off(ground: Ground) {
     let (stack, bmc) = with_ipmi(ground, 20).await;
     add_plan(&stack, power_plan()).await;
     assert_eq!(checked(&stack, "power").await, "on");
@@ -173,14 +173,14 @@ async fn an_ipmi_controller_switches_a_host_off(ground: Ground) {
     stack.stop().await;
 }
 
-async fn an_ipmi_controller_that_lies_never_opens_the_evacuate_gate(ground: Ground) {
+async fn a_lying_ipmi_bmc_never_opens_the_evacuate_gate(ground: Ground) {
     let (stack, bmc) = with_ipmi(ground, 5).await;
     add_plan(&stack, power_plan()).await;
     bmc.set_fault(IpmiFault::Lies).unwrap();
     let operation = fence(&stack).await;
     assert_eq!(operation["status"], "needs_operator", "{operation}");
     assert_eq!(attempts(&operation)[0]["outcome"], "unknown");
-    // It was told to switch off, said that it did, and the power is on.
+    // The BMC was told to switch off and said that it had done so, and the power is on.
     assert!(bmc.chassis_log().contains("set power 0"), "{}", bmc.chassis_log());
     assert!(bmc.is_powered().unwrap());
     assert_eq!(stack.client.gates("h1").await["evacuate"]["allowed"], false);
@@ -190,7 +190,7 @@ async fn an_ipmi_controller_that_lies_never_opens_the_evacuate_gate(ground: Grou
     stack.stop().await;
 }
 
-async fn a_silent_ipmi_controller_fences_once_it_is_back(ground: Ground) {
+async fn a_silent_ipmi_bmc_fences_once_it_answers_again(ground: Ground) {
     let (stack, bmc) = with_ipmi(ground, 5).await;
     add_plan(&stack, power_plan()).await;
     bmc.silence().unwrap();
@@ -210,7 +210,7 @@ async fn a_silent_ipmi_controller_fences_once_it_is_back(ground: Ground) {
     let retry = format!("/operations/{}/retry", operation["id"].as_str().unwrap());
     stack
         .client
-        .post(&retry, json!({ "reason": "the controller is back" }))
+        .post(&retry, json!({ "reason": "the BMC answers again" }))
         .await
         .ok(200);
     stack.client.until_fenced("h1").await;
@@ -220,7 +220,7 @@ async fn a_silent_ipmi_controller_fences_once_it_is_back(ground: Ground) {
     stack.stop().await;
 }
 
-async fn a_reboot_is_fenced_at_the_off_and_the_power_comes_back(ground: Ground) {
+async fn a_reboot_fences_at_the_off_and_switches_the_power_on_again(ground: Ground) {
     let (stack, bmc) = with_ipmi(ground, 20).await;
     let levels = json!([{ "level": 1, "methods": ["power"] }]);
     let stages = json!([
@@ -240,7 +240,7 @@ async fn a_reboot_is_fenced_at_the_off_and_the_power_comes_back(ground: Ground) 
     let log = bmc.chassis_log();
     let (off, on) = (log.find("set power 0"), log.find("set power 1"));
     assert!(off.is_some() && off < on, "{log}");
-    // It runs again, and stays fenced until it is taken back.
+    // The host runs again, and stays FENCED until it is taken back.
     assert_eq!(stack.client.host("h1").await["fencing_state"], "FENCED");
     dropped(bmc).await;
     stack.stop().await;
@@ -265,7 +265,7 @@ async fn a_redfish_service_fences_its_pinned_system_and_no_other(ground: Ground)
     stack.hang("h1").await;
     let operation = stack.client.fence("h1").await;
     stack.client.until_fenced("h1").await;
-    // The service answers a ForceOff at once and switches off seconds later.
+    // The service answers ForceOff at once and switches off seconds later.
     assert_eq!(checked(&stack, "power").await, "off");
     assert_eq!(checked(&stack, "other").await, "on");
     let operation = stack.client.until_settled(&operation).await;
@@ -279,7 +279,7 @@ async fn a_redfish_service_fences_its_pinned_system_and_no_other(ground: Ground)
     stack.stop().await;
 }
 
-async fn a_redfish_service_that_refuses_the_password_leaves_it_to_the_next_level(ground: Ground) {
+async fn a_redfish_service_that_refuses_the_password_leaves_the_fence_to_the_next_level(ground: Ground) {
     const WRONG: &str = "not-the-passw0rd-7f3a";
     let stack = Stack::start(ground).await;
     let service = peer(|| Redfish::start(&sushy_emulator())).await;
@@ -309,7 +309,7 @@ async fn a_redfish_service_that_refuses_the_password_leaves_it_to_the_next_level
         ]
     );
     assert_eq!(std::fs::read_to_string(file).unwrap(), "off");
-    // Nobody touched the system that could not be logged in to.
+    // No command reached the system: the login was refused.
     assert_eq!(checked(&stack, "true").await, "on");
     assert_secrets_are_nowhere(&stack, &[WRONG, REDFISH_PASSWORD]).await;
     dropped(service).await;

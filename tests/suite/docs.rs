@@ -1,5 +1,4 @@
-//! The documentation, done to the letter: every command in it is run, and answers as it says. How is said in
-//! [`ringfence_tests::pages`].
+//! The documentation: every command on its pages is run, and its answer compared. [`ringfence_tests::pages`] describes the rules.
 
 mod places;
 
@@ -7,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ringfence_tests::pages::{Shell, dead_links, walk};
 
-/// The page that needs an OpenStack is walked among the stories that have one.
+/// The pages that need an OpenStack are run in tests/suite/openstack.
 pub const WITH_A_CLOUD: &str = "docs/first-evacuation.md";
 
 fn root() -> PathBuf {
@@ -28,7 +27,7 @@ fn all_pages() -> Vec<String> {
 }
 
 #[test]
-fn a_page_that_nobody_walks_has_no_code() {
+fn a_page_without_a_test_has_no_code() {
     for page in all_pages() {
         if PAGES.contains(&page.as_str()) || page == WITH_A_CLOUD {
             continue;
@@ -42,7 +41,7 @@ fn a_page_that_nobody_walks_has_no_code() {
     }
 }
 
-/// The names in the first column of the table below a heading, without what stands beside them.
+/// The names in the first column of the table below a heading.
 fn parameters_below<'a>(page: &'a str, heading: &str) -> Vec<&'a str> {
     let (_, section) = page.split_once(heading).unwrap();
     let rows = section.lines().skip_while(|line| !line.starts_with("| ")).skip(2);
@@ -51,7 +50,7 @@ fn parameters_below<'a>(page: &'a str, heading: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn the_page_names_what_each_driver_declares_and_nothing_else() {
+fn the_page_names_exactly_the_parameters_that_each_driver_declares() {
     let page = std::fs::read_to_string(root().join("docs/methods-and-plans.md")).unwrap();
     for driver in ringfence_workers::catalogue().all() {
         let mut declared: Vec<_> = driver.parameters.iter().map(|parameter| parameter.name).collect();
@@ -64,7 +63,7 @@ fn the_page_names_what_each_driver_declares_and_nothing_else() {
 }
 
 #[test]
-fn every_link_leads_somewhere() {
+fn every_link_has_a_target() {
     let mut pages = all_pages();
     pages.extend(
         [
@@ -84,7 +83,7 @@ fn walk_in(page: &str, shell: &mut Shell) {
     tokio::task::block_in_place(|| walk(page, shell));
 }
 
-/// A story for each page.
+/// A test for each page.
 macro_rules! pages {
     ($($story:ident: $page:literal in $place:expr;)+) => {
         $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]

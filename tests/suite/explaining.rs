@@ -1,4 +1,4 @@
-//! What a fence would come to, asked without one, and why a host is in its state.
+//! A dry run, which says how a fence would go, and the explanation of a host's state.
 
 mod prospects;
 mod verdicts;
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 crate::on_both_grounds!(
     a_dry_run_changes_nothing,
     durations_are_those_of_the_last_operation,
-    the_gates_are_told_as_they_will_be,
-    a_reader_may_ask_why_and_not_try,
+    the_explanation_shows_the_gates_as_they_will_be,
+    a_reader_may_ask_for_an_explanation_and_not_for_a_dry_run,
 );
 
 fn reason(is_dry_run: bool) -> Value {
@@ -41,7 +41,7 @@ async fn with_hosts(ground: Ground, hosts: usize) -> Stack {
     Stack::start_with(Site::new(ground).await, options).await
 }
 
-/// Everything that is in the database, but for who holds which turn, once nothing is under way any more.
+/// Every row of the database except the engines' leases, once no row changes any more.
 async fn rows(stack: &Stack) -> Vec<(String, String)> {
     let mut known = Vec::new();
     loop {
@@ -55,8 +55,8 @@ async fn rows(stack: &Stack) -> Vec<(String, String)> {
     }
 }
 
-/// Asks in each way there is, also with a key, and looks whether a row has changed.
-async fn ask_without_a_trace(stack: &Stack, host: &str, outcome: &str) {
+/// Asks in every way, also with an idempotency key, and checks that no row has changed.
+async fn ask_and_compare_all_rows(stack: &Stack, host: &str, outcome: &str) {
     let before = rows(stack).await;
     let path = format!("/hosts/{host}/fence");
     let answer = stack
@@ -74,26 +74,26 @@ async fn ask_without_a_trace(stack: &Stack, host: &str, outcome: &str) {
 
 async fn a_dry_run_changes_nothing(ground: Ground) {
     let stack = with_hosts(ground, 4).await;
-    ask_without_a_trace(&stack, "h1", "refused").await;
+    ask_and_compare_all_rows(&stack, "h1", "refused").await;
     stack.plan(power_plan()).await;
-    ask_without_a_trace(&stack, "h1", "started").await;
+    ask_and_compare_all_rows(&stack, "h1", "started").await;
     stack.client.seen("h2", "UP").await.ok(200);
-    ask_without_a_trace(&stack, "h2", "refused").await;
-    // A fence that waits for a person stays as it is.
+    ask_and_compare_all_rows(&stack, "h2", "refused").await;
+    // A fence that waits for a person is not changed.
     let by_hand = json!({ "name": "by-hand", "scope": { "kind": "host", "value": "h3" }, "stages": [] });
     stack.client.post("/plans", by_hand).await.ok(201);
     stack.client.fence("h3").await;
-    ask_without_a_trace(&stack, "h3", "joined").await;
+    ask_and_compare_all_rows(&stack, "h3", "joined").await;
     let word = json!({ "generation": 0, "reason": "test" });
     stack.client.post("/hosts/h4/confirm-fenced", word).await.ok(200);
-    ask_without_a_trace(&stack, "h4", "already_fenced").await;
+    ask_and_compare_all_rows(&stack, "h4", "already_fenced").await;
     stack
         .client
         .post("/hosts/h4/rejoin", json!({ "reason": "test" }))
         .await
         .ok(202);
-    ask_without_a_trace(&stack, "h4", "started").await;
-    // The key is free: what it comes with first is carried out.
+    ask_and_compare_all_rows(&stack, "h4", "started").await;
+    // The dry run has not used the key: the first real request with that key is carried out.
     let path = "/hosts/h1/fence";
     let fenced = stack
         .client
@@ -160,7 +160,7 @@ async fn durations_are_those_of_the_last_operation(ground: Ground) {
     let proven = last_fence["proven_after_ms"].as_i64().unwrap();
     assert!(proven <= last_fence["took_ms"].as_i64().unwrap(), "{last_fence}");
 
-    // A host that was never fenced is told of the method's last use for another one.
+    // For a host that was never fenced the duration is that of the method's last use on another host.
     let other = explain(&stack, "h2").await;
     let last = &method_of(&other)["last_time"];
     assert_eq!(last["is_of_another_host"], true, "{last}");
@@ -169,7 +169,7 @@ async fn durations_are_those_of_the_last_operation(ground: Ground) {
     stack.stop().await;
 }
 
-async fn the_gates_are_told_as_they_will_be(ground: Ground) {
+async fn the_explanation_shows_the_gates_as_they_will_be(ground: Ground) {
     let stack = with_hosts(ground, 2).await;
     stack.plan(power_plan()).await;
     stack.hang("h1").await;
@@ -197,22 +197,22 @@ async fn the_gates_are_told_as_they_will_be(ground: Ground) {
     assert_eq!(told["fence"]["gates_once_fenced"], stack.client.gates("h1").await);
     let fenced = explain(&stack, "h1").await;
     assert_eq!(fenced["host"], stack.client.host("h1").await);
-    // The other one would be counted too if it fell silent.
+    // The other host would be counted too if it fell silent.
     let other = explain(&stack, "h2").await;
     assert_eq!(other["fence"]["storm_brake"]["out_of_service"], 2);
     assert_eq!(other["fence"]["storm_brake"]["would_hold"], true, "{other}");
     stack.stop().await;
 }
 
-async fn a_reader_may_ask_why_and_not_try(ground: Ground) {
+async fn a_reader_may_ask_for_an_explanation_and_not_for_a_dry_run(ground: Ground) {
     let stack = Stack::start(ground).await;
     stack.plan(power_plan()).await;
     let reader = stack.as_role(Role::Reader);
     reader.get("/hosts/h1/explanation").await.ok(200);
     let refused = reader.post("/hosts/h1/fence", reason(true)).await;
     assert_eq!((refused.status, refused.code()), (403, "fencing.forbidden"));
-    let nobody = reader.get("/hosts/h9/explanation").await;
-    assert_eq!((nobody.status, nobody.code()), (404, "fencing.host.not_found"));
+    let unknown = reader.get("/hosts/h9/explanation").await;
+    assert_eq!((unknown.status, unknown.code()), (404, "fencing.host.not_found"));
     let answer = stack.client.get("/hosts/h1/explanation").await;
     assert_eq!(answer.header("cache-control"), "no-store");
     stack.stop().await;

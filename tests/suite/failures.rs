@@ -1,4 +1,4 @@
-//! Parts that die.
+//! Processes and peers that die.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use ringfence_tests::{Ground, Site, Stack, StackOptions, power_plan};
 use serde_json::json;
 
 crate::on_both_grounds!(
-    a_worker_killed_during_an_off_is_noticed_and_the_task_goes_on_elsewhere,
-    an_engine_killed_at_any_step_before_it_takes_effect_loses_nothing,
-    an_engine_killed_at_any_step_after_it_took_effect_loses_nothing,
+    the_task_of_a_worker_killed_during_an_off_goes_on_with_another_worker,
+    an_engine_killed_before_any_step_takes_effect_loses_nothing,
+    an_engine_killed_after_any_step_took_effect_loses_nothing,
     two_engines_and_two_workers_fence_twenty_hosts,
 );
 
-async fn a_worker_killed_during_an_off_is_noticed_and_the_task_goes_on_elsewhere(ground: Ground) {
+async fn the_task_of_a_worker_killed_during_an_off_goes_on_with_another_worker(ground: Ground) {
     let mut stack = Stack::start(ground).await;
     let times = json!({ "attempt_timeout_s": 30, "timeout_s": 60, "retries": 2, "pause_ms": 100 });
     let body = json!({ "name": "power", "driver": "simulated", "parameters": { "device": "${host.name}" }, "times": times });
@@ -52,9 +52,9 @@ async fn a_worker_killed_during_an_off_is_noticed_and_the_task_goes_on_elsewhere
     stack.stop().await;
 }
 
-/// The process of the API and of an engine dies at each use of the bus in turn; another takes over.
+/// The process of the API and the first engine dies at each use of the bus in turn; another takes over.
 async fn killed_at_each_step(ground: Ground, after: bool) {
-    // What one fence by power uses the bus for: the task, the answer to the claim; some are for good measure.
+    // One fence by power uses the bus for the task and for the answer to the claim; the other uses are to be safe.
     for uses in 0..4 {
         let site = Site::new(ground).await;
         let options = StackOptions {
@@ -69,7 +69,7 @@ async fn killed_at_each_step(ground: Ground, after: bool) {
             tokio::spawn(async move { client.post("/hosts/h1/fence", json!({ "reason": "test" })).await });
         let died = stack.died.clone().unwrap();
         let _ = tokio::time::timeout(Duration::from_secs(3), died.cancelled()).await;
-        // The dead process's loops end; what it had taken from the bus goes back.
+        // The dead process's loops end; messages that it had taken from the bus return to their queues.
         drop(stack.engines.remove(0));
         stack
             .add_engine(&StackOptions {
@@ -80,7 +80,7 @@ async fn killed_at_each_step(ground: Ground, after: bool) {
         asked.await.unwrap();
         stack.client.until_fenced("h1").await;
         assert!(!stack.simulators.may_write("h1"));
-        // Events are numbered, and so shown, right after their commit.
+        // Events get their numbers, and so are shown, right after their commit.
         stack
             .client
             .until("/events?host=h1&limit=1000", |list| {
@@ -97,11 +97,11 @@ async fn killed_at_each_step(ground: Ground, after: bool) {
     }
 }
 
-async fn an_engine_killed_at_any_step_before_it_takes_effect_loses_nothing(ground: Ground) {
+async fn an_engine_killed_before_any_step_takes_effect_loses_nothing(ground: Ground) {
     killed_at_each_step(ground, false).await;
 }
 
-async fn an_engine_killed_at_any_step_after_it_took_effect_loses_nothing(ground: Ground) {
+async fn an_engine_killed_after_any_step_took_effect_loses_nothing(ground: Ground) {
     killed_at_each_step(ground, true).await;
 }
 
@@ -139,7 +139,7 @@ async fn two_engines_and_two_workers_fence_twenty_hosts(ground: Ground) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_broker_that_is_away_for_longer_than_a_methods_time_costs_a_fence_nothing_else() {
+async fn an_outage_of_the_broker_longer_than_the_deadline_of_an_attempt_only_delays_a_fence() {
     let options = StackOptions {
         attempt_timeout_s: 4,
         ..StackOptions::default()
@@ -148,7 +148,7 @@ async fn a_broker_that_is_away_for_longer_than_a_methods_time_costs_a_fence_noth
     stack.plan(power_plan()).await;
     stack.hang("h1").await;
     let mut rabbit = stack.site.rabbit.take().unwrap();
-    // A lone node writes down up to half a second late which quorum queues it has, and can never open one of which it died too early.
+    // A single node writes its list of quorum queues up to half a second late; if it dies before that, it can never open the queue.
     tokio::time::sleep(Duration::from_secs(2)).await;
     rabbit = tokio::task::spawn_blocking(move || {
         rabbit.crash().unwrap();
@@ -157,7 +157,7 @@ async fn a_broker_that_is_away_for_longer_than_a_methods_time_costs_a_fence_noth
     .await
     .unwrap();
     let operation = stack.client.fence("h1").await;
-    // The method has three times as much, which is less than workers need to come back to the broker at times.
+    // The wait is seven times the attempt's deadline. Workers may need longer than that to reconnect to the broker.
     tokio::time::sleep(Duration::from_secs(28)).await;
     let path = format!("/operations/{}", operation["id"].as_str().unwrap());
     let waiting = stack.client.get(&path).await.ok(200);
@@ -177,7 +177,7 @@ async fn a_broker_that_is_away_for_longer_than_a_methods_time_costs_a_fence_noth
         })
         .await;
     let ended = stack.client.until_settled(&operation).await;
-    // Its first message has waited for the broker.
+    // The first attempt's message has waited for the broker.
     let attempts = &ended["stages"][0]["tasks"][0]["attempts"];
     assert_eq!(attempts.as_array().unwrap().len(), 1, "{attempts}");
     assert!(!stack.simulators.may_write("h1"));

@@ -1,15 +1,15 @@
-//! Hosts that are fenced without being asked, and the brake.
+//! Hosts that are fenced automatically, and the storm brake.
 
 use ringfence_tests::{Ground, Site, Stack, StackOptions, power_plan};
 use serde_json::{Value, json};
 
 crate::on_both_grounds!(
-    hosts_that_fall_silent_are_fenced_until_too_many_have,
-    a_host_that_was_silent_before_its_segment_wanted_it_is_fenced_too,
+    hosts_that_fall_silent_are_fenced_until_the_storm_brake_holds,
+    a_host_that_was_silent_before_its_segment_fences_automatically_is_fenced_too,
     a_host_without_a_plan_waits_for_a_person,
 );
 
-/// Six hosts, of which the segment treats so those that fall silent.
+/// Six hosts in a segment with this policy for hosts that fall silent.
 async fn with_policy(ground: Ground, fencing: Value) -> Stack {
     let options = StackOptions {
         hosts: 6,
@@ -25,7 +25,7 @@ async fn policy(stack: &Stack, fencing: Value) {
     stack.client.set_default_policy(policy).await.ok(200);
 }
 
-/// The fence that holds the host.
+/// The live fence of the host.
 async fn fence_of(stack: &Stack, host: &str) -> Value {
     let host = stack
         .client
@@ -35,7 +35,7 @@ async fn fence_of(stack: &Stack, host: &str) -> Value {
     stack.client.get(&format!("/operations/{id}")).await.ok(200)
 }
 
-async fn hosts_that_fall_silent_are_fenced_until_too_many_have(ground: Ground) {
+async fn hosts_that_fall_silent_are_fenced_until_the_storm_brake_holds(ground: Ground) {
     let stack = with_policy(
         ground,
         json!({ "automatic": true, "after_s": 0, "at_most": 2, "at_most_percent": 100 }),
@@ -59,7 +59,10 @@ async fn hosts_that_fall_silent_are_fenced_until_too_many_have(ground: Ground) {
         detail.starts_with("3 hosts of the segment fell silent or were fenced within 600 s, and at most 2"),
         "{detail}"
     );
-    assert!(stack.simulators.may_write("h3"), "nothing was done to it");
+    assert!(
+        stack.simulators.may_write("h3"),
+        "h3 was fenced although the storm brake holds"
+    );
     let events = stack.client.event_types("h3").await;
     assert_eq!(
         events[events.len() - 2..],
@@ -78,7 +81,7 @@ async fn hosts_that_fall_silent_are_fenced_until_too_many_have(ground: Ground) {
     stack.stop().await;
 }
 
-async fn a_host_that_was_silent_before_its_segment_wanted_it_is_fenced_too(ground: Ground) {
+async fn a_host_that_was_silent_before_its_segment_fences_automatically_is_fenced_too(ground: Ground) {
     let stack = with_policy(ground, json!({ "automatic": false })).await;
     stack.plan(power_plan()).await;
     stack.hang("h1").await;

@@ -1,4 +1,4 @@
-//! Events, as those hear them who are slower than they come.
+//! The event feed, for listeners that are slower than the events.
 
 use std::time::Duration;
 
@@ -11,16 +11,16 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 crate::on_both_grounds!(
-    who_lags_behind_misses_nothing_and_hears_nothing_twice,
-    what_decisions_pass_on_themselves_and_what_is_found_by_looking_is_heard_once_and_in_order,
-    who_listens_before_anything_is_passed_on_misses_nothing,
+    a_listener_that_lags_behind_hears_every_event_once,
+    events_passed_on_by_decisions_and_events_found_in_the_table_are_heard_once_in_order,
+    a_listener_that_comes_before_the_first_event_hears_every_event,
 );
 
-/// More than are kept for listeners that are a little behind, and more than one look at the table reads. The last look is not full, so
-/// that what was kept meanwhile is heard next.
+/// More events than the feed keeps for slow listeners, and more than one read of the table returns. The last read is not full, so that
+/// kept events follow it.
 const MANY: usize = 6100;
 
-/// Events come about, all with these particulars.
+/// Appends so many events with this data.
 pub(crate) async fn happen(stack: &Stack, count: usize, at: DateTime<Utc>, data: &Value) {
     let event = |_| NewEvent {
         id: Uuid::new_v4(),
@@ -45,17 +45,17 @@ async fn heard(listener: &mut Listener, up_to: u64) -> Vec<u64> {
     let mut heard = Vec::new();
     while heard.last() != Some(&up_to) {
         heard.push(listener.next().await.unwrap().sequence);
-        assert!(heard.len() < 2 * MANY, "the last one never comes");
+        assert!(heard.len() < 2 * MANY, "the last event does not come");
     }
     heard
 }
 
-async fn who_lags_behind_misses_nothing_and_hears_nothing_twice(ground: Ground) {
+async fn a_listener_that_lags_behind_hears_every_event_once(ground: Ground) {
     let stack = Stack::start(ground).await;
     eventually(async || last(&stack).await > 0).await;
     let begun = last(&stack).await;
     let mut listener = stack.api.listen(begun - 1, None);
-    // From here on it listens to what happens, and does not look at the table.
+    // From here on the listener hears events from the feed, and does not read the table.
     assert_eq!(heard(&mut listener, begun).await, [begun]);
     happen(&stack, 1, stack.api.clock().now(), &json!({})).await;
     assert_eq!(heard(&mut listener, begun + 1).await, [begun + 1]);
@@ -63,7 +63,7 @@ async fn who_lags_behind_misses_nothing_and_hears_nothing_twice(ground: Ground) 
     let end = begun + 1 + MANY as u64;
     happen(&stack, MANY, stack.api.clock().now(), &json!({})).await;
     eventually(async || last(&stack).await == end).await;
-    // All were passed on while it was at something else: what is kept for it begins in the middle.
+    // All events were passed on before the listener asked for the next: the feed keeps only the later part of them.
     eventually(async || {
         Numbers::of(&stack.client)
             .await
@@ -74,18 +74,16 @@ async fn who_lags_behind_misses_nothing_and_hears_nothing_twice(ground: Ground) 
     let expected: Vec<u64> = (begun + 2..=end).collect();
     assert!(
         heard(&mut listener, end).await == expected,
-        "there is a gap, or a double"
+        "an event is missing or doubled"
     );
-    // And it goes on with what happens.
+    // The listener goes on with new events.
     happen(&stack, 1, stack.api.clock().now(), &json!({})).await;
     assert_eq!(heard(&mut listener, end + 1).await, [end + 1]);
     stack.stop().await;
 }
 
-/// A decision that is alone passes its events on by itself, while the feed's own reader looks for those of others.
-async fn what_decisions_pass_on_themselves_and_what_is_found_by_looking_is_heard_once_and_in_order(
-    ground: Ground,
-) {
+/// A decision that runs alone passes its events on itself, while the feed's reader finds events of other writers.
+async fn events_passed_on_by_decisions_and_events_found_in_the_table_are_heard_once_in_order(ground: Ground) {
     const TURNS: u64 = 40;
     let stack = Stack::start_without_workers(ground).await;
     stack.plan(power_plan()).await;
@@ -115,8 +113,8 @@ async fn what_decisions_pass_on_themselves_and_what_is_found_by_looking_is_heard
     stack.stop().await;
 }
 
-/// The table is read before the process has its own place in it, which is behind what has been committed meanwhile.
-async fn who_listens_before_anything_is_passed_on_misses_nothing(ground: Ground) {
+/// The table is read before the process knows its own position in it, which is behind events that were committed since.
+async fn a_listener_that_comes_before_the_first_event_hears_every_event(ground: Ground) {
     let stack = Stack::start_without_workers(ground).await;
     eventually(async || last(&stack).await > 0).await;
     let begun = last(&stack).await;
@@ -124,7 +122,7 @@ async fn who_listens_before_anything_is_passed_on_misses_nothing(ground: Ground)
     let mut listener = engine.listen(begun - 1, None);
     assert_eq!(heard(&mut listener, begun).await, [begun]);
     let more = tokio::time::timeout(Duration::from_millis(100), listener.next()).await;
-    assert!(more.is_err(), "nothing else has happened");
+    assert!(more.is_err(), "an event came that was not appended");
 
     happen(&stack, 3, stack.api.clock().now(), &json!({})).await;
     eventually(async || last(&stack).await == begun + 3).await;

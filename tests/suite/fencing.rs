@@ -1,4 +1,4 @@
-//! Fencing with simulated devices that do what they should, or do not.
+//! Fencing with simulated devices, with and without faults.
 
 use ringfence_core::Resource;
 use ringfence_simulators::{Fault, FaultKind};
@@ -17,7 +17,7 @@ crate::on_both_grounds!(
     five_equal_requests_are_one_operation,
     a_host_that_is_seen_up_is_not_fenced,
     two_power_supplies_go_off_before_either_comes_on,
-    a_plan_that_somebody_else_has_changed_counts_for_the_next_fence,
+    a_plan_changed_by_another_process_is_used_for_the_next_fence,
 );
 
 async fn power_alone_fences_a_hung_host(ground: Ground) {
@@ -54,8 +54,8 @@ async fn power_alone_fences_a_hung_host(ground: Ground) {
     stack.stop().await;
 }
 
-/// What is remembered of plans is not what one process has seen of their changes.
-async fn a_plan_that_somebody_else_has_changed_counts_for_the_next_fence(ground: Ground) {
+/// A cached plan is used only while the database has no newer one: the change need not come from this process.
+async fn a_plan_changed_by_another_process_is_used_for_the_next_fence(ground: Ground) {
     let options = StackOptions {
         hosts: 3,
         ..StackOptions::default()
@@ -135,7 +135,7 @@ async fn storage_and_network_fence_without_power(ground: Ground) {
 }
 
 async fn storage_alone_is_not_enough(ground: Ground) {
-    let stack = Stack::impatient(ground).await;
+    let stack = Stack::start_with_short_attempts(ground).await;
     stack.plan(cut_off()).await;
     stack
         .simulators
@@ -152,11 +152,11 @@ async fn storage_alone_is_not_enough(ground: Ground) {
     stack.stop().await;
 }
 
-/// A host with two power devices beside its own: `first` and `second`, each a level of its own.
+/// A host with two power devices beside its own: the methods `first` and `second`, each in a level of its own.
 async fn two_levels(ground: Ground) -> Stack {
     let stack = Stack::start(ground).await;
     stack
-        .method_on("silent", Resource::Power, "nobody-of-${host.name}")
+        .method_on("silent", Resource::Power, "unknown-of-${host.name}")
         .await;
     stack.simulated_method("works", Resource::Power).await;
     let levels = json!([{ "level": 3, "methods": ["works"] }, { "level": 1, "methods": ["silent"] }]);
@@ -176,7 +176,7 @@ async fn a_level_fails_and_the_next_is_used(ground: Ground) {
     stack.client.until_fenced("h1").await;
     let operation = stack.client.until_settled(&operation).await;
     let attempts = operation["stages"][0]["tasks"][0]["attempts"].as_array().unwrap();
-    // The simulator knows no such device: a definite no, which is not tried twice.
+    // The simulator knows no device of this name: the attempt is refused, and not repeated.
     assert_eq!(attempts[0]["method"], "silent");
     assert_eq!(attempts[0]["outcome"], "refused", "{operation}");
     assert_eq!(attempts[1]["method"], "works");
@@ -218,9 +218,9 @@ async fn all_fail_and_a_person_confirms(ground: Ground) {
     stack.stop().await;
 }
 
-/// Fences a host whose power device has this fault, and waits for the end.
+/// Fences a host whose power device has this fault, and waits until the operation is settled.
 async fn fence_with_fault(ground: Ground, kind: FaultKind) -> (Stack, Value) {
-    let stack = Stack::impatient(ground).await;
+    let stack = Stack::start_with_short_attempts(ground).await;
     stack.plan(power_plan()).await;
     stack
         .simulators

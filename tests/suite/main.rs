@@ -29,7 +29,7 @@ mod subscriptions;
 mod time;
 mod together;
 
-/// Makes of each story a test on either ground.
+/// Makes a test on each ground of every story.
 macro_rules! on_both_grounds {
     ($($story:ident),+ $(,)?) => {
         mod standalone {

@@ -1,18 +1,18 @@
-//! Masakari's monitors, which tell Ringfence instead of Masakari.
+//! Masakari's monitors, which report to Ringfence instead of Masakari.
 
 use ringfence_api::Role;
 use ringfence_tests::{Answer, Ground, Stack, power_plan};
 use serde_json::{Value, json};
 
 crate::on_both_grounds!(
-    a_host_monitors_word_is_taken_and_refused_as_masakari_would,
-    what_is_no_notification_changes_nothing,
-    a_name_that_two_hosts_bear_is_nobodys,
+    notifications_of_a_host_monitor_are_taken_and_refused_as_by_masakari,
+    a_request_that_is_no_notification_changes_nothing,
+    a_name_of_two_hosts_stands_for_neither,
 );
 
 fn at(seconds: i64) -> String {
     let at = ringfence_tests::now() + chrono::TimeDelta::seconds(seconds);
-    // As the monitors write it: UTC, and not saying so.
+    // As the monitors write times: in UTC, without a time zone.
     at.format("%Y-%m-%dT%H:%M:%S%.6f").to_string()
 }
 
@@ -37,7 +37,7 @@ fn refused(answer: Answer, status: u16, name: &str) -> String {
     fault[name]["message"].as_str().unwrap().to_owned()
 }
 
-async fn a_host_monitors_word_is_taken_and_refused_as_masakari_would(ground: Ground) {
+async fn notifications_of_a_host_monitor_are_taken_and_refused_as_by_masakari(ground: Ground) {
     let stack = Stack::start(ground).await;
     stack.plan(power_plan()).await;
     let policy = json!({ "fencing": { "automatic": true, "after_s": 1 } });
@@ -56,7 +56,7 @@ async fn a_host_monitors_word_is_taken_and_refused_as_masakari_would(ground: Gro
         (&host["failure_state"], &host["failure_source"]),
         (&json!("UNREACHABLE"), &json!("masakari"))
     );
-    // The monitor says it again, and ends its tries.
+    // The monitor repeats the notification, and ends its retries at this answer.
     let again = refused(
         notify(&stack, host_is("h1", "STOPPED", 0)).await,
         409,
@@ -81,7 +81,7 @@ async fn a_host_monitors_word_is_taken_and_refused_as_masakari_would(ground: Gro
     stack.stop().await;
 }
 
-async fn what_is_no_notification_changes_nothing(ground: Ground) {
+async fn a_request_that_is_no_notification_changes_nothing(ground: Ground) {
     let stack = Stack::start(ground).await;
     stack.client.seen("h1", "UP").await.ok(200);
     let before = stack.client.host("h1").await;
@@ -128,15 +128,15 @@ async fn what_is_no_notification_changes_nothing(ground: Ground) {
         .post("/v1/notifications", host_is("h1", "STOPPED", 0))
         .await;
     refused(reader, 403, "forbidden");
-    let nobody = stack
+    let without_token = stack
         .client
         .with_token(None)
         .post("/v1/notifications", host_is("h1", "STOPPED", 0))
         .await;
-    assert!(nobody.header("www-authenticate").len() > 1);
-    refused(nobody, 401, "unauthorized");
+    assert!(without_token.header("www-authenticate").len() > 1);
+    refused(without_token, 401, "unauthorized");
 
-    // Another source has seen the host since; and what a guest does says nothing of its host.
+    // A report that is older than another source's, and a notification about a guest, change nothing about the host.
     let stale = notify(&stack, host_is("h1", "STOPPED", -60)).await.ok(202);
     assert_eq!(stale["notification"]["status"], "ignored");
     let mut guest = host_is("h1", "STOPPED", 0);
@@ -147,20 +147,20 @@ async fn what_is_no_notification_changes_nothing(ground: Ground) {
     );
     let mut after = stack.client.host("h1").await;
     for field in ["sources", "updated_at"] {
-        // What the monitors have said is on record, though it changes nothing.
+        // The monitor's reports are recorded as a source, though they change nothing.
         after[field] = before[field].clone();
     }
     assert_eq!(after, before);
     stack.stop().await;
 }
 
-async fn a_name_that_two_hosts_bear_is_nobodys(ground: Ground) {
+async fn a_name_of_two_hosts_stands_for_neither(ground: Ground) {
     let stack = Stack::start(ground).await;
     let east = json!({ "name": "east-1", "backend": "nova", "cloud": "east", "known_as": "compute1" });
     stack.client.post("/hosts", east).await.ok(201);
     notify(&stack, host_is("compute1", "STARTED", 0)).await.ok(202);
     assert_eq!(stack.client.host("east-1").await["failure_state"], "UP");
-    // That is no name that its cloud knows.
+    // The cloud does not know this name; it is Ringfence's.
     let message = refused(
         notify(&stack, host_is("east-1", "STOPPED", 0)).await,
         400,
@@ -184,7 +184,7 @@ async fn a_name_that_two_hosts_bear_is_nobodys(ground: Ground) {
     );
     stack.client.delete("/hosts/compute1").await;
 
-    // The west may have a host of that name which is not here.
+    // The cloud `west` may have a host of this name that Ringfence does not know.
     let west = json!({ "name": "west-2", "backend": "nova", "cloud": "west", "known_as": "compute2" });
     stack.client.post("/hosts", west).await.ok(201);
     let message = refused(
@@ -198,7 +198,7 @@ async fn a_name_that_two_hosts_bear_is_nobodys(ground: Ground) {
     );
     assert_eq!(stack.client.host("east-1").await["failure_state"], "UP");
 
-    // The endpoint that the east's monitors have says which is meant.
+    // The endpoint of the monitors in `east` says which cloud's host is meant.
     let service = stack.as_role(Role::Service);
     let say = async |path: &str| {
         let request = service.request(reqwest::Method::POST, path);

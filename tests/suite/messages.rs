@@ -1,4 +1,4 @@
-//! Messages that are forged, late, doubled or out of order.
+//! Messages that are forged, late, repeated or out of order.
 
 use std::time::Duration;
 
@@ -17,10 +17,10 @@ crate::on_both_grounds!(
     a_result_that_arrives_twice_counts_once,
     a_task_that_arrives_twice_is_done_once,
     a_result_that_overtakes_its_claim_changes_nothing,
-    a_claim_whose_device_was_given_away_is_answered,
+    a_claim_whose_device_is_leased_to_another_attempt_is_refused,
 );
 
-/// A stack without workers, whose host is being fenced, and the task as a worker gets it.
+/// A stack without workers whose host is being fenced, and the task's message as a worker gets it.
 async fn dispatched(ground: Ground) -> (Stack, TaskMessage) {
     dispatched_in(Stack::start_without_workers(ground).await).await
 }
@@ -101,7 +101,7 @@ async fn a_forged_result_is_never_believed(ground: Ground) {
     assert!(matches!(ask(&stack, &claim).await, ClaimReply::Granted { .. }));
     let forger = Keys::new(vec![Key::new("test", &[8; 32]).unwrap()]).unwrap();
     report(&stack, &forger, &confirmed(&claim)).await;
-    // The right one behind it is taken: by then the forged one has been dealt with.
+    // The honest result behind the forged one is taken: by then the forged one has been refused.
     let mut honest = confirmed(&claim);
     honest.outcome = Outcome::Unknown;
     honest.observation = None;
@@ -131,7 +131,7 @@ async fn a_result_of_an_older_generation_changes_nothing(ground: Ground) {
     assert_eq!(new["generation"], 2);
     report(&stack, &keys(), &confirmed(&old)).await;
     stack.until_audited("h1", "result.ignored").await;
-    // Passed off as one of the new generation it names an attempt that is not there.
+    // This result under the new generation names an attempt that the new operation does not have.
     let mut disguised = confirmed(&old);
     disguised.claim.generation = Generation(2);
     report(&stack, &keys(), &disguised).await;
@@ -160,7 +160,7 @@ async fn a_task_that_arrives_twice_is_done_once(ground: Ground) {
     let second = claim_of(&task);
     assert!(matches!(ask(&stack, &first).await, ClaimReply::Granted { .. }));
     assert!(matches!(ask(&stack, &second).await, ClaimReply::Refused { .. }));
-    // The same claim again is the same claim: its first answer may have been lost.
+    // A repeated claim is granted again: its first answer may have been lost.
     assert!(matches!(ask(&stack, &first).await, ClaimReply::Granted { .. }));
     report(&stack, &keys(), &confirmed(&second)).await;
     stack.until_audited("h1", "result.ignored").await;
@@ -179,10 +179,10 @@ async fn a_result_that_overtakes_its_claim_changes_nothing(ground: Ground) {
     stack.stop().await;
 }
 
-/// A queue that was purged, or a broker that came back without what it had been given. While workers take other tasks from the queue a
-/// task is taken to wait for its turn, for minutes.
+/// A queue that was purged, or a broker that came back without its messages. While workers take other tasks from the queue, a task
+/// counts as waiting for its turn, for minutes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_task_that_the_broker_has_lost_is_sent_again_soon_although_its_queue_moves() {
+async fn a_task_that_the_broker_has_lost_is_sent_again_soon_while_its_queue_is_consumed() {
     let options = StackOptions {
         workers: 0,
         hosts: 2,
@@ -202,12 +202,12 @@ async fn a_task_that_the_broker_has_lost_is_sent_again_soon_although_its_queue_m
     stack.stop().await;
 }
 
-/// The worker has not heard that its claim was granted, and asks once more when its device is leased to another attempt.
-async fn a_claim_whose_device_was_given_away_is_answered(ground: Ground) {
+/// The worker did not get the grant of its claim, and repeats the claim when the device is leased to another attempt.
+async fn a_claim_whose_device_is_leased_to_another_attempt_is_refused(ground: Ground) {
     let (stack, task) = dispatched(ground).await;
     let claim = claim_of(&task);
     assert!(matches!(ask(&stack, &claim).await, ClaimReply::Granted { .. }));
-    give_device_away(stack.api.db(), &claim).await;
+    lease_device_to_another_attempt(stack.api.db(), &claim).await;
     let reply = ask(&stack, &claim).await;
     assert!(
         matches!(&reply, ClaimReply::Refused { why } if why.contains("waits for no device")),
@@ -217,8 +217,8 @@ async fn a_claim_whose_device_was_given_away_is_answered(ground: Ground) {
     stack.stop().await;
 }
 
-/// To an attempt of another operation.
-async fn give_device_away(db: &Database, claim: &Claim) {
+/// Leases the device to an attempt of another operation.
+async fn lease_device_to_another_attempt(db: &Database, claim: &Claim) {
     let host = load_state(&mut db.reader(), &claim.host_id.to_string()).await;
     let operation = host.unwrap().unwrap().operation.unwrap();
     let (task, attempt) = operation.find(claim.attempt).unwrap();

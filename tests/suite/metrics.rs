@@ -1,4 +1,4 @@
-//! The numbers that Prometheus reads move with what happens.
+//! The metrics follow the state of hosts, operations and messages.
 
 mod behind;
 mod rules;
@@ -15,8 +15,8 @@ use uuid::Uuid;
 use crate::api::refused;
 
 crate::on_both_grounds!(
-    a_fence_and_a_rejoin_move_the_numbers,
-    a_fence_that_nobody_carries_out_is_seen_to_wait,
+    a_fence_and_a_rejoin_change_the_metrics,
+    a_fence_without_a_worker_is_counted_as_waiting,
     an_operation_that_needs_an_operator_is_counted,
     a_worker_that_falls_silent_is_counted,
     messages_with_bad_signatures_are_counted_and_found_among_the_dead_letters,
@@ -24,7 +24,7 @@ crate::on_both_grounds!(
     listeners_and_requests_are_counted,
 );
 
-/// Everything but the API, as the process of an engine and a worker would show it.
+/// All metrics except the API's: those of a process with an engine and a worker.
 pub async fn numbers_of(stack: &Stack) -> Numbers {
     let mut exposition = Exposition::new(Some(stack.engines[0].0.clone()));
     if let Some(worker) = stack.workers.first() {
@@ -33,13 +33,13 @@ pub async fn numbers_of(stack: &Stack) -> Numbers {
     Numbers::new(exposition.text().await.unwrap())
 }
 
-/// Waits for a number of the API's process.
+/// Waits for a metric of the API's process.
 async fn until(stack: &Stack, is_so: impl Fn(&Numbers) -> bool) -> Numbers {
     eventually(async || is_so(&Numbers::of(&stack.client).await)).await;
     Numbers::of(&stack.client).await
 }
 
-/// A message that was signed with a key of somebody's own.
+/// Publishes a message that is signed with a key of the forger's own.
 async fn forge(stack: &Stack, queue: Queue) {
     let forger = Keys::new(vec![Key::new("test", &[8; 32]).unwrap()]).unwrap();
     let bus = stack.site.bus("forger").await;
@@ -55,7 +55,7 @@ const OFF: [&str; 3] = [
     "outcome=\"confirmed\"",
 ];
 
-async fn a_fence_and_a_rejoin_move_the_numbers(ground: Ground) {
+async fn a_fence_and_a_rejoin_change_the_metrics(ground: Ground) {
     let stack = Stack::start(ground).await;
     stack.plan(power_plan()).await;
     stack.client.seen("h1", "UP").await.ok(200);
@@ -65,7 +65,7 @@ async fn a_fence_and_a_rejoin_move_the_numbers(ground: Ground) {
     stack.hang("h1").await;
     let operation = stack.client.fence("h1").await;
     let operation = stack.client.until_settled(&operation).await;
-    // A reading too close to the last sign of life is made again.
+    // A reading that is too close to the last sign of life is repeated with another attempt.
     let attempts = operation["stages"][0]["tasks"][0]["attempts"].as_array().unwrap();
     let attempts = f64::from(u32::try_from(attempts.len()).unwrap());
 
@@ -88,7 +88,7 @@ async fn a_fence_and_a_rejoin_move_the_numbers(ground: Ground) {
         1.0
     );
 
-    // The one engine that took the claims and results; the API's process has counted none of them.
+    // The engine's process took the claims and results, and counts them; the API's process has counted none.
     let engine = numbers_of(&stack).await;
     assert_eq!(engine.sum("ringfence_attempts_total", &OFF), attempts);
     assert_eq!(api.sum("ringfence_attempts_total", &[]), 0.0);
@@ -138,7 +138,7 @@ async fn a_fence_and_a_rejoin_move_the_numbers(ground: Ground) {
     stack.stop().await;
 }
 
-async fn a_fence_that_nobody_carries_out_is_seen_to_wait(ground: Ground) {
+async fn a_fence_without_a_worker_is_counted_as_waiting(ground: Ground) {
     let stack = Stack::start_without_workers(ground).await;
     stack.plan(power_plan()).await;
     stack.hang("h1").await;
@@ -170,7 +170,7 @@ async fn an_operation_that_needs_an_operator_is_counted(ground: Ground) {
         numbers.sum("ringfence_live_operations", &waits) == 1.0
     })
     .await;
-    // It is not proven for that.
+    // The operation's fence still counts as unproven.
     assert!(numbers.sum("ringfence_oldest_unproven_fence_age_seconds", &[]) > 0.0);
     let engine = numbers_of(&stack).await;
     let refused = ["task=\"power.off\"", "outcome=\"refused\""];
@@ -227,7 +227,7 @@ async fn messages_with_bad_signatures_are_counted_and_found_among_the_dead_lette
             && numbers.sum("ringfence_worker_refused_messages_total", &bad) == 1.0
     })
     .await;
-    // Signed, and not what was expected, is another matter.
+    // A signed message of the wrong kind is counted under another reason.
     let bus = stack.site.bus("confused").await;
     let message = keys()
         .seal(
@@ -260,9 +260,9 @@ async fn messages_with_bad_signatures_are_counted_and_found_among_the_dead_lette
 
 async fn metrics_need_a_reader_unless_they_are_public(ground: Ground) {
     let stack = Stack::start(ground).await;
-    let nobody = stack.client.with_token(None);
+    let without_token = stack.client.with_token(None);
     refused(
-        &nobody.get("/metrics").await,
+        &without_token.get("/metrics").await,
         401,
         "fencing.unauthorized",
         &["X-Auth-Token"],
@@ -298,7 +298,7 @@ async fn listeners_and_requests_are_counted(ground: Ground) {
     .await;
     drop(stream);
     stack.client.get("/hosts/h1").await.ok(200);
-    stack.client.get("/hosts/nobody").await.ok(404);
+    stack.client.get("/hosts/unknown").await.ok(404);
     stack.client.get("/no/such/path").await.ok(404);
     let word = reqwest::Method::from_bytes(b"BREW").unwrap();
     stack

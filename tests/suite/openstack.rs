@@ -1,4 +1,4 @@
-//! Stories with a real OpenStack: Keystone, Placement and Nova, with hosts whose guests can be seen on disk.
+//! Stories with a real OpenStack: Keystone, Placement and Nova, with hosts that record on disk which guests they run.
 
 mod adopting;
 mod cut_off;

@@ -162,7 +162,7 @@ async fn a_driver_of_one_file_is_documented_checked_and_fences(ground: Ground) {
             .post("/methods/power/check", json!({ "host": "h1" }))
             .await
     };
-    // The queue of a worker that has just begun may not be there yet.
+    // The queue of a worker that has just started may not exist yet.
     eventually(async || check().await.status == 200).await;
     assert_eq!(check().await.ok(200)["observation"]["state"], "on");
 

@@ -1,4 +1,4 @@
-//! The fence agent `deploy/pacemaker/fence_ringfence`, called by hand and by Pacemaker's own fencer, before services as processes.
+//! The fence agent `deploy/pacemaker/fence_ringfence`, called by hand and by Pacemaker's own fencer. The services are processes.
 
 mod agent;
 mod fencer;
@@ -16,14 +16,14 @@ use ringfence_tests::{
 };
 use serde_json::{Value, json};
 
-/// As it is in the sources.
+/// The agent of the source tree.
 fn agent() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/pacemaker/fence_ringfence")
 }
 
-/// A Ringfence with a plan for hosts that have a BMC, and a token of Pacemaker's.
+/// A Ringfence with a plan for hosts that have a BMC, and a token for Pacemaker.
 struct Place {
-    // Services end before what they write to.
+    // Services are dropped before the machine to which they write.
     services: [Service; 3],
     client: Client,
     machine: Machine,
@@ -63,9 +63,9 @@ impl Place {
         }
     }
 
-    /// A host that is seen so, and whose BMC is nowhere.
+    /// Adds a host in this failure state, whose BMC does not answer.
     async fn host(&self, name: &str, seen: &str) {
-        // Nobody listens there, and nowhere is another place for each host.
+        // No BMC listens on this port. The ports differ, because two hosts must not share a device.
         let port = 1 + name.bytes().map(u16::from).sum::<u16>() % 500;
         let parameters = json!({ "power": { "port": port.to_string() } });
         let host = json!({ "name": name, "parameters": parameters });
@@ -73,7 +73,7 @@ impl Place {
         self.client.seen(name, seen).await.ok(200);
     }
 
-    /// A host that is seen so, with a BMC.
+    /// Adds a host in this failure state, with a BMC.
     async fn host_with_bmc(&self, name: &str, seen: &str) -> IpmiBmc {
         let bmc = tokio::task::spawn_blocking(|| IpmiBmc::start().unwrap())
             .await
@@ -85,7 +85,7 @@ impl Place {
         bmc
     }
 
-    /// What every device of this agent is told; what stands in `more` counts instead.
+    /// The parameters of every device of this agent; `more` overrides them.
     fn parameters(&self, more: &[(&str, &str)]) -> Vec<(String, String)> {
         let mut all = vec![
             ("url".to_owned(), self.client.base().to_owned()),
@@ -104,12 +104,12 @@ impl Place {
         self.machine.file(name).display().to_string()
     }
 
-    /// Calls the agent as Pacemaker would, by standard input.
+    /// Calls the agent with its parameters on standard input, as Pacemaker does.
     async fn call(&self, more: &[(&str, &str)]) -> Run {
         ended(self.begin(more)).await
     }
 
-    /// No cluster is around it that could have a topology.
+    /// Starts the agent without a cluster, so that it cannot check a topology.
     fn begin(&self, more: &[(&str, &str)]) -> Child {
         let parameters = self.parameters(&[more, &[("check_topology", "0")]].concat());
         let lines: String = parameters
@@ -127,7 +127,7 @@ impl Place {
         child
     }
 
-    /// A command in the place of `ringfence`.
+    /// A script that takes the place of `ringfence`.
     fn script(&self, name: &str, text: &str) -> String {
         let path = write(&self.machine, name, &format!("#!/bin/sh\n{text}"));
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o700)).unwrap();
@@ -165,7 +165,7 @@ async fn ended(child: Child) -> Run {
     }
 }
 
-/// It has failed, and says why in these words.
+/// Asserts that the agent has failed with these words.
 #[track_caller]
 fn failed(run: &Run, words: &[&str]) {
     assert_eq!(run.code, Some(1), "{run:?}");
@@ -174,7 +174,7 @@ fn failed(run: &Run, words: &[&str]) {
     }
 }
 
-/// By whom a host was proven to be FENCED, and how.
+/// Kind and source of every proof of a host.
 fn proofs(host: &Value) -> Vec<(String, String)> {
     let text = |proof: &Value, key: &str| proof[key].as_str().unwrap().to_owned();
     let proofs = host["proofs"].as_array().unwrap().iter();

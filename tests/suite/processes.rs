@@ -1,4 +1,4 @@
-//! The `ringfence` program itself: services as processes, killed and started again, and the commands that speak to them.
+//! The `ringfence` program: services as processes, killed and started again, and the commands that call them.
 
 mod backup;
 mod dead_letters;
@@ -19,7 +19,7 @@ mod upgrades;
 use ringfence_tests::Client;
 use serde_json::Value;
 
-/// Events are numbered from 1 without a gap, in all and per host.
+/// Asserts that events are numbered from 1 without a gap, in all and per host.
 fn assert_gapless(events: &Value) {
     let events = events["events"].as_array().unwrap();
     let sequences: Vec<_> = events
@@ -44,7 +44,7 @@ fn times_fenced(events: &Value, host: &str, generation: &Value) -> usize {
     events["events"].as_array().unwrap().iter().filter(is_it).count()
 }
 
-/// All events, once it is among them that the host turned FENCED: they are numbered shortly after they are committed.
+/// All events, once the host's turn to FENCED is among them: events get their numbers shortly after their commit.
 async fn until_told(client: &Client, host: &str, generation: &Value) -> Value {
     let is_told = |events: &Value| times_fenced(events, host, generation) > 0;
     client.until("/events?limit=1000", is_told).await

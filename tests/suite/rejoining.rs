@@ -7,15 +7,15 @@ use ringfence_tests::{Ground, Stack, power_plan};
 use serde_json::{Value, json};
 
 crate::on_both_grounds!(
-    after_a_fence_by_power_the_host_comes_back,
-    after_a_fence_by_storage_and_network_a_newer_boot_is_needed,
+    a_host_is_taken_back_after_a_fence_by_power,
+    a_host_is_taken_back_after_a_fence_by_storage_and_network_only_with_a_newer_boot,
     a_new_fence_overtakes_a_rejoin,
     an_unfenced_host_is_taken_back_already,
-    a_rejoin_right_after_the_proof_ends_the_fence,
-    a_method_that_was_refused_leaves_nothing_to_give_back,
-    a_returning_host_is_taken_back_by_itself_where_the_segment_says_so,
+    a_rejoin_right_after_the_proof_ends_the_fence_operation,
+    a_refused_attempt_leaves_no_applied_fencing,
+    a_returning_host_is_taken_back_automatically_where_the_segment_says_so,
     a_host_that_ran_again_is_fenced_again_before_it_is_evacuated,
-    what_a_lost_device_cannot_give_back_an_admin_can_say_was_given_back,
+    an_admin_can_confirm_the_release_of_a_lost_device,
 );
 
 async fn rejoin(stack: &Stack) -> Value {
@@ -37,10 +37,10 @@ async fn watch(stack: &Stack, operation: &Value) -> Value {
         }
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
-    panic!("the operation never settled");
+    panic!("the operation did not settle");
 }
 
-async fn after_a_fence_by_power_the_host_comes_back(ground: Ground) {
+async fn a_host_is_taken_back_after_a_fence_by_power(ground: Ground) {
     let stack = Stack::start(ground).await;
     stack.plan(power_plan()).await;
     stack.hang("h1").await;
@@ -49,7 +49,7 @@ async fn after_a_fence_by_power_the_host_comes_back(ground: Ground) {
     let operation = rejoin(&stack).await;
     assert_eq!(operation["kind"], "rejoin");
     assert_eq!(operation["generation"], 2);
-    // From now on the old proofs are no longer good for an evacuation.
+    // The rejoin ends the proofs: they open the evacuate gate no more.
     assert_eq!(stack.client.gates("h1").await["evacuate"]["allowed"], false);
     stack.simulators.set_condition("h1", Condition::Running).unwrap();
     let operation = watch(&stack, &operation).await;
@@ -79,7 +79,7 @@ async fn after_a_fence_by_power_the_host_comes_back(ground: Ground) {
     stack.stop().await;
 }
 
-async fn after_a_fence_by_storage_and_network_a_newer_boot_is_needed(ground: Ground) {
+async fn a_host_is_taken_back_after_a_fence_by_storage_and_network_only_with_a_newer_boot(ground: Ground) {
     let stack = Stack::start(ground).await;
     let stages = json!([{ "tasks": [
         { "kind": "storage.fence", "levels": [{ "level": 1, "methods": ["storage"] }] },
@@ -96,7 +96,7 @@ async fn after_a_fence_by_storage_and_network_a_newer_boot_is_needed(ground: Gro
     stack.client.until_settled(&fence).await;
     let operation = rejoin(&stack).await;
     let path = format!("/operations/{}", operation["id"].as_str().unwrap());
-    // The boot that was cut off may still write what it had not written then. The monitor sees it for longer than its clock may be ahead.
+    // The boot that was cut off may still hold unwritten data. It is reported for longer than the monitor's clock may be ahead.
     for _ in 0..20 {
         let seen = stack.client.seen_with_boot("h1", "UP", Some("boot-1"));
         seen.await.ok(200);
@@ -131,7 +131,7 @@ async fn a_new_fence_overtakes_a_rejoin(ground: Ground) {
     let fence = stack.client.fence("h1").await;
     stack.client.until_settled(&fence).await;
     let first = rejoin(&stack).await;
-    // It never comes up: the power is on again, and nobody knows what it does.
+    // The power is on again, and the host does not come up.
     let path = format!("/operations/{}", first["id"].as_str().unwrap());
     stack
         .client
@@ -163,7 +163,7 @@ async fn an_unfenced_host_is_taken_back_already(ground: Ground) {
     stack.stop().await;
 }
 
-async fn a_returning_host_is_taken_back_by_itself_where_the_segment_says_so(ground: Ground) {
+async fn a_returning_host_is_taken_back_automatically_where_the_segment_says_so(ground: Ground) {
     let stack = Stack::start(ground).await;
     stack.plan(power_plan()).await;
     stack
@@ -182,7 +182,7 @@ async fn a_returning_host_is_taken_back_by_itself_where_the_segment_says_so(grou
     stack.stop().await;
 }
 
-async fn a_rejoin_right_after_the_proof_ends_the_fence(ground: Ground) {
+async fn a_rejoin_right_after_the_proof_ends_the_fence_operation(ground: Ground) {
     let stack = Stack::start(ground).await;
     let stages = json!([
         { "tasks": [{ "kind": "power.off", "levels": [{ "level": 1, "methods": ["power"] }] }] },
@@ -200,7 +200,7 @@ async fn a_rejoin_right_after_the_proof_ends_the_fence(ground: Ground) {
     stack.stop().await;
 }
 
-async fn a_method_that_was_refused_leaves_nothing_to_give_back(ground: Ground) {
+async fn a_refused_attempt_leaves_no_applied_fencing(ground: Ground) {
     let stack = Stack::start(ground).await;
     stack
         .simulated_method("power", ringfence_core::Resource::Power)
@@ -244,7 +244,7 @@ async fn a_host_that_ran_again_is_fenced_again_before_it_is_evacuated(ground: Gr
     stack.hang("h1").await;
     let fence = stack.client.fence("h1").await;
     stack.client.until_settled(&fence).await;
-    // Somebody walks by and switches it on; then it hangs again.
+    // The host is switched on by hand, and hangs again.
     stack
         .simulators
         .set_state("h1", Resource::Power, PortState::On)
@@ -267,8 +267,8 @@ async fn a_host_that_ran_again_is_fenced_again_before_it_is_evacuated(ground: Gr
     stack.stop().await;
 }
 
-async fn what_a_lost_device_cannot_give_back_an_admin_can_say_was_given_back(ground: Ground) {
-    let stack = Stack::impatient(ground).await;
+async fn an_admin_can_confirm_the_release_of_a_lost_device(ground: Ground) {
+    let stack = Stack::start_with_short_attempts(ground).await;
     let stages = json!([{ "tasks": [
         { "kind": "storage.fence", "levels": [{ "level": 1, "methods": ["storage"] }] },
         { "kind": "network.fence", "levels": [{ "level": 1, "methods": ["network"] }] },

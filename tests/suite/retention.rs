@@ -1,4 +1,4 @@
-//! What is old is removed, and whoever has missed it is told so.
+//! Old records are removed, and a listener that missed removed events gets 410.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 use crate::subscriptions::event_sinks::exchange_at;
 
-/// The address of a broker that is not there.
-const NOBODY: &str = "amqp://guest:guest@127.0.0.1:9/%2f";
+/// The address of a broker that does not run.
+const NO_BROKER: &str = "amqp://guest:guest@127.0.0.1:9/%2f";
 
 crate::on_both_grounds!(
-    what_is_old_is_archived_and_removed_and_a_fenced_host_stays_proven,
-    a_listener_that_missed_events_is_told_so,
-    nothing_is_removed_that_cannot_be_archived,
-    an_event_sink_that_is_turned_off_holds_back_events_for_a_week_and_then_begins_anew,
+    old_records_are_archived_and_removed_and_a_fenced_host_keeps_its_proofs,
+    a_listener_that_missed_removed_events_gets_410,
+    records_that_cannot_be_archived_are_not_removed,
+    an_event_sink_that_is_turned_off_keeps_events_for_a_week_and_then_starts_at_the_newest,
 );
 
 fn start() -> DateTime<Utc> {
@@ -25,7 +25,7 @@ fn start() -> DateTime<Utc> {
         .to_utc()
 }
 
-/// Everything is kept for a day, and looked at all the time.
+/// Records are kept for a day, and old ones are removed all the time.
 fn retention() -> RetentionConfig {
     let day = Some(TimeDelta::days(1));
     RetentionConfig {
@@ -73,7 +73,7 @@ async fn fenced(stack: &Stack) -> Value {
     stack.client.until_settled(&operation).await
 }
 
-/// All events, once the end of the operation is among them: they are numbered shortly after they are committed.
+/// All events, once the operation's end is among them: events get their numbers shortly after their commit.
 async fn events(stack: &Stack) -> Value {
     let is_last = |list: &Value| {
         let events = list["events"].as_array().unwrap();
@@ -84,7 +84,7 @@ async fn events(stack: &Stack) -> Value {
     stack.client.until("/events?limit=1000", is_last).await
 }
 
-/// The lines of the archive of one kind.
+/// The archived records of one kind.
 fn archived(dir: &std::path::Path, kind: &str) -> Vec<Value> {
     let Ok(files) = std::fs::read_dir(dir) else {
         return Vec::new();
@@ -97,7 +97,7 @@ fn archived(dir: &std::path::Path, kind: &str) -> Vec<Value> {
         .collect()
 }
 
-async fn what_is_old_is_archived_and_removed_and_a_fenced_host_stays_proven(ground: Ground) {
+async fn old_records_are_archived_and_removed_and_a_fenced_host_keeps_its_proofs(ground: Ground) {
     let site = Site::new(ground).await;
     let dir = site.dir.path().join("archive");
     let retention = RetentionConfig {
@@ -123,7 +123,7 @@ async fn what_is_old_is_archived_and_removed_and_a_fenced_host_stays_proven(grou
             list["removed_up_to"].as_u64() >= Some(told as u64 - 1)
         })
         .await;
-    // The newest event stays; the host is as FENCED as before, with its proofs and the operation behind them.
+    // The newest event stays; the host is still FENCED, with its proofs and their operation.
     assert_eq!(after["events"].as_array().unwrap().len(), 1, "{after}");
     assert_eq!(stack.client.host("h1").await, host);
     assert_eq!(stack.client.gates("h1").await["evacuate"]["allowed"], true);
@@ -146,7 +146,7 @@ async fn what_is_old_is_archived_and_removed_and_a_fenced_host_stays_proven(grou
     );
     assert_eq!(mode & 0o777, 0o600);
 
-    // Life goes on, and the numbers with it.
+    // New events continue the numbers.
     seen(&stack, "UP").await;
     let next = stack
         .client
@@ -158,7 +158,7 @@ async fn what_is_old_is_archived_and_removed_and_a_fenced_host_stays_proven(grou
     stack.stop().await;
 }
 
-async fn a_listener_that_missed_events_is_told_so(ground: Ground) {
+async fn a_listener_that_missed_removed_events_gets_410(ground: Ground) {
     let stack = stack(Site::new(ground).await, retention()).await;
     fenced(&stack).await;
     let last = events(&stack).await["events"].as_array().unwrap().len();
@@ -188,11 +188,11 @@ async fn a_listener_that_missed_events_is_told_so(ground: Ground) {
         .await
         .ok(200);
     assert_eq!(list["events"].as_array().unwrap().len(), 1);
-    // Without a number it begins with what is there, page by page.
+    // A list without `after` begins at the oldest event that is left, and has pages.
     let list = stack.client.get("/events?limit=1").await.ok(200);
     let next = list["links"][0]["href"].as_str().unwrap();
     assert_eq!(stack.client.get(next).await.ok(200)["events"], json!([]));
-    // And nobody can subscribe to what is gone.
+    // A subscription cannot begin at a removed event.
     let body = json!({ "name": "late", "url": "http://127.0.0.1:9/", "after": 1 });
     let refused = stack.client.post("/subscriptions", body).await;
     assert_eq!((refused.status, refused.code()), (400, "fencing.request.invalid"));
@@ -204,7 +204,7 @@ async fn a_listener_that_missed_events_is_told_so(ground: Ground) {
     stack.stop().await;
 }
 
-async fn nothing_is_removed_that_cannot_be_archived(ground: Ground) {
+async fn records_that_cannot_be_archived_are_not_removed(ground: Ground) {
     let site = Site::new(ground).await;
     let blocked = site.dir.path().join("archive");
     std::fs::write(&blocked, "not a directory").unwrap();
@@ -221,7 +221,7 @@ async fn nothing_is_removed_that_cannot_be_archived(ground: Ground) {
     assert_eq!(stack.client.get("/events?limit=1000").await.ok(200), before);
     assert_eq!(stack.client.get("/audit?limit=1000").await.ok(200), audit);
     assert_eq!(age(&stack, "events").await, TimeDelta::days(2).as_seconds_f64());
-    // Nothing of this kind is old, so that there is nothing to archive.
+    // No delivery is old, so that nothing must be archived.
     eventually(async || age(&stack, "deliveries").await == 0.0).await;
     std::fs::remove_file(&blocked).unwrap();
     eventually(async || stack.client.get("/events").await.ok(200)["removed_up_to"] != 0).await;
@@ -229,7 +229,7 @@ async fn nothing_is_removed_that_cannot_be_archived(ground: Ground) {
     stack.stop().await;
 }
 
-/// Seconds since some engine got on with removing what is old of this kind.
+/// Seconds since an engine last removed every old record of this kind.
 async fn age(stack: &Stack, what: &str) -> f64 {
     let label = format!("what=\"{what}\"");
     let mut smallest = f64::INFINITY;
@@ -248,7 +248,7 @@ async fn event_sinks(stack: &Stack) -> Vec<(String, u64)> {
         .unwrap()
 }
 
-/// Tells what happens to a broker, by the first engine.
+/// Makes the first engine publish events to a broker.
 fn tell(stack: &mut Stack, url: &str) {
     let (engine, running) = &mut stack.engines[0];
     let event_sink = exchange_at(url, format!("{}.old.events", stack.site.prefix));
@@ -266,7 +266,7 @@ async fn happens(stack: &Stack) {
     }
 }
 
-/// Some days pass, and after them somebody looks for what is old.
+/// Advances the clock by some days, and waits until old records are removed.
 async fn days_pass(stack: &Stack, days: i64) {
     stack
         .client
@@ -274,23 +274,25 @@ async fn days_pass(stack: &Stack, days: i64) {
         .await
         .ok(200);
     advance(stack, TimeDelta::days(days));
-    // The trail is looked at after the events.
+    // Audit lines are removed after events.
     let is_empty = |list: &Value| list["audit"].as_array().unwrap().is_empty();
     stack.client.until("/audit", is_empty).await;
 }
 
-async fn an_event_sink_that_is_turned_off_holds_back_events_for_a_week_and_then_begins_anew(ground: Ground) {
+async fn an_event_sink_that_is_turned_off_keeps_events_for_a_week_and_then_starts_at_the_newest(
+    ground: Ground,
+) {
     let mut stack = stack(Site::new(ground).await, retention()).await;
-    tell(&mut stack, NOBODY);
+    tell(&mut stack, NO_BROKER);
     eventually(async || !event_sinks(&stack).await.is_empty()).await;
     let told = event_sinks(&stack).await[0].1;
     happens(&stack).await;
     days_pass(&stack, 3).await;
     assert!(
         removed_up_to(&stack).await <= told,
-        "somebody tries to tell of them"
+        "events are removed that the event sink still has to publish"
     );
-    // Its engine is started anew without it; another one looks for what is old.
+    // The engine of the event sink stops; another engine removes old records.
     let (_, running) = stack.engines.remove(0);
     running.unwrap().stop().await;
     days_pass(&stack, 5).await;
@@ -304,8 +306,8 @@ async fn an_event_sink_that_is_turned_off_holds_back_events_for_a_week_and_then_
     days_pass(&stack, 3).await;
     eventually(async || removed_up_to(&stack).await > told).await;
     assert!(event_sinks(&stack).await.is_empty());
-    // It is turned on again.
-    tell(&mut stack, NOBODY);
+    // The event sink is turned on again.
+    tell(&mut stack, NO_BROKER);
     eventually(async || !event_sinks(&stack).await.is_empty()).await;
     let last = ringfence_db::last_sequence(&mut stack.api.db().reader())
         .await
@@ -315,7 +317,7 @@ async fn an_event_sink_that_is_turned_off_holds_back_events_for_a_week_and_then_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_event_sink_goes_on_behind_what_was_removed_before_it_was_told() {
+async fn an_event_sink_continues_after_events_that_were_removed_before_it_published_them() {
     let mut stack = stack(Site::new(Ground::Distributed).await, retention()).await;
     happens(&stack).await;
     days_pass(&stack, 3).await;

@@ -1,4 +1,4 @@
-//! What schedulers are told, and what those who evacuate.
+//! The scheduler hook's answers to schedulers and to evacuations.
 
 mod asking;
 mod evacuating;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use ringfence_tests::{Client, Ground, Site, Stack, StackOptions};
 use serde_json::{Value, json};
 
-/// A stack whose hook is as it is said.
+/// A stack with this configuration of the hook.
 async fn stack(ground: Ground, hook: ringfence_scheduler_hook::HookConfig) -> Stack {
     let options = StackOptions {
         hook,
@@ -20,14 +20,14 @@ async fn stack(ground: Ground, hook: ringfence_scheduler_hook::HookConfig) -> St
     Stack::start_with(Site::new(ground).await, options).await
 }
 
-/// Adds a host of a cloud, which is seen to be UP.
+/// Adds a host of a cloud that is UP.
 async fn add(client: &Client, name: &str, cloud: &str, known_as: &str) {
     let host = json!({ "name": name, "backend": "nova", "cloud": cloud, "known_as": known_as });
     client.post("/hosts", host).await.ok(201);
     client.seen(name, "UP").await.ok(200);
 }
 
-/// Puts the simulated host into a cloud, UP.
+/// Moves the simulated host h1 into a cloud, and reports it UP.
 async fn join(stack: &Stack, cloud: &str) {
     let change = json!({ "backend": "nova", "cloud": cloud });
     stack.client.patch("/hosts/h1", change).await.ok(200);
@@ -43,13 +43,13 @@ async fn check(client: &Client, question: Value) -> Value {
     client.post("/nova/evacuate-check", question).await.ok(200)
 }
 
-/// Waits until exactly these are allowed.
+/// Waits until exactly these hosts are allowed.
 async fn until_allowed(client: &Client, cloud: &str, asked: &[&str], allowed: &[&str]) -> Value {
     let is_so = |answer: &Value| answer["allowed"] == json!(allowed);
     until_answered(client, cloud, asked, is_so).await
 }
 
-/// Waits for the answer that is meant.
+/// Waits for an answer for which `is` is true.
 async fn until_answered(
     client: &Client,
     cloud: &str,
@@ -66,5 +66,5 @@ async fn until_answered(
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let last = filter(client, cloud, asked).await;
-    panic!("{asked:?} never got the answer that was waited for; last: {last}");
+    panic!("the answer about {asked:?} did not become the expected one; the last was: {last}");
 }

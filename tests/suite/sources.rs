@@ -1,17 +1,17 @@
-//! Who saw a host: each source by itself, and what they come to.
+//! The sources of a host's failure state, each by itself and together.
 
 use ringfence_api::Role;
 use ringfence_tests::{Answer, Ground, Stack, now, power_plan};
 use serde_json::{Value, json};
 
 crate::on_both_grounds!(
-    a_host_shows_what_each_source_saw_and_one_that_reports_no_more_is_struck_off,
+    a_host_shows_the_report_of_each_source_and_a_source_can_be_removed,
     a_host_has_a_bounded_number_of_sources,
-    what_says_which_machine_a_host_is_stays_while_it_is_fenced,
+    the_identity_of_a_fenced_host_cannot_be_changed,
 );
 
 const PROBER: &str = "prober/rack 1";
-/// The same in a path.
+/// `PROBER`, escaped for a path.
 const PROBER_IN_A_PATH: &str = "prober%2Frack%201";
 
 async fn seen_by(stack: &Stack, source: &str, state: &str) -> Answer {
@@ -31,7 +31,7 @@ fn states(host: &Value) -> Vec<(&str, &str)> {
         .collect()
 }
 
-async fn a_host_shows_what_each_source_saw_and_one_that_reports_no_more_is_struck_off(ground: Ground) {
+async fn a_host_shows_the_report_of_each_source_and_a_source_can_be_removed(ground: Ground) {
     let stack = Stack::start(ground).await;
     let client = &stack.client;
     client.seen_with_boot("h1", "UP", Some("boot-1")).await.ok(200);
@@ -44,14 +44,18 @@ async fn a_host_shows_what_each_source_saw_and_one_that_reports_no_more_is_struc
     assert_eq!(heard["alive_at"], heard["observed_at"]);
     assert_eq!(host["sources"][0]["alive_at"], Value::Null);
 
-    // Who heard it afterwards beats who was deaf to it.
+    // A source that heard the host later than another missed it prevails.
     client.seen("h1", "UP").await.ok(200);
     assert_eq!(client.host("h1").await["failure_state"], "UP");
 
     let path = format!("/hosts/h1/sources/{PROBER_IN_A_PATH}");
     let reader = stack.as_role(Role::Reader);
     reader.delete_because(&path, "it was taken down").await.ok(403);
-    assert_eq!(client.delete(&path).await.status, 415, "it has to say why");
+    assert_eq!(
+        client.delete(&path).await.status,
+        415,
+        "the request needs a reason"
+    );
     let host = client.delete_because(&path, "it was taken down").await.ok(200);
     assert_eq!(states(&host), [("test", "UP")]);
     let again = client.delete_because(&path, "it was taken down").await;
@@ -73,7 +77,7 @@ async fn a_host_has_a_bounded_number_of_sources(ground: Ground) {
     stack.stop().await;
 }
 
-async fn what_says_which_machine_a_host_is_stays_while_it_is_fenced(ground: Ground) {
+async fn the_identity_of_a_fenced_host_cannot_be_changed(ground: Ground) {
     let stack = Stack::start(ground).await;
     let client = &stack.client;
     stack.plan(power_plan()).await;
@@ -94,7 +98,7 @@ async fn what_says_which_machine_a_host_is_stays_while_it_is_fenced(ground: Grou
             refused.body
         );
     }
-    // Which plan is for it next time says nothing of what was fenced.
+    // The type only decides on the plan of the next fence.
     let host = client
         .patch("/hosts/h1", json!({ "type": "blade" }))
         .await

@@ -1,4 +1,4 @@
-//! Subscriptions: who is told of what, in which order, and what happens where a receiver does not take it.
+//! Subscriptions: their events, the order of the events, and receivers that fail.
 
 mod configuring;
 pub mod event_sinks;
@@ -14,7 +14,7 @@ use ringfence_tests::{Receiver, Stack};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// Adds a subscription that sends everything to this receiver; returns it with its secret.
+/// Adds a subscription of all events with this receiver; returns it with its secret.
 pub async fn subscribe(stack: &Stack, name: &str, receiver: &Receiver, more: Value) -> Value {
     let mut body = json!({ "name": name, "url": receiver.url() });
     body.as_object_mut()
@@ -23,7 +23,7 @@ pub async fn subscribe(stack: &Stack, name: &str, receiver: &Receiver, more: Val
     stack.client.post("/subscriptions", body).await.ok(201)
 }
 
-/// The numbers of CloudEvents.
+/// The sequence numbers of CloudEvents.
 pub fn numbers(events: &[Value]) -> Vec<u64> {
     events
         .iter()
@@ -31,9 +31,9 @@ pub fn numbers(events: &[Value]) -> Vec<u64> {
         .collect()
 }
 
-/// The numbers of all events of the site from `after` on.
+/// The sequence numbers of all events after `after`.
 pub async fn all_numbers(stack: &Stack, after: u64) -> Vec<u64> {
-    // What was committed may have no number yet.
+    // A committed event may have no number yet.
     ringfence_db::number_events(stack.api.db()).await.unwrap();
     let events = stack
         .client
@@ -47,7 +47,7 @@ pub async fn all_numbers(stack: &Stack, after: u64) -> Vec<u64> {
         .collect()
 }
 
-/// Events of a host with this data, all at once. The host itself knows nothing of them, and must not change any more.
+/// Appends events of a host with this data in one transaction. The host's own state does not change with them, and must not change later.
 pub async fn happen(stack: &Stack, host: &str, data: Vec<Value>) {
     let db = stack.api.db();
     let shown = stack.client.host(host).await;

@@ -1,4 +1,4 @@
-//! Time: the self-fencing timeout, restarts, and a clock that is moved.
+//! Time: the self-fencing timeout, restarts, and a clock that is set to another time.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use serde_json::json;
 
 crate::on_both_grounds!(
     the_self_fencing_timeout_fences_an_unreachable_host,
-    the_self_fencing_timeout_does_not_run_while_nobody_knows,
-    a_monitor_that_stops_to_report_proves_nothing,
-    what_is_due_before_the_next_look_does_not_wait_for_it,
-    a_fence_starts_again_by_itself_where_the_segment_says_so,
+    the_self_fencing_timeout_does_not_run_without_observed_silence,
+    a_monitor_that_stops_reporting_proves_nothing,
+    a_decision_that_is_due_before_the_next_pass_is_made_in_time,
+    a_failed_fence_restarts_automatically_where_the_segment_says_so,
     a_clock_that_is_moved_by_a_day_strands_no_operation,
 );
 
@@ -50,8 +50,8 @@ async fn the_self_fencing_timeout_fences_an_unreachable_host(ground: Ground) {
     stack.stop().await;
 }
 
-/// A proof that settles. The engine that has decided it knows when; the look that would find it comes an hour later.
-async fn what_is_due_before_the_next_look_does_not_wait_for_it(ground: Ground) {
+/// A proof that must settle. The engine that made the decision knows the time; the next pass over due hosts is an hour away.
+async fn a_decision_that_is_due_before_the_next_pass_is_made_in_time(ground: Ground) {
     let options = StackOptions {
         tick_every: Duration::from_secs(3600),
         ..StackOptions::default()
@@ -65,9 +65,9 @@ async fn what_is_due_before_the_next_look_does_not_wait_for_it(ground: Ground) {
     stack.stop().await;
 }
 
-/// Its count of the time stood still meanwhile.
+/// The process's own clock stood still while the process was halted.
 #[tokio::test]
-async fn a_process_that_was_halted_decides_by_no_time_that_is_over() {
+async fn a_process_that_was_halted_decides_by_the_present_time() {
     let before = now();
     let options = StackOptions {
         clock: ClockSource::Counting(before - TimeDelta::seconds(200)),
@@ -84,33 +84,33 @@ async fn a_process_that_was_halted_decides_by_no_time_that_is_over() {
     stack.stop().await;
 }
 
-async fn the_self_fencing_timeout_does_not_run_while_nobody_knows(ground: Ground) {
+async fn the_self_fencing_timeout_does_not_run_without_observed_silence(ground: Ground) {
     let stack = with_policy(ground, json!({ "self_fencing_timeout_s": 1 })).await;
     let operation = stack.client.fence("h1").await;
     let operation = stack.client.until_settled(&operation).await;
     assert_eq!(operation["status"], "needs_operator");
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(stack.client.host("h1").await["fencing_state"], "UNFENCED");
-    // Nor does a monitor count that has never heard the host: it might be deaf to it.
+    // A monitor that has never heard the host does not count: it may not be able to hear it.
     let monitor = stack.client.keep_missing("h1", None);
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(stack.client.host("h1").await["fencing_state"], "UNFENCED");
     drop(monitor);
-    // Nor one that has heard it and does not say when: it may have heard it again between two reports of silence.
+    // A monitor that does not say when it heard the host does not count: it may have heard it between two reports.
     stack.client.seen("h1", "UP").await.ok(200);
     let last_seen_at = Some(now());
     let monitor = stack.client.keep_missing("h1", None);
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(stack.client.host("h1").await["fencing_state"], "UNFENCED");
     drop(monitor);
-    // One that says when it heard the host last, and goes on to report silence, proves it and ends the wait for an operator.
+    // A monitor with the time of the last contact that goes on reporting silence proves it, and ends the wait for an operator.
     let _monitor = stack.client.keep_missing("h1", last_seen_at);
     stack.client.until_fenced("h1").await;
     stack.stop().await;
 }
 
-/// Only a report shows that the time has passed in silence.
-async fn a_monitor_that_stops_to_report_proves_nothing(ground: Ground) {
+/// Only a report proves that the host was silent until then.
+async fn a_monitor_that_stops_reporting_proves_nothing(ground: Ground) {
     let stack = with_policy(ground, json!({ "self_fencing_timeout_s": 1 })).await;
     stack.client.seen("h1", "UP").await.ok(200);
     let last_seen_at = Some(now());
@@ -125,7 +125,7 @@ async fn a_monitor_that_stops_to_report_proves_nothing(ground: Ground) {
     stack.stop().await;
 }
 
-async fn a_fence_starts_again_by_itself_where_the_segment_says_so(ground: Ground) {
+async fn a_failed_fence_restarts_automatically_where_the_segment_says_so(ground: Ground) {
     let stack = with_policy(ground, json!({ "restarts": 3, "restart_delay_s": 1 })).await;
     stack.hang("h1").await;
     let operation = stack.client.fence("h1").await;
@@ -148,8 +148,8 @@ async fn a_clock_that_is_moved_by_a_day_strands_no_operation(ground: Ground) {
     let mut stack = Stack::start_with(site, options).await;
     stack.plan(power_plan()).await;
     let operation = stack.client.fence("h1").await;
-    // A day later the attempt's time has long passed; it is given up as unknown, and never taken for a success. Nobody claims
-    // the next ones either; the clock stands still in between.
+    // After a day the attempt's deadline is over: its outcome is unknown, never a success. No worker claims the next attempts, and the
+    // clock stands still in between.
     let mut days = 0;
     let path = format!("/operations/{}", operation["id"].as_str().unwrap());
     let settled = loop {
@@ -160,7 +160,10 @@ async fn a_clock_that_is_moved_by_a_day_strands_no_operation(ground: Ground) {
         if operation["status"] != "running" {
             break operation;
         }
-        assert!(days < 60, "it never settled: {operation}");
+        assert!(
+            days < 60,
+            "the operation did not settle within 60 days: {operation}"
+        );
     };
     assert_eq!(settled["status"], "needs_operator");
     assert_eq!(
@@ -168,10 +171,10 @@ async fn a_clock_that_is_moved_by_a_day_strands_no_operation(ground: Ground) {
         "unknown"
     );
     assert_eq!(stack.client.host("h1").await["fencing_state"], "UNFENCED");
-    // And back again: for one host, time does not run backwards.
+    // The clock is set back: a host's own time never runs backwards.
     move_clocks(&stack, -days);
     stack.add_worker().await;
-    // It has to be there before the task: with a clock that stands still nothing that came back would be sent again.
+    // The worker must run before the task: with a clock that stands still, a returned task would not be published again.
     eventually(async || {
         let ask = stack.client.post("/methods/power/check", json!({ "host": "h1" }));
         ask.await.status == 200

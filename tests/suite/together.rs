@@ -1,4 +1,4 @@
-//! Many hosts at the same time: they share transactions, and none may feel it.
+//! Many hosts at once: they share transactions, and each is decided as if it were alone.
 
 use futures_util::future::join_all;
 use ringfence_core::Resource;
@@ -7,8 +7,8 @@ use ringfence_tests::{Answer, Ground, Site, Stack, StackOptions};
 use serde_json::json;
 
 crate::on_both_grounds!(
-    hosts_that_are_fenced_at_once_are_fenced_each_by_itself,
-    a_host_that_is_asked_for_by_many_at_once_gets_one_operation,
+    hosts_that_are_fenced_together_are_decided_separately,
+    many_concurrent_fences_of_one_host_are_one_operation,
     no_list_shows_a_fenced_host_without_its_proofs,
 );
 
@@ -30,7 +30,7 @@ async fn stack(ground: Ground, hosts: usize) -> Stack {
     stack
 }
 
-async fn hosts_that_are_fenced_at_once_are_fenced_each_by_itself(ground: Ground) {
+async fn hosts_that_are_fenced_together_are_decided_separately(ground: Ground) {
     const HOSTS: usize = 24;
     let stack = stack(ground, HOSTS).await;
     let name = |number: usize| format!("h{number}");
@@ -50,7 +50,7 @@ async fn hosts_that_are_fenced_at_once_are_fenced_each_by_itself(ground: Ground)
                 .unwrap();
         }
     }
-    // A name that is not there among them.
+    // An unknown host is among them.
     let asked = (0..=HOSTS).map(async |number| {
         let path = format!("/hosts/h{number}/fence");
         stack.client.post(&path, json!({ "reason": "together" })).await
@@ -96,7 +96,7 @@ async fn hosts_that_are_fenced_at_once_are_fenced_each_by_itself(ground: Ground)
     stack.stop().await;
 }
 
-async fn a_host_that_is_asked_for_by_many_at_once_gets_one_operation(ground: Ground) {
+async fn many_concurrent_fences_of_one_host_are_one_operation(ground: Ground) {
     let stack = stack(ground, 2).await;
     for host in ["h1", "h2"] {
         stack.hang(host).await;
@@ -109,7 +109,7 @@ async fn a_host_that_is_asked_for_by_many_at_once_gets_one_operation(ground: Gro
     let mut operations: Vec<String> = join_all(asked)
         .await
         .into_iter()
-        // 200: it was FENCED by the time of the question.
+        // 200: the host was FENCED when the request came.
         .filter(|answer| answer.status != 200)
         .map(|answer| answer.ok(202)["id"].as_str().unwrap().to_owned())
         .collect();
@@ -123,7 +123,7 @@ async fn a_host_that_is_asked_for_by_many_at_once_gets_one_operation(ground: Gro
     stack.stop().await;
 }
 
-/// Lists are read all the time while hosts become FENCED.
+/// Lists are read all the time while hosts turn FENCED.
 async fn no_list_shows_a_fenced_host_without_its_proofs(ground: Ground) {
     const HOSTS: usize = 12;
     let stack = stack(ground, HOSTS).await;

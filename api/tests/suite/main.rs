@@ -1,4 +1,4 @@
-//! The API by itself. What it does with an engine behind it is in the stories over the whole stack.
+//! Tests of the API alone. Tests with an engine behind it are in `tests/`.
 
 mod openapi;
 mod tokens;

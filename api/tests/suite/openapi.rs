@@ -1,4 +1,4 @@
-//! The committed OpenAPI document is the one that the code makes.
+//! The committed OpenAPI document equals the generated one.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use ringfence_api::openapi_json;
 const BLESS: &str = "RINGFENCE_BLESS";
 
 #[test]
-fn the_committed_document_is_the_one_that_the_code_makes() {
+fn the_committed_document_equals_the_generated_one() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../openapi/openapi.json");
     let made = openapi_json();
     if std::env::var_os(BLESS).is_some() {
@@ -17,7 +17,7 @@ fn the_committed_document_is_the_one_that_the_code_makes() {
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         committed == made,
-        "openapi/openapi.json is not what the code makes; run `{BLESS}=1 cargo test -p ringfence-api openapi` and commit it"
+        "openapi/openapi.json differs from the generated document; run `{BLESS}=1 cargo test -p ringfence-api openapi` and commit it"
     );
 }
 
@@ -34,7 +34,7 @@ fn every_call_has_a_name_of_its_own() {
 }
 
 #[test]
-fn every_path_says_what_it_answers_to_a_caller_without_a_token() {
+fn every_path_describes_its_answer_to_a_caller_without_a_token() {
     let document: serde_json::Value = serde_json::from_str(&openapi_json()).unwrap();
     let open = ["/", "/healthcheck"];
     for (path, methods) in document["paths"].as_object().unwrap() {

@@ -42,7 +42,7 @@ fn a_revoked_token_stops_working_without_a_restart() {
 }
 
 #[test]
-fn half_a_file_locks_nobody_out() {
+fn an_incomplete_file_locks_no_caller_out() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("tokens.toml");
     std::fs::write(&path, entry("a", "one", "")).unwrap();

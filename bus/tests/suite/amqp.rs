@@ -1,4 +1,4 @@
-//! What only a broker can do to us: be away, go away, and carry what others wrote.
+//! Faults that only a broker has: outages, and messages of other programs.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -44,7 +44,7 @@ async fn receive(deliveries: &mut Deliveries, wanted: BTreeSet<u64>) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_broker_that_dies_and_returns_loses_nothing_that_it_confirmed() {
+async fn a_broker_that_dies_and_returns_loses_no_confirmed_message() {
     let mut rabbit = Rabbit::start().expect("rabbitmq-server");
     let bus = AmqpBus::connect(config(&rabbit)).await.unwrap();
     let mut deliveries = bus.consume(&queue(), 1).await.unwrap();
@@ -58,14 +58,14 @@ async fn a_broker_that_dies_and_returns_loses_nothing_that_it_confirmed() {
     let error = bus.publish(&queue(), &message(99)).await.unwrap_err();
     assert!(matches!(error, BusError::Unavailable { .. }), "{error}");
     assert!(bus.health().await.is_err());
-    // Nobody confirms that it was settled: whatever this says, the broker never heard of it, and delivers it again.
+    // The acknowledgement may not reach the broker, which then delivers the message again.
     let _ = held.settle.ack().await;
 
     // Long enough that neither connection would be tried again for seconds.
     tokio::time::sleep(Duration::from_secs(8)).await;
     rabbit.go();
     drop(next(&mut deliveries).await);
-    // Whoever has heard of the broker's return can speak, too.
+    // The consumer is connected again: a publish must succeed at once, too.
     bus.publish(&queue(), &message(20)).await.unwrap();
     receive(&mut deliveries, (0..=20).collect()).await;
     nothing(&mut deliveries).await;
@@ -73,7 +73,7 @@ async fn a_broker_that_dies_and_returns_loses_nothing_that_it_confirmed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_question_that_is_open_when_the_broker_dies_fails_and_the_next_one_is_answered() {
+async fn a_question_fails_when_the_broker_dies_and_the_next_is_answered() {
     let mut rabbit = Rabbit::start().expect("rabbitmq-server");
     let bus = AmqpBus::connect(config(&rabbit)).await.unwrap();
     let mut deliveries = bus.consume(&queue(), 1).await.unwrap();
@@ -103,7 +103,7 @@ async fn a_question_that_is_open_when_the_broker_dies_fails_and_the_next_one_is_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_service_starts_before_its_broker_and_serves_once_it_is_there() {
+async fn a_service_that_starts_before_its_broker_serves_once_the_broker_runs() {
     let mut rabbit = Rabbit::stopped().expect("rabbitmq-server");
     let bus = AmqpBus::connect_when_there(config(&rabbit));
     let mut deliveries = bus.consume(&queue(), 1).await.unwrap();
@@ -117,7 +117,7 @@ async fn a_service_starts_before_its_broker_and_serves_once_it_is_there() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_broker_that_is_not_there_is_named_without_the_password() {
+async fn an_unreachable_broker_is_named_without_the_password() {
     let rabbit = Rabbit::stopped().expect("rabbitmq-server");
     let url = rabbit.url().replace("guest:guest", "ring:hush");
     let error = AmqpBus::connect(AmqpConfig::new(&url, "bus-suite").unwrap())
@@ -143,7 +143,7 @@ async fn a_wrong_password_is_refused_and_not_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_broker_is_spoken_to_over_tls_if_its_certificate_is_trusted() {
+async fn a_broker_with_a_trusted_certificate_is_reached_over_tls() {
     let (_rabbit, url, pem) = Rabbit::start_with_tls().expect("rabbitmq-server");
     let (_other, _, stranger) = Rabbit::start_with_tls().expect("rabbitmq-server");
     let config = AmqpConfig::new(&url, "bus-suite").unwrap();
@@ -160,7 +160,7 @@ async fn a_broker_is_spoken_to_over_tls_if_its_certificate_is_trusted() {
     assert_eq!(number(&next(&mut deliveries).await), 1);
 }
 
-/// Writes to a queue as anybody with access to the broker could.
+/// Writes to a queue without the crate, as any program with access to the broker could.
 async fn smuggle(url: &str, queue: &Queue, properties: BasicProperties, body: &[u8]) {
     let connection = Connection::connect(url, ConnectionProperties::default())
         .await
@@ -178,7 +178,7 @@ async fn smuggle(url: &str, queue: &Queue, properties: BasicProperties, body: &[
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_too_large_or_no_message_goes_to_the_dead_letters_unread() {
+async fn a_body_that_is_too_large_or_no_message_goes_to_the_dead_letters() {
     let rig = Rig::amqp().await;
     for (queue, body, reason, kept) in [
         (rig.tasks(), vec![b' '; MAX_BODY_BYTES + 1], "too_large", 0),
@@ -199,7 +199,7 @@ async fn what_is_too_large_or_no_message_goes_to_the_dead_letters_unread() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_is_sent_nowhere_but_to_a_queue_for_answers() {
+async fn an_answer_is_sent_only_to_a_queue_for_answers() {
     let rig = Rig::amqp().await;
     let queue = rig.questions();
     let mut deliveries = rig.bus.consume(&queue, 1).await.unwrap();
@@ -216,7 +216,7 @@ async fn an_answer_is_sent_nowhere_but_to_a_queue_for_answers() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_expired_question_leaves_nothing_among_the_dead_letters() {
+async fn an_expired_question_leaves_no_dead_letter() {
     let rig = Rig::amqp().await;
     let queue = rig.questions();
     let mut deliveries = rig.bus.consume(&queue, 1).await.unwrap();
@@ -232,7 +232,7 @@ async fn an_expired_question_leaves_nothing_among_the_dead_letters() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_queue_whose_name_no_broker_takes_is_not_there_and_gets_nothing() {
+async fn a_queue_with_an_invalid_name_does_not_exist_and_gets_no_message() {
     let rabbit = Rabbit::start().expect("rabbitmq-server");
     let bus = AmqpBus::connect(config(&rabbit)).await.unwrap();
     let long = Queue::Tasks {
@@ -246,8 +246,8 @@ async fn a_queue_whose_name_no_broker_takes_is_not_there_and_gets_nothing() {
     bus.close().await;
 }
 
-/// Somebody has made it in another way, as an administrator or another build may have done.
-async fn make_otherwise(url: &str, queue: &Queue) {
+/// Declares the queue with other properties, as an administrator or another build may have done.
+async fn declare_with_other_properties(url: &str, queue: &Queue) {
     let connection = Connection::connect(url, ConnectionProperties::default())
         .await
         .unwrap();
@@ -261,14 +261,14 @@ async fn make_otherwise(url: &str, queue: &Queue) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_queue_that_cannot_be_served_disturbs_none_of_the_others() {
+async fn a_queue_that_cannot_be_consumed_disturbs_no_other_queue() {
     let rabbit = Rabbit::start().expect("rabbitmq-server");
     let bus = AmqpBus::connect(config(&rabbit)).await.unwrap();
     let odd = Queue::Tasks {
         resource: Resource::Power,
         zone: "odd".to_owned(),
     };
-    make_otherwise(&rabbit.url(), &odd).await;
+    declare_with_other_properties(&rabbit.url(), &odd).await;
     let mut deliveries = bus.consume(&queue(), 1).await.unwrap();
     publish(&bus, 1).await;
     let held = next(&mut deliveries).await;
@@ -288,7 +288,7 @@ async fn a_queue_that_cannot_be_served_disturbs_none_of_the_others() {
     assert_eq!(
         number(&next(&mut deliveries).await),
         2,
-        "the first is not delivered again"
+        "the first message is delivered again"
     );
     bus.close().await;
 }

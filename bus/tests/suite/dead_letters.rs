@@ -1,4 +1,4 @@
-//! Messages that nobody could deal with.
+//! Messages that could not be handled.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use uuid::Uuid;
 use crate::rig::{Note, Rig, eventually, next, nothing};
 
 crate::stories!(dead_letters:
-    a_message_that_is_given_back_too_often_ends_among_the_dead_letters,
-    a_message_that_is_dropped_too_often_ends_there_too,
-    a_rejected_task_goes_to_the_dead_letters_at_once,
-    a_rejected_question_goes_to_the_dead_letters_at_once,
+    a_message_that_is_requeued_too_often_becomes_a_dead_letter,
+    a_message_that_is_dropped_too_often_becomes_a_dead_letter,
+    a_rejected_task_becomes_a_dead_letter_at_once,
+    a_rejected_question_becomes_a_dead_letter_at_once,
     dead_letters_are_counted_by_queue_and_the_newest_are_shown_first,
-    those_of_one_queue_are_removed_and_the_others_stay,
-    a_dead_letter_says_which_host_and_attempt_it_is_about,
+    dead_letters_of_one_queue_are_removed_and_the_others_stay,
+    a_dead_letter_names_its_host_and_attempt,
 );
 
-async fn a_message_that_is_given_back_too_often_ends_among_the_dead_letters(rig: Rig) {
+async fn a_message_that_is_requeued_too_often_becomes_a_dead_letter(rig: Rig) {
     let queue = rig.tasks();
     let mut deliveries = rig.bus.consume(&queue, 1).await.unwrap();
     let message = rig.put(&queue, 1).await;
@@ -39,7 +39,7 @@ async fn a_message_that_is_given_back_too_often_ends_among_the_dead_letters(rig:
     assert!(rig.bus.dead_letter_count().await.is_ok());
 }
 
-async fn a_message_that_is_dropped_too_often_ends_there_too(rig: Rig) {
+async fn a_message_that_is_dropped_too_often_becomes_a_dead_letter(rig: Rig) {
     let queue = rig.tasks();
     let mut deliveries = rig.bus.consume(&queue, 1).await.unwrap();
     rig.put(&queue, 1).await;
@@ -50,12 +50,12 @@ async fn a_message_that_is_dropped_too_often_ends_there_too(rig: Rig) {
     assert_eq!(rig.dead_letters_of(&queue).await[0].reason, "delivery_limit");
 }
 
-async fn a_rejected_task_goes_to_the_dead_letters_at_once(rig: Rig) {
+async fn a_rejected_task_becomes_a_dead_letter_at_once(rig: Rig) {
     let queue = rig.tasks();
     rejected(rig, queue).await;
 }
 
-async fn a_rejected_question_goes_to_the_dead_letters_at_once(rig: Rig) {
+async fn a_rejected_question_becomes_a_dead_letter_at_once(rig: Rig) {
     let queue = rig.questions();
     rejected(rig, queue).await;
 }
@@ -72,11 +72,11 @@ async fn rejected(rig: Rig, queue: Queue) {
         (message.id.to_string(), "rejected")
     );
     assert_eq!(letters[0].body, message.body);
-    // To look at one does not take it away.
+    // Reading a dead letter does not remove it.
     assert_eq!(rig.dead_letters_of(&queue).await, letters);
 }
 
-/// Makes the rig's queues, with their dead letters, its own: other tests use the same broker.
+/// Gives the rig queues of its own, with their dead letters, because tests share the broker.
 async fn alone(mut rig: Rig) -> Rig {
     if rig.is_amqp() {
         let prefix = Uuid::new_v4().simple().to_string();
@@ -88,7 +88,7 @@ async fn alone(mut rig: Rig) -> Rig {
     rig
 }
 
-/// Puts so many messages on a queue and rejects each.
+/// Publishes so many messages to a queue and rejects each.
 async fn kill(rig: &Rig, queue: &Queue, count: u64) -> Vec<Message> {
     let mut deliveries = rig.bus.consume(queue, 1).await.unwrap();
     let mut messages = Vec::new();
@@ -99,7 +99,7 @@ async fn kill(rig: &Rig, queue: &Queue, count: u64) -> Vec<Message> {
     messages
 }
 
-/// Waits until so many are there: the broker moves them when it has time to.
+/// Waits until there are so many dead letters: the broker moves them after some time.
 async fn until_there_are(rig: &Rig, count: u64) {
     eventually(async || match rig.bus.dead_letter_count().await.unwrap() {
         there if there == count => Ok(()),
@@ -122,14 +122,14 @@ async fn dead_letters_are_counted_by_queue_and_the_newest_are_shown_first(rig: R
         assert_eq!(survey.newest.len(), usize::from(limit).min(4));
         assert_eq!(survey.newest[0].id, last.id.to_string());
         assert!(survey.newest[1].queue != survey.newest[0].queue);
-        // The broker takes back what was looked at.
+        // Dead letters return to the broker after they were read.
         until_there_are(&rig, 4).await;
     }
     let none = rig.bus.survey_dead_letters(0).await.unwrap();
     assert_eq!(none.newest, []);
 }
 
-async fn those_of_one_queue_are_removed_and_the_others_stay(rig: Rig) {
+async fn dead_letters_of_one_queue_are_removed_and_the_others_stay(rig: Rig) {
     let rig = alone(rig).await;
     let (gone, kept) = (rig.tasks(), rig.elsewhere());
     kill(&rig, &gone, 2).await;
@@ -181,7 +181,7 @@ async fn dies(rig: &Rig, queue: &Queue, payload: &impl Payload) -> About {
     rig.dead_letters_of(queue).await[0].about()
 }
 
-async fn a_dead_letter_says_which_host_and_attempt_it_is_about(rig: Rig) {
+async fn a_dead_letter_names_its_host_and_attempt(rig: Rig) {
     let expected = About {
         host: Some(Uuid::from_u128(7).to_string()),
         attempt: Some(format!("{}/3", Uuid::from_u128(8))),

@@ -1,4 +1,4 @@
-//! From a publish to its settlement.
+//! From publishing a message to acknowledging it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use crate::rig::{Note, Rig, SOON, next, note, nothing, number};
 crate::stories!(delivery:
     a_message_arrives_as_it_was_sent,
     an_acknowledged_message_does_not_come_again,
-    messages_wait_for_who_serves_the_queue_later,
+    messages_wait_for_a_later_consumer,
     a_delivery_that_is_dropped_comes_again,
     a_delivery_that_is_requeued_comes_again,
-    a_message_for_a_queue_that_nobody_ever_served_is_unroutable,
-    among_many_publishes_at_once_each_unroutable_one_is_told,
-    no_more_than_the_prefetch_is_out_at_a_time,
-    two_who_serve_share_the_work,
-    what_one_held_when_it_went_away_another_gets,
-    nothing_is_lost_while_those_who_serve_come_and_go,
+    a_message_for_a_queue_without_a_former_consumer_is_unroutable,
+    each_unroutable_message_of_many_concurrent_publishes_is_reported,
+    a_consumer_holds_at_most_its_prefetch_of_messages,
+    two_consumers_share_the_messages,
+    another_consumer_gets_the_messages_of_one_that_has_gone,
+    no_message_is_lost_while_consumers_come_and_go,
     a_body_over_the_bound_is_not_sent,
-    a_full_queue_refuses_what_comes,
-    a_closed_bus_ends_its_deliveries_and_takes_nothing,
+    a_full_queue_refuses_messages,
+    a_closed_bus_ends_its_deliveries_and_takes_no_message,
 );
 
 async fn a_message_arrives_as_it_was_sent(rig: Rig) {
@@ -55,7 +55,7 @@ async fn an_acknowledged_message_does_not_come_again(rig: Rig) {
     nothing(&mut rig.bus.consume(&queue, 1).await.unwrap()).await;
 }
 
-async fn messages_wait_for_who_serves_the_queue_later(rig: Rig) {
+async fn messages_wait_for_a_later_consumer(rig: Rig) {
     let queue = rig.tasks();
     drop(rig.bus.consume(&queue, 1).await.unwrap());
     for number in 0..3 {
@@ -95,7 +95,7 @@ async fn a_delivery_that_is_requeued_comes_again(rig: Rig) {
     nothing(&mut deliveries).await;
 }
 
-async fn a_message_for_a_queue_that_nobody_ever_served_is_unroutable(rig: Rig) {
+async fn a_message_for_a_queue_without_a_former_consumer_is_unroutable(rig: Rig) {
     let queue = rig.elsewhere();
     let message = note(&rig.keys, Audience::Queue(queue.clone()), 1);
     let error = rig.bus.publish(&queue, &message).await.unwrap_err();
@@ -105,7 +105,7 @@ async fn a_message_for_a_queue_that_nobody_ever_served_is_unroutable(rig: Rig) {
     );
 }
 
-async fn among_many_publishes_at_once_each_unroutable_one_is_told(rig: Rig) {
+async fn each_unroutable_message_of_many_concurrent_publishes_is_reported(rig: Rig) {
     let (served, nowhere) = (rig.tasks(), rig.elsewhere());
     let mut deliveries = rig.bus.consume(&served, 500).await.unwrap();
     let rig = Arc::new(rig);
@@ -140,7 +140,7 @@ async fn among_many_publishes_at_once_each_unroutable_one_is_told(rig: Rig) {
     assert_eq!(arrived, routed);
 }
 
-async fn no_more_than_the_prefetch_is_out_at_a_time(rig: Rig) {
+async fn a_consumer_holds_at_most_its_prefetch_of_messages(rig: Rig) {
     let queue = rig.tasks();
     let mut deliveries = rig.bus.consume(&queue, 3).await.unwrap();
     for number in 0..6 {
@@ -162,7 +162,7 @@ async fn no_more_than_the_prefetch_is_out_at_a_time(rig: Rig) {
     }
 }
 
-async fn two_who_serve_share_the_work(rig: Rig) {
+async fn two_consumers_share_the_messages(rig: Rig) {
     let queue = rig.tasks();
     let mut one = rig.bus.consume(&queue, 1).await.unwrap();
     let mut two = rig.bus.consume(&queue, 1).await.unwrap();
@@ -177,7 +177,7 @@ async fn two_who_serve_share_the_work(rig: Rig) {
     second.settle.ack().await.unwrap();
 }
 
-async fn what_one_held_when_it_went_away_another_gets(rig: Rig) {
+async fn another_consumer_gets_the_messages_of_one_that_has_gone(rig: Rig) {
     let queue = rig.tasks();
     let mut leaver = rig.bus.consume(&queue, 2).await.unwrap();
     for number in 0..2 {
@@ -190,7 +190,7 @@ async fn what_one_held_when_it_went_away_another_gets(rig: Rig) {
     assert_ne!(
         number(&prefetched),
         number(&held),
-        "what was only fetched in advance goes first"
+        "prefetched messages come first"
     );
     prefetched.settle.ack().await.unwrap();
     nothing(&mut stayer).await;
@@ -198,7 +198,7 @@ async fn what_one_held_when_it_went_away_another_gets(rig: Rig) {
     next(&mut stayer).await.settle.ack().await.unwrap();
 }
 
-async fn nothing_is_lost_while_those_who_serve_come_and_go(rig: Rig) {
+async fn no_message_is_lost_while_consumers_come_and_go(rig: Rig) {
     const ALL: u64 = 300;
     let queue = rig.tasks();
     drop(rig.bus.consume(&queue, 1).await.unwrap());
@@ -229,7 +229,7 @@ async fn nothing_is_lost_while_those_who_serve_come_and_go(rig: Rig) {
         while seen.len() < usize::try_from(ALL).unwrap() {
             let number = tokio::time::timeout(SOON, done.recv())
                 .await
-                .expect("all of them in time")
+                .expect("not all messages came in time")
                 .unwrap();
             assert!(seen.insert(number), "note {number} was acknowledged twice");
         }
@@ -252,7 +252,7 @@ async fn a_body_over_the_bound_is_not_sent(rig: Rig) {
     assert_eq!(next(&mut deliveries).await.message.body.len(), MAX_BODY_BYTES);
 }
 
-async fn a_full_queue_refuses_what_comes(rig: Rig) {
+async fn a_full_queue_refuses_messages(rig: Rig) {
     let queue = Queue::Tasks {
         resource: Resource::Network,
         zone: format!("{}-full", rig.tasks()),
@@ -270,7 +270,7 @@ async fn a_full_queue_refuses_what_comes(rig: Rig) {
                     Ok(()) => taken += 1,
                     Err(error) => break error,
                 }
-                assert!(taken <= MAX_QUEUE_LENGTH as u64 + 64, "there is no bound");
+                assert!(taken <= MAX_QUEUE_LENGTH as u64 + 64, "the queue has no limit");
             };
             assert!(matches!(error, BusError::Full { .. }), "{error}");
             taken
@@ -280,7 +280,7 @@ async fn a_full_queue_refuses_what_comes(rig: Rig) {
     assert!(taken >= MAX_QUEUE_LENGTH as u64, "{taken}");
 }
 
-async fn a_closed_bus_ends_its_deliveries_and_takes_nothing(rig: Rig) {
+async fn a_closed_bus_ends_its_deliveries_and_takes_no_message(rig: Rig) {
     let queue = rig.tasks();
     let mut deliveries = rig.bus.consume(&queue, 1).await.unwrap();
     rig.bus.health().await.unwrap();

@@ -1,4 +1,4 @@
-//! Which messages are believed.
+//! Signatures: which messages are accepted.
 
 use ringfence_bus::{Audience, BusError, Key, Keys, MAX_BODY_BYTES, Message, Payload, Queue};
 use ringfence_core::Resource;
@@ -89,7 +89,7 @@ fn a_message_of_an_unknown_key_is_refused() {
 }
 
 #[test]
-fn a_message_is_good_only_where_it_was_meant_to_go() {
+fn a_message_is_accepted_only_in_its_own_queue() {
     let elsewhere = Audience::Queue(Queue::Tasks {
         resource: Resource::Power,
         zone: "elsewhere".to_owned(),

@@ -1,4 +1,4 @@
-//! What both buses promise, told once and run against each.
+//! The behaviour of both buses: each test runs on each.
 
 #![expect(
     clippy::unwrap_used,
@@ -16,7 +16,7 @@ mod rabbit;
 mod rig;
 mod together;
 
-/// Runs the stories of a module against both buses.
+/// Makes the tests of a module for both buses.
 macro_rules! stories {
     ($module:ident: $($story:ident),+ $(,)?) => {
         mod in_process {

@@ -9,12 +9,12 @@ use tokio::task::JoinSet;
 use crate::rig::{A_WHILE, Note, Rig, SOON, next, note, nothing, number};
 
 crate::stories!(questions:
-    a_question_is_answered_to_who_asked,
-    many_questions_at_once_each_get_their_own_answer,
-    a_question_that_nobody_answers_in_time_fails,
-    a_question_that_nobody_took_in_time_is_dropped,
+    the_asker_of_a_question_gets_the_answer,
+    each_of_many_concurrent_questions_gets_its_own_answer,
+    a_question_without_an_answer_in_time_fails,
+    a_question_that_no_consumer_took_in_time_is_dropped,
     an_answer_that_comes_too_late_is_ignored,
-    a_question_for_a_queue_that_nobody_serves_fails_at_once,
+    a_question_for_a_queue_without_a_consumer_fails_at_once,
 );
 
 async fn answer(rig: &Rig, delivery: Delivery) {
@@ -25,7 +25,7 @@ async fn answer(rig: &Rig, delivery: Delivery) {
     delivery.settle.ack().await.unwrap();
 }
 
-async fn a_question_is_answered_to_who_asked(rig: Rig) {
+async fn the_asker_of_a_question_gets_the_answer(rig: Rig) {
     let queue = rig.questions();
     let mut deliveries = rig.bus.consume(&queue, 1).await.unwrap();
     let question = note(&rig.keys, Audience::Queue(queue.clone()), 21);
@@ -38,7 +38,7 @@ async fn a_question_is_answered_to_who_asked(rig: Rig) {
     );
 }
 
-async fn many_questions_at_once_each_get_their_own_answer(rig: Rig) {
+async fn each_of_many_concurrent_questions_gets_its_own_answer(rig: Rig) {
     let queue = rig.questions();
     let mut deliveries = rig.bus.consume(&queue, 50).await.unwrap();
     let rig = Arc::new(rig);
@@ -58,7 +58,7 @@ async fn many_questions_at_once_each_get_their_own_answer(rig: Rig) {
     asked.join_all().await;
 }
 
-async fn a_question_that_nobody_answers_in_time_fails(rig: Rig) {
+async fn a_question_without_an_answer_in_time_fails(rig: Rig) {
     let queue = rig.questions();
     let mut deliveries = rig.bus.consume(&queue, 1).await.unwrap();
     let question = note(&rig.keys, Audience::Queue(queue.clone()), 1);
@@ -70,14 +70,14 @@ async fn a_question_that_nobody_answers_in_time_fails(rig: Rig) {
     next(&mut deliveries).await.settle.ack().await.unwrap();
 }
 
-async fn a_question_that_nobody_took_in_time_is_dropped(rig: Rig) {
+async fn a_question_that_no_consumer_took_in_time_is_dropped(rig: Rig) {
     let queue = rig.questions();
     let mut deliveries = rig.bus.consume(&queue, 1).await.unwrap();
     rig.put(&queue, 1).await;
     let busy = next(&mut deliveries).await;
     let question = note(&rig.keys, Audience::Queue(queue.clone()), 2);
     rig.bus.request(&queue, &question, A_WHILE).await.unwrap_err();
-    // The broker's clock is not ours.
+    // The broker's clock may differ from the test's.
     tokio::time::sleep(Duration::from_millis(100)).await;
     busy.settle.ack().await.unwrap();
     nothing(&mut deliveries).await;
@@ -102,7 +102,7 @@ async fn an_answer_that_comes_too_late_is_ignored(rig: Rig) {
     );
 }
 
-async fn a_question_for_a_queue_that_nobody_serves_fails_at_once(rig: Rig) {
+async fn a_question_for_a_queue_without_a_consumer_fails_at_once(rig: Rig) {
     let queue = rig.questions();
     let question = note(&rig.keys, Audience::Queue(queue.clone()), 1);
     let error = rig.bus.request(&queue, &question, SOON).await.unwrap_err();

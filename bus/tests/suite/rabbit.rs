@@ -1,4 +1,4 @@
-//! A RabbitMQ node of the test's own: on loopback, with its own port mapper, cookie and folders, gone with the test.
+//! A RabbitMQ node that belongs to one test: on loopback, with its own port mapper, cookie and folders, removed with the test.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -11,14 +11,14 @@ use nix::unistd::Pid;
 use tempfile::TempDir;
 
 const SERVER: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
-/// With what a frame of AMQP begins that calls a method, as a broker's first one does.
+/// The beginning of an AMQP frame with a method, such as a broker's first frame.
 const METHOD_FRAME: u8 = 1;
 const START_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// The shell outlives neither the test (its input ends) nor the node, and takes the whole process group with it.
+/// The shell ends with the test (at the end of its input) and with the node, and kills the whole process group.
 const SCRIPT: &str = "epmd -port $ERL_EPMD_PORT -address 127.0.0.1 & \"$0\" & cat >/dev/null; kill -KILL 0";
 
-/// A node that can be killed and started again with what it had written.
+/// A node that can be killed and started again with its data.
 pub struct Rabbit {
     folder: TempDir,
     ports: [u16; 3],
@@ -26,14 +26,14 @@ pub struct Rabbit {
 }
 
 impl Rabbit {
-    /// Takes some seconds. `None` where RabbitMQ is not installed.
+    /// Starts a node, which takes some seconds. `None` if RabbitMQ is not installed.
     pub fn start() -> Option<Self> {
         let mut rabbit = Self::stopped()?;
         rabbit.go();
         Some(rabbit)
     }
 
-    /// A node that does not run yet.
+    /// A node that is not started.
     pub fn stopped() -> Option<Self> {
         Path::new(SERVER).exists().then(|| {
             let folder = tempfile::Builder::new()
@@ -52,7 +52,7 @@ impl Rabbit {
         format!("amqp://guest:guest@127.0.0.1:{}/%2F", self.ports[0])
     }
 
-    /// A node that takes TLS as well, with its address and the certificate to trust, as PEM.
+    /// A node that also serves TLS, with its address and the certificate to trust, as PEM.
     pub fn start_with_tls() -> Option<(Self, String, String)> {
         let mut rabbit = Self::stopped()?;
         let path = |name: &str| rabbit.folder.path().join(name).display().to_string();
@@ -79,22 +79,22 @@ impl Rabbit {
         Some((rabbit, format!("amqps://guest:guest@127.0.0.1:{port}/%2F"), pem))
     }
 
-    /// Starts it and waits until it takes connections.
+    /// Starts the node and waits until it accepts connections.
     pub fn go(&mut self) {
-        assert!(self.group.is_none(), "it runs already");
+        assert!(self.group.is_none(), "the node runs already");
         self.group = Some(self.spawn());
         let deadline = Instant::now() + START_TIMEOUT;
         while !self.speaks() {
             assert!(
                 Instant::now() < deadline,
-                "no broker after {START_TIMEOUT:?}: {}",
+                "the broker did not start within {START_TIMEOUT:?}: {}",
                 self.log()
             );
             std::thread::sleep(Duration::from_millis(100));
         }
     }
 
-    /// Whether it greets whoever greets it: the port is open before that, and at a port that nobody has, one may reach oneself.
+    /// Whether the node answers the AMQP greeting: its port is open before that, and a client of an unused port may connect to itself.
     fn speaks(&self) -> bool {
         let greeted = || {
             let mut stream = TcpStream::connect(("127.0.0.1", self.ports[0]))?;
@@ -107,13 +107,13 @@ impl Rabbit {
         greeted().unwrap_or(false)
     }
 
-    /// Waits until it has written down which queues it has: it does so up to half a second later than it says, and one
-    /// that is killed before has lost a queue, unless other nodes know it.
+    /// Waits until the node has stored its list of queues, up to half a second after it has confirmed a queue. A node that is killed before
+    /// that has lost the queue, unless other nodes know it.
     pub async fn settled(&self) {
         tokio::time::sleep(Duration::from_secs(2)).await;
     }
 
-    /// Ends it at once, as a power cut would.
+    /// Kills the node, as a power cut would.
     pub fn kill(&mut self) {
         if let Some(mut group) = self.group.take() {
             let id = Pid::from_raw(i32::try_from(group.id()).unwrap());

@@ -1,4 +1,4 @@
-//! The buses under test, and what the stories are told with.
+//! The buses under test, and test messages.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -15,15 +15,15 @@ use uuid::Uuid;
 
 use crate::rabbit::Rabbit;
 
-/// Long enough for a busy machine; no story waits for it unless it fails.
+/// The time limit of a wait, long enough for a busy machine.
 pub const SOON: Duration = Duration::from_secs(20);
-/// How long to look before believing that nothing comes.
+/// Time after which no message counts as none.
 pub const A_WHILE: Duration = Duration::from_millis(300);
 
 pub trait TestedBus: Bus + DeadLetters {}
 impl<T: Bus + DeadLetters> TestedBus for T {}
 
-/// A bus, and names that no other test uses.
+/// A bus, with names that no other test uses.
 pub struct Rig {
     pub bus: Arc<dyn TestedBus>,
     pub keys: Keys,
@@ -87,7 +87,7 @@ impl Rig {
         message
     }
 
-    /// What came for a queue's dead letters, once there is any. Others may be looking at the same time and hide some.
+    /// The dead letters of a queue, once there are any. A test that reads at that moment may hide some.
     pub async fn dead_letters_of(&self, queue: &Queue) -> Vec<DeadLetter> {
         let name = queue.to_string();
         let look = async {
@@ -103,11 +103,11 @@ impl Rig {
                 sleep(Duration::from_millis(50)).await;
             }
         };
-        timeout(SOON, look).await.expect("a dead letter")
+        timeout(SOON, look).await.expect("no dead letter came in time")
     }
 }
 
-/// A payload of the suite's own: the bus carries any.
+/// A payload of this test suite: the bus carries any type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     pub number: u64,
@@ -138,17 +138,17 @@ pub fn number(delivery: &Delivery) -> u64 {
 pub async fn next(deliveries: &mut Deliveries) -> Delivery {
     timeout(SOON, deliveries.recv())
         .await
-        .expect("a delivery in time")
-        .expect("an open bus")
+        .expect("no delivery came in time")
+        .expect("the bus was closed")
 }
 
 pub async fn nothing(deliveries: &mut Deliveries) {
     if let Ok(Some(delivery)) = timeout(A_WHILE, deliveries.recv()).await {
-        panic!("nothing was to come, but note {} did", number(&delivery));
+        panic!("note {} came, and no message was expected", number(&delivery));
     }
 }
 
-/// Tries until it succeeds.
+/// Tries until one attempt succeeds.
 pub async fn eventually<T, E: std::fmt::Debug>(mut attempt: impl AsyncFnMut() -> Result<T, E>) -> T {
     let deadline = tokio::time::Instant::now() + SOON;
     loop {
@@ -160,7 +160,7 @@ pub async fn eventually<T, E: std::fmt::Debug>(mut attempt: impl AsyncFnMut() ->
     }
 }
 
-/// The broker of the environment, or one that is started for the tests that run at the time.
+/// The broker of the environment, or one that this process starts for the tests that run at the time.
 enum Broker {
     Given(String),
     Ours(Rabbit),
@@ -183,7 +183,9 @@ fn broker() -> Arc<Broker> {
     }
     let broker = match std::env::var("RINGFENCE_TEST_AMQP_URL") {
         Ok(url) => Broker::Given(url),
-        Err(_) => Broker::Ours(Rabbit::start().expect("rabbitmq-server, or RINGFENCE_TEST_AMQP_URL")),
+        Err(_) => {
+            Broker::Ours(Rabbit::start().expect("install rabbitmq-server or set RINGFENCE_TEST_AMQP_URL"))
+        }
     };
     let broker = Arc::new(broker);
     *shared = Arc::downgrade(&broker);

@@ -1,4 +1,4 @@
-//! What engines read goes together on a broker, and each message stays itself.
+//! Messages for engines are bundled on a broker, and each message is still handled by itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ async fn channel(rabbit: &Rabbit) -> Channel {
     connection.create_channel().await.unwrap()
 }
 
-/// How many messages of AMQP's wait in a queue.
+/// The number of AMQP messages that wait in a queue.
 async fn waiting(channel: &Channel, queue: &Queue) -> u32 {
     let options = QueueDeclareOptions {
         passive: true,
@@ -39,7 +39,7 @@ async fn waiting(channel: &Channel, queue: &Queue) -> u32 {
     found.unwrap().message_count()
 }
 
-/// Publishes many at the same time to a queue that is there and that nobody serves for now.
+/// Publishes many messages at once to a queue that exists and has no consumer at the moment.
 async fn publish_many(bus: &AmqpBus, queue: &Queue) -> BTreeMap<u64, Message> {
     drop(bus.consume(queue, 1).await.unwrap());
     let sealed = |number| (number, note(&keys(), Audience::Queue(queue.clone()), number));
@@ -56,14 +56,14 @@ async fn publish_many(bus: &AmqpBus, queue: &Queue) -> BTreeMap<u64, Message> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn messages_that_go_together_arrive_and_are_settled_each_for_itself() {
+async fn bundled_messages_arrive_and_are_acknowledged_separately() {
     let rabbit = Rabbit::start().expect("rabbitmq-server");
     let (bus, queue) = (bus(&rabbit).await, Queue::Results);
     let messages = publish_many(&bus, &queue).await;
     let together = waiting(&channel(&rabbit).await, &queue).await;
     assert!(
         u64::from(together) < MANY / 2,
-        "{MANY} messages went as {together}"
+        "{MANY} messages were sent as {together} AMQP messages"
     );
 
     let mut deliveries = bus.consume(&queue, 4).await.unwrap();
@@ -92,7 +92,7 @@ async fn messages_that_go_together_arrive_and_are_settled_each_for_itself() {
             delivery.settle.ack().await.unwrap();
         }
     }
-    // What came a second time because it went together with one that was given back.
+    // Messages that came a second time, because they were bundled with one that was given back.
     while let Ok(Some(delivery)) = tokio::time::timeout(crate::rig::A_WHILE, deliveries.recv()).await {
         assert!(delivery.redelivered);
         delivery.settle.ack().await.unwrap();
@@ -110,7 +110,7 @@ async fn messages_that_go_together_arrive_and_are_settled_each_for_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn questions_that_go_together_each_get_their_own_answer() {
+async fn bundled_questions_each_get_their_own_answer() {
     let rabbit = Rabbit::start().expect("rabbitmq-server");
     let (asking, answering, queue) = (bus(&rabbit).await, bus(&rabbit).await, Queue::Claims);
     let mut deliveries = answering.consume(&queue, 64).await.unwrap();
@@ -144,7 +144,7 @@ async fn questions_that_go_together_each_get_their_own_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_bundle_that_cannot_be_read_goes_to_the_dead_letters_as_it_is() {
+async fn a_bundle_that_cannot_be_read_becomes_one_dead_letter() {
     let rabbit = Rabbit::start().expect("rabbitmq-server");
     let (bus, queue) = (bus(&rabbit).await, Queue::Results);
     let mut deliveries = bus.consume(&queue, 4).await.unwrap();

@@ -1,11 +1,11 @@
-//! Configuration, as far as a run shows it.
+//! Configuration, as commands show it.
 
 use std::fs;
 
 use crate::rig::Machine;
 
 #[test]
-fn check_says_where_each_value_came_from_and_masks_passwords() {
+fn config_check_names_the_source_of_each_value_and_masks_passwords() {
     let machine = Machine::new().set("RINGFENCE_DATABASE_URL", "postgres://ring:hush@db/ringfence");
     let file = machine.home().join("ringfence.toml");
     fs::write(&file, "[engine]\ntick_ms = 50\n").unwrap();
@@ -51,7 +51,7 @@ fn a_misspelt_key_is_named_with_its_line_and_the_nearest_known_one() {
 }
 
 #[test]
-fn every_complaint_is_told_at_once() {
+fn all_errors_of_a_configuration_are_reported_at_once() {
     let machine = Machine::new()
         .set("RINGFENCE_LOG_LEVLE", "info")
         .set("RINGFENCE_ENGINE_TICK_MS", "1");
@@ -67,7 +67,7 @@ fn every_complaint_is_told_at_once() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_or_was_half_written_is_told() {
+fn a_file_that_cannot_be_read_or_is_incomplete_is_reported() {
     let machine = Machine::new();
     let run = machine.run(&["config", "check", "--config", "/no/such/ringfence.toml"]);
     assert_eq!(run.code, 2);

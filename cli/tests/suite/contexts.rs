@@ -1,4 +1,4 @@
-//! Contexts: several services by name.
+//! Contexts: several services with names.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -19,7 +19,7 @@ fn token(machine: &Machine, name: &str) -> String {
 }
 
 #[test]
-fn the_context_that_is_used_says_where_the_service_is_and_which_token_opens_it() {
+fn the_current_context_gives_the_services_address_and_token() {
     let (paris, tokyo) = (empty(), empty());
     let machine = Machine::new();
     for (name, service) in [("paris", &paris), ("tokyo", &tokyo)] {
@@ -58,7 +58,7 @@ fn the_context_that_is_used_says_where_the_service_is_and_which_token_opens_it()
         "no token is in it"
     );
 
-    // What is named on the line, and what the environment names, is nearer than the one that is used.
+    // A context on the command line and the environment's variables go before the current context.
     let elsewhere = empty();
     assert_eq!(machine.run(&["host", "list", "--url", &elsewhere.url]).code, 0);
     assert_eq!(tokens(&elsewhere), [""]);
@@ -67,7 +67,7 @@ fn the_context_that_is_used_says_where_the_service_is_and_which_token_opens_it()
         .set("RINGFENCE_TOKEN", "rf_env");
     assert_eq!(machine.run(&["host", "list"]).code, 0);
     assert_eq!(tokens(&elsewhere), ["", "rf_env"]);
-    // A context that is named on the line is nearer than the environment, and the environment's token is not for it.
+    // A context on the command line goes before the environment, and the environment's token is not used for it.
     assert_eq!(machine.run(&["host", "list", "--context", "paris"]).code, 0);
     assert_eq!(tokens(&paris), ["rf_paris", "rf_paris"]);
     let both = machine.run(&["host", "list", "--context", "paris", "--url", &tokyo.url]);
@@ -75,7 +75,7 @@ fn the_context_that_is_used_says_where_the_service_is_and_which_token_opens_it()
 }
 
 #[test]
-fn a_context_that_is_not_there_is_told_with_those_that_are() {
+fn an_unknown_context_is_refused_with_the_known_ones() {
     let machine = Machine::new();
     let none = machine.run(&["host", "list", "--context", "paris"]);
     assert_eq!(none.code, 2, "{none:?}");
@@ -104,5 +104,9 @@ fn a_context_that_is_not_there_is_told_with_those_that_are() {
         machine.run(&["context", "list"]).out,
         "USED  NAME  SERVICE  TOKEN FILE  CA FILE\n"
     );
-    assert_eq!(machine.run(&["host", "list"]).code, 6, "none is used any more");
+    assert_eq!(
+        machine.run(&["host", "list"]).code,
+        6,
+        "no context is current any more"
+    );
 }

@@ -14,7 +14,7 @@ fn event(number: u64) -> String {
 }
 
 #[test]
-fn a_stream_that_breaks_goes_on_where_it_stopped() {
+fn a_broken_event_stream_is_resumed_after_its_last_event() {
     let service = Service::start(|number, _| match number {
         0 => Reply::stream(&format!(
             ": hello\n\n{}{}id: 9\ndata: {{\"half",
@@ -43,7 +43,7 @@ fn a_stream_that_breaks_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn one_hosts_events_are_lines_for_people() {
+fn events_of_a_host_are_printed_as_lines() {
     let service = Service::start(|_, _| Reply::stream(&event(7)));
     let run = Machine::with(&service).run(&["event", "tail", "--host", "c1", "--count", "1"]);
     assert_eq!(
@@ -54,7 +54,7 @@ fn one_hosts_events_are_lines_for_people() {
 }
 
 #[test]
-fn a_stream_that_is_refused_is_not_asked_for_again() {
+fn a_refused_event_stream_is_not_requested_again() {
     let service = Service::start(|_, _| Reply::error(404, "fencing.host.not_found", "there is no host c9"));
     assert_eq!(
         Machine::with(&service)

@@ -1,4 +1,4 @@
-//! Fencing, confirming and taking back.
+//! Fencing, confirming and rejoining.
 
 use std::process::Stdio;
 
@@ -37,7 +37,7 @@ fn waiting<'a>(more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn a_fence_that_is_waited_for_ends_with_fenced_and_its_proof() {
+fn fence_with_wait_ends_with_fenced_and_its_proof() {
     let service = Service::start(|number, asked| match (number, asked.line.as_str()) {
         (_, "POST /hosts/compute1/fence") => Reply::json(202, &running()),
         (0..=2, "GET /operations/op1") => Reply::json(200, &running()),
@@ -66,7 +66,7 @@ fn a_fence_that_is_waited_for_ends_with_fenced_and_its_proof() {
 }
 
 #[test]
-fn a_host_that_is_fenced_already_needs_no_waiting() {
+fn fence_of_a_fenced_host_does_not_wait() {
     let service = Service::start(|_, _| Reply::json(200, &host("FENCED")));
     let run = Machine::with(&service).run(&waiting(&["--output", "json"]));
     assert_eq!(run.code, 0);
@@ -79,7 +79,7 @@ fn a_host_that_is_fenced_already_needs_no_waiting() {
 }
 
 #[test]
-fn a_proof_that_was_not_sufficient_is_not_taken_for_fenced() {
+fn an_insufficient_proof_is_not_shown_as_fenced() {
     let service = Service::start(|number, asked| match asked.line.as_str() {
         "POST /hosts/compute1/fence" => Reply::json(202, &running()),
         "GET /operations/op1" => {
@@ -112,7 +112,7 @@ fn a_proof_that_was_not_sufficient_is_not_taken_for_fenced() {
 }
 
 #[test]
-fn an_older_fence_is_not_taken_for_this_one() {
+fn an_older_fence_is_not_shown_as_this_one() {
     let service = Service::start(|_, asked| match asked.line.as_str() {
         "POST /hosts/compute1/fence" => Reply::json(202, &running()),
         "GET /operations/op1" => Reply::json(200, &operation("cancelled", &json!([]), &json!([]))),
@@ -126,7 +126,7 @@ fn an_older_fence_is_not_taken_for_this_one() {
 }
 
 #[test]
-fn when_the_time_is_up_the_operation_goes_on() {
+fn an_operation_continues_after_the_timeout_of_the_command() {
     let service = Service::start(|_, asked| {
         let status = if asked.line.starts_with("POST") { 202 } else { 200 };
         Reply::json(status, &running())
@@ -137,7 +137,7 @@ fn when_the_time_is_up_the_operation_goes_on() {
 }
 
 #[test]
-fn a_service_that_restarts_meanwhile_is_waited_for() {
+fn a_command_waits_for_a_service_that_restarts() {
     let service = Service::start(|number, asked| match (number, asked.line.as_str()) {
         (_, "POST /hosts/compute1/fence") => Reply::json(202, &running()),
         (1, _) => Reply::error(503, "fencing.database.unavailable", "the database is away"),
@@ -154,7 +154,7 @@ fn a_service_that_restarts_meanwhile_is_waited_for() {
 }
 
 #[test]
-fn refusals_end_with_their_own_exit_codes_and_say_what_the_service_said() {
+fn refusals_have_exit_codes_of_their_own_and_show_the_services_message() {
     let cases = [
         (409, "fencing.host.up", 3),
         (404, "fencing.host.not_found", 4),
@@ -179,7 +179,7 @@ fn refusals_end_with_their_own_exit_codes_and_say_what_the_service_said() {
 }
 
 #[test]
-fn a_service_that_is_not_there_is_named_with_the_way_to_start_one() {
+fn an_unreachable_service_is_named_with_the_command_to_start_one() {
     let machine = Machine::new().set("RINGFENCE_URL", "http://127.0.0.1:9");
     let run = machine.run(&FENCE);
     assert_eq!(run.code, 6);
@@ -194,7 +194,7 @@ fn a_service_that_is_not_there_is_named_with_the_way_to_start_one() {
 }
 
 #[test]
-fn a_person_is_asked_unless_they_said_yes() {
+fn a_person_is_asked_unless_yes_was_given() {
     let service = Service::start(|_, asked| {
         Reply::json(
             200,
@@ -243,7 +243,7 @@ const CONFIRM: [&str; 8] = [
 ];
 
 #[test]
-fn a_word_that_has_to_settle_is_told_and_not_taken_for_fenced() {
+fn a_confirmation_that_has_not_settled_is_not_shown_as_fenced() {
     let service = Service::start(|_, _| Reply::json(200, &settling()));
     let run = Machine::with(&service).run(&CONFIRM);
     assert_eq!(run.code, 0, "{run:?}");
@@ -255,7 +255,7 @@ fn a_word_that_has_to_settle_is_told_and_not_taken_for_fenced() {
 }
 
 #[test]
-fn a_word_that_is_waited_for_ends_with_fenced() {
+fn confirm_with_wait_ends_with_fenced() {
     let won = json!([{"kind": "operator", "source": "anna"}]);
     let service = Service::start(move |number, asked| match (number, asked.line.as_str()) {
         (_, "POST /hosts/compute1/confirm-fenced") => Reply::json(200, &settling()),
@@ -268,7 +268,7 @@ fn a_word_that_is_waited_for_ends_with_fenced() {
     assert!(run.out.starts_with("compute1: FENCED"), "{}", run.out);
 }
 
-/// A host whose fence is proven and settles.
+/// A host whose fence is proven, and has not settled.
 fn settling() -> Value {
     let mut host = host("UNFENCED");
     host["operation"] = json!({"id": "op1", "kind": "fence", "status": "running"});
@@ -278,7 +278,7 @@ fn settling() -> Value {
 const REJOIN: [&str; 6] = ["host", "rejoin", "compute1", "--wait", "-r", "repaired"];
 const NOT_UP: &str = "waiting: the host is UNREACHABLE, not UP";
 
-/// A rejoin whose power is back, and that waits for the host.
+/// A rejoin that has switched the power on and waits for the host.
 fn rejoining(status: &str, detail: &str) -> Value {
     json!({
         "id": "op1", "host_id": "h1", "host": "compute1", "kind": "rejoin", "status": status, "generation": 5,
@@ -290,7 +290,7 @@ fn rejoining(status: &str, detail: &str) -> Value {
     })
 }
 
-/// The host is not seen UP.
+/// A service whose host is never seen UP.
 fn never_up() -> Service {
     Service::start(|_, asked| {
         let status = if asked.line.starts_with("POST") { 202 } else { 200 };
@@ -299,7 +299,7 @@ fn never_up() -> Service {
 }
 
 #[test]
-fn a_rejoin_says_what_it_waits_for_while_it_waits_and_when_the_time_is_up() {
+fn a_rejoin_shows_what_it_waits_for_during_the_wait_and_at_the_timeout() {
     let service = never_up();
     let run = Machine::with(&service).run(&[REJOIN.as_slice(), &["--timeout", "1s"]].concat());
     assert_eq!(run.code, 8, "{run:?}");
@@ -314,7 +314,7 @@ fn a_rejoin_says_what_it_waits_for_while_it_waits_and_when_the_time_is_up() {
 }
 
 #[test]
-fn a_rejoin_that_is_stopped_by_ctrl_c_says_what_it_waits_for() {
+fn a_rejoin_that_is_stopped_by_ctrl_c_shows_what_it_waits_for() {
     let service = never_up();
     let machine = Machine::with(&service);
     let mut command = machine.command(&REJOIN);
@@ -324,7 +324,7 @@ fn a_rejoin_that_is_stopped_by_ctrl_c_says_what_it_waits_for() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // It has begun to wait when it has looked at the operation.
+    // The command waits once it has read the operation.
     while service.lines().len() < 3 {
         std::thread::yield_now();
     }
@@ -342,7 +342,7 @@ fn a_rejoin_that_is_stopped_by_ctrl_c_says_what_it_waits_for() {
 }
 
 #[test]
-fn a_rejoin_that_needs_an_operator_says_why() {
+fn a_rejoin_that_needs_an_operator_shows_the_reason() {
     let why = "power.on failed: every level failed; last bmc: refused; the host is UNREACHABLE, not UP";
     let service = Service::start(move |_, asked| {
         let status = if asked.line.starts_with("POST") { 202 } else { 200 };
@@ -360,7 +360,7 @@ fn a_rejoin_that_needs_an_operator_says_why() {
 }
 
 #[test]
-fn a_rejoin_that_is_waited_for_ends_with_unfenced() {
+fn rejoin_with_wait_ends_with_unfenced() {
     let service = Service::start(|_, asked| match asked.line.as_str() {
         "POST /hosts/compute1/rejoin" => Reply::json(202, &running()),
         "GET /operations/op1" => Reply::json(200, &operation("succeeded", &json!([]), &json!([]))),
@@ -382,7 +382,7 @@ fn a_rejoin_that_is_waited_for_ends_with_unfenced() {
 }
 
 #[test]
-fn a_dry_run_shows_what_a_fence_would_come_to_and_ends_as_the_fence_would() {
+fn a_dry_run_shows_the_outcome_of_a_fence_and_has_its_exit_code() {
     let told = |outcome: &str, status: u16| {
         let gate = json!({"allowed": false, "reason": "the host is not FENCED"});
         let gates = json!({"schedule": gate, "evacuate": gate, "generation": 4});

@@ -1,4 +1,4 @@
-//! How answers are shown, and what shells and manuals are told.
+//! Output formats, shell completions and manual pages.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -20,7 +20,7 @@ fn list(hosts: &[Value]) -> Reply {
 }
 
 #[test]
-fn an_answer_is_yaml_where_that_was_asked_for() {
+fn an_answer_is_yaml_on_request() {
     let service = Service::start(|_, asked| match asked.line.as_str() {
         "GET /hosts/c1" => Reply::json(200, &host("c1", "UP")),
         _ => Reply::error(404, "fencing.host.not_found", "there is no host c9"),
@@ -56,7 +56,7 @@ fn a_wide_list_has_more_columns() {
 }
 
 #[test]
-fn a_list_that_is_watched_tells_what_changes_through_a_restart_of_the_service() {
+fn a_watched_list_shows_changes_also_after_a_restart_of_the_service() {
     let service = Service::start(|number, _| match number {
         0 => list(&[host("c1", "UP"), host("c2", "UP")]),
         1 => Reply::error(503, "fencing.database.unavailable", "away"),
@@ -90,7 +90,7 @@ fn a_list_that_is_watched_tells_what_changes_through_a_restart_of_the_service() 
 }
 
 #[test]
-fn versions_of_program_and_service_are_told_and_a_service_that_is_away_too() {
+fn the_version_command_shows_program_and_service_and_an_unreachable_service() {
     let service = Service::start(|_, _| {
         Reply::json(
             200,
@@ -117,7 +117,7 @@ fn versions_of_program_and_service_are_told_and_a_service_that_is_away_too() {
     assert_eq!((away.code, away.out), (6, format!("ringfence {own}\n")));
 }
 
-/// What a shell is told when it asks for the next word.
+/// The shell completions of these words.
 fn completed(machine: Machine, words: &[&str]) -> Vec<String> {
     let at = (words.len() - 1).to_string();
     let machine = machine.set("COMPLETE", "bash").set("_CLAP_COMPLETE_INDEX", &at);
@@ -157,7 +157,7 @@ fn a_shell_completes_the_names_of_hosts() {
 }
 
 #[test]
-fn each_shell_gets_a_script_that_asks_the_program() {
+fn each_shell_gets_a_completion_script_that_calls_the_program() {
     let machine = Machine::new();
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let run = machine.run(&["completions", shell]);
@@ -170,7 +170,7 @@ fn each_shell_gets_a_script_that_asks_the_program() {
 }
 
 #[test]
-fn the_manual_is_printed_or_written_page_by_page() {
+fn the_manual_is_printed_or_written_in_pages() {
     let machine = Machine::new();
     let run = machine.run(&["manual"]);
     assert_eq!(run.code, 0, "{run:?}");
@@ -180,5 +180,8 @@ fn the_manual_is_printed_or_written_page_by_page() {
     assert_eq!(machine.run(&["manual", folder.to_str().unwrap()]).code, 0);
     let page = std::fs::read_to_string(folder.join("ringfence-host-fence.1")).unwrap();
     assert!(page.contains("Fences a host"), "{page}");
-    assert!(machine.run(&["--help"]).out.contains("manual"), "it can be found");
+    assert!(
+        machine.run(&["--help"]).out.contains("manual"),
+        "the help names the manual"
+    );
 }

@@ -1,4 +1,4 @@
-//! The binary, run as an operator or a script runs it. The service is a scripted one; the stories over the whole stack have the real one.
+//! The binary, run as by an operator or a script. The service is scripted; the tests in `tests/` use the real one.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 

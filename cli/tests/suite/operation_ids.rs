@@ -1,4 +1,4 @@
-//! Operations by the beginning of their ids, and by their hosts.
+//! Operations named by the beginning of their ids, or by their hosts.
 
 use serde_json::{Value, json};
 
@@ -65,7 +65,7 @@ fn an_operation_is_found_by_the_beginning_of_its_id() {
 }
 
 #[test]
-fn a_beginning_that_fits_several_is_refused_with_all_that_it_fits() {
+fn an_ambiguous_beginning_of_an_id_is_refused_with_all_matches() {
     let service = service();
     let run = Machine::with(&service).run(&["operation", "cancel", "0f8f", "--reason", "test"]);
     assert_eq!(run.code, 2, "{run:?}");
@@ -80,7 +80,7 @@ fn a_beginning_that_fits_several_is_refused_with_all_that_it_fits() {
 }
 
 #[test]
-fn a_host_stands_for_its_live_or_last_operation_where_nothing_is_changed() {
+fn a_host_stands_for_its_live_or_last_operation_in_commands_without_a_change() {
     let service = service();
     let machine = Machine::with(&service);
     let run = machine.run(&["operation", "show", "compute1"]);
@@ -91,7 +91,7 @@ fn a_host_stands_for_its_live_or_last_operation_where_nothing_is_changed() {
     assert!(none.err.contains("compute2 has had no operation yet"), "{none:?}");
     let unknown = machine.run(&["operation", "show", "compute9"]);
     assert_eq!(unknown.code, 4, "{unknown:?}");
-    // What changes something names the operation.
+    // A command with a change needs the operation's id.
     let run = machine.run(&["operation", "cancel", "compute1", "--reason", "test"]);
     assert_eq!(run.code, 4, "{run:?}");
     assert!(!service.lines().iter().any(|line| line.starts_with("POST")));

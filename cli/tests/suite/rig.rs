@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use crate::service::Service;
 
-/// A machine of its own: an empty home and an empty environment.
+/// A machine: an empty home and an empty environment.
 pub struct Machine {
     home: tempfile::TempDir,
     variables: Vec<(String, String)>,
 }
 
-/// How a run ended.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Run {
     pub code: i32,
@@ -35,7 +35,7 @@ impl Machine {
         }
     }
 
-    /// A machine that knows the service and has a token.
+    /// A machine with the service's address and a token.
     pub fn with(service: &Service) -> Self {
         Self::new()
             .set("RINGFENCE_URL", &service.url)
@@ -51,7 +51,7 @@ impl Machine {
         self.home.path()
     }
 
-    /// Runs `ringfence` with these words; nobody types anything.
+    /// Runs `ringfence` with these arguments, and without a terminal.
     pub fn run(&self, words: &[&str]) -> Run {
         let output = self.command(words).stdin(Stdio::null()).output().unwrap();
         let Output {

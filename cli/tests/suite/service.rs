@@ -1,4 +1,4 @@
-//! A service that answers as a test says and remembers what it was asked.
+//! A service with scripted answers that records its requests.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-/// What was asked.
+/// A request.
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// Method and path with query, as in `GET /hosts?limit=3`.
@@ -27,7 +27,7 @@ impl Asked {
     }
 }
 
-/// What is answered.
+/// An answer.
 pub struct Reply {
     status: u16,
     headers: String,
@@ -57,7 +57,7 @@ impl Reply {
         }
     }
 
-    /// A stream that ends after this.
+    /// A stream that ends after this text.
     pub fn stream(text: &str) -> Self {
         Self {
             status: 200,
@@ -81,7 +81,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// `answer` gets each request and its number, from 0.
+    /// Starts the service. `answer` gets each request and its number, from 0.
     pub fn start(answer: impl Fn(usize, &Asked) -> Reply + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

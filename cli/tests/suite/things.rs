@@ -24,7 +24,7 @@ fn method() -> Value {
 }
 
 #[test]
-fn all_pages_of_a_list_are_fetched_from_the_same_service() {
+fn all_pages_of_a_list_are_fetched_from_one_service() {
     let service = Service::start(|_, asked| {
         if asked.line.contains("marker=c1") {
             return Reply::json(200, &json!({"hosts": [host("c2")], "links": []}));
@@ -45,14 +45,14 @@ c2    default  UP    UNFENCED  0           -
 }
 
 #[test]
-fn programs_get_what_the_service_said() {
+fn json_output_is_the_services_answer() {
     let service = Service::start(|_, _| Reply::json(200, &host("c1")));
     let run = Machine::with(&service).run(&["host", "show", "c1", "-o", "json"]);
     assert_eq!(run.json(), host("c1"));
 }
 
 #[test]
-fn a_source_that_is_struck_off_is_named_with_a_reason() {
+fn a_source_is_removed_with_a_reason() {
     let service = Service::start(|_, _| Reply::json(200, &host("c1")));
     let run = Machine::with(&service).run(&[
         "host",
@@ -74,7 +74,7 @@ fn a_source_that_is_struck_off_is_named_with_a_reason() {
 }
 
 #[test]
-fn a_parameter_of_a_host_is_changed_beside_the_others_and_only_if_nobody_else_did() {
+fn a_parameter_of_a_host_is_changed_alone_and_only_with_the_present_entity_tag() {
     let service = Service::start(|_, _| Reply::json(200, &host("c1")).with("ETag: \"7\""));
     let run = Machine::with(&service).run(&[
         "host",
@@ -96,7 +96,7 @@ fn a_parameter_of_a_host_is_changed_beside_the_others_and_only_if_nobody_else_di
 }
 
 #[test]
-fn a_report_of_a_person_says_so_and_when() {
+fn a_report_by_a_person_has_its_source_and_time() {
     let service = Service::start(|_, _| Reply::json(200, &host("c1")));
     assert_eq!(
         Machine::with(&service)
@@ -122,7 +122,7 @@ fn a_name_with_a_slash_is_one_name() {
 }
 
 #[test]
-fn a_method_is_changed_as_a_whole_without_what_the_service_adds() {
+fn a_method_is_replaced_without_the_fields_that_the_service_adds() {
     let service = Service::start(|_, _| Reply::json(200, &method()).with("ETag: \"3\""));
     let run = Machine::with(&service).run(&[
         "method",
@@ -169,7 +169,7 @@ fn a_secret_in_plain_text_reaches_neither_the_service_nor_the_screen() {
 }
 
 #[test]
-fn a_device_is_asked_for_its_state() {
+fn method_check_asks_the_device_for_its_state() {
     let service = Service::start(|_, _| {
         let seen =
             json!({"state": "on", "detail": "Chassis Power is on", "observed_at": "2026-01-31T12:00:00Z"});
@@ -210,7 +210,7 @@ fn a_plan_comes_from_a_file() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_failure() {
+fn a_closed_output_pipe_is_no_failure() {
     let service = Service::start(|_, _| Reply::json(200, &host("c1")));
     let mut child = Machine::with(&service)
         .command(&["host", "show", "c1"])
@@ -221,7 +221,7 @@ fn a_reader_that_goes_away_is_no_failure() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
-/// A service with the hosts `c1` (as `host` makes it) and the segments `default` and `rack-1`.
+/// A service with the hosts `c1` (made by `host`) and the segments `default` and `rack-1`.
 fn with_hosts() -> Service {
     Service::start(|_, asked| {
         if asked.line.starts_with("GET /hosts?") {
@@ -238,7 +238,7 @@ fn with_hosts() -> Service {
     })
 }
 
-/// What the service says of many hosts.
+/// The service's answer to many hosts.
 fn added(body: &Value) -> Value {
     let error =
         json!({"request_id": "r", "code": "fencing.name.taken", "title": "Name taken", "detail": "so it is"});
@@ -271,7 +271,7 @@ c3,,,,,
 ";
 
 #[test]
-fn hosts_are_imported_from_a_table_and_those_that_are_there_stay_as_they_are() {
+fn hosts_are_imported_from_a_table_and_existing_hosts_are_unchanged() {
     let service = with_hosts();
     let run = import(&service, "hosts.csv", CSV, &[]);
     assert_eq!(run.code, 0, "{run:?}");
@@ -286,7 +286,7 @@ fn hosts_are_imported_from_a_table_and_those_that_are_there_stay_as_they_are() {
 }
 
 #[test]
-fn the_same_hosts_as_yaml_keep_the_text_of_numbers() {
+fn hosts_in_yaml_keep_the_text_of_numbers() {
     let text = "\
 - name: c1
   zone: z9
@@ -312,7 +312,7 @@ fn the_same_hosts_as_yaml_keep_the_text_of_numbers() {
 }
 
 #[test]
-fn an_update_changes_what_the_file_says_and_leaves_the_rest() {
+fn an_import_with_update_changes_only_the_values_of_the_file() {
     let service = with_hosts();
     let text = "name,zone,parameters.bmc.port\nc1,z9,623\n";
     let dry = import(&service, "hosts.csv", text, &["--update", "--dry-run"]);
@@ -333,7 +333,7 @@ fn an_update_changes_what_the_file_says_and_leaves_the_rest() {
 }
 
 #[test]
-fn every_fault_of_a_file_is_told_with_its_line_and_nothing_is_sent() {
+fn every_error_of_a_file_is_reported_with_its_line_and_nothing_is_sent() {
     let text = "\
 name,segment,backend,parameters.bmc.password,colour
 c2,rack-1,vmware,,
@@ -357,7 +357,7 @@ c4,default
     }
     assert!(!run.err.contains("hush"), "{}", run.err);
     assert!(service.lines().is_empty());
-    // What only the service knows is asked for before anything is changed.
+    // Problems that only the service knows are found before anything is changed.
     let run = import(
         &service,
         "hosts.csv",
@@ -390,7 +390,7 @@ c4,default
 }
 
 #[test]
-fn a_host_that_is_refused_keeps_no_other_from_being_imported() {
+fn a_refused_host_does_not_stop_the_import_of_others() {
     let service = with_hosts();
     let run = import(&service, "hosts.csv", "name\ntaken\nc2\n", &[]);
     assert_eq!(run.code, 1, "{run:?}");
@@ -402,9 +402,9 @@ fn a_host_that_is_refused_keeps_no_other_from_being_imported() {
     assert!(run.err.contains("1 hosts were not imported"), "{run:?}");
 }
 
-/// It is asked too often at first, and then cannot write for a moment.
+/// The service first has too many requests, and then cannot write for a moment.
 #[test]
-fn an_import_waits_as_long_as_the_service_asks_and_sends_the_same_request_again() {
+fn an_import_waits_as_long_as_the_service_asks_and_repeats_its_request() {
     let service = Service::start(|number, asked| {
         if asked.line.starts_with("GET ") {
             return Reply::json(200, &json!({"hosts": [], "segments": [], "links": []}));
@@ -442,7 +442,7 @@ fn an_import_waits_as_long_as_the_service_asks_and_sends_the_same_request_again(
 }
 
 #[test]
-fn many_hosts_are_sent_in_few_requests_and_only_what_went_wrong_is_shown() {
+fn many_hosts_are_sent_in_few_requests_and_only_problems_are_shown() {
     let service = with_hosts();
     let names: String = (0..2_500).map(|number| format!("n{number}\n")).collect();
     let run = import(&service, "hosts.csv", &format!("name\ntaken\n{names}"), &[]);
@@ -479,7 +479,7 @@ fn many_hosts_are_sent_in_few_requests_and_only_what_went_wrong_is_shown() {
 }
 
 #[test]
-fn what_would_keep_a_host_from_being_fenced_is_told_where_it_was_given() {
+fn warnings_of_the_service_are_shown_after_a_change() {
     let service = Service::start(|_, _| {
         Reply::json(
             201,

@@ -37,14 +37,14 @@ fn a_token_is_shown_once_and_kept_as_a_hash() {
 }
 
 #[test]
-fn without_a_token_file_the_key_to_set_is_named() {
+fn a_missing_token_file_is_reported_with_its_configuration_key() {
     let run = Machine::new().run(&["token", "list"]);
     assert_eq!(run.code, 2);
     assert!(run.err.contains("api.tokens_file is not set"), "{}", run.err);
 }
 
 #[test]
-fn the_tokens_of_a_standalone_service_are_found_as_the_service_is() {
+fn token_commands_find_the_tokens_of_a_standalone_service() {
     let machine = Machine::new();
     let data = machine.home().join(".local/share/ringfence");
     let none = machine.run(&["token", "list", "--data-dir", data.to_str().unwrap()]);
@@ -76,7 +76,7 @@ fn the_tokens_of_a_standalone_service_are_found_as_the_service_is() {
             .contains("\"dora\"")
     );
 
-    // A file that the configuration names comes first.
+    // A file that the configuration names goes before the service's.
     let file = machine.home().join("other.toml");
     let machine = machine.set("RINGFENCE_API_TOKENS_FILE", file.to_str().unwrap());
     assert_eq!(machine.run(&[create.as_slice(), &["bob"]].concat()).code, 0);

@@ -1,4 +1,4 @@
-//! What is refused when something is configured, and that the refusal says what is wrong, where, and what would be right.
+//! Wrong configuration is refused, and the refusal names the problem, its place, and what is allowed.
 
 mod drivers;
 mod hosts;
@@ -8,7 +8,7 @@ mod resolving;
 
 use ringfence_core::Problems;
 
-/// The faults as "field: detail".
+/// The problems as "field: detail".
 fn faults(result: Result<(), Problems>) -> Vec<String> {
     let problems = result.err().unwrap_or_default();
     problems.0.iter().map(ToString::to_string).collect()

@@ -1,4 +1,4 @@
-//! Which hosts of a cloud are on record.
+//! Which hosts of a cloud Ringfence has.
 
 use ringfence_core::*;
 
@@ -26,7 +26,7 @@ fn a_host_keeps_its_name_where_it_is_free() {
 }
 
 #[test]
-fn where_another_cloud_has_the_name_its_own_cloud_goes_before_it() {
+fn a_host_whose_name_another_cloud_has_gets_its_own_cloud_as_a_prefix() {
     let listed = [of("c1", Some("west"), "c1")];
     let found = census((Backend::Nova, "east"), "", &["c1"], &listed);
     assert_eq!(found.new, [new("east-c1", Some("c1"))]);
@@ -34,7 +34,7 @@ fn where_another_cloud_has_the_name_its_own_cloud_goes_before_it() {
     assert_eq!(
         census((Backend::Nova, "east"), "", &["c1"], &again),
         Census::default(),
-        "done again, nothing is left to do"
+        "a second import adds no host"
     );
     let all = [listed[0], of("east-c1", Some("north"), "c1")];
     let found = census((Backend::Nova, "east"), "", &["c1"], &all);
@@ -43,13 +43,13 @@ fn where_another_cloud_has_the_name_its_own_cloud_goes_before_it() {
 }
 
 #[test]
-fn a_prefix_goes_before_every_name() {
+fn a_prefix_is_put_before_every_name() {
     let found = census((Backend::Nova, "east"), "e.", &["c1"], &[]);
     assert_eq!(found.new, [new("e.c1", Some("c1"))]);
 }
 
 #[test]
-fn a_host_of_no_cloud_may_be_the_same_and_is_left_to_a_person() {
+fn a_host_without_a_cloud_that_may_be_identical_is_left_to_a_person() {
     let listed = [of("c1", None, "c1")];
     for prefix in ["", "e."] {
         let found = census((Backend::Nova, "east"), prefix, &["c1"], &listed);
@@ -60,14 +60,14 @@ fn a_host_of_no_cloud_may_be_the_same_and_is_left_to_a_person() {
 }
 
 #[test]
-fn what_is_no_name_here_is_refused_with_its_value() {
+fn an_invalid_name_is_refused_with_its_value() {
     let found = census((Backend::Nova, "east"), "", &["rack 1/c1"], &[]);
     assert_eq!(found.new, []);
     assert!(found.barred[0].1.contains("\"rack 1/c1\""), "{found:?}");
 }
 
 #[test]
-fn hosts_that_the_cloud_does_not_name_are_told() {
+fn hosts_that_the_cloud_does_not_have_are_reported() {
     let listed = [
         of("a", Some("east"), "c1"),
         of("c", Some("east"), "gone"),

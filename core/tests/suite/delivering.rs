@@ -1,4 +1,4 @@
-//! Deliveries: when they are tried again, when they are given up, and which events pass a filter.
+//! Deliveries: when they are tried again and given up, and which events pass a filter.
 
 use chrono::TimeDelta;
 use ringfence_core::{
@@ -14,7 +14,7 @@ fn failed() -> Tried {
 }
 
 #[test]
-fn pauses_double_up_to_an_hour_and_jitter_keeps_within_half_of_them() {
+fn pauses_double_up_to_an_hour_with_a_jitter_of_half_at_most() {
     for (tries, full_s) in [
         (1, 5),
         (2, 10),
@@ -53,7 +53,7 @@ fn a_receiver_that_asks_for_a_longer_pause_gets_it_up_to_an_hour() {
 }
 
 #[test]
-fn the_last_try_is_made_a_day_after_the_first_and_then_it_is_given_up() {
+fn a_delivery_is_given_up_after_a_last_try_one_day_after_the_first() {
     let day = 86_400;
     assert_eq!(
         after_try(failed(), 30, at(0), at(day - 60), u16::MAX),
@@ -68,7 +68,7 @@ fn the_last_try_is_made_a_day_after_the_first_and_then_it_is_given_up() {
 }
 
 #[test]
-fn every_list_of_a_filter_has_to_let_an_event_through() {
+fn an_event_must_pass_every_list_of_a_filter() {
     let filter = |types: &[&str], segments: &[&str], hosts: &[&str]| {
         let owned = |list: &[&str]| list.iter().map(|word| (*word).to_owned()).collect();
         EventFilter {
@@ -95,7 +95,7 @@ fn every_list_of_a_filter_has_to_let_an_event_through() {
 }
 
 #[test]
-fn a_filter_that_can_let_nothing_through_is_refused() {
+fn a_filter_that_no_event_can_pass_is_refused() {
     let filter = EventFilter {
         types: vec!["host.*".to_owned(), "hosts.*".to_owned(), "fenced".to_owned()],
         hosts: vec!["a b".to_owned()],
@@ -116,7 +116,7 @@ fn a_filter_that_can_let_nothing_through_is_refused() {
 }
 
 #[test]
-fn the_secret_before_the_present_one_signs_until_its_time_is_over() {
+fn the_former_secret_signs_until_it_expires() {
     let first = SecretVersions::first("k1");
     let second = first.rotate("k2", at(100));
     let numbers =

@@ -1,4 +1,4 @@
-//! Explanations: what they say of hosts whose story is known.
+//! Explanations of hosts in known states.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use ringfence_world::World;
 use ringfence_world::plans::*;
 use uuid::Uuid;
 
-/// A plan as it was filled in, level by level.
+/// The plan with every method filled in, level by level.
 pub fn resolved(plan: &FrozenPlan) -> ResolvedPlan {
     let method = |method: &FrozenMethod| ResolvedMethod {
         name: method.name.clone(),
@@ -34,7 +34,7 @@ pub fn resolved(plan: &FrozenPlan) -> ResolvedPlan {
     }
 }
 
-/// Nothing is known of its methods, and ten hosts are in its segment.
+/// Facts without checks or past operations; ten hosts are in the segment.
 pub fn facts(plan: &FrozenPlan) -> Facts {
     Facts {
         plan: Some(resolved(plan)),
@@ -93,7 +93,7 @@ fn failed(world: &World, outcome: CheckOutcome) -> MethodFacts {
 }
 
 #[test]
-fn the_sets_of_a_sound_plan_can_be_completed_by_it_or_by_a_person() {
+fn the_sets_of_a_sound_plan_can_be_completed_by_its_tasks_or_by_a_person() {
     let world = silent(power_plan());
     let explanation = explain(&world, &facts(&world.plan));
     let possible: Vec<_> = explanation
@@ -133,7 +133,7 @@ fn a_method_whose_last_check_failed_keeps_its_set_from_being_completed() {
 }
 
 #[test]
-fn one_sound_level_is_enough() {
+fn one_sound_level_suffices() {
     let world = silent(plan(vec![vec![task(
         FencingKind::PowerOff,
         &[&["bmc"], &["pdu-a", "pdu-b"]],
@@ -180,7 +180,7 @@ fn a_method_that_cannot_be_filled_in_or_is_another_hosts_too_is_named() {
 }
 
 #[test]
-fn what_is_proven_already_is_hindered_by_nothing() {
+fn a_proof_that_is_won_has_no_hindrances() {
     let mut world = silent(plan(vec![vec![
         task(FencingKind::PowerOff, &[&["bmc"]]),
         task(FencingKind::StorageFence, &[&["ceph"]]),
@@ -204,7 +204,7 @@ fn what_is_proven_already_is_hindered_by_nothing() {
 }
 
 #[test]
-fn a_watched_silence_says_when_it_proves_the_fence() {
+fn a_watched_silence_tells_when_it_will_prove_the_fence() {
     let policy = SegmentPolicy {
         self_fencing_timeout_s: Some(60),
         ..policy()
@@ -233,7 +233,7 @@ fn a_watched_silence_says_when_it_proves_the_fence() {
 }
 
 #[test]
-fn a_host_that_is_seen_up_is_told_to_be_refused_and_its_gates_stay() {
+fn a_fence_of_a_host_that_is_seen_up_is_explained_as_refused() {
     let mut world = World::new(power_plan(), policy());
     world.see(FailureState::Up).unwrap();
     let explanation = explain(&world, &facts(&world.plan));
@@ -245,7 +245,7 @@ fn a_host_that_is_seen_up_is_told_to_be_refused_and_its_gates_stay() {
 }
 
 #[test]
-fn the_gates_of_a_silent_host_are_told_as_they_will_be() {
+fn the_explanation_of_a_silent_host_shows_its_gates_once_fenced() {
     let world = silent(power_plan());
     let explanation = explain(&world, &facts(&world.plan));
     assert!(!explanation.gates.evacuate.allowed);
@@ -271,14 +271,14 @@ fn the_brake_counts_the_host_as_if_it_had_fallen_silent() {
         why.contains("5 of the 10 hosts of the segment are out of service"),
         "{why}"
     );
-    // One that is silent already is among them.
+    // A host that is silent already is counted once.
     world.see(FailureState::Unreachable).unwrap();
     let brake = explain(&world, &facts).brake;
     assert_eq!((brake.around.out_of_service, brake.holds), (4, None));
 }
 
 #[test]
-fn a_live_operation_says_what_it_waits_for() {
+fn the_explanation_of_a_live_operation_says_what_it_waits_for() {
     let mut world = silent(plan(Vec::new()));
     let waits = |world: &World| explain(world, &facts(&world.plan)).waits_for;
     assert_eq!(waits(&world), None);
@@ -288,7 +288,7 @@ fn a_live_operation_says_what_it_waits_for() {
 }
 
 #[test]
-fn durations_are_those_of_the_newest_operation_that_has_them() {
+fn durations_come_from_the_newest_operation_that_has_them() {
     let mut world = silent(power_plan());
     world.fence().unwrap();
     world.pass(400);
@@ -329,7 +329,7 @@ fn durations_are_those_of_the_newest_operation_that_has_them() {
     let fence = times.fence.as_ref().unwrap();
     assert_eq!((fence.proven_after_ms, fence.took_ms), (1_700, Some(1_700)));
 
-    // What the host's own operations do not tell is told by those of others, and nothing of its own fence by them.
+    // A duration that the host's own operations lack comes from other hosts' operations; the host's own fence has none.
     let times = PastTimes::new(&[], &[of_another]);
     assert_eq!(times.of(kind, Some(method)).unwrap().took_ms, 1_700);
     assert_eq!(times.fence, None);

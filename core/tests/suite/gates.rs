@@ -1,4 +1,4 @@
-//! The gates, state by state.
+//! The gates in every state.
 
 use chrono::TimeDelta;
 use ringfence_core::*;
@@ -103,7 +103,7 @@ fn each_gate_is_open_in_one_state_of_six() {
 }
 
 #[test]
-fn a_fence_that_a_rejoin_may_have_undone_opens_nothing() {
+fn a_fence_that_a_rejoin_may_have_undone_opens_no_gate() {
     let mut state = state(FailureState::Unreachable, FencingState::Fenced);
     state.host.generation = Generation(4);
     let gate = gates(&state, start()).evacuate;
@@ -112,7 +112,7 @@ fn a_fence_that_a_rejoin_may_have_undone_opens_nothing() {
 }
 
 #[test]
-fn a_fence_whose_proof_was_ended_by_the_claim_of_its_opposite_opens_nothing_until_another_set_is_whole() {
+fn a_fence_whose_proof_was_ended_by_a_claim_opens_no_gate_until_another_set_is_complete() {
     use ProofKind::{NetworkFence, PowerOff, StorageFence};
     let mut state = state(FailureState::Unreachable, FencingState::Fenced);
     let mut fence = fence(vec![ended_by_a_claim(PowerOff, FencingKind::PowerOn)]);
@@ -128,7 +128,7 @@ fn a_fence_whose_proof_was_ended_by_the_claim_of_its_opposite_opens_nothing_unti
 }
 
 #[test]
-fn what_may_still_be_given_back_says_nothing_that_an_ended_proof_has_not_said() {
+fn a_release_under_way_changes_no_gate_beyond_the_proof_that_it_ended() {
     let mut state = state(FailureState::Unreachable, FencingState::Fenced);
     state.host.fence = Some(fence(vec![
         ended_by_a_claim(ProofKind::PowerOff, FencingKind::PowerOn),
@@ -136,11 +136,14 @@ fn what_may_still_be_given_back_says_nothing_that_an_ended_proof_has_not_said() 
         proof(ProofKind::NetworkFence),
     ]));
     state.host.in_flight.push(in_flight(FencingKind::PowerOn, 3, 60));
-    assert!(gates(&state, start()).evacuate.allowed, "a cut stays a cut");
+    assert!(
+        gates(&state, start()).evacuate.allowed,
+        "a cut by storage and network is not undone by a sign of life"
+    );
 }
 
 #[test]
-fn what_may_still_be_taken_keeps_the_schedule_gate_shut() {
+fn a_fencing_attempt_under_way_keeps_the_schedule_gate_closed() {
     let mut state = state(FailureState::Up, FencingState::Unfenced);
     state.host.in_flight.push(in_flight(FencingKind::PowerOff, 3, 20));
     assert!(!gates(&state, start()).schedule.allowed);
@@ -163,21 +166,21 @@ fn a_host_that_is_cut_off_takes_no_workloads() {
 }
 
 #[test]
-fn a_host_is_unforced_by_its_own_rejoin_or_while_nothing_needs_it_down() {
+fn a_host_is_unforced_by_its_own_rejoin_or_while_no_fence_needs_it_down() {
     let unforce =
         |state: &HostState, seconds: i64| unforce_gate(state, start() + TimeDelta::seconds(seconds));
     for failure in FailureState::ALL {
         assert!(unforce(&state(*failure, FencingState::Unfenced), 0).allowed);
         assert!(!unforce(&state(*failure, FencingState::Fenced), 0).allowed);
     }
-    // The step of the rejoin that is being taken; not that of an older one, and not for longer than it may take.
+    // While the rejoin's own step may be under way: not a step of an older rejoin, and not after the step's deadline.
     let mut rejoining = state(FailureState::Up, FencingState::Fenced);
     rejoining.host.in_flight.push(in_flight(StepKind::MarkUp, 2, 60));
     assert!(!unforce(&rejoining, 0).allowed);
     rejoining.host.in_flight.push(in_flight(StepKind::MarkUp, 3, 20));
     assert!(unforce(&rejoining, 0).allowed);
     assert!(!unforce(&rejoining, 20).allowed);
-    // Nor while something may still be taken from it, or was and has not been given back.
+    // Not while a device may still take something from the host, or while applied fencing stands.
     let mut fencing = state(FailureState::Up, FencingState::Unfenced);
     fencing
         .host

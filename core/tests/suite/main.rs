@@ -1,4 +1,4 @@
-//! The rules, as stories on simulated time and as properties over arbitrary histories.
+//! The rules: scripts on simulated time, and properties over arbitrary histories.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! What a plan can prove when a zone has no workers.
+//! What a plan can prove if a zone has no workers.
 
 use ringfence_core::*;
 
@@ -13,7 +13,7 @@ fn can_prove_alone(plan: &FrozenPlan, has_watchdog: bool, is_usable: impl Fn(&Fr
 }
 
 #[test]
-fn a_task_needs_one_level_that_is_served_as_a_whole() {
+fn a_task_needs_one_level_with_workers_for_all_methods() {
     let mut elsewhere = method_with("far", Resource::Power, MethodTimes::default());
     elsewhere.zone = "there".to_owned();
     let near = method_with("near", Resource::Power, MethodTimes::default());
@@ -30,14 +30,14 @@ fn a_task_needs_one_level_that_is_served_as_a_whole() {
     assert!(!can_prove_alone(&either, false, served(&[])));
     assert!(
         can_prove_alone(&either, true, served(&[])),
-        "the hosts' watchdogs prove it by themselves"
+        "the hosts' watchdogs prove the fence without a worker"
     );
     let needs: Vec<_> = either.needs().into_iter().map(|(_, zone)| zone).collect();
     assert_eq!(needs, ["here", "there"]);
 }
 
 #[test]
-fn half_of_a_set_proves_nothing() {
+fn an_incomplete_set_proves_nothing() {
     let plan = cut_off_plan();
     assert!(!can_prove_alone(&plan, false, served(&[Resource::Storage])));
     assert!(can_prove_alone(
@@ -53,7 +53,7 @@ fn a_plan_without_tasks_needs_a_person() {
 }
 
 #[test]
-fn a_method_that_is_not_trusted_proves_nothing_wherever_it_is_served() {
+fn an_untrusted_method_proves_nothing_in_any_zone() {
     let mut plan = cut_off_plan();
     plan.stages[0].tasks[1].levels[0][0].can_prove = false;
     assert!(!can_prove_alone(

@@ -1,4 +1,4 @@
-//! What an observer concludes.
+//! The conclusions of an observer.
 
 use chrono::TimeDelta;
 use ringfence_core::*;
@@ -9,7 +9,7 @@ fn at(seconds: i64) -> Timestamp {
     start() + TimeDelta::seconds(seconds)
 }
 
-/// The backend's clock is an hour ahead.
+/// A time by the backend's clock, which is an hour ahead.
 fn theirs(seconds: i64) -> Timestamp {
     at(3_600 + seconds)
 }
@@ -42,9 +42,9 @@ fn state(watch: &mut Watch, poll: &Poll, now: i64) -> Option<(FailureState, i64)
 }
 
 #[test]
-fn a_host_whose_signs_come_is_up_since_it_was_looked_at_before_the_last_one_came() {
+fn a_host_with_new_signs_is_up_since_the_look_before_its_last_sign() {
     let mut watch = watch();
-    // Whether it is a second old or nearly a minute, nobody knows.
+    // The sign's age is unknown: between a second and a minute.
     assert_eq!(
         state(&mut watch, &poll(0, vec![sign("c1", 0)]), 0),
         Some((FailureState::Up, -60))
@@ -53,7 +53,7 @@ fn a_host_whose_signs_come_is_up_since_it_was_looked_at_before_the_last_one_came
         state(&mut watch, &poll(5, vec![sign("c1", 0)]), 5),
         Some((FailureState::Up, -60))
     );
-    // It came after the look before. What somebody has seen since may be newer.
+    // The sign came after the look before. Reports of other sources may be newer.
     assert_eq!(
         state(&mut watch, &poll(10, vec![sign("c1", 6)]), 10),
         Some((FailureState::Up, 5))
@@ -65,7 +65,7 @@ fn a_host_whose_signs_come_is_up_since_it_was_looked_at_before_the_last_one_came
 }
 
 #[test]
-fn what_a_sign_says_after_a_long_silence_of_the_backend_is_told_by_the_backends_clock() {
+fn the_age_of_a_sign_after_an_outage_of_the_backend_comes_from_the_backends_clock() {
     let mut watch = watch();
     for now in [0, 5] {
         state(&mut watch, &poll(now, vec![sign("c1", now)]), now);
@@ -76,7 +76,7 @@ fn what_a_sign_says_after_a_long_silence_of_the_backend_is_told_by_the_backends_
         state(&mut watch, &poll(63, vec![sign("c1", 62)]), 65),
         Some((FailureState::Up, 57))
     );
-    // Set back, it tells nothing that the look before does not.
+    // After it was set back, the backend's clock tells no more than the look before.
     assert_eq!(
         state(&mut watch, &poll(-40, vec![sign("c1", -38)]), 70),
         Some((FailureState::Up, 65))
@@ -94,12 +94,12 @@ fn a_silent_host_among_signs_of_the_backend_is_unreachable() {
 }
 
 #[test]
-fn an_observer_says_between_which_moments_a_silent_host_gave_its_last_sign() {
+fn an_observer_limits_the_time_of_a_silent_hosts_last_sign() {
     let mut watch = watch();
     for now in [0, 5] {
         state(&mut watch, &poll(now, vec![sign("c1", now)]), now);
     }
-    // It came after the look at 5 s, and was there at the one at 10 s.
+    // The sign came after the look at 5 s, and before the one at 10 s.
     let mut found = None;
     for now in (10..=70).step_by(5) {
         let answer = poll(now, vec![sign("c1", 8)]);
@@ -114,7 +114,7 @@ fn an_observer_says_between_which_moments_a_silent_host_gave_its_last_sign() {
 }
 
 #[test]
-fn a_host_that_the_backend_takes_for_down_is_unreachable_at_once() {
+fn a_host_that_the_backend_sees_down_is_unreachable_at_once() {
     let mut watch = watch();
     let down = Sign {
         is_up: false,
@@ -127,7 +127,7 @@ fn a_host_that_the_backend_takes_for_down_is_unreachable_at_once() {
 }
 
 #[test]
-fn when_the_backend_itself_falls_silent_its_hosts_are_unknown_and_not_lost() {
+fn hosts_of_a_backend_that_falls_silent_are_unknown_and_not_unreachable() {
     let mut watch = watch();
     state(&mut watch, &poll(0, vec![sign("c1", 0)]), 0);
     state(&mut watch, &poll(5, vec![sign("c1", 5)]), 5);
@@ -143,31 +143,31 @@ fn when_the_backend_itself_falls_silent_its_hosts_are_unknown_and_not_lost() {
 }
 
 #[test]
-fn a_backend_without_services_of_its_own_says_nothing() {
+fn a_backend_whose_own_services_are_silent_says_nothing_about_hosts() {
     let mut watch = watch();
-    let nobody = Poll {
+    let unserved = Poll {
         own: None,
         ..poll(0, vec![sign("c1", 0)])
     };
-    assert_eq!(state(&mut watch, &nobody, 0), Some((FailureState::Unknown, 0)));
+    assert_eq!(state(&mut watch, &unserved, 0), Some((FailureState::Unknown, 0)));
 }
 
 #[test]
-fn a_host_that_was_forced_down_is_up_when_its_signs_are_seen_to_come() {
+fn a_host_that_was_forced_down_is_up_after_two_new_signs() {
     let mut watch = watch();
     let forced = |last| Sign {
         is_up: false,
         is_marked_down: true,
         ..sign("c1", last)
     };
-    // The sign may be from before it died.
+    // The sign may be from before the host died.
     assert_eq!(state(&mut watch, &poll(0, vec![forced(0)]), 0), None);
     assert_eq!(state(&mut watch, &poll(20, vec![forced(0)]), 20), None);
     assert_eq!(
         state(&mut watch, &poll(60, vec![forced(0)]), 60),
         Some((FailureState::Unreachable, 60))
     );
-    // One could come from elsewhere: it is not enough to call the host UP, and enough to call it UNREACHABLE no more.
+    // One sign may be from elsewhere: it does not suffice for UP, and suffices against UNREACHABLE.
     let found = watch.look(Some(&poll(90, vec![forced(88)])), &["c1"], at(90));
     let stirs = Sighting {
         state: FailureState::Unknown,
@@ -185,7 +185,7 @@ fn a_host_that_was_forced_down_is_up_when_its_signs_are_seen_to_come() {
 }
 
 #[test]
-fn what_an_administrator_sets_is_no_sign_of_life() {
+fn a_setting_by_an_administrator_is_no_sign_of_life() {
     let mut watch = watch();
     state(&mut watch, &poll(0, vec![sign("c1", 0)]), 0);
     state(&mut watch, &poll(5, vec![sign("c1", 5)]), 5);
@@ -213,14 +213,14 @@ fn what_an_administrator_sets_is_no_sign_of_life() {
         (silent.state, silent.observed_at),
         (FailureState::Unreachable, at(83))
     );
-    // Its last sign is the one before anything was set: a fence that was proven in between holds. Silent for certain it is since then only.
+    // The last sign is the one before any setting, so that a proven fence in between holds. The silence is certain only since the last change.
     assert_eq!(
         (silent.last_seen_at, silent.silent_since),
         (Some(at(0)), Some(at(25)))
     );
 }
 
-/// How `c1` is after an answer of which nothing came.
+/// The state of `c1` after a poll without an answer.
 fn silence(watch: &mut Watch, now: i64) -> Option<FailureState> {
     let found = watch.look(None, &["c1"], at(now));
     found.get("c1").map(|sighting| sighting.state)
@@ -241,7 +241,7 @@ fn the_hosts_of_a_backend_that_does_not_answer_are_unknown_after_a_while() {
 }
 
 #[test]
-fn a_host_that_the_backend_names_no_more_is_unknown_after_a_while_and_never_unreachable() {
+fn a_host_that_the_backend_no_longer_names_becomes_unknown_and_never_unreachable() {
     let mut watch = watch();
     let without = |now| poll(now, vec![sign("c2", now)]);
     state(&mut watch, &poll(0, vec![sign("c1", 0), sign("c2", 0)]), 0);
@@ -255,19 +255,19 @@ fn a_host_that_the_backend_names_no_more_is_unknown_after_a_while_and_never_unre
         state(&mut watch, &without(900), 900),
         Some((FailureState::Unknown, 900))
     );
-    // Named again, the time counts anew.
+    // Named again, the host gets the whole time again.
     state(&mut watch, &poll(905, vec![sign("c1", 905)]), 905);
     assert_eq!(state(&mut watch, &without(910), 910), None);
 }
 
 #[test]
-fn nothing_is_said_of_hosts_that_are_not_on_record() {
+fn an_observer_reports_only_known_hosts() {
     let mut watch = watch();
     let found = watch.look(Some(&poll(0, vec![sign("c1", 0), sign("c2", 0)])), &["c1"], at(0));
     assert_eq!(found.into_keys().collect::<Vec<_>>(), ["c1"]);
 }
 
-/// What a source has on record.
+/// A recorded source.
 fn on_record(state: FailureState, observed: i64) -> Source {
     Source {
         state,
@@ -298,7 +298,7 @@ const REFRESH: Refresh = Refresh {
 };
 
 #[test]
-fn what_its_source_has_on_record_already_is_no_news_until_it_is_old() {
+fn an_unchanged_sighting_is_reported_again_only_when_the_record_is_old() {
     let is = |seen, own: &Source| is_news(seen, Some(own), REFRESH);
     let up = on_record(FailureState::Up, 100);
     assert!(!is(sighting(FailureState::Up, 110), &up));
@@ -307,7 +307,7 @@ fn what_its_source_has_on_record_already_is_no_news_until_it_is_old() {
     assert!(is(sighting(FailureState::Unknown, 101), &up));
     assert!(
         !is(sighting(FailureState::Unreachable, 99), &up),
-        "it has heard the host since"
+        "the source has heard the host since"
     );
     let silent = on_record(FailureState::Unreachable, 100);
     assert!(!is(sighting(FailureState::Unreachable, 109), &silent));
@@ -320,7 +320,7 @@ fn what_its_source_has_on_record_already_is_no_news_until_it_is_old() {
 }
 
 #[test]
-fn a_sign_of_life_is_news_however_old_it_is() {
+fn a_sign_of_life_is_always_reported() {
     let silent = on_record(FailureState::Unreachable, 100);
     assert!(is_news(sighting(FailureState::Up, 40), Some(&silent), REFRESH));
     assert!(!is_news(
@@ -331,7 +331,7 @@ fn a_sign_of_life_is_news_however_old_it_is() {
 }
 
 #[test]
-fn the_first_word_of_a_source_is_news_unless_it_says_that_nothing_is_known() {
+fn the_first_sighting_of_a_source_is_reported_unless_it_is_unknown() {
     assert!(is_news(sighting(FailureState::Up, 0), None, REFRESH));
     assert!(is_news(sighting(FailureState::Unreachable, 0), None, REFRESH));
     assert!(!is_news(sighting(FailureState::Unknown, 0), None, REFRESH));

@@ -14,11 +14,11 @@ crate::stories!(audit:
     the_newest_line_comes_first,
     lines_of_one_change_keep_their_order,
     a_line_is_read_as_it_was_written,
-    each_filter_chooses_lines,
-    filters_go_together,
-    the_trail_is_read_page_by_page,
+    each_filter_selects_lines,
+    filters_are_combined,
+    the_audit_trail_is_read_in_pages,
     a_removed_host_is_found_by_its_last_name,
-    a_line_that_was_written_stays_as_it_is,
+    an_audit_line_cannot_be_changed,
     retention_removes_what_is_older_than_its_bound,
     the_bound_of_retention_ends_with_its_transaction,
 );
@@ -58,7 +58,7 @@ fn all() -> AuditFilter {
     AuditFilter::default()
 }
 
-/// Of two lines of one moment, the one that was written later.
+/// Two lines of one moment: the one that was written later comes first.
 async fn the_newest_line_comes_first(rig: &Rig) {
     for (action, seconds) in [("one", 0), ("two", 0), ("four", 9), ("three", 5)] {
         write(
@@ -74,7 +74,7 @@ async fn the_newest_line_comes_first(rig: &Rig) {
 }
 
 async fn lines_of_one_change_keep_their_order(rig: &Rig) {
-    // More than one statement takes.
+    // More lines than one statement takes.
     let lines: Vec<_> = (0..250).map(|n| line(&format!("step-{n}"))).collect();
     append_audit_lines(&mut rig.db.reader(), &lines).await.unwrap();
     let mut kept: Vec<_> = read(rig, &all()).await.into_iter().map(|row| row.entry).collect();
@@ -102,7 +102,7 @@ async fn a_line_is_read_as_it_was_written(rig: &Rig) {
     assert_eq!(audit_row(&mut rig.db.reader(), row.id + 1).await.unwrap(), None);
 }
 
-async fn each_filter_chooses_lines(rig: &Rig) {
+async fn each_filter_selects_lines(rig: &Rig) {
     let host = HostId(Uuid::new_v4());
     let at_s = |seconds| Some(at(seconds));
     let lines = [
@@ -193,7 +193,7 @@ async fn each_filter_chooses_lines(rig: &Rig) {
     }
 }
 
-async fn filters_go_together(rig: &Rig) {
+async fn filters_are_combined(rig: &Rig) {
     let host = HostId(Uuid::new_v4());
     let wanted = AuditEntry {
         at: at(5),
@@ -247,8 +247,8 @@ async fn filters_go_together(rig: &Rig) {
     );
 }
 
-/// Several lines share each moment, so that a page may end between two of them.
-async fn the_trail_is_read_page_by_page(rig: &Rig) {
+/// Several lines share each moment, so that a page can end between two of them.
+async fn the_audit_trail_is_read_in_pages(rig: &Rig) {
     for n in 0..10 {
         let actor = if n == 4 { "bert" } else { "anna" };
         write(
@@ -276,7 +276,7 @@ async fn the_trail_is_read_page_by_page(rig: &Rig) {
             let Some(end) = page.last() else { break };
             last = Some(end.clone());
             seen.extend(page.into_iter().map(|row| row.entry.action));
-            assert!(seen.len() <= 10, "the listing does not end");
+            assert!(seen.len() <= 10, "the pages do not end");
         }
         assert_eq!(seen, actions(rig, &filter).await, "{limit} a page");
     }
@@ -311,10 +311,10 @@ async fn assert_refused(rig: &Rig, sql: &str) {
     assert_eq!(read(rig, &all()).await, before, "{sql}");
 }
 
-async fn a_line_that_was_written_stays_as_it_is(rig: &Rig) {
+async fn an_audit_line_cannot_be_changed(rig: &Rig) {
     write(rig, line("host.fenced")).await;
     let id = read(rig, &all()).await[0].id;
-    assert_refused(rig, "UPDATE audit SET actor = 'nobody'").await;
+    assert_refused(rig, "UPDATE audit SET actor = 'another'").await;
     assert_refused(rig, "UPDATE audit SET detail = '{}'").await;
     assert_refused(rig, "DELETE FROM audit").await;
     assert_refused(rig, &format!("DELETE FROM audit WHERE position = {id}")).await;
@@ -328,12 +328,12 @@ async fn a_line_that_was_written_stays_as_it_is(rig: &Rig) {
     } else {
         assert_refused(rig, "TRUNCATE audit CASCADE").await;
     }
-    // More can still be written.
+    // Lines can still be added.
     write(rig, line("host.unfenced")).await;
     assert_eq!(actions(rig, &all()).await, ["host.unfenced", "host.fenced"]);
 }
 
-/// A moment as the database at hand writes it.
+/// A time in the format of the rig's database.
 fn moment(rig: &Rig, at: Timestamp) -> String {
     if rig.db.is_sqlite() {
         at.timestamp_micros().to_string()
@@ -364,7 +364,7 @@ async fn retention_removes_what_is_older_than_its_bound(rig: &Rig) {
         .await
         .unwrap();
     assert_eq!(actions(rig, &all()).await, ["new", "at the bound"]);
-    // And never more than that.
+    // The bound allows the removal of no other line.
     assert_refused(rig, "DELETE FROM audit").await;
 }
 
@@ -375,7 +375,7 @@ async fn the_bound_of_retention_ends_with_its_transaction(rig: &Rig) {
         moment(rig, at(10))
     );
     let kept = rig.past(&format!("BEGIN; {bound}; COMMIT")).await;
-    assert!(kept.is_err(), "a bound was committed");
+    assert!(kept.is_err(), "the database committed a bound");
     assert_refused(rig, "DELETE FROM audit").await;
     let id = read(rig, &all()).await[0].id;
     let lasting = format!(
@@ -384,6 +384,6 @@ async fn the_bound_of_retention_ends_with_its_transaction(rig: &Rig) {
     );
     assert!(
         rig.past(&lasting).await.is_err(),
-        "a bound was committed by another way"
+        "the database committed a lasting bound"
     );
 }

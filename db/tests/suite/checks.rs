@@ -1,4 +1,4 @@
-//! Questions to devices that are put again and again, and their last answers.
+//! Checks of devices that are repeated, and their last answers.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -15,13 +15,13 @@ use crate::rig::Rig;
 use crate::site::{at, attempt, done, fence, host, insert_operation, one_host, update_operation};
 
 crate::stories!(checks:
-    one_engine_at_a_time_takes_a_check,
+    each_check_is_taken_by_one_engine_at_a_time,
     a_check_waits_for_operations_and_attempts,
-    the_last_answer_stays_and_a_failure_has_a_beginning,
-    answers_are_summed_up_by_method,
-    a_question_is_there_once_and_goes_with_what_it_is_about,
-    a_lease_is_kept_by_its_holder_and_a_turn_by_nobody,
-    what_was_taken_before_the_clock_was_set_back_keeps_nobody_out,
+    the_last_answer_of_a_check_is_kept_with_the_beginning_of_a_failure,
+    answers_of_checks_are_counted_by_method,
+    a_check_exists_once_and_is_removed_with_its_host_or_method,
+    a_lease_can_be_prolonged_by_its_holder_and_a_turn_cannot,
+    a_lease_from_before_the_clock_was_set_back_blocks_no_engine,
 );
 
 pub async fn method(rig: &Rig, name: &str) -> Method {
@@ -58,13 +58,13 @@ pub fn answer(outcome: CheckOutcome) -> CheckAnswer {
     CheckAnswer {
         outcome,
         state: (outcome == CheckOutcome::Confirmed).then(|| "on".to_owned()),
-        detail: Some("as it is".to_owned()),
+        detail: Some("an answer".to_owned()),
         worker: Some("w1".to_owned()),
         took_ms: Some(12),
     }
 }
 
-async fn one_engine_at_a_time_takes_a_check(rig: &Rig) {
+async fn each_check_is_taken_by_one_engine_at_a_time(rig: &Rig) {
     let mut targets = Vec::new();
     for n in 0..120 {
         let method = method(rig, &format!("m{n}")).await;
@@ -89,7 +89,7 @@ async fn one_engine_at_a_time_takes_a_check(rig: &Rig) {
     }
     let different: HashSet<_> = all.iter().map(|target| target.id).collect();
     assert_eq!(different.len(), all.len(), "a check was taken twice");
-    // Whoever has taken them has died.
+    // The engines that have taken the checks have died.
     assert_eq!(
         take_checks(&rig.db, at(100), at(200), 1000).await.unwrap().len(),
         120
@@ -119,17 +119,17 @@ async fn a_check_waits_for_operations_and_attempts(rig: &Rig) {
     assert_eq!(taken(1).await, 0);
     update_operation(&rig.db, &done(&operation)).await.unwrap();
     assert_eq!(taken(1).await, 1);
-    // The device of another host's attempt may be the same.
+    // Another host's attempt may use this device.
     assert!(lease(&rig.db, "ipmi/10.0.0.1:623", attempt(1), 2, 20).await);
     assert_eq!(taken(19).await, 0);
-    assert_eq!(taken(20).await, 1, "its worker has died");
+    assert_eq!(taken(20).await, 1, "the lease has run out");
     assert!(lease(&rig.db, "ipmi/10.0.0.1:623", attempt(2), 21, 81).await);
     assert_eq!(taken(30).await, 0);
     release(&rig.db, &[attempt(2)]).await;
     assert_eq!(taken(30).await, 1);
 }
 
-async fn the_last_answer_stays_and_a_failure_has_a_beginning(rig: &Rig) {
+async fn the_last_answer_of_a_check_is_kept_with_the_beginning_of_a_failure(rig: &Rig) {
     let method = method(rig, "bmc").await;
     let mut target = target(&method, at(0));
     add_check_targets(&rig.db, std::slice::from_ref(&target))
@@ -175,7 +175,7 @@ async fn the_last_answer_stays_and_a_failure_has_a_beginning(rig: &Rig) {
     assert!(!saved.unwrap());
 }
 
-async fn answers_are_summed_up_by_method(rig: &Rig) {
+async fn answers_of_checks_are_counted_by_method(rig: &Rig) {
     let (segment, first) = one_host(&rig.db).await;
     let (bmc, pdu) = (method(rig, "bmc").await, method(rig, "pdu").await);
     let mut reader = rig.db.reader();
@@ -221,7 +221,7 @@ async fn answers_are_summed_up_by_method(rig: &Rig) {
         failing_checks(&mut reader).await.unwrap(),
         [("simulated".to_owned(), 2)]
     );
-    // Page by page, by host.
+    // In pages, sorted by host.
     let mut names = Vec::new();
     let mut marker = None;
     while let Some(row) = method_checks_page(&mut reader, bmc.id, None, marker, 1)
@@ -243,7 +243,7 @@ async fn answers_are_summed_up_by_method(rig: &Rig) {
     assert_eq!(well.len(), 1);
 }
 
-async fn a_question_is_there_once_and_goes_with_what_it_is_about(rig: &Rig) {
+async fn a_check_exists_once_and_is_removed_with_its_host_or_method(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let (bmc, pdu) = (method(rig, "bmc").await, method(rig, "pdu").await);
     let of_host = || CheckTarget {
@@ -271,7 +271,7 @@ async fn a_question_is_there_once_and_goes_with_what_it_is_about(rig: &Rig) {
     assert_eq!(check_targets(&mut reader, None, 10).await.unwrap().len(), 1);
 }
 
-async fn a_lease_is_kept_by_its_holder_and_a_turn_by_nobody(rig: &Rig) {
+async fn a_lease_can_be_prolonged_by_its_holder_and_a_turn_cannot(rig: &Rig) {
     let mut reader = rig.db.reader();
     assert!(
         take_lease(&mut reader, "clean", "a", at(0), at(10))
@@ -303,7 +303,7 @@ async fn a_lease_is_kept_by_its_holder_and_a_turn_by_nobody(rig: &Rig) {
     assert!(take_turn(&mut reader, "look", "a", at(10), at(20)).await.unwrap());
 }
 
-async fn what_was_taken_before_the_clock_was_set_back_keeps_nobody_out(rig: &Rig) {
+async fn a_lease_from_before_the_clock_was_set_back_blocks_no_engine(rig: &Rig) {
     let mut reader = rig.db.reader();
     let an_hour = 3_600;
     assert!(

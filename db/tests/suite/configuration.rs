@@ -17,18 +17,18 @@ use crate::rig::Rig;
 use crate::site::{assert_duplicate, at, host, one_host, segment};
 
 crate::stories!(configuration:
-    the_plan_of_the_host_is_preferred_to_that_of_its_type_and_that_to_the_default,
+    a_plan_for_the_host_goes_before_one_for_its_type_and_that_before_the_default,
     a_scope_has_one_plan,
     names_are_unique,
-    a_change_to_another_revision_is_not_made,
+    a_change_of_another_revision_is_refused,
     a_segment_is_read_as_it_was_written,
     a_method_is_read_as_it_was_written,
     a_plan_is_read_as_it_was_written,
-    listings_are_by_name_and_bounded,
-    every_change_of_a_plan_or_a_method_is_counted_and_told_with_a_host,
+    lists_are_sorted_by_name_and_limited,
+    every_change_of_a_plan_or_a_method_is_counted_and_read_with_a_host,
 );
 
-async fn every_change_of_a_plan_or_a_method_is_counted_and_told_with_a_host(rig: &Rig) {
+async fn every_change_of_a_plan_or_a_method_is_counted_and_read_with_a_host(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let mut run = rig.db.reader();
     let mut counted = Vec::new();
@@ -61,7 +61,7 @@ async fn every_change_of_a_plan_or_a_method_is_counted_and_told_with_a_host(rig:
     assert_eq!(
         Some(&still),
         counted.last(),
-        "a host or a segment is none of both"
+        "a change of a host or a segment is not counted"
     );
 }
 
@@ -116,7 +116,7 @@ pub fn method_named(name: &str) -> Method {
     }
 }
 
-async fn the_plan_of_the_host_is_preferred_to_that_of_its_type_and_that_to_the_default(rig: &Rig) {
+async fn a_plan_for_the_host_goes_before_one_for_its_type_and_that_before_the_default(rig: &Rig) {
     let mut reader = rig.db.reader();
     assert_eq!(plan_for(&mut reader, "node-1", Some("gpu")).await.unwrap(), None);
     let scopes = [
@@ -127,7 +127,7 @@ async fn the_plan_of_the_host_is_preferred_to_that_of_its_type_and_that_to_the_d
     for (name, scope) in scopes {
         insert_plan(&mut reader, &plan_named(name, scope)).await.unwrap();
     }
-    // Whoever knows all plans chooses as the database does.
+    // A program that knows all plans chooses as the database does.
     let all = list_plans(&mut reader, 10).await.unwrap();
     let all: ByScope<_> = all.into_iter().map(|plan| (plan.scope.clone(), plan)).collect();
     for (name, host_type, expected) in [
@@ -187,7 +187,7 @@ async fn names_are_unique(rig: &Rig) {
     assert_duplicate(update_segment(&mut reader, &renamed, 1).await);
 }
 
-async fn a_change_to_another_revision_is_not_made(rig: &Rig) {
+async fn a_change_of_another_revision_is_refused(rig: &Rig) {
     let mut reader = rig.db.reader();
     let (mut rack, _) = one_host(&rig.db).await;
     rack.revision = 2;
@@ -255,7 +255,7 @@ async fn a_method_is_read_as_it_was_written(rig: &Rig) {
             .as_ref(),
         Some(&written)
     );
-    let names = ["bmc", "nobody"].map(ToOwned::to_owned);
+    let names = ["bmc", "unknown"].map(ToOwned::to_owned);
     let by_name = methods_by_name(&mut reader, names).await.unwrap();
     assert_eq!(by_name, BTreeMap::from([("bmc".to_owned(), written.clone())]));
     let changed = Method {
@@ -297,7 +297,7 @@ async fn a_plan_is_read_as_it_was_written(rig: &Rig) {
     assert_eq!(plan(&mut reader, "plan").await.unwrap(), Some(changed));
 }
 
-async fn listings_are_by_name_and_bounded(rig: &Rig) {
+async fn lists_are_sorted_by_name_and_limited(rig: &Rig) {
     let mut reader = rig.db.reader();
     for name in ["b", "c", "a"] {
         insert_segment(&mut reader, &segment(name)).await.unwrap();

@@ -8,12 +8,12 @@ use crate::site::{at, attempt, commit};
 
 crate::stories!(devices:
     a_device_takes_one_attempt_at_a_time,
-    the_same_attempt_may_ask_again,
-    a_lease_that_ran_out_is_anybodys,
-    a_lease_from_before_the_clock_was_set_back_is_anybodys,
+    an_attempt_can_prolong_its_lease,
+    a_lease_that_has_run_out_can_be_taken,
+    a_lease_from_before_the_clock_was_set_back_can_be_taken,
     the_leases_of_an_attempt_end_together,
-    of_many_at_once_one_gets_the_device,
-    a_lease_in_a_transaction_that_is_refused_was_never_made,
+    one_of_many_concurrent_attempts_gets_the_device,
+    a_lease_in_a_refused_transaction_is_not_made,
 );
 
 async fn a_device_takes_one_attempt_at_a_time(rig: &Rig) {
@@ -23,24 +23,24 @@ async fn a_device_takes_one_attempt_at_a_time(rig: &Rig) {
     assert!(!lease(&rig.db, "bmc-1", attempt(2), 29, 60).await);
 }
 
-async fn the_same_attempt_may_ask_again(rig: &Rig) {
+async fn an_attempt_can_prolong_its_lease(rig: &Rig) {
     assert!(lease(&rig.db, "bmc-1", attempt(1), 0, 30).await);
     assert!(lease(&rig.db, "bmc-1", attempt(1), 10, 40).await);
     assert!(
         !lease(&rig.db, "bmc-1", attempt(2), 35, 60).await,
-        "it was prolonged"
+        "the lease was prolonged"
     );
 }
 
-async fn a_lease_that_ran_out_is_anybodys(rig: &Rig) {
+async fn a_lease_that_has_run_out_can_be_taken(rig: &Rig) {
     assert!(lease(&rig.db, "bmc-1", attempt(1), 0, 30).await);
     assert!(lease(&rig.db, "bmc-1", attempt(2), 30, 60).await);
-    // It is another's now.
+    // The device is leased to attempt 2 now.
     release(&rig.db, &[attempt(1)]).await;
     assert!(!lease(&rig.db, "bmc-1", attempt(3), 31, 60).await);
 }
 
-async fn a_lease_from_before_the_clock_was_set_back_is_anybodys(rig: &Rig) {
+async fn a_lease_from_before_the_clock_was_set_back_can_be_taken(rig: &Rig) {
     let an_hour = 3_600;
     assert!(lease(&rig.db, "bmc-1", attempt(1), an_hour, an_hour + 10).await);
     assert!(lease(&rig.db, "bmc-1", attempt(2), 0, 10).await);
@@ -51,7 +51,7 @@ async fn the_leases_of_an_attempt_end_together(rig: &Rig) {
         assert!(lease(&rig.db, device, attempt(1), 0, 30).await);
     }
     assert!(lease(&rig.db, "pdu-3", attempt(2), 0, 30).await);
-    // The second time there is nothing to end.
+    // A second release has nothing to end.
     for _ in 0..2 {
         release(&rig.db, &[attempt(1)]).await;
     }
@@ -61,7 +61,7 @@ async fn the_leases_of_an_attempt_end_together(rig: &Rig) {
     assert!(!lease(&rig.db, "pdu-3", attempt(3), 1, 30).await);
 }
 
-async fn of_many_at_once_one_gets_the_device(rig: &Rig) {
+async fn one_of_many_concurrent_attempts_gets_the_device(rig: &Rig) {
     let claims: Vec<_> = (1..=8)
         .map(|n| {
             let db = rig.db.clone();
@@ -75,7 +75,7 @@ async fn of_many_at_once_one_gets_the_device(rig: &Rig) {
     assert_eq!(winners, 1);
 }
 
-async fn a_lease_in_a_transaction_that_is_refused_was_never_made(rig: &Rig) {
+async fn a_lease_in_a_refused_transaction_is_not_made(rig: &Rig) {
     assert!(lease(&rig.db, "bmc-2", attempt(1), 0, 30).await);
     let changes = Changes {
         leases: vec![

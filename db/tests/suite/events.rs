@@ -1,4 +1,4 @@
-//! Events: written side by side, read in one order without a gap.
+//! Events that are written concurrently, and read in one order without a gap.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,15 +17,15 @@ use crate::rig::Rig;
 use crate::site::{event, host, one_host, segment};
 
 crate::stories!(events:
-    a_reader_misses_nothing_that_is_written_side_by_side,
-    two_numberers_at_once_give_every_number_once,
-    an_event_is_seen_after_its_commit_and_not_before,
-    events_can_be_read_of_one_host_and_page_by_page,
+    a_reader_misses_no_event_that_is_written_concurrently,
+    two_concurrent_numberers_give_every_number_once,
+    an_event_can_be_read_only_after_its_commit,
+    events_can_be_read_by_host_and_in_pages,
     an_event_outlives_its_segment,
 );
 
 /// Writers begin in one order and commit in another; each writes to hosts of its own.
-async fn write_side_by_side(db: Database, hosts: Vec<Host>, rounds: u64) {
+async fn write_concurrently(db: Database, hosts: Vec<Host>, rounds: u64) {
     for round in 0..rounds {
         let mut open = Vec::new();
         for (i, host) in hosts.iter().enumerate() {
@@ -37,7 +37,7 @@ async fn write_side_by_side(db: Database, hosts: Vec<Host>, rounds: u64) {
             append_events(&mut tx, &new).await.unwrap();
             open.push((i, tx));
         }
-        // The last that began is the first to commit.
+        // The transaction that began last commits first.
         for (i, tx) in open.into_iter().rev() {
             tx.commit().await.unwrap();
             if i % 2 == 0 {
@@ -84,7 +84,7 @@ pub fn assert_per_host_order(seen: &[EventRow]) {
     }
 }
 
-async fn a_reader_misses_nothing_that_is_written_side_by_side(rig: &Rig) {
+async fn a_reader_misses_no_event_that_is_written_concurrently(rig: &Rig) {
     const WRITERS: usize = 4;
     let rounds = 15;
     let rack = segment("rack-1");
@@ -97,7 +97,7 @@ async fn a_reader_misses_nothing_that_is_written_side_by_side(rig: &Rig) {
             let hosts = (0..per_writer)
                 .map(|h| host(&format!("node-{w}-{h}"), &rack))
                 .collect();
-            tokio::spawn(write_side_by_side(rig.db.clone(), hosts, rounds))
+            tokio::spawn(write_concurrently(rig.db.clone(), hosts, rounds))
         })
         .collect();
     let stop = Arc::new(AtomicBool::new(false));
@@ -123,10 +123,13 @@ async fn a_reader_misses_nothing_that_is_written_side_by_side(rig: &Rig) {
         seen.last().unwrap().sequence
     );
     let table = events_after(&mut rig.db.reader(), 0, None, 10_000).await.unwrap();
-    assert_eq!(table, seen, "what is read later is what was read live");
+    assert_eq!(
+        table, seen,
+        "the events of a later read differ from those of the live reader"
+    );
 }
 
-async fn two_numberers_at_once_give_every_number_once(rig: &Rig) {
+async fn two_concurrent_numberers_give_every_number_once(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let many: Vec<_> = (1..=1200).map(|n| event(&host, n)).collect();
     let mut tx = rig.db.begin().await.unwrap();
@@ -149,7 +152,7 @@ async fn two_numberers_at_once_give_every_number_once(rig: &Rig) {
     assert_per_host_order(&rows);
 }
 
-async fn an_event_is_seen_after_its_commit_and_not_before(rig: &Rig) {
+async fn an_event_can_be_read_only_after_its_commit(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let mut tx = rig.db.begin().await.unwrap();
     append_events(&mut tx, &[event(&host, 1)]).await.unwrap();
@@ -162,7 +165,7 @@ async fn an_event_is_seen_after_its_commit_and_not_before(rig: &Rig) {
     assert_eq!(last_sequence(&mut rig.db.reader()).await.unwrap(), 1);
 }
 
-async fn events_can_be_read_of_one_host_and_page_by_page(rig: &Rig) {
+async fn events_can_be_read_by_host_and_in_pages(rig: &Rig) {
     let (segment, one) = one_host(&rig.db).await;
     let other = host("node-2", &segment);
     insert_host(&mut rig.db.reader(), &other).await.unwrap();
@@ -236,7 +239,7 @@ async fn numbering_is_announced_where_there_are_several_processes() {
     assert!(standalone.db.announcements().await.unwrap().is_none());
 }
 
-/// How many events the server has read one after the other, and how many by an index.
+/// Numbers of events that the server has read by a scan and by an index.
 async fn rows_read(rig: &Rig) -> (i64, i64) {
     let mut connection = PgConnection::connect(&rig.url).await.unwrap();
     let sql = "SELECT seq_tup_read, idx_tup_fetch FROM pg_stat_user_tables WHERE relname = 'events'";
@@ -244,7 +247,7 @@ async fn rows_read(rig: &Rig) -> (i64, i64) {
 }
 
 #[tokio::test]
-async fn events_are_found_by_their_numbers_however_few_there_were_at_first() {
+async fn events_are_read_by_index_even_if_the_plan_is_from_a_small_table() {
     let rig = Rig::postgresql().await;
     let (_, host) = one_host(&rig.db).await;
     append_events(&mut rig.db.reader(), &[event(&host, 1)])
@@ -252,7 +255,7 @@ async fn events_are_found_by_their_numbers_however_few_there_were_at_first() {
         .unwrap();
     number_events(&rig.db).await.unwrap();
     rig.past("VACUUM ANALYZE events").await.unwrap();
-    // One connection of each kind: what was planned once is planned there.
+    // One connection of each kind: a plan that was made once is kept there.
     let db = Database::open(&rig.url, 2).await.unwrap();
     let read = async |after| {
         for _ in 0..10 {
@@ -271,7 +274,7 @@ async fn events_are_found_by_their_numbers_however_few_there_were_at_first() {
         number_events(&rig.db).await.unwrap();
     }
     read(4999).await;
-    // A server counts what a connection has read when it ends, at the latest.
+    // The server counts a connection's reads at its end, at the latest.
     db.close().await;
     rig.db.close().await;
     let deadline = Instant::now() + Duration::from_secs(20);
@@ -283,10 +286,10 @@ async fn events_are_found_by_their_numbers_however_few_there_were_at_first() {
         }
         assert!(
             Instant::now() < deadline,
-            "by index {by_index}, in turn {in_turn}"
+            "{by_index} events read by index, {in_turn} by scan"
         );
         tokio::time::sleep(Duration::from_millis(20)).await;
     };
-    assert!(in_turn < 5000, "{in_turn} events were read one after the other");
+    assert!(in_turn < 5000, "{in_turn} events were read by a scan");
     rig.end().await;
 }

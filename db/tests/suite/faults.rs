@@ -1,4 +1,4 @@
-//! Databases that are not there, or go away.
+//! Databases that do not answer, or stop answering.
 
 use std::error::Error;
 use std::net::TcpListener;
@@ -17,13 +17,13 @@ use crate::site::{at, one_host, segment};
 const PASSWORD: &str = "geheim-7%21";
 
 crate::stories!(faults:
-    a_database_that_answers_says_so,
-    a_closed_database_is_away_for_a_while,
-    what_cannot_be_read_is_named,
+    a_database_that_answers_passes_its_ping,
+    a_closed_database_gives_a_passing_error,
+    a_value_that_cannot_be_read_is_named,
 );
 
 /// Everything that a log could show of an error, or of the database itself.
-fn everything_said(db: Option<&Database>, error: &DbError) -> String {
+fn all_messages_of(db: Option<&Database>, error: &DbError) -> String {
     let mut text = format!("{db:?} {error} {error:?}");
     let mut source = error.source();
     while let Some(cause) = source {
@@ -39,7 +39,7 @@ fn assert_no_secret(text: &str) {
     }
 }
 
-async fn a_database_that_answers_says_so(rig: &Rig) {
+async fn a_database_that_answers_passes_its_ping(rig: &Rig) {
     rig.db.ping().await.unwrap();
     let one = rig.db.now().await.unwrap();
     let other = rig.db.now().await.unwrap();
@@ -47,7 +47,7 @@ async fn a_database_that_answers_says_so(rig: &Rig) {
     assert!(rig.url.ends_with(rig.db.address().rsplit('/').next().unwrap()));
 }
 
-async fn a_closed_database_is_away_for_a_while(rig: &Rig) {
+async fn a_closed_database_gives_a_passing_error(rig: &Rig) {
     let db = rig.another().await;
     db.close().await;
     for error in [db.ping().await.unwrap_err(), db.begin().await.err().unwrap()] {
@@ -56,7 +56,7 @@ async fn a_closed_database_is_away_for_a_while(rig: &Rig) {
     }
 }
 
-async fn what_cannot_be_read_is_named(rig: &Rig) {
+async fn a_value_that_cannot_be_read_is_named(rig: &Rig) {
     let (segment, _) = one_host(&rig.db).await;
     rig.past("UPDATE segments SET policy = '7'").await.unwrap();
     let error = read_segment(&mut rig.db.reader(), &segment.name)
@@ -70,7 +70,7 @@ async fn what_cannot_be_read_is_named(rig: &Rig) {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_named_without_its_password() {
+async fn an_unreachable_server_is_named_without_its_password() {
     let port = {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.local_addr().unwrap().port()
@@ -86,11 +86,11 @@ async fn a_server_that_is_not_there_is_named_without_its_password() {
     ] {
         assert!(error.is_passing());
         assert!(error.to_string().contains(&address), "{error}");
-        assert_no_secret(&everything_said(Some(&db), &error));
+        assert_no_secret(&all_messages_of(Some(&db), &error));
     }
 }
 
-/// Two connections bounded to 300 ms.
+/// A database with two connections and a time limit of 300 ms.
 async fn impatient(rig: &Rig) -> Database {
     Database::open_within(&rig.url, 2, Duration::from_millis(300))
         .await
@@ -98,7 +98,7 @@ async fn impatient(rig: &Rig) -> Database {
 }
 
 #[tokio::test]
-async fn a_row_that_somebody_holds_for_ever_does_not_hold_up_the_one_who_waits() {
+async fn a_wait_for_a_locked_row_ends_with_a_passing_error() {
     let rig = Rig::empty_postgresql().await;
     ringfence_db::migrate(&rig.db).await.unwrap();
     let (_, host) = one_host(&rig.db).await;
@@ -118,7 +118,7 @@ async fn a_row_that_somebody_holds_for_ever_does_not_hold_up_the_one_who_waits()
 }
 
 #[tokio::test]
-async fn a_transaction_that_its_owner_forgot_lets_its_rows_go() {
+async fn a_forgotten_transaction_releases_its_rows() {
     let rig = Rig::empty_postgresql().await;
     ringfence_db::migrate(&rig.db).await.unwrap();
     let (_, host) = one_host(&rig.db).await;
@@ -139,7 +139,7 @@ async fn read_trail(db: &Database) -> Result<usize, DbError> {
 }
 
 #[tokio::test]
-async fn removing_what_is_old_may_take_longer_than_what_somebody_waits_for() {
+async fn the_removal_of_old_rows_may_exceed_the_time_limit_of_reads() {
     let rig = Rig::empty_postgresql().await;
     ringfence_db::migrate(&rig.db).await.unwrap();
     let line = AuditEntry {
@@ -174,7 +174,7 @@ async fn removing_what_is_old_may_take_longer_than_what_somebody_waits_for() {
 }
 
 #[tokio::test]
-async fn a_wrong_password_is_not_shown_and_not_tried_again() {
+async fn a_wrong_password_is_neither_shown_nor_tried_again() {
     let rig = Rig::empty_postgresql().await;
     rig.past(&format!("DROP ROLE IF EXISTS nobody_{0}", std::process::id()))
         .await
@@ -185,7 +185,7 @@ async fn a_wrong_password_is_not_shown_and_not_tried_again() {
     let error = db.ping().await.unwrap_err();
     assert!(!error.is_passing(), "{error:?}");
     assert!(error.to_string().contains(db.address()), "{error}");
-    assert_no_secret(&everything_said(Some(&db), &error));
+    assert_no_secret(&all_messages_of(Some(&db), &error));
     rig.end().await;
 }
 
@@ -214,7 +214,7 @@ async fn an_address_that_cannot_be_used_is_refused_without_its_password() {
             Some("postgres://db:port/ringfence"),
         ),
         (format!("anna:{PASSWORD}@db"), None),
-        // What belongs to the password was not escaped, so that it reads as something else.
+        // The password has characters that had to be escaped, so that its rest reads as another part of the address.
         (format!("postgres://anna:{PASSWORD}?x@db/ringfence"), None),
         (format!("postgres://anna:{PASSWORD}/x@db:port/ringfence"), None),
         (format!("postgres://anna:{PASSWORD}#x@db:port/ringfence"), None),
@@ -226,7 +226,7 @@ async fn an_address_that_cannot_be_used_is_refused_without_its_password() {
         let error = Database::open(&url, 2).await.unwrap_err();
         assert!(matches!(error, DbError::Address { .. }), "{error:?}");
         assert!(!error.is_passing());
-        assert_no_secret(&everything_said(None, &error));
+        assert_no_secret(&all_messages_of(None, &error));
         if let Some(shown) = shown {
             assert!(error.to_string().contains(shown), "{error}");
         }
@@ -240,14 +240,14 @@ async fn a_file_that_cannot_be_opened_is_named() {
     let error = Database::open(&format!("sqlite://{}", path.display()), 1)
         .await
         .unwrap_err();
-    let text = everything_said(None, &error);
+    let text = all_messages_of(None, &error);
     assert!(text.contains("missing/ringfence.db"), "{text}");
 }
 
 const CUT_ALL: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
                        WHERE datname = current_database() AND pid <> pg_backend_pid()";
 
-/// As the engine does it: what passes is tried again.
+/// Tries again after a passing error, as the engine does.
 async fn begin_again(db: &Database) -> ringfence_db::Tx {
     for _ in 0..20 {
         match db.begin().await {
@@ -289,7 +289,7 @@ async fn a_commit_that_is_cut_is_a_passing_error() {
     rig.end().await;
 }
 
-/// As after a restart of the database: every connection of the pool is dead, and nobody has told the pool.
+/// As after a restart of the database: every connection of the pool is dead, and the pool does not know it.
 #[tokio::test]
 async fn dead_connections_are_replaced_before_they_are_used() {
     let rig = Rig::postgresql().await;
@@ -308,7 +308,7 @@ async fn dead_connections_are_replaced_before_they_are_used() {
     rig.end().await;
 }
 
-/// Two transactions that wait for each other: PostgreSQL ends one, and it is right to try that one again.
+/// Two transactions that wait for each other: PostgreSQL ends one, which should be tried again.
 #[tokio::test]
 async fn a_deadlock_is_a_passing_error() {
     let rig = Rig::postgresql().await;
@@ -329,7 +329,7 @@ async fn a_deadlock_is_a_passing_error() {
     rig.end().await;
 }
 
-/// Standalone's file in somebody else's hands for longer than anyone waits.
+/// Another process holds standalone's file for longer than the time limit.
 #[tokio::test]
 async fn a_file_that_another_process_holds_is_a_passing_error() {
     let rig = Rig::sqlite().await;
@@ -345,12 +345,12 @@ async fn a_file_that_another_process_holds_is_a_passing_error() {
         .unwrap();
 }
 
-/// A statement whose caller has gone away occupies its connection until the server is done with it. Those that are left go round.
+/// A statement whose caller has gone occupies its connection until the server is done with it. Callers use the other connections.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_connection_that_is_stuck_holds_up_nobody_but_itself() {
+async fn a_connection_that_is_stuck_delays_no_other_connection() {
     let rig = Rig::postgresql().await;
     let (_, host) = one_host(&rig.db).await;
-    // Two that read, and one that listens.
+    // Two connections for reads, and one that listens.
     let few = Database::open(&rig.url, 4).await.unwrap();
     let announcements = few.announcements().await.unwrap().unwrap();
     let lock = rig.hold("SELECT 1 FROM hosts FOR UPDATE").await;
@@ -358,7 +358,7 @@ async fn a_connection_that_is_stuck_holds_up_nobody_but_itself() {
     let stuck = crate::site::update_host(&mut reader, &host, None);
     timeout(Duration::from_millis(300), stuck)
         .await
-        .expect_err("it waits for the lock");
+        .expect_err("the statement waits for the lock");
     let ping = || {
         let few = few.clone();
         tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! Hosts that an engine has to find: those that are due, those of a cloud, and those that nothing would wake.
+//! Hosts that an engine must find: due hosts, hosts of a cloud, and hosts whose operation nothing else would continue.
 
 use ringfence_core::{Backend, Host, OperationStatus};
 use ringfence_db::{due_hosts, hosts_ahead, hosts_of_cloud, insert_host, insert_segment, stranded_hosts};
@@ -8,13 +8,13 @@ use crate::rig::Rig;
 use crate::site::{add_hosts, at, fence, fence_by_power, host, insert_operation, segment, update_host};
 
 crate::stories!(finding:
-    hosts_are_due_when_their_time_has_come,
-    hosts_that_were_written_at_a_time_to_come_are_found,
+    hosts_are_due_from_their_wake_time_on,
+    hosts_with_a_write_time_in_the_future_are_found,
     an_observer_reads_its_own_record_of_the_hosts_of_its_cloud,
-    an_operation_that_nothing_would_wake_is_found,
+    an_operation_without_a_wake_time_is_found,
 );
 
-async fn hosts_are_due_when_their_time_has_come(rig: &Rig) {
+async fn hosts_are_due_from_their_wake_time_on(rig: &Rig) {
     let rack = segment("rack-1");
     insert_segment(&mut rig.db.reader(), &rack).await.unwrap();
     let hosts = add_hosts(&mut rig.db.reader(), &rack, &["never", "late", "now", "soon"]).await;
@@ -30,13 +30,13 @@ async fn hosts_are_due_when_their_time_has_come(rig: &Rig) {
     assert_eq!(
         due_hosts(&mut reader, at(10), 1).await.unwrap(),
         [hosts[1].id],
-        "the most overdue first"
+        "the most overdue host comes first"
     );
     update_host(&mut rig.db.reader(), &hosts[1], None).await.unwrap();
     assert_eq!(due_hosts(&mut reader, at(10), 10).await.unwrap(), [hosts[2].id]);
 }
 
-async fn hosts_that_were_written_at_a_time_to_come_are_found(rig: &Rig) {
+async fn hosts_with_a_write_time_in_the_future_are_found(rig: &Rig) {
     let rack = segment("rack-1");
     insert_segment(&mut rig.db.reader(), &rack).await.unwrap();
     let hosts = add_hosts(&mut rig.db.reader(), &rack, &["first", "second", "third"]).await;
@@ -92,7 +92,7 @@ async fn an_observer_reads_its_own_record_of_the_hosts_of_its_cloud(rig: &Rig) {
     );
 }
 
-async fn an_operation_that_nothing_would_wake_is_found(rig: &Rig) {
+async fn an_operation_without_a_wake_time_is_found(rig: &Rig) {
     let rack = segment("rack-1");
     insert_segment(&mut rig.db.reader(), &rack).await.unwrap();
     let hosts = add_hosts(

@@ -1,4 +1,4 @@
-//! Hosts that give the same to a method are found.
+//! Finds hosts that give equal parameters to a method.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use ringfence_db::{Database, delete_host, hosts_with_like_parameters, insert_hos
 use crate::rig::Rig;
 use crate::site::{host, one_host, update_host};
 
-crate::stories!(host_parameters: hosts_that_give_the_same_to_a_method_are_found_and_no_others,);
+crate::stories!(host_parameters: hosts_with_equal_parameters_for_a_method_are_found,);
 
 async fn add(db: &Database, name: &str, segment: &Segment, given: &[(&str, &str)]) -> Host {
     let mut host = host(name, segment);
@@ -17,7 +17,7 @@ async fn add(db: &Database, name: &str, segment: &Segment, given: &[(&str, &str)
     host
 }
 
-/// A plug for each method.
+/// The parameter `plug` of each method.
 fn parameters(given: &[(&str, &str)]) -> BTreeMap<String, BTreeMap<String, String>> {
     let one = |(method, plug): &(&str, &str)| {
         let own = BTreeMap::from([("plug".to_owned(), (*plug).to_owned())]);
@@ -26,14 +26,14 @@ fn parameters(given: &[(&str, &str)]) -> BTreeMap<String, BTreeMap<String, Strin
     given.iter().map(one).collect()
 }
 
-async fn hosts_that_give_the_same_to_a_method_are_found_and_no_others(rig: &Rig) {
+async fn hosts_with_equal_parameters_for_a_method_are_found(rig: &Rig) {
     let db = &rig.db;
     let run = &mut db.reader();
     let (segment, plain) = one_host(db).await;
     let a = add(db, "a", &segment, &[("pdu", "1"), ("bmc", "7")]).await;
     let mut b = add(db, "b", &segment, &[("pdu", "2")]).await;
     let c = add(db, "c", &segment, &[("pdu", "1"), ("bmc", "8")]).await;
-    // The like for another method is another device.
+    // An equal value for another method means another device.
     let d = add(db, "d", &segment, &[("switch", "1")]).await;
     for (host, like) in [(&a, vec![c.id]), (&b, vec![]), (&d, vec![]), (&plain, vec![])] {
         assert_eq!(

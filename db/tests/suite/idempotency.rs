@@ -1,4 +1,4 @@
-//! Keys of requests: who holds one, and who may commit with it.
+//! Idempotency keys: which request holds one, and which may commit with it.
 
 use ringfence_db::{
     KeyName, delete_old_keys, forget_old_key, insert_key, key_row, put_answer, put_receipt, release_key,
@@ -11,11 +11,11 @@ use crate::rig::Rig;
 use crate::site::at;
 
 crate::stories!(idempotency:
-    a_key_is_put_down_once,
-    a_try_that_lost_its_key_commits_nothing,
-    a_key_with_a_receipt_is_not_taken_over,
-    a_key_is_let_go_of_only_by_its_holder_and_only_without_a_change,
-    old_keys_go_in_batches,
+    a_key_is_inserted_once,
+    a_request_that_lost_its_key_commits_no_change,
+    a_key_with_a_receipt_cannot_be_taken_over,
+    a_key_is_released_only_by_its_holder_and_only_without_a_receipt,
+    old_keys_are_removed_in_batches,
 );
 
 const NAME: KeyName<'static> = KeyName {
@@ -30,7 +30,7 @@ async fn held(rig: &Rig) -> Uuid {
     holder
 }
 
-async fn a_key_is_put_down_once(rig: &Rig) {
+async fn a_key_is_inserted_once(rig: &Rig) {
     let first = held(rig).await;
     let mut run = rig.db.reader();
     let second = insert_key(&mut run, NAME, "other", Uuid::new_v4(), at(1), at(61)).await;
@@ -49,7 +49,7 @@ async fn a_key_is_put_down_once(rig: &Rig) {
     );
 }
 
-async fn a_try_that_lost_its_key_commits_nothing(rig: &Rig) {
+async fn a_request_that_lost_its_key_commits_no_change(rig: &Rig) {
     let (slow, fast) = (held(rig).await, Uuid::new_v4());
     let mut run = rig.db.reader();
     let early = take_key_over(&mut run, NAME, slow, fast, at(59), at(119)).await;
@@ -60,7 +60,7 @@ async fn a_try_that_lost_its_key_commits_nothing(rig: &Rig) {
             .unwrap()
     );
     let third = take_key_over(&mut run, NAME, slow, Uuid::new_v4(), at(200), at(260)).await;
-    assert!(!third.unwrap(), "it is not the slow one's any more");
+    assert!(!third.unwrap(), "the slow request no longer holds the key");
     let mut tx = rig.db.begin().await.unwrap();
     assert!(!put_receipt(&mut tx, NAME, slow, json!("slow")).await.unwrap());
     assert!(put_receipt(&mut tx, NAME, fast, json!("fast")).await.unwrap());
@@ -75,7 +75,7 @@ async fn a_try_that_lost_its_key_commits_nothing(rig: &Rig) {
     assert_eq!((row.receipt, row.answer), (Some(json!("fast")), None));
 }
 
-async fn a_key_with_a_receipt_is_not_taken_over(rig: &Rig) {
+async fn a_key_with_a_receipt_cannot_be_taken_over(rig: &Rig) {
     let holder = held(rig).await;
     let mut run = rig.db.reader();
     assert!(put_receipt(&mut run, NAME, holder, json!("done")).await.unwrap());
@@ -83,7 +83,7 @@ async fn a_key_with_a_receipt_is_not_taken_over(rig: &Rig) {
     assert!(!taken.unwrap());
 }
 
-async fn a_key_is_let_go_of_only_by_its_holder_and_only_without_a_change(rig: &Rig) {
+async fn a_key_is_released_only_by_its_holder_and_only_without_a_receipt(rig: &Rig) {
     let holder = held(rig).await;
     let mut run = rig.db.reader();
     assert!(!release_key(&mut run, NAME, Uuid::new_v4()).await.unwrap());
@@ -94,7 +94,7 @@ async fn a_key_is_let_go_of_only_by_its_holder_and_only_without_a_change(rig: &R
     assert!(key_row(&mut run, NAME).await.unwrap().is_some());
 }
 
-async fn old_keys_go_in_batches(rig: &Rig) {
+async fn old_keys_are_removed_in_batches(rig: &Rig) {
     let mut run = rig.db.reader();
     for n in 0..7 {
         let key = format!("k{n}");

@@ -1,6 +1,6 @@
-//! PostgreSQL finds what is asked for often by an index, with as many hosts as a large site has.
+//! PostgreSQL answers frequent queries by an index, with as many hosts as a large site has.
 //!
-//! The plans are those of the very statements: the server sends each back as a notice (`auto_explain`), which the client logs.
+//! The plans are those of the crate's own statements: the server sends each as a notice (`auto_explain`), which the client logs.
 
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::site::{
 
 const HOSTS: u32 = 2_000;
 
-/// What the client logs.
+/// The notices that the client has logged.
 #[derive(Clone, Default)]
 struct Notices(Arc<Mutex<String>>);
 
@@ -49,7 +49,7 @@ impl<S: tracing::Subscriber> Layer<S> for Notices {
     }
 }
 
-/// A site of 2,000 hosts, each with past operations and events, one in fifty being fenced just now.
+/// A site of 2,000 hosts, each with past operations and events; one host in fifty is being fenced.
 async fn large_site(db: &Database) -> Vec<Host> {
     let mut tx = db.begin().await.unwrap();
     let racks: Vec<_> = (0..20).map(|n| segment(&format!("rack-{n:02}"))).collect();
@@ -58,7 +58,7 @@ async fn large_site(db: &Database) -> Vec<Host> {
     }
     let (mut hosts, mut operations) = (Vec::new(), Vec::new());
     for n in 0..HOSTS {
-        // Two at a time, so that there are ties.
+        // Two hosts at a time, so that there are ties.
         let host = Host {
             created_at: at(i64::from(n / 2)),
             ..host(&format!("node-{n:04}"), &racks[n as usize % racks.len()])
@@ -81,7 +81,7 @@ async fn large_site(db: &Database) -> Vec<Host> {
     hosts
 }
 
-/// What somebody did with a host; some were removed.
+/// An audit line about a host; some of the hosts were removed.
 fn line(host: &Host, n: u32) -> AuditEntry {
     let action = if n.is_multiple_of(500) {
         "host.deleted"
@@ -124,7 +124,7 @@ fn assert_uses(plans: &str, index: &str) {
 fn assert_no_scan_of(plans: &str, table: &str) {
     assert!(
         !plans.contains(&format!("Seq Scan on {table}")),
-        "{table} is read from end to end:\n{plans}"
+        "the whole table {table} is read:\n{plans}"
     );
 }
 
@@ -137,7 +137,7 @@ async fn a_large_site_is_read_by_indexes() {
     let subscriber = tracing_subscriber::registry().with(notices.clone());
     let _guard = tracing::subscriber::set_default(subscriber);
 
-    // The plan for the arguments at hand, and the one for any arguments, which a long-lived connection may turn to.
+    // The plan for the present arguments, and the plan for any arguments, which a long-lived connection may use.
     for mode in ["force_custom_plan", "force_generic_plan"] {
         let db = explain_from_now_on(&rig, mode).await;
         db.ping().await.unwrap();
@@ -211,7 +211,7 @@ async fn a_large_site_is_read_by_indexes() {
             }
         }
 
-        listings_of_many_orders_are_read_by_indexes(&db, &notices, &hosts).await;
+        lists_in_many_orders_are_read_by_indexes(&db, &notices, &hosts).await;
         if mode == "force_custom_plan" {
             filters_that_no_host_passes_read_no_host(&db, &notices).await;
         }
@@ -233,9 +233,9 @@ async fn a_large_site_is_read_by_indexes() {
     rig.end().await;
 }
 
-/// Statistics are taken while nothing is live, which is nearly always. Then a storm comes.
+/// The statistics are from a time without live operations, as is nearly always the case. Then many hosts are fenced.
 #[tokio::test]
-async fn a_storm_makes_no_question_about_one_host_read_every_live_operation() {
+async fn queries_about_one_host_read_no_other_live_operations_in_a_storm() {
     let rig = Rig::postgresql().await;
     let mut tx = rig.db.begin().await.unwrap();
     let rack = segment("rack");
@@ -280,15 +280,15 @@ async fn a_storm_makes_no_question_about_one_host_read_every_live_operation() {
     rig.end().await;
 }
 
-/// By the index and one host's id, and not by the index from end to end.
+/// Asserts that the plan uses the index with one host's id, instead of reading the whole index.
 fn assert_finds_live_by_host(plans: &str) {
     assert_uses(plans, "operations_one_live_per_host");
     assert_uses(plans, "Index Cond: (host_id = hosts.id)");
     assert_no_scan_of(plans, "operations");
 }
 
-/// The last page costs what the first does: both begin where the index says.
-async fn listings_of_many_orders_are_read_by_indexes(db: &Database, notices: &Notices, hosts: &[Host]) {
+/// The last page costs as much as the first: both begin by the index.
+async fn lists_in_many_orders_are_read_by_indexes(db: &Database, notices: &Notices, hosts: &[Host]) {
     let by_name = [SortKey::Name.ascending(), SortKey::CreatedAt.descending()];
     let mixed = [
         SortKey::CreatedAt.ascending(),
@@ -323,7 +323,7 @@ async fn listings_of_many_orders_are_read_by_indexes(db: &Database, notices: &No
     assert_uses(&notices.take(), "hosts_fenced_by_name");
 }
 
-/// Each filter that hosts can be listed by, with a value that none has.
+/// Every filter of hosts, with a value that no host has.
 async fn filters_that_no_host_passes_read_no_host(db: &Database, notices: &Notices) {
     let is = |name: &str, value: &str| hosts_by(name, Test::is(value.into()));
     let mut reader = db.reader_of_what_grows();
@@ -359,7 +359,7 @@ async fn filters_that_no_host_passes_read_no_host(db: &Database, notices: &Notic
         assert_uses(&plans, index);
         assert_no_scan_of(&plans, "hosts");
     }
-    // No segment has the name, so that no host is asked for.
+    // No segment has the name, so that no host is read.
     let nowhere = is("segment", "nowhere");
     let page = Page {
         limit: 50,

@@ -1,4 +1,4 @@
-//! Listings of hosts and operations, page by page.
+//! Lists of hosts and operations, in pages.
 
 use ringfence_core::{Backend, FailureState, Host, RejoinWork, Work};
 use ringfence_db::{
@@ -14,15 +14,15 @@ use crate::site::{
 };
 
 crate::stories!(listing:
-    every_order_shows_every_host_once_page_by_page,
-    a_page_after_a_host_that_was_changed_goes_on_from_where_it_is_now,
-    a_page_after_a_host_that_is_gone_is_empty,
-    several_keys_in_either_direction_show_every_host_once,
-    each_filter_chooses,
-    tests_on_one_column_all_hold,
-    filters_and_pages_go_together,
+    every_order_lists_every_host_once_in_pages,
+    a_page_after_a_changed_host_continues_from_its_present_place,
+    a_page_after_a_removed_host_is_empty,
+    several_sort_keys_in_either_direction_list_every_host_once,
+    each_filter_selects_hosts,
+    all_tests_of_one_column_must_pass,
+    filters_and_pages_are_combined,
     operations_are_listed_by_time_and_filtered,
-    each_filter_and_each_order_that_is_declared_can_be_asked_for,
+    every_declared_filter_and_order_can_be_used,
 );
 
 fn page(sort: SortKey, descending: bool, limit: u32) -> Page {
@@ -44,11 +44,11 @@ async fn walk(rig: &Rig, filter: &Filters, mut page: Page) -> Vec<Host> {
         let Some(last) = rows.last() else { return all };
         page.marker = Some(last.host.id.0);
         all.extend(rows.into_iter().map(|row| row.host));
-        assert!(all.len() < 1000, "the listing does not end");
+        assert!(all.len() < 1000, "the pages do not end");
     }
 }
 
-async fn every_order_shows_every_host_once_page_by_page(rig: &Rig) {
+async fn every_order_lists_every_host_once_in_pages(rig: &Rig) {
     let rack = segment("rack-1");
     insert_segment(&mut rig.db.reader(), &rack).await.unwrap();
     let mut hosts = Vec::new();
@@ -84,7 +84,7 @@ async fn every_order_shows_every_host_once_page_by_page(rig: &Rig) {
     }
 }
 
-async fn a_page_after_a_host_that_was_changed_goes_on_from_where_it_is_now(rig: &Rig) {
+async fn a_page_after_a_changed_host_continues_from_its_present_place(rig: &Rig) {
     let rack = segment("rack-1");
     insert_segment(&mut rig.db.reader(), &rack).await.unwrap();
     let hosts = add_hosts(&mut rig.db.reader(), &rack, &["a", "b", "c", "d"]).await;
@@ -106,8 +106,8 @@ async fn a_page_after_a_host_that_was_changed_goes_on_from_where_it_is_now(rig: 
     );
 }
 
-/// Who pages has to see that the marker is gone; a listing that began again from the top would never end.
-async fn a_page_after_a_host_that_is_gone_is_empty(rig: &Rig) {
+/// A caller must see that its marker is gone; a list that began again from the top would never end.
+async fn a_page_after_a_removed_host_is_empty(rig: &Rig) {
     let rack = segment("rack-1");
     insert_segment(&mut rig.db.reader(), &rack).await.unwrap();
     let hosts = add_hosts(&mut rig.db.reader(), &rack, &["a", "b", "c"]).await;
@@ -126,7 +126,7 @@ async fn a_page_after_a_host_that_is_gone_is_empty(rig: &Rig) {
     }
 }
 
-async fn several_keys_in_either_direction_show_every_host_once(rig: &Rig) {
+async fn several_sort_keys_in_either_direction_list_every_host_once(rig: &Rig) {
     let rack = segment("rack-1");
     insert_segment(&mut rig.db.reader(), &rack).await.unwrap();
     let mut hosts = Vec::new();
@@ -174,7 +174,7 @@ async fn several_keys_in_either_direction_show_every_host_once(rig: &Rig) {
     }
 }
 
-async fn tests_on_one_column_all_hold(rig: &Rig) {
+async fn all_tests_of_one_column_must_pass(rig: &Rig) {
     let rack = segment("rack-1");
     insert_segment(&mut rig.db.reader(), &rack).await.unwrap();
     for n in 0..6 {
@@ -232,7 +232,7 @@ async fn tests_on_one_column_all_hold(rig: &Rig) {
     }
 }
 
-async fn each_filter_chooses(rig: &Rig) {
+async fn each_filter_selects_hosts(rig: &Rig) {
     let (one, other) = (segment("rack-1"), segment("rack-2"));
     for rack in [&one, &other] {
         insert_segment(&mut rig.db.reader(), rack).await.unwrap();
@@ -300,7 +300,7 @@ async fn each_filter_chooses(rig: &Rig) {
     }
 }
 
-async fn filters_and_pages_go_together(rig: &Rig) {
+async fn filters_and_pages_are_combined(rig: &Rig) {
     let rack = segment("rack-1");
     insert_segment(&mut rig.db.reader(), &rack).await.unwrap();
     for n in 0..9 {
@@ -377,8 +377,8 @@ async fn operations_are_listed_by_time_and_filtered(rig: &Rig) {
     }
 }
 
-/// What is declared of a list is not compiled as SQL: each filter and each order is tried.
-async fn each_filter_and_each_order_that_is_declared_can_be_asked_for(rig: &Rig) {
+/// The declaration of a list is not checked as SQL when it is compiled: each filter and each order is tried.
+async fn every_declared_filter_and_order_can_be_used(rig: &Rig) {
     let value = |values: Values| match values {
         Values::Words(words) => words()[0].into(),
         Values::Names => Asked::from("x"),

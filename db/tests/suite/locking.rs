@@ -1,4 +1,4 @@
-//! Transactions: who waits for whom, and what is left of one that was given up.
+//! Transactions: which one waits for which, and what remains of an aborted one.
 
 use std::time::Duration;
 
@@ -14,21 +14,21 @@ use crate::site::{
     at, done, event, fence, fence_by_power, host, insert_operation, one_host, update_host, whole,
 };
 
-/// How long to look before believing that somebody waits.
+/// Time after which a transaction counts as waiting.
 const A_WHILE: Duration = Duration::from_millis(200);
 const SOON: Duration = Duration::from_secs(20);
 
 crate::stories!(locking:
-    the_second_writer_of_a_host_sees_what_the_first_has_done,
-    five_equal_requests_at_once_make_one_operation,
-    a_reader_waits_for_nobody,
+    the_second_writer_of_a_host_reads_the_changes_of_the_first,
+    five_concurrent_equal_requests_make_one_operation,
+    a_reader_waits_for_no_writer,
     a_transaction_that_is_dropped_changes_nothing,
-    a_task_that_is_aborted_frees_its_host,
-    a_host_that_is_not_there_locks_nothing,
+    an_aborted_task_releases_its_host,
+    an_unknown_host_locks_nothing,
     a_host_is_loaded_with_its_operation_and_policy,
 );
 
-async fn the_second_writer_of_a_host_sees_what_the_first_has_done(rig: &Rig) {
+async fn the_second_writer_of_a_host_reads_the_changes_of_the_first(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let first = rig
         .db
@@ -58,16 +58,19 @@ async fn the_second_writer_of_a_host_sees_what_the_first_has_done(rig: &Rig) {
     };
     first.transaction.commit(&changes).await.unwrap();
 
-    let seen = timeout(SOON, second).await.expect("the second goes on").unwrap();
+    let seen = timeout(SOON, second)
+        .await
+        .expect("the second writer still waits")
+        .unwrap();
     assert_eq!(seen.host, changed);
     assert_eq!(
         seen.operation,
         Some(operation),
-        "the new host beside the old operation"
+        "the new host was read with the old operation"
     );
 }
 
-async fn five_equal_requests_at_once_make_one_operation(rig: &Rig) {
+async fn five_concurrent_equal_requests_make_one_operation(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let requests: Vec<_> = (0..5)
         .map(|_| {
@@ -98,7 +101,7 @@ async fn five_equal_requests_at_once_make_one_operation(rig: &Rig) {
     assert_eq!(answers.len(), 1);
 }
 
-async fn a_reader_waits_for_nobody(rig: &Rig) {
+async fn a_reader_waits_for_no_writer(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let mut tx = rig.db.begin().await.unwrap();
     lock_host(&mut tx, host.id).await.unwrap();
@@ -112,7 +115,7 @@ async fn a_reader_waits_for_nobody(rig: &Rig) {
             .await
             .unwrap()
             .unwrap();
-        assert_eq!(state.host, host, "what is not committed was seen");
+        assert_eq!(state.host, host, "an uncommitted change was read");
     };
     timeout(SOON, read).await.expect("the reader waited");
     tx.commit().await.unwrap();
@@ -157,7 +160,7 @@ async fn a_transaction_that_is_dropped_changes_nothing(rig: &Rig) {
     );
 }
 
-async fn a_task_that_is_aborted_frees_its_host(rig: &Rig) {
+async fn an_aborted_task_releases_its_host(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let (db, id) = (rig.db.clone(), host.id);
     let (locked, is_locked) = tokio::sync::oneshot::channel();
@@ -176,17 +179,17 @@ async fn a_task_that_is_aborted_frees_its_host(rig: &Rig) {
     timeout(SOON, again).await.expect("the lock outlived its owner");
 }
 
-async fn a_host_that_is_not_there_locks_nothing(rig: &Rig) {
+async fn an_unknown_host_locks_nothing(rig: &Rig) {
     let (segment, _) = one_host(&rig.db).await;
     let mut tx = rig.db.begin().await.unwrap();
     assert!(
-        lock_host(&mut tx, host("nobody", &segment).id)
+        lock_host(&mut tx, host("unknown", &segment).id)
             .await
             .unwrap()
             .is_none()
     );
-    assert!(load_state(&mut tx, "nobody").await.unwrap().is_none());
-    assert!(host_row(&mut tx, "nobody").await.unwrap().is_none());
+    assert!(load_state(&mut tx, "unknown").await.unwrap().is_none());
+    assert!(host_row(&mut tx, "unknown").await.unwrap().is_none());
 }
 
 async fn a_host_is_loaded_with_its_operation_and_policy(rig: &Rig) {

@@ -1,4 +1,4 @@
-//! What both databases promise, told once and run against each.
+//! The behaviour of both databases: each test runs on each.
 
 #![expect(
     clippy::unwrap_used,
@@ -32,7 +32,7 @@ mod subscriptions;
 mod transactions;
 mod values;
 
-/// Runs the stories of a module against both databases.
+/// Makes the tests of a module for both databases.
 macro_rules! stories {
     ($module:ident: $($story:ident),+ $(,)?) => {
         mod sqlite {

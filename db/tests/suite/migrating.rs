@@ -1,17 +1,17 @@
-//! Schemas: how they come about, and what a service says of one that is not its own.
+//! Schemas: their migration, and the error of a service on the schema of another build.
 
 use ringfence_db::{Database, DbError, SchemaState, migrate, schema_state};
 
 use crate::rig::Rig;
 
 crate::stories!(migrating:
-    an_empty_database_is_migrated_once_and_a_second_time_changes_nothing,
-    several_services_migrate_at_once,
-    several_tasks_of_one_service_migrate_at_once,
+    a_second_migration_of_a_database_changes_nothing,
+    several_services_can_migrate_concurrently,
+    several_tasks_of_one_service_can_migrate_concurrently,
     a_service_does_not_start_on_an_empty_database,
     a_service_does_not_start_on_an_older_schema,
     a_service_does_not_touch_a_newer_schema,
-    a_migration_that_failed_leaves_nothing,
+    a_failed_migration_leaves_no_changes,
 );
 
 async fn refusal(db: &Database) -> String {
@@ -22,7 +22,7 @@ async fn refusal(db: &Database) -> String {
     }
 }
 
-async fn an_empty_database_is_migrated_once_and_a_second_time_changes_nothing(rig: &Rig) {
+async fn a_second_migration_of_a_database_changes_nothing(rig: &Rig) {
     let rig = rig.fresh().await;
     assert_eq!(schema_state(&rig.db).await.unwrap(), SchemaState::Missing);
     migrate(&rig.db).await.unwrap();
@@ -40,7 +40,7 @@ async fn an_empty_database_is_migrated_once_and_a_second_time_changes_nothing(ri
     rig.end().await;
 }
 
-async fn several_services_migrate_at_once(rig: &Rig) {
+async fn several_services_can_migrate_concurrently(rig: &Rig) {
     let rig = rig.fresh().await;
     let services: Vec<_> = (0..6)
         .map(|_| {
@@ -60,7 +60,7 @@ async fn several_services_migrate_at_once(rig: &Rig) {
     rig.end().await;
 }
 
-async fn several_tasks_of_one_service_migrate_at_once(rig: &Rig) {
+async fn several_tasks_of_one_service_can_migrate_concurrently(rig: &Rig) {
     let rig = rig.fresh().await;
     let tasks: Vec<_> = (0..6)
         .map(|_| {
@@ -119,11 +119,14 @@ async fn a_service_does_not_touch_a_newer_schema(rig: &Rig) {
         text.contains("9999") && text.contains("start the newer build"),
         "{text}"
     );
-    assert!(!text.contains("migrate"), "it would not help: {text}");
+    assert!(
+        !text.contains("migrate"),
+        "the error recommends a migration, which would not help: {text}"
+    );
     assert!(matches!(migrate(&rig.db).await, Err(DbError::Schema(_))));
 }
 
-async fn a_migration_that_failed_leaves_nothing(rig: &Rig) {
+async fn a_failed_migration_leaves_no_changes(rig: &Rig) {
     let rig = rig.fresh().await;
     rig.past("CREATE TABLE audit (something_else text)")
         .await

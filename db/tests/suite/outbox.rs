@@ -10,13 +10,13 @@ use crate::rig::Rig;
 use crate::site::at;
 
 crate::stories!(outbox:
-    two_relays_never_take_the_same_message,
-    a_relay_takes_no_more_than_it_asked_for,
-    what_another_has_in_hand_is_left_alone,
-    a_head_start_is_respected,
+    a_message_is_never_taken_by_two_relays,
+    a_relay_takes_no_more_messages_than_it_asked_for,
+    a_message_that_another_relay_has_taken_is_not_taken,
+    a_message_is_not_taken_before_its_time,
     a_message_that_was_postponed_waits,
-    a_message_can_stay_good_for_longer_and_not_for_less,
-    what_was_published_is_removed_by_list,
+    the_expiry_of_a_message_can_be_prolonged_and_not_shortened,
+    published_messages_are_removed_by_their_ids,
 );
 
 pub fn message(available_at: i64) -> OutboxRow {
@@ -38,7 +38,7 @@ async fn put(rig: &Rig, messages: &[OutboxRow]) {
     tx.commit().await.unwrap();
 }
 
-async fn two_relays_never_take_the_same_message(rig: &Rig) {
+async fn a_message_is_never_taken_by_two_relays(rig: &Rig) {
     let messages: Vec<_> = (0..120).map(|_| message(0)).collect();
     put(rig, &messages).await;
     let relays: Vec<_> = [rig.db.clone(), rig.another().await, rig.another().await]
@@ -63,7 +63,7 @@ async fn two_relays_never_take_the_same_message(rig: &Rig) {
     }
     let different: HashSet<_> = all.iter().copied().collect();
     assert_eq!(different.len(), all.len(), "a message was taken twice");
-    // What a relay skipped because another had it locked is there for the next sweep.
+    // A message that a relay skipped, because another relay had locked it, comes in the next pass.
     all.extend(
         take_outbox(&rig.db, at(10), at(20), 1000)
             .await
@@ -77,7 +77,7 @@ async fn two_relays_never_take_the_same_message(rig: &Rig) {
     );
 }
 
-async fn a_relay_takes_no_more_than_it_asked_for(rig: &Rig) {
+async fn a_relay_takes_no_more_messages_than_it_asked_for(rig: &Rig) {
     put(rig, &(0..50).map(message).collect::<Vec<_>>()).await;
     let taken = take_outbox(&rig.db, at(100), at(200), 10).await.unwrap();
     let mut times: Vec<_> = taken.iter().map(|row| row.expires_at).collect();
@@ -85,29 +85,29 @@ async fn a_relay_takes_no_more_than_it_asked_for(rig: &Rig) {
     assert_eq!(
         times,
         (0..10).map(|n| at(n + 60)).collect::<Vec<_>>(),
-        "the oldest first"
+        "the oldest messages come first"
     );
 }
 
-async fn what_another_has_in_hand_is_left_alone(rig: &Rig) {
+async fn a_message_that_another_relay_has_taken_is_not_taken(rig: &Rig) {
     put(rig, &[message(0)]).await;
     let taken = take_outbox(&rig.db, at(10), at(20), 10).await.unwrap();
     assert_eq!((taken[0].tries, taken[0].available_at), (1, at(20)));
     assert!(take_outbox(&rig.db, at(19), at(30), 10).await.unwrap().is_empty());
-    // The one who had it in hand has died.
+    // The relay that took the message has died.
     let again = take_outbox(&rig.db, at(20), at(30), 10).await.unwrap();
     assert_eq!((again[0].id, again[0].tries), (taken[0].id, 2));
     assert_eq!(again[0].payload, taken[0].payload);
     assert_eq!(again[0].trace, taken[0].trace);
 }
 
-async fn a_head_start_is_respected(rig: &Rig) {
+async fn a_message_is_not_taken_before_its_time(rig: &Rig) {
     put(rig, &[message(2)]).await;
     assert!(take_outbox(&rig.db, at(1), at(9), 10).await.unwrap().is_empty());
     assert_eq!(take_outbox(&rig.db, at(2), at(9), 10).await.unwrap().len(), 1);
 }
 
-async fn a_message_can_stay_good_for_longer_and_not_for_less(rig: &Rig) {
+async fn the_expiry_of_a_message_can_be_prolonged_and_not_shortened(rig: &Rig) {
     let [one, other] = [message(0), message(1)];
     put(rig, &[one.clone(), other.clone()]).await;
     let mut reader = rig.db.reader();
@@ -140,7 +140,7 @@ async fn a_message_that_was_postponed_waits(rig: &Rig) {
     assert_eq!(taken.iter().map(|row| row.id).collect::<Vec<_>>(), [one.id]);
 }
 
-async fn what_was_published_is_removed_by_list(rig: &Rig) {
+async fn published_messages_are_removed_by_their_ids(rig: &Rig) {
     let messages: Vec<_> = (0..300).map(|_| message(0)).collect();
     put(rig, &messages).await;
     let mut ids: Vec<_> = messages.iter().map(|m| m.id).collect();
@@ -156,10 +156,10 @@ async fn what_was_published_is_removed_by_list(rig: &Rig) {
     assert_eq!(left.iter().map(|row| row.id).collect::<Vec<_>>(), kept);
 }
 
-/// PostgreSQL last looked when the outbox was nearly empty, as it mostly is. Believing it to be so still, it makes the choice of rows
-/// the inner side of a loop, and a plain subquery is then evaluated once for each row of the table.
+/// PostgreSQL's statistics are from a time when the outbox was nearly empty, as it mostly is. With these it makes the choice of rows the
+/// inner side of a loop, and would evaluate a plain subquery once for each row of the table.
 #[tokio::test]
-async fn an_outbox_that_filled_up_suddenly_is_not_taken_all_at_once() {
+async fn an_outbox_that_has_grown_suddenly_is_taken_in_batches() {
     let rig = Rig::postgresql().await;
     put(&rig, &[message(1000)]).await;
     rig.past("ANALYZE outbox").await.unwrap();

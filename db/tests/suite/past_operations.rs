@@ -1,4 +1,4 @@
-//! The newest operations of one host and of all, and the last answers of devices that matter to one host.
+//! The newest operations of one host and of all, and the last answers of devices that concern one host.
 
 use chrono::TimeDelta;
 use ringfence_core::{Backend, CheckOutcome, EvacuationWork, Host, Operation, Work};
@@ -12,8 +12,8 @@ use crate::rig::Rig;
 use crate::site::{at, done, fence, host, insert_operations, segment};
 
 crate::stories!(past_operations:
-    the_newest_come_first_and_no_more_are_read_than_are_asked_for,
-    a_device_is_heard_for_its_host_and_a_service_for_its_cloud,
+    the_newest_operations_come_first_up_to_the_limit,
+    answers_of_devices_are_read_for_their_host_and_those_of_services_for_their_cloud,
 );
 
 fn began(operation: Operation, second: i64) -> Operation {
@@ -31,7 +31,7 @@ fn evacuation(of: &Operation) -> Operation {
     }
 }
 
-async fn the_newest_come_first_and_no_more_are_read_than_are_asked_for(rig: &Rig) {
+async fn the_newest_operations_come_first_up_to_the_limit(rig: &Rig) {
     let rack = segment("rack");
     let (one, other) = (host("node-1", &rack), host("node-2", &rack));
     let mut reader = rig.db.reader();
@@ -49,7 +49,7 @@ async fn the_newest_come_first_and_no_more_are_read_than_are_asked_for(rig: &Rig
 
     let own = newest_operations_of_host(&mut reader, one.id, 10).await.unwrap();
     assert_eq!(ids(own), expected(&[3, 2, 1, 0]));
-    // An evacuation counts towards the bound: it is read, and left out.
+    // An evacuation counts towards the limit: it is read, and left out.
     let own = newest_operations_of_host(&mut reader, one.id, 3).await.unwrap();
     assert_eq!(ids(own), expected(&[3, 2]));
     let all = newest_operations(&mut reader, 10).await.unwrap();
@@ -58,7 +58,7 @@ async fn the_newest_come_first_and_no_more_are_read_than_are_asked_for(rig: &Rig
     assert_eq!(ids(all), expected(&[3, 5]));
 }
 
-async fn a_device_is_heard_for_its_host_and_a_service_for_its_cloud(rig: &Rig) {
+async fn answers_of_devices_are_read_for_their_host_and_those_of_services_for_their_cloud(rig: &Rig) {
     let rack = segment("rack");
     let in_cloud = |name: &str, cloud: &str| Host {
         backend: Backend::Nova,
@@ -95,7 +95,7 @@ async fn a_device_is_heard_for_its_host_and_a_service_for_its_cloud(rig: &Rig) {
     add_check_targets(&rig.db, &rows).await.unwrap();
     let ids = [bmc.id, ports.id, shared.id];
     let own = last_checks_of_host(&mut reader, &ids, hosts[0].id).await.unwrap();
-    assert_eq!(own, [], "nothing was answered yet");
+    assert_eq!(own, [], "no device has answered yet");
     for ((target, outcome), second) in targets.iter().zip(1..) {
         let now = at(second);
         assert!(

@@ -1,4 +1,4 @@
-//! What schedule gates are decided from when all hosts are read at once.
+//! The state for the schedule gates of all hosts, read at once.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use ringfence_db::{
 use crate::rig::Rig;
 use crate::site::{at, attempt, done, fence, fence_by_power, host, insert_operation, segment, update_host};
 
-crate::stories!(placing: all_at_once_decides_as_one_by_one, a_host_is_found_by_its_cloud_and_what_that_calls_it);
+crate::stories!(placing: gates_of_all_hosts_read_at_once_equal_those_read_one_by_one, a_host_is_found_by_its_cloud_and_its_name_there);
 
 fn of_cloud(name: &str, segment: &ringfence_core::Segment) -> Host {
     Host {
@@ -24,7 +24,7 @@ fn of_cloud(name: &str, segment: &ringfence_core::Segment) -> Host {
     }
 }
 
-pub async fn all_at_once_decides_as_one_by_one(rig: &Rig) {
+pub async fn gates_of_all_hosts_read_at_once_equal_those_read_one_by_one(rig: &Rig) {
     let (db, rack) = (&rig.db, segment("rack-1"));
     let mut reader = db.reader();
     insert_segment(&mut reader, &rack).await.unwrap();
@@ -33,7 +33,7 @@ pub async fn all_at_once_decides_as_one_by_one(rig: &Rig) {
     hosts[1].failure_state = FailureState::Unreachable;
     for host in &hosts {
         insert_host(&mut reader, host).await.unwrap();
-        // What is only seen of a host is written by the engine, and not by whoever adds it.
+        // Observations of a host are written by an update, not by the insert.
         update_host(&mut rig.db.reader(), host, None).await.unwrap();
     }
     insert_host(&mut reader, &host("elsewhere", &rack)).await.unwrap();
@@ -79,7 +79,7 @@ pub async fn all_at_once_decides_as_one_by_one(rig: &Rig) {
     assert_eq!(open, ["plain.example.org", "was-fenced.example.org"]);
 }
 
-pub async fn a_host_is_found_by_its_cloud_and_what_that_calls_it(rig: &Rig) {
+pub async fn a_host_is_found_by_its_cloud_and_its_name_there(rig: &Rig) {
     let (rack, mut reader) = (segment("rack-1"), rig.db.reader());
     insert_segment(&mut reader, &rack).await.unwrap();
     let named = of_cloud("one", &rack);

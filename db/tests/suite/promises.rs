@@ -1,4 +1,4 @@
-//! What the database holds by itself, whatever a program asks for.
+//! Constraints of the database, which no program can break.
 
 use ringfence_core::{FencingState, Host, OperationStatus, ProofKind};
 use ringfence_db::{
@@ -15,20 +15,20 @@ use crate::site::{
 crate::stories!(promises:
     a_host_has_one_live_operation,
     an_operation_that_waits_for_a_person_holds_its_host,
-    a_generation_is_taken_once,
-    an_operation_has_ended_exactly_when_it_has_an_end,
+    a_generation_has_one_operation,
+    an_operation_has_an_end_time_exactly_if_it_has_ended,
     no_host_is_fenced_without_a_proof,
-    a_proof_that_completes_no_set_fences_nothing,
-    the_proof_of_another_generation_fences_nothing,
-    the_proof_of_another_host_fences_nothing,
-    no_host_is_fenced_for_a_generation_to_come,
+    a_proof_that_completes_no_set_fences_no_host,
+    the_proof_of_another_generation_fences_no_host,
+    the_proof_of_another_host_does_not_fence_the_host,
+    no_host_is_fenced_for_a_later_generation,
     a_proof_belongs_to_an_operation_of_that_host_and_generation,
-    the_proof_of_a_fenced_host_stays,
-    a_fenced_host_stays_until_it_is_taken_back,
-    a_host_takes_its_operations_with_it_and_leaves_its_events,
+    the_proof_of_a_fenced_host_cannot_be_deleted,
+    a_fenced_host_cannot_be_deleted_before_it_is_taken_back,
+    a_deleted_host_loses_its_operations_and_keeps_its_events,
     events_of_a_host_have_no_gap,
-    events_of_a_host_have_no_double,
-    a_segment_with_hosts_stays,
+    events_of_a_host_have_no_duplicates,
+    a_segment_with_hosts_cannot_be_deleted,
 );
 
 async fn a_host_has_one_live_operation(rig: &Rig) {
@@ -51,13 +51,13 @@ async fn an_operation_that_waits_for_a_person_holds_its_host(rig: &Rig) {
     assert_duplicate(insert_operation(&rig.db, &fence(&host, 2)).await);
 }
 
-async fn a_generation_is_taken_once(rig: &Rig) {
+async fn a_generation_has_one_operation(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     insert_operation(&rig.db, &done(&fence(&host, 1))).await.unwrap();
     assert_duplicate(insert_operation(&rig.db, &done(&fence(&host, 1))).await);
 }
 
-async fn an_operation_has_ended_exactly_when_it_has_an_end(rig: &Rig) {
+async fn an_operation_has_an_end_time_exactly_if_it_has_ended(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let mut endless = done(&fence(&host, 1));
     endless.finished_at = None;
@@ -84,7 +84,7 @@ async fn no_host_is_fenced_without_a_proof(rig: &Rig) {
     }
 }
 
-async fn a_proof_that_completes_no_set_fences_nothing(rig: &Rig) {
+async fn a_proof_that_completes_no_set_fences_no_host(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let operation = fence(&host, 1);
     insert_operation(&rig.db, &operation).await.unwrap();
@@ -95,7 +95,7 @@ async fn a_proof_that_completes_no_set_fences_nothing(rig: &Rig) {
     assert_refused(update_host(&mut rig.db.reader(), &half, None).await);
 }
 
-async fn the_proof_of_another_generation_fences_nothing(rig: &Rig) {
+async fn the_proof_of_another_generation_fences_no_host(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let (old, new) = (done(&fence(&host, 1)), fence(&host, 2));
     insert_operation(&rig.db, &old).await.unwrap();
@@ -109,7 +109,7 @@ async fn the_proof_of_another_generation_fences_nothing(rig: &Rig) {
     }
 }
 
-async fn the_proof_of_another_host_fences_nothing(rig: &Rig) {
+async fn the_proof_of_another_host_does_not_fence_the_host(rig: &Rig) {
     let (segment, one) = one_host(&rig.db).await;
     let other = host("node-2", &segment);
     insert_host(&mut rig.db.reader(), &other).await.unwrap();
@@ -120,7 +120,7 @@ async fn the_proof_of_another_host_fences_nothing(rig: &Rig) {
     assert_refused(update_host(&mut rig.db.reader(), &fenced, None).await);
 }
 
-async fn no_host_is_fenced_for_a_generation_to_come(rig: &Rig) {
+async fn no_host_is_fenced_for_a_later_generation(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let operation = fence(&host, 2);
     insert_operation(&rig.db, &operation).await.unwrap();
@@ -154,7 +154,7 @@ async fn a_proof_belongs_to_an_operation_of_that_host_and_generation(rig: &Rig) 
     save_proof(&rig.db, one.id, &good).await.unwrap();
 }
 
-async fn the_proof_of_a_fenced_host_stays(rig: &Rig) {
+async fn the_proof_of_a_fenced_host_cannot_be_deleted(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let (host, operation) = fence_by_power(&rig.db, &host, 1).await;
     let (id, operation_id) = (host.id, operation.id);
@@ -177,7 +177,7 @@ async fn the_proof_of_a_fenced_host_stays(rig: &Rig) {
         .unwrap();
 }
 
-async fn a_fenced_host_stays_until_it_is_taken_back(rig: &Rig) {
+async fn a_fenced_host_cannot_be_deleted_before_it_is_taken_back(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let (host, _) = fence_by_power(&rig.db, &host, 1).await;
     assert_refused(delete_host(&mut rig.db.reader(), host.id).await);
@@ -194,7 +194,7 @@ async fn a_fenced_host_stays_until_it_is_taken_back(rig: &Rig) {
     assert!(!delete_host(&mut rig.db.reader(), back.id).await.unwrap());
 }
 
-async fn a_host_takes_its_operations_with_it_and_leaves_its_events(rig: &Rig) {
+async fn a_deleted_host_loses_its_operations_and_keeps_its_events(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let ended = done(&fence(&host, 1));
     insert_operation(&rig.db, &ended).await.unwrap();
@@ -245,7 +245,7 @@ async fn events_of_a_host_have_no_gap(rig: &Rig) {
         .unwrap();
 }
 
-async fn events_of_a_host_have_no_double(rig: &Rig) {
+async fn events_of_a_host_have_no_duplicates(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let first = event(&host, 1);
     append_events(&mut rig.db.reader(), std::slice::from_ref(&first))
@@ -259,7 +259,7 @@ async fn events_of_a_host_have_no_double(rig: &Rig) {
     assert_duplicate(append_events(&mut rig.db.reader(), &[again]).await);
 }
 
-async fn a_segment_with_hosts_stays(rig: &Rig) {
+async fn a_segment_with_hosts_cannot_be_deleted(rig: &Rig) {
     let (used, host) = one_host(&rig.db).await;
     let empty = segment("rack-2");
     insert_segment(&mut rig.db.reader(), &empty).await.unwrap();

@@ -1,4 +1,4 @@
-//! What is old goes; what something still rests on stays, however old it is.
+//! Old rows are removed, except those on which a present state rests.
 
 use ringfence_core::{Host, Operation, ProofKind, Timestamp};
 use ringfence_db::{
@@ -18,15 +18,15 @@ use crate::site::{
 };
 
 crate::stories!(retention:
-    old_events_go_and_the_next_one_follows_without_a_gap,
-    nothing_above_the_mark_is_missing,
-    events_stay_until_every_subscription_was_told,
-    events_stay_until_every_event_sink_was_told_or_is_forgotten,
-    numbers_go_on_when_all_hosts_are_gone,
+    old_events_are_removed_and_the_next_event_follows_without_a_gap,
+    no_event_above_the_mark_is_missing,
+    events_stay_until_every_subscription_has_them,
+    events_stay_until_every_event_sink_has_them_or_is_removed,
+    event_numbers_continue_after_all_hosts_are_removed,
     operations_stay_while_a_state_rests_on_them,
-    the_audit_trail_loses_what_is_old_and_nothing_else,
-    a_bite_has_a_bound,
-    a_row_is_archived_whole,
+    the_audit_trail_loses_only_old_lines,
+    a_removal_has_a_limit,
+    a_row_is_archived_with_all_columns,
 );
 
 fn on(host: &Host, number: u64, when: Timestamp) -> NewEvent {
@@ -41,7 +41,7 @@ async fn append(rig: &Rig, events: &[NewEvent]) {
     while number_events(&rig.db).await.unwrap() > 0 {}
 }
 
-/// Removes everything that is older than this and may go; how much that was.
+/// Removes the removable rows of this kind from before this time, and returns their number.
 async fn remove(rig: &Rig, what: Kept, before: Timestamp) -> u64 {
     let old = old_rows(&rig.db, what, before, 1000).await.unwrap();
     let removed = remove_rows(&rig.db, what, before, &old).await.unwrap();
@@ -58,7 +58,7 @@ async fn mark(rig: &Rig) -> u64 {
     events_removed_up_to(&mut rig.db.reader()).await.unwrap()
 }
 
-async fn old_events_go_and_the_next_one_follows_without_a_gap(rig: &Rig) {
+async fn old_events_are_removed_and_the_next_event_follows_without_a_gap(rig: &Rig) {
     let (segment, first) = one_host(&rig.db).await;
     let quiet = host("quiet", &segment);
     insert_host(&mut rig.db.reader(), &quiet).await.unwrap();
@@ -67,7 +67,7 @@ async fn old_events_go_and_the_next_one_follows_without_a_gap(rig: &Rig) {
     append(rig, &[on(&first, 5, at(90))]).await;
     assert_eq!(mark(rig).await, 0);
     assert_eq!(remove(rig, Kept::Events, at(50)).await, 4);
-    // The newest of each host is there, and the mark says that others may be missing below it.
+    // The newest event of each host stays, and the mark says that others below it may be missing.
     assert_eq!(numbers(rig).await, [1, 6]);
     assert_eq!(mark(rig).await, 5);
     append(rig, &[on(&first, 6, at(91)), on(&quiet, 2, at(91))]).await;
@@ -76,20 +76,20 @@ async fn old_events_go_and_the_next_one_follows_without_a_gap(rig: &Rig) {
     assert_eq!(
         remove(rig, Kept::Events, at(50)).await,
         1,
-        "the quiet host has a newer one"
+        "the quiet host has a newer event now"
     );
     assert_eq!((numbers(rig).await, mark(rig).await), (vec![6, 7, 8], 5));
 }
 
-async fn nothing_above_the_mark_is_missing(rig: &Rig) {
+async fn no_event_above_the_mark_is_missing(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
-    // Written out of order: the second one is young, those behind it say that they are old.
+    // The times are out of order: the second event is young, and later events have old times.
     for (number, when) in [(1, 10), (2, 90), (3, 10), (4, 10), (5, 95)] {
         append(rig, &[on(&host, number, at(when))]).await;
     }
     assert_eq!(remove(rig, Kept::Events, at(50)).await, 1);
     assert_eq!((numbers(rig).await, mark(rig).await), (vec![2, 3, 4, 5], 1));
-    // Without a number nobody was told of it.
+    // An event without a number has reached no listener.
     append_events(&mut rig.db.reader(), &[on(&host, 6, at(10))])
         .await
         .unwrap();
@@ -98,7 +98,7 @@ async fn nothing_above_the_mark_is_missing(rig: &Rig) {
     assert!(highest.unwrap() <= 5, "{old:?}");
 }
 
-async fn events_stay_until_every_subscription_was_told(rig: &Rig) {
+async fn events_stay_until_every_subscription_has_them(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     append(rig, &(1..=5).map(|n| on(&host, n, at(10))).collect::<Vec<_>>()).await;
     let mut reader = rig.db.reader();
@@ -120,7 +120,7 @@ async fn events_stay_until_every_subscription_was_told(rig: &Rig) {
     assert_eq!((numbers(rig).await, mark(rig).await), (vec![5], 4));
 }
 
-async fn events_stay_until_every_event_sink_was_told_or_is_forgotten(rig: &Rig) {
+async fn events_stay_until_every_event_sink_has_them_or_is_removed(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     append(rig, &(1..=5).map(|n| on(&host, n, at(10))).collect::<Vec<_>>()).await;
     let mut reader = rig.db.reader();
@@ -139,10 +139,10 @@ async fn events_stay_until_every_event_sink_was_told_or_is_forgotten(rig: &Rig) 
     assert_eq!(
         remove(rig, Kept::Events, at(50)).await,
         1,
-        "one of them was told of one only"
+        "the sink `off` has published only one event"
     );
     free_event_sink(&mut reader, "off", "b", at(30)).await.unwrap();
-    free_event_sink(&mut reader, "told", "somebody else", at(0))
+    free_event_sink(&mut reader, "told", "another engine", at(0))
         .await
         .unwrap();
     let silent = async |since| silent_event_sinks(&mut rig.db.reader(), at(since)).await.unwrap();
@@ -153,7 +153,7 @@ async fn events_stay_until_every_event_sink_was_told_or_is_forgotten(rig: &Rig) 
         since: at(30),
     };
     assert_eq!(silent(30).await, [off]);
-    // Somebody tells it after all.
+    // Another engine publishes to the sink after all.
     let held = hold_event_sink(&mut reader, "off", "c", at(30), at(70))
         .await
         .unwrap();
@@ -161,7 +161,7 @@ async fn events_stay_until_every_event_sink_was_told_or_is_forgotten(rig: &Rig) 
     assert!(!forget_event_sink(&mut reader, "off", at(69)).await.unwrap());
     assert!(forget_event_sink(&mut reader, "off", at(70)).await.unwrap());
     assert_eq!(remove(rig, Kept::Events, at(50)).await, 3);
-    // One that was added and never held counts from when it was added.
+    // A sink that no engine has held counts as silent from its insertion.
     insert_event_sink(&mut reader, "new", 5, at(90)).await.unwrap();
     assert!(silent(80).await.iter().all(|event_sink| event_sink.name != "new"));
     let silent = silent(90).await;
@@ -169,7 +169,7 @@ async fn events_stay_until_every_event_sink_was_told_or_is_forgotten(rig: &Rig) 
     assert_eq!(silent[0].since, at(90));
 }
 
-async fn numbers_go_on_when_all_hosts_are_gone(rig: &Rig) {
+async fn event_numbers_continue_after_all_hosts_are_removed(rig: &Rig) {
     let (_, first) = one_host(&rig.db).await;
     append(rig, &(1..=3).map(|n| on(&first, n, at(10))).collect::<Vec<_>>()).await;
     delete_host(&mut rig.db.reader(), first.id).await.unwrap();
@@ -237,13 +237,17 @@ async fn operations_stay_while_a_state_rests_on_them(rig: &Rig) {
     standing.generation = ringfence_core::Generation(2);
     update_host(&mut rig.db.reader(), &standing, None).await.unwrap();
 
-    assert_eq!(remove(rig, Kept::Operations, at(9)).await, 0, "they ended at 9");
+    assert_eq!(
+        remove(rig, Kept::Operations, at(9)).await,
+        0,
+        "the operations ended at 9"
+    );
     assert_eq!(remove(rig, Kept::Operations, at(1000)).await, 5);
-    assert_eq!(kept_generations(rig, &plain).await, [4], "the live one");
+    assert_eq!(kept_generations(rig, &plain).await, [4], "the live operation");
     assert_eq!(
         kept_generations(rig, &fenced).await,
         [2, 4],
-        "its proof, and the newest"
+        "the operation of the proof, and the newest operation"
     );
     assert_eq!(kept_generations(rig, &standing).await, [1, 2]);
     let proving = ringfence_db::operation(&mut reader, proving.id.0).await.unwrap();
@@ -270,7 +274,7 @@ async fn trail(rig: &Rig) -> Vec<String> {
     rows.into_iter().map(|row| row.entry.action).collect()
 }
 
-async fn the_audit_trail_loses_what_is_old_and_nothing_else(rig: &Rig) {
+async fn the_audit_trail_loses_only_old_lines(rig: &Rig) {
     for seconds in [5, 60, 10, 50, 49] {
         append_audit(&mut rig.db.reader(), &line(seconds)).await.unwrap();
     }
@@ -280,11 +284,11 @@ async fn the_audit_trail_loses_what_is_old_and_nothing_else(rig: &Rig) {
     let old = old_rows(&rig.db, Kept::Audit, at(100), 10).await.unwrap();
     assert_eq!(remove_rows(&rig.db, Kept::Audit, at(55), &old).await.unwrap(), 1);
     assert_eq!(trail(rig).await, ["at-60"]);
-    // The opening is closed again.
+    // Other transactions still cannot delete audit lines.
     assert!(rig.past("DELETE FROM audit").await.is_err());
 }
 
-async fn a_bite_has_a_bound(rig: &Rig) {
+async fn a_removal_has_a_limit(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     append(rig, &(1..=250).map(|n| on(&host, n, at(1))).collect::<Vec<_>>()).await;
     for (bite, left) in [(100, 150), (100, 50), (100, 1), (100, 1)] {
@@ -296,7 +300,7 @@ async fn a_bite_has_a_bound(rig: &Rig) {
     assert_eq!(mark(rig).await, 249);
 }
 
-async fn a_row_is_archived_whole(rig: &Rig) {
+async fn a_row_is_archived_with_all_columns(rig: &Rig) {
     let (segment, host) = one_host(&rig.db).await;
     append(rig, &[on(&host, 1, at(1)), on(&host, 2, at(1))]).await;
     append_audit(&mut rig.db.reader(), &line(5)).await.unwrap();

@@ -1,4 +1,4 @@
-//! A fresh database for a test, and a way to it past the crate under test.
+//! A fresh database for a test, with direct access past the crate under test.
 
 use std::sync::OnceLock;
 
@@ -10,11 +10,11 @@ use uuid::Uuid;
 
 const CONNECTIONS: u32 = 32;
 
-/// A database with nothing in it but what the test puts there.
+/// A database with only the rows that the test writes.
 pub struct Rig {
-    /// With the schema, unless the rig was made without.
+    /// The database, with the schema, unless the rig was made without.
     pub db: Database,
-    /// Its address, with credentials.
+    /// The database's address, with credentials.
     pub url: String,
     place: Place,
 }
@@ -58,12 +58,12 @@ impl Rig {
         Self { db, url, place }
     }
 
-    /// Another service on the same database.
+    /// Opens the database once more, as another service would.
     pub async fn another(&self) -> Database {
         Database::open(&self.url, CONNECTIONS).await.unwrap()
     }
 
-    /// A fresh database of the same kind, without a schema.
+    /// A fresh database of this kind, without a schema.
     pub async fn fresh(&self) -> Self {
         match self.place {
             Place::Folder { .. } => Self::empty_sqlite().await,
@@ -71,14 +71,14 @@ impl Rig {
         }
     }
 
-    /// The same with the schema.
+    /// A fresh database of this kind, with the schema.
     pub async fn fresh_with_schema(&self) -> Self {
         let rig = self.fresh().await;
         migrate(&rig.db).await.unwrap();
         rig
     }
 
-    /// Runs statements as somebody would who goes past the crate.
+    /// Runs statements without the crate.
     pub async fn past(&self, sql: &str) -> Result<(), sqlx::Error> {
         match self.place {
             Place::Folder { .. } => {
@@ -92,7 +92,7 @@ impl Rig {
         }
     }
 
-    /// A transaction of somebody else on PostgreSQL, open until it is dropped, that has run a statement.
+    /// Opens another transaction on PostgreSQL that has run a statement, and stays open until it is dropped.
     pub async fn hold(&self, sql: &str) -> PgConnection {
         let mut connection = PgConnection::connect(&self.url).await.unwrap();
         let sql = format!("BEGIN; {sql}");
@@ -103,7 +103,7 @@ impl Rig {
         connection
     }
 
-    /// Removes what a story that went well has made; what a failed one has made is kept to be looked at.
+    /// Removes the database of a successful test; that of a failed test is kept.
     pub async fn end(self) {
         self.db.close().await;
         if let Place::Server { admin, name } = &self.place {
@@ -122,14 +122,14 @@ async fn run_on_postgres(url: &str, sql: &str) -> Result<(), sqlx::Error> {
 
 fn with_database(admin: &str, name: &str) -> String {
     let (address, query) = admin.split_once('?').map_or((admin, None), |(a, q)| (a, Some(q)));
-    let (server, _) = address.rsplit_once('/').expect("an address with a database");
+    let (server, _) = address.rsplit_once('/').expect("the address has no database");
     query.map_or_else(
         || format!("{server}/{name}"),
         |query| format!("{server}/{name}?{query}"),
     )
 }
 
-/// The administrator's address of the test run's server, or else of one that ends with this process.
+/// The administrator's address of the test run's server, or of one that ends with this process.
 fn server() -> String {
     static OWN: OnceLock<PostgreSql> = OnceLock::new();
     match std::env::var("RINGFENCE_TEST_DATABASE_URL") {

@@ -1,4 +1,4 @@
-//! Which hosts are known to share a device.
+//! Pairs of hosts that share a device.
 
 use ringfence_db::{
     SharedDevice, add_shared_devices, configuration_revision, delete_host, delete_method, insert_method,
@@ -11,8 +11,8 @@ use crate::rig::Rig;
 use crate::site::{add_hosts, assert_refused, one_host};
 
 crate::stories!(shared_devices:
-    what_is_shared_is_written_once_and_goes_with_what_it_is_about,
-    each_change_is_counted_with_those_of_plans,
+    a_pair_of_hosts_with_a_shared_device_is_stored_once_and_removed_with_a_host_or_method,
+    changes_of_shared_devices_are_counted_with_those_of_plans,
 );
 
 fn shared(
@@ -29,7 +29,7 @@ fn shared(
     }
 }
 
-async fn what_is_shared_is_written_once_and_goes_with_what_it_is_about(rig: &Rig) {
+async fn a_pair_of_hosts_with_a_shared_device_is_stored_once_and_removed_with_a_host_or_method(rig: &Rig) {
     let db = &rig.db;
     let run = &mut db.reader();
     let (segment, a) = one_host(db).await;
@@ -42,7 +42,7 @@ async fn what_is_shared_is_written_once_and_goes_with_what_it_is_about(rig: &Rig
         shared(&a, b, &bmc),
         shared(b, &a, &bmc),
         shared(c, &a, &pdu),
-        // Another engine has found it too.
+        // Another engine has found the pair too.
         shared(&a, c, &bmc),
     ];
     add_shared_devices(db, &rows).await.unwrap();
@@ -55,12 +55,12 @@ async fn what_is_shared_is_written_once_and_goes_with_what_it_is_about(rig: &Rig
     assert!(shared_devices_of(run, a.id).await.unwrap().is_empty());
     delete_method(run, pdu.id).await.unwrap();
     assert_eq!(shared_devices(run, 9).await.unwrap(), rows[1..2]);
-    // The other one of the two has gone.
+    // One host of the pair is removed.
     delete_host(run, a.id).await.unwrap();
     assert!(shared_devices(run, 9).await.unwrap().is_empty());
 }
 
-async fn each_change_is_counted_with_those_of_plans(rig: &Rig) {
+async fn changes_of_shared_devices_are_counted_with_those_of_plans(rig: &Rig) {
     let db = &rig.db;
     let run = &mut db.reader();
     let (segment, a) = one_host(db).await;

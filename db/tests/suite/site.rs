@@ -1,4 +1,4 @@
-//! What the stories are told with: segments, hosts and what is done to them, all of it small.
+//! Small segments, hosts, operations and changes for the tests.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use ringfence_db::{
 use serde_json::json;
 use uuid::Uuid;
 
-/// A moment of the story, in seconds after it begins.
+/// A time of the test, in seconds after its start.
 pub fn at(seconds: i64) -> Timestamp {
     DateTime::from_timestamp(1_800_000_000, 0).unwrap() + TimeDelta::seconds(seconds)
 }
@@ -75,7 +75,7 @@ pub fn fence(host: &Host, generation: u32) -> Operation {
         status: OperationStatus::Running,
         detail: String::new(),
         generation: Generation(generation),
-        reason: "it does not answer".to_owned(),
+        reason: "the host does not answer".to_owned(),
         requested_by: "masakari".to_owned(),
         policy: Box::default(),
         stages: Vec::new(),
@@ -91,7 +91,7 @@ pub fn fence(host: &Host, generation: u32) -> Operation {
     }
 }
 
-/// The same operation when it has ended well.
+/// The operation after its successful end.
 pub fn done(operation: &Operation) -> Operation {
     Operation {
         status: OperationStatus::Succeeded,
@@ -116,7 +116,7 @@ pub fn proof(operation: &Operation, kind: ProofKind) -> Proof {
     }
 }
 
-/// The host as the rules leave it when this fence is proven by these.
+/// The host after this fence with these proofs, by the rules of `core`.
 pub fn fenced(host: &Host, operation: &Operation, proofs: &[ProofKind]) -> Host {
     Host {
         generation: operation.generation,
@@ -133,7 +133,7 @@ pub fn fenced(host: &Host, operation: &Operation, proofs: &[ProofKind]) -> Host 
     }
 }
 
-/// The host as the rules leave it when it is taken back.
+/// The host after its rejoin, by the rules of `core`.
 pub fn taken_back(host: &Host) -> Host {
     Host {
         fence: None,
@@ -164,7 +164,7 @@ pub fn event(host: &Host, host_sequence: u64) -> NewEvent {
     }
 }
 
-/// A segment with a host in it.
+/// A segment with one host.
 pub async fn one_host(db: &Database) -> (Segment, Host) {
     let segment = segment("rack-1");
     let host = host("node-1", &segment);
@@ -173,7 +173,7 @@ pub async fn one_host(db: &Database) -> (Segment, Host) {
     (segment, host)
 }
 
-/// Fences a host by its power, with all that the database asks for, in one transaction.
+/// Fences a host by power, with every row that the database requires, in one transaction.
 pub async fn fence_by_power(db: &Database, host: &Host, generation: u32) -> (Host, Operation) {
     let operation = done(&fence(host, generation));
     let host = fenced(host, &operation, &[ProofKind::PowerOff]);
@@ -188,7 +188,7 @@ pub async fn fence_by_power(db: &Database, host: &Host, generation: u32) -> (Hos
     (host, operation)
 }
 
-/// That the database itself said no, and not because of a double.
+/// Asserts that the database refused the statement, and not for a duplicate.
 pub fn assert_refused<T: std::fmt::Debug>(result: Result<T, DbError>) {
     match result {
         Err(DbError::Constraint {
@@ -198,13 +198,13 @@ pub fn assert_refused<T: std::fmt::Debug>(result: Result<T, DbError>) {
     }
 }
 
-/// That the database itself said that there is one already.
+/// Asserts that the database refused the statement for a duplicate.
 pub fn assert_duplicate<T: std::fmt::Debug>(result: Result<T, DbError>) {
     match result {
         Err(DbError::Constraint {
             is_duplicate: true, ..
         }) => {}
-        other => panic!("not refused as a double: {other:?}"),
+        other => panic!("not refused as a duplicate: {other:?}"),
     }
 }
 
@@ -223,7 +223,7 @@ pub async fn add_hosts(run: &mut impl Run, segment: &Segment, names: &[&str]) ->
     hosts
 }
 
-/// Writes changes in a transaction of their own.
+/// Commits changes in a transaction of their own.
 pub async fn commit(db: &Database, changes: &Changes<'_>) -> Result<Ended, DbError> {
     let begun = db.begin_with_hosts(&[], Locking::Pessimistic).await?;
     begun.transaction.commit(changes).await
@@ -259,7 +259,7 @@ pub async fn save_proof(db: &Database, host_id: HostId, proof: &Proof) -> Result
     commit(db, &changes).await.map(|_| ())
 }
 
-/// What is written of a host of which nothing is known.
+/// The write of a host with all its columns.
 pub fn whole(host: &Host, wake_at: Option<Timestamp>) -> HostWrite<'_> {
     HostWrite {
         host,
@@ -272,17 +272,17 @@ pub async fn update_host(run: &mut impl Run, host: &Host, wake_at: Option<Timest
     ringfence_db::update_hosts(run, &[whole(host, wake_at)]).await
 }
 
-/// Hosts that pass this test.
+/// A filter of hosts with this test.
 pub fn hosts_by(name: &str, test: Test<Asked>) -> Filters {
     and_hosts_by(Filters::default(), name, test)
 }
 
-/// Of these hosts those that pass this test too.
+/// Adds this test to a filter of hosts.
 pub fn and_hosts_by(filters: Filters, name: &str, test: Test<Asked>) -> Filters {
     filters.and(HOSTS.filter(name).unwrap(), test)
 }
 
-/// Operations that pass this test.
+/// A filter of operations with this test.
 pub fn operations_by(name: &str, test: Test<Asked>) -> Filters {
     Filters::default().and(OPERATIONS.filter(name).unwrap(), test)
 }

@@ -1,4 +1,4 @@
-//! Subscriptions: who holds one, how far it has got, and what became of its deliveries.
+//! Subscriptions: which engine holds one, its position, and its deliveries.
 
 use ringfence_core::{EventFilter, SecretVersions, Subscription, SubscriptionId};
 use ringfence_db::{
@@ -15,13 +15,13 @@ use crate::site::{assert_duplicate, assert_refused, at, event, one_host};
 
 crate::stories!(subscriptions:
     a_subscription_is_read_as_it_was_written,
-    one_at_a_time_holds_a_subscription,
-    a_change_takes_a_subscription_from_whoever_holds_it,
-    what_became_of_deliveries_is_kept_once_per_event,
-    what_is_gone_past_is_given_up_and_what_is_gone_back_to_is_forgotten,
-    what_somebody_asked_for_is_taken_once,
-    old_deliveries_go_and_those_that_still_matter_stay,
-    an_event_is_of_a_host_or_of_a_subscription,
+    one_engine_at_a_time_holds_a_subscription,
+    a_change_takes_a_subscription_from_its_holder,
+    deliveries_are_stored_once_per_event,
+    a_move_of_a_subscription_gives_up_skipped_deliveries_and_forgets_repeated_ones,
+    a_requested_delivery_is_taken_once,
+    old_deliveries_are_removed_unless_they_are_still_needed,
+    an_event_is_about_a_host_or_about_a_subscription,
 );
 
 pub fn new(name: &str) -> Subscription {
@@ -103,7 +103,7 @@ async fn a_subscription_is_read_as_it_was_written(rig: &Rig) {
     assert_eq!(subscription(&mut reader, "pager").await.unwrap(), None);
 }
 
-async fn one_at_a_time_holds_a_subscription(rig: &Rig) {
+async fn one_engine_at_a_time_holds_a_subscription(rig: &Rig) {
     let it = added(&rig.db, "pager").await;
     let mut reader = rig.db.reader();
     assert_eq!(
@@ -136,7 +136,7 @@ async fn one_at_a_time_holds_a_subscription(rig: &Rig) {
             .await
             .unwrap()
     );
-    // Its time is over.
+    // The hold of engine `a` has run out.
     let held = hold_subscription(&mut reader, it.id, "b", at(50), at(80))
         .await
         .unwrap();
@@ -160,7 +160,7 @@ async fn one_at_a_time_holds_a_subscription(rig: &Rig) {
     );
 }
 
-async fn a_change_takes_a_subscription_from_whoever_holds_it(rig: &Rig) {
+async fn a_change_takes_a_subscription_from_its_holder(rig: &Rig) {
     let it = added(&rig.db, "pager").await;
     let mut reader = rig.db.reader();
     hold_subscription(&mut reader, it.id, "a", at(10), at(40))
@@ -212,7 +212,7 @@ async fn a_change_takes_a_subscription_from_whoever_holds_it(rig: &Rig) {
     );
 }
 
-async fn what_became_of_deliveries_is_kept_once_per_event(rig: &Rig) {
+async fn deliveries_are_stored_once_per_event(rig: &Rig) {
     let it = added(&rig.db, "pager").await;
     let mut reader = rig.db.reader();
     let rows: Vec<_> = (8..=10)
@@ -262,7 +262,7 @@ async fn what_became_of_deliveries_is_kept_once_per_event(rig: &Rig) {
     );
 }
 
-async fn what_is_gone_past_is_given_up_and_what_is_gone_back_to_is_forgotten(rig: &Rig) {
+async fn a_move_of_a_subscription_gives_up_skipped_deliveries_and_forgets_repeated_ones(rig: &Rig) {
     let it = added(&rig.db, "pager").await;
     let other = added(&rig.db, "other").await;
     let mut reader = rig.db.reader();
@@ -277,7 +277,7 @@ async fn what_is_gone_past_is_given_up_and_what_is_gone_back_to_is_forgotten(rig
         let progress = subscription_progress(&mut rig.db.reader(), it.id).await.unwrap();
         progress.unwrap().retrying
     };
-    // It has got to 7.
+    // The subscription's position is 7.
     assert_eq!(retrying().await, 1);
     give_up_deliveries(&mut reader, it.id, 7).await.unwrap();
     assert_eq!(retrying().await, 1);
@@ -306,7 +306,7 @@ async fn what_is_gone_past_is_given_up_and_what_is_gone_back_to_is_forgotten(rig
     assert_eq!(
         forget_deliveries(&mut tx, it.id, 5, 2).await.unwrap(),
         Some(7),
-        "there are more"
+        "more deliveries are left"
     );
     assert_eq!(forget_deliveries(&mut tx, it.id, 7, 3).await.unwrap(), None);
     tx.commit().await.unwrap();
@@ -315,10 +315,10 @@ async fn what_is_gone_past_is_given_up_and_what_is_gone_back_to_is_forgotten(rig
     let all = deliveries_page(&mut reader, it.id, &DeliveryFilter::default(), None, 10)
         .await
         .unwrap();
-    assert_eq!(all.len(), 2, "what somebody asked for stays");
+    assert_eq!(all.len(), 2, "requested deliveries stay");
 }
 
-async fn what_somebody_asked_for_is_taken_once(rig: &Rig) {
+async fn a_requested_delivery_is_taken_once(rig: &Rig) {
     let it = added(&rig.db, "pager").await;
     let asked = [
         delivery(&it, DeliveryKind::Test, None, 10),
@@ -335,7 +335,7 @@ async fn what_somebody_asked_for_is_taken_once(rig: &Rig) {
     assert_eq!(take(14).await, 0);
     assert_eq!(take(15).await, 2);
     assert_eq!(take(16).await, 0);
-    // Whoever took them has died.
+    // The engine that took the deliveries has died.
     assert_eq!(take(45).await, 2);
 }
 
@@ -346,13 +346,13 @@ async fn remove_old(rig: &Rig, limit: u32) -> u64 {
         .unwrap()
 }
 
-async fn old_deliveries_go_and_those_that_still_matter_stay(rig: &Rig) {
+async fn old_deliveries_are_removed_unless_they_are_still_needed(rig: &Rig) {
     let it = added(&rig.db, "pager").await;
     let of = |number, created| delivery(&it, DeliveryKind::Event, Some(number), created);
     let rows = [
         done(&of(6, 10), DeliveryStatus::Delivered),
         done(&of(7, 30), DeliveryStatus::Delivered),
-        // Beyond what is done: it tells that this one needs no second delivery.
+        // After the position: this row says that the event needs no second delivery.
         done(&of(9, 10), DeliveryStatus::Delivered),
         of(8, 10),
         done(
@@ -372,7 +372,7 @@ async fn old_deliveries_go_and_those_that_still_matter_stay(rig: &Rig) {
     assert_eq!(left, [7, 8, 9]);
 }
 
-async fn an_event_is_of_a_host_or_of_a_subscription(rig: &Rig) {
+async fn an_event_is_about_a_host_or_about_a_subscription(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let of_host = event(&host, 1);
     let mut of_none = event(&host, 2);

@@ -1,4 +1,4 @@
-//! Transactions that change hosts: all of it or nothing, and each way in which they end.
+//! Transactions that change hosts: all or nothing, and each of their ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,14 +24,14 @@ use crate::site::{
 };
 
 crate::stories!(transactions:
-    a_fence_and_all_that_rests_on_it_are_written_at_once,
-    many_hosts_are_written_at_once,
-    a_new_operation_takes_the_place_of_the_one_that_makes_way,
+    a_fence_with_its_proof_and_events_is_written_at_once,
+    many_hosts_are_written_in_one_transaction,
+    a_new_operation_replaces_the_superseded_one,
     the_end_of_an_attempt_ends_its_leases,
-    with_one_change_that_is_refused_all_are,
-    without_a_device_or_a_key_nothing_is_changed_and_it_says_which,
-    nothing_to_write_is_no_fault,
-    a_host_that_is_not_there_is_left_out,
+    one_refused_change_refuses_all_changes_of_the_transaction,
+    a_commit_without_its_device_or_key_changes_nothing_and_names_it,
+    an_empty_commit_succeeds,
+    an_unknown_host_is_left_out,
 );
 
 const HOW: [Locking; 2] = [Locking::Optimistic, Locking::Pessimistic];
@@ -43,7 +43,7 @@ async fn begin(db: &Database, host: &Host, locking: Locking) -> Begun {
     begun
 }
 
-/// A proven fence, with events and lines about it.
+/// A proven fence, with its events and audit lines.
 struct Fenced {
     operation: ringfence_core::Operation,
     won: ringfence_core::Proof,
@@ -83,7 +83,7 @@ async fn numbers(db: &Database) -> Vec<(u64, u64)> {
     numbers.collect()
 }
 
-async fn a_fence_and_all_that_rests_on_it_are_written_at_once(rig: &Rig) {
+async fn a_fence_with_its_proof_and_events_is_written_at_once(rig: &Rig) {
     for locking in HOW {
         let rig = rig.fresh_with_schema().await;
         let (_, host) = one_host(&rig.db).await;
@@ -103,7 +103,7 @@ async fn a_fence_and_all_that_rests_on_it_are_written_at_once(rig: &Rig) {
     }
 }
 
-async fn many_hosts_are_written_at_once(rig: &Rig) {
+async fn many_hosts_are_written_in_one_transaction(rig: &Rig) {
     let (segment, _) = one_host(&rig.db).await;
     let names: Vec<_> = (0..30).map(|n| format!("h{n:02}")).collect();
     let names: Vec<_> = names.iter().map(String::as_str).collect();
@@ -123,7 +123,7 @@ async fn many_hosts_are_written_at_once(rig: &Rig) {
     assert_eq!(numbers(&rig.db).await.len(), 90);
 }
 
-async fn a_new_operation_takes_the_place_of_the_one_that_makes_way(rig: &Rig) {
+async fn a_new_operation_replaces_the_superseded_one(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let mut live = fence(&host, 1);
     insert_operation(&rig.db, &live).await.unwrap();
@@ -164,7 +164,7 @@ async fn the_end_of_an_attempt_ends_its_leases(rig: &Rig) {
     assert!(lease(&rig.db, "bmc-1", attempt(9), 1, 30).await);
 }
 
-async fn with_one_change_that_is_refused_all_are(rig: &Rig) {
+async fn one_refused_change_refuses_all_changes_of_the_transaction(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     for locking in HOW {
         let mut fenced = Fenced::of(&host);
@@ -179,7 +179,7 @@ async fn with_one_change_that_is_refused_all_are(rig: &Rig) {
     }
 }
 
-async fn without_a_device_or_a_key_nothing_is_changed_and_it_says_which(rig: &Rig) {
+async fn a_commit_without_its_device_or_key_changes_nothing_and_names_it(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let mut reader = rig.db.reader();
     assert!(lease(&rig.db, "bmc-2", attempt(9), 0, 30).await);
@@ -234,7 +234,7 @@ async fn without_a_device_or_a_key_nothing_is_changed_and_it_says_which(rig: &Ri
             .commit(&changes("bmc-3", holder, nth))
             .await
             .unwrap();
-        // The second time there is a receipt.
+        // The second commit finds a receipt.
         assert_eq!(COMMITTED(&ended), locking == Locking::Optimistic);
     }
     assert!(!lease(&rig.db, "bmc-1", attempt(2), 2, 30).await);
@@ -242,7 +242,7 @@ async fn without_a_device_or_a_key_nothing_is_changed_and_it_says_which(rig: &Ri
     assert!(lease(&rig.db, "bmc-1", attempt(2), 2, 30).await);
 }
 
-async fn nothing_to_write_is_no_fault(rig: &Rig) {
+async fn an_empty_commit_succeeds(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     for locking in HOW {
         let begun = begin(&rig.db, &host, locking).await;
@@ -251,7 +251,7 @@ async fn nothing_to_write_is_no_fault(rig: &Rig) {
     }
 }
 
-async fn a_host_that_is_not_there_is_left_out(rig: &Rig) {
+async fn an_unknown_host_is_left_out(rig: &Rig) {
     let (segment, host) = one_host(&rig.db).await;
     let nowhere = crate::site::host("nowhere", &segment).id;
     for locking in HOW {
@@ -268,7 +268,7 @@ async fn a_host_that_is_not_there_is_left_out(rig: &Rig) {
     assert_eq!(begun.read_at.is_some(), !rig.db.is_sqlite());
 }
 
-/// The host as it is, and events about it.
+/// Changes with the unchanged host, and events about it.
 fn telling<'a>(host: &'a Host, events: std::ops::RangeInclusive<u64>) -> Changes<'a> {
     Changes {
         hosts: vec![whole(host, Some(at(7)))],
@@ -278,7 +278,7 @@ fn telling<'a>(host: &'a Host, events: std::ops::RangeInclusive<u64>) -> Changes
 }
 
 #[tokio::test]
-async fn one_statement_gives_its_events_their_numbers_and_announces_them() {
+async fn a_commit_in_one_statement_numbers_and_announces_its_events() {
     let rig = Rig::postgresql().await;
     let (_, host) = one_host(&rig.db).await;
     let mut announcements = rig.another().await.announcements().await.unwrap().unwrap();
@@ -295,11 +295,11 @@ async fn one_statement_gives_its_events_their_numbers_and_announces_them() {
 }
 
 #[tokio::test]
-async fn a_host_that_was_changed_since_it_was_read_is_not_written() {
+async fn a_host_that_has_changed_since_it_was_read_is_not_written() {
     let rig = Rig::postgresql().await;
     let (_, host) = one_host(&rig.db).await;
     let late = begin(&rig.db, &host, Locking::Optimistic).await;
-    // The very same row, written again.
+    // An update without a change is also an update.
     update_host(&mut rig.db.reader(), &host, None).await.unwrap();
     let begun = fence(&host, 1);
     let changes = Changes {
@@ -324,7 +324,7 @@ async fn a_host_that_was_changed_since_it_was_read_is_not_written() {
 }
 
 #[tokio::test]
-async fn nothing_is_written_after_the_time_that_it_was_decided_for() {
+async fn no_decision_is_written_after_its_time_limit() {
     let rig = Rig::postgresql().await;
     let (_, host) = one_host(&rig.db).await;
     for (after_s, is_written) in [(-1, false), (60, true)] {
@@ -343,15 +343,15 @@ async fn nothing_is_written_after_the_time_that_it_was_decided_for() {
     rig.end().await;
 }
 
-/// Commits upon a host that was read a moment ago.
-async fn tell_upon(db: Database, begun: Begun, host: Host, nth: u64) -> Ended {
+/// Commits changes of a host that was read without a lock.
+async fn commit_upon(db: Database, begun: Begun, host: Host, nth: u64) -> Ended {
     assert!(!db.is_sqlite());
     let changes = telling(&host, nth..=nth);
     begun.transaction.commit(&changes).await.unwrap()
 }
 
 #[tokio::test]
-async fn one_statement_waits_for_a_lock_on_the_host_and_heeds_what_was_changed_under_it() {
+async fn a_commit_in_one_statement_waits_for_a_lock_and_detects_a_change_under_it() {
     let rig = Rig::postgresql().await;
     let (_, host) = one_host(&rig.db).await;
     for is_changed in [false, true] {
@@ -363,7 +363,7 @@ async fn one_statement_waits_for_a_lock_on_the_host_and_heeds_what_was_changed_u
             event_sequence: nth,
             ..host.clone()
         };
-        let waiting = tokio::spawn(tell_upon(rig.db.clone(), begun, next.clone(), nth));
+        let waiting = tokio::spawn(commit_upon(rig.db.clone(), begun, next.clone(), nth));
         tokio::time::sleep(Duration::from_millis(200)).await;
         assert!(!waiting.is_finished());
         if is_changed {
@@ -377,7 +377,7 @@ async fn one_statement_waits_for_a_lock_on_the_host_and_heeds_what_was_changed_u
 }
 
 #[tokio::test]
-async fn events_wait_for_their_numbers_while_earlier_ones_do_or_others_are_being_numbered() {
+async fn events_wait_for_their_numbers_while_earlier_events_wait_or_are_being_numbered() {
     let rig = Rig::postgresql().await;
     let (_, host) = one_host(&rig.db).await;
     append_events(&mut rig.db.reader(), &[event(&host, 1)])
@@ -394,14 +394,17 @@ async fn events_wait_for_their_numbers_while_earlier_ones_do_or_others_are_being
     let begun = begin(&rig.db, &host, Locking::Optimistic).await;
     let changes = telling(&host, 3..=3);
     let ended = timeout(Duration::from_secs(20), begun.transaction.commit(&changes)).await;
-    assert_eq!(ended.expect("it does not wait").unwrap(), Ended::NOTHING);
+    assert_eq!(
+        ended.expect("the commit waited for the numbering").unwrap(),
+        Ended::NOTHING
+    );
     drop(numbering);
     assert_eq!(number_events(&rig.db).await.unwrap(), 1);
     assert_eq!(numbers(&rig.db).await, [(1, 1), (2, 2), (3, 3)]);
     rig.end().await;
 }
 
-/// Changes a host so many times, with a lock and without.
+/// Changes a host so many times, with and without a lock.
 async fn change_often(db: Database, host: Host, times: u64) {
     for nth in 1..=times {
         let next = Host {
@@ -420,7 +423,7 @@ async fn change_often(db: Database, host: Host, times: u64) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reader_misses_nothing_of_changes_side_by_side() {
+async fn a_reader_misses_no_event_of_concurrent_changes() {
     const TIMES: u64 = 40;
     let rig = Rig::postgresql().await;
     let (segment, _) = one_host(&rig.db).await;
@@ -443,7 +446,7 @@ async fn a_reader_misses_nothing_of_changes_side_by_side() {
 }
 
 #[tokio::test]
-async fn a_host_that_was_read_a_moment_ago_is_locked_on_sqlite() {
+async fn sqlite_locks_a_host_that_was_read_before_the_transaction() {
     let rig = Rig::sqlite().await;
     let (_, host) = one_host(&rig.db).await;
     let seen = see_host(&mut rig.db.reader(), &host.name).await.unwrap().unwrap();

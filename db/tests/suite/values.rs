@@ -1,4 +1,4 @@
-//! What is written is what is read.
+//! Values are read as they were written.
 
 use std::collections::BTreeMap;
 
@@ -21,23 +21,23 @@ use crate::site::{
     update_host, update_operation,
 };
 
-/// Letters of several scripts, an emoji of several code points, quotes, and what SQL and JSON take for more than text.
+/// Letters of several scripts, an emoji of several code points, quotes, and characters with a meaning in SQL and JSON.
 const STRANGE: &str = "Zelle 7 „Süd“ – 機架 七 – стойка – 👩‍🚒 – \\u0041 \\ ' \" $1 ?; -- \u{1}\n\t%s {}";
 
 crate::stories!(values:
     a_host_is_read_as_it_was_written,
-    a_host_can_lose_everything_again,
-    whichever_columns_of_a_host_have_changed_are_written,
+    a_host_can_lose_all_optional_values,
+    all_changed_columns_of_a_host_are_written,
     times_keep_their_microseconds,
     an_operation_is_read_as_it_was_written,
     a_fence_is_read_as_it_was_written,
-    a_proof_that_was_won_anew_takes_the_place_of_the_first,
+    a_proof_that_is_won_again_replaces_the_first,
     events_carry_any_json,
     a_devices_nul_character_does_not_stop_a_decision,
 );
 
-/// From what is known of it, one part after the other; the database is not told of what has not changed.
-async fn whichever_columns_of_a_host_have_changed_are_written(rig: &Rig) {
+/// Columns are changed group by group; unchanged columns are not written.
+async fn all_changed_columns_of_a_host_are_written(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let all = everything(&host);
     let changed: [fn(&mut Host, &Host); 4] = [
@@ -144,7 +144,7 @@ fn everything(host: &Host) -> Host {
     }
 }
 
-/// Of one that has heard the host and of one that reports its silence.
+/// A source that has heard the host, and a source that reports its silence.
 fn sources() -> Sources {
     let monitor = json!({
         "state": "UNREACHABLE", "observed_at": at(2), "reported_at": at(3), "late_ms": 7,
@@ -199,7 +199,7 @@ async fn a_host_is_read_as_it_was_written(rig: &Rig) {
     );
 }
 
-async fn a_host_can_lose_everything_again(rig: &Rig) {
+async fn a_host_can_lose_all_optional_values(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     update_host(&mut rig.db.reader(), &everything(&host), Some(at(30)))
         .await
@@ -235,7 +235,7 @@ async fn times_keep_their_microseconds(rig: &Rig) {
         .host;
     assert_eq!(read.created_at, exact);
     assert_eq!(read.failure_observed_at, Some(exact));
-    // What is finer is cut off, never rounded up: a moment that was read back is not later than it was.
+    // A finer fraction is cut off, never rounded up: a time that was read back is not later than the original.
     assert_eq!(read.updated_at, at(0) + TimeDelta::microseconds(999_999));
 }
 
@@ -288,8 +288,8 @@ async fn a_fence_is_read_as_it_was_written(rig: &Rig) {
     assert_eq!(listed.host, host);
 }
 
-/// The row says what the fence rests on; what it says is put into the host's name, to be read.
-async fn a_proof_that_was_won_anew_takes_the_place_of_the_first(rig: &Rig) {
+/// The test copies the source of the stored proof into the host's name, where it can be read.
+async fn a_proof_that_is_won_again_replaces_the_first(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let (host, operation) = fence_by_power(&rig.db, &host, 1).await;
     let anew = Proof {
@@ -322,7 +322,7 @@ async fn events_carry_any_json(rig: &Rig) {
     assert_eq!(read[0].event, written);
 }
 
-/// PostgreSQL keeps no NUL, neither in text nor in JSON; a device may well say one.
+/// PostgreSQL stores no NUL, neither in text nor in JSON; a device may send one.
 async fn a_devices_nul_character_does_not_stop_a_decision(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let said = "off\0\0 (chassis)";

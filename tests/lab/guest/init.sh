@@ -1,5 +1,5 @@
 #!/bin/busybox sh
-# The first program of a virtual host. It makes ready what the second one needs, and becomes it.
+# The first program of a virtual host: prepares what the guest program needs, and then becomes that program.
 export PATH=/bin
 /bin/busybox --install -s /bin
 mount -t proc proc /proc

@@ -1,4 +1,4 @@
-//! A certificate authority of a test's own.
+//! A private certificate authority.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,7 +9,7 @@ use crate::home::random_password;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// Signs certificates.
+/// A certificate authority.
 #[derive(Debug)]
 pub struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
@@ -18,9 +18,9 @@ pub struct Authority {
 /// A certificate and its private key, both in PEM.
 #[derive(Clone)]
 pub struct Issued {
-    /// The certificate.
+    /// The certificate in PEM.
     pub certificate: String,
-    /// Its key.
+    /// The private key in PEM.
     pub key: String,
 }
 
@@ -31,10 +31,10 @@ impl std::fmt::Debug for Issued {
 }
 
 impl Authority {
-    /// A new one, that nobody trusts yet.
+    /// Makes a new authority.
     ///
     /// # Errors
-    /// No key could be made.
+    /// If no key could be made.
     pub fn new() -> Result<Self, LabError> {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -46,24 +46,24 @@ impl Authority {
         Ok(Self { issuer })
     }
 
-    /// Its own certificate, for those who are to trust it.
+    /// The authority's own certificate, for clients that trust it.
     #[must_use]
     pub fn certificate(&self) -> String {
         self.issuer.pem()
     }
 
-    /// A certificate for a server with these names and addresses that holds from yesterday for a year.
+    /// A certificate for a server with these names and addresses, valid from yesterday for a year.
     ///
     /// # Errors
-    /// A name cannot be put into a certificate.
+    /// If a name cannot be put into a certificate.
     pub fn issue(&self, names: &[&str]) -> Result<Issued, LabError> {
         self.issue_for(names, -1, 365)
     }
 
-    /// The same from and until so many days from now.
+    /// A certificate that is valid from day `from_day` to day `until_day`, counted from today.
     ///
     /// # Errors
-    /// A name cannot be put into a certificate.
+    /// If a name cannot be put into a certificate.
     pub fn issue_for(&self, names: &[&str], from_day: i32, until_day: i32) -> Result<Issued, LabError> {
         let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
         let mut params = CertificateParams::new(names).map_err(failed)?;
@@ -80,7 +80,7 @@ impl Authority {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "certificates hold from one time of the machine's clock to another"
+    reason = "the validity of a certificate is in the machine's time"
 )]
 fn day(number: i32) -> SystemTime {
     let away = DAY * number.unsigned_abs();

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Called by ipmi_sim as: chassis.sh NAME get|set|check WHAT [VALUE] ...
-# Beside it: `power` holds the truth (1 or 0) where there is no machine; where there is one, `button` leads to it. `fault` says how to
-# misbehave, `seems-off` whether a power that was not touched is said to be off, `chassis.log` what was asked.
+# Files beside this script: `power` holds the real power (1 or 0) of a host without a machine; `button` leads to a host's machine. `fault`
+# names the fault, `seems-off` makes a power that is on read as off, `chassis.log` has the calls.
 here=$(dirname "$0")
 fault=$(cat "$here/fault" 2>/dev/null)
 echo "$(date +%s.%N) $*" >>"$here/chassis.log"
@@ -11,7 +11,7 @@ shift 2
 [ "$fault" = late ] && [ "$verb" = set ] && sleep 8
 [ "$fault" = fail ] && [ "$verb" = set ] && exit 1
 
-# Has the machine do it, and says whether it is on afterwards.
+# Passes the verb to the machine, and prints whether the machine is on afterwards.
 machine() {
     answer=$here/answer.$$
     echo "$1 $$" >"$here/button"
@@ -32,7 +32,7 @@ set_power() {
     esac
 }
 
-# What hangs does not hear that it is asked to shut down.
+# A process that hangs does not hear SIGTERM.
 shut_down() {
     [ -p "$here/button" ] || set_power 0
 }

@@ -1,6 +1,6 @@
-//! The OpenStack of a test run, as one test uses it.
+//! The OpenStack of a test run, for one test.
 //!
-//! The services are shared; computes, servers, volumes and whatever else a test makes there are its own, with names of its own.
+//! Tests share the services; computes, servers, volumes and other resources belong to the test that makes them, and have names of its own.
 
 mod api;
 mod baremetal;
@@ -40,7 +40,7 @@ use session::Sessions;
 pub use users::User;
 pub use volumes::{Volume, VolumeAttachment};
 
-/// A way to the services of one OpenStack. Copies share their connections and tokens.
+/// A client of one OpenStack's services. Copies share their connections and tokens.
 #[derive(Clone, Debug)]
 pub struct Cloud {
     inner: Arc<Inner>,
@@ -53,10 +53,10 @@ struct Inner {
 }
 
 impl Cloud {
-    /// The cloud that whoever started the tests has handed on, if there is one.
+    /// The cloud of this test run, if the run has one.
     ///
     /// # Errors
-    /// The file that the variable `RINGFENCE_TEST_OPENSTACK` names is not one that [`Description::write`] wrote.
+    /// If the file that `RINGFENCE_TEST_OPENSTACK` names was not written by [`Description::write`].
     pub fn from_environment() -> Result<Option<Self>, LabError> {
         match std::env::var_os(OPENSTACK) {
             Some(file) if !file.is_empty() => Ok(Some(Self::new(Description::read(&PathBuf::from(file))?))),
@@ -64,7 +64,7 @@ impl Cloud {
         }
     }
 
-    /// The cloud that this describes.
+    /// The cloud with this description.
     #[must_use]
     pub fn new(description: Description) -> Self {
         let inner = Inner {
@@ -76,7 +76,7 @@ impl Cloud {
         }
     }
 
-    /// Where everything is.
+    /// The addresses and files of the cloud.
     #[must_use]
     pub fn description(&self) -> &Description {
         &self.inner.description

@@ -1,25 +1,25 @@
-//! What can go wrong with a peer.
+//! Errors of peers.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a peer could not be started, stopped or spoken to.
+/// Why a peer could not be started, stopped or called.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// A program that the peer consists of is not installed.
+    /// A program of the peer is not installed.
     #[error("{program} was not found; Debian has it in the package {package}")]
     Missing {
         /// The program.
         program: &'static str,
-        /// Where Debian keeps it.
+        /// Debian's package with the program.
         package: &'static str,
     },
-    /// Something of the operating system failed.
+    /// A call of the operating system failed.
     #[error("{what}")]
     Os {
-        /// What was being done.
+        /// What was being done, as in "reading FILE".
         what: String,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
@@ -34,11 +34,11 @@ pub enum LabError {
     /// The peer did not become ready in time, or ended at once.
     #[error("{peer} did not become ready within {seconds} s; the end of {log}:\n{tail}", log = log.display())]
     NotReady {
-        /// The peer.
+        /// The peer's name.
         peer: &'static str,
-        /// How long it was given.
+        /// The time limit.
         seconds: u64,
-        /// Where it wrote its log.
+        /// The peer's log file.
         log: PathBuf,
         /// The end of that log.
         tail: String,
@@ -46,44 +46,44 @@ pub enum LabError {
     /// A service could not be reached.
     #[error("{what}")]
     Unreachable {
-        /// What it was asked.
+        /// The request.
         what: String,
-        /// What went wrong.
+        /// The error of the connection.
         #[source]
         source: Box<ureq::Error>,
     },
-    /// A service answered with something else than was asked for.
+    /// A service answered with another status than a success.
     #[error("{what}: {status} {body}")]
     Refused {
-        /// What it was asked.
+        /// The request.
         what: String,
         /// The HTTP status.
         status: u16,
         /// The end of the answer.
         body: String,
     },
-    /// What was waited for did not come.
+    /// An awaited state was not reached in time.
     #[error("{what} did not happen within {seconds} s; seen last: {seen}")]
     NotSeen {
-        /// What was waited for.
+        /// The awaited state.
         what: String,
-        /// How long.
+        /// The time limit.
         seconds: u64,
-        /// What there was instead.
+        /// The state that was seen last.
         seen: String,
     },
-    /// Something is not the JSON that it should be.
+    /// A text is not the expected JSON.
     #[error("cannot read {what}")]
     Json {
         /// The file or the answer.
         what: String,
-        /// What is wrong with it.
+        /// The parser's error.
         #[source]
         source: serde_json::Error,
     },
 }
 
-/// Says what was being done when the operating system refused.
+/// Adds what was being done to an error of the operating system.
 pub(crate) trait During<T> {
     fn during(self, what: impl FnOnce() -> String) -> Result<T, LabError>;
 }

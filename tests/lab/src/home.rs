@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::error::{During, LabError};
 use crate::leash::Leash;
 
-/// How often a peer is asked whether it is ready.
+/// Time between two checks whether a peer is ready.
 const POLL: Duration = Duration::from_millis(50);
 /// The most of a log that an error quotes, in bytes.
 const TAIL_BYTES: usize = 3000;
@@ -93,12 +93,16 @@ pub(crate) fn wait_ready(
     })
 }
 
-/// Says in the log of a program that did not become ready that it is started once more.
+/// Writes into the log of a program that did not become ready that it is started once more.
 pub(crate) fn note_second_start(log: &Path) {
     let noted = std::fs::OpenOptions::new().append(true).open(log);
-    // It helps whoever reads the log, and nothing else needs it.
-    let _ =
-        noted.and_then(|mut log| writeln!(log, "*** not ready in time: it is ended, and started once more"));
+    // The line is only for readers of the log, so that an error is ignored.
+    let _ = noted.and_then(|mut log| {
+        writeln!(
+            log,
+            "*** not ready in time: the program is ended, and started once more"
+        )
+    });
 }
 
 /// The end of a text.

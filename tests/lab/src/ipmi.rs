@@ -1,4 +1,4 @@
-//! A real IPMI BMC, OpenIPMI's `ipmi_sim`: without a machine behind it, or with a virtual one.
+//! A real IPMI BMC, OpenIPMI's `ipmi_sim`: without a machine, or with a virtual one.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,33 +15,33 @@ use crate::vm::button::Button;
 const PACKAGE: &str = "openipmi";
 const READY_LIMIT: Duration = Duration::from_secs(20);
 const CHASSIS_SCRIPT: &str = include_str!("chassis.sh");
-/// One management controller at the usual address, with an event log and no sensors.
+/// One BMC at the usual address, with an event log and no sensors.
 const EMULATION: &str = "mc_setbmc 0x20\nmc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr\n\
                          sel_enable 0x20 1000 0x0a\nmc_enable 0x20\n";
 
-/// How the BMC misbehaves.
+/// A fault of the BMC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IpmiFault {
-    /// It does not.
+    /// No fault.
     None,
-    /// Answers ok and changes nothing.
+    /// Answers success and changes nothing.
     Lies,
-    /// The same, and after an off it says that the power is off.
+    /// Answers success and changes nothing, and reads off after an off.
     Ghost,
     /// Takes 8 s for every answer about the chassis.
     Slow,
-    /// Takes 8 s before it changes the power, by when its client has given up, and answers nobody meanwhile.
+    /// Takes 8 s before it changes the power, which is beyond its client's deadline, and answers no other request meanwhile.
     Late,
     /// Refuses to change the power.
     Fails,
 }
 
-/// A BMC on a loopback UDP port of its own. It speaks cipher suite 3; clients have to say so, or each call takes 10 s.
+/// A BMC on a loopback UDP port of its own, with cipher suite 3. A client without that setting needs 10 s for each call.
 #[derive(Debug)]
 pub struct IpmiBmc {
-    // They end in this order.
+    // Dropped in this order.
     leash: Leash,
-    /// The way to the machine, where there is one.
+    /// The connection to the machine, if there is one.
     button: Option<Button>,
     port: u16,
     home: Home,
@@ -56,12 +56,12 @@ impl IpmiBmc {
     /// Starts a BMC whose host is powered on.
     ///
     /// # Errors
-    /// `ipmi_sim` or `ipmitool` is not installed, or the BMC does not answer within 20 s.
+    /// If `ipmi_sim` or `ipmitool` is not installed, or the BMC does not answer within 20 s.
     pub fn start() -> Result<Self, LabError> {
         Self::start_with(|_| Ok(None))
     }
 
-    /// The same for a machine, to which `wire` makes the way from the BMC's folder.
+    /// Starts a BMC for a machine, to which `wire` connects the BMC's folder.
     pub(crate) fn start_with(
         wire: impl FnOnce(&Path) -> Result<Option<Button>, LabError>,
     ) -> Result<Self, LabError> {
@@ -129,7 +129,7 @@ impl IpmiBmc {
     /// Makes the BMC misbehave from now on.
     ///
     /// # Errors
-    /// The file that its script reads cannot be written.
+    /// If the file that the BMC's script reads cannot be written.
     pub fn set_fault(&self, fault: IpmiFault) -> Result<(), LabError> {
         let word = match fault {
             IpmiFault::None => "none",
@@ -143,10 +143,10 @@ impl IpmiBmc {
         self.home.write("fault", &format!("{word}\n")).map(|_| ())
     }
 
-    /// Whether the host really has power, whatever the BMC says.
+    /// Whether the host really has power.
     ///
     /// # Errors
-    /// The file that holds the truth cannot be read.
+    /// If the file with the real power cannot be read.
     pub fn is_powered(&self) -> Result<bool, LabError> {
         if let Some(button) = &self.button {
             return Ok(button.is_on());
@@ -156,10 +156,10 @@ impl IpmiBmc {
         Ok(text.trim() == "1")
     }
 
-    /// Switches the host's power behind the BMC's back.
+    /// Switches the host's power without the BMC.
     ///
     /// # Errors
-    /// The file that holds the truth cannot be written, or the machine does not start.
+    /// If the file with the real power cannot be written, or the machine does not start.
     pub fn set_powered(&self, powered: bool) -> Result<(), LabError> {
         if let Some(button) = &self.button {
             return button.set_on(powered);
@@ -169,7 +169,7 @@ impl IpmiBmc {
             .map(|_| ())
     }
 
-    /// Everything that the BMC did to its chassis, one line each: seconds, then what it was asked.
+    /// Every call that the BMC made to its chassis, one line each: the time in seconds, then the call.
     #[must_use]
     pub fn chassis_log(&self) -> String {
         std::fs::read_to_string(self.home.join("chassis.log")).unwrap_or_default()
@@ -178,7 +178,7 @@ impl IpmiBmc {
     /// Makes the BMC stop answering.
     ///
     /// # Errors
-    /// The signal could not be sent.
+    /// If the signal could not be sent.
     pub fn silence(&self) -> Result<(), LabError> {
         self.leash.signal(Signal::SIGSTOP)
     }
@@ -186,7 +186,7 @@ impl IpmiBmc {
     /// Makes a silenced BMC answer again.
     ///
     /// # Errors
-    /// The signal could not be sent.
+    /// If the signal could not be sent.
     pub fn wake(&self) -> Result<(), LabError> {
         self.leash.signal(Signal::SIGCONT)
     }
@@ -194,12 +194,12 @@ impl IpmiBmc {
 
 impl Drop for IpmiBmc {
     fn drop(&mut self) {
-        // A stopped process does not hear the signal that ends it.
+        // A stopped process does not hear SIGTERM.
         let _ = self.wake();
     }
 }
 
-/// `ipmi_sim` adds its own arguments to the command; without one of ours before them a status request fails.
+/// The BMC's configuration. `ipmi_sim` adds its own arguments to the command; without one before them a status request fails.
 fn lan_configuration(port: u16, script: &str) -> String {
     let user = IpmiBmc::USER;
     let password = IpmiBmc::PASSWORD;

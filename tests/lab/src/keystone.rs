@@ -18,13 +18,13 @@ use crate::net::{free_tcp_port, is_open};
 pub const KEYSTONE_PASSWORD: &str = "secret";
 const READY_LIMIT: Duration = Duration::from_secs(60);
 const SERVER: &str = include_str!("keystone.py");
-/// What this process inherits from its environment must not redirect it.
+/// Variables that would redirect the service, and are removed from its environment.
 const NOT_INHERITED: &[&str] = &["PYTHONPATH", "PYTHONHOME"];
 
-/// Keystone on a loopback port of its own, with the domain `Default`, the usual roles, and the user and project `admin`.
+/// A Keystone on a loopback port of its own, with the domain `Default`, the usual roles, and the user and project `admin`.
 ///
-/// It keeps users, roles and projects in memory, as Keystones do, for without that a question takes it half a second of a core. Of tokens
-/// it keeps nothing: what is revoked is revoked at once.
+/// Users, roles and projects are cached, as in production: without the cache a request takes half a second of a core. Tokens are not
+/// cached, so that a revocation takes effect at once.
 #[derive(Debug)]
 pub struct Keystone {
     leash: Option<Leash>,
@@ -35,12 +35,12 @@ pub struct Keystone {
     home: Home,
 }
 
-/// How a Keystone differs from the usual one.
+/// The differences between a Keystone and the usual one.
 #[derive(Clone, Debug)]
 pub struct KeystoneOptions {
-    /// Seconds that tokens live.
+    /// The lifetime of tokens in seconds.
     pub lifetime_s: u32,
-    /// Its certificate; without one it speaks plain HTTP.
+    /// The certificate; without one Keystone serves plain HTTP.
     pub tls: Option<Issued>,
 }
 
@@ -54,10 +54,10 @@ impl Default for KeystoneOptions {
 }
 
 impl Keystone {
-    /// Makes a database and starts the service with the given `keystone-manage`'s Python environment.
+    /// Makes a database and starts the service with the Python environment of this `keystone-manage`.
     ///
     /// # Errors
-    /// The database cannot be made, or the service does not answer within a minute.
+    /// If the database cannot be made, or the service does not answer within a minute.
     pub fn start(keystone_manage: &Path, options: KeystoneOptions) -> Result<Self, LabError> {
         let mut service = Self {
             leash: None,
@@ -92,10 +92,10 @@ impl Keystone {
         format!("{scheme}://127.0.0.1:{}", self.port)
     }
 
-    /// Starts it on the same port with what it kept.
+    /// Starts the service on its former port with its former data.
     ///
     /// # Errors
-    /// It does not answer within a minute.
+    /// If the service does not answer within a minute.
     pub fn start_again(&mut self) -> Result<(), LabError> {
         let log = self.home.join("keystone.log");
         let mut arguments = vec![self.home.text("server.py"), self.port.to_string()];
@@ -117,10 +117,10 @@ impl Keystone {
         Ok(())
     }
 
-    /// Ends it as a loss of power would.
+    /// Kills the service, as a loss of power would.
     ///
     /// # Errors
-    /// The signal could not be sent.
+    /// If the signal could not be sent.
     pub fn crash(&mut self) -> Result<(), LabError> {
         if let Some(leash) = self.leash.take() {
             leash.signal(Signal::SIGKILL)?;

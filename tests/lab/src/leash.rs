@@ -1,4 +1,4 @@
-//! A program that cannot outlive its owner.
+//! A program that ends with its owner.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
@@ -12,29 +12,29 @@ use nix::unistd::Pid;
 use crate::error::{During, LabError};
 
 const SCRIPT: &str = include_str!("leash.sh");
-/// How long a program may take to end when asked.
+/// Time that a program has to end after its stop signal.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How a program is started.
+/// What to start, and how.
 pub(crate) struct Start<'a> {
     pub program: &'a Path,
     pub arguments: Vec<String>,
     pub environment: Vec<(&'static str, String)>,
-    /// Variables of our own environment that the program must not see.
+    /// Variables that are removed from the program's environment.
     pub without: &'static [&'static str],
-    /// The signal that ends it in good order.
+    /// The signal that stops the program in order.
     pub stop_signal: Signal,
     pub log: &'a Path,
-    /// Removed if the owner dies.
+    /// The folder that is removed if the owner dies.
     pub home: &'a Path,
-    /// The user to run as, where it is not ours.
+    /// The user that runs the program, if it is another one.
     pub user: Option<(u32, u32)>,
 }
 
 /// A running program. Dropping it stops the program.
 ///
-/// A shell stands between, because nothing else notices the owner's death in all its forms: the pipe to the shell's stdin
-/// closes with the process, even after SIGKILL. (`PR_SET_PDEATHSIG` looks at the thread that spawned, which is too short.)
+/// A shell is between owner and program, because its stdin is a pipe that closes with the owner's process, also after SIGKILL.
+/// (`PR_SET_PDEATHSIG` would end the program with the thread that started it, which is too early.)
 #[derive(Debug)]
 pub(crate) struct Leash {
     shell: Child,
@@ -75,8 +75,8 @@ impl Leash {
         })
     }
 
-    /// Whether the program still runs (a program that ended waits for its shell as a zombie). One whose first thread has ended runs on in
-    /// the others, which may be in the middle of a write.
+    /// Whether the program still runs (an ended program stays a zombie until its shell has read its status). A program whose first thread
+    /// has ended still runs in its other threads, which may be in the middle of a write.
     pub(crate) fn is_running(&self) -> bool {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid));
         let is_there = |stat: String| !stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" Z"));
@@ -92,9 +92,9 @@ impl Leash {
         kill(self.pid, signal).during(|| format!("sending {signal} to {}", self.program.display()))
     }
 
-    /// Ends the program and all that it has started at once, as a loss of power would. Its files stay.
+    /// Kills the program and all its processes at once, as a loss of power would. The files stay.
     pub(crate) fn crash(&mut self) {
-        // The shell goes first and with the others: it would take the end of its stdin for the owner's death.
+        // The shell is killed with the others: otherwise it would take the end of its stdin for the owner's death.
         let _ = killpg(self.group(), Signal::SIGKILL);
         let _ = self.shell.wait();
         let begun = Instant::now();
@@ -104,12 +104,12 @@ impl Leash {
         self.rope = None;
     }
 
-    /// The group is the shell's own: what the program leaves behind belongs to it as well.
+    /// The process group of the shell, to which every process of the program belongs.
     fn group(&self) -> Pid {
         Pid::from_raw(i32::try_from(self.shell.id()).unwrap_or(i32::MAX))
     }
 
-    /// Ends the program in good order, or by force after 20 s.
+    /// Stops the program in order, or kills it after 20 s.
     pub(crate) fn stop(&mut self) {
         let Some(mut rope) = self.rope.take() else {
             return;
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_has_started_does_not_outlive_the_owner_either() {
+    fn processes_of_a_program_end_with_its_owner() {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().join("home");
         std::fs::create_dir(&home).unwrap();
@@ -242,7 +242,7 @@ mod tests {
         }
     }
 
-    /// It is nobody's child here, so it may be waited for by nobody for a while.
+    /// Whether the process has ended. It is no child of this process, so that a zombie counts as ended.
     fn has_ended(pid: Pid) -> bool {
         let begun = Instant::now();
         while begun.elapsed() < STOP_TIMEOUT {

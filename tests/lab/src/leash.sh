@@ -1,7 +1,7 @@
 # leash.sh SIGNAL LOG HOME PROGRAM ARGUMENT...
 # Prints the program's pid, then waits on stdin. The line "stop" ends the program with SIGNAL. The end of stdin means that
-# the owner has died: the program ends too, and HOME goes with the files that HOME/outside names, and last this process's group with
-# all that the program has left.
+# the owner has died: the program is ended, HOME and the files that HOME/outside names are removed, and last this process's group is
+# killed with all that the program has left.
 signal=$1 log=$2 home=$3
 shift 3
 "$@" </dev/null >>"$log" 2>&1 &

@@ -1,11 +1,11 @@
 //! Real peers on loopback for tests: PostgreSQL, RabbitMQ, an IPMI BMC, a Redfish service, Pacemaker's fencer, a Keystone, a whole
 //! OpenStack, and hosts that really write, freeze and die.
 //!
-//! Each peer runs with files, ports and credentials of its own, so that it never meets one that the machine runs anyway,
-//! and each can be stopped, crashed and started again. A peer lives as long as its value: dropping it stops the program
-//! and removes its files, and so does the death of the process that owns it, by whatever signal.
+//! Each peer has files, ports and credentials of its own, apart from services that the machine runs anyway, and each can be stopped,
+//! crashed and started again. Dropping a peer's value stops the peer and removes its files, and so does the death of the process that
+//! owns the value, by any signal.
 //!
-//! Everything here blocks; an async test starts its peers through `spawn_blocking` or before its runtime.
+//! All calls block; an async test starts its peers through `spawn_blocking` or before its runtime.
 
 mod certificates;
 mod cloud;

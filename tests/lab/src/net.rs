@@ -7,19 +7,19 @@ use std::time::Duration;
 
 use crate::error::{During, LabError};
 
-/// Ports below this are those of well-known services.
+/// The first port that is not reserved for well-known services.
 const FIRST: u16 = 15_000;
 
-/// Of fewer ports none is chosen: two who look at once would too often find the same.
+/// The least number of ports to choose from: with fewer, two tests that choose at once would often choose one port.
 const ENOUGH: u16 = 5_000;
 
-/// How many ports are looked at before it is given up.
+/// Number of ports that are tried before an error.
 const TRIES: u32 = 200;
 
-/// Where the kernel says from which port on it gives ports to those who connect.
+/// The kernel's file with the range of ports for outgoing connections.
 const EPHEMERAL: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 
-/// Where it begins if the kernel does not say.
+/// The beginning of that range if the kernel's file cannot be read.
 const EPHEMERAL_FROM: u16 = 32_768;
 
 /// A TCP port that was free a moment ago.
@@ -48,9 +48,9 @@ pub(crate) fn free_udp_port() -> Result<u16, LabError> {
         .during(|| "looking for a free port".to_owned())
 }
 
-/// A socket on a port that nobody is given by connecting somewhere. A server starts seconds after its port was chosen, and some end
-/// and start again on it: until then no connection of anybody else's must have it. Nor must `is_open` connect to itself, as it does
-/// when the kernel gives it the very port that it asks for.
+/// A socket on a port outside the range of outgoing connections. A server starts seconds after its port was chosen, and may start again
+/// on it: no other connection may take the port meanwhile. `is_open` must not connect to itself either, as it would if the kernel gave
+/// it the port that it asks for.
 fn free<S>(bind: impl Fn(u16) -> std::io::Result<S>) -> Result<S, LabError> {
     let range = quiet_ports();
     let mut tried = 1;
@@ -68,19 +68,19 @@ fn quiet_ports() -> Range<u16> {
         .split_whitespace()
         .next()
         .and_then(|port| port.parse::<u16>().ok());
-    // Where next to all ports are for those who connect, there is nothing better than a port that was free.
+    // If nearly all ports are for outgoing connections, any free port must do.
     let end = first.filter(|first| *first >= FIRST + ENOUGH);
     FIRST..end.unwrap_or(EPHEMERAL_FROM)
 }
 
 fn one_of(range: &Range<u16>) -> u16 {
-    // Every state has keys of its own, which come from the system's random numbers.
+    // Every `RandomState` has new keys from the system's random numbers.
     let random = RandomState::new().build_hasher().finish();
     let count = u64::from(range.end - range.start);
     range.start + u16::try_from(random % count).unwrap_or_default()
 }
 
-/// Whether somebody listens.
+/// Whether a server listens on the port.
 pub(crate) fn is_open(port: u16) -> bool {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok()
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ports_are_free_and_different_and_given_to_nobody_who_connects() {
+    fn chosen_ports_are_free_different_and_outside_the_range_of_connections() {
         let ports = free_tcp_ports::<50>().unwrap();
         let range = quiet_ports();
         assert!(

@@ -1,7 +1,7 @@
 //! A real OpenStack of Debian's packages: Keystone, Placement and Nova, with Cinder, Neutron, Ironic and Masakari as wanted.
 //!
-//! It costs too much for every test to have one. Whoever runs the tests starts it and hands its [`Description`] on in a file;
-//! each test adds computes of its own through a [`Cloud`](crate::Cloud).
+//! One OpenStack serves all tests of a run, because its start is slow. The run starts it and passes its [`Description`] in a file; each
+//! test adds computes of its own through a [`Cloud`](crate::Cloud).
 
 mod cinder;
 mod daemon;
@@ -37,10 +37,10 @@ use crate::rabbitmq::RabbitMq;
 
 /// The flavour that every server has.
 pub(crate) const FLAVOR: &str = "tiny";
-/// The image that every server is made from; it is the only one.
+/// The only image, from which every server is made.
 pub(crate) const IMAGE: &str = "11111111-1111-4111-8111-111111111111";
 
-/// A running OpenStack. It ends with this value.
+/// A running OpenStack. It ends when the value is dropped.
 #[derive(Debug)]
 pub struct OpenStack {
     daemons: Vec<Daemon>,
@@ -50,10 +50,10 @@ pub struct OpenStack {
 }
 
 impl OpenStack {
-    /// Starts it, and makes its databases before if these packages have none in the cache yet.
+    /// Starts the services, and before that makes their databases, unless the cache has them for these packages.
     ///
     /// # Errors
-    /// A package is not installed, or a service does not become ready within three minutes.
+    /// If a package is not installed, or a service does not become ready within three minutes.
     pub fn start(options: &OpenStackOptions) -> Result<Self, LabError> {
         let seed = seed::provide(options)?;
         let mut site = Site::new(options.services)?;
@@ -83,7 +83,7 @@ impl OpenStack {
         Ok(cloud)
     }
 
-    /// What others need to use it.
+    /// The description, for the tests of this run.
     #[must_use]
     pub fn description(&self) -> Description {
         let endpoints = self.site.endpoints().into_iter();
@@ -97,10 +97,10 @@ impl OpenStack {
         }
     }
 
-    /// Writes the description beside the services' files, and says where. It goes with them.
+    /// Writes the description beside the services' files, and returns its path. It is removed with these files.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// If the file cannot be written.
     pub fn write_description(&self) -> Result<PathBuf, LabError> {
         let file = self.site.home.join("description.json");
         self.description().write(&file)?;
@@ -113,11 +113,11 @@ impl OpenStack {
         self.site.home.join("log")
     }
 
-    /// Gives Masakari other settings. Its engine is started anew and is not waited for: it is ready when it has dealt with a
-    /// notification.
+    /// Changes Masakari's settings by starting its engine again. The engine is ready when it has handled a notification, which is not
+    /// waited for.
     ///
     /// # Errors
-    /// There is no Masakari, or its engine cannot be started.
+    /// If there is no Masakari, or its engine cannot be started.
     pub fn change_masakari(&mut self, settings: MasakariSettings) -> Result<(), LabError> {
         let is_it = |daemon: &&mut Daemon| daemon.name() == masakari::ENGINE;
         let Some(engine) = self.daemons.iter_mut().find(is_it) else {
@@ -133,7 +133,7 @@ impl OpenStack {
         Ok(())
     }
 
-    /// The slowest to start go first; the computers' cores are what they wait for.
+    /// Starts the slowest services first, because all wait for the computer's cores.
     fn start_services(&mut self) -> Result<(), LabError> {
         let site = &self.site;
         let daemons = &mut self.daemons;
@@ -156,13 +156,13 @@ impl OpenStack {
 }
 
 impl Drop for OpenStack {
-    /// Nothing here has to be kept, so nobody is waited for.
+    /// Kills all services: none has data to keep.
     fn drop(&mut self) {
         for daemon in &mut self.daemons {
             daemon.crash();
         }
         self.database.crash();
-        // Its leash ends it in good order if that fails.
+        // If that fails, the leash stops it in order.
         let _ = self.broker.crash();
     }
 }

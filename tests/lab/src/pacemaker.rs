@@ -1,4 +1,4 @@
-//! Pacemaker's fencer, which calls fence agents: in a cluster of one node, level by level, or all alone.
+//! Pacemaker's fencer, which calls fence agents: in a cluster of one node with a topology, or without a cluster.
 
 mod cluster;
 
@@ -17,51 +17,51 @@ use cluster::Cluster;
 
 const PACKAGE: &str = "pacemaker pacemaker-cli-utils";
 const DAEMON: &str = "/usr/lib/pacemaker/pacemaker-fenced";
-/// Where the fencer has its sockets; the package's own service makes this folder when it starts.
+/// The folder of the fencer's sockets, which the package's own service makes when it starts.
 const RUN: &str = "/run/crm";
-/// Where the fencer looks for agents, and nowhere else.
+/// The only folder in which the fencer looks for agents.
 const AGENTS: &str = "/usr/sbin";
-/// Names what the leash removes beside the home.
+/// The file with the paths that the leash removes beside the home.
 const OUTSIDE: &str = "outside";
 const READY_LIMIT: Duration = Duration::from_secs(20);
 
 /// A fencer. There can be one per machine, and only root can run it.
 #[derive(Debug)]
 pub struct Fencer {
-    // They end in this order.
+    // Dropped in this order.
     leash: Leash,
     cluster: Option<Cluster>,
     admin: PathBuf,
     home: Home,
-    /// Links to agents of the test's own.
+    /// Links to agents that the test has added.
     links: Vec<PathBuf>,
 }
 
 impl Fencer {
-    /// Whether this process may run it.
+    /// Whether this process may run a fencer.
     #[must_use]
     pub fn is_allowed() -> bool {
         nix::unistd::geteuid().is_root()
     }
 
-    /// Whether it is there, and this process may run it.
+    /// Whether a fencer is installed, and this process may run it.
     #[must_use]
     pub fn is_installed() -> bool {
         Path::new(DAEMON).is_file() && find_program("stonith_admin").is_some() && Self::is_allowed()
     }
 
-    /// Starts one in a cluster of its own, without any device.
+    /// Starts a fencer in a cluster of its own, without any device.
     ///
     /// # Errors
-    /// Pacemaker is not installed, or does not become ready within 20 s.
+    /// If Pacemaker is not installed, or does not become ready within 20 s.
     pub fn start() -> Result<Self, LabError> {
         let home = Home::new("pcmk")?;
         let cluster = Cluster::start(&home)?;
         Self::start_in(home, Some(cluster))
     }
 
-    /// Starts one without a cluster, which takes any device that can do it: with the agent `fence_dummy` for the node `node1`, something
-    /// to measure beside.
+    /// Starts a fencer without a cluster, which uses any device that can fence a node: with the agent `fence_dummy` for the node `node1`, for
+    /// comparison in benchmarks.
     ///
     /// # Errors
     /// As [`Fencer::start`].
@@ -116,7 +116,7 @@ impl Fencer {
     /// Fences `node1`, whose dummy is switched on first.
     ///
     /// # Errors
-    /// The fencer refuses.
+    /// If the fencer refuses.
     pub fn fence(&self) -> Result<Duration, LabError> {
         self.dummy("power")?;
         let begun = std::time::Instant::now();
@@ -124,19 +124,18 @@ impl Fencer {
         Ok(begun.elapsed())
     }
 
-    /// Writes the file of a `fence_dummy`, which reads as on; its path.
+    /// Writes the file of a `fence_dummy`, which reads as on; returns its path.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// If the file cannot be written.
     pub fn dummy(&self, name: &str) -> Result<String, LabError> {
         self.home.write(name, "on").map(|path| path.display().to_string())
     }
 
-    /// Makes an agent that is not installed one of those that the fencer finds, until the fencer ends; its name there, which no other
-    /// fencer's has.
+    /// Makes an agent known to the fencer until the fencer ends; returns the agent's name there, which is unique among fencers.
     ///
     /// # Errors
-    /// The link to it cannot be made.
+    /// If the link to the agent cannot be made.
     pub fn add_agent(&mut self, agent: &Path) -> Result<String, LabError> {
         let name = |path: &Path| {
             path.file_name()
@@ -148,17 +147,17 @@ impl Fencer {
         let linked = format!("{}_{run}", name(agent));
         let link = Path::new(AGENTS).join(&linked);
         self.links.push(link.clone());
-        // It is told before it is made, so that there is no moment at which nobody would remove it.
+        // The path is noted before the link is made, so that the link is removed in any case.
         let all = self.links.iter().map(|link| format!("{}\n", link.display()));
         self.home.write(OUTSIDE, &all.collect::<String>())?;
         std::os::unix::fs::symlink(agent, &link).during(|| format!("making {}", link.display()))?;
         Ok(linked)
     }
 
-    /// Registers a device: an agent with its parameters and Pacemaker's.
+    /// Registers a device: an agent with the agent's and Pacemaker's parameters.
     ///
     /// # Errors
-    /// The fencer refuses.
+    /// If the fencer refuses.
     pub fn register(&self, device: &str, agent: &str, options: &[(&str, &str)]) -> Result<(), LabError> {
         if let Some(cluster) = &self.cluster {
             cluster.add_device(&self.home, device, agent, options)?;
@@ -172,10 +171,10 @@ impl Fencer {
         self.admin(&words).map(|_| ())
     }
 
-    /// A level of a node's topology: its devices, one after the other.
+    /// Adds a level to a node's topology: its devices, one after the other.
     ///
     /// # Errors
-    /// The fencer refuses.
+    /// If the fencer refuses.
     pub fn level(&self, node: &str, level: u32, devices: &[&str]) -> Result<(), LabError> {
         if let Some(cluster) = &self.cluster {
             cluster.add_level(&self.home, node, level, devices)?;
@@ -186,10 +185,10 @@ impl Fencer {
         self.admin(&words).map(|_| ())
     }
 
-    /// Runs `stonith_admin`; what it printed.
+    /// Runs `stonith_admin`, and returns its output.
     ///
     /// # Errors
-    /// It ends with an error, as it does where a fence fails.
+    /// If it ends with an error, as it does after a failed fence.
     pub fn admin(&self, words: &[&str]) -> Result<String, LabError> {
         let done = Command::new(&self.admin)
             .args(words)
@@ -205,7 +204,7 @@ impl Fencer {
         })
     }
 
-    /// What the fencer has logged, the agents' standard error in it.
+    /// The fencer's log, which includes the agents' standard error.
     #[must_use]
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.home.join("fenced.log")).unwrap_or_default()
@@ -215,7 +214,7 @@ impl Fencer {
 impl Drop for Fencer {
     fn drop(&mut self) {
         for link in &self.links {
-            // What could not be made is not there.
+            // A link that could not be made need not be removed.
             let _ = std::fs::remove_file(link);
         }
     }

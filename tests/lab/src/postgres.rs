@@ -19,10 +19,10 @@ use crate::programs::find_postgresql;
 const PACKAGE: &str = "postgresql";
 const USER: &str = "ringfence";
 const READY_LIMIT: Duration = Duration::from_secs(60);
-/// What this process inherits from its environment must not redirect a client or a server.
+/// Variables that would redirect a client or a server, and are removed from their environment.
 const NOT_INHERITED: &[&str] = &["PGDATA", "PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGOPTIONS"];
 
-/// A PostgreSQL server on a loopback port of its own, with an empty cluster and with durability as in production.
+/// A PostgreSQL server on a loopback port of its own, with an empty cluster and production's durability.
 #[derive(Debug)]
 pub struct PostgreSql {
     leash: Option<Leash>,
@@ -38,12 +38,12 @@ impl PostgreSql {
     /// Makes a cluster and starts its server. PostgreSQL refuses to run as root, so root runs it as `postgres`.
     ///
     /// # Errors
-    /// PostgreSQL is not installed, or does not become ready within a minute.
+    /// If PostgreSQL is not installed, or does not become ready within a minute.
     pub fn start() -> Result<Self, LabError> {
         Self::start_as(None)
     }
 
-    /// The same with this certificate, for callers with TLS only.
+    /// Makes a cluster whose server has this certificate, and accepts only TLS.
     ///
     /// # Errors
     /// As [`start`](Self::start).
@@ -70,7 +70,7 @@ impl PostgreSql {
         Ok(server)
     }
 
-    /// The address of a database, password included; `postgres` exists from the start, and the user may make others.
+    /// The URL of a database, with the password. The database `postgres` exists, and the user may make others.
     #[must_use]
     pub fn url(&self, database: &str) -> String {
         format!(
@@ -85,10 +85,10 @@ impl PostgreSql {
         self.port
     }
 
-    /// Starts the server of an existing cluster on the same port, after [`stop`](Self::stop) or [`crash`](Self::crash).
+    /// Starts the server of an existing cluster on its former port, after [`stop`](Self::stop) or [`crash`](Self::crash).
     ///
     /// # Errors
-    /// It does not become ready within a minute.
+    /// If the server does not become ready within a minute.
     pub fn start_again(&mut self) -> Result<(), LabError> {
         let log = self.home.join("postgres.log");
         let leash = Leash::start(Start {
@@ -106,15 +106,15 @@ impl PostgreSql {
         Ok(())
     }
 
-    /// Ends the server in good order; connections are cut, not waited for.
+    /// Stops the server in order; connections are cut, not waited for.
     pub fn stop(&mut self) {
         self.leash = None;
     }
 
-    /// Ends the server without a checkpoint, as a loss of power would; the next start recovers from its log.
+    /// Kills the server without a checkpoint, as a loss of power would; the next start recovers from its log.
     ///
     /// # Errors
-    /// The signal could not be sent.
+    /// If the signal could not be sent.
     pub fn crash(&mut self) -> Result<(), LabError> {
         if let Some(leash) = self.leash.take() {
             leash.signal(Signal::SIGQUIT)?;
@@ -161,7 +161,7 @@ impl PostgreSql {
         std::fs::write(&file, settings).during(|| format!("writing {}", file.display()))
     }
 
-    /// The server's settings; callers without TLS are refused.
+    /// The server's settings for TLS; clients without TLS are refused.
     fn configure_tls(&self, tls: &Issued) -> Result<String, LabError> {
         for (name, content) in [("server.crt", &tls.certificate), ("server.key", &tls.key)] {
             let path = self.home.write(name, content)?;
@@ -191,7 +191,7 @@ impl PostgreSql {
     }
 }
 
-/// The user and group that the server has to run as, where this process may not run it itself.
+/// The user and group that must run the server, if this process may not run it.
 fn other_user() -> Result<Option<(u32, u32)>, LabError> {
     if !geteuid().is_root() {
         return Ok(None);

@@ -1,8 +1,8 @@
-//! Where the peers' programs are.
+//! The paths of the peers' programs.
 
 use std::path::{Path, PathBuf};
 
-/// The programs of PostgreSQL's server; Debian keeps them out of `PATH`.
+/// The programs of PostgreSQL's server, which Debian installs outside `PATH`.
 pub const POSTGRESQL_PROGRAMS: [&str; 3] = ["initdb", "postgres", "pg_isready"];
 
 /// The folder with PostgreSQL's server programs: the newest that Debian installed, or the one in `PATH`.
@@ -21,7 +21,7 @@ pub fn find_postgresql() -> Option<PathBuf> {
     debian.chain(path_folders()).find(|folder| is_complete(folder))
 }
 
-/// The folder with RabbitMQ's own scripts; the one in `PATH` is a wrapper that insists on a user of its own.
+/// The folder with RabbitMQ's own scripts; the one in `PATH` is a wrapper that requires a certain user.
 #[must_use]
 pub fn rabbitmq_folder() -> Option<PathBuf> {
     let folder = PathBuf::from("/usr/lib/rabbitmq/bin");

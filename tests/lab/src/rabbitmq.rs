@@ -16,11 +16,11 @@ const PACKAGE: &str = "rabbitmq-server";
 const USER: &str = "ringfence";
 const READY_LIMIT: Duration = Duration::from_secs(120);
 
-/// A broker on a loopback port of its own. Its node name, port mapper, cookie, home and files are its own too.
+/// A broker on a loopback port of its own, with a node name, port mapper, cookie, home and files of its own.
 #[derive(Debug)]
 pub struct RabbitMq {
     leash: Option<Leash>,
-    /// Erlang's port mapper. The node would start one that outlives it.
+    /// Erlang's port mapper. If the node started it, it would outlive the node.
     _epmd: Leash,
     scripts: PathBuf,
     port: u16,
@@ -36,12 +36,12 @@ impl RabbitMq {
     /// Starts an empty node.
     ///
     /// # Errors
-    /// RabbitMQ is not installed, or does not become ready within two minutes.
+    /// If RabbitMQ is not installed, or does not become ready within two minutes.
     pub fn start() -> Result<Self, LabError> {
         Self::start_as(None, None)
     }
 
-    /// The same with this certificate, for callers with TLS only.
+    /// Starts a node with this certificate, which accepts only TLS.
     ///
     /// # Errors
     /// As [`start`](Self::start).
@@ -49,7 +49,7 @@ impl RabbitMq {
         Self::start_as(Some(tls), None)
     }
 
-    /// Starts a node with these users, permissions, virtual hosts and policies, as RabbitMQ exports them, and no others.
+    /// Starts a node with these users, permissions, virtual hosts and policies, in RabbitMQ's export format, and no others.
     ///
     /// # Errors
     /// As [`start`](Self::start).
@@ -84,7 +84,7 @@ impl RabbitMq {
         Ok(node)
     }
 
-    /// The address of the virtual host `/`, password included.
+    /// The URL of the virtual host `/`, with the password.
     #[must_use]
     pub fn url(&self) -> String {
         let scheme = if self.tls.is_some() { "amqps" } else { "amqp" };
@@ -103,10 +103,10 @@ impl RabbitMq {
         (self.scripts.join("rabbitmqctl"), self.environment())
     }
 
-    /// Starts the node on the same port with what it kept, after [`stop`](Self::stop) or [`crash`](Self::crash).
+    /// Starts the node on its former port with its former data, after [`stop`](Self::stop) or [`crash`](Self::crash).
     ///
     /// # Errors
-    /// It does not become ready within two minutes.
+    /// If the node does not become ready within two minutes.
     pub fn start_again(&mut self) -> Result<(), LabError> {
         let log = self.home.join("rabbitmq.log");
         let leash = Leash::start(Start {
@@ -129,15 +129,15 @@ impl RabbitMq {
         Ok(())
     }
 
-    /// Ends the node in good order.
+    /// Stops the node in order.
     pub fn stop(&mut self) {
         self.leash = None;
     }
 
-    /// Ends the node as a loss of power would.
+    /// Kills the node, as a loss of power would.
     ///
     /// # Errors
-    /// The signal could not be sent.
+    /// If the signal could not be sent.
     pub fn crash(&mut self) -> Result<(), LabError> {
         if let Some(leash) = self.leash.take() {
             leash.signal(Signal::SIGKILL)?;
@@ -187,7 +187,7 @@ impl RabbitMq {
         let home = &self.home;
         vec![
             ("HOME", home.path().display().to_string()),
-            // Its start script then becomes the node instead of waiting for it, and signals reach the node itself.
+            // The start script then becomes the node instead of waiting for it, so that signals reach the node.
             ("RUNNING_UNDER_SYSTEMD", "true".to_owned()),
             ("ERL_EPMD_PORT", self.epmd_port.to_string()),
             ("ERL_EPMD_ADDRESS", "127.0.0.1".to_owned()),
@@ -203,7 +203,7 @@ impl RabbitMq {
             ("RABBITMQ_PID_FILE", home.text("erlang.pid")),
             (
                 "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",
-                // One scheduler that does not spin: the tests need the cores more.
+                // One scheduler without busy waiting: the tests need the cores more.
                 "-kernel inet_dist_use_interface {127,0,0,1} +S 1:1 +sbwt none".to_owned(),
             ),
         ]

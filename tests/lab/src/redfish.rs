@@ -1,4 +1,4 @@
-//! A real Redfish service over TLS without machines behind it: `sushy-emulator` with its fake driver.
+//! A real Redfish service over TLS without machines: `sushy-emulator` with its fake driver.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,7 +20,7 @@ const READY_LIMIT: Duration = Duration::from_secs(60);
 
 /// A Redfish service on a loopback port of its own with two systems, both powered on.
 ///
-/// A `ForceOff` is answered at once and becomes true 1 to 11 s later. There is no session service and there are no ETags.
+/// A `ForceOff` is answered at once and takes effect 1 to 11 s later. There is no session service and there are no ETags.
 #[derive(Debug)]
 pub struct Redfish {
     leash: Leash,
@@ -35,10 +35,10 @@ impl Redfish {
         "/redfish/v1/Systems/27946b59-9e44-4fa7-8e91-f3527a1ef002",
     ];
 
-    /// Starts the service with the given `sushy-emulator`, whose Python environment has to hold `bcrypt` as well.
+    /// Starts the service with this `sushy-emulator`, whose Python environment must have `bcrypt` as well.
     ///
     /// # Errors
-    /// `openssl` is not installed, or the service does not answer within a minute.
+    /// If `openssl` is not installed, or the service does not answer within a minute.
     pub fn start(sushy_emulator: &Path) -> Result<Self, LabError> {
         let home = Home::new("redfish")?;
         let port = free_tcp_port()?;
@@ -67,16 +67,16 @@ impl Redfish {
         format!("https://127.0.0.1:{}", self.port)
     }
 
-    /// The certificate that the service shows; it is its own authority.
+    /// The service's certificate, which is self-signed.
     #[must_use]
     pub fn certificate(&self) -> PathBuf {
         self.home.join("cert.pem")
     }
 
-    /// Makes the service accept connections and answer nobody.
+    /// Makes the service accept connections and answer no request.
     ///
     /// # Errors
-    /// The signal could not be sent.
+    /// If the signal could not be sent.
     pub fn silence(&self) -> Result<(), LabError> {
         self.leash.signal(Signal::SIGSTOP)
     }
@@ -84,7 +84,7 @@ impl Redfish {
     /// Makes a silenced service answer again.
     ///
     /// # Errors
-    /// The signal could not be sent.
+    /// If the signal could not be sent.
     pub fn wake(&self) -> Result<(), LabError> {
         self.leash.signal(Signal::SIGCONT)
     }
@@ -92,7 +92,7 @@ impl Redfish {
 
 impl Drop for Redfish {
     fn drop(&mut self) {
-        // A stopped process does not hear the signal that ends it.
+        // A stopped process does not hear SIGTERM.
         let _ = self.wake();
     }
 }
@@ -116,7 +116,7 @@ fn make_certificate(home: &Home) -> Result<(), LabError> {
             "/CN=localhost",
         ])
         .args(["-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"])
-        // A client that checks properly takes no certificate authority for a server.
+        // A strict client accepts no certificate of an authority as a server's.
         .args(["-addext", "basicConstraints=critical,CA:FALSE", "-keyout"])
         .arg(home.join("key.pem"))
         .arg("-out")

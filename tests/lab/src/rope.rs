@@ -1,4 +1,4 @@
-//! What ends the processes of a folder when the test process dies, also where it is killed and drops nothing.
+//! Ends the processes of a folder when the test process dies, also if it is killed and drops no value.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -9,9 +9,10 @@ use crate::error::{During, LabError};
 
 const SCRIPT: &str = include_str!("rope.sh");
 
-/// Ties a folder to the test process: with its death what runs in the folder ends, and the folder goes. Dropping it unties them.
+/// Ties a folder to the test process: if the process dies, the programs that run in the folder end, and the folder is removed. Dropping
+/// the value unties the folder.
 ///
-/// A [`Leash`](crate::leash::Leash) ends the one program that it holds, and knows nothing of a folder whose program is off.
+/// A [`Leash`](crate::leash::Leash) ends only its own program, and does nothing for a folder whose program is off.
 #[derive(Debug)]
 pub struct Rope {
     shell: Child,
@@ -21,7 +22,7 @@ impl Rope {
     /// Ties this folder.
     ///
     /// # Errors
-    /// The folder is not there, or no shell can be started.
+    /// If the folder does not exist, or no shell can be started.
     pub fn of(home: &Path) -> Result<Self, LabError> {
         let tying = || format!("tying {}", home.display());
         let shell = Command::new("/bin/sh")
@@ -31,7 +32,7 @@ impl Rope {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .current_dir("/")
-            // A signal to the group of the test process is not for it.
+            // Its own process group, so that a signal to the group of the test process does not reach the shell.
             .process_group(0)
             .spawn()
             .during(tying)?;
@@ -62,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_in_the_folder_ends_with_the_test_process_and_the_folder_goes() {
+    fn programs_in_the_folder_end_with_the_test_process_and_the_folder_is_removed() {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().join("home");
         std::fs::create_dir(&home).unwrap();
@@ -80,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_untied_in_good_order_is_left_to_its_owner() {
+    fn an_untied_folder_is_left_to_its_owner() {
         let home = tempfile::tempdir().unwrap();
         let mut inside = sleeping_in(home.path());
 

@@ -1,10 +1,10 @@
 # rope.sh HOME
-# Waits on stdin. A line there means that HOME is untied in good order. The end without one means that the test process has died: then
-# what runs in HOME ends, and HOME goes.
+# Waits on stdin. A line there means that HOME is untied. The end of stdin without a line means that the test process has died: then the
+# programs that run in HOME end, and HOME is removed.
 home=$1
 if read -r _; then exit 0; fi
 
-# What is being killed may start another process meanwhile.
+# A program that is being killed may start another process meanwhile.
 ends_some() {
     found=
     for process in /proc/[0-9]*; do

@@ -1,7 +1,7 @@
 //! Hosts that really run, write, freeze and die: virtual machines with a BMC each, and one disk that they share.
 //!
-//! Nothing here needs root, and nothing listens anywhere but on loopback and in folders of its own. A machine is emulated where the
-//! processor cannot help, which costs some seconds of a core for each boot.
+//! Virtual hosts need no root, and listen only on loopback and in folders of their own. Without hardware virtualization a machine is
+//! emulated, which costs some seconds of a core for each boot.
 
 pub(crate) mod button;
 mod disk_slot;
@@ -21,26 +21,26 @@ pub use records::Landed;
 pub use ringfence_guest::Record;
 pub use store::VmStore;
 
-/// Names the folder with what virtual hosts start from.
+/// The variable with the folder of the files from which virtual hosts boot.
 pub const VM: &str = "RINGFENCE_TEST_VM";
 
-/// The kernel of virtual hosts, and the little that runs on it.
+/// The kernel and the first file system of virtual hosts.
 #[derive(Clone, Debug)]
 pub struct VmImage {
     folder: PathBuf,
 }
 
 impl VmImage {
-    /// The file name of the kernel.
+    /// The kernel's file name.
     pub const KERNEL: &'static str = "kernel";
-    /// The file name of its first file system.
+    /// The file name of the first file system.
     pub const INITRD: &'static str = "initrd";
-    /// The name of the folder with QEMU's packages, where the machine has no QEMU of its own.
+    /// The name of the folder with QEMU's packages, for a machine without an installed QEMU.
     pub const QEMU_FOLDER: &'static str = "qemu";
     /// QEMU's program.
     pub const QEMU: &'static str = "qemu-system-x86_64";
 
-    /// What `cargo xtask` has made before it started the tests, if it has.
+    /// The files that `cargo xtask` has made before the tests, if it has.
     #[must_use]
     pub fn from_environment() -> Option<Self> {
         let folder = std::env::var_os(VM).filter(|folder| !folder.is_empty())?;
@@ -57,7 +57,7 @@ impl VmImage {
         self.folder.join(Self::INITRD)
     }
 
-    /// QEMU, and the folder with its libraries where they are not the machine's.
+    /// QEMU, and the folder with its libraries if QEMU is not installed.
     pub(crate) fn qemu(&self) -> Option<(PathBuf, Option<PathBuf>)> {
         let unpacked = self.folder.join(Self::QEMU_FOLDER).join("usr");
         let program = unpacked.join("bin").join(Self::QEMU);
@@ -68,7 +68,7 @@ impl VmImage {
     }
 }
 
-/// A path as an option of QEMU's, in which a comma ends a value unless there are two.
+/// A path as a value of a QEMU option, in which a comma is doubled.
 fn quoted(path: &Path) -> String {
     path.display().to_string().replace(',', ",,")
 }

@@ -1,4 +1,4 @@
-//! What a page shows, against what was printed.
+//! Compares the answer that a page shows with what a command printed.
 
 use std::sync::LazyLock;
 
@@ -7,15 +7,15 @@ use regex::Regex;
 /// A shown answer.
 ///
 /// - White space is not compared, so that a page may wrap long lines and JSON.
-/// - `...` stands for anything, nothing included.
-/// - The headers of an HTTP answer come in no order: what was printed is put into that of the alphabet, in which pages show them.
+/// - `...` stands for any text, also for none.
+/// - The headers of an HTTP answer have no order: they are sorted by name before they are compared, as pages show them.
 /// - What is different in every run is not compared: ids, request ids, times, milliseconds, ages, tokens, and the ports of
 ///   loopback addresses.
 ///
-/// Everything else has to be there, in this order, and nothing besides.
+/// Everything else must be printed, in this order, with nothing between.
 pub struct Answer<'a>(&'a str);
 
-/// What is different in every run, and what stands for it.
+/// Patterns of text that is different in every run, and the placeholders for them.
 static CHANGING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     [
         (
@@ -43,12 +43,12 @@ impl<'a> Answer<'a> {
         Self(shown)
     }
 
-    /// Whether the command was to fail.
+    /// Whether the page shows an error of the command.
     pub fn is_an_error(&self) -> bool {
         self.0.lines().any(|line| line.starts_with("error:"))
     }
 
-    /// The first part of it that was not printed where it belongs, if there is one.
+    /// The first shown part that was not printed in its place, if there is one.
     pub fn missing_from(&self, printed: &str) -> Option<String> {
         let shown = plain(self.0);
         let printed = plain(&with_sorted_headers(printed));
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_is_not_compared_and_what_is_said_is() {
+    fn ids_times_and_ports_are_not_compared_and_words_are() {
         assert!(fits(
             "at 2026-11-21T01:31:42.186777Z on 127.0.0.1:8790",
             "at 2027-01-02T00:00:00Z on 127.0.0.1:43210"

@@ -1,8 +1,8 @@
-//! The code blocks of a page, and what their comments say of them.
+//! The code blocks of a page, and the comments that say what to do with them.
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
-/// What is to be done with a block.
+/// What to do with a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
     Run {
@@ -20,14 +20,14 @@ pub enum Role {
     NotRun {
         checked_by: Vec<String>,
     },
-    /// Commands of a comment.
+    /// Commands in a comment.
     Prepare,
 }
 
 /// A code block, or a comment with commands.
 #[derive(Clone, Debug)]
 pub struct Block {
-    /// Where it begins in the page, from 1.
+    /// The block's first line in the page, from 1.
     pub line: usize,
     pub role: Role,
     pub text: String,
@@ -92,7 +92,7 @@ impl Reader {
             .and_then(|rest| rest.strip_suffix("-->"));
         let Some(text) = inner.map(str::trim) else {
             self.complaints.push(format!(
-                "line {line}: one comment, and nothing besides, is allowed here"
+                "line {line}: an HTML block must be exactly one comment; split it or remove the rest"
             ));
             return;
         };
@@ -129,7 +129,7 @@ impl Reader {
         match role {
             Some(role) => self.blocks.push(Block { line, role, text }),
             None => self.complaints.push(format!(
-                "line {line}: nothing says what is to be done with this block"
+                "line {line}: this block has no comment; add one that says what to do with it"
             )),
         }
     }
@@ -144,9 +144,7 @@ fn role(words: &str) -> Result<Role, &'static str> {
         return Ok(Role::Run { code: Some(code) });
     }
     if let Some(rest) = words.strip_prefix("start ") {
-        let (name, until) = rest
-            .split_once(" until ")
-            .ok_or("does not say until what it is waited")?;
+        let (name, until) = rest.split_once(" until ").ok_or("lacks `until TEXT`")?;
         return Ok(Role::Start {
             name: name.to_owned(),
             until: until.to_owned(),
@@ -166,13 +164,13 @@ fn role(words: &str) -> Result<Role, &'static str> {
     if let Some(rest) = words.strip_prefix("not run: ") {
         let (_, paths) = rest
             .split_once("; ")
-            .ok_or("does not say what checks it instead")?;
+            .ok_or("lacks `; PATH` of the file that checks this block")?;
         let checked_by = paths.split([' ', ',']).filter(|path| path.contains('/'));
         return Ok(Role::NotRun {
             checked_by: checked_by.map(str::to_owned).collect(),
         });
     }
-    Err("is nothing that can be done with a block")
+    Err("is not a known comment; tests/src/pages/mod.rs lists them")
 }
 
 #[cfg(test)]
@@ -180,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_without_a_comment_is_found_wherever_it_stands() {
+    fn a_block_without_a_comment_is_a_complaint_in_every_markdown_form() {
         let page = "Text.\n\n    indented\n\n1. A list:\n\n       in a list\n\n   ```sh\n   fenced\n   ```\n";
         let (blocks, complaints) = read_blocks(page);
         assert!(blocks.is_empty());
@@ -206,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_that_says_nothing_useful_is_a_complaint() {
+    fn a_comment_that_cannot_be_parsed_is_a_complaint() {
         for comment in ["walk", "not run: no reason", "start it", "run, ends with x"] {
             let (_, complaints) = read_blocks(&format!("<!-- {comment} -->\n\n    $ a\n"));
             assert!(!complaints.is_empty(), "{comment}");

@@ -5,14 +5,14 @@ use std::process::{Command, Stdio};
 /// A command, and the answer that the page shows.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Step {
-    /// From the beginning of the block, in lines.
+    /// Line number, counted from the block's first line.
     pub at: usize,
     pub command: String,
-    /// `None` where the page shows none: then it is not compared.
+    /// `None` where the page shows no answer: then the output is not compared.
     pub shown: Option<String>,
 }
 
-/// The steps of a block: with prompts one for each, otherwise the block as a whole.
+/// The steps of a block: one for each prompt, or the whole block where it has no prompts.
 pub(super) fn steps(text: &str) -> Vec<Step> {
     if !text.lines().any(|line| prompted(line).is_some()) {
         return vec![Step {
@@ -58,7 +58,7 @@ fn prompted(line: &str) -> Option<&str> {
     line.strip_prefix("$ ").or_else(|| line.strip_prefix("# "))
 }
 
-/// Whether the shell waits for more: a quote, a here-document or a line that goes on.
+/// Whether the shell needs more lines: for an open quote, a here-document or a continued line.
 fn is_incomplete(command: &str) -> bool {
     if command.trim_end().ends_with('\\') {
         return true;
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_goes_on_until_the_shell_has_enough() {
+    fn a_command_continues_until_the_shell_can_run_it() {
         let text = "$ a 'x\n  y' \\\n  z\nshown\n$ cat <<'END'\n$ not a prompt\nEND\n$ b\n";
         let found = steps(text);
         let commands: Vec<_> = found.iter().map(|step| step.command.as_str()).collect();
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn without_prompts_all_of_it_is_one_script() {
+    fn a_block_without_prompts_is_one_script() {
         let found = steps("a\n\nb\n");
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].shown, None);

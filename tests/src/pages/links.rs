@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// The page's links to files, and to headings in pages, that are not there.
+/// The page's links to files and headings that do not exist.
 pub fn dead_links(page: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(page).unwrap();
     let links = Parser::new_ext(&text, Options::ENABLE_TABLES).filter_map(|event| match event {
@@ -29,7 +29,7 @@ fn is_alive(page: &Path, link: &str) -> bool {
     target.exists() && (heading.is_empty() || headings(&target).contains(heading))
 }
 
-/// As GitHub names them.
+/// Anchors of the headings, as GitHub names them.
 fn headings(page: &Path) -> HashSet<String> {
     let text = std::fs::read_to_string(page).unwrap_or_default();
     let mut names = HashSet::new();

@@ -1,11 +1,11 @@
-//! Going through a page.
+//! Runs a page.
 
 use std::path::{Path, PathBuf};
 
 use super::console::steps;
 use super::{Answer, Block, Role, Shell, read_blocks};
 
-/// Does what the page says from its beginning to its end, and fails with everything that was not as the page says.
+/// Runs the page's blocks in order, and panics with every difference between the page and the program.
 pub fn walk(page: &str, shell: &mut Shell) {
     let text = std::fs::read_to_string(source(page)).unwrap();
     let (blocks, mut complaints) = read_blocks(&text);
@@ -18,12 +18,12 @@ pub fn walk(page: &str, shell: &mut Shell) {
     }
     assert!(
         complaints.is_empty(),
-        "{page} does not say how it is:\n\n{}",
+        "{page} differs from the program:\n\n{}",
         complaints.join("\n\n")
     );
 }
 
-/// A path from the top of the sources.
+/// A path of the source tree.
 fn source(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join(path)
 }
@@ -41,7 +41,9 @@ fn carry_out(block: &Block, shell: &mut Shell) -> Vec<String> {
         }
         Role::Start { name, until } => match shell.start(name, &block.text, until) {
             Ok(()) => Vec::new(),
-            Err(printed) => vec![format!("line {line}: it never printed {until:?}:\n{printed}")],
+            Err(printed) => vec![format!(
+                "line {line}: the command did not print {until:?}; it printed:\n{printed}"
+            )],
         },
         Role::File { name } => {
             let path = shell.home().join(shell.real(name));
@@ -55,12 +57,12 @@ fn carry_out(block: &Block, shell: &mut Shell) -> Vec<String> {
             complain_unless(code == Some(0), || format!("line {line}: {printed}"))
         }
         Role::Shown => complain_unless(steps(&block.text).iter().all(|step| step.shown.is_none()), || {
-            format!("line {line}: there are commands in what is only shown")
+            format!("line {line}: this block is `shown`, but has commands; use `run`")
         }),
         Role::NotRun { checked_by } => {
             let is_there = |path: &String| source(path).exists();
             complain_unless(!checked_by.is_empty() && checked_by.iter().all(is_there), || {
-                format!("line {line}: of {checked_by:?}, which check this block, not all are there")
+                format!("line {line}: a file of {checked_by:?}, which check this block, does not exist")
             })
         }
     }

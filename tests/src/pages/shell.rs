@@ -1,4 +1,4 @@
-//! A reader's shell.
+//! The shell in which a page's commands run.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
@@ -12,26 +12,26 @@ use nix::unistd::Pid;
 
 use crate::Machine;
 
-/// No command of a page takes longer.
+/// The time limit of one command.
 const PATIENCE: Duration = Duration::from_secs(60);
 const MARK: &str = "\u{1}done";
-/// What the shell starts ends with it, and with the test, however that ends.
+/// Processes that the shell starts end with the shell, and with the test, also when the test is killed.
 const BEGIN: &str =
     "exec 2>&1\n{ while kill -0 $PPID; do sleep 1; done; kill -KILL 0; } >/dev/null 2>&1 &\ndisown\n";
 
-/// A `bash` in the home of a machine, which keeps its variables from command to command.
+/// A `bash` in the home of a [`Machine`], which keeps its variables from command to command.
 pub struct Shell {
     child: Child,
     input: ChildStdin,
     lines: Receiver<String>,
     home: PathBuf,
-    /// What stands in the pages, and what it is here.
+    /// Texts of the pages, and their replacements in this run.
     here: Vec<(String, String)>,
     is_stuck: bool,
 }
 
 impl Shell {
-    /// With the machine's variables, and `ringfence` in its `PATH`, behind what is in the folder `bin` of its home.
+    /// Opens a shell with the machine's variables; its `PATH` has the folder `bin` of the machine's home, then `ringfence`.
     pub fn open(machine: &Machine) -> Self {
         let home = machine.path().to_owned();
         let bin = home.join("bin");
@@ -77,7 +77,7 @@ impl Shell {
         }
     }
 
-    /// From now on this stands for that.
+    /// From now on the text `shown` of the page is replaced by `real`.
     pub fn means(&mut self, shown: &str, real: impl Into<String>) {
         self.here.retain(|(known, _)| known != shown);
         self.here.push((shown.to_owned(), real.into()));
@@ -87,12 +87,12 @@ impl Shell {
         &self.home
     }
 
-    /// Whether a command never ended, or ended the shell: nothing more can be run.
+    /// Whether a command did not end, or ended the shell: then no further command can run.
     pub fn is_stuck(&self) -> bool {
         self.is_stuck
     }
 
-    /// What stands in the page, as it is here.
+    /// The page's text with this run's replacements.
     pub fn real(&self, shown: &str) -> String {
         let replace = |text: String, (shown, real): &(String, String)| text.replace(shown, real);
         self.here.iter().fold(shown.to_owned(), replace)
@@ -103,7 +103,7 @@ impl Shell {
         self.here.iter().rev().fold(real.to_owned(), replace)
     }
 
-    /// What the command printed, and its exit code; `None` if it never ended, or ended the shell.
+    /// Runs a command: what it printed, and its exit code; `None` if it did not end, or ended the shell.
     pub fn run(&mut self, command: &str) -> (String, Option<i32>) {
         let script = self.home.join(".command");
         std::fs::write(&script, self.real(command)).unwrap();
@@ -125,15 +125,15 @@ impl Shell {
             }
         };
         self.is_stuck = code.is_none();
-        // The mark stands on a line of its own, so that an empty one is before it.
+        // The mark begins a new line, also after output without a last line break.
         printed.pop_if(|line| line.is_empty());
         (self.as_shown(&printed.join("\n")), code)
     }
 
-    /// Leaves the command running, and waits until it has printed this.
+    /// Starts a command in the background, and waits until it has printed `until`.
     ///
     /// # Errors
-    /// What it has printed instead.
+    /// What the command printed instead.
     pub fn start(&mut self, name: &str, command: &str, until: &str) -> Result<(), String> {
         let log = self.home.join(format!(".{name}.log"));
         let command = command.trim();
@@ -156,7 +156,7 @@ impl Shell {
         }
     }
 
-    /// Where a service listens that was told to take any port, from what it has printed.
+    /// Learns from the output of a service on which address it listens.
     pub fn learn(&mut self, printed: &str) {
         let after = |marker: &str| {
             let (_, rest) = printed.split_once(marker)?;
@@ -175,7 +175,7 @@ impl Shell {
 impl Drop for Shell {
     fn drop(&mut self) {
         let group = Pid::from_raw(i32::try_from(self.child.id()).unwrap());
-        // Services get a moment to end in good order.
+        // Gives services time to stop in order.
         let _ = killpg(group, Signal::SIGTERM);
         std::thread::sleep(Duration::from_millis(200));
         let _ = killpg(group, Signal::SIGKILL);

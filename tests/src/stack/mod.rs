@@ -32,10 +32,10 @@ pub struct Stack {
     pub simulators: Handle,
     attempt_timeout_s: u32,
     clouds: Vec<Arc<Cloud>>,
-    /// As admin.
+    /// A client with the role `admin`.
     pub client: Client,
     pub api: Engine,
-    /// Ends when the process of the API and the first engine has died.
+    /// Cancelled when the process of the API and the first engine has died.
     pub died: Option<CancellationToken>,
     stop: CancellationToken,
 }
@@ -46,8 +46,8 @@ impl Stack {
         Self::start_with(Site::new(ground).await, StackOptions::default()).await
     }
 
-    /// The same where a device never does what it should: attempts are given little time.
-    pub async fn impatient(ground: Ground) -> Self {
+    /// A stack whose attempts have short deadlines, for devices that never do what they should.
+    pub async fn start_with_short_attempts(ground: Ground) -> Self {
         Self::start_with(
             Site::new(ground).await,
             StackOptions {
@@ -58,7 +58,7 @@ impl Stack {
         .await
     }
 
-    /// One whose tasks nobody takes until [`Stack::add_worker`].
+    /// A stack without workers: its tasks wait until [`Stack::add_worker`].
     pub async fn start_without_workers(ground: Ground) -> Self {
         let options = StackOptions {
             workers: 0,
@@ -109,7 +109,7 @@ impl Stack {
             site,
         };
         if options.dies.is_some() {
-            // One process: what the API decides and what its engine takes in end together.
+            // API and first engine are one process: both end together.
             let running = stack.api.start();
             stack.engines.push((stack.api.clone(), Some(running)));
         }
@@ -132,7 +132,7 @@ impl Stack {
         stack
     }
 
-    /// One more engine with all its loops.
+    /// Adds an engine with all its loops.
     pub async fn add_engine(&mut self, options: &StackOptions) {
         let name = format!("engine-{}", self.engines.len() + 1);
         let engine = engine(&self.site, options, &name, self.site.bus(&name).await).await;
@@ -140,24 +140,24 @@ impl Stack {
         self.engines.push((engine, Some(running)));
     }
 
-    /// A process on the same site whose loops have not been started.
+    /// Makes an engine on this site without starting its loops.
     pub async fn unstarted_engine(&self) -> Engine {
         let bus = self.site.bus("unstarted").await;
         engine(&self.site, &StackOptions::default(), "unstarted", bus).await
     }
 
-    /// The process of the first engine dies with whatever it was at, and another takes over.
+    /// Ends the process of the first engine at once, and starts another.
     pub async fn replace_engine(&mut self, options: &StackOptions) {
         drop(self.engines.remove(0));
         self.add_engine(options).await;
     }
 
-    /// One more worker for everything in the default zone.
+    /// Adds a worker for everything in the default zone.
     pub async fn add_worker(&mut self) {
         self.add_worker_with(self.drivers()).await;
     }
 
-    /// One more, with these drivers.
+    /// Adds a worker with these drivers.
     pub async fn add_worker_with(&mut self, drivers: Drivers) {
         let name = format!("worker-{}", self.workers.len() + 1);
         let bus = self.site.bus(&name).await;
@@ -179,7 +179,7 @@ impl Stack {
         Drivers::new(&settings).with_platforms(&Nova::on(&self.clouds), &settings.clock)
     }
 
-    /// The API as somebody with this role.
+    /// A client with this role.
     pub fn as_role(&self, role: Role) -> Client {
         self.client.with_token(Some(&token(role)))
     }
@@ -209,13 +209,13 @@ impl Stack {
             .ok(201)
     }
 
-    /// The host hangs: it still runs and writes, and answers nobody.
+    /// Makes the host hang: it still runs and writes, and answers no monitor.
     pub async fn hang(&self, host: &str) {
         self.simulators.set_condition(host, Condition::Hung).unwrap();
         self.client.seen(host, "UNREACHABLE").await.ok(200);
     }
 
-    /// Reports of all simulated hosts what a monitor would see now.
+    /// Reports the failure state of all simulated hosts, as a monitor would see them now.
     pub async fn observe(&self) {
         for host in self.simulators.observe() {
             let state = match host.failure_state {
@@ -230,13 +230,13 @@ impl Stack {
         }
     }
 
-    /// The judge: a host that is FENCED with its evacuate gate open must not be able to write.
+    /// The judge: while the evacuate gate of a FENCED host is open, the host must not be able to write.
     pub async fn judge(&self, host: &str) {
         let gates = self.client.gates(host).await;
         let may_leave = gates["evacuate"]["allowed"] == true;
         assert!(
             !(may_leave && self.simulators.may_write(host)),
-            "{host} may leave and still writes"
+            "{host} still writes while its evacuate gate is open"
         );
     }
 
@@ -278,10 +278,10 @@ impl Stack {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        panic!("{action} was never put on record {times} times");
+        panic!("the audit trail did not record {action} {times} times");
     }
 
-    /// Whether every claim for the host was refused: none granted while workers had time to ask.
+    /// Whether no claim for the host was granted, after workers had time to ask.
     pub async fn claims_refused_or_none(&self, host: &str) -> bool {
         tokio::time::sleep(Duration::from_millis(500)).await;
         let operations = self.client.get(&format!("/operations?host={host}")).await.ok(200);
@@ -313,8 +313,8 @@ fn start(config: WorkerConfig, bus: Arc<dyn Bus>, drivers: Drivers) -> WorkerHan
     Worker::start(config, bus, keys(), drivers, Arc::new(Uuid::new_v4)).unwrap()
 }
 
-/// Until the queues of a worker are there, what is published for it has to be published again later: never, by a clock that is moved by
-/// hand.
+/// Waits until a worker consumes the queues. A task that is published earlier is published again only when the clock moves on, which a
+/// clock that the test sets by hand does not do.
 async fn until_served(bus: &dyn Bus) {
     let is_broker = bus.began().is_none();
     for resource in [Resource::Power, Resource::Storage, Resource::Network] {
@@ -332,7 +332,7 @@ async fn until_served(bus: &dyn Bus) {
     }
 }
 
-/// As the site's administrator would have it from the beginning.
+/// Removes the settling time from the default segment, as the site's administrator would.
 async fn let_nothing_settle(db: &Database) {
     let mut reader = db.reader();
     let known = ringfence_db::segment(&mut reader, "default")

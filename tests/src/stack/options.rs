@@ -1,4 +1,4 @@
-//! What a stack consists of.
+//! The options of a stack.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,37 +13,37 @@ use ringfence_scheduler_hook::HookConfig;
 #[derive(Clone, Debug)]
 pub struct StackOptions {
     pub engines: usize,
-    /// The uses of the bus after which the process of the API and the first engine dies, and whether the last one takes effect.
+    /// The bus use at which the process of the API and the first engine dies, counted from 0, and whether that use still takes effect.
     pub dies: Option<(usize, bool)>,
     pub workers: usize,
     pub clock: ClockSource,
-    /// Between two looks of an engine for hosts that are due.
+    /// Time between two passes of an engine over hosts that are due.
     pub tick_every: Duration,
-    /// Hosts `h1` to `hN`, simulated, each with a device of its own name.
+    /// Number of simulated hosts `h1` to `hN`, each with a device of its own name.
     pub hosts: usize,
-    /// Power devices `h1-a`, `h1-b`, ... of the first host, beside its other devices; 0: one device for everything.
+    /// Number of power devices `h1-a`, `h1-b`, ... of the first host beside its other devices; 0: one device for everything.
     pub supplies: u8,
-    /// Seconds that one attempt with a simulated method may take: few where a device never does what it should.
+    /// Seconds that one attempt with a simulated method may take: few for devices that never do what they should.
     pub attempt_timeout_s: u32,
-    /// Whether `/metrics` of the API needs no token.
+    /// Whether `/metrics` of the API is served without a token.
     pub are_metrics_public: bool,
     /// Whether webhooks may call this machine.
     pub may_call_loopback: bool,
-    /// Who vouches for tokens beside the static ones.
+    /// Who checks tokens beside the static ones.
     pub keystone: Option<KeystoneConfig>,
     pub limits: RateLimits,
     pub streams: StreamLimits,
-    /// Between two checks of a device; without, none are made, so that they meet no fault that a story has laid for others.
+    /// Time between two checks of a device; `None` for no checks, so that they do not use up a fault that a test has set for an attempt.
     pub checks_every: Option<Duration>,
-    /// How long things are kept.
+    /// How long records are kept.
     pub retention: RetentionConfig,
     /// The clouds that hosts belong to.
     pub clouds: Vec<Arc<Cloud>>,
-    /// How they are watched; their platforms come from `clouds`.
+    /// How the clouds' hosts are watched; their platforms come from `clouds`.
     pub observer: ObserverConfig,
     /// The drivers that methods may name.
     pub drivers: Catalogue,
-    /// What schedulers are told, by the API itself.
+    /// Schedulers' answers that the API itself gives.
     pub hook: HookConfig,
 }
 

@@ -1,4 +1,4 @@
-//! The parts of a stack, each as its process would build it.
+//! Builds the parts of a stack as their processes would.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

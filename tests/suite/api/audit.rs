@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use super::refused;
 
 crate::on_both_grounds!(
-    every_reason_that_was_given_is_on_record,
-    what_a_caller_calls_its_request_is_found,
-    the_trail_is_filtered_and_read_page_by_page,
-    the_trail_of_a_removed_host_is_found_by_its_name,
-    only_admins_read_the_trail_and_nobody_changes_it,
+    every_reason_is_in_the_audit_trail,
+    audit_lines_are_found_by_the_callers_global_request_id,
+    the_audit_trail_is_filtered_and_paged,
+    the_audit_trail_of_a_removed_host_is_found_by_its_name,
+    only_admins_read_the_audit_trail_and_no_request_changes_it,
 );
 
 async fn lines(client: &Client, query: &str) -> Vec<Value> {
@@ -20,18 +20,18 @@ async fn lines(client: &Client, query: &str) -> Vec<Value> {
     list["audit"].as_array().unwrap().clone()
 }
 
-/// What was done, in the order in which it was done.
+/// The actions of these lines, oldest first.
 fn actions(lines: &[Value]) -> Vec<&str> {
     let newest_first = lines.iter().map(|line| line["action"].as_str().unwrap());
     newest_first.rev().collect()
 }
 
-/// The lines of one request: who, from where, and why.
-async fn assert_on_record(client: &Client, request_id: &str, action: &str, why: &str) {
+/// Asserts who, from where and why on every line of this action in one request.
+async fn assert_in_the_audit_trail(client: &Client, request_id: &str, action: &str, why: &str) {
     let mut lines = lines(client, &format!("request_id={request_id}&action={action}")).await;
     lines.retain(|line| line["action"] == action);
     let [line] = lines.as_slice() else {
-        panic!("{action} is there {} times", lines.len());
+        panic!("{action} is in the audit trail {} times", lines.len());
     };
     assert_eq!(line["actor"], "a-operator");
     assert_eq!(line["origin"], "127.0.0.1");
@@ -45,7 +45,7 @@ async fn assert_on_record(client: &Client, request_id: &str, action: &str, why: 
     assert_eq!(reason, why, "{line}");
 }
 
-async fn every_reason_that_was_given_is_on_record(ground: Ground) {
+async fn every_reason_is_in_the_audit_trail(ground: Ground) {
     let stack = Stack::start(ground).await;
     // A plan that does nothing by itself: its fence waits for a person.
     stack
@@ -63,33 +63,33 @@ async fn every_reason_that_was_given_is_on_record(ground: Ground) {
     let because = |why: &str| json!({ "reason": why });
 
     let (request, fence) = ask("/hosts/h1/fence", because("no heartbeat"), 202).await;
-    assert_on_record(client, &request, "operation.started", "no heartbeat").await;
+    assert_in_the_audit_trail(client, &request, "operation.started", "no heartbeat").await;
     let id = fence["id"].as_str().unwrap();
     client.until_settled(&fence).await;
     let (request, joined) = ask("/hosts/h1/fence", because("no answer to ping either"), 202).await;
     assert_eq!(joined["id"], id);
     assert_eq!(joined["reason"], "no heartbeat");
-    assert_on_record(client, &request, "fence.joined", "no answer to ping either").await;
+    assert_in_the_audit_trail(client, &request, "fence.joined", "no answer to ping either").await;
     let (request, _) = ask(&format!("/operations/{id}/retry"), because("new cable"), 200).await;
-    assert_on_record(client, &request, "operation.retry", "new cable").await;
+    assert_in_the_audit_trail(client, &request, "operation.retry", "new cable").await;
     let (request, _) = ask(&format!("/operations/{id}/cancel"), because("wrong host"), 200).await;
-    assert_on_record(client, &request, "operation.cancel", "wrong host").await;
+    assert_in_the_audit_trail(client, &request, "operation.cancel", "wrong host").await;
 
     let word = json!({ "generation": 1, "reason": "pulled the plug" });
     let (request, _) = ask("/hosts/h1/confirm-fenced", word, 200).await;
-    assert_on_record(client, &request, "operation.started", "pulled the plug").await;
-    assert_on_record(client, &request, "operation.proof", "pulled the plug").await;
-    assert_on_record(client, &request, "host.fenced", "pulled the plug").await;
+    assert_in_the_audit_trail(client, &request, "operation.started", "pulled the plug").await;
+    assert_in_the_audit_trail(client, &request, "operation.proof", "pulled the plug").await;
+    assert_in_the_audit_trail(client, &request, "host.fenced", "pulled the plug").await;
 
     let (request, _) = ask("/hosts/h1/rejoin", because("new power supply"), 202).await;
-    assert_on_record(client, &request, "operation.started", "new power supply").await;
+    assert_in_the_audit_trail(client, &request, "operation.started", "new power supply").await;
     let vouched = json!({ "reason": "saw it boot", "boot_confirmed": true });
     let (request, _) = ask("/hosts/h1/rejoin", vouched, 202).await;
-    assert_on_record(client, &request, "rejoin.boot_confirmed", "saw it boot").await;
+    assert_in_the_audit_trail(client, &request, "rejoin.boot_confirmed", "saw it boot").await;
     stack.stop().await;
 }
 
-async fn what_a_caller_calls_its_request_is_found(ground: Ground) {
+async fn audit_lines_are_found_by_the_callers_global_request_id(ground: Ground) {
     let stack = Stack::start(ground).await;
     stack.plan(power_plan()).await;
     stack.hang("h1").await;
@@ -102,11 +102,11 @@ async fn what_a_caller_calls_its_request_is_found(ground: Ground) {
         assert_ne!(own, id);
         own
     };
-    // Nova tells others what it calls the recovery that it is at.
+    // Nova sends the id of its own request with every call of one recovery.
     let novas = "req-0a5c5f6e-4b7c-4ad5-9a55-2b5c2d2f0d11";
     let adding = called("/hosts", novas, json!({ "name": "h9" })).await;
     let fencing = called("/hosts/h1/fence", novas, json!({ "reason": "no heartbeat" })).await;
-    // Not in OpenStack's form, and nobody's.
+    // An id that is not in OpenStack's form is ignored.
     called("/segments", "req-of-mine", json!({ "name": "s9" })).await;
     client.until_fenced("h1").await;
 
@@ -128,7 +128,7 @@ async fn what_a_caller_calls_its_request_is_found(ground: Ground) {
     stack.stop().await;
 }
 
-async fn the_trail_is_filtered_and_read_page_by_page(ground: Ground) {
+async fn the_audit_trail_is_filtered_and_paged(ground: Ground) {
     let stack = Stack::start(ground).await;
     stack.plan(power_plan()).await;
     let client = &stack.client;
@@ -187,7 +187,7 @@ async fn the_trail_is_filtered_and_read_page_by_page(ground: Ground) {
     stack.stop().await;
 }
 
-async fn the_trail_of_a_removed_host_is_found_by_its_name(ground: Ground) {
+async fn the_audit_trail_of_a_removed_host_is_found_by_its_name(ground: Ground) {
     let stack = Stack::start(ground).await;
     let client = &stack.client;
     let id = client.host("h1").await["id"].as_str().unwrap().to_owned();
@@ -203,7 +203,7 @@ async fn the_trail_of_a_removed_host_is_found_by_its_name(ground: Ground) {
     stack.stop().await;
 }
 
-async fn only_admins_read_the_trail_and_nobody_changes_it(ground: Ground) {
+async fn only_admins_read_the_audit_trail_and_no_request_changes_it(ground: Ground) {
     let stack = Stack::start(ground).await;
     for role in [Role::Reader, Role::Service, Role::Operator] {
         let answer = stack.as_role(role).get("/audit").await;

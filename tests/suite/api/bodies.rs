@@ -1,4 +1,4 @@
-//! What the API says to wrong bodies.
+//! Errors of the API for wrong request bodies.
 
 use reqwest::Method;
 use ringfence_tests::{Ground, Stack};

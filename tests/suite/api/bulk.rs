@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use super::refused;
 
 crate::on_both_grounds!(
-    many_hosts_are_added_at_once_and_each_that_is_not_says_why,
+    many_hosts_are_added_in_one_request_and_each_refusal_has_its_reason,
     hosts_that_two_callers_add_at_the_same_time_are_added_once,
-    many_hosts_that_are_sent_again_are_answered_again_and_not_added_again,
+    a_repeated_request_with_many_hosts_adds_none_twice,
     a_request_holds_one_to_a_thousand_objects,
-    reports_of_many_hosts_are_taken_each_for_itself,
-    a_report_among_many_counts_as_one_that_comes_alone,
-    hosts_that_fall_silent_in_one_request_meet_the_brake,
+    each_of_many_reports_is_taken_or_refused_by_itself,
+    a_report_among_many_counts_as_a_single_report_does,
+    hosts_reported_silent_in_one_request_trigger_the_storm_brake,
 );
 
 async fn add(client: &Client, hosts: Value) -> Answer {
@@ -27,7 +27,7 @@ async fn report(client: &Client, reports: Value) -> Answer {
     client.put("/bulk/failure-states", body).await
 }
 
-/// Events get their numbers after the commit. The host has one.
+/// Waits until the host's one event has its number, which it gets after the commit.
 async fn until_told(client: &Client, host: &str) {
     let path = format!("/events?host={host}");
     let told = client.until(&path, |told| told["events"] != json!([])).await;
@@ -39,7 +39,7 @@ async fn until_told(client: &Client, host: &str) {
     );
 }
 
-/// Name, status and code of each thing of an answer.
+/// Name, status and error code of each thing of an answer.
 fn outcomes<'a>(answer: &'a Value, things: &str, name: &str) -> Vec<(&'a str, u64, &'a str)> {
     let things = answer[things].as_array().unwrap();
     let outcome = |thing: &'a Value| {
@@ -50,7 +50,7 @@ fn outcomes<'a>(answer: &'a Value, things: &str, name: &str) -> Vec<(&'a str, u6
     things.iter().map(outcome).collect()
 }
 
-async fn many_hosts_are_added_at_once_and_each_that_is_not_says_why(ground: Ground) {
+async fn many_hosts_are_added_in_one_request_and_each_refusal_has_its_reason(ground: Ground) {
     let stack = Stack::start(ground).await;
     let client = &stack.client;
     client
@@ -112,7 +112,7 @@ async fn many_hosts_are_added_at_once_and_each_that_is_not_says_why(ground: Grou
     }
     assert_eq!(client.host("n1").await["segment"], "rack-1");
     assert_eq!(client.host("n1").await["parameters"]["bmc"]["port"], "623");
-    // One in the cloud under another name is told from one of the same name, also in the database.
+    // A host of the cloud under another name, and a host of an existing name: the two refusals differ, also in the database.
     let again = json!([{ "name": "n8", "backend": "nova", "cloud": "east", "known_as": "compute1" }, { "name": "n7" }]);
     let again = add(client, again).await.ok(200);
     let detail = |at: usize| again["hosts"][at]["errors"][0]["detail"].as_str().unwrap();
@@ -152,10 +152,10 @@ async fn hosts_that_two_callers_add_at_the_same_time_are_added_once(ground: Grou
     stack.stop().await;
 }
 
-async fn many_hosts_that_are_sent_again_are_answered_again_and_not_added_again(ground: Ground) {
+async fn a_repeated_request_with_many_hosts_adds_none_twice(ground: Ground) {
     let stack = Stack::start(ground).await;
     let client = &stack.client;
-    // Longer than the body of any other request may be.
+    // The body is longer than any other request's may be.
     let hosts: Vec<Value> = (0..700)
         .map(|number| json!({ "name": format!("n{number}"), "parameters": { "bmc": { "note": "x".repeat(100) } } }))
         .collect();
@@ -226,7 +226,7 @@ async fn a_request_holds_one_to_a_thousand_objects(ground: Ground) {
     stack.stop().await;
 }
 
-async fn reports_of_many_hosts_are_taken_each_for_itself(ground: Ground) {
+async fn each_of_many_reports_is_taken_or_refused_by_itself(ground: Ground) {
     const HOSTS: usize = 100;
     let options = StackOptions {
         hosts: HOSTS,
@@ -274,7 +274,7 @@ async fn reports_of_many_hosts_are_taken_each_for_itself(ground: Ground) {
     stack.stop().await;
 }
 
-async fn a_report_among_many_counts_as_one_that_comes_alone(ground: Ground) {
+async fn a_report_among_many_counts_as_a_single_report_does(ground: Ground) {
     let options = StackOptions {
         hosts: 2,
         ..StackOptions::default()
@@ -313,8 +313,8 @@ async fn a_report_among_many_counts_as_one_that_comes_alone(ground: Ground) {
     stack.stop().await;
 }
 
-/// None of them is fenced before all of them are known to be silent.
-async fn hosts_that_fall_silent_in_one_request_meet_the_brake(ground: Ground) {
+/// All hosts are known to be silent before the first is fenced.
+async fn hosts_reported_silent_in_one_request_trigger_the_storm_brake(ground: Ground) {
     const HOSTS: usize = 20;
     let options = StackOptions {
         hosts: HOSTS,
@@ -346,7 +346,7 @@ async fn hosts_that_fall_silent_in_one_request_meet_the_brake(ground: Ground) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_request_with_many_reports_is_one_request_of_the_callers_limit() {
+async fn a_request_with_many_reports_counts_as_one_request_of_the_rate_limit() {
     let options = StackOptions {
         limits: RateLimits {
             requests_per_second: 1,

@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 use super::refused;
 
 crate::on_both_grounds!(
-    changes_are_conditional_on_what_was_read,
-    whatever_is_configured_is_changed_only_as_it_was_read,
-    a_subscription_is_deleted_and_its_secret_renewed_only_as_it_was_read,
-    what_the_caller_has_already_is_not_sent_again,
-    a_host_is_acted_on_only_as_it_was_read,
-    an_operation_is_stopped_or_tried_again_only_as_it_was_read,
+    a_change_with_a_stale_entity_tag_is_refused,
+    configuration_is_changed_only_with_the_present_entity_tag,
+    a_subscription_is_deleted_and_its_secret_renewed_only_with_the_present_entity_tag,
+    an_answer_that_the_caller_has_already_is_304_without_a_body,
+    actions_on_a_host_need_its_present_entity_tag,
+    an_operation_is_cancelled_or_retried_only_with_its_present_entity_tag,
 );
 
-async fn changes_are_conditional_on_what_was_read(ground: Ground) {
+async fn a_change_with_a_stale_entity_tag_is_refused(ground: Ground) {
     let stack = Stack::start(ground).await;
     let client = &stack.client;
     let answer = client.get("/hosts/h1").await;
@@ -67,7 +67,7 @@ async fn send(
     client.send(request).await
 }
 
-async fn whatever_is_configured_is_changed_only_as_it_was_read(ground: Ground) {
+async fn configuration_is_changed_only_with_the_present_entity_tag(ground: Ground) {
     let stack = Stack::start(ground).await;
     let client = &stack.client;
     let method =
@@ -104,7 +104,7 @@ async fn whatever_is_configured_is_changed_only_as_it_was_read(ground: Ground) {
     stack.stop().await;
 }
 
-async fn a_subscription_is_deleted_and_its_secret_renewed_only_as_it_was_read(ground: Ground) {
+async fn a_subscription_is_deleted_and_its_secret_renewed_only_with_the_present_entity_tag(ground: Ground) {
     let stack = Stack::start(ground).await;
     let client = &stack.client;
     let body = json!({ "name": "pager", "url": "http://127.0.0.1:9/" });
@@ -128,7 +128,7 @@ async fn a_subscription_is_deleted_and_its_secret_renewed_only_as_it_was_read(gr
         "fencing.revision.changed",
         &["2", "1"],
     );
-    // Whoever was refused has changed nothing: not even the secret.
+    // A refused request has changed nothing: not even the secret.
     assert_eq!(tag().await, second);
     refused(
         &delete("seven").await,
@@ -141,7 +141,7 @@ async fn a_subscription_is_deleted_and_its_secret_renewed_only_as_it_was_read(gr
     stack.stop().await;
 }
 
-async fn what_the_caller_has_already_is_not_sent_again(ground: Ground) {
+async fn an_answer_that_the_caller_has_already_is_304_without_a_body(ground: Ground) {
     let stack = Stack::start(ground).await;
     stack.plan(power_plan()).await;
     let client = &stack.client;
@@ -163,7 +163,7 @@ async fn what_the_caller_has_already_is_not_sent_again(ground: Ground) {
     stack.stop().await;
 }
 
-/// What a test does of its own is done while nobody else changes anything: no worker takes the task.
+/// A stack without workers: no result changes the host while the test uses its entity tags.
 async fn without_workers(ground: Ground) -> Stack {
     let stack = Stack::start_without_workers(ground).await;
     stack.plan(power_plan()).await;
@@ -171,7 +171,7 @@ async fn without_workers(ground: Ground) -> Stack {
     stack
 }
 
-async fn a_host_is_acted_on_only_as_it_was_read(ground: Ground) {
+async fn actions_on_a_host_need_its_present_entity_tag(ground: Ground) {
     let stack = without_workers(ground).await;
     let client = &stack.client;
     let tag = client.get("/hosts/h1").await.header("ETag").to_owned();
@@ -183,7 +183,7 @@ async fn a_host_is_acted_on_only_as_it_was_read(ground: Ground) {
         (Method::POST, "fence", &reason),
         (Method::POST, "confirm-fenced", &word),
         (Method::PUT, "failure-state", &report),
-        // It is UNFENCED: there would be nothing to do.
+        // The host is UNFENCED: a rejoin would have nothing to do.
         (Method::POST, "rejoin", &reason),
     ] {
         let path = format!("/hosts/h1/{action}");
@@ -195,10 +195,10 @@ async fn a_host_is_acted_on_only_as_it_was_read(ground: Ground) {
             "fencing.request.invalid",
             &["If-Match", "seven"],
         );
-        // Nothing of it was done.
+        // The refused request has changed nothing.
         assert_eq!(client.get("/hosts/h1").await.header("ETag"), tag, "{action}");
     }
-    // What is wrong with a request is told first: the gate is closed, whatever was read.
+    // An error of the request itself comes before the entity tag: the gate is closed, whatever tag is sent.
     let path = "/hosts/h1/evacuate";
     let early = send(client, Method::POST, path, ("If-Match", "\"99\""), Some(&reason)).await;
     assert_eq!(early.status, 409, "{}", early.body);
@@ -206,7 +206,7 @@ async fn a_host_is_acted_on_only_as_it_was_read(ground: Ground) {
     let path = "/hosts/h1/fence";
     let begun = send(client, Method::POST, path, ("If-Match", &tag), Some(&reason)).await;
     assert_eq!(begun.status, 202, "{}", begun.body);
-    // It is another host now: who has read it before would join a fence that it does not know of.
+    // The fence has changed the host: a caller with the tag from before would join a fence that it does not know of.
     let late = send(client, Method::POST, path, ("If-Match", &tag), Some(&reason)).await;
     refused(&late, 412, "fencing.revision.changed", &[]);
     let any = send(client, Method::POST, path, ("If-Match", "*"), Some(&reason)).await;
@@ -214,7 +214,7 @@ async fn a_host_is_acted_on_only_as_it_was_read(ground: Ground) {
     stack.stop().await;
 }
 
-async fn an_operation_is_stopped_or_tried_again_only_as_it_was_read(ground: Ground) {
+async fn an_operation_is_cancelled_or_retried_only_with_its_present_entity_tag(ground: Ground) {
     let mut stack = without_workers(ground).await;
     let reason = json!({ "reason": "a test" });
     let asked = send(
@@ -231,7 +231,7 @@ async fn an_operation_is_stopped_or_tried_again_only_as_it_was_read(ground: Grou
     let path = format!("/operations/{}", begun["id"].as_str().unwrap());
     assert_eq!(stack.client.get(&path).await.header("ETag"), first);
 
-    // A device that refuses: the operation waits for a person, and is not what was read.
+    // A device that refuses: the operation waits for a person, and its entity tag changes.
     let refusing =
         ringfence_simulators::Fault::new(ringfence_simulators::FaultKind::Refuse, None, None).unwrap();
     let power = ringfence_core::Resource::Power;
@@ -265,7 +265,7 @@ async fn an_operation_is_stopped_or_tried_again_only_as_it_was_read(ground: Grou
     client.until_fenced("h1").await;
     let over = client.get(&path).await;
     assert!(over.header("ETag") != tag);
-    // That it is over is told first.
+    // The error about the ended operation comes before the one about the stale entity tag.
     assert_eq!(act("cancel", &tag).await.status, 409);
     stack.stop().await;
 }

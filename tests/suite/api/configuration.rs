@@ -1,4 +1,4 @@
-//! Methods, plans and segments: what is refused, and what is kept.
+//! Methods, plans and segments: which changes are refused.
 
 use ringfence_tests::{Ground, Stack, power_plan};
 use serde_json::{Value, json};
@@ -8,8 +8,8 @@ use super::refused;
 crate::on_both_grounds!(
     bad_methods_are_refused,
     bad_plans_are_refused,
-    what_is_in_use_is_kept,
-    a_host_of_a_cloud_is_here_once,
+    methods_plans_and_segments_in_use_cannot_be_deleted,
+    a_host_of_a_cloud_is_added_once,
 );
 
 async fn bad_methods_are_refused(ground: Ground) {
@@ -181,7 +181,7 @@ async fn bad_plans_are_refused(ground: Ground) {
     stack.stop().await;
 }
 
-async fn what_is_in_use_is_kept(ground: Ground) {
+async fn methods_plans_and_segments_in_use_cannot_be_deleted(ground: Ground) {
     let stack = Stack::start(ground).await;
     stack.plan(power_plan()).await;
     let client = &stack.client;
@@ -217,7 +217,7 @@ async fn what_is_in_use_is_kept(ground: Ground) {
         "fencing.host.state",
         &["FENCED"],
     );
-    // An edited or deleted plan and method take nothing away from a fence that stands.
+    // An edited or deleted plan and method change nothing about a fence that is in force.
     assert_eq!(client.delete("/plans/default").await.status, 204);
     assert_eq!(client.delete("/methods/power").await.status, 204);
     assert_eq!(client.host("h1").await["fencing_state"], "FENCED");
@@ -237,7 +237,7 @@ async fn what_is_in_use_is_kept(ground: Ground) {
     stack.stop().await;
 }
 
-async fn a_host_of_a_cloud_is_here_once(ground: Ground) {
+async fn a_host_of_a_cloud_is_added_once(ground: Ground) {
     let stack = Stack::start(ground).await;
     let host = |name: &str, cloud: &str| json!({ "name": name, "backend": "nova", "cloud": cloud, "known_as": "compute1" });
     stack.client.post("/hosts", host("one", "east")).await.ok(201);

@@ -1,4 +1,4 @@
-//! The API does what openapi/openapi.json says, and refuses what it does not allow: Schemathesis makes up the requests.
+//! The API conforms to openapi/openapi.json, and refuses what the description does not allow: Schemathesis makes up the requests.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -8,14 +8,14 @@ use ringfence_api::Role;
 use ringfence_tests::{Ground, Stack, power_plan};
 use serde_json::json;
 
-/// A run, which makes the same requests every time, is ended after so many seconds and has failed.
+/// A run of Schemathesis makes equal requests every time. It fails after so many seconds.
 const AT_MOST_S: u64 = 140;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_api_does_what_its_description_says() {
+async fn the_api_conforms_to_its_description() {
     let stack = Stack::start(Ground::Standalone).await;
     stack.plan(power_plan()).await;
-    // What is found under names that are made up: names of one character are the first that come to mind.
+    // Schemathesis makes up names of one character first: with these hosts, segments and plans some requests find something.
     for name in ["0", "A"] {
         stack.client.post("/hosts", json!({ "name": name })).await.ok(201);
         stack
@@ -26,13 +26,13 @@ async fn the_api_does_what_its_description_says() {
         let plan = json!({ "name": name, "scope": { "kind": "host", "value": name }, "stages": [] });
         stack.client.post("/plans", plan).await.ok(201);
     }
-    hold_against_the_description(&stack, Role::Admin, "examples,coverage,fuzzing").await;
-    // Most is refused to a reader in the same way: few requests show it.
-    hold_against_the_description(&stack, Role::Reader, "examples,fuzzing").await;
+    run_schemathesis(&stack, Role::Admin, "examples,coverage,fuzzing").await;
+    // A reader gets 403 for most requests: few of them suffice.
+    run_schemathesis(&stack, Role::Reader, "examples,fuzzing").await;
     stack.stop().await;
 }
 
-async fn hold_against_the_description(stack: &Stack, role: Role, phases: &str) {
+async fn run_schemathesis(stack: &Stack, role: Role, phases: &str) {
     let program = std::env::var_os("RINGFENCE_TEST_SCHEMATHESIS").unwrap_or_else(|| {
         panic!("RINGFENCE_TEST_SCHEMATHESIS is not set; run the tests with `cargo xtask test`")
     });
@@ -51,7 +51,7 @@ async fn hold_against_the_description(stack: &Stack, role: Role, phases: &str) {
         .kill_on_drop(true);
     let done = tokio::time::timeout(Duration::from_secs(AT_MOST_S), command.output()).await;
     let done = done
-        .unwrap_or_else(|_| panic!("it took more than {AT_MOST_S} s"))
+        .unwrap_or_else(|_| panic!("Schemathesis did not end within {AT_MOST_S} s"))
         .unwrap();
     let said = String::from_utf8_lossy(&done.stdout);
     assert!(
@@ -61,6 +61,6 @@ async fn hold_against_the_description(stack: &Stack, role: Role, phases: &str) {
         said,
         String::from_utf8_lossy(&done.stderr)
     );
-    // One that found nothing to ask has shown nothing.
+    // A run that made no request has checked nothing.
     assert!(said.contains(" passed"), "{said}");
 }

@@ -1,4 +1,4 @@
-//! Filters and orders of listings.
+//! Filters and sort orders of lists.
 
 use ringfence_tests::{Client, Ground, Site, Stack, StackOptions};
 use serde_json::{Value, json};
@@ -8,8 +8,8 @@ use super::refused;
 crate::on_both_grounds!(
     hosts_are_filtered_by_operators,
     operations_are_filtered_by_operators,
-    any_order_shows_everything_once,
-    filters_that_cannot_be_meant_are_refused,
+    every_sort_order_lists_each_item_once,
+    invalid_filters_are_refused,
 );
 
 fn names<'a>(list: &'a Value, noun: &str, field: &str) -> Vec<&'a str> {
@@ -140,7 +140,7 @@ async fn operations_are_filtered_by_operators(ground: Ground) {
     stack.stop().await;
 }
 
-async fn any_order_shows_everything_once(ground: Ground) {
+async fn every_sort_order_lists_each_item_once(ground: Ground) {
     let stack = site(ground).await;
     let client = &stack.client;
     for order in [
@@ -168,7 +168,7 @@ async fn any_order_shows_everything_once(ground: Ground) {
     stack.stop().await;
 }
 
-async fn filters_that_cannot_be_meant_are_refused(ground: Ground) {
+async fn invalid_filters_are_refused(ground: Ground) {
     let stack = Stack::start(ground).await;
     let client = &stack.client;
     let cases: &[(&str, &[&str])] = &[

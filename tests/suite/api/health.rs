@@ -1,15 +1,15 @@
-//! Whether the service says itself that it can do its work.
+//! The health check: whether the service can do its work.
 
 use ringfence_tests::{Client, Site, Stack, StackOptions, eventually, power_plan};
 use serde_json::{Value, json};
 
-/// The service's own word, once it says this of the part, or of all of them, and goes on saying it: what the hook read before the database
-/// went may have become too old when it is back, until the hook reads again.
+/// Waits until the health check says this of the part, and returns its answer. `status` stands for all parts. After an outage of the
+/// database the hook may be unhealthy for a moment, until it has read again.
 async fn until(client: &Client, part: &str, is_ok: bool) -> (u16, Value) {
     let mut said = (0, Value::Null);
     eventually(async || {
         let health = client.get("/healthcheck").await;
-        // Nobody has to start it again for what somebody else lacks.
+        // The process is alive, whichever peer is away: a restart would not help.
         let live = client.get("/healthcheck?probe=live").await.ok(200);
         assert_eq!(live, json!({ "status": "ok" }));
         let ready = client.get("/healthcheck?probe=ready").await;
@@ -27,7 +27,7 @@ fn names_no_address(health: &Value) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_away_is_told_and_the_process_is_called_alive_all_the_same() {
+async fn an_outage_of_database_or_broker_is_reported_and_the_process_stays_alive() {
     let options = StackOptions {
         engines: 0,
         workers: 0,
@@ -35,7 +35,7 @@ async fn what_is_away_is_told_and_the_process_is_called_alive_all_the_same() {
         ..StackOptions::default()
     };
     let mut stack = Stack::start_with(Site::with_own_peers().await, options).await;
-    // Nobody has to say who it is.
+    // The health check needs no token.
     let client = stack.client.with_token(None);
     let (status, health) = until(&client, "status", true).await;
     let well = json!({ "status": "ok", "database": "ok", "bus": "ok", "scheduler_hook": "ok" });
@@ -91,9 +91,9 @@ async fn what_is_away_is_told_and_the_process_is_called_alive_all_the_same() {
     stack.stop().await;
 }
 
-/// As a standby is, or a server whose disk is full: it answers, and takes no change.
+/// A standby, or a server whose disk is full: it answers, and takes no change.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_database_that_may_only_be_read_is_an_outage_that_loses_nothing() {
+async fn a_read_only_database_is_an_outage_that_loses_nothing() {
     let stack = Stack::start_with(Site::with_own_peers().await, StackOptions::default()).await;
     stack.plan(power_plan()).await;
     stack.hang("h1").await;

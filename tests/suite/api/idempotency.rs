@@ -1,4 +1,4 @@
-//! `Idempotency-Key`: what is sent again is answered again, and done once.
+//! `Idempotency-Key`: a repeated request gets the first answer, and is carried out once.
 
 use chrono::TimeDelta;
 use reqwest::Method;
@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::refused;
 
 crate::on_both_grounds!(
-    what_is_sent_again_is_answered_again_and_not_done_again,
-    two_at_once_with_one_key_are_one,
+    a_repeated_request_gets_the_first_answer_and_changes_nothing,
+    concurrent_requests_with_one_key_are_carried_out_once,
     a_key_belongs_to_one_request_of_one_caller,
     a_refusal_is_repeated_and_a_lack_of_rights_is_not,
     bad_keys_are_refused,
@@ -27,7 +27,7 @@ fn because(why: &str) -> Value {
     json!({ "reason": why })
 }
 
-/// A fence that only a person can help.
+/// A fence that waits for a person.
 async fn waiting_fence(stack: &Stack) -> String {
     stack
         .client
@@ -40,7 +40,7 @@ async fn waiting_fence(stack: &Stack) -> String {
     format!("/operations/{}", operation["id"].as_str().unwrap())
 }
 
-/// How often something is in the audit trail.
+/// How often an action is in the audit trail.
 async fn times(client: &Client, action: &str) -> usize {
     let audit = client
         .get(&format!("/audit?action={action}&limit=1000"))
@@ -50,14 +50,14 @@ async fn times(client: &Client, action: &str) -> usize {
     audit.iter().filter(|line| line["action"] == action).count()
 }
 
-async fn what_is_sent_again_is_answered_again_and_not_done_again(ground: Ground) {
+async fn a_repeated_request_gets_the_first_answer_and_changes_nothing(ground: Ground) {
     let stack = Stack::start(ground).await;
     let client = &stack.client;
     let host = json!({ "name": "h2" });
     let first = client.post_once("/hosts", "make-h2", host.clone()).await;
     assert_eq!(first.status, 201, "{}", first.body);
     assert!(!is_replayed(&first));
-    // Nobody is told of what has happened to the host since: the answer is that of the first time.
+    // The host has changed since; the answer is still the first one.
     client.seen("h2", "UP").await.ok(200);
     let again = client.post_once("/hosts", "make-h2", host.clone()).await;
     assert!(is_replayed(&again));
@@ -94,7 +94,7 @@ async fn what_is_sent_again_is_answered_again_and_not_done_again(ground: Ground)
     stack.stop().await;
 }
 
-async fn two_at_once_with_one_key_are_one(ground: Ground) {
+async fn concurrent_requests_with_one_key_are_carried_out_once(ground: Ground) {
     let stack = Stack::start(ground).await;
     let client = &stack.client;
     let operation = waiting_fence(&stack).await;
@@ -147,7 +147,7 @@ async fn a_key_belongs_to_one_request_of_one_caller(ground: Ground) {
     refused(&other_path, 409, reused, &[]);
     client.get("/segments/rack-2").await.ok(404);
 
-    // Somebody else may have hit upon the same key, and is not told what it was for.
+    // Another caller with an equal key does not get this caller's answer.
     stack.plan(json!([])).await;
     client.seen("h1", "UNREACHABLE").await.ok(200);
     let fence = |role| {
@@ -177,8 +177,8 @@ async fn a_refusal_is_repeated_and_a_lack_of_rights_is_not(ground: Ground) {
     assert!(is_replayed(&again));
     fence("k2").await.ok(202);
 
-    let nobody = client.with_token(None);
-    let answer = nobody
+    let without_token = client.with_token(None);
+    let answer = without_token
         .post_once("/segments", "n", json!({ "name": "rack-1" }))
         .await;
     refused(&answer, 401, "fencing.unauthorized", &[]);
@@ -213,7 +213,7 @@ async fn bad_keys_are_refused(ground: Ground) {
     client.get("/segments/rack-1").await.ok(404);
     let most = "!".repeat(255);
     client.post_once("/segments", &most, segment).await.ok(201);
-    // What has no key to go by is still refused for its size.
+    // A request that is too large is refused for its size, also with a key.
     let large = json!({ "name": "x".repeat(70_000) });
     let answer = client.post_once("/segments", "large", large).await;
     refused(&answer, 413, "fencing.request.too_large", &["65536"]);
@@ -238,7 +238,7 @@ async fn a_key_is_forgotten_after_a_day(ground: Ground) {
     assert!(!is_replayed(&answer));
     answer.ok(201);
 
-    // And nothing is left of it: an engine that starts a day later removes it.
+    // The key's row is gone as well: an engine that starts a day later removes it.
     let later = StackOptions {
         clock: ClockSource::Manual(start + TimeDelta::hours(49)),
         ..StackOptions::default()

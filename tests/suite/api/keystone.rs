@@ -17,12 +17,12 @@ async fn stack(cloud: &Cloud) -> Stack {
     Stack::start_with(Site::new(Ground::Standalone).await, options).await
 }
 
-/// The API as somebody with this token.
+/// A client with this token.
 fn with(stack: &Stack, token: &str) -> Client {
     stack.client.with_token(Some(token))
 }
 
-/// Asks until this is the status; the answer with it.
+/// Asks until the answer has this status, and returns the answer.
 async fn until(client: &Client, status: u16) -> Answer {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
@@ -41,7 +41,7 @@ async fn until(client: &Client, status: u16) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn roles_and_scope_of_keystone_decide_and_the_audit_trail_knows_who_it_was() {
+async fn keystones_roles_and_scope_decide_and_the_audit_trail_names_the_user() {
     let cloud = Cloud::start(3600).await;
     let stack = stack(&cloud).await;
     stack.plan(power_plan()).await;
@@ -49,7 +49,7 @@ async fn roles_and_scope_of_keystone_decide_and_the_audit_trail_knows_who_it_was
         cloud.user(role, "service", &[role]).await;
     }
     let chief = cloud.user("chief", "service", &["admin"]).await;
-    cloud.user("nobody", "service", &["reader"]).await;
+    cloud.user("powerless", "service", &["reader"]).await;
     cloud.project("demo").await;
     cloud.user("tenant", "demo", &["member", "admin"]).await;
     let token = async |user: &str| cloud.token(user, "service").await;
@@ -72,7 +72,7 @@ async fn roles_and_scope_of_keystone_decide_and_the_audit_trail_knows_who_it_was
     let admin = with(&stack, &token("chief").await);
     admin.post("/hosts", json!({ "name": "h9" })).await.ok(201);
 
-    // Who is admin of a tenant's project is nobody here.
+    // An admin of a tenant's project has no role here.
     let tenant = with(&stack, &cloud.token("tenant", "demo").await);
     refused(
         &tenant.get("/hosts").await,
@@ -80,15 +80,15 @@ async fn roles_and_scope_of_keystone_decide_and_the_audit_trail_knows_who_it_was
         "fencing.forbidden",
         &["project:demo@Default", "project:service@Default"],
     );
-    let unknown = with(&stack, "gAAAAABno-token-of-anybody").get("/hosts").await;
+    let unknown = with(&stack, "gAAAAABunknown").get("/hosts").await;
     refused(&unknown, 401, "fencing.unauthorized", &["unknown"]);
     let challenge = format!("Keystone uri=\"{}\"", cloud.keystone.url());
     assert_eq!(unknown.header("www-authenticate"), challenge);
-    // Static tokens work beside it, and one that is not known is not shown to Keystone.
+    // Static tokens work beside Keystone, and an unknown static token is not sent to Keystone.
     stack.as_role(Role::Reader).get("/hosts").await.ok(200);
     assert_eq!(with(&stack, "rf_unknown").get("/hosts").await.status, 401);
 
-    what_others_say_of_the_caller_counts_for_nothing(&stack, &reader).await;
+    identity_headers_of_the_caller_are_ignored(&stack, &reader).await;
     a_service_may_ask_for_a_user(&cloud, &stack).await;
 
     let audit = admin.get("/audit?limit=200").await.ok(200).to_string();
@@ -98,7 +98,7 @@ async fn roles_and_scope_of_keystone_decide_and_the_audit_trail_knows_who_it_was
     stack.stop().await;
 }
 
-async fn what_others_say_of_the_caller_counts_for_nothing(stack: &Stack, reader: &Client) {
+async fn identity_headers_of_the_caller_are_ignored(stack: &Stack, reader: &Client) {
     let claims = [
         ("X-Identity-Status", "Confirmed"),
         ("X-User-Id", "1"),
@@ -110,8 +110,8 @@ async fn what_others_say_of_the_caller_counts_for_nothing(stack: &Stack, reader:
         ("X-Service-Roles", "admin,service"),
         ("OpenStack-System-Scope", "all"),
     ];
-    let nobody = stack.client.with_token(None);
-    for (client, status) in [(&nobody, 401), (reader, 403)] {
+    let without_token = stack.client.with_token(None);
+    for (client, status) in [(&without_token, 401), (reader, 403)] {
         let asked = client
             .request(Method::POST, "/hosts")
             .json(&json!({ "name": "forged" }));
@@ -134,8 +134,8 @@ async fn a_service_may_ask_for_a_user(cloud: &Cloud, stack: &Stack) {
     let service = cloud.token("service", "service").await;
     let done = through(&service).await;
     assert_eq!(done.status, 200, "{}", done.body);
-    let no_service = cloud.token("nobody", "service").await;
-    for bad in [no_service.as_str(), "gAAAAABno-token-of-anybody"] {
+    let no_service = cloud.token("powerless", "service").await;
+    for bad in [no_service.as_str(), "gAAAAABunknown"] {
         refused(
             &through(bad).await,
             401,
@@ -145,7 +145,7 @@ async fn a_service_may_ask_for_a_user(cloud: &Cloud, stack: &Stack) {
     }
 }
 
-/// How many tokens Keystone was asked about.
+/// How many tokens Keystone was asked to validate.
 async fn questions(stack: &Stack) -> f64 {
     Numbers::of(&stack.client)
         .await
@@ -153,7 +153,7 @@ async fn questions(stack: &Stack) -> f64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_has_a_token_that_works_cannot_try_tokens_of_services_without_end() {
+async fn a_caller_with_a_valid_token_cannot_guess_service_tokens_without_limit() {
     let cloud = Cloud::start(3600).await;
     cloud.user("reader", "service", &["reader"]).await;
     let options = StackOptions {
@@ -170,10 +170,10 @@ async fn who_has_a_token_that_works_cannot_try_tokens_of_services_without_end() 
         let asked = user.request(Method::GET, "/hosts");
         user.send(asked.header("X-Service-Token", service)).await
     };
-    // A static token is no business of Keystone's, here as little as anywhere.
+    // A static token is never sent to Keystone, also not as a service token.
     user.get("/hosts").await.ok(200);
     let before = questions(&stack).await;
-    assert_eq!(through("rf_a-token-of-nobody").await.status, 401);
+    assert_eq!(through("rf_unknown").await.status, 401);
     assert_eq!(questions(&stack).await, before);
     for guess in ["gAAAAABone", "gAAAAABtwo"] {
         assert_eq!(through(guess).await.status, 401);
@@ -208,7 +208,7 @@ async fn a_revoked_token_is_refused_soon_and_its_stream_ends() {
     );
     while stream.chunk().await.unwrap().is_some() {}
 
-    // Our own token too: the next question brings a new one.
+    // The service's own token was revoked too: for its next question it gets a new one.
     cloud.revoke_all("ringfence").await;
     let other = cloud.token("reader", "service").await;
     until(&with(&stack, &other), 200).await;
@@ -216,7 +216,7 @@ async fn a_revoked_token_is_refused_soon_and_its_stream_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_token_that_ends_takes_its_stream_with_it_and_ours_is_renewed_before() {
+async fn an_expired_token_ends_its_stream_and_the_services_own_token_is_renewed() {
     let cloud = Cloud::start(12).await;
     cloud.user("reader", "service", &["reader"]).await;
     let stack = stack(&cloud).await;
@@ -230,14 +230,14 @@ async fn a_token_that_ends_takes_its_stream_with_it_and_ours_is_renewed_before()
         .unwrap();
     while stream.chunk().await.unwrap().is_some() {}
     assert_eq!(client.get("/hosts").await.status, 401);
-    // By now our own first token has ended as well.
+    // The service's own first token has expired by now as well.
     let next = cloud.token("reader", "service").await;
     with(&stack, &next).get("/hosts").await.ok(200);
     stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn while_keystone_is_down_nobody_is_let_in_and_nobody_is_called_wrong() {
+async fn while_keystone_is_down_unknown_tokens_get_503_and_not_401() {
     let mut cloud = Cloud::start(3600).await;
     cloud.user("reader", "service", &["reader"]).await;
     let stack = stack(&cloud).await;
@@ -248,7 +248,7 @@ async fn while_keystone_is_down_nobody_is_let_in_and_nobody_is_called_wrong() {
     let down = with(&stack, "gAAAAABsomething-else").get("/hosts").await;
     refused(&down, 503, "fencing.keystone.unavailable", &["cannot be reached"]);
     assert_eq!(down.header("retry-after"), "2");
-    // What was known of this one counts for a few seconds more.
+    // The result for this token is cached for a few seconds more.
     until(&client, 503).await;
     stack.as_role(Role::Reader).get("/hosts").await.ok(200);
     let cloud = tokio::task::spawn_blocking(move || {

@@ -1,4 +1,4 @@
-//! A Keystone that is slow or answers rubbish. No real one can be made to.
+//! A Keystone that is slow or sends garbled answers. A real one cannot be made to do so.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::refused;
 
-/// What is answered to a question about a token.
+/// The answer to a question about a token.
 #[derive(Clone)]
 struct Fault {
     status: &'static str,
@@ -36,7 +36,7 @@ impl Fault {
     }
 }
 
-/// Seconds since 1970: in 2096, and in 2001.
+/// A token that expires in 2096, and one that expired in 2001, in seconds since 1970.
 const LATER: i64 = 4_000_000_000;
 const LONG_AGO: i64 = 1_000_000_000;
 
@@ -50,7 +50,7 @@ fn token(expires_at_s: i64) -> Value {
     } })
 }
 
-/// Lets our own user in, and answers questions about tokens as the fault says. Counts the questions.
+/// A Keystone that gives the service its own token, and answers questions about tokens with the fault. Counts the questions.
 async fn play(fault: Fault) -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -110,7 +110,7 @@ async fn unavailable(fault: Fault, word: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn rubbish_lets_nobody_in_and_calls_nobody_wrong() {
+async fn a_garbled_answer_of_keystone_gives_503() {
     let page = "<html>not found</html>";
     let long = format!("\"{}\"", "x".repeat(1024 * 1024));
     let no_user = json!({ "token": { "roles": [{ "name": "admin" }] } }).to_string();
@@ -120,12 +120,12 @@ async fn rubbish_lets_nobody_in_and_calls_nobody_wrong() {
         (Fault::says("200 OK", ""), "cannot be understood"),
         (Fault::says("200 OK", no_user), "cannot be understood"),
         (Fault::says("200 OK", long), "longer"),
-        // A proxy's, or that of another service.
+        // The answer of a proxy, or of another service.
         (Fault::says("404 Not Found", page), "404"),
         (Fault::says("500 Internal Server Error", page), "500"),
         (Fault::says("302 Found", ""), "302"),
         (Fault::says("403 Forbidden", refusal), "may not validate"),
-        // Our own token, again and again.
+        // The service's own token is refused again and again.
         (Fault::says("401 Unauthorized", ""), "own user"),
     ] {
         unavailable(fault, word).await;
@@ -133,13 +133,13 @@ async fn rubbish_lets_nobody_in_and_calls_nobody_wrong() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_keystone_that_is_too_slow_lets_nobody_in() {
+async fn a_keystone_that_is_too_slow_gives_503() {
     let slow = Fault::says("200 OK", token(LATER).to_string()).after(Duration::from_secs(30));
     unavailable(slow, "within 1500 ms").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_who_come_with_one_token_are_one_question() {
+async fn concurrent_requests_with_one_token_ask_keystone_once() {
     let (keystone, questions) =
         play(Fault::says("200 OK", token(LATER).to_string()).after(Duration::from_millis(300))).await;
     let stack = stack(keystone).await;
@@ -151,7 +151,7 @@ async fn many_who_come_with_one_token_are_one_question() {
     }
     assert!(all.join_all().await.iter().all(|status| *status == 200));
     assert_eq!(questions.load(Ordering::SeqCst), 1);
-    // A token that ended a long time ago does not work, whatever Keystone says.
+    // An expired token does not work, whatever Keystone answers.
     let (keystone, _) = play(Fault::says("200 OK", token(LONG_AGO).to_string())).await;
     let other = self::stack(keystone).await;
     let ended = other.client.with_token(Some("token")).get("/hosts").await;

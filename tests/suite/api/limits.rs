@@ -1,4 +1,4 @@
-//! How often one may ask, and how much one may hold.
+//! Limits of requests and of event streams.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -19,7 +19,7 @@ async fn stack(limits: RateLimits) -> Stack {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_asks_too_often_is_told_when_to_come_back_and_others_are_served() {
+async fn a_caller_over_its_rate_limit_is_told_when_to_retry_and_others_are_served() {
     let limits = RateLimits {
         requests_per_second: 1,
         request_burst: 5,
@@ -54,7 +54,7 @@ async fn who_asks_too_often_is_told_when_to_come_back_and_others_are_served() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_address_cannot_try_tokens_without_end_and_known_callers_there_go_on() {
+async fn an_address_cannot_guess_tokens_without_limit_and_known_callers_there_are_served() {
     let limits = RateLimits {
         failed_authentications_per_minute: 5,
         ..RateLimits::OFF
@@ -72,7 +72,7 @@ async fn an_address_cannot_try_tokens_without_end_and_known_callers_there_go_on(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_caller_cannot_take_all_event_streams_and_one_that_ends_makes_room() {
+async fn one_caller_cannot_take_all_event_streams_and_a_closed_stream_makes_room() {
     let options = StackOptions {
         streams: StreamLimits {
             of_one_caller: 2,
@@ -100,7 +100,7 @@ async fn one_caller_cannot_take_all_event_streams_and_one_that_ends_makes_room()
         "fencing.streams.limited",
         &["all callers together have 3"],
     );
-    // Requests are served as ever.
+    // Other requests are still served.
     reader.get("/hosts").await.ok(200);
     drop(first);
     eventually(async || open(&operator).await.status() == 200).await;
@@ -122,9 +122,9 @@ async fn first_answer(stack: &Stack, sent: String) -> String {
     tokio::task::spawn_blocking(ask).await.unwrap()
 }
 
-/// A connection that is held by a body which never comes.
+/// A connection whose request body never comes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_body_that_does_not_come_is_waited_for_half_a_minute() {
+async fn a_request_without_its_body_is_refused_after_half_a_minute() {
     let stack = stack(RateLimits::OFF).await;
     let token = stack.client.token().unwrap();
     let head = format!(

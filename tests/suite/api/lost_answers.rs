@@ -1,9 +1,9 @@
-//! A request that was carried out, and whose answer nobody has: the database refuses to keep it, as if the process had died just
+//! A request that was carried out and whose answer is lost: the database refuses to keep the answer, as if the process had died just
 //! before.
 
 use reqwest::Method;
 use ringfence_tests::{
-    Answer, Behaviour, Ground, Receiver, Site, Stack, StackOptions, UnheardDatabase, power_plan,
+    Answer, Behaviour, DatabaseProxy, Ground, Receiver, Site, Stack, StackOptions, power_plan,
 };
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ async fn lose(stack: &Stack, path: &str, body: Value) -> (Answer, Answer) {
     assert_eq!(again.status, lost.status, "{path}: {} {}", lost.body, again.body);
     assert_eq!(again.header("Idempotent-Replayed"), "true", "{path}");
     assert_eq!(lost.header("Idempotent-Replayed"), "", "{path}");
-    // An operation goes on meanwhile, and is shown as it is by then.
+    // The operation goes on meanwhile, and the second answer shows its present state.
     let is_operation = lost.body["stages"].is_array() && lost.body["status"].is_string();
     let headers = ["Location", "Content-Type", "ETag"];
     for header in headers.iter().take(if is_operation { 2 } else { 3 }) {
@@ -103,10 +103,10 @@ async fn a_request_whose_answer_was_lost_is_answered_by_what_it_has_changed(grou
     stack.stop().await;
 }
 
-/// Sends a request whose change is committed without a word: the database's answer does not arrive, and it is decided anew.
-async fn unheard(
+/// Sends a request that the database commits and whose commit has no answer, so that the service decides it again.
+async fn send_and_lose_answer(
     stack: &Stack,
-    database: &UnheardDatabase,
+    database: &DatabaseProxy,
     action: &str,
     path: &str,
     headers: &[(&str, &str)],
@@ -117,7 +117,10 @@ async fn unheard(
         request = request.header(*name, *value);
     }
     let answer = stack.client.send(request.json(&json!({ "reason": "x" }))).await;
-    assert!(database.has_hidden(), "{path}: it was not sent as one statement");
+    assert!(
+        database.has_hidden(),
+        "{path}: no statement of the request contains the action"
+    );
     let audit = stack.client.get(&format!("/audit?action={action}")).await.ok(200);
     let lines = audit["audit"].as_array().unwrap();
     let made = lines.iter().filter(|line| line["action"] == action).count();
@@ -126,9 +129,9 @@ async fn unheard(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_committed_without_a_word_does_not_stand_in_its_own_way() {
+async fn a_committed_change_whose_answer_was_lost_does_not_refuse_its_own_request() {
     let mut site = Site::new(Ground::Distributed).await;
-    let database = UnheardDatabase::before(&site.database_url).await;
+    let database = DatabaseProxy::before(&site.database_url).await;
     site.database_url = database.url().to_owned();
     let options = StackOptions {
         workers: 0,
@@ -139,10 +142,10 @@ async fn what_was_committed_without_a_word_does_not_stand_in_its_own_way() {
     stack.plan(power_plan()).await;
     client.seen("h1", "UNREACHABLE").await.ok(200);
 
-    // The fence of the first try is what its condition would fail by.
+    // The first try has begun the fence and so changed the entity tag that the second try still sends.
     let tag = client.get("/hosts/h1").await.header("ETag").to_owned();
     let headers = [("If-Match", tag.as_str()), ("Idempotency-Key", "fence")];
-    let fence = unheard(
+    let fence = send_and_lose_answer(
         &stack,
         &database,
         "operation.started",
@@ -153,10 +156,10 @@ async fn what_was_committed_without_a_word_does_not_stand_in_its_own_way() {
     assert_eq!(fence.status, 202, "{}", fence.body);
     let operation = format!("/operations/{}", fence.body["id"].as_str().unwrap());
 
-    // It is cancelled, and so cannot be cancelled again.
+    // The first try has cancelled the operation, which cannot be cancelled again.
     let path = format!("{operation}/cancel");
     let headers = [("Idempotency-Key", "cancel")];
-    let cancel = unheard(&stack, &database, "operation.cancel", &path, &headers).await;
+    let cancel = send_and_lose_answer(&stack, &database, "operation.cancel", &path, &headers).await;
     assert_eq!(cancel.status, 200, "{}", cancel.body);
     assert_eq!(cancel.body["status"], "cancelled");
     let again = client.post_once(&path, "cancel", json!({ "reason": "x" })).await;
@@ -164,7 +167,7 @@ async fn what_was_committed_without_a_word_does_not_stand_in_its_own_way() {
         (again.status, &again.body["status"]),
         (200, &cancel.body["status"])
     );
-    // Without a key it is not known who has done it.
+    // Without a key the service cannot know that this caller has cancelled the operation.
     let refused = client.post(&path, json!({ "reason": "x" })).await;
     assert_eq!(refused.status, 409, "{}", refused.body);
     stack.stop().await;

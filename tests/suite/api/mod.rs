@@ -1,4 +1,4 @@
-//! What the API says to wrong requests, and its manners.
+//! Wrong requests and their errors, and the conventions of the API.
 
 mod audit;
 mod bodies;
@@ -32,7 +32,7 @@ pub fn refused(answer: &Answer, status: u16, code: &str, words: &[&str]) {
             "{word:?} is not in {:?}",
             answer.details()
         );
-        // What reads no list of errors is told all of it too.
+        // A client that knows no list of errors finds all of it in `message`.
         assert!(
             answer.body["message"].as_str().unwrap().contains(word),
             "{}",

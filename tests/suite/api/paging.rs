@@ -1,4 +1,4 @@
-//! Listings.
+//! Pages of lists.
 
 use ringfence_tests::{Ground, Site, Stack, StackOptions};
 use serde_json::json;

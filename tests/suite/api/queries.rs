@@ -1,4 +1,4 @@
-//! What the API says to wrong queries and paths.
+//! Wrong queries and paths, and their errors.
 
 use ringfence_tests::{Ground, Stack};
 

@@ -12,9 +12,9 @@ crate::on_both_grounds!(roles_and_tokens_are_checked,);
 async fn roles_and_tokens_are_checked(ground: Ground) {
     let stack = Stack::start(ground).await;
     stack.plan(power_plan()).await;
-    let nobody = stack.client.with_token(None);
+    let without_token = stack.client.with_token(None);
     refused(
-        &nobody.get("/hosts").await,
+        &without_token.get("/hosts").await,
         401,
         "fencing.unauthorized",
         &["X-Auth-Token"],
@@ -25,17 +25,17 @@ async fn roles_and_tokens_are_checked(ground: Ground) {
         "fencing.unauthorized",
         &["unknown"],
     );
-    nobody.get("/").await.ok(200);
-    nobody.get("/healthcheck").await.ok(200);
-    let live = nobody.get("/healthcheck?probe=live").await.ok(200);
+    without_token.get("/").await.ok(200);
+    without_token.get("/healthcheck").await.ok(200);
+    let live = without_token.get("/healthcheck?probe=live").await.ok(200);
     assert_eq!(live, json!({ "status": "ok" }));
-    let ready = nobody.get("/healthcheck?probe=ready").await.ok(200);
+    let ready = without_token.get("/healthcheck?probe=ready").await.ok(200);
     let parts = json!({ "status": "ok", "database": "ok", "bus": "ok", "scheduler_hook": "ok" });
     assert_eq!(ready, parts);
-    let other = nobody.get("/healthcheck?probe=well").await;
+    let other = without_token.get("/healthcheck?probe=well").await;
     refused(&other, 400, "fencing.request.invalid", &["well", "live", "ready"]);
-    nobody.get("/openapi.json").await.ok(200);
-    assert_eq!(nobody.get("/docs/").await.status, 200);
+    without_token.get("/openapi.json").await.ok(200);
+    assert_eq!(without_token.get("/docs/").await.status, 200);
     let reader = stack.as_role(Role::Reader);
     reader.get("/hosts/h1/gates").await.ok(200);
     refused(
@@ -53,10 +53,10 @@ async fn roles_and_tokens_are_checked(ground: Ground) {
     );
     service.seen("h1", "UNREACHABLE").await.ok(200);
     service.fence("h1").await;
-    let bearer = nobody
+    let bearer = without_token
         .request(Method::GET, "/hosts")
         .header("Authorization", "Bearer token-of-reader");
-    assert_eq!(nobody.send(bearer).await.status, 200);
+    assert_eq!(without_token.send(bearer).await.status, 200);
     let audit = stack.audit("h1").await;
     let started = audit
         .iter()

@@ -13,8 +13,8 @@ use super::refused;
 use crate::feed::happen;
 
 crate::on_both_grounds!(
-    events_are_streamed_from_where_the_listener_was,
-    a_stream_that_is_too_far_behind_ends_and_says_so,
+    a_stream_resumes_at_the_listeners_last_event,
+    a_stream_that_lags_too_far_behind_says_so_and_ends,
 );
 
 async fn open(client: &Client, path: &str) -> Response {
@@ -23,7 +23,7 @@ async fn open(client: &Client, path: &str) -> Response {
     stream
 }
 
-/// All that comes until this does, or until the end.
+/// Reads the stream until this text, or to its end.
 async fn read(stream: &mut Response, until: Option<&str>) -> String {
     let mut text = String::new();
     while until.is_none_or(|word| !text.contains(word)) {
@@ -40,7 +40,7 @@ fn ids(text: &str) -> Vec<u64> {
     ids.map(|id| id.parse().unwrap()).collect()
 }
 
-async fn events_are_streamed_from_where_the_listener_was(ground: Ground) {
+async fn a_stream_resumes_at_the_listeners_last_event(ground: Ground) {
     let stack = Stack::start(ground).await;
     stack.plan(power_plan()).await;
     let client = &stack.client;
@@ -62,7 +62,7 @@ async fn events_are_streamed_from_where_the_listener_was(ground: Ground) {
         .filter_map(|line| line.strip_prefix("id: "))
         .map(|id| id.parse().unwrap())
         .collect();
-    // The first block only says where the stream begins.
+    // The first block has no event: it says where the stream begins.
     assert_eq!(ids, (0..ids.len() as u64).collect::<Vec<_>>());
     let middle = ids[2].to_string();
     let mut again = client
@@ -90,8 +90,8 @@ async fn events_are_streamed_from_where_the_listener_was(ground: Ground) {
     stack.stop().await;
 }
 
-/// Its connection takes no more for now, and what comes next is removed meanwhile.
-async fn a_stream_that_is_too_far_behind_ends_and_says_so(ground: Ground) {
+/// The stream's connection is full, and events that it has not sent are removed meanwhile.
+async fn a_stream_that_lags_too_far_behind_says_so_and_ends(ground: Ground) {
     const MANY: usize = 600;
     let options = StackOptions {
         clock: ClockSource::Manual(now()),
@@ -105,7 +105,7 @@ async fn a_stream_that_is_too_far_behind_ends_and_says_so(ground: Ground) {
         ..StackOptions::default()
     };
     let stack = Stack::start_with(Site::new(ground).await, options).await;
-    // More than the connection holds.
+    // More events than the connection holds.
     let data = json!({ "words": "x".repeat(64 * 1024) });
     happen(&stack, MANY, stack.api.clock().now(), &data).await;
     let there = format!("/events?after={}", MANY - 1);
@@ -121,7 +121,7 @@ async fn a_stream_that_is_too_far_behind_ends_and_says_so(ground: Ground) {
     eventually(async || stack.client.get(&there).await.ok(200)["removed_up_to"] == removed).await;
     let text = begun + &read(&mut stream, None).await;
     let ids = ids(&text);
-    // What was read for it before still comes, without a gap; then it is told, and not left to wonder.
+    // Events that were read before the removal still come, without a gap; then the stream says which events are gone.
     assert_eq!(ids, (0..ids.len() as u64).collect::<Vec<_>>());
     let last = ids.len() as u64 - 1;
     assert!(last > 0 && last < removed, "{last}");
@@ -136,18 +136,18 @@ async fn a_stream_that_is_too_far_behind_ends_and_says_so(ground: Ground) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stream_on_which_nothing_happens_shows_that_it_lives() {
+async fn an_idle_stream_sends_heartbeats() {
     let stack = Stack::start(Ground::Standalone).await;
     let mut stream = open(&stack.client, "/events/stream").await;
     let text = read(&mut stream, Some(": still here\n\n")).await;
-    // Nothing but that, and where it began.
+    // The stream has nothing but the heartbeat and its first block.
     assert_eq!(ids(&text).len(), 1, "{text}");
     assert!(!text.contains("event:"), "{text}");
     stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_static_token_that_is_revoked_or_ends_takes_its_streams_with_it() {
+async fn a_revoked_or_expired_static_token_ends_its_streams() {
     let stack = Stack::start(Ground::Standalone).await;
     let file = stack.site.dir.path().join("tokens.toml");
     let others = std::fs::read_to_string(&file).unwrap();
@@ -172,7 +172,7 @@ async fn a_static_token_that_is_revoked_or_ends_takes_its_streams_with_it() {
     read(&mut ended, None).await;
     assert_eq!(of("ending").get("/hosts").await.status, 401);
 
-    // Others are not disturbed.
+    // Streams of other tokens go on.
     stack.client.seen("h1", "UP").await.ok(200);
     read(&mut stays, Some("event: host.failure_state")).await;
     stack.stop().await;

@@ -1,4 +1,4 @@
-//! Versions of the API, request ids, and what a path takes.
+//! Versions of the API, request ids, and the methods of a path.
 
 use reqwest::Method;
 use ringfence_tests::{Answer, Ground, Stack};
@@ -6,9 +6,9 @@ use ringfence_tests::{Answer, Ground, Stack};
 use super::refused;
 
 crate::on_both_grounds!(
-    a_version_is_agreed_on,
+    the_version_of_the_api_is_negotiated,
     every_answer_has_a_request_id_and_a_version,
-    a_path_says_which_methods_it_takes,
+    a_path_names_the_http_methods_that_it_takes,
 );
 
 async fn with_version(stack: &Stack, path: &str, versions: &[&str]) -> Answer {
@@ -19,7 +19,7 @@ async fn with_version(stack: &Stack, path: &str, versions: &[&str]) -> Answer {
     stack.client.send(request).await
 }
 
-async fn a_version_is_agreed_on(ground: Ground) {
+async fn the_version_of_the_api_is_negotiated(ground: Ground) {
     let stack = Stack::start(ground).await;
     for versions in [
         &[][..],
@@ -49,7 +49,7 @@ async fn a_version_is_agreed_on(ground: Ground) {
     for version in ["fencing 1.1", "fencing 9.9", "fencing 0.9"] {
         let answer = with_version(&stack, "/hosts", &[version]).await;
         refused(&answer, 406, "fencing.version.not_acceptable", &["1.0 to 1.0"]);
-        // Whoever asks for what is not there has to be able to find out what is.
+        // The version document is served with any version, so that a client can find out which there are.
         assert_eq!(with_version(&stack, "/", &[version]).await.status, 200);
     }
     let document = stack.client.with_token(None).get("/").await.ok(200);
@@ -61,12 +61,12 @@ async fn a_version_is_agreed_on(ground: Ground) {
 async fn every_answer_has_a_request_id_and_a_version(ground: Ground) {
     let stack = Stack::start(ground).await;
     let client = &stack.client;
-    let nobody = client.with_token(None);
+    let without_token = client.with_token(None);
     let mut ids = std::collections::BTreeSet::new();
     for (answer, status) in [
         (client.get("/hosts").await, 200),
         (client.get("/hosts?colour=red").await, 400),
-        (nobody.get("/hosts").await, 401),
+        (without_token.get("/hosts").await, 401),
         (client.get("/hostz").await, 404),
         (client.get("/hosts/h9").await, 404),
         (client.delete("/operations").await, 405),
@@ -75,9 +75,9 @@ async fn every_answer_has_a_request_id_and_a_version(ground: Ground) {
             client.post("/hosts", serde_json::json!({ "name": "h1" })).await,
             409,
         ),
-        (nobody.get("/healthcheck").await, 200),
-        (nobody.get("/docs/").await, 200),
-        (nobody.get("/docs/nothing.css").await, 404),
+        (without_token.get("/healthcheck").await, 200),
+        (without_token.get("/docs/").await, 200),
+        (without_token.get("/docs/nothing.css").await, 404),
     ] {
         assert_eq!(answer.status, status, "{}", answer.body);
         let id = answer.header("x-openstack-request-id").to_owned();
@@ -100,7 +100,7 @@ async fn every_answer_has_a_request_id_and_a_version(ground: Ground) {
     stack.stop().await;
 }
 
-async fn a_path_says_which_methods_it_takes(ground: Ground) {
+async fn a_path_names_the_http_methods_that_it_takes(ground: Ground) {
     let stack = Stack::start(ground).await;
     let client = &stack.client;
     for (method, path, allowed) in [

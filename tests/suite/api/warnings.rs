@@ -1,36 +1,36 @@
-//! What is configured and would keep a host from being fenced is told at once.
+//! The answer to a configuration that would keep a host from being fenced has a warning.
 
 use ringfence_core::Resource;
 use ringfence_tests::{Client, Ground, Stack};
 use serde_json::{Value, json};
 
 crate::on_both_grounds!(
-    an_unknown_type_or_method_is_told_when_it_is_given,
-    two_hosts_on_one_device_are_told_when_the_second_comes,
-    a_missing_parameter_is_told_with_the_host_and_with_the_plan,
+    an_unknown_type_or_method_causes_a_warning,
+    a_second_host_on_one_device_causes_a_warning,
+    a_missing_parameter_causes_a_warning_with_the_host_and_with_the_plan,
 );
 
-/// What was told with an answer.
+/// The warnings of an answer.
 fn warnings(answer: &Value) -> Vec<&str> {
     let told = answer["warnings"].as_array().into_iter().flatten();
     told.map(|warning| warning.as_str().unwrap()).collect()
 }
 
-/// A plan for one scope, of one task with one method.
+/// Makes a plan for one scope, with one task and one method.
 async fn plan(client: &Client, name: &str, scope: Value, (task, method): (&str, &str)) -> Value {
     let stages = json!([{ "tasks": [{ "kind": task, "levels": [{ "level": 1, "methods": [method] }] }] }]);
     let body = json!({ "name": name, "scope": scope, "stages": stages });
     client.post("/plans", body).await.ok(201)
 }
 
-/// No host but those that the test adds.
+/// A stack with the method `pdu`.
 async fn bare(ground: Ground) -> Stack {
     let stack = Stack::start(ground).await;
     stack.simulated_method("pdu", Resource::Power).await;
     stack
 }
 
-async fn an_unknown_type_or_method_is_told_when_it_is_given(ground: Ground) {
+async fn an_unknown_type_or_method_causes_a_warning(ground: Ground) {
     let stack = bare(ground).await;
     let client = &stack.client;
     let host = client.post("/hosts", json!({ "name": "a" })).await.ok(201);
@@ -60,19 +60,19 @@ async fn an_unknown_type_or_method_is_told_when_it_is_given(ground: Ground) {
         warnings(&typo),
         ["parameters.pdv: there is no method \"pdv\"; methods are pdu"]
     );
-    // It is told to the one who gives it, and not kept.
+    // The warning is in the answer to the change, and not in later answers.
     assert_eq!(client.host("a").await["warnings"], Value::Null);
-    let nobody = plan(
+    let unknown_host = plan(
         client,
         "one",
         json!({ "kind": "host", "value": "z" }),
         ("power.off", "pdu"),
     );
-    assert_eq!(warnings(&nobody.await), ["scope: there is no host \"z\""]);
+    assert_eq!(warnings(&unknown_host.await), ["scope: there is no host \"z\""]);
     stack.stop().await;
 }
 
-async fn two_hosts_on_one_device_are_told_when_the_second_comes(ground: Ground) {
+async fn a_second_host_on_one_device_causes_a_warning(ground: Ground) {
     let stack = bare(ground).await;
     let client = &stack.client;
     plan(client, "all", json!({ "kind": "default" }), ("power.off", "pdu")).await;
@@ -98,7 +98,7 @@ async fn two_hosts_on_one_device_are_told_when_the_second_comes(ground: Ground) 
     stack.stop().await;
 }
 
-async fn a_missing_parameter_is_told_with_the_host_and_with_the_plan(ground: Ground) {
+async fn a_missing_parameter_causes_a_warning_with_the_host_and_with_the_plan(ground: Ground) {
     let stack = bare(ground).await;
     let client = &stack.client;
     let node = json!({ "name": "node", "resource": "power", "driver": "ironic" });
@@ -119,7 +119,7 @@ async fn a_missing_parameter_is_told_with_the_host_and_with_the_plan(ground: Gro
         told[0].starts_with("plan cut cannot be carried out for the host: ") && told[0].contains(missing),
         "{host}"
     );
-    // A method that is changed is told with the plans that it breaks.
+    // A changed method has a warning for every plan that it breaks.
     let named =
         json!({ "name": "node", "resource": "power", "driver": "ironic", "parameters": { "cloud": "east" } });
     let method = client.put("/methods/node", named).await.ok(200);

@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::{accepted, check, pairs, secrets, source, text, tool};
 
 #[tokio::test]
-async fn what_the_chart_makes_is_known_to_kubernetes_and_to_ringfence() {
+async fn the_manifests_of_the_chart_are_accepted_by_kubernetes_and_ringfence() {
     if find_program("helm").is_none() {
         tell(
-            "SKIPPED: there is no helm; the chart is rendered by deploy/helm/check/render.go and not by Helm itself",
+            "SKIPPED: helm is not installed; the chart is rendered by deploy/helm/check/render.go and not by Helm itself",
         );
     }
     let machine = Machine::new();
@@ -35,7 +35,7 @@ async fn what_the_chart_makes_is_known_to_kubernetes_and_to_ringfence() {
             .unwrap();
         let file = secrets.join(file.strip_prefix("/run/ringfence/").unwrap());
         check(&file, &variables).await;
-        // The words are a command's own: nothing is started by them.
+        // The test starts no program for the arguments: only `ringfence` would understand them.
         let words = container["args"].as_array().unwrap();
         let mut words: Vec<_> = words.iter().map(|word| word.as_str().unwrap()).collect();
         words.push("--help");

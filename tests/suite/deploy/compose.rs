@@ -1,4 +1,4 @@
-//! The compose file and what is made for it.
+//! The compose file and the secrets that are made for it.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -42,7 +42,7 @@ fn secrets_are_made_once_and_for_their_owner_only() {
         open.iter().any(|word| text.contains(word)).then(|| name.clone())
     };
     assert_eq!(made.iter().find_map(left_open), None);
-    // Another's folder is no different in form, and in nothing else the same.
+    // Another run makes files with equal names and, except the lock file, different content.
     let other = content(&secrets(&Machine::new()));
     assert!(made.keys().eq(other.keys()));
     let same: Vec<_> = made
@@ -53,7 +53,7 @@ fn secrets_are_made_once_and_for_their_owner_only() {
 }
 
 #[tokio::test]
-async fn every_service_of_the_compose_file_has_what_it_names() {
+async fn every_service_of_the_compose_file_has_the_files_that_it_names() {
     let machine = Machine::new();
     let made = secrets(&machine);
     let file = yaml(&source("docker-compose.yml"));
@@ -127,7 +127,7 @@ async fn every_service_of_the_compose_file_has_what_it_names() {
     assert_eq!(ours, 9, "migration, APIs, hooks, engines, workers");
 }
 
-/// The secrets that a configuration names.
+/// The secrets that a configuration refers to.
 fn named(config: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(config).unwrap();
     let ends = |c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '.');
@@ -140,12 +140,12 @@ fn named(config: &Path) -> Vec<String> {
 #[test]
 fn compose_itself_accepts_the_compose_file() {
     let Some(program) = find_program("docker-compose") else {
-        tell("SKIPPED: there is no docker-compose; the compose file is not checked against its schema");
+        tell("SKIPPED: docker-compose is not installed; the compose file is not checked against its schema");
         return;
     };
     let machine = Machine::new();
     secrets(&machine);
-    // Compose 1 does not know the name of a project.
+    // Compose 1 does not know the key `name`.
     let file = std::fs::read_to_string(source("docker-compose.yml")).unwrap();
     std::fs::write(
         machine.file("docker-compose.yml"),

@@ -1,4 +1,4 @@
-//! The Debian package, made from the program that is tested: looked at, installed, used as its users would, and purged.
+//! The Debian package, made from the tested program: its files are checked, and it is installed, used and purged.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -10,7 +10,7 @@ use ringfence_tests::{Machine, tell};
 
 use super::{source, text};
 
-/// What has to be in it, and with which rights.
+/// The files that the package must have, and their modes.
 const INSIDE: [(&str, &str); 11] = [
     ("./usr/bin/ringfence", "-rwxr-xr-x"),
     ("./usr/sbin/fence_ringfence", "-rwxr-xr-x"),
@@ -28,7 +28,7 @@ const INSIDE: [(&str, &str); 11] = [
     ("./etc/ringfence/ringfence.toml.example", "-rw-r--r--"),
 ];
 
-/// Makes it, as its readers are told to, of a program without the tests' symbols.
+/// Makes the package as the documentation says, from a copy of the program without debug symbols.
 fn make(machine: &Machine) -> PathBuf {
     let program = machine.file("ringfence");
     text(
@@ -63,7 +63,10 @@ fn looks_right(package: &Path) {
             panic!("{line}")
         };
         assert!(["root/root", "0/0"].contains(&owner), "{line}");
-        assert!(!rights[7..].contains('w'), "anybody may write: {line}");
+        assert!(
+            !rights[7..].contains('w'),
+            "every user may write to a file of the package: {line}"
+        );
         let is_ours = path.starts_with("./usr/") || path.starts_with("./etc/ringfence/");
         assert!(is_ours || ["./", "./etc/"].contains(&path), "{line}");
         files.insert(path, rights);
@@ -99,7 +102,7 @@ fn looks_right(package: &Path) {
     );
 }
 
-/// Whether it can be installed here and taken away again without taking anything from anybody.
+/// Whether the package can be installed and purged here without a loss for this machine.
 fn may_be_installed() -> Result<(), &'static str> {
     let is_root = text(Command::new("id").arg("-u")).trim() == "0";
     let has = |path: &str| Path::new(path).exists();
@@ -110,16 +113,16 @@ fn may_be_installed() -> Result<(), &'static str> {
     match () {
         () if !is_root => Err("only root installs packages"),
         () if find_program("systemd-sysusers").is_none() => {
-            Err("there is no systemd-sysusers (package systemd)")
+            Err("systemd-sysusers is not installed (package systemd)")
         }
         () if is_known() || has("/etc/ringfence") || has("/var/lib/ringfence") => {
-            Err("this machine has a Ringfence")
+            Err("this machine has a Ringfence already")
         }
         () => Ok(()),
     }
 }
 
-/// It is purged whatever becomes of the test.
+/// The installed package. It is purged also when the test fails.
 struct Installed;
 
 impl Installed {
@@ -137,7 +140,7 @@ impl Installed {
 
 impl Drop for Installed {
     fn drop(&mut self) {
-        // Most of what can go wrong leaves it half installed.
+        // After most failures the package is half installed.
         let _ = Command::new("dpkg")
             .args(["--purge", "--force-all", "ringfence"])
             .output();
@@ -149,7 +152,7 @@ fn user_id(name: &str) -> Option<u32> {
     String::from_utf8(said.stdout).unwrap().trim().parse().ok()
 }
 
-/// As its documentation says.
+/// The installed package works as its documentation says.
 fn can_be_used() {
     let said = text(Command::new("/usr/bin/ringfence").arg("--version"));
     assert!(said.contains(env!("CARGO_PKG_VERSION")), "{said}");
@@ -181,7 +184,7 @@ fn can_be_used() {
         let said = String::from_utf8_lossy(&said.stderr).into_owned();
         assert!(!said.contains("ringfence"), "{unit}: {said}");
     }
-    // Nothing is started by it, now or when the machine starts.
+    // Installation starts no service, and enables none for the next start of the machine.
     let wanted = Path::new("/etc/systemd/system/multi-user.target.wants");
     let wanted = std::fs::read_dir(wanted).into_iter().flatten();
     let ours = |name: &std::ffi::OsString| name.to_string_lossy().contains("ringfence");
@@ -194,9 +197,9 @@ fn can_be_used() {
 }
 
 #[test]
-fn the_package_is_whole_and_leaves_nothing_behind() {
+fn the_package_is_complete_and_leaves_no_files_behind() {
     if find_program("dpkg-deb").is_none() {
-        return tell("SKIPPED: this is no Debian; its package is not made");
+        return tell("SKIPPED: this machine has no Debian; the package is not made");
     }
     let machine = Machine::new();
     let package = make(&machine);
@@ -219,7 +222,7 @@ fn the_package_is_whole_and_leaves_nothing_behind() {
 #[test]
 fn the_package_for_nova_brings_its_modules_to_debians_own_python() {
     if find_program("dpkg-deb").is_none() {
-        return tell("SKIPPED: this is no Debian; its package for Nova is not made");
+        return tell("SKIPPED: this machine has no Debian; the package for Nova is not made");
     }
     text(&mut Command::new(source("deploy/debian/build-nova")));
     let package = source("target/debian/ringfence-nova.deb");

@@ -1,4 +1,4 @@
-//! The broker's users of the compose file may do what their services do.
+//! The broker's users in the compose file have the rights that their services need.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use ringfence_tests::{Ground, Machine, Run, Site, eventually};
 
 use super::{accepted, secrets};
 
-/// The machine of one service, with the file that is made for it.
+/// The machine of one service, with the configuration file that is made for it.
 fn machine(service: &str, made: &Path, site: &Site, broker: &RabbitMq) -> Machine {
     let path = |name: &str| made.join(name).display().to_string();
     let password = std::fs::read_to_string(made.join(format!("rabbitmq-{service}.password"))).unwrap();
@@ -46,7 +46,7 @@ levels = [{ level = 1, methods = ["power"] }]
 "#;
 
 #[tokio::test]
-async fn a_host_is_fenced_by_services_that_may_do_nothing_else_on_the_broker() {
+async fn a_host_is_fenced_by_services_with_the_least_rights_on_the_broker() {
     let home = Machine::new();
     let made = secrets(&home);
     let definitions = std::fs::read_to_string(made.join("rabbitmq.definitions.json")).unwrap();
@@ -102,9 +102,9 @@ async fn a_host_is_fenced_by_services_that_may_do_nothing_else_on_the_broker() {
         "{fenced:?}"
     );
     accepted(&operator.run(&["method", "check", "power"]).await);
-    // An API's user may look at the dead letters, as an operator would with its configuration.
+    // The API's user may read dead letters, as an operator does with the API's configuration.
     accepted(&api.run(&["dead-letter", "list"]).await);
-    // A worker's user may not: what is in them is none of its business.
+    // A worker's user may not read dead letters.
     let refused: Run = worker.run(&["dead-letter", "list"]).await;
     assert_eq!(refused.code, Some(1), "{refused:?}");
     for service in [&mut serving, &mut telling, &mut acting] {

@@ -15,10 +15,10 @@ const UNITS: &[&str] = &[
     "ringfence-standalone.service",
 ];
 
-/// What `systemd-analyze security` may say of a unit, in tenths: from 0, which has nothing, to 100, which has everything.
+/// The highest exposure that `systemd-analyze security` may give a unit, in tenths: from 0 for no exposure to 100 for full exposure.
 const MOST_EXPOSED: &str = "15";
 
-/// With a program that is there.
+/// The units with a program that exists on this machine.
 fn on_this_machine(machine: &Machine) -> Vec<std::path::PathBuf> {
     let copy = |name: &&str| {
         let unit = std::fs::read_to_string(source("deploy/systemd").join(name)).unwrap();
@@ -33,7 +33,7 @@ fn on_this_machine(machine: &Machine) -> Vec<std::path::PathBuf> {
 fn has_systemd_analyze() -> bool {
     let is_there = find_program("systemd-analyze").is_some();
     if !is_there {
-        tell("SKIPPED: there is no systemd-analyze (package systemd); units are not checked");
+        tell("SKIPPED: systemd-analyze is not installed (package systemd); units are not checked");
     }
     is_there
 }
@@ -56,7 +56,7 @@ fn systemd_understands_every_line_of_the_units() {
 }
 
 #[test]
-fn units_have_little_of_the_machine() {
+fn units_have_little_access_to_the_machine() {
     if !has_systemd_analyze() {
         return;
     }

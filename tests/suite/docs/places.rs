@@ -1,4 +1,4 @@
-//! Where the pages are walked.
+//! The machines on which the commands of the pages run.
 
 mod peers;
 
@@ -13,20 +13,20 @@ use ringfence_tests::{
 
 use peers::{OwnPeers, free_port};
 
-/// Stands in the pages for the API.
+/// The address of the API in the pages.
 const API: &str = "127.0.0.1:8790";
-/// Stands in the pages for the simulated world.
+/// The address of the simulated world in the pages.
 const SIMULATORS: &str = "127.0.0.1:41235";
 
-/// A machine with what runs on it.
+/// A machine and its services.
 pub struct Place {
-    // They end in this order: services before their peers, and before their logs.
+    // Dropped in this order: services before their peers, and before their logs.
     _services: Vec<Service>,
     _peers: Option<OwnPeers>,
     _bmc: Option<IpmiBmc>,
     _receiver: Option<Receiver>,
     machine: Machine,
-    /// What stands in the page, and what it is here.
+    /// Texts of the pages, and their replacements in this run.
     here: Vec<(&'static str, String)>,
 }
 
@@ -55,7 +55,7 @@ fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// Its worker has the name that the pages show, and its services take any port.
+/// A machine whose worker has the name that the pages show, and whose services take any free port.
 fn machine() -> Machine {
     Machine::new()
         .set("RINGFENCE_STANDALONE_LISTEN", "127.0.0.1:0")
@@ -73,7 +73,7 @@ fn script(machine: &Machine, name: &str, text: &str) {
     std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
 }
 
-/// The sources are there, and nothing runs. `cargo` has nothing to build: the program is that of the test run.
+/// A machine with the sources and without services. `cargo` has nothing to build: the program is the tested one.
 pub fn newcomer() -> Place {
     Place::new(with_cargo(machine()))
 }
@@ -92,7 +92,7 @@ fn with_cargo(machine: Machine) -> Machine {
     machine
 }
 
-/// As `newcomer`, with a file of tokens named by the configuration.
+/// A machine like `newcomer`, with a file of tokens that the configuration names.
 pub fn control_plane() -> Place {
     let machine = machine();
     let tokens = machine.file("tokens.toml").display().to_string();
@@ -129,7 +129,7 @@ pub async fn demo() -> Place {
     }
 }
 
-/// A Debian machine on which PostgreSQL and RabbitMQ have been installed a moment ago.
+/// A Debian machine with PostgreSQL and RabbitMQ, both just installed.
 pub async fn fresh_server() -> Place {
     let peers = OwnPeers::start().await;
     let machine = with_cargo(machine());
@@ -145,7 +145,7 @@ pub async fn fresh_server() -> Place {
     }
 }
 
-/// An installation with TLS, as the deployment guide makes it, and a BMC that speaks IPMI.
+/// An installation with TLS, as the deployment guide makes it, and an IPMI BMC.
 pub async fn installation() -> Place {
     let peers = OwnPeers::start().await;
     let site = peers.site().await;

@@ -1,4 +1,4 @@
-//! Which sufficient sets can be completed, as far as is known.
+//! Which sufficient sets could be completed, by the latest checks.
 
 use ringfence_core::Resource;
 use ringfence_simulators::{Fault, FaultKind};
@@ -64,7 +64,7 @@ async fn a_method_that_fails_its_check_keeps_its_set_from_being_completed(ground
         .as_str()
         .unwrap();
     assert!(why.starts_with("method power: its last check, at "), "{why}");
-    // The other host's device is well.
+    // The other host's device answers its checks.
     assert_eq!(sets(&explain(&stack, "h1").await), possible);
     stack.stop().await;
 }

@@ -1,4 +1,4 @@
-//! The verdict of a dry run, beside what the fence is then answered.
+//! The verdict of a dry run, and the answer to the fence that follows.
 
 use ringfence_core::Resource;
 use ringfence_simulators::{Fault, FaultKind};
@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use super::{checked, explain, reason, until_checks, with_hosts};
 
 crate::on_both_grounds!(
-    its_verdict_is_what_the_fence_is_then_answered,
-    a_device_that_two_hosts_share_is_the_verdict,
+    the_verdict_of_a_dry_run_is_the_answer_to_the_fence,
+    a_device_that_two_hosts_share_is_named_in_the_verdict,
 );
 
-/// The verdict, and what the same request is then answered.
+/// The verdict, and the answer to the real request.
 async fn verdict_then_fence(stack: &Stack, host: &str, if_match: Option<&str>) -> (Value, Value) {
     let ask = |is_dry_run| {
         let request = stack
@@ -40,7 +40,7 @@ async fn verdict_then_fence(stack: &Stack, host: &str, if_match: Option<&str>) -
     (told, answer.body)
 }
 
-async fn its_verdict_is_what_the_fence_is_then_answered(ground: Ground) {
+async fn the_verdict_of_a_dry_run_is_the_answer_to_the_fence(ground: Ground) {
     let stack = with_hosts(ground, 4).await;
     let code = |told: &Value| told["verdict"]["code"].as_str().unwrap_or_default().to_owned();
     let (told, _) = verdict_then_fence(&stack, "h1", None).await;
@@ -103,7 +103,7 @@ async fn its_verdict_is_what_the_fence_is_then_answered(ground: Ground) {
     assert_eq!(told["verdict"]["outcome"], "joined");
     assert_eq!(told["verdict"]["operation_id"], operation["id"]);
 
-    // A rejoin makes way.
+    // A fence takes the place of a rejoin.
     stack.hang("h4").await;
     let fence = stack.client.fence("h4").await;
     stack.client.until_settled(&fence).await;
@@ -119,10 +119,10 @@ async fn its_verdict_is_what_the_fence_is_then_answered(ground: Ground) {
         json!({ "id": rejoin["id"], "kind": "rejoin" })
     );
 
-    // What is wrong with the request itself is no verdict.
+    // An error of the request itself is not a verdict.
     for is_dry_run in [true, false] {
-        let nobody = stack.client.post("/hosts/h9/fence", reason(is_dry_run)).await;
-        assert_eq!((nobody.status, nobody.code()), (404, "fencing.host.not_found"));
+        let unknown = stack.client.post("/hosts/h9/fence", reason(is_dry_run)).await;
+        assert_eq!((unknown.status, unknown.code()), (404, "fencing.host.not_found"));
         let body = json!({ "reason": " ", "dry_run": is_dry_run });
         let blank = stack.client.post("/hosts/h1/fence", body).await;
         assert_eq!((blank.status, blank.code()), (400, "fencing.request.invalid"));
@@ -130,7 +130,7 @@ async fn its_verdict_is_what_the_fence_is_then_answered(ground: Ground) {
     stack.stop().await;
 }
 
-async fn a_device_that_two_hosts_share_is_the_verdict(ground: Ground) {
+async fn a_device_that_two_hosts_share_is_named_in_the_verdict(ground: Ground) {
     let stack = checked(ground, 2).await;
     stack.plan(power_plan()).await;
     let slip = json!({ "parameters": { "power": { "device": "h1" } } });

@@ -1,4 +1,4 @@
-//! Who lags behind is seen to, and so is a database that is away.
+//! Metrics of receivers that lag behind, and of a database that is away.
 
 use ringfence_tests::{
     Behaviour, Ground, Numbers, Receiver, Site, Stack, StackOptions, eventually, power_plan,
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{numbers_of, until};
 use crate::subscriptions::subscribe;
 
-crate::on_both_grounds!(subscriptions_are_counted_and_what_waits_for_their_receivers_is_seen,);
+crate::on_both_grounds!(subscriptions_and_the_age_of_their_waiting_events_are_measured,);
 
 fn subscriptions(numbers: &Numbers) -> [f64; 3] {
     ["enabled", "disabled", "failed"].map(|state| {
@@ -22,13 +22,13 @@ fn oldest(numbers: &Numbers) -> f64 {
     numbers.sum("ringfence_subscriptions_oldest_age_seconds", &[])
 }
 
-async fn subscriptions_are_counted_and_what_waits_for_their_receivers_is_seen(ground: Ground) {
+async fn subscriptions_and_the_age_of_their_waiting_events_are_measured(ground: Ground) {
     let stack = Stack::start(ground).await;
     let receiver = Receiver::start(Behaviour::Answers(503));
     subscribe(&stack, "pager", &receiver, json!({})).await;
     subscribe(&stack, "quiet", &receiver, json!({ "enabled": false })).await;
     let numbers = until(&stack, |numbers| subscriptions(numbers) == [1.0, 1.0, 0.0]).await;
-    assert_eq!(oldest(&numbers), 0.0, "nothing has happened yet");
+    assert_eq!(oldest(&numbers), 0.0, "no event waits yet");
     stack.client.seen("h1", "UP").await.ok(200);
     until(&stack, |numbers| oldest(numbers) > 0.0).await;
     receiver.behave(Behaviour::Takes);
@@ -40,12 +40,16 @@ async fn subscriptions_are_counted_and_what_waits_for_their_receivers_is_seen(gr
     receiver.behave(Behaviour::Answers(410));
     stack.client.seen("h1", "UNREACHABLE").await.ok(200);
     let numbers = until(&stack, |numbers| subscriptions(numbers) == [0.0, 1.0, 1.0]).await;
-    assert_eq!(oldest(&numbers), 0.0, "nobody waits for what is disabled");
+    assert_eq!(
+        oldest(&numbers),
+        0.0,
+        "a disabled subscription has no waiting events"
+    );
     stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_database_that_is_away_is_seen_in_the_metrics_and_so_is_its_return() {
+async fn an_outage_of_the_database_and_its_end_are_shown_in_the_metrics() {
     let mut stack = Stack::start_with(Site::with_own_peers().await, StackOptions::default()).await;
     stack.plan(power_plan()).await;
     let is_up = |numbers: &Numbers| numbers.sum("ringfence_database_up", &[]) == 1.0;
@@ -59,7 +63,7 @@ async fn a_database_that_is_away_is_seen_in_the_metrics_and_so_is_its_return() {
     let api = until(&stack, |numbers| !is_up(numbers)).await;
     eventually(async || !is_up(&numbers_of(&stack).await)).await;
     let engine = numbers_of(&stack).await;
-    // An old number would be taken for a present one.
+    // An old value would be taken for the present one.
     for numbers in [&api, &engine] {
         assert!(numbers.has("ringfence_database_up") && numbers.has("ringfence_build_info"));
         for name in [

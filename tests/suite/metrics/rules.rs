@@ -1,4 +1,4 @@
-//! The alert rules and the dashboard that come with Ringfence, against what it really says.
+//! The alert rules and the dashboard that come with Ringfence, compared with the metrics that the program serves.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ fn read(path: &str) -> String {
 fn promtool(words: &[&str], path: &Path) {
     let Some(program) = find_program("promtool") else {
         panic!(
-            "there is no promtool; run the tests with `cargo xtask test`, or install the package prometheus"
+            "promtool is not installed; run the tests with `cargo xtask test`, or install the package prometheus"
         );
     };
     let done = Command::new(program).args(words).arg(path).output().unwrap();
@@ -32,7 +32,7 @@ fn promtool(words: &[&str], path: &Path) {
     assert!(done.status.success(), "{said}");
 }
 
-/// Every word that looks like the name of a metric of ours.
+/// Every word that looks like the name of a Ringfence metric.
 fn metrics_in(text: &str) -> BTreeSet<String> {
     text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
         .filter(|word| word.starts_with("ringfence_"))
@@ -52,7 +52,7 @@ fn queries(dashboard: &Value) -> Vec<String> {
 }
 
 #[test]
-fn the_alert_rules_hold_what_they_promise() {
+fn the_alert_rules_pass_promtools_tests() {
     promtool(
         &["check", "rules"],
         &at_root("deploy/prometheus/ringfence.rules.yml"),
@@ -64,7 +64,7 @@ fn the_alert_rules_hold_what_they_promise() {
 }
 
 #[test]
-fn every_alert_is_explained() {
+fn the_guide_explains_every_alert() {
     let (rules, guide) = (
         read("deploy/prometheus/ringfence.rules.yml"),
         read("docs/operations.md"),
@@ -82,14 +82,14 @@ fn every_alert_is_explained() {
     for alert in alerts {
         assert!(
             headings.contains(&alert.to_lowercase()),
-            "{alert} is not explained"
+            "the guide does not explain {alert}"
         );
         assert!(rules.contains(&format!("runbook: docs/operations.md#{}\n", alert.to_lowercase())));
     }
 }
 
 #[test]
-fn the_dashboards_queries_can_be_read() {
+fn the_queries_of_the_dashboard_are_valid() {
     let dashboard: Value = serde_json::from_str(&read("deploy/grafana/ringfence.json")).unwrap();
     let rules: Vec<Value> = queries(&dashboard)
         .iter()
@@ -99,13 +99,13 @@ fn the_dashboards_queries_can_be_read() {
         .map(|(number, rule)| json!({ "name": number.to_string(), "rules": [rule] }))
         .collect();
     assert!(rules.len() >= 18);
-    // What is JSON is YAML too.
+    // JSON is also YAML.
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), json!({ "groups": rules }).to_string()).unwrap();
     promtool(&["check", "rules"], file.path());
 }
 
-/// What the program says: more than its parts together.
+/// The metrics of the program, which has more than its parts together.
 async fn numbers_of_the_program() -> Numbers {
     let machine = Machine::new();
     let words = ["standalone", "--listen", "127.0.0.1:0", "--data-dir", "data"];
@@ -117,11 +117,11 @@ async fn numbers_of_the_program() -> Numbers {
     numbers
 }
 
-/// The names of all numbers that there are.
-async fn everything_there_is() -> BTreeSet<String> {
+/// The names of all metrics.
+async fn names_of_all_metrics() -> BTreeSet<String> {
     let mut stack = Stack::start(Ground::Standalone).await;
     stack.plan(power_plan()).await;
-    // What never happened yet is not told.
+    // A metric without a value yet is not served.
     stack.hang("h1").await;
     let operation = stack.client.fence("h1").await;
     stack.client.until_settled(&operation).await;
@@ -146,8 +146,8 @@ async fn everything_there_is() -> BTreeSet<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_metric_is_in_the_guide_and_those_of_the_rules_and_the_dashboard_are_there() {
-    let there = everything_there_is().await;
+async fn every_metric_is_in_the_guide_and_every_metric_of_rules_and_dashboard_exists() {
+    let there = names_of_all_metrics().await;
     let guide = metrics_in(&read("docs/operations.md"));
     let base = |name: &str| {
         let endings = ["_bucket", "_sum", "_count"];
@@ -159,12 +159,15 @@ async fn every_metric_is_in_the_guide_and_those_of_the_rules_and_the_dashboard_a
         .map(|name| base(name))
         .filter(|name| !guide.contains(name))
         .collect();
-    assert!(untold.is_empty(), "the guide does not tell of {untold:?}");
+    assert!(untold.is_empty(), "the guide does not describe {untold:?}");
     let dashboard: Value = serde_json::from_str(&read("deploy/grafana/ringfence.json")).unwrap();
     let mut wanted = metrics_in(&read("deploy/prometheus/ringfence.rules.yml"));
     wanted.extend(metrics_in(&read("deploy/prometheus/ringfence.tests.yml")));
     wanted.extend(queries(&dashboard).iter().flat_map(|query| metrics_in(query)));
     let missing: Vec<_> = wanted.difference(&there).collect();
-    assert!(missing.is_empty(), "{missing:?} are not among {there:?}");
+    assert!(
+        missing.is_empty(),
+        "{missing:?} are not among the served metrics {there:?}"
+    );
     assert!(wanted.len() > 20);
 }

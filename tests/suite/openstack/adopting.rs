@@ -18,7 +18,7 @@ fn is_seen(state: &str) -> impl Fn(&Value) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_new_host_is_added_by_itself_and_one_that_left_is_unknown_and_stays() {
+async fn a_new_host_is_added_automatically_and_a_removed_host_stays_as_unknown() {
     let cloud = cloud();
     let folder = tempfile::tempdir().unwrap();
     let entry = entry(&cloud, User::Fencing, OPENSTACK_PASSWORD, "");
@@ -36,7 +36,7 @@ async fn a_new_host_is_added_by_itself_and_one_that_left_is_unknown_and_stays() 
     };
     let stack = Stack::start_with(Site::new(Ground::Distributed).await, options).await;
     let client = &stack.client;
-    // There is no such segment yet: that is told, and mended by making it.
+    // The segment does not exist yet: the host is added once the segment has been made.
     let [compute, homonym] = block_in_place(|| cloud.computes(["adopt-a", "adopt-b"]).unwrap());
     let other = json!({ "name": "adopt-b", "backend": "nova", "cloud": "elsewhere" });
     client.post("/hosts", other).await.ok(201);

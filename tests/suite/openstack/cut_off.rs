@@ -1,4 +1,4 @@
-//! A host that is fenced by the services of its cloud: what moves takes its belongings along, what stays gets them back.
+//! A host that is fenced by the services of its cloud: servers that move keep their volumes and ports, servers that stay get them back.
 
 use ringfence_lab::{Api, Cloud, NewServer, Port, Server};
 use ringfence_tests::Ground;
@@ -35,7 +35,7 @@ fn equip(plant: &Plant, network: &str, name: &str, metadata: &[(&str, &str)]) ->
     })
 }
 
-/// Methods and a plan for one host: storage and network by the cloud's services, then power.
+/// Adds the methods, and a plan for one host: storage and network by the cloud's services, then power.
 async fn configure(plant: &Plant, host: &str) {
     let client = &plant.stack.client;
     let times = json!({ "attempt_timeout_s": 120, "timeout_s": 300 });
@@ -61,7 +61,7 @@ async fn configure(plant: &Plant, host: &str) {
         ],
     });
     client.post("/plans", plan).await.ok(201);
-    // Their services answer before they are needed.
+    // The services must answer before the fence needs them.
     for method in ["volumes", "ports"] {
         let is_well = |method: &Value| method["checks"]["outcome"] == "confirmed";
         client.until(&format!("/methods/{method}"), is_well).await;
@@ -99,7 +99,7 @@ fn disconnections(cloud: &Cloud, volume: &str) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_moves_takes_its_belongings_along_and_what_stays_gets_them_back() {
+async fn servers_that_move_keep_volumes_and_ports_and_servers_that_stay_get_them_back() {
     let policy = json!({ "auto_rejoin": true, "evacuation": { "automatic": true } });
     let plant = Plant::start(Ground::Distributed, ["taken-a", "taken-b"], policy).await;
     let (cloud, client) = (&plant.cloud, &plant.stack.client);
@@ -136,7 +136,7 @@ async fn what_moves_takes_its_belongings_along_and_what_stays_gets_them_back() {
         assert_eq!(
             disconnections(cloud, volume),
             1,
-            "once by the fence, and not again"
+            "the fence disconnects the volume once, and nothing else does"
         );
     }
     assert_eq!(connected(cloud, &stays.volume), (vec![], 1));

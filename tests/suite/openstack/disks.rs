@@ -1,4 +1,4 @@
-//! Volumes that a fence takes from a host, and gives back.
+//! Volumes that a fence takes from a host, and that are given back.
 
 use std::time::Duration;
 
@@ -133,14 +133,14 @@ async fn a_host_is_cut_off_from_its_volumes_and_its_servers_get_them_back() {
         assert_eq!(
             found["volume"]["metadata"],
             serde_json::json!({}),
-            "no note is left"
+            "Ringfence's metadata is removed from the volume"
         );
     }
     stored.remove();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn workers_that_die_in_the_middle_never_set_a_volume_free() {
+async fn workers_that_die_during_a_task_never_leave_a_volume_available() {
     let mut stored = Stored::new("disks-b");
     let hand = Hand::of(&stored.cloud, User::Fencing);
     let method = trusting("disks-b");
@@ -167,7 +167,7 @@ async fn workers_that_die_in_the_middle_never_set_a_volume_free() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_nobody_vouches_for_is_cut_off_and_proves_nothing() {
+async fn a_cut_of_volumes_on_untrusted_backends_proves_nothing() {
     let stored = Stored::new("disks-c");
     let hand = Hand::of(&stored.cloud, User::Fencing);
     for (more, words) in [
@@ -186,7 +186,7 @@ async fn what_nobody_vouches_for_is_cut_off_and_proves_nothing() {
     }
     assert_eq!(stored.statuses(), ["reserved", "reserved"]);
 
-    // The host was never down: its servers run on without their disks, and that is for a person.
+    // The host was never down: its servers run on without their disks, and a person must stop them.
     let held = hand
         .act_within(
             FencingKind::StorageUnfence,
@@ -213,8 +213,7 @@ async fn what_nobody_vouches_for_is_cut_off_and_proves_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_that_never_came_is_no_proof_and_the_request_is_brought_to_its_end_before_anything_is_given_back()
- {
+async fn a_lost_answer_of_cinder_is_no_proof_and_volumes_are_given_back_only_after_its_request_has_ended() {
     let mut stored = Stored::new("disks-d");
     let hand = Hand::of(&stored.cloud, User::Fencing);
     let method = trusting("disks-d");
@@ -239,7 +238,7 @@ async fn an_answer_that_never_came_is_no_proof_and_the_request_is_brought_to_its
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_the_role_of_a_service_nothing_is_cut_off() {
+async fn without_the_role_service_no_volume_is_cut_off() {
     let stored = Stored::new("disks-e");
     let method = trusting("disks-e");
     for user in [User::Admin, User::FencingReader] {
@@ -262,14 +261,14 @@ async fn without_the_role_of_a_service_nothing_is_cut_off() {
         "no servers is no proof: {unknown:?}"
     );
     assert!(hand.check(&trusting("nosuch")).await.is_err());
-    // What keeps the volumes was made before, and goes with the rest.
+    // The refused attempts may have reserved the volumes; after this fence each volume has exactly one reservation.
     seen(&hand.act(FencingKind::StorageFence, &method).await);
     assert_eq!(stored.attachments(), ["reserved", "reserved"]);
     stored.remove_cut();
 }
 
 impl Stored {
-    /// With volumes that are kept for servers that go.
+    /// Removes the host and its volumes while Ringfence still reserves the volumes.
     fn remove_cut(self) {
         block_in_place(|| {
             self.cloud.remove(self.host).unwrap();

@@ -1,4 +1,4 @@
-//! What `ringfence doctor` finds out about clouds.
+//! The findings of `ringfence doctor` about clouds.
 
 use ringfence_lab::User;
 use ringfence_tests::clouds_file::{Entry, write};
@@ -9,7 +9,7 @@ use tokio::task::block_in_place;
 
 use super::plant::cloud;
 
-/// Findings about clouds, as `state: found -> remedy`.
+/// The findings about clouds, as `state: found -> remedy`.
 async fn examine(machine: &Machine, more: &[(&str, &str)]) -> String {
     let asked = machine.run_with(&["doctor", "-o", "json"], more).await;
     let report: Value = serde_json::from_str(&asked.out).unwrap_or_else(|_| panic!("{asked:?}"));
@@ -34,7 +34,7 @@ fn says(report: &str, state: &str, found: &str, remedy: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_doctor_says_what_is_wrong_with_a_cloud_and_what_to_do() {
+async fn the_doctor_names_each_problem_of_a_cloud_and_its_remedy() {
     let cloud = cloud();
     let site = Site::new(Ground::Distributed).await;
     let (machine, _) = set_up(&site).await;
@@ -126,7 +126,7 @@ async fn the_doctor_says_what_is_wrong_with_a_cloud_and_what_to_do() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn hosts_that_only_one_side_has_and_that_nobody_watches_are_named() {
+async fn the_doctor_names_hosts_that_only_one_side_has_and_hosts_that_no_engine_watches() {
     let cloud = cloud();
     let _computes = block_in_place(|| cloud.computes(["doc-a", "doc-b"]).unwrap());
     let site = Site::new(Ground::Distributed).await;
@@ -202,9 +202,9 @@ async fn hosts_that_only_one_side_has_and_that_nobody_watches_are_named() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn services_of_a_cloud_by_which_plans_fence_are_tried_as_well() {
+async fn the_doctor_tries_the_services_of_a_cloud_that_plans_use() {
     let cloud = cloud();
-    // Neutron has agents where there are hosts.
+    // Neutron has agents only on hosts that exist.
     let _computes = block_in_place(|| cloud.computes(["doc-c"]).unwrap());
     let site = Site::new(Ground::Distributed).await;
     let (machine, token) = set_up(&site).await;

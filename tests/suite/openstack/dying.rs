@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::plant::Plant;
 
-/// The operation of the host with how many of its tasks are over; what changes is a step.
+/// The host's latest operation and the number of its tasks that have ended; a change of either is a step.
 async fn progress(plant: &Plant, host: &str) -> Option<(String, usize)> {
     let path = format!("/operations?host={host}&sort=created_at:desc&limit=1");
     let list = plant.stack.client.get(&path).await.ok(200);
@@ -18,7 +18,7 @@ async fn progress(plant: &Plant, host: &str) -> Option<(String, usize)> {
     Some((operation["id"].as_str().unwrap().to_owned(), over))
 }
 
-/// Kills the engine at every step of what happens to the host until an operation of this kind has ended; how often.
+/// Kills the engine at every step of the host's operations until one of this kind has ended; returns the number of kills.
 async fn kill_until_ended(plant: &mut Plant, host: &str, kind: &str) -> usize {
     let mut known = progress(plant, host).await;
     let ended = format!("/operations?host={host}&kind={kind}&status=in:succeeded,needs_operator,cancelled");
@@ -39,11 +39,11 @@ async fn kill_until_ended(plant: &mut Plant, host: &str, kind: &str) -> usize {
         known = step;
         plant.kill_engine().await;
     }
-    panic!("it never ended");
+    panic!("no {kind} of {host} ended within 100 kills of the engine");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_engine_that_dies_at_every_step_moves_nothing_twice() {
+async fn an_engine_that_dies_at_every_step_moves_no_server_twice() {
     let policy = json!({
         "auto_rejoin": true, "fencing": { "automatic": true, "after_s": 1, "at_most_percent": 100 },
         "evacuation": { "automatic": true, "at_once": 2 },
@@ -57,7 +57,7 @@ async fn an_engine_that_dies_at_every_step_moves_nothing_twice() {
     assert_eq!(evacuation["status"], "succeeded", "{evacuation}");
     assert_eq!(plant.hosts_of(&servers), ["dying-b"; 4]);
     plant.judge();
-    // Nova has one record of each: nobody asked twice.
+    // Nova has one record of each server: no move was requested twice.
     let asked = tokio::task::block_in_place(|| plant.cloud.evacuations("dying-a").unwrap());
     assert_eq!(asked.len(), 4, "{asked:?}");
 

@@ -1,4 +1,4 @@
-//! A host that dies, its servers that go on elsewhere, and its return.
+//! A host that dies, the evacuation of its servers, and its return.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn statuses(moves: &[Value]) -> Vec<&str> {
     moves.iter().map(|one| one["status"].as_str().unwrap()).collect()
 }
 
-/// When Nova's API began and ended to answer what was wanted done to these servers, by its log.
+/// The start and the end of the requests that changed these servers, by the log of Nova's API.
 fn requests(log: &str, servers: &[String]) -> Vec<(NaiveDateTime, NaiveDateTime)> {
     let actions: Vec<String> = servers
         .iter()
@@ -26,7 +26,7 @@ fn requests(log: &str, servers: &[String]) -> Vec<(NaiveDateTime, NaiveDateTime)
     requests
 }
 
-/// Such a line begins with the time of its end, and tells how many seconds it took.
+/// A line of the log has the time of the request's end first, and its duration in seconds.
 fn times(line: &str) -> (NaiveDateTime, NaiveDateTime) {
     let ended = NaiveDateTime::parse_from_str(&line[..23], "%Y-%m-%d %H:%M:%S%.f").unwrap();
     let (_, took) = line.split_once(" time: ").unwrap();
@@ -36,7 +36,7 @@ fn times(line: &str) -> (NaiveDateTime, NaiveDateTime) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_killed_host_is_seen_fenced_evacuated_and_taken_back() {
+async fn a_killed_host_is_fenced_evacuated_and_taken_back() {
     let policy = json!({ "auto_rejoin": true, "evacuation": { "automatic": true } });
     let plant = Plant::start(Ground::Distributed, ["story-a", "story-b"], policy).await;
     let servers = plant.boot(0, &["s1", "s2", "s3", "s4", "s5"]);
@@ -78,7 +78,7 @@ async fn a_killed_host_is_seen_fenced_evacuated_and_taken_back() {
     plant.judge();
     let again = plant.machines[0].with(|compute| plant.cloud.boot(compute, &["s6"], &[]).unwrap());
     assert_eq!(again[0].host.as_deref(), Some("story-a"));
-    // Its own calls went through the gate before Nova's API, like anybody's.
+    // Ringfence's own calls went through the gate before Nova's API, like those of every caller.
     let log = plant.cloud.description().folder.join("log/nova-api.log");
     let log = std::fs::read_to_string(log).unwrap();
     let requests = requests(&log, &servers);
@@ -89,13 +89,13 @@ async fn a_killed_host_is_seen_fenced_evacuated_and_taken_back() {
     assert!(one_after_the_other, "{requests:?}");
     for allowed in ["from host story-a", "un-forcing host story-a"] {
         let is_it = |line: &str| line.contains("Ringfence allows") && line.contains(allowed);
-        assert!(log.lines().any(is_it), "the gate was not asked: {allowed}");
+        assert!(log.lines().any(is_it), "the log of the gate lacks: {allowed}");
     }
     plant.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_ran_on_a_host_that_was_not_emptied_runs_again_and_what_was_stopped_stays_so() {
+async fn servers_left_on_a_returning_host_run_again_and_stopped_servers_stay_stopped() {
     let policy = json!({ "auto_rejoin": true, "fencing": { "automatic": true, "after_s": 1, "at_most_percent": 100 } });
     let plant = Plant::start(Ground::Standalone, ["stays-a"], policy).await;
     let servers = plant.boot(0, &["ran-1", "ran-2", "was-stopped"]);
@@ -108,7 +108,7 @@ async fn what_ran_on_a_host_that_was_not_emptied_runs_again_and_what_was_stopped
             .unwrap();
     });
 
-    // Nobody asks for the fence, and nobody for an evacuation.
+    // The fence and the evacuation are automatic.
     plant.machines[0].kill();
     let fence = plant.until_ended("stays-a", "fence").await;
     assert_eq!(

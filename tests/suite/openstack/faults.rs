@@ -1,4 +1,4 @@
-//! Clouds that are away, too old, or let us in no more.
+//! Clouds that are away, too old, or refuse Ringfence's credentials.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ fn backend(file: &Path, timeout_s: u64) -> Arc<Backend> {
     }))
 }
 
-/// What is said when this entry is used.
+/// The error of a call with this entry.
 async fn complaint(entry: Entry) -> BackendError {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("clouds.yaml");
@@ -35,7 +35,7 @@ async fn complaint(entry: Entry) -> BackendError {
     backend(&file, 2).services().await.unwrap_err()
 }
 
-/// A Ringfence that watches one host by what the file says.
+/// A stack that watches one host by this `clouds.yaml`.
 async fn watching(file: &Path, host: &str) -> Stack {
     let options = StackOptions {
         hosts: 0,
@@ -63,8 +63,8 @@ async fn until_seen(stack: &Stack, host: &str, state: &str) -> Value {
         .await
 }
 
-/// Nothing has begun, and nothing was concluded but that nobody could see.
-async fn assert_only_out_of_sight(stack: &Stack, host: &str) {
+/// Asserts that the host is UNKNOWN and that no operation has begun.
+async fn assert_unknown_without_operations(stack: &Stack, host: &str) {
     let operations = stack
         .client
         .get(&format!("/operations?host={host}"))
@@ -78,7 +78,7 @@ async fn assert_only_out_of_sight(stack: &Stack, host: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_cannot_be_asked_and_why_is_in_the_words_of_the_error() {
+async fn an_error_names_the_service_that_does_not_answer_and_the_reason() {
     let cloud = cloud();
     let entry = || Entry::new(CLOUD, &cloud);
     let said = complaint(entry().password("hushhush")).await;
@@ -134,9 +134,9 @@ async fn who_cannot_be_asked_and_why_is_in_the_words_of_the_error() {
     );
 }
 
-/// No Nova of today is so old: only its version document is made up.
+/// No present Nova is so old: only the version document is simulated.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_nova_that_is_too_old_or_too_new_is_told_with_both_sides_versions() {
+async fn the_error_of_a_nova_too_old_or_too_new_names_both_sides_versions() {
     let cloud = cloud();
     for (oldest, newest) in [("2.1", "2.67"), ("2.95", "2.120")] {
         let nova = FakeNova::start(&[]).with_versions(oldest, newest);
@@ -159,7 +159,7 @@ async fn a_nova_that_is_too_old_or_too_new_is_told_with_both_sides_versions() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn while_novas_api_is_away_its_hosts_are_unknown_and_nothing_begins() {
+async fn while_novas_api_is_away_its_hosts_are_unknown_and_no_operation_begins() {
     let cloud = cloud();
     let _computes = block_in_place(|| cloud.computes(["away-a"]).unwrap());
     let mut api = block_in_place(|| cloud.nova_api(NovaApiOptions::default()).unwrap());
@@ -171,16 +171,16 @@ async fn while_novas_api_is_away_its_hosts_are_unknown_and_nothing_begins() {
     api.kill();
     until_seen(&stack, "away-a", "UNKNOWN").await;
     assert_eq!(stack.client.gates("away-a").await["evacuate"]["allowed"], false);
-    // Longer than a host may be silent.
+    // Longer than the time after which a silent host is UNREACHABLE.
     tokio::time::sleep(Duration::from_secs(15)).await;
     assert_eq!(stack.client.host("away-a").await["failure_state"], "UNKNOWN");
     block_in_place(|| api.start_again().unwrap());
     until_seen(&stack, "away-a", "UP").await;
-    assert_only_out_of_sight(&stack, "away-a").await;
+    assert_unknown_without_operations(&stack, "away-a").await;
     stack.stop().await;
 }
 
-/// A user of this story's own, whose password can be changed: its name and its id.
+/// A user of this test, whose password can be changed: its name and its id.
 fn make_user(cloud: &Cloud, password: &str) -> (String, String) {
     let name = format!("story-{}", Uuid::new_v4().simple());
     let body = json!({ "user": { "name": name, "domain_id": "default", "password": password } });
@@ -198,7 +198,7 @@ fn make_user(cloud: &Cloud, password: &str) -> (String, String) {
     (name, id)
 }
 
-/// Nova believes for some minutes what Keystone has said of a token.
+/// Starts the API again, because Nova caches a token's validation for some minutes.
 fn forget_tokens(api: &mut NovaApi) {
     block_in_place(|| {
         api.kill();
@@ -216,7 +216,7 @@ fn keystone(cloud: &Cloud, method: &'static str, path: &str, body: Option<Value>
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_password_that_is_changed_ends_the_token_and_the_new_one_needs_no_restart() {
+async fn a_changed_password_is_read_without_a_restart() {
     let cloud = cloud();
     let _computes = block_in_place(|| cloud.computes(["pass-a"]).unwrap());
     let mut api = block_in_place(|| cloud.nova_api(NovaApiOptions::default()).unwrap());
@@ -227,19 +227,19 @@ async fn a_password_that_is_changed_ends_the_token_and_the_new_one_needs_no_rest
     write(&file, &[entry.clone().password("first")]);
     let stack = watching(&file, "pass-a").await;
 
-    // All tokens of the user end with its password.
+    // A new password revokes all tokens of the user.
     let change = json!({ "user": { "password": "second" } });
     block_in_place(|| keystone(&cloud, "PATCH", &format!("/users/{user}"), Some(change)));
     forget_tokens(&mut api);
     until_seen(&stack, "pass-a", "UNKNOWN").await;
     write(&file, &[entry.password("second")]);
     until_seen(&stack, "pass-a", "UP").await;
-    assert_only_out_of_sight(&stack, "pass-a").await;
+    assert_unknown_without_operations(&stack, "pass-a").await;
     stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_token_that_is_revoked_is_replaced_and_nobody_notices() {
+async fn a_revoked_token_is_replaced_without_a_failed_call() {
     let cloud = cloud();
     let mut api = block_in_place(|| cloud.nova_api(NovaApiOptions::default()).unwrap());
     let (name, user) = block_in_place(|| make_user(&cloud, "secret"));
@@ -252,7 +252,7 @@ async fn a_token_that_is_revoked_is_replaced_and_nobody_notices() {
     write(&file, &[entry]);
     let backend = backend(&file, 60);
     assert!(!backend.services().await.unwrap().is_empty());
-    // A user that is disabled and enabled again has no tokens left.
+    // Disabling and enabling a user revokes its tokens.
     for enabled in [false, true] {
         let change = json!({ "user": { "enabled": enabled } });
         block_in_place(|| keystone(&cloud, "PATCH", &format!("/users/{user}"), Some(change)));
@@ -262,7 +262,7 @@ async fn a_token_that_is_revoked_is_replaced_and_nobody_notices() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn placement_itself_is_asked_whether_a_host_is_kept_away() {
+async fn the_trait_in_placement_shows_whether_a_host_is_kept_away() {
     let cloud = cloud();
     let _computes = block_in_place(|| cloud.computes(["kept-a"]).unwrap());
     let folder = tempfile::tempdir().unwrap();
@@ -276,7 +276,7 @@ async fn placement_itself_is_asked_whether_a_host_is_kept_away() {
     eventually(async || !backend.is_kept_away("kept-a").await.unwrap()).await;
 }
 
-/// A host of the cloud with simulated power, which Nova calls so, and is FENCED.
+/// A stack with simulated power whose host has this name in the cloud, and is FENCED.
 async fn fenced(folder: &tempfile::TempDir, entry: Entry, known_as: &str) -> Stack {
     let file = folder.path().join("clouds.yaml");
     write(&file, &[entry]);
@@ -299,7 +299,7 @@ async fn fenced(folder: &tempfile::TempDir, entry: Entry, known_as: &str) -> Sta
     stack
 }
 
-/// What is said of the first task of an evacuation that fails, by any of its attempts.
+/// Waits until the first task of an evacuation fails with these words in one of its attempts.
 async fn until_told(stack: &Stack, words: &str) {
     let why = json!({ "reason": "they are missed" });
     let operation = stack.client.post("/hosts/h1/evacuate", why).await.ok(202);
@@ -314,7 +314,7 @@ async fn until_told(stack: &Stack, words: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_evacuation_that_nova_refuses_says_why() {
+async fn an_evacuation_that_nova_refuses_gives_the_reason() {
     let cloud = cloud();
     let folder = tempfile::tempdir().unwrap();
     let unknown = fenced(&folder, Entry::new(CLOUD, &cloud), "nosuch").await;

@@ -1,4 +1,4 @@
-//! The way from an installed Ringfence to the first gated evacuation, walked to the letter.
+//! The page from an installed Ringfence to the first gated evacuation: all its commands are run.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -19,7 +19,7 @@ fn secret(path: &Path, text: &str) {
     std::fs::set_permissions(path, PermissionsExt::from_mode(0o600)).unwrap();
 }
 
-/// Where the page begins: Ringfence is installed, and nothing of it runs; the administrator of the cloud has a way to it.
+/// The start of the page: Ringfence is installed and does not run; the administrator has credentials for the cloud.
 async fn installed(site: &Site, cloud: &Cloud, machines: &[Hypervisor; 2]) -> Machine {
     let (machine, token) = set_up(site).await;
     let admin = machine.file("admin.yaml");
@@ -31,7 +31,7 @@ async fn installed(site: &Site, cloud: &Cloud, machines: &[Hypervisor; 2]) -> Ma
     secret(&machine.file("bmc.password"), IpmiBmc::PASSWORD);
     secret(&machine.file("etc/secrets/bmc"), IpmiBmc::PASSWORD);
     secret(&machine.file("etc/ringfence.toml"), "");
-    // The cloud of this run shows a token that it has had from its beginning.
+    // The token that this run's Nova sends to the hook is fixed, unlike the token that the page makes.
     let of_nova = format!(
         "[[token]]\nname = \"nova-here\"\nrole = \"reader\"\nsha256 = \"{}\"\n",
         hash_token(HOOK_TOKEN)
@@ -49,7 +49,7 @@ async fn installed(site: &Site, cloud: &Cloud, machines: &[Hypervisor; 2]) -> Ma
         .set("PORT2", machines[1].bmc.port().to_string())
 }
 
-/// A shell in which the names of the page stand for what is here.
+/// A shell in which the page's names are replaced by those of this run.
 fn shell(machine: &Machine, cloud: &Cloud, bmc: &IpmiBmc) -> Shell {
     let mut shell = Shell::open(machine);
     let (port, user) = (bmc.port(), IpmiBmc::USER);
@@ -76,7 +76,7 @@ fn shell(machine: &Machine, cloud: &Cloud, bmc: &IpmiBmc) -> Shell {
     shell
 }
 
-/// The page has made it.
+/// Deletes the user that the page has made.
 fn forget_user(cloud: &Cloud) {
     let ask = |method, path: &str| {
         let base = Some(cloud.description().auth_url.clone());

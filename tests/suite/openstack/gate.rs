@@ -1,4 +1,4 @@
-//! Nova's scheduler asks before it places a server, and its API before it evacuates one or takes a host for up again.
+//! Nova's scheduler asks Ringfence before it places a server, and Nova's API before it evacuates a server or unforces a host.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tokio::task::block_in_place;
 use super::hook::Asked;
 use super::plant::Plant;
 
-/// As somebody with the role admin would by `curl`, at this Nova or at the shared one.
+/// A call as an admin would make it with `curl`, at this Nova or at the shared one.
 fn ask(plant: &Plant, at: Option<&str>, method: &'static str, path: &str, body: Value) -> Answer {
     let call = Call {
         base: at.map(ToOwned::to_owned),
@@ -48,16 +48,16 @@ async fn until_on(plant: &Plant, server: &str, hosts: &[&str]) {
         }
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
-    panic!("{server} never came to {hosts:?}");
+    panic!("{server} did not come to {hosts:?} within 60 s");
 }
 
-/// Its BMC answers nobody: the fence of a host that Nova sees up does not come to an end.
+/// Fences a host whose BMC does not answer, and which Nova sees up: the fence does not end.
 async fn fence_without_end(plant: &Plant, host: &str) {
     let client = &plant.stack.client;
     let nowhere = json!({ "parameters": { "bmc": { "port": "1" } } });
     client.patch(&format!("/hosts/{host}"), nowhere).await.ok(200);
     for _ in 0..50 {
-        // The cloud's own signs of life say something else a second later.
+        // A second later the cloud's own observation reports the host UP again.
         client.seen(host, "UNREACHABLE").await.ok(200);
         let asked = client
             .post(&format!("/hosts/{host}/fence"), json!({ "reason": "a story" }))
@@ -66,11 +66,11 @@ async fn fence_without_end(plant: &Plant, host: &str) {
             return;
         }
     }
-    panic!("{host} was never taken for UNREACHABLE long enough");
+    panic!("no fence of {host} was accepted while the test reported it UNREACHABLE");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nova_places_and_evacuates_nothing_against_the_gates() {
+async fn nova_neither_places_nor_evacuates_a_server_against_the_gates() {
     let names = ["gate-a", "gate-b", "gate-c"];
     let mut plant = Plant::start(Ground::Distributed, names, json!({})).await;
     let client = plant.stack.client.clone();
@@ -87,11 +87,14 @@ async fn nova_places_and_evacuates_nothing_against_the_gates() {
     let log = plant.cloud.description().folder.join("log/nova-scheduler.log");
     let log = std::fs::read_to_string(log).unwrap();
     let refusal = |line: &&str| line.contains("Ringfence refuses") && line.contains("gate-c (");
-    assert!(log.lines().any(|line| refusal(&line)), "the filter was not asked");
+    assert!(
+        log.lines().any(|line| refusal(&line)),
+        "the scheduler's log has no refusal for gate-c"
+    );
     let service = block_in_place(|| plant.cloud.compute_service("gate-c").unwrap());
     assert!(service.is_up() && service.status == "enabled", "{service:?}");
 
-    // Nothing leaves a host before it is FENCED, whatever Nova itself would say.
+    // No server leaves a host before the host is FENCED, although Nova itself would allow it.
     assert_refused(&evacuate(&plant, &first), &not_fenced(&first));
     plant.machines[0].kill();
     plant.until_seen("gate-a", "UNREACHABLE").await;
@@ -104,11 +107,11 @@ async fn nova_places_and_evacuates_nothing_against_the_gates() {
     until_on(&plant, &first, &["gate-b"]).await;
     plant.judge();
 
-    // Nobody takes a FENCED host for up again.
+    // A FENCED host cannot be unforced.
     let refusal = "Unable to force up host gate-a: the host is FENCED; rejoin it";
     assert_refused(&unforce(&plant, None, "gate-a"), refusal);
 
-    // Without the hook it is as configured: closed at one Nova, open at the other.
+    // Without the hook, `on_error` decides: one Nova is closed, the other open.
     let closed = NovaApiOptions {
         settings: "[ringfence]\non_error = closed\n".to_owned(),
         ..NovaApiOptions::default()
@@ -123,7 +126,7 @@ async fn nova_places_and_evacuates_nothing_against_the_gates() {
     let evacuated = evacuate(&plant, &second);
     assert_eq!(evacuated.status, 200, "{}", evacuated.body);
     plant.asked = Some(Asked::start(&plant.cloud, &plant.stack).await);
-    // Where the scheduler may not ask, every host will do that Nova itself sees up.
+    // Without the hook the filter lets servers on every host that Nova sees up.
     until_on(&plant, &second, &["gate-b", "gate-c"]).await;
     plant.judge();
     plant.stop().await;

@@ -10,7 +10,7 @@ use tokio::task::block_in_place;
 
 use super::plant::{Plant, cloud, until};
 
-/// Longer than a host of the plant may be silent.
+/// Longer than the time after which a silent host of the plant is UNREACHABLE.
 const A_WHILE: Duration = Duration::from_secs(15);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -40,10 +40,10 @@ async fn a_gate_stays_open_when_an_administrator_enables_the_service_of_a_fenced
     plant.stop().await;
 }
 
-/// Nova has been asked, and the server is on its way, when the worker dies: another one sees to its end as soon as that is certain, long before
-/// the time for one server (5 min) is over.
+/// The worker dies after its request to Nova, while the server moves. Another worker confirms the move as soon as it has ended, long
+/// before the time for one server (5 min) is over.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_dead_worker_has_begun_is_followed_long_before_its_time_is_over() {
+async fn the_moves_of_a_dead_worker_are_confirmed_by_another_worker_before_their_deadline() {
     let policy = json!({ "evacuation": { "automatic": true, "retries": 0 } });
     let mut plant = Plant::start(Ground::Distributed, ["follow-a", "follow-b"], policy).await;
     let servers = plant.boot(0, &["f1", "f2"]);
@@ -56,7 +56,7 @@ async fn what_a_dead_worker_has_begun_is_followed_long_before_its_time_is_over()
     plant.stack.add_worker().await;
     plant.stack.workers.remove(0).abandon();
     plant.machines[1].with(|host| host.release_spawns().unwrap());
-    // Within two minutes.
+    // `until_ended` waits two minutes at most.
     let evacuation = plant.until_ended("follow-a", "evacuation").await;
     assert_eq!(evacuation["status"], "succeeded", "{evacuation}");
     assert_eq!(plant.hosts_of(&servers), ["follow-b"; 2]);

@@ -1,4 +1,4 @@
-//! Drivers of a cloud's services by themselves, without an engine.
+//! Calls drivers of a cloud's services directly, without an engine.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,13 +14,13 @@ use super::plant::{CLOUD, backend, entry};
 
 const BUDGET: Duration = Duration::from_secs(60);
 
-/// Somebody with drivers and credentials.
+/// The drivers with one user's credentials.
 pub struct Hand {
     drivers: Drivers,
     _folder: tempfile::TempDir,
 }
 
-/// A method for a host of the cloud, with everything filled in.
+/// A frozen method for a host of the cloud.
 pub fn method(driver: &str, host: &str, more: &[(&str, &str)]) -> FrozenMethod {
     let declared = ringfence_workers::catalogue().get(driver).unwrap();
     let place = declared.place.unwrap();
@@ -46,7 +46,7 @@ pub fn method(driver: &str, host: &str, more: &[(&str, &str)]) -> FrozenMethod {
 }
 
 impl Hand {
-    /// With a user's credentials.
+    /// Drivers with this user's credentials.
     pub fn of(cloud: &Cloud, user: User) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let entry = entry(cloud, user, OPENSTACK_PASSWORD, "");
@@ -72,7 +72,7 @@ impl Hand {
             .await
     }
 
-    /// As a worker that is killed after so long, and its successor, which is killed a little later, and so on, until one has it done.
+    /// Acts as a chain of workers, each of which is killed a little later than the one before, until one completes the task.
     pub async fn act_dying(&self, kind: FencingKind, method: &FrozenMethod) -> Report {
         for tenths in 1.. {
             let done = timeout(Duration::from_millis(tenths * 100), self.act(kind, method)).await;
@@ -92,7 +92,7 @@ impl Hand {
     }
 }
 
-/// What was read back, of a task that was done.
+/// What was read back; panics unless the task was confirmed.
 pub fn seen(report: &Report) -> &Observation {
     assert_eq!(report.outcome, Outcome::Confirmed, "{report:?}");
     report.observation.as_ref().unwrap()

@@ -1,4 +1,4 @@
-//! The hook that the cloud's Nova asks.
+//! The scheduler hook that the cloud's Nova asks.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -12,14 +12,14 @@ use ringfence_tests::Stack;
 use tokio::task::block_in_place;
 use tokio_util::sync::CancellationToken;
 
-/// A running one. It ends with its value.
+/// A running hook. It ends when the value is dropped.
 pub struct Asked {
     stop: CancellationToken,
     serving: Option<JoinHandle<()>>,
 }
 
 impl Asked {
-    /// One that knows what this stack knows, where the cloud looks for it.
+    /// Starts a hook on this stack's database, at the address that the cloud is configured with.
     pub async fn start(cloud: &Cloud, stack: &Stack) -> Self {
         let db = Database::open(&stack.site.database_url, 4).await.unwrap();
         let clock = Clock::start(ClockSource::Database, &db).await.unwrap();
@@ -56,7 +56,7 @@ impl Asked {
     }
 }
 
-/// Nova's, which reads.
+/// Nova's token, which has the role `reader`.
 fn tokens(stack: &Stack) -> Tokens {
     let path = stack.site.dir.path().join("hook-tokens.toml");
     let sha256 = hash_token(HOOK_TOKEN);
@@ -69,7 +69,7 @@ fn tokens(stack: &Stack) -> Tokens {
 }
 
 impl Drop for Asked {
-    /// The next one has the same address.
+    /// Waits for the end, because the next hook needs this one's address.
     fn drop(&mut self) {
         self.stop.cancel();
         if let Some(serving) = self.serving.take() {

@@ -1,4 +1,4 @@
-"""Masakari's host monitor without Pacemaker: its cluster shows what standard input says, a line `HOST online` or `HOST offline` each."""
+"""Masakari's host monitor without Pacemaker: lines `HOST online` or `HOST offline` on standard input set the cluster's state."""
 
 import sys
 

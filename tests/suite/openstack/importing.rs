@@ -8,7 +8,7 @@ use tokio::task::block_in_place;
 use super::plant::cloud;
 
 struct Desk {
-    /// Ends before the machine that it runs on.
+    /// Dropped before the machine on which it runs.
     _api: Service,
     machine: Machine,
     token: String,
@@ -37,13 +37,13 @@ fn fates(run: &Run, of: &[&str]) -> Vec<String> {
         )
     };
     let mut fates: Vec<String> = hosts.iter().map(fate).collect();
-    // Another story may have left a host of its own.
+    // Another test may have left a host in the cloud.
     fates.retain(|fate| of.iter().any(|name| fate.contains(name)));
     fates.sort();
     fates
 }
 
-/// Nobody is there to carry it out.
+/// Begins a fence that no worker carries out.
 async fn begin_fence(client: &Client, host: &str) {
     let method = json!({ "name": "power", "resource": "power", "driver": "simulated", "parameters": { "device": "none-${host.name}" } });
     client.post("/methods", method).await.ok(201);
@@ -54,7 +54,7 @@ async fn begin_fence(client: &Client, host: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_hosts_of_two_clouds_that_have_the_same_names_are_imported_and_again_nothing_is() {
+async fn hosts_of_two_clouds_with_equal_names_are_imported_once() {
     let cloud = cloud();
     let computes = block_in_place(|| cloud.computes(["imp-a", "imp-b"]).unwrap());
     let site = Site::new(Ground::Distributed).await;
@@ -135,7 +135,7 @@ async fn the_hosts_of_two_clouds_that_have_the_same_names_are_imported_and_again
     );
     assert_eq!(client.get("/hosts/imp-b").await.status, 404);
 
-    // One that something is being done to stays, whatever its cloud says.
+    // A host with a live operation is not removed, although its cloud lacks it.
     begin_fence(&client, "west-imp-b").await;
     let pruned = desk.import(&["--cloud", "west", "--prune"]).await;
     assert_eq!(pruned.code, Some(1), "{pruned:?}");

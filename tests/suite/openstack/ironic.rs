@@ -41,7 +41,7 @@ async fn a_node_is_switched_off_under_maintenance_and_on_again_without() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn somebody_elses_maintenance_stays() {
+async fn a_maintenance_that_ringfence_did_not_begin_is_kept() {
     let cloud = cloud();
     let node = block_in_place(|| cloud.enrol("ironic-b").unwrap());
     let path = format!("/v1/nodes/{}/maintenance", node.id());
@@ -64,7 +64,7 @@ async fn somebody_elses_maintenance_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn workers_that_die_in_the_middle_leave_a_node_that_the_next_one_switches_off() {
+async fn a_node_is_switched_off_by_the_worker_after_those_that_died() {
     let cloud = cloud();
     let node = block_in_place(|| cloud.enrol("ironic-c").unwrap());
     let hand = Hand::of(&cloud, User::Fencing);
@@ -78,7 +78,7 @@ async fn workers_that_die_in_the_middle_leave_a_node_that_the_next_one_switches_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn unknown_nodes_and_clouds_and_roles_that_do_not_suffice_are_refused() {
+async fn unknown_nodes_unknown_clouds_and_insufficient_roles_are_refused() {
     let cloud = cloud();
     let node = block_in_place(|| cloud.enrol("ironic-d").unwrap());
     let hand = Hand::of(&cloud, User::Fencing);

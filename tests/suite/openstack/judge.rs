@@ -1,11 +1,11 @@
-//! Whether a guest has ever run on two hosts at the same time, by what their hypervisors have written down.
+//! Whether a guest has ever run on two hosts at once, by the records of the hypervisors.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use ringfence_lab::Change;
 
-/// When a guest ran on a host; without an end it runs.
+/// The time that a guest ran on a host; without an end it still runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Ran {
     host: String,
@@ -47,14 +47,14 @@ fn note(ran: &mut Vec<Ran>, host: &str, change: &Change) {
             until: None,
         }),
         ("destroy" | "power_off" | "power_lost", Some(open)) => open.until = Some(change.at),
-        // Done to one that runs already, or does not run.
+        // The change had no effect: the guest ran already, or did not run.
         ("spawn" | "power_on", Some(_)) | ("destroy" | "power_off" | "power_lost", None) => {}
-        (what, _) => panic!("what {what} does to a guest is not known here"),
+        (what, _) => panic!("the judge does not know the change {what}"),
     }
 }
 
 #[test]
-fn a_guest_that_begins_before_its_end_elsewhere_has_run_twice() {
+fn a_guest_that_starts_before_its_end_on_another_host_has_run_twice() {
     let history = |host: &str, changes: &[(&str, u64)]| {
         let change = |(what, second): &(&str, u64)| Change {
             at: SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(*second),

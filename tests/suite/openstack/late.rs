@@ -1,4 +1,4 @@
-//! A request that Nova carries out long after it was made.
+//! A request that Nova carries out long after it was sent.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use tokio::task::block_in_place;
 
 use super::plant::{Plant, cloud};
 
-/// Ringfence gives up waiting for the answer after 20 s, and cannot read Nova's records then. Asked again, Nova would take that, too, and
-/// the two would wreck each other.
+/// After 20 s without an answer Ringfence gives up, while it cannot read Nova's records. Nova would accept a second request, too, and the
+/// two evacuations would destroy each other.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_request_that_nova_carries_out_late_is_not_made_twice() {
+async fn a_request_that_nova_carries_out_late_is_not_repeated() {
     let api = block_in_place(|| cloud().nova_api(NovaApiOptions::default()).unwrap());
     let lateness = Lateness {
         carried_out_after: Duration::from_secs(27),
@@ -31,7 +31,10 @@ async fn a_request_that_nova_carries_out_late_is_not_made_twice() {
     assert_eq!(evacuation["status"], "succeeded", "{evacuation}");
     let moves = plant.moves(&evacuation).await;
     assert_eq!(moves[0]["to"], "late-b", "{moves:?}");
-    assert!(late.was_late(), "nova took it when ringfence had given it up");
+    assert!(
+        late.was_late(),
+        "Nova carried out the request after Ringfence had given up"
+    );
     let records = block_in_place(|| plant.cloud.evacuations("late-a").unwrap());
     assert_eq!(records.len(), 1, "{records:?}");
     assert_eq!(plant.hosts_of(&servers), ["late-b"]);

@@ -1,4 +1,4 @@
-//! Everything goes away while servers are being moved.
+//! Outages of the broker and of Nova while servers are being moved.
 
 use std::time::Duration;
 
@@ -40,9 +40,9 @@ async fn an_evacuation_goes_on_when_broker_and_nova_were_away_and_a_server_is_go
     let mut rabbit = plant.stack.site.rabbit.take().unwrap();
     block_in_place(|| rabbit.crash().unwrap());
     let known: Vec<String> = plant.hosts_of(&servers);
-    // The owner of one that waits for its turn asks nobody.
+    // The owner of a server that waits for its move deletes it.
     let waiting: Vec<usize> = (0..4).filter(|at| known[*at] == "losing-a").collect();
-    let gone = *waiting.last().expect("one that has not moved");
+    let gone = *waiting.last().expect("a server that has not moved");
     block_in_place(|| plant.cloud.delete_server(&servers[gone]).unwrap());
     tokio::time::sleep(Duration::from_secs(60)).await;
     plant.judge();

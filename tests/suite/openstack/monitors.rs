@@ -1,4 +1,4 @@
-//! Masakari's own host monitor, which tells Ringfence instead of Masakari.
+//! Masakari's own host monitor, which reports to Ringfence instead of Masakari.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -52,7 +52,7 @@ impl Monitor {
         }
     }
 
-    /// Its cluster shows the host so; what it does about it is done when this returns.
+    /// Sets the host's state in the monitor's cluster, and waits until the monitor has dealt with it.
     async fn sees(&mut self, host: &str, status: &str) {
         let line = format!("{host} {status}");
         self.cluster
@@ -96,7 +96,7 @@ async fn masakaris_host_monitors_drive_ringfence_unchanged() {
     assert!(first.log().contains("Response: "), "{}", first.log());
     let host = client.until_fenced("h1").await;
     assert_eq!(host["failure_source"], "masakari");
-    // Every node of the cluster tells what it sees.
+    // Every node of the cluster reports the host.
     second.sees("h1", "offline").await;
     let ended = "same notification have been already sent";
     assert!(second.log().contains(ended), "{}", second.log());

@@ -1,4 +1,4 @@
-//! Notifications on OpenStack's own broker, as a real consumer of Nova's hears them.
+//! Notifications on OpenStack's own broker, as a real consumer of Nova's notifications gets them.
 
 use std::process::Stdio;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const EXCHANGE: &str = "nova";
 const TOPIC: &str = "versioned_notifications";
 const QUEUE: &str = "versioned_notifications.info";
 
-/// A listener of oslo.messaging with a queue of its own, so that it takes nothing away from others.
+/// A listener of oslo.messaging with a queue of its own, so that other listeners miss nothing.
 struct Listener {
     _process: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -39,7 +39,7 @@ impl Listener {
             "/suite/subscriptions/oslo_listener.py"
         );
         let url = url.replacen("amqp://", "rabbit://", 1);
-        // The one that OpenStack's own services run with.
+        // The oslo.messaging that OpenStack's services use.
         let mut process = Command::new("/usr/bin/python3")
             .args([script, &url, EXCHANGE, TOPIC, "ringfence-story"])
             .env_remove("PYTHONPATH")
@@ -59,11 +59,11 @@ impl Listener {
 
     async fn next(&mut self) -> Value {
         let line = timeout(Duration::from_secs(60), self.lines.next_line()).await;
-        // A minute without a notification is a failure.
+        // A minute without a notification fails the test.
         serde_json::from_str(&line.unwrap().unwrap().unwrap()).unwrap()
     }
 
-    /// The next one of this type; Nova's own are between.
+    /// The next notification of this type; Nova sends others between.
     async fn until(&mut self, event_type: &str) -> Value {
         loop {
             let heard = self.next().await;
@@ -75,7 +75,7 @@ impl Listener {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_consumer_of_novas_notifications_hears_that_a_host_is_fenced() {
+async fn a_consumer_of_novas_notifications_is_notified_of_a_fenced_host() {
     let cloud = cloud();
     let broker = cloud.description().broker_url.clone();
     let mut listener = Listener::start(&broker).await;
@@ -133,7 +133,7 @@ async fn connect(url: &str) -> Connection {
         .unwrap()
 }
 
-/// Somebody else's exchange and queue, made otherwise than we would.
+/// Makes the exchange and the queue before Ringfence does, with other properties.
 async fn make_durable(url: &str) {
     let channel = connect(url).await.create_channel().await.unwrap();
     let durable = ExchangeDeclareOptions {
@@ -169,11 +169,11 @@ async fn make_durable(url: &str) {
         .unwrap();
 }
 
-/// Waits for the notification that a host of this name was added, and takes all before it.
+/// Waits for the notification that a host of this name was added, and drops all notifications before it.
 async fn until_told(url: &str, host: &str) {
     let connection = connect(url).await;
     for _ in 0..300 {
-        // It may not be there yet, which closes the channel.
+        // The queue may not exist yet: then the broker closes the channel.
         let channel = connection.create_channel().await.unwrap();
         let got = channel
             .basic_get(QUEUE.into(), BasicGetOptions { no_ack: true })
@@ -188,11 +188,11 @@ async fn until_told(url: &str, host: &str) {
             return;
         }
     }
-    panic!("{host} was never told");
+    panic!("no notification about {host} came");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_exchange_of_somebody_elses_one_that_is_gone_and_a_broker_that_was_away_are_no_matter() {
+async fn notifications_survive_a_foreign_exchange_a_deleted_exchange_and_an_outage_of_the_broker() {
     let mut broker = block_in_place(|| RabbitMq::start().unwrap());
     let url = broker.url();
     make_durable(&url).await;
@@ -210,7 +210,7 @@ async fn an_exchange_of_somebody_elses_one_that_is_gone_and_a_broker_that_was_aw
         running.as_mut().unwrap().tell(engine, event_sink(&url));
     }
     let add = async |name: &str| stack.client.post("/hosts", json!({ "name": name })).await.ok(201);
-    // An event sink that is new begins with what comes after it.
+    // A new event sink begins with the events after it.
     ringfence_tests::eventually(async || {
         let event_sinks = ringfence_db::list_event_sinks(&mut stack.api.db().reader()).await;
         !event_sinks.unwrap().is_empty()

@@ -1,4 +1,4 @@
-//! Who goes and who first; and who sees to it when the worker that was at it dies.
+//! Which servers move, in which order, and which worker continues when one dies.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tokio::task::block_in_place;
 
 use super::plant::{Plant, cloud, until};
 
-/// The names of what was moved, in the order in which it was begun.
+/// The names of the moved servers, in the order in which their moves began.
 fn by_their_beginning(moves: &[Value]) -> Vec<&str> {
     let mut begun: Vec<_> = moves
         .iter()
@@ -20,7 +20,7 @@ fn by_their_beginning(moves: &[Value]) -> Vec<&str> {
     begun.into_iter().map(|(_, name)| name).collect()
 }
 
-/// Does something to a server, and waits until it shows.
+/// Acts on a server, and waits for its new status.
 fn change(plant: &Plant, server: &str, action: Value, status: &str) {
     block_in_place(|| {
         plant.cloud.act(server, action).unwrap();
@@ -29,9 +29,9 @@ fn change(plant: &Plant, server: &str, action: Value, status: &str) {
     });
 }
 
-/// Nova pauses only what it sees run, and what is in error or paused it does not evacuate as it is, or starts.
+/// Nova pauses only a running server, and neither evacuates nor starts a server in error or paused as it is.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn owners_say_who_goes_and_in_which_order_and_nova_may_tell_two_at_a_time() {
+async fn owners_decide_which_servers_move_and_in_which_order() {
     let short_pages = NovaApiOptions {
         settings: "[api]\nmax_limit = 2\n".to_owned(),
         ..NovaApiOptions::default()
@@ -94,7 +94,7 @@ async fn owners_say_who_goes_and_in_which_order_and_nova_may_tell_two_at_a_time(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_heir_of_a_dead_worker_waits_for_what_that_one_has_asked_for() {
+async fn the_next_worker_waits_for_the_moves_that_a_dead_worker_requested() {
     let policy = json!({ "evacuation": { "automatic": true, "timeout_s": 20, "retries": 10 } });
     let mut plant = Plant::start(Ground::Distributed, ["heir-a", "heir-b"], policy).await;
     let servers = plant.boot(0, &["h1", "h2"]);
@@ -106,7 +106,7 @@ async fn the_heir_of_a_dead_worker_waits_for_what_that_one_has_asked_for() {
 
     plant.stack.add_worker().await;
     plant.stack.workers.remove(0).abandon();
-    // Longer than any worker has for one server: each time another try begins.
+    // Longer than the time that a worker has for one server: another attempt begins each time.
     tokio::time::sleep(Duration::from_secs(45)).await;
     plant.machines[1].with(|host| host.release_spawns().unwrap());
     let evacuation = plant.until_ended("heir-a", "evacuation").await;
@@ -117,6 +117,6 @@ async fn the_heir_of_a_dead_worker_waits_for_what_that_one_has_asked_for() {
         assert!(one["attempts"].as_u64().unwrap() >= 2, "{one}");
     }
     let records = block_in_place(|| plant.cloud.evacuations("heir-a").unwrap());
-    assert_eq!(records.len(), 2, "nobody has asked twice: {records:?}");
+    assert_eq!(records.len(), 2, "one request for each server: {records:?}");
     plant.stop().await;
 }

@@ -1,4 +1,4 @@
-//! Ringfence beside a cloud.
+//! A cloud with hosts, and a Ringfence that watches it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +14,9 @@ use tokio::task::block_in_place;
 use super::hook::Asked;
 use super::judge::has_run_twice;
 
-/// The cloud's name in every configuration here.
+/// The cloud's name in every configuration of these tests.
 pub const CLOUD: &str = HOOK_CLOUD;
-/// How long a host may be silent: the cloud's own computes report once a second.
+/// Time after which a silent host is UNREACHABLE: the cloud's own computes report once a second.
 const DOWN_AFTER_S: i64 = 8;
 
 /// A cloud with some hosts, and a Ringfence that watches it.
@@ -25,7 +25,7 @@ pub struct Plant {
     pub stack: Stack,
     pub machines: Vec<Hypervisor>,
     options: StackOptions,
-    /// Whom the cloud asks: everything here goes through its filter and its gate.
+    /// The hook that the cloud asks: every request passes Ringfence's filter and gate.
     pub asked: Option<Asked>,
     _settings: tempfile::TempDir,
 }
@@ -39,7 +39,7 @@ pub fn cloud() -> Cloud {
     cloud
 }
 
-/// Waits, within a minute.
+/// Waits until the condition is true, for a minute at most.
 pub fn until(is_so: impl Fn() -> bool) {
     let look = |_| {
         let is_so = is_so();
@@ -48,7 +48,10 @@ pub fn until(is_so: impl Fn() -> bool) {
         }
         is_so
     };
-    assert!(block_in_place(|| (0..600).any(look)), "not within a minute");
+    assert!(
+        block_in_place(|| (0..600).any(look)),
+        "the condition did not become true within 60 s"
+    );
 }
 
 /// An entry of a `clouds.yaml`.
@@ -64,7 +67,7 @@ pub fn entry(cloud: &Cloud, user: User, password: &str, more: &str) -> String {
     )
 }
 
-/// That cloud as Ringfence sees it.
+/// The cloud of this entry, as Ringfence's platform.
 pub fn backend(folder: &tempfile::TempDir, entry: &str) -> Arc<Backend> {
     let file = folder.path().join("clouds.yaml");
     std::fs::write(&file, entry).unwrap();
@@ -76,12 +79,12 @@ pub fn backend(folder: &tempfile::TempDir, entry: &str) -> Arc<Backend> {
 }
 
 impl Plant {
-    /// So many hosts, all known to Ringfence, with a BMC each.
+    /// Starts hosts with these names, all known to Ringfence, with a BMC each.
     pub async fn start<const N: usize>(ground: Ground, names: [&str; N], policy: Value) -> Self {
         Self::start_on(Site::new(ground).await, None, names, policy).await
     }
 
-    /// The same on these peers, with the Nova API that is there.
+    /// Starts them on these peers, with this Nova API or the cloud's own.
     pub async fn start_on<const N: usize>(
         site: Site,
         nova: Option<&str>,
@@ -98,7 +101,7 @@ impl Plant {
             &more.unwrap_or_default(),
         );
         let options = StackOptions {
-            // Beside the cloud's: what is simulated has its switch and its storage.
+            // Beside the cloud's hosts: a simulated host for simulated devices.
             hosts: 1,
             checks_every: Some(Duration::from_secs(60)),
             clouds: vec![backend(&folder, &entry)],
@@ -127,7 +130,7 @@ impl Plant {
 
     async fn configure(&self, policy: Value) {
         let client = &self.stack.client;
-        // SAFETY of the story: the password is the simulator's own.
+        // The password is the simulator's own.
         let secret = self.stack.site.dir.path().join("bmc-password");
         std::fs::write(&secret, ringfence_lab::IpmiBmc::PASSWORD).unwrap();
         client
@@ -162,7 +165,7 @@ impl Plant {
         self.until_open().await;
     }
 
-    /// Until whoever the cloud asks has heard that all hosts may be used.
+    /// Waits until the hook that the cloud asks allows all hosts.
     async fn until_open(&self) {
         let hook = Client::new(
             &format!("http://{}", self.cloud.description().hook),
@@ -191,7 +194,7 @@ impl Plant {
             .await
     }
 
-    /// Waits for an operation of a host to end, and shows it.
+    /// Waits for an operation of a host to end, and returns it.
     pub async fn until_ended(&self, host: &str, kind: &str) -> Value {
         let path = format!("/operations?host={host}&kind={kind}&sort=created_at:desc&limit=1");
         let is_over = |list: &Value| {
@@ -206,32 +209,32 @@ impl Plant {
         list["operations"][0].clone()
     }
 
-    /// The engine dies, and another takes over.
+    /// Kills the engine and starts another.
     pub async fn kill_engine(&mut self) {
         self.stack.replace_engine(&self.options).await;
     }
 
-    /// What became of the servers of an operation: name, status and destination.
+    /// The servers of an operation: name, status and destination of each.
     pub async fn moves(&self, operation: &Value) -> Vec<Value> {
         let id = operation["id"].as_str().unwrap();
         let answer = self.stack.client.get(&format!("/operations/{id}/moves")).await;
         answer.ok(200)["moves"].as_array().unwrap().clone()
     }
 
-    /// Servers that run on one of the hosts.
+    /// Boots servers on one of the hosts, and returns their ids.
     pub fn boot(&self, machine: usize, names: &[&str]) -> Vec<String> {
         let boot = |compute: &mut Compute| self.cloud.boot(compute, names, &[]).unwrap();
         let servers = self.machines[machine].with(boot);
         servers.into_iter().map(|server| server.id).collect()
     }
 
-    /// The hosts that Nova says they are on.
+    /// The hosts on which Nova shows these servers.
     pub fn hosts_of(&self, servers: &[String]) -> Vec<String> {
         let host = |id: &String| block_in_place(|| self.cloud.server(id).unwrap().host.unwrap_or_default());
         servers.iter().map(host).collect()
     }
 
-    /// The judge: no guest runs on two hosts, and none ever has.
+    /// The judge: no guest runs on two hosts at once, and none ever has.
     pub fn judge(&self) {
         let history = |machine: &Hypervisor| {
             let changes = machine.with(|compute| compute.history().unwrap());
@@ -246,7 +249,7 @@ impl Plant {
         assert_eq!(running.len(), count, "a guest runs on two hosts");
     }
 
-    /// Judges all that has happened, and leaves nothing behind.
+    /// Judges the whole test, and removes everything.
     pub async fn stop(self) {
         self.judge();
         drop(self.asked);

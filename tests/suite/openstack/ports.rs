@@ -1,4 +1,4 @@
-//! Ports that a fence sets down, and gives back.
+//! Ports that a fence disables, and that are given back.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tokio::task::block_in_place;
 use super::hand::{Hand, method, seen};
 use super::plant::{cloud, until};
 
-/// A host with a server that has ports, the last of which its owner has set down.
+/// A host with a server that has ports, the last of which its owner has disabled.
 struct Wired {
     cloud: Cloud,
     host: Compute,
@@ -40,7 +40,7 @@ impl Wired {
         })
     }
 
-    /// Which ports are up, and how many have a tag.
+    /// Which ports are enabled, and how many have a tag.
     fn ports(&self) -> (Vec<bool>, usize) {
         block_in_place(|| {
             let up = |port: &Port| self.cloud.port(&port.id).unwrap().admin_state_up;
@@ -59,7 +59,7 @@ impl Wired {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ports_are_set_down_and_those_that_were_up_are_set_up_again() {
+async fn ports_are_disabled_and_those_that_were_enabled_are_enabled_again() {
     let wired = Wired::new("ports-a");
     let hand = Hand::of(&wired.cloud, User::Fencing);
     let weak = method("neutron", "ports-a", &[]);
@@ -87,23 +87,23 @@ async fn ports_are_set_down_and_those_that_were_up_are_set_up_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn workers_that_die_in_the_middle_lose_no_port() {
+async fn workers_that_die_during_a_task_lose_no_port() {
     let wired = Wired::new("ports-b");
     let hand = Hand::of(&wired.cloud, User::Fencing);
     let method = method("neutron", "ports-b", &[]);
 
     hand.act_dying(FencingKind::NetworkFence, &method).await;
     assert_eq!(wired.ports(), (vec![false; 4], 3));
-    // An engine gives nothing back before the time of a silent worker has run out, and what it had asked Neutron for is over.
+    // The engine starts a release only when the deadline of a silent worker is over, and with it the worker's requests to Neutron.
     tokio::time::sleep(Duration::from_secs(10)).await;
     hand.act_dying(FencingKind::NetworkUnfence, &method).await;
     assert_eq!(wired.ports(), (vec![true, true, true, false], 0));
     wired.remove();
 }
 
-/// Its server went from one host that was fenced to another, which was fenced too.
+/// The server went from one fenced host to another host, which was fenced too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_port_that_two_fences_hold_is_given_back_by_the_second_only() {
+async fn a_port_that_two_fences_hold_is_given_back_by_the_second() {
     let mut wired = Wired::new("ports-d");
     let cloud = wired.cloud.clone();
     let other = block_in_place(|| {
@@ -121,13 +121,17 @@ async fn a_port_that_two_fences_hold_is_given_back_by_the_second_only() {
         let server = cloud.servers_on("ports-d").unwrap().remove(0).id;
         cloud.evacuate(&server, Some(&other)).unwrap();
     });
-    // They go before the server, which waits until one of them carries something.
+    // The ports move before the server, which waits until one of them is wired.
     until(|| cloud.ports_on("ports-e").unwrap().len() == 4);
 
     seen(&hand.act(FencingKind::NetworkFence, &there).await);
     assert_eq!((tagged("ports-d"), tagged("ports-e")), (3, 3));
     seen(&hand.act(FencingKind::NetworkUnfence, &here).await);
-    assert_eq!(wired.ports().0, [false; 4], "the other fence still holds them");
+    assert_eq!(
+        wired.ports().0,
+        [false; 4],
+        "the second fence still holds the ports"
+    );
     assert_eq!((tagged("ports-d"), tagged("ports-e")), (0, 3));
     seen(&hand.act(FencingKind::NetworkUnfence, &there).await);
     assert_eq!(wired.ports().0, [true, true, true, false]);
@@ -137,7 +141,7 @@ async fn a_port_that_two_fences_hold_is_given_back_by_the_second_only() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_may_not_see_the_ports_is_told_so_and_not_that_there_are_none() {
+async fn a_user_who_may_not_list_ports_is_refused_instead_of_seeing_none() {
     let wired = Wired::new("ports-c");
     let reader = Hand::of(&wired.cloud, User::FencingReader);
     let hand = Hand::of(&wired.cloud, User::Fencing);

@@ -1,4 +1,4 @@
-//! Servers that nobody can take, and servers that are to stay.
+//! Servers for which no host has room, and servers that must stay.
 
 use ringfence_tests::Ground;
 use serde_json::json;
@@ -6,7 +6,7 @@ use tokio::task::block_in_place;
 
 use super::plant::Plant;
 
-/// Its owner stops a server.
+/// Stops a server as its owner would.
 fn stop(plant: &Plant, server: &str) {
     plant.cloud.act(server, json!({ "os-stop": null })).unwrap();
     let is_stopped = |server: &ringfence_lab::Server| server.status == "SHUTOFF";
@@ -15,14 +15,14 @@ fn stop(plant: &Plant, server: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_has_no_room_waits_for_a_spare_host_and_what_is_to_stay_stays() {
+async fn servers_without_room_move_to_a_spare_host_and_opted_out_servers_stay() {
     let policy = json!({
         "fencing": { "automatic": true, "after_s": 1, "at_most_percent": 100 },
         "evacuation": { "retries": 0, "spare_hosts": ["room-spare"] },
     });
     let plant = Plant::start(Ground::Distributed, ["room-a", "room-spare"], policy).await;
     let client = &plant.stack.client;
-    block_in_place(|| plant.cloud.disable("room-spare", "kept for evil days").unwrap());
+    block_in_place(|| plant.cloud.disable("room-spare", "a spare host").unwrap());
     let moving = plant.boot(0, &["moves-1", "moves-2"]);
     let staying = plant.machines[0].with(|compute| {
         let metadata = [("HA_Enabled", "false")];
@@ -58,7 +58,7 @@ async fn what_has_no_room_waits_for_a_spare_host_and_what_is_to_stay_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_nobody_has_room_for_asks_a_person_and_goes_on_when_there_is_room() {
+async fn an_evacuation_without_room_waits_for_a_person_and_goes_on_when_there_is_room() {
     let policy = json!({
         "fencing": { "automatic": true, "after_s": 1, "at_most_percent": 100 },
         "evacuation": { "automatic": true, "retries": 0 },
@@ -96,7 +96,7 @@ async fn what_nobody_has_room_for_asks_a_person_and_goes_on_when_there_is_room()
     let done = plant.until_ended("full-a", "evacuation").await;
     assert_eq!(done["status"], "succeeded", "{done}");
     assert_eq!(plant.hosts_of(&servers), ["full-b"; 2]);
-    // Nova would leave the one running whose first evacuation had failed.
+    // Nova alone would leave the server running after a failed first evacuation.
     let stopped = block_in_place(|| {
         let is_stopped = |server: &ringfence_lab::Server| server.status == "SHUTOFF";
         plant
@@ -110,7 +110,7 @@ async fn what_nobody_has_room_for_asks_a_person_and_goes_on_when_there_is_room()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_nobody_could_take_runs_again_when_its_host_is_back() {
+async fn servers_that_could_not_move_run_again_when_their_host_is_back() {
     let policy = json!({
         "fencing": { "automatic": true, "after_s": 1, "at_most_percent": 100 },
         "evacuation": { "automatic": true, "retries": 0 },
@@ -140,7 +140,7 @@ async fn what_nobody_could_take_runs_again_when_its_host_is_back() {
     assert_eq!(plant.machines[0].running(), [servers[0].clone()]);
     assert_eq!(
         stopped.status, "ERROR",
-        "its owner had stopped it, and does with it what he likes"
+        "the owner had stopped the server before the fence"
     );
     plant.stop().await;
 }

@@ -41,7 +41,7 @@ async fn a_host_that_comes_back_after_half_of_its_servers_were_moved_keeps_the_o
     client
         .until_within(&moved, Duration::from_secs(90), |list| confirmed(list) >= 1)
         .await;
-    // Somebody switches it on, and a monitor that asks nobody sees it answer.
+    // The host is switched on by hand, and a monitor reports it UP.
     plant.machines[0].bmc.set_powered(true).unwrap();
     client
         .until_within(&moved, Duration::from_secs(90), |list| confirmed(list) >= 3)
@@ -70,7 +70,7 @@ async fn a_host_that_comes_back_after_half_of_its_servers_were_moved_keeps_the_o
     assert_eq!(gates["evacuate"]["allowed"], false, "{gates}");
     assert_eq!(gates["schedule"]["allowed"], false, "{gates}");
 
-    // What was on its way when nova-compute started is cleaned up when it starts once more; then its way back is that of any other.
+    // Nova-compute cleans up moves that were under way at its start when it starts once more; then the host is taken back like any other.
     plant.machines[0].with(|compute| {
         compute.kill();
         compute.start_again().unwrap();
@@ -85,14 +85,14 @@ async fn a_host_that_comes_back_after_half_of_its_servers_were_moved_keeps_the_o
     assert_eq!(
         plant.machines[0].running().len(),
         16 - there,
-        "those that remained run again"
+        "the servers that remained run again"
     );
     plant.judge();
     plant.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_host_that_comes_back_in_the_middle_of_its_fence_is_fenced_and_emptied_all_the_same() {
+async fn a_host_that_comes_back_during_its_fence_is_still_fenced_and_evacuated() {
     let policy = json!({ "evacuation": { "automatic": true } });
     let plant = Plant::start(Ground::Distributed, ["again-a", "again-b"], policy).await;
     let client = &plant.stack.client;
@@ -102,7 +102,7 @@ async fn a_host_that_comes_back_in_the_middle_of_its_fence_is_fenced_and_emptied
     machine.kill();
     plant.until_seen("again-a", "UNREACHABLE").await;
     client.fence("again-a").await;
-    // A worker is at its BMC: what has begun goes on, since nobody knows how far it is.
+    // A worker has begun with the BMC: the attempt goes on, since it may have taken effect already.
     let is_claimed = |list: &Value| list.to_string().contains("\"claimed_at\":\"");
     client
         .until("/operations?host=again-a&kind=fence", is_claimed)
@@ -118,8 +118,8 @@ async fn a_host_that_comes_back_in_the_middle_of_its_fence_is_fenced_and_emptied
     let fence = plant.until_ended("again-a", "fence").await;
     assert_eq!(fence["status"], "succeeded", "{fence}");
     assert!(machine.running().is_empty());
-    // Its last sign of life was before that, and is still believed for a while: nothing leaves until then. Where it came so shortly before
-    // that two clocks cannot tell, the host has to be fenced again.
+    // The host's last sign of life was before the proof, and the host counts as UP for a while: no server leaves until then. If the clocks
+    // cannot tell which of the two came first, the host must be fenced again.
     plant.until_seen("again-a", "UNREACHABLE").await;
     if !client.host("again-a").await["proof_ended"].is_null() {
         client.fence("again-a").await;
@@ -140,7 +140,7 @@ async fn a_host_that_comes_back_in_the_middle_of_its_fence_is_fenced_and_emptied
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hung_host_that_was_only_cut_off_and_goes_on_needs_a_boot_before_it_is_taken_back() {
+async fn a_hung_host_that_was_cut_off_and_recovers_needs_a_boot_before_it_is_taken_back() {
     let plant = Plant::start(
         Ground::Standalone,
         ["hung-a", "hung-b"],
@@ -171,7 +171,7 @@ async fn a_hung_host_that_was_only_cut_off_and_goes_on_needs_a_boot_before_it_is
     assert_eq!(fence["status"], "succeeded", "{fence}");
     assert_eq!(client.host("hung-a").await["needs_boot"], true);
 
-    // It goes on as if nothing had been; its guest never stopped.
+    // The host goes on without a new boot; its guest never stopped.
     plant.machines[0].with(|compute| compute.resume().unwrap());
     plant.until_seen("hung-a", "UP").await;
     let rejoin = plant.until_ended("hung-a", "rejoin").await;

@@ -1,10 +1,10 @@
-//! What openstacksdk makes of an answer that is an error.
+//! What openstacksdk shows of an error of the API.
 
 use std::process::Command;
 
 use ringfence_tests::{Ground, Stack};
 
-/// As every proxy of the SDK does with an answer.
+/// Handles an answer as every proxy of the SDK does.
 const SCRIPT: &str = "
 import os
 import requests
@@ -41,7 +41,7 @@ async fn openstacksdk_shows_why_a_request_was_refused() {
             .unwrap();
         let said = String::from_utf8_lossy(&done.stdout);
         let (told, rest) = said.split_once(' ').unwrap_or_else(|| panic!("{done:?}"));
-        // Its name for a thing that is not there has changed over the years.
+        // The SDK's name for a 404 has changed over the years.
         assert!(kind.split(' ').any(|kind| kind == told), "{said}");
         assert!(rest.contains(why), "{said}");
     }

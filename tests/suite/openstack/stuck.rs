@@ -1,4 +1,4 @@
-//! A host that dies while a server is on its way to it.
+//! A host that dies while a server is being moved to it.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use tokio::task::block_in_place;
 
 use super::plant::{Plant, until};
 
-/// Nova leaves such a server as it is for ever, and would take a second request although the guest may run where the first has brought it.
+/// Nova leaves such a server as it is, and would accept a second request although the guest may already run on the dead destination.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_whose_destination_dies_goes_on_once_that_one_is_fenced_too() {
+async fn a_server_whose_destination_dies_moves_on_once_the_destination_is_fenced_too() {
     let policy = json!({ "auto_rejoin": true, "evacuation": { "automatic": true } });
     let names = ["stuck-a", "stuck-b", "stuck-c"];
     let plant = Plant::start(Ground::Distributed, names, policy).await;
@@ -22,12 +22,12 @@ async fn a_server_whose_destination_dies_goes_on_once_that_one_is_fenced_too() {
     plant.machines[0].kill();
     plant.until_seen("stuck-a", "UNREACHABLE").await;
     client.fence("stuck-a").await;
-    // Its guest runs there, and Nova has not heard so.
+    // The guest runs on stuck-b, and Nova does not know it.
     until(|| plant.machines[1].running() == servers);
     plant.machines[1].kill();
     plant.until_seen("stuck-b", "UNREACHABLE").await;
     block_in_place(|| plant.cloud.enable("stuck-c").unwrap());
-    // Who is not known to be dead may run it.
+    // The server must not start on stuck-c: stuck-b may still run it.
     tokio::time::sleep(Duration::from_secs(12)).await;
     assert_eq!(plant.machines[2].running(), Vec::<String>::new());
     client.fence("stuck-b").await;
@@ -49,7 +49,7 @@ async fn a_server_whose_destination_dies_goes_on_once_that_one_is_fenced_too() {
     }
     assert_eq!(plant.machines[2].running(), servers);
     plant.judge();
-    // Nova lets no host go of which a record is left behind, and forgets that with the server.
+    // Nova refuses to delete a service that has a move's record, and deletes the record with the server.
     block_in_place(|| plant.cloud.delete_server(&servers[0]).unwrap());
     until(|| plant.cloud.server(&servers[0]).is_err());
     plant.stop().await;

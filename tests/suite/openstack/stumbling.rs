@@ -1,4 +1,4 @@
-//! A Nova API that answers 503 now and then: what changes nothing is asked again, and what changes something is not.
+//! A Nova API that answers 503 now and then: a read is repeated, a change is not.
 
 use std::path::Path;
 
@@ -8,9 +8,9 @@ use tokio::task::block_in_place;
 
 use super::plant::{backend, cloud, entry};
 
-const NOBODY: &str = "00000000-0000-0000-0000-000000000000";
+const UNKNOWN_SERVER: &str = "00000000-0000-0000-0000-000000000000";
 
-/// Answers 503 as often as the file `left` says, and notes every request of a client in the file `asked`.
+/// Answers 503 as often as the file `left` says, and writes every request of a client to the file `asked`.
 const STUMBLES: &str = r#"
 import os
 
@@ -41,14 +41,14 @@ fn stumble(folder: &Path, times: u32) {
     std::fs::write(folder.join("asked"), "").unwrap();
 }
 
-/// Requests of this method, since the last stumble was set up.
+/// Counts the requests of this method since `stumble`.
 fn asked(folder: &Path, method: &str) -> usize {
     let asked = std::fs::read_to_string(folder.join("asked")).unwrap();
     asked.lines().filter(|line| line.starts_with(method)).count()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_question_is_asked_again_within_its_time_and_an_order_is_given_once() {
+async fn a_read_from_nova_is_retried_and_a_change_is_sent_once() {
     let cloud = cloud();
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("stumbles.py"), STUMBLES).unwrap();
@@ -81,13 +81,17 @@ async fn a_question_is_asked_again_within_its_time_and_an_order_is_given_once() 
         matches!(away, BackendError::Away { service: "nova", .. }),
         "{away}"
     );
-    assert_eq!(asked(folder.path(), "GET"), 3, "and then it is given up");
+    assert_eq!(
+        asked(folder.path(), "GET"),
+        3,
+        "the call is tried three times, and then fails"
+    );
 
-    // Whether it was carried out nobody knows: Nova takes a second one for a second one.
+    // The first request may have been carried out, and Nova would carry out a second one as well.
     stumble(folder.path(), 1);
-    let unknown = backend.start(NOBODY).await.unwrap_err();
+    let unknown = backend.start(UNKNOWN_SERVER).await.unwrap_err();
     assert!(matches!(unknown, BackendError::Away { .. }), "{unknown}");
     assert_eq!(asked(folder.path(), "POST"), 1);
-    let refused = backend.start(NOBODY).await.unwrap_err();
+    let refused = backend.start(UNKNOWN_SERVER).await.unwrap_err();
     assert!(matches!(refused, BackendError::NotFound { .. }), "{refused}");
 }

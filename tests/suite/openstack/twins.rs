@@ -1,4 +1,4 @@
-//! Two clouds that call a host by the same name.
+//! Two clouds with a host of one name.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,9 +15,9 @@ use super::plant::{CLOUD, cloud};
 const NAME: &str = "twin-a";
 const OTHER: &str = "west";
 
-/// The second one is made up: this machine has one Nova.
+/// The second Nova is simulated: this machine has one real Nova.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_two_hosts_of_one_name_the_silent_one_is_fenced() {
+async fn the_silent_one_of_two_hosts_with_one_name_is_fenced() {
     let east = cloud();
     let [compute] = block_in_place(|| east.computes([NAME]).unwrap());
     let machine = Hypervisor::new(compute);
@@ -61,7 +61,7 @@ async fn of_two_hosts_of_one_name_the_silent_one_is_fenced() {
     machine.kill();
     client.until_fenced("h1").await;
     let answers = west.answers();
-    // The other is asked for on, and stays what it is.
+    // The other cloud is still observed, and its host stays UP.
     ringfence_tests::eventually(async || west.answers() > answers + 3).await;
     let other = client.host("h2").await;
     assert_eq!(

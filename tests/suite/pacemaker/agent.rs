@@ -1,4 +1,4 @@
-//! What the agent answers, and what it says when it cannot.
+//! The agent's answers and its errors.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{Place, agent, failed, proofs, write};
 
 #[test]
-fn its_metadata_is_well_formed_and_says_what_it_can() {
+fn the_metadata_of_the_agent_is_well_formed_and_complete() {
     let done = Command::new(agent()).args(["-o", "metadata"]).output().unwrap();
     let text = String::from_utf8(done.stdout).unwrap();
     assert!(done.status.success(), "{text}");
@@ -49,7 +49,7 @@ fn its_metadata_is_well_formed_and_says_what_it_can() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_tells_what_ringfence_knows_and_ignores_what_is_not_for_it() {
+async fn the_agent_answers_for_ringfence_and_ignores_unknown_parameters() {
     let place = Place::start().await;
     place.host("h1", "UNREACHABLE").await;
     for looks in ["monitor", "validate-all"] {
@@ -83,14 +83,14 @@ async fn it_tells_what_ringfence_knows_and_ignores_what_is_not_for_it() {
     );
     assert_eq!(status().await.code, Some(2));
 
-    // Again, and by the name of the node, where the other one is what Ringfence calls it.
+    // A second off, with the node's name beside Ringfence's name of the host.
     let again = place
         .call(&[("action", "off"), ("port", "h1"), ("nodename", "node-1")])
         .await;
     assert_eq!(again.code, Some(0), "{again:?}");
     assert_eq!(place.client.host("h1").await["generation"], host["generation"]);
 
-    // It runs, whatever was confirmed.
+    // A host that is seen UP has status 0 (on), although its fence was confirmed.
     place.client.seen("h1", "UP").await.ok(200);
     assert!(place.is_fenced("h1").await);
     assert_eq!(status().await.code, Some(0));
@@ -99,7 +99,7 @@ async fn it_tells_what_ringfence_knows_and_ignores_what_is_not_for_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_says_what_is_wrong_and_never_that_it_succeeded() {
+async fn the_agent_fails_with_a_reason_and_never_reports_success() {
     let place = Place::start().await;
     place.host("h1", "UNREACHABLE").await;
     let wrong = write(&place.machine, "wrong.token", "rf_of-another-site\n");
@@ -137,7 +137,7 @@ async fn it_says_what_is_wrong_and_never_that_it_succeeded() {
     }
     for action in ["off", "on", "status"] {
         failed(&place.call(&[("action", action)]).await, &["needs plug"]);
-        // Whatever it looks like, it is a name.
+        // `--help` is taken for a host's name.
         for unknown in ["h2", "--help"] {
             let run = place.call(&[("action", action), ("plug", unknown)]).await;
             failed(&run, &["pcmk_host_map"]);
@@ -157,7 +157,7 @@ async fn it_says_what_is_wrong_and_never_that_it_succeeded() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_fails_where_the_plan_does_not_count_it_or_the_evacuation_cannot_begin() {
+async fn the_agent_fails_if_its_confirmation_does_not_suffice_or_the_evacuation_cannot_begin() {
     let place = Place::start().await;
     let off = |host, more| {
         [
@@ -169,7 +169,7 @@ async fn it_fails_where_the_plan_does_not_count_it_or_the_evacuation_cannot_begi
         ]
     };
     place.host("h1", "UNREACHABLE").await;
-    // Nobody moves what is on it.
+    // No platform has the host's workloads.
     let not_moved = place.call(&off("h1", ("evacuate", "1"))).await;
     failed(&not_moved, &["h1 is FENCED, but its evacuation has not begun"]);
     assert!(place.is_fenced("h1").await);

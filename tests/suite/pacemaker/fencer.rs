@@ -1,4 +1,4 @@
-//! Pacemaker's own fencer calls the agent. There is one fencer per machine, so one of these stories plays at a time.
+//! Pacemaker's own fencer calls the agent. There is one fencer per machine, so one of these tests runs at a time.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use serde_json::json;
 
 use super::{Place, agent, proofs};
 
-/// The fencer, and what it calls our agent.
+/// The fencer, and the name under which it has our agent.
 struct Pacemaker {
     fencer: Arc<Fencer>,
     agent: String,
 }
 
 impl Pacemaker {
-    /// `None` for those who may not run it.
+    /// `None` for a user who may not run the fencer.
     async fn start() -> Option<Self> {
         if !Fencer::is_allowed() {
-            tell("Pacemaker's fencer is root's, and this story is not told");
+            tell("SKIPPED: only root runs Pacemaker's fencer");
             return None;
         }
         let started = tokio::task::spawn_blocking(|| {
@@ -30,7 +30,7 @@ impl Pacemaker {
         Some(Self { fencer, agent })
     }
 
-    /// A device of our agent for one node.
+    /// Registers a device of our agent for one node.
     fn ringfence(&self, place: &Place, device: &str, node: &str, more: &[(&str, &str)]) {
         let own = [
             ("pcmk_host_list", node),
@@ -46,7 +46,7 @@ impl Pacemaker {
         self.fencer.register(device, &self.agent, &options).unwrap();
     }
 
-    /// Pacemaker's own way to a node's power.
+    /// Registers Pacemaker's own power device for one node.
     fn power(&self, device: &str, node: &str, bmc: &IpmiBmc) {
         let port = bmc.port().to_string();
         let options = [
@@ -56,7 +56,7 @@ impl Pacemaker {
             ("password", IpmiBmc::PASSWORD),
             ("lanplus", "1"),
             ("cipher", "3"),
-            // Called by Pacemaker, it would else wait for as long as that does.
+            // Without this, an agent that Pacemaker calls waits for as long as Pacemaker's own deadline.
             ("disable_timeout", "false"),
             ("power_timeout", "5"),
             ("pcmk_host_list", node),
@@ -66,7 +66,7 @@ impl Pacemaker {
         self.fencer.register(device, "fence_ipmilan", &options).unwrap();
     }
 
-    /// `stonith_admin`, with an operation of a minute at most.
+    /// Runs `stonith_admin` with a deadline of a minute.
     async fn admin(&self, verb: &'static str, node: &'static str) -> Result<String, LabError> {
         let fencer = Arc::clone(&self.fencer);
         tokio::task::spawn_blocking(move || fencer.admin(&[verb, node, "-t", "60"]))
@@ -84,7 +84,7 @@ impl Pacemaker {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_pacemaker_has_switched_off_is_fenced_by_its_word_and_nothing_else_is() {
+async fn a_host_that_pacemaker_switched_off_is_fenced_by_pacemakers_confirmation() {
     let Some(pacemaker) = Pacemaker::start().await else {
         return;
     };
@@ -104,14 +104,14 @@ async fn what_pacemaker_has_switched_off_is_fenced_by_its_word_and_nothing_else_
     let metadata = pacemaker.fencer.admin(&["-M", "-a", &pacemaker.agent]).unwrap();
     assert!(metadata.contains("<parameter name=\"mode\""), "{metadata}");
 
-    // The device says that it was done, and does not do it: the host has power, and nothing is confirmed.
+    // The BMC reports success and does not switch off: the host has power, and nothing is confirmed.
     bmc.set_fault(IpmiFault::Lies).unwrap();
     pacemaker.fence("c1").await.unwrap_err();
     assert!(bmc.is_powered().unwrap());
     assert!(!place.is_fenced("c1").await);
     bmc.set_fault(IpmiFault::None).unwrap();
 
-    // Somebody sees it UP: whatever was switched off, it was another one.
+    // The host is seen UP: Pacemaker switched off another machine.
     place.client.seen("c1", "UP").await.ok(200);
     pacemaker.fence("c1").await.unwrap_err();
     assert!(!bmc.is_powered().unwrap());
@@ -131,7 +131,7 @@ async fn what_pacemaker_has_switched_off_is_fenced_by_its_word_and_nothing_else_
     assert_eq!(fenced["fencing_state"], "FENCED");
     assert_eq!(proofs(&fenced), [("operator".to_owned(), "pacemaker".to_owned())]);
 
-    // Once more changes nothing, and a reboot is an off.
+    // A second off changes nothing, and a reboot is carried out as an off.
     for verb in ["--fence", "--reboot"] {
         pacemaker.admin(verb, "c1").await.unwrap();
         let host = place.client.host("c1").await;
@@ -144,9 +144,9 @@ async fn what_pacemaker_has_switched_off_is_fenced_by_its_word_and_nothing_else_
     pacemaker.stop().await;
 }
 
-/// Pacemaker misses a host long before its cloud does.
+/// Pacemaker finds a host missing long before its cloud does.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_confirmation_waits_until_nobody_sees_the_host_up_any_more() {
+async fn the_confirmation_waits_until_the_host_is_no_longer_seen_up() {
     let Some(pacemaker) = Pacemaker::start().await else {
         return;
     };
@@ -174,13 +174,13 @@ async fn the_confirmation_waits_until_nobody_sees_the_host_up_any_more() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn pacemaker_hears_of_a_fence_by_ringfence_once_it_is_proven_and_takes_the_host_back() {
+async fn pacemaker_gets_success_once_ringfence_has_proven_the_fence_and_can_unfence_the_host() {
     let Some(pacemaker) = Pacemaker::start().await else {
         return;
     };
     let place = Place::start().await;
     let bmc = place.host_with_bmc("f1", "UNREACHABLE").await;
-    // It finds its hosts by itself.
+    // The device has no list of hosts: the agent names them.
     let parameters = place.parameters(&[
         ("timeout", "40"),
         ("pcmk_off_timeout", "50"),
@@ -196,10 +196,10 @@ async fn pacemaker_hears_of_a_fence_by_ringfence_once_it_is_proven_and_takes_the
         .unwrap();
     let targets = pacemaker.fencer.admin(&["--list-targets", "ringfence"]).unwrap();
     assert!(targets.contains("f1"), "{targets}");
-    // This is how a cluster monitors it.
+    // A cluster monitors the device with this query.
     pacemaker.fencer.admin(&["--query", "ringfence"]).unwrap();
 
-    // Its BMC is silent, and nothing is proven.
+    // The host's BMC is silent, and nothing is proven.
     bmc.silence().unwrap();
     pacemaker.fence("f1").await.unwrap_err();
     let host = place.client.host("f1").await;
@@ -208,7 +208,7 @@ async fn pacemaker_hears_of_a_fence_by_ringfence_once_it_is_proven_and_takes_the
     let log = pacemaker.fencer.log();
     assert!(log.contains("needs an operator"), "{log}");
 
-    // It answers again, and nobody at Ringfence has to do anything.
+    // The BMC answers again, and Ringfence needs no operator.
     bmc.wake().unwrap();
     pacemaker.fence("f1").await.unwrap();
     assert!(!bmc.is_powered().unwrap());
@@ -220,7 +220,7 @@ async fn pacemaker_hears_of_a_fence_by_ringfence_once_it_is_proven_and_takes_the
     assert_eq!(place.client.host("f1").await["operation"]["kind"], "rejoin");
     assert!(place.is_fenced("f1").await);
     eventually(async || bmc.is_powered().unwrap()).await;
-    // Until it has settled, what was seen may have been seen before the switch took effect.
+    // Reports count once the proof has settled: an earlier one may be from before the switch took effect.
     let _monitor = place.client.keep_seeing("f1");
     place
         .client
@@ -229,7 +229,7 @@ async fn pacemaker_hears_of_a_fence_by_ringfence_once_it_is_proven_and_takes_the
     pacemaker.stop().await;
 }
 
-/// Pacemaker takes any device that can fence a node, where nobody has said which ones and in which order.
+/// Without a topology, Pacemaker uses any device that can fence a node.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_host_without_a_power_device_before_the_confirmation_is_not_confirmed() {
     let Some(pacemaker) = Pacemaker::start().await else {
@@ -243,21 +243,21 @@ async fn a_host_without_a_power_device_before_the_confirmation_is_not_confirmed(
         pacemaker.fence("c1").await.unwrap_err();
         assert!(bmc.is_powered().unwrap() && !place.is_fenced("c1").await, "{why}");
     };
-    refused("it has no level").await;
+    refused("the device has no level").await;
     let log = pacemaker.fencer.log();
     assert!(log.contains("no power device has switched c1 off"), "{log}");
 
     pacemaker.fencer.level("c1", 1, &["ringfence-c1"]).unwrap();
-    refused("it stands alone").await;
+    refused("no power device is in the level").await;
 
-    // The second level is tried when the first has failed: one that is right does not excuse the other.
+    // The second level is tried after the first has failed: a right second level does not excuse the first.
     pacemaker.power("power-c1", "c1", &bmc);
     bmc.set_fault(IpmiFault::Lies).unwrap();
     pacemaker
         .fencer
         .level("c1", 2, &["power-c1", "ringfence-c1"])
         .unwrap();
-    refused("it stands alone in the first level").await;
+    refused("no power device is in the first level").await;
     assert_eq!(place.client.host("c1").await["generation"], 0);
     pacemaker.stop().await;
 }

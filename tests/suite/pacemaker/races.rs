@@ -1,4 +1,4 @@
-//! What happens while the agent is at it.
+//! Changes while the agent runs.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::{Place, ended, failed};
 
-/// The command `ringfence`, which stops before its first confirmation until the file `go` is there.
-fn that_stops_before_it_confirms(place: &Place) -> String {
+/// A `ringfence` that waits before its first confirmation until the file `go` exists.
+fn program_that_waits_before_it_confirms(place: &Place) -> String {
     let (asked, go) = (place.file("asked"), place.file("go"));
     let text = format!(
         "if [ \"$1 $2\" = 'host confirm' ] && [ ! -e '{asked}' ]; then\n\
@@ -20,23 +20,23 @@ fn that_stops_before_it_confirms(place: &Place) -> String {
     place.script("slow", &text)
 }
 
-async fn until_there(path: &str) {
+async fn until_file_exists(path: &str) {
     eventually(async || Path::new(path).exists()).await;
 }
 
-/// The host has been looked at, and meanwhile a fence took the next generation and was stopped: it may have been given something back.
+/// After the agent has read the host, a fence takes the next generation and is cancelled: it may have given the host something back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_has_changed_since_it_was_looked_at_is_not_confirmed() {
+async fn a_host_that_has_changed_since_the_agent_read_it_is_not_confirmed() {
     let place = Place::start().await;
     place.host("h1", "UNREACHABLE").await;
-    let program = that_stops_before_it_confirms(&place);
+    let program = program_that_waits_before_it_confirms(&place);
     let child = place.begin(&[
         ("action", "off"),
         ("mode", "confirm"),
         ("plug", "h1"),
         ("program", &program),
     ]);
-    until_there(&place.file("asked")).await;
+    until_file_exists(&place.file("asked")).await;
     let fence = place.client.fence("h1").await;
     let cancel = format!("/operations/{}/cancel", fence["id"].as_str().unwrap());
     place
@@ -50,18 +50,18 @@ async fn what_has_changed_since_it_was_looked_at_is_not_confirmed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_fence_that_has_begun_since_it_was_looked_at_is_completed_by_the_confirmation() {
+async fn a_fence_that_began_after_the_agent_read_the_host_is_completed_by_the_confirmation() {
     let place = Place::start().await;
-    // Its BMC is nowhere, so that the fence cannot end by itself.
+    // The host's BMC does not answer, so that the fence cannot end by itself.
     place.host("h1", "UNREACHABLE").await;
-    let program = that_stops_before_it_confirms(&place);
+    let program = program_that_waits_before_it_confirms(&place);
     let child = place.begin(&[
         ("action", "off"),
         ("mode", "confirm"),
         ("plug", "h1"),
         ("program", &program),
     ]);
-    until_there(&place.file("asked")).await;
+    until_file_exists(&place.file("asked")).await;
     let fence = place.client.fence("h1").await;
     std::fs::write(place.file("go"), "").unwrap();
     let done = ended(child).await;
@@ -73,9 +73,9 @@ async fn a_fence_that_has_begun_since_it_was_looked_at_is_completed_by_the_confi
     );
 }
 
-/// Pacemaker ends an agent whose time is up.
+/// Pacemaker ends an agent that exceeds its deadline.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_agent_that_is_ended_ends_its_command_and_one_whose_time_is_up_fails() {
+async fn an_agent_that_is_ended_ends_its_command_and_an_agent_past_its_deadline_fails() {
     let place = Place::start().await;
     let pid_file = place.file("pid");
     let program = place.script("hangs", &format!("echo $$ >'{pid_file}'\nexec sleep 600\n"));

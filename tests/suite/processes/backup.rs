@@ -36,7 +36,7 @@ async fn restore(machine: &Machine, file: &str) -> ringfence_tests::Run {
     machine.run(&["restore", file, "--data-dir", "data"]).await
 }
 
-/// Everything beside the data directory that a restore may have left.
+/// The directories beside the data directory that a restore has left.
 fn beside(machine: &Machine) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(machine.path()).unwrap();
     let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -45,12 +45,12 @@ fn beside(machine: &Machine) -> Vec<PathBuf> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_backup_of_a_running_service_brings_it_back_as_it_was() {
+async fn a_backup_of_a_running_service_restores_its_state() {
     let machine = Machine::new();
     let (service, client) = start(&machine).await;
     add_host(&client, "h1").await;
     client.seen("h1", "UP").await.ok(200);
-    // Others write while the copy is made.
+    // Hosts are added while the backup is made.
     let busy = client.clone();
     let writing = tokio::spawn(async move {
         for number in 0..40 {
@@ -101,7 +101,7 @@ async fn a_backup_of_a_running_service_brings_it_back_as_it_was() {
         names.contains(&"h1".to_owned()) && !names.contains(&"later".to_owned()),
         "{names:?}"
     );
-    // The state is whole: each host has its event.
+    // The restored state is consistent: each host has its event.
     let events = client.get("/events?limit=1000").await.ok(200);
     let created = events["events"]
         .as_array()
@@ -114,7 +114,7 @@ async fn a_backup_of_a_running_service_brings_it_back_as_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_backup_can_be_taken_to_a_machine_that_has_nothing() {
+async fn a_backup_can_be_restored_on_an_empty_machine() {
     let machine = Machine::new();
     let (service, client) = start(&machine).await;
     add_host(&client, "h1").await;

@@ -1,4 +1,4 @@
-//! An operator looks at the dead letters, and removes them.
+//! An operator lists dead letters, and removes them.
 
 use ringfence_bus::{Audience, Key, Keys, Queue};
 use ringfence_core::{AttemptId, Claim, FencingKind, Generation, HostId, OperationId, Outcome, TaskResult};
@@ -16,7 +16,7 @@ fn forged() -> TaskResult {
             },
             generation: Generation(1),
             kind: FencingKind::PowerOff.into(),
-            worker: "nobody".to_owned(),
+            worker: "stranger".to_owned(),
             claim_id: Uuid::from_u128(9),
         },
         outcome: Outcome::Confirmed,
@@ -26,7 +26,7 @@ fn forged() -> TaskResult {
     }
 }
 
-/// Somebody has the broker's password and no key.
+/// Publishes results with the broker's password and a foreign signing key.
 pub(super) async fn forge(site: &Site, count: u32) {
     let stranger = Keys::new(vec![Key::new("k1", &[9; 32]).unwrap()]).unwrap();
     let bus = site.bus("stranger").await;
@@ -68,7 +68,7 @@ async fn forged_results_are_found_among_the_dead_letters_and_removed() {
     })
     .await;
 
-    // Listing takes none away.
+    // Listing removes no dead letter.
     let listed = list(&machine).await;
     assert_eq!(listed["queues"], json!([{ "queue": queue, "count": 2 }]));
     let letter = &listed["dead_letters"][1];
@@ -98,7 +98,7 @@ async fn forged_results_are_found_among_the_dead_letters_and_removed() {
 }
 
 #[tokio::test]
-async fn without_a_broker_it_is_told_where_dead_letters_are() {
+async fn without_a_broker_the_error_says_where_dead_letters_are() {
     let run = Machine::new().run(&["dead-letter", "list"]).await;
     says(&run, 2, &["bus.url", "standalone", "log"]);
     let away = Machine::new().set("RINGFENCE_BUS_URL", "amqp://guest:hush@127.0.0.1:1/%2F");

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{assert_gapless, times_fenced, until_told};
 
-/// `fence_dummy` with a file per host, which reads as on, and a plan that uses it.
+/// Adds `fence_dummy` with a file per host, which reads as on, and a plan that uses it.
 pub(crate) async fn configure(machine: &Machine, client: &Client, hosts: &[&str], extra: Value) -> PathBuf {
     client.set_default_policy(json!({})).await.ok(200);
     let dir = machine.file("power");
@@ -44,7 +44,7 @@ fn state(dir: &std::path::Path, host: &str) -> String {
     std::fs::read_to_string(dir.join(host)).unwrap()
 }
 
-/// Status, off and status by the agent alone: the floor of what a fence by it costs.
+/// The time that `fence_dummy` alone needs for status, off and status: the floor of a fence with it.
 fn bare_agent(dir: &std::path::Path, host: &str) -> Duration {
     let begun = Instant::now();
     for action in ["status", "off", "status"] {
@@ -87,8 +87,8 @@ async fn an_operator_fences_a_host_from_the_command_line() {
         "no heartbeat",
         "--wait",
     ];
-    let nobody = machine.run(&words).await;
-    assert_eq!(nobody.code, Some(7), "{nobody:?}");
+    let without_token = machine.run(&words).await;
+    assert_eq!(without_token.code, Some(7), "{nobody:?}");
     let machine = machine.set("RINGFENCE_TOKEN", &token);
     let fenced = machine.run(&words).await;
     assert_eq!(fenced.code, Some(0), "{fenced:?}");
@@ -115,7 +115,7 @@ async fn an_operator_fences_a_host_from_the_command_line() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_engine_and_a_worker_killed_in_the_middle_of_an_off_are_replaced_by_the_others() {
+async fn the_fence_of_an_engine_and_a_worker_killed_during_an_off_goes_on_with_the_others() {
     let site = Site::new(Ground::Distributed).await;
     let (machine, token) = set_up(&site).await;
     let mut api = start_api(&machine);
@@ -158,7 +158,7 @@ fn port(url: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn services_that_start_before_database_and_broker_say_so_and_go_on_trying() {
+async fn services_that_start_before_database_and_broker_log_it_and_retry() {
     let mut site = Site::with_own_peers().await;
     let (machine, token) = set_up(&site).await;
     let (mut postgres, mut rabbit) = (site.postgres.take().unwrap(), site.rabbit.take().unwrap());
@@ -193,9 +193,9 @@ async fn services_that_start_before_database_and_broker_say_so_and_go_on_trying(
     tokio::task::spawn_blocking(move || drop(peers)).await.unwrap();
 }
 
-/// Many tasks wait, and each is tried twice a second.
+/// Many tasks wait, and each is published again twice a second.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_broker_that_is_away_is_told_once_a_minute_with_the_number_of_tasks_that_wait() {
+async fn an_outage_of_the_broker_is_logged_once_a_minute_with_the_number_of_waiting_tasks() {
     const HOSTS: usize = 40;
     let mut site = Site::with_own_peers().await;
     let (machine, token) = set_up(&site).await;

@@ -30,7 +30,7 @@ fn failed(findings: &[Value]) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_keeps_a_host_from_being_fenced_is_found_before_it_has_to_be() {
+async fn the_doctor_finds_what_would_keep_a_host_from_being_fenced() {
     let site = Site::new(Ground::Distributed).await;
     let (machine, token) = set_up(&site).await;
     let (findings, code) = examine(&machine, &[]).await;
@@ -65,7 +65,7 @@ async fn what_keeps_a_host_from_being_fenced_is_found_before_it_has_to_be() {
         "{findings:#?}"
     );
 
-    // A host in a zone that nobody serves, and one whose plan names a parameter that it has to give.
+    // A host in a zone without a worker; then the worker of the default zone ends as well.
     client
         .post("/hosts", json!({ "name": "far", "zone": "moon" }))
         .await
@@ -86,7 +86,7 @@ async fn what_keeps_a_host_from_being_fenced_is_found_before_it_has_to_be() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_device_of_every_host_is_asked_and_not_only_that_of_the_first() {
+async fn the_doctor_asks_the_device_of_every_host() {
     let site = Site::new(Ground::Distributed).await;
     let (machine, token) = set_up(&site).await;
     let mut api = start_api(&machine);
@@ -104,7 +104,7 @@ async fn the_device_of_every_host_is_asked_and_not_only_that_of_the_first() {
 
     let (findings, code) = examine(&machine, &["--devices"]).await;
     assert_eq!(code, Some(1), "{findings:#?}");
-    // It is the only device of that host.
+    // The broken device is the only device of h2.
     assert_eq!(
         failed(&findings),
         ["hosts: 1 of 3 cannot be fenced without a person: h2"]
@@ -124,7 +124,7 @@ async fn the_device_of_every_host_is_asked_and_not_only_that_of_the_first() {
     assert!(warned[0].contains("no host's plan uses spare"), "{warned:?}");
     assert!(warned[1].starts_with("power for h2: "), "{warned:?}");
 
-    // Only what is named: the others are not even mentioned.
+    // Only the named method and host are asked; other methods are not mentioned.
     let (findings, code) = examine(&machine, &["--devices", "--method", "power", "--host", "h3"]).await;
     assert_eq!(code, Some(0), "{findings:#?}");
     let one = "power: asked now, 1 of 1 tell their state: 1 on";
@@ -137,7 +137,7 @@ async fn the_device_of_every_host_is_asked_and_not_only_that_of_the_first() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_away_is_named_with_its_address_and_without_its_password() {
+async fn an_unreachable_peer_is_named_with_its_address_and_without_its_password() {
     let machine = Machine::new()
         .set(
             "RINGFENCE_DATABASE_URL",
@@ -151,7 +151,7 @@ async fn what_is_away_is_named_with_its_address_and_without_its_password() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_standalone_service_is_examined_where_it_has_its_data() {
+async fn the_doctor_examines_a_standalone_service_by_its_data_directory() {
     let machine = Machine::new();
     let asked = machine.run(&["doctor"]).await;
     assert_eq!(asked.code, Some(1), "{asked:?}");
@@ -170,7 +170,7 @@ async fn a_standalone_service_is_examined_where_it_has_its_data() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_device_that_is_silent_is_no_failure_where_its_host_can_be_fenced_otherwise() {
+async fn a_silent_device_is_a_warning_while_its_host_can_be_fenced_by_other_devices() {
     let machine = Machine::new().set("RINGFENCE_DATA_DIR", "data");
     let words = ["standalone", "--demo", "--listen", "127.0.0.1:0"];
     let mut service = machine.start("standalone", &words);
@@ -195,14 +195,14 @@ async fn a_device_that_is_silent_is_no_failure_where_its_host_can_be_fenced_othe
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_standalone_service_that_could_prove_nothing_is_told_so() {
+async fn the_doctor_finds_hosts_that_a_standalone_service_cannot_fence() {
     let machine = Machine::new().set("RINGFENCE_DATA_DIR", "data");
     let words = ["standalone", "--demo", "--listen", "127.0.0.1:0"];
     let mut service = machine.start("standalone", &words);
     let url = service.until_it_listens("ready").await;
     let token = std::fs::read_to_string(machine.file("data/admin.token")).unwrap();
     let client = Client::new(&url, Some(token.trim()));
-    // Its devices are asked by the service.
+    // The service asks its devices itself.
     let (findings, code) = examine(&machine, &["--devices", "--host", "sim-1"]).await;
     assert_eq!(code, Some(0), "{findings:#?}");
     let told = Value::from(findings).to_string();
@@ -215,7 +215,7 @@ async fn a_standalone_service_that_could_prove_nothing_is_told_so() {
         assert!(told.contains(&said), "{told}");
     }
 
-    // A device that is said to be every host's.
+    // A device that the method names for every host.
     let fixed = json!({
         "name": "fixed", "resource": "power", "driver": "simulated", "parameters": { "device": "psu-1" }
     });
@@ -237,14 +237,14 @@ async fn a_standalone_service_that_could_prove_nothing_is_told_so() {
             "hosts: 2 of 8 cannot be fenced without a person: x1, x2"
         ]
     );
-    // What the host says itself is put over it.
+    // A host's own parameter overrides the method's.
     client.delete("/hosts/x2").await.ok(204);
     let own = json!({ "name": "x2", "parameters": { "fixed": { "device": "psu-2" } } });
     client.post("/hosts", own).await.ok(201);
     let (findings, code) = examine(&machine, &[]).await;
     assert_eq!(code, Some(0), "{findings:#?}");
 
-    // A plan for people only, which nobody had in mind for this host.
+    // A plan without tasks whose scope matches h1 by mistake.
     let idle = json!({ "name": "idle", "scope": { "kind": "host", "value": "h1" }, "stages": [] });
     client.post("/plans", idle).await.ok(201);
     client.post("/hosts", json!({ "name": "h1" })).await.ok(201);
@@ -271,11 +271,11 @@ async fn a_standalone_service_that_could_prove_nothing_is_told_so() {
         "{found}"
     );
     assert!(found.contains("without a person: h1, h2"), "{found}");
-    // The doctor has the service's configuration.
+    // The doctor reads the service's configuration.
     let zones = [("RINGFENCE_WORKER_ZONES", "default,moon")];
     let asked = machine.run_with(&["doctor"], &zones).await;
     assert!(!asked.out.contains("does not serve"), "{asked:?}");
-    // Who asks its devices is the service itself, and it has nobody in that zone.
+    // The service asks its devices itself, and no worker serves the zone `moon`.
     let (findings, code) = examine(&machine, &["--devices", "--host", "h2"]).await;
     assert_eq!(code, Some(1), "{findings:#?}");
     let is_it = |finding: &Value| {
@@ -296,7 +296,7 @@ async fn a_standalone_service_that_could_prove_nothing_is_told_so() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_nova_whose_clock_goes_wrong_is_told() {
+async fn the_doctor_finds_a_nova_with_a_wrong_clock() {
     let nova = FakeNova::start(&["c1"]).with_clock(-3600);
     let machine = Machine::new();
     let file = machine.file("clouds.yaml");
@@ -309,6 +309,6 @@ async fn a_nova_whose_clock_goes_wrong_is_told() {
     assert!(asked.out.contains("lab: Nova's clock is 3"), "{asked:?}");
     assert!(asked.out.contains("behind this machine's"), "{asked:?}");
     assert!(asked.out.contains("lab: Nova has 1 hosts; 1 are up"), "{asked:?}");
-    // It has no Placement at all.
+    // The simulated cloud has no Placement.
     assert!(asked.out.contains("cloud lab has no placement"), "{asked:?}");
 }

@@ -1,4 +1,4 @@
-//! What `ringfence doctor` finds where services were left to themselves.
+//! What `ringfence doctor` finds when no operator has looked at the services for a while.
 
 use ringfence_tests::{
     Client, Ground, Machine, Site, eventually, post_until_taken, set_up, start_api, start_engine,
@@ -29,14 +29,14 @@ fn says(report: &str, begin: &str, words: &[&str]) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_waits_for_somebody_is_found_with_what_to_do() {
+async fn the_doctor_finds_everything_that_waits_for_an_operator() {
     let site = Site::new(Ground::Distributed).await;
     let (machine, token) = set_up(&site).await;
     let machine = machine.set("RINGFENCE_CHECKS_INTERVAL_S", "10");
     let (mut api, engine) = (start_api(&machine), start_engine(&machine, "engine-1"));
     let url = api.until_it_listens("the API listens").await;
     let client = Client::new(&url, Some(&token));
-    // Nobody serves the zone, so that every question is answered: by nobody.
+    // No worker serves the zone, so that every check of the method ends at once with `worker_missing`.
     let method =
         json!({ "name": "far", "driver": "simulated", "zone": "moon", "parameters": { "device": "h1" } });
     post_until_taken(&client, "/methods", method).await;
@@ -63,7 +63,7 @@ async fn what_waits_for_somebody_is_found_with_what_to_do() {
             .contains("dead letters: warning: 2 messages")
     })
     .await;
-    // The engine goes, and nobody notices.
+    // The engine stops, and no alert reports it.
     engine.stop().await;
     site.past(
         "UPDATE hosts SET wake_at = now() - interval '1 minute';
@@ -112,7 +112,7 @@ async fn what_waits_for_somebody_is_found_with_what_to_do() {
     drop(api);
 }
 
-/// What the database takes for the time, from here on.
+/// Sets the database's clock: its time is from now on this far from the real time.
 async fn set_clock(site: &Site, difference: &str) {
     let url = url::Url::parse(&site.database_url).unwrap();
     let name = url.path().trim_start_matches('/');
@@ -126,7 +126,7 @@ async fn set_clock(site: &Site, difference: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_database_whose_clock_goes_wrong_is_told() {
+async fn the_doctor_finds_a_database_with_a_wrong_clock() {
     let site = Site::new(Ground::Distributed).await;
     let (machine, _) = set_up(&site).await;
     for (difference, words) in [

@@ -1,11 +1,11 @@
-//! `ringfence api` with Keystone, set up as an operator would.
+//! `ringfence api` with Keystone, set up as an operator would do it.
 
 use std::time::{Duration, Instant};
 
 use ringfence_lab::Authority;
 use ringfence_tests::{Cloud, Ground, Machine, SERVICE_PASSWORD, Site, set_up, start_api};
 
-/// A machine whose API has no static tokens and knows this Keystone, and our own user's password from a file.
+/// A machine whose API has no static tokens, uses this Keystone, and reads the service user's password from a file.
 fn with_keystone(machine: Machine, url: &str) -> Machine {
     let password = machine.file("keystone.password").display().to_string();
     machine
@@ -16,7 +16,7 @@ fn with_keystone(machine: Machine, url: &str) -> Machine {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_api_takes_tokens_of_keystone_over_tls_and_a_mended_password_needs_no_restart() {
+async fn an_api_accepts_tokens_of_keystone_over_tls_and_reads_a_corrected_password_without_a_restart() {
     let authority = Authority::new().unwrap();
     let cloud = Cloud::start_with_tls(&authority).await;
     cloud.user("chief", "service", &["admin"]).await;
@@ -69,7 +69,7 @@ async fn an_api_takes_tokens_of_keystone_over_tls_and_a_mended_password_needs_no
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn half_a_configuration_of_keystone_ends_the_api_and_names_what_is_missing() {
+async fn an_incomplete_configuration_of_keystone_ends_the_api_and_names_the_missing_key() {
     let (machine, _) = set_up(&Site::new(Ground::Distributed).await).await;
     let machine = with_keystone(machine, "http://127.0.0.1:1").set("RINGFENCE_KEYSTONE_SCOPES", "");
     let refused = async |machine: &Machine, words: &[&str]| {

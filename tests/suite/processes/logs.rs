@@ -1,4 +1,4 @@
-//! What the services say of a fence, for somebody who has one id and many lines.
+//! The log lines of a fence, found by one id.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::distributed::configure;
 
-/// For how long a service without anything to do is listened to.
+/// Time during which an idle service must not log.
 const QUIET: Duration = Duration::from_secs(2);
 
 fn with_json(machine: Machine) -> Machine {
@@ -16,7 +16,7 @@ fn with_json(machine: Machine) -> Machine {
         .set("RINGFENCE_LOG_LEVEL", "debug")
 }
 
-/// All of its lines so far that are whole. What is no log line is on the other output of a demonstration.
+/// All complete log lines of the service so far. The demonstration also prints other lines.
 fn lines(service: &Service) -> Vec<Value> {
     let printed = service.printed();
     let whole = printed.split_inclusive('\n').filter(|line| line.ends_with('\n'));
@@ -26,7 +26,7 @@ fn lines(service: &Service) -> Vec<Value> {
         .collect()
 }
 
-/// Waits until it serves, and tells at which URL.
+/// Waits until the service listens, and returns its URL.
 async fn until_it_listens(service: &mut Service) -> String {
     loop {
         service.until_says(&["\"address\":\""]).await;
@@ -36,7 +36,7 @@ async fn until_it_listens(service: &mut Service) -> String {
     }
 }
 
-/// Waits until it has said something of this trace that fits.
+/// Waits for a line of this trace for which `fits` is true.
 async fn until_traced(service: &Service, trace: &str, fits: impl Fn(&Value) -> bool) -> Value {
     let deadline = Instant::now() + Duration::from_secs(60);
     let of_trace = |line: &Value| line["trace_id"] == trace && fits(line);
@@ -53,14 +53,14 @@ fn is_from(line: &Value, part: &str) -> bool {
     line["target"].as_str().unwrap().starts_with(part)
 }
 
-/// Only Ringfence itself speaks, and above debug only of what happens.
-fn assert_nobody_else_speaks(service: &Service) {
+/// Asserts that no library logs.
+fn assert_only_ringfence_logs(service: &Service) {
     for line in lines(service) {
         assert!(is_from(&line, "ringfence"), "{line}");
     }
 }
 
-/// An idle service says nothing at info, however long one listens.
+/// Asserts that idle services log nothing at info.
 async fn assert_quiet(services: &[&Service]) {
     let loud = |service: &&Service| {
         let is_loud = |line: &Value| line["level"] != "DEBUG" && line["level"] != "TRACE";
@@ -72,7 +72,7 @@ async fn assert_quiet(services: &[&Service]) {
     assert_eq!(before, after);
 }
 
-/// Asks for a fence; the ids of the operation, its trace and the request.
+/// Asks for a fence; returns the operation, its trace id and the request id.
 async fn fence(client: &Client, host: &str) -> (Value, String, String) {
     let body = json!({ "reason": "no heartbeat" });
     let answer = client.post(&format!("/hosts/{host}/fence"), body).await;
@@ -82,8 +82,8 @@ async fn fence(client: &Client, host: &str) -> (Value, String, String) {
     (operation, trace, request)
 }
 
-/// The lines of the one who takes requests: its answer, the change, and the first task on its way, each beside the request's id.
-async fn assert_told_with_the_request(api: &Service, trace: &str, request: &str, host: &str) {
+/// Asserts the API's lines: the answer, the change and the first published task, each with the request's id.
+async fn assert_request_is_logged(api: &Service, trace: &str, request: &str, host: &str) {
     let parts = [
         ("ringfence_api", "answered"),
         ("ringfence_engine::log", "the operation began"),
@@ -104,8 +104,8 @@ async fn assert_told_with_the_request(api: &Service, trace: &str, request: &str,
     assert!(answered["took_ms"].is_u64(), "{answered}");
 }
 
-/// The lines of the one who takes results: both come with the worker's name, and FENCED is told once.
-async fn assert_result_is_told(engine: &Service, trace: &str, worker: &str) {
+/// Asserts the engine's lines: claim and result with the worker's name, and one line for FENCED.
+async fn assert_result_is_logged(engine: &Service, trace: &str, worker: &str) {
     let claimed = until_traced(engine, trace, |line| line["answer"] == "granted").await;
     assert_eq!(claimed["attempt"], 1, "{claimed}");
     assert_eq!(claimed["worker"], worker, "{claimed}");
@@ -121,7 +121,7 @@ async fn assert_result_is_told(engine: &Service, trace: &str, worker: &str) {
     assert_eq!(times, 1);
 }
 
-async fn assert_attempt_is_told(worker: &Service, operation: &Value, trace: &str) {
+async fn assert_attempt_is_logged(worker: &Service, operation: &Value, trace: &str) {
     let is_end = |line: &Value| is_from(line, "ringfence_workers") && line["message"] == "attempt ended";
     let ended = until_traced(worker, trace, is_end).await;
     assert_eq!(ended["operation_id"], operation["id"], "{ended}");
@@ -129,8 +129,8 @@ async fn assert_attempt_is_told(worker: &Service, operation: &Value, trace: &str
     assert_eq!(ended["outcome"], "confirmed", "{ended}");
 }
 
-/// A task for a zone that no worker serves comes back, which is a warning.
-async fn assert_dead_end_is_told(api: &Service, client: &Client) {
+/// Asserts that a task for a zone without a worker is returned, with a warning.
+async fn assert_unroutable_task_is_logged(api: &Service, client: &Client) {
     let far = json!({ "name": "h-far", "zone": "far" });
     client.post("/hosts", far).await.ok(201);
     client.seen("h-far", "UNREACHABLE").await.ok(200);
@@ -172,12 +172,12 @@ async fn one_id_finds_every_line_about_a_fence_in_one_process() {
     client.until("/hosts/sim-1", is_gone).await;
     let (operation, trace, request) = fence(&client, "sim-1").await;
     client.until_fenced("sim-1").await;
-    assert_told_with_the_request(&service, &trace, &request, "sim-1").await;
-    assert_result_is_told(&service, &trace, "worker-1").await;
-    assert_attempt_is_told(&service, &operation, &trace).await;
+    assert_request_is_logged(&service, &trace, &request, "sim-1").await;
+    assert_result_is_logged(&service, &trace, "worker-1").await;
+    assert_attempt_is_logged(&service, &operation, &trace).await;
     client.until_settled(&operation).await;
     assert_quiet(&[&service]).await;
-    assert_nobody_else_speaks(&service);
+    assert_only_ringfence_logs(&service);
     service.stop().await;
 }
 
@@ -192,7 +192,7 @@ fn simulators(demo: &Service) -> Client {
 async fn one_id_finds_every_line_about_a_fence_in_all_services() {
     let site = Site::new(Ground::Distributed).await;
     let (machine, token) = set_up(&site).await;
-    // The schema is there already, of which the database has something to say, and libraries would repeat it.
+    // The schema exists already. PostgreSQL sends a notice about that, which libraries would log.
     let again = machine.run(&["db", "migrate"]).await;
     assert_eq!((again.code, again.err.as_str()), (Some(0), ""), "{again:?}");
     let machine = with_json(machine);
@@ -205,12 +205,12 @@ async fn one_id_finds_every_line_about_a_fence_in_all_services() {
     assert_quiet(&[&api, &engine, &worker]).await;
     let (operation, trace, request) = fence(&client, "h1").await;
     client.until_fenced("h1").await;
-    assert_told_with_the_request(&api, &trace, &request, "h1").await;
-    assert_result_is_told(&engine, &trace, "worker-1").await;
-    assert_attempt_is_told(&worker, &operation, &trace).await;
-    assert_dead_end_is_told(&api, &client).await;
+    assert_request_is_logged(&api, &trace, &request, "h1").await;
+    assert_result_is_logged(&engine, &trace, "worker-1").await;
+    assert_attempt_is_logged(&worker, &operation, &trace).await;
+    assert_unroutable_task_is_logged(&api, &client).await;
     for service in [api, engine, worker] {
-        assert_nobody_else_speaks(&service);
+        assert_only_ringfence_logs(&service);
         assert!(!service.printed().contains(&token));
         service.stop().await;
     }

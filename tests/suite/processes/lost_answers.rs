@@ -5,18 +5,18 @@ use std::time::Duration;
 use ringfence_tests::{Client, Ground, Site, set_up, start_api};
 use serde_json::json;
 
-/// What keeps an answer waits for longer than anybody does.
+/// Makes the statement that stores an answer wait for ten minutes.
 const WAIT: &str = "CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN PERFORM pg_sleep(600); RETURN NEW; END $$;
     CREATE TRIGGER wait BEFORE UPDATE OF answer ON idempotency_keys
         FOR EACH ROW WHEN (NEW.answer IS NOT NULL) EXECUTE FUNCTION wait()";
-/// The one that waits is gone with its process; PostgreSQL is told, and nobody waits any more.
+/// Ends the waiting connection, whose process is gone, and removes the trigger.
 const WAIT_NO_MORE: &str =
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'UPDATE idempotency_keys%' AND wait_event = 'PgSleep';
     DROP TRIGGER wait ON idempotency_keys";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_api_killed_between_commit_and_answer_is_asked_again_and_tells_what_was_begun() {
+async fn a_repeated_request_to_an_api_killed_between_commit_and_answer_gets_the_committed_operation() {
     let site = Site::new(Ground::Distributed).await;
     let (machine, token) = set_up(&site).await;
     let mut api = start_api(&machine);
@@ -38,17 +38,17 @@ async fn an_api_killed_between_commit_and_answer_is_asked_again_and_tells_what_w
     let host = client
         .until("/hosts/h1", |host| !host["operation"].is_null())
         .await;
-    // It is committed, and whoever asked waits for the answer.
+    // The fence is committed, and the caller waits for the answer.
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert!(!asked.is_finished());
     api.kill();
-    assert!(asked.await.unwrap().is_err(), "the dead have answered");
+    assert!(asked.await.unwrap().is_err(), "a killed API has answered");
     site.past(WAIT_NO_MORE).await;
 
     let mut api = start_api(&machine);
     let client = Client::new(&api.until_it_listens("the API listens").await, Some(&token));
     let path = format!("/operations/{}", host["operation"]["id"].as_str().unwrap());
-    // Meanwhile it is over: a second request without the key would begin another fence.
+    // The operation has ended meanwhile: a second request without the key would begin another fence.
     client
         .post(&format!("{path}/cancel"), json!({ "reason": "test" }))
         .await

@@ -1,8 +1,8 @@
-//! Engines and workers serve their metrics where they are told to, and nowhere else.
+//! Engines and workers serve their metrics at the configured address, and nowhere else.
 
 use ringfence_tests::{Client, Ground, Numbers, Service, Site, set_up, start_engine, start_worker};
 
-/// The metrics of a service, at the address that it names in its log.
+/// The metrics of a service, at the address in its log.
 async fn numbers_of(service: &mut Service) -> Numbers {
     let client = Client::new(&service.until_it_listens("the metrics listen").await, None);
     assert_eq!(client.get("/hosts").await.status, 404);
@@ -10,7 +10,7 @@ async fn numbers_of(service: &mut Service) -> Numbers {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn engines_and_workers_serve_their_metrics_where_they_are_told_to() {
+async fn engines_and_workers_serve_their_metrics_at_the_configured_address() {
     let site = Site::new(Ground::Distributed).await;
     let (machine, _) = set_up(&site).await;
     let mut silent = start_engine(&machine, "engine-0");

@@ -1,11 +1,11 @@
-//! Services that do not start, and say why.
+//! Services that refuse to start, and the reason that they give.
 
 use std::os::unix::fs::PermissionsExt;
 
 use ringfence_tests::{Ground, Machine, Run, Site};
 use sqlx::Connection;
 
-/// Nothing listens there.
+/// An address where no database listens.
 const NO_BROKER: &str = "amqp://u:hunter2@127.0.0.1:1/%2f";
 const NO_DATABASE: &str = "postgres://u:hunter2@127.0.0.1:1/none";
 const KEYS: &str = "k1:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n";
@@ -39,7 +39,7 @@ fn refused(run: &Run, code: i32, words: &[&str]) {
 }
 
 #[tokio::test]
-async fn a_schema_that_is_missing_or_newer_ends_the_service_and_it_says_what_to_do() {
+async fn a_missing_or_newer_schema_ends_the_service_with_a_remedy() {
     let site = Site::new(Ground::Distributed).await;
     let machine = machine(&site.database_url);
     refused(

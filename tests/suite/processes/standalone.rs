@@ -10,10 +10,10 @@ use super::{assert_gapless, times_fenced, until_told};
 
 /// A running demonstration.
 struct Demo {
-    /// Goes before its machine, where it has printed to.
+    /// Dropped before its machine, to which it prints.
     service: Service,
     machine: Machine,
-    /// As admin.
+    /// A client with the role `admin`.
     client: Client,
     simulators: Client,
 }
@@ -43,19 +43,19 @@ impl Demo {
         }
     }
 
-    /// Killed with -9, and started again by the same command.
+    /// Kills the service with SIGKILL, and starts it again with an equal command.
     async fn start_again(mut self) -> Self {
         self.service.kill();
         Self::start(self.machine).await
     }
 
-    /// An operator's command, on the same machine.
+    /// Runs an operator's command on the demonstration's machine.
     async fn run(&self, words: &[&str]) -> ringfence_tests::Run {
         let words: Vec<_> = words.iter().chain(&["--data-dir", "data"]).copied().collect();
         self.machine.run(&words).await
     }
 
-    /// The host hangs, and the monitor of the demonstration has seen it.
+    /// Makes the host hang, and waits until the demonstration's monitor reports it.
     async fn hang(&self, host: &str) {
         let hung = json!({ "condition": "hung" });
         assert_eq!(
@@ -71,7 +71,7 @@ impl Demo {
             .await;
     }
 
-    /// The truth, whatever the devices say.
+    /// Whether the simulated host may really write.
     async fn may_write(&self, host: &str) -> bool {
         let hosts = self.simulators.get("/hosts").await.ok(200);
         let hosts = hosts["hosts"].as_array().unwrap();
@@ -80,9 +80,9 @@ impl Demo {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_newcomer_starts_it_with_one_command_and_fences_a_host() {
+async fn a_newcomer_starts_the_demonstration_with_one_command_and_fences_a_host() {
     let machine = Machine::new();
-    // One that was made by hand, for everybody to look into.
+    // A data directory that was made by hand, readable for every user.
     std::fs::create_dir(machine.file("data")).unwrap();
     let demo = Demo::start(machine).await;
     let mode = std::fs::metadata(demo.machine.file("data/admin.token"))
@@ -132,12 +132,12 @@ async fn a_newcomer_starts_it_with_one_command_and_fences_a_host() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_simulated_world_is_where_it_was_after_a_restart() {
+async fn the_simulated_world_has_its_former_address_after_a_restart() {
     let demo = Demo::start(Machine::new()).await;
     let before = demo.simulators.base().to_owned();
     let demo = demo.start_again().await;
     assert_eq!(demo.simulators.base(), before);
-    // Another program has taken its port meanwhile.
+    // Another program takes the simulator's port.
     let Demo {
         mut service, machine, ..
     } = demo;
@@ -151,7 +151,7 @@ async fn the_simulated_world_is_where_it_was_after_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_monitor_of_the_demonstration_reports_again_what_has_not_changed() {
+async fn the_monitor_of_the_demonstration_repeats_unchanged_reports() {
     let demo = Demo::start(Machine::new()).await;
     demo.until_seen("sim-2", "UP").await;
     let seen = demo.client.host("sim-2").await["failure_observed_at"].clone();
@@ -164,7 +164,7 @@ async fn the_monitor_of_the_demonstration_reports_again_what_has_not_changed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_the_demonstration_it_says_what_to_do_first() {
+async fn a_standalone_service_without_hosts_prints_the_first_commands() {
     let machine = Machine::new();
     let words = ["standalone", "--listen", "127.0.0.1:0", "--data-dir", "data"];
     let mut service = machine.start("standalone", &words);
@@ -180,7 +180,7 @@ async fn without_the_demonstration_it_says_what_to_do_first() {
     ] {
         assert!(printed.contains(&said), "{said}: {printed}");
     }
-    // Whoever asks for its tokens finds them as every other command finds the service.
+    // `token create` finds the service by its data directory, as every other command does.
     let made = machine
         .run(&[
             "token",
@@ -220,12 +220,11 @@ async fn a_data_directory_serves_one_process_at_a_time() {
             .contains("another ringfence runs on the data directory"),
         "{second:?}"
     );
-    // The first one did not notice.
+    // The first process goes on.
     assert_eq!(demo.run(&["host", "list"]).await.code, Some(0));
     demo.service.stop().await;
 }
 
-/// A lying and a silent BMC at once: what cannot be proven by power is proven by storage and network.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn commands_say_that_a_killed_or_stopped_service_does_not_run() {
     let mut demo = Demo::start(Machine::new()).await;
@@ -273,9 +272,9 @@ async fn hosts_with_a_lying_and_a_silent_bmc_are_fenced_by_storage_and_network()
     demo.service.stop().await;
 }
 
-/// The kill comes later in each round: before the request is in, after it is committed, while the device is at it, and after.
+/// The kill comes later in each round: before the request arrives, after its commit, during the attempt, and after.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn killed_at_any_moment_it_goes_on_where_it_was() {
+async fn a_standalone_service_killed_at_any_moment_continues_its_fences() {
     let mut demo = Demo::start(Machine::new()).await;
     shorten_attempts(&demo).await;
     for round in 0..8 {
@@ -293,7 +292,7 @@ async fn killed_at_any_moment_it_goes_on_where_it_was() {
         let told = if answered { "answered" } else { "not answered" };
         tell(&format!("round {round}: the request was {told} before the kill"));
         if answered {
-            // What was answered was committed: nobody has to ask again.
+            // An answered request was committed: the fence needs no second request.
             demo.client.until_fenced(host).await;
         }
         let again = demo.client.post(&path, json!({ "reason": "again" })).await;
@@ -308,14 +307,14 @@ async fn killed_at_any_moment_it_goes_on_where_it_was() {
     demo.service.stop().await;
 }
 
-/// The bus of standalone is lost with its process, and what waited in it for a worker is sent again by the next one.
+/// The bus of standalone is lost with its process, and tasks that waited in it are sent again by the next process.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_no_worker_had_claimed_when_it_was_killed_is_done_by_the_next_start() {
+async fn tasks_unclaimed_at_the_kill_of_standalone_are_carried_out_after_its_restart() {
     let one_by_one = Machine::new().set("RINGFENCE_WORKER_CONCURRENCY", "1");
     let mut demo = Demo::start(one_by_one).await;
     power_alone(&demo).await;
     let waiting = ["sim-1", "sim-2", "sim-6"];
-    // Its controller takes seconds to answer, and nothing else is done meanwhile.
+    // The BMC of sim-4 takes seconds to answer, and the worker does nothing else meanwhile.
     demo.hang("sim-4").await;
     for host in waiting {
         demo.hang(host).await;
@@ -326,7 +325,7 @@ async fn what_no_worker_had_claimed_when_it_was_killed_is_done_by_the_next_start
     for host in waiting {
         operations.push(demo.client.fence(host).await);
     }
-    // By then their messages are in the bus alone.
+    // After two seconds every message has left the outbox and waits in the bus.
     tokio::time::sleep(Duration::from_secs(2)).await;
     demo = demo.start_again().await;
     for operation in &operations {
@@ -336,7 +335,7 @@ async fn what_no_worker_had_claimed_when_it_was_killed_is_done_by_the_next_start
     demo.service.stop().await;
 }
 
-/// A worker has begun with the first task of the host's operation.
+/// Waits until a worker has claimed the first task of the host's operation.
 async fn until_claimed(demo: &Demo, host: &str) {
     let claimed = |list: &Value| {
         let task = &list["operations"][0]["stages"][0]["tasks"][0];
@@ -346,7 +345,7 @@ async fn until_claimed(demo: &Demo, host: &str) {
     demo.client.until(&path, claimed).await;
 }
 
-/// Hosts are fenced by power, which has no time to lose.
+/// Gives the hosts a plan by power alone, with little time for its task.
 async fn power_alone(demo: &Demo) {
     let method = json!({
         "name": "demo-power", "resource": "power", "driver": "simulated", "parameters": { "device": "${host.name}" },
@@ -361,7 +360,7 @@ async fn power_alone(demo: &Demo) {
     demo.client.put("/plans/demo", plan).await.ok(200);
 }
 
-/// What a killed process had begun may go on until the end of the attempt's time, and so long nobody else touches the device.
+/// Gives every attempt a short deadline: an attempt of a killed process counts as running until its deadline, and blocks the device.
 async fn shorten_attempts(demo: &Demo) {
     for resource in ["power", "storage", "network"] {
         let method = json!({
@@ -397,7 +396,7 @@ async fn take_back(demo: &Demo, host: &str) {
     assert!(demo.may_write(host).await);
 }
 
-/// The program with a limit to the size of its files, which tells it so and does not end it.
+/// A program whose writes beyond a limit of the file size fail, without a signal that ends the program.
 fn machine_with_limits() -> (tempfile::TempDir, Machine) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ringfence");
@@ -411,7 +410,7 @@ fn machine_with_limits() -> (tempfile::TempDir, Machine) {
     (folder, machine)
 }
 
-/// No file of the service may grow beyond this.
+/// Limits the size of every file of the service.
 fn limit_files(service: &Service, bytes: &str) {
     let limited = std::process::Command::new("prlimit")
         .args(["--pid", &service.pid().to_string(), &format!("--fsize={bytes}:")])
@@ -420,7 +419,7 @@ fn limit_files(service: &Service, bytes: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_disk_without_room_is_an_outage_that_loses_nothing() {
+async fn a_full_disk_is_an_outage_that_loses_nothing() {
     let (_folder, machine) = machine_with_limits();
     let demo = Demo::start(machine).await;
     for host in ["sim-1", "sim-2", "sim-4"] {
@@ -428,7 +427,7 @@ async fn a_disk_without_room_is_an_outage_that_loses_nothing() {
     }
     demo.client.fence("sim-1").await;
     demo.client.until_fenced("sim-1").await;
-    // Its controller takes seconds: what it says comes when nothing can be written down.
+    // The BMC of sim-4 takes seconds: its result comes while nothing can be written.
     demo.client.fence("sim-4").await;
     until_claimed(&demo, "sim-4").await;
     limit_files(&demo.service, "1");
@@ -457,10 +456,10 @@ async fn a_disk_without_room_is_an_outage_that_loses_nothing() {
             .contains("writes nothing down"),
         "{health}"
     );
-    // What was written before is read as ever.
+    // Reads still work.
     assert_eq!(demo.client.gates("sim-1").await["evacuate"]["allowed"], true);
     assert_eq!(demo.client.host("sim-2").await["fencing_state"], "UNFENCED");
-    // Long enough for the result.
+    // Time for the result to come.
     tokio::time::sleep(Duration::from_secs(15)).await;
     limit_files(&demo.service, "unlimited");
     demo.client.until_fenced("sim-4").await;
@@ -469,7 +468,7 @@ async fn a_disk_without_room_is_an_outage_that_loses_nothing() {
     eventually(async || demo.client.get("/healthcheck").await.status == 200).await;
     demo.client.fence("sim-2").await;
     demo.client.until_fenced("sim-2").await;
-    // A service that stops waits for what its workers are at.
+    // A service that stops waits for its workers' attempts.
     demo.client
         .until("/operations?status=running", |list| {
             list["operations"] == json!([])

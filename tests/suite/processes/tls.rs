@@ -1,4 +1,4 @@
-//! TLS of the API: its certificate and key, and what the commands say about them.
+//! TLS of the API: its certificate and key, and what commands report about them.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use ringfence_lab::{Authority, Issued};
 use ringfence_tests::{Client, Ground, Machine, Run, Service, Site, set_up, start_api};
 use serde_json::json;
 
-/// Puts certificate and key where the API looks for them.
+/// Writes certificate and key to the files of the configuration.
 fn put(machine: &Machine, pair: &Issued) {
     put_as(machine, &pair.certificate, &pair.key, 0o600);
 }
@@ -34,13 +34,13 @@ async fn machine_with_tls(pair: &Issued) -> (Machine, String) {
     (machine, token)
 }
 
-/// The port, where it listens with TLS.
+/// The port of an API that listens with TLS.
 async fn port(api: &mut Service) -> String {
     let url = api.until_it_listens("the API listens").await;
     url.rsplit(':').next().unwrap().to_owned()
 }
 
-/// What a handshake by `openssl` tells.
+/// The output of a handshake with `openssl`.
 async fn handshake(port: &str, arguments: &[&str]) -> String {
     let mut command = Command::new("openssl");
     command
@@ -55,7 +55,7 @@ async fn handshake(port: &str, arguments: &[&str]) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_new_certificate_is_taken_while_listeners_stay_and_a_bad_one_is_refused() {
+async fn a_new_certificate_is_read_while_listeners_stay_and_a_bad_certificate_is_refused() {
     let (old, new) = (Authority::new().unwrap(), Authority::new().unwrap());
     let (machine, token) = machine_with_tls(&old.issue(&["localhost"]).unwrap()).await;
     let mut api = start_api(&machine);
@@ -65,7 +65,7 @@ async fn a_new_certificate_is_taken_while_listeners_stay_and_a_bad_one_is_refuse
     let listening = before.request(Method::GET, "/events/stream?after=0");
     let mut stream = listening.send().await.unwrap();
 
-    // A key that belongs to another certificate.
+    // The key belongs to another certificate.
     let wrong = new.issue(&["localhost"]).unwrap();
     put_as(
         &machine,
@@ -100,7 +100,7 @@ async fn a_new_certificate_is_taken_while_listeners_stay_and_a_bad_one_is_refuse
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tls_1_2_and_1_3_with_http_1_1_are_spoken_and_nothing_else() {
+async fn only_tls_1_2_and_1_3_with_http_1_1_are_served() {
     let authority = Authority::new().unwrap();
     let (machine, _) = machine_with_tls(&authority.issue(&["127.0.0.1"]).unwrap()).await;
     let mut api = start_api(&machine);
@@ -157,7 +157,7 @@ async fn files_that_cannot_be_used_end_the_api_before_it_listens() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn commands_check_the_certificate_and_say_what_is_wrong_with_it() {
+async fn commands_check_the_certificate_and_report_its_error() {
     let authority = Authority::new().unwrap();
     let (machine, token) = machine_with_tls(&authority.issue(&["fencing.example"]).unwrap()).await;
     let mut api = start_api(&machine);
@@ -189,7 +189,7 @@ async fn commands_check_the_certificate_and_say_what_is_wrong_with_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_certificate_that_ends_soon_or_has_ended_is_told_by_doctor_and_in_the_log() {
+async fn doctor_and_log_report_a_certificate_that_expires_soon_or_has_expired() {
     let authority = Authority::new().unwrap();
     let (machine, _) = machine_with_tls(&authority.issue_for(&["localhost"], -90, 29).unwrap()).await;
     let finding = async || {

@@ -1,11 +1,11 @@
-//! TLS to the database and to the broker, with an authority of the site's own.
+//! TLS to the database and to the broker, with a private authority.
 
 use ringfence_lab::{Authority, PostgreSql, RabbitMq};
 use ringfence_tests::{Machine, Run, start_api};
 
 const KEYS: &str = "k1:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n";
 
-/// A database and a broker that take callers with TLS only.
+/// Starts a database and a broker that accept only TLS.
 async fn peers(
     database: &'static str,
     broker: &'static str,
@@ -25,7 +25,7 @@ async fn peers(
     .unwrap()
 }
 
-/// Knows the peers and trusts the authority.
+/// A machine that is configured with these peers, and trusts the authority.
 fn machine(postgres: &PostgreSql, rabbit: &RabbitMq, authority: &Authority) -> Machine {
     let machine = Machine::new();
     let file = |name: &str, text: &str| {
@@ -58,7 +58,7 @@ fn said(run: &Run, words: &[&str]) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn services_reach_a_database_and_a_broker_that_take_tls_only() {
+async fn services_reach_a_database_and_a_broker_that_accept_only_tls() {
     let authority = Authority::new().unwrap();
     let (postgres, rabbit) = peers("127.0.0.1", "127.0.0.1", &authority).await;
     let machine = machine(&postgres, &rabbit, &authority);
@@ -72,7 +72,7 @@ async fn services_reach_a_database_and_a_broker_that_take_tls_only() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_peer_whose_certificate_is_for_another_name_is_refused_in_words() {
+async fn a_peer_whose_certificate_is_for_another_name_is_refused_with_a_reason() {
     let authority = Authority::new().unwrap();
     let (postgres, rabbit) = peers("database.example", "broker.example", &authority).await;
     let machine = machine(&postgres, &rabbit, &authority);
@@ -90,7 +90,7 @@ async fn a_peer_whose_certificate_is_for_another_name_is_refused_in_words() {
     let examined = machine.run(&["doctor"]).await;
     assert_eq!(examined.code, Some(1), "{examined:?}");
     said(&examined, &["certificate", "broker.example"]);
-    // Nobody who is not named as an authority is believed either.
+    // A certificate of an authority that is not configured is refused.
     let stranger = Authority::new().unwrap();
     std::fs::write(machine.file("ca.pem"), stranger.certificate()).unwrap();
     let migrated = machine.run(&["db", "migrate"]).await;

@@ -1,4 +1,4 @@
-//! What a collector of OpenTelemetry sees of a fence, and that nobody waits for it.
+//! The traces that an OpenTelemetry collector gets of a fence. No fence waits for a collector.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
@@ -18,10 +18,10 @@ use super::distributed::configure;
 
 const HEADER: &str = "Bearer hush-collector-7f3a";
 
-/// A span, and the role of the process that sent it.
+/// A span, with the role of the process that sent it.
 type Sent = (String, Span);
 
-/// Everything that the collector was sent.
+/// All spans that the collector has received.
 fn spans(collector: &Receiver) -> Vec<Sent> {
     let mut all = Vec::new();
     for request in collector.received() {
@@ -54,7 +54,7 @@ fn of_trace(collector: &Receiver, trace: &str) -> Vec<Sent> {
     spans.filter(|(_, span)| hex(&span.trace_id) == trace).collect()
 }
 
-/// Names from the root to this span, each with its process.
+/// The names from the root to this span, each with its process.
 fn line_of(spans: &[Sent], span: &Span) -> String {
     let mut line = Vec::new();
     let mut at = Some(span);
@@ -68,7 +68,7 @@ fn line_of(spans: &[Sent], span: &Span) -> String {
             .map(|(_, one)| one);
         assert!(
             at.is_some() || span.parent_span_id.is_empty(),
-            "{span:?} has lost its parent"
+            "the collector lacks the parent of {span:?}"
         );
     }
     line.reverse();
@@ -89,12 +89,12 @@ fn tell_collector(machine: Machine, url: &str) -> Machine {
         .set("RINGFENCE_TRACES_TIMEOUT_MS", "500")
 }
 
-/// What other programs take from their environment, and Ringfence does not: it would lead the spans, or the headers, elsewhere.
+/// Sets variables that other programs read, and Ringfence must not: they would send spans or headers to another place.
 fn mislead(machine: Machine) -> Machine {
-    let nobody = "http://127.0.0.1:1";
+    let unreachable = "http://127.0.0.1:1";
     [
-        ("OTEL_EXPORTER_OTLP_ENDPOINT", nobody),
-        ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", nobody),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", unreachable),
+        ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", unreachable),
         ("OTEL_EXPORTER_OTLP_HEADERS", "authorization=another,x-other=1"),
         (
             "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
@@ -106,9 +106,9 @@ fn mislead(machine: Machine) -> Machine {
         ("OTEL_RESOURCE_ATTRIBUTES", "service.name=another"),
         ("OTEL_TRACES_SAMPLER", "always_off"),
         ("OTEL_SDK_DISABLED", "true"),
-        ("HTTP_PROXY", nobody),
-        ("http_proxy", nobody),
-        ("ALL_PROXY", nobody),
+        ("HTTP_PROXY", unreachable),
+        ("http_proxy", unreachable),
+        ("ALL_PROXY", unreachable),
     ]
     .into_iter()
     .fold(machine, |machine, (name, value)| machine.set(name, value))
@@ -177,7 +177,7 @@ async fn one_fence_is_one_trace_through_three_processes() {
         lines.iter().all(|line| line.starts_with("api.request")),
         "{lines:#?}"
     );
-    // The attempt commands, and then reads.
+    // The attempt sends a command, and then reads.
     let of_attempt = |name: &str| {
         lines
             .iter()
@@ -206,7 +206,7 @@ fn host_of(span: &Span) -> Option<&str> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn fences_that_are_decided_together_are_traces_of_their_own() {
+async fn fences_that_are_decided_together_have_separate_traces() {
     const REQUESTS: usize = 3;
     let hosts = ["h1", "h2", "h3", "h4", "h5", "h6"];
     let collector = Receiver::start(Behaviour::Takes);
@@ -215,7 +215,7 @@ async fn fences_that_are_decided_together_are_traces_of_their_own() {
     let machine = tell_collector(machine, &collector.base());
     let (client, [api, engine, worker]) = start(&machine, &token).await;
     configure(&machine, &client, &hosts, json!({})).await;
-    // No fence ends before all have been asked for.
+    // No fence ends before every request has been answered.
     worker.stop().await;
     let asked = hosts.iter().flat_map(|host| std::iter::repeat_n(host, REQUESTS));
     let answers = join_all(asked.map(|host| client.fence(host))).await;
@@ -228,7 +228,7 @@ async fn fences_that_are_decided_together_are_traces_of_their_own() {
     }
 
     for (host, answers) in hosts.into_iter().zip(answers.chunks(REQUESTS)) {
-        // The first one began the fence, and the others joined it.
+        // The first request began the fence, and the others joined it.
         assert!(answers.iter().all(|answer| answer["id"] == answers[0]["id"]));
         let trace = of_trace(&collector, &trace_of(&answers[0]));
         let lines = lines_of(&trace);
@@ -256,7 +256,7 @@ async fn fences_that_are_decided_together_are_traces_of_their_own() {
     assert_eq!(ids.len(), all.len(), "two spans share an id");
 }
 
-/// Fences a host with spans on their way to `url`, and ends all services in order.
+/// Fences a host while spans cannot be delivered to `url`, and stops all services.
 async fn assert_fences_without(url: &str) {
     let site = Site::new(Ground::Distributed).await;
     let (machine, token) = set_up(&site).await;
@@ -287,16 +287,16 @@ async fn assert_fences_without(url: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_collector_that_hangs_holds_up_no_fence() {
+async fn a_collector_that_hangs_delays_no_fence() {
     let collector = Receiver::start(Behaviour::Hangs);
     assert_fences_without(&collector.base()).await;
     assert!(!collector.received().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_collector_that_is_not_there_holds_up_no_fence() {
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = nobody.local_addr().unwrap();
-    drop(nobody);
+async fn an_unreachable_collector_delays_no_fence() {
+    let unreachable = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = unreachable.local_addr().unwrap();
+    drop(unreachable);
     assert_fences_without(&format!("http://{address}")).await;
 }

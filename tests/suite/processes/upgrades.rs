@@ -1,9 +1,9 @@
-//! What services and `db migrate` do with a schema that is not this build's own.
+//! Services and `db migrate` on the schema of another build.
 
 use ringfence_tests::{Ground, Machine, Site, set_up};
 use sqlx::{Connection, PgConnection};
 
-/// Gives the only migration of the database another number.
+/// Changes the number of the database's only migration.
 async fn number_the_schema(site: &Site, version: i64) {
     let mut connection = PgConnection::connect(&site.database_url).await.unwrap();
     sqlx::query("UPDATE _sqlx_migrations SET version = $1")
@@ -20,7 +20,7 @@ async fn refused(machine: &Machine, words: &[&str], code: i32, text: &str) {
 }
 
 #[tokio::test]
-async fn nothing_of_an_older_build_starts_on_a_newer_schema() {
+async fn no_service_of_an_older_build_starts_on_a_newer_schema() {
     let site = Site::new(Ground::Distributed).await;
     let (machine, _) = set_up(&site).await;
     number_the_schema(&site, 9999).await;
@@ -32,7 +32,7 @@ async fn nothing_of_an_older_build_starts_on_a_newer_schema() {
 }
 
 #[tokio::test]
-async fn an_older_schema_is_migrated_only_when_the_services_are_said_to_be_stopped() {
+async fn an_older_schema_is_migrated_only_with_the_option_services_stopped() {
     let site = Site::new(Ground::Distributed).await;
     let (machine, _) = set_up(&site).await;
     number_the_schema(&site, 0).await;

@@ -1,4 +1,4 @@
-//! A BMC that does not do what it says, or not when.
+//! A BMC that does not do what it reports, or does it late.
 
 use ringfence_lab::IpmiFault;
 use ringfence_tests::eventually;
@@ -16,7 +16,7 @@ async fn ask(place: &Place, operation: &Value, what: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_bmc_that_lies_proves_nothing_and_the_cut_of_the_storage_does() {
+async fn a_fence_with_a_lying_bmc_is_proven_by_the_cut_of_the_storage() {
     let power = stage(&["power.off"]);
     let (place, fenced) = Place::start(json!([power]), json!([["power.off"]])).await;
     fenced.falls_silent(&place).await;
@@ -42,20 +42,20 @@ async fn a_bmc_that_lies_proves_nothing_and_the_cut_of_the_storage_does() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_bmc_that_acts_after_its_client_gave_up_proves_nothing_until_it_is_read() {
+async fn a_bmc_that_acts_after_the_deadline_proves_nothing_until_its_state_is_read() {
     let (place, fenced) = Place::start(json!([stage(&["power.off"])]), json!([["power.off"]])).await;
     fenced.falls_silent(&place).await;
     fenced.host.bmc().set_fault(IpmiFault::Late).unwrap();
-    // The attempt is over while the BMC is at it.
+    // The attempt's deadline is before the BMC acts.
     place.set_power_attempt_s(6).await;
 
     let (operation, verdict) = place.fence().await;
     place.client.until_settled(&operation).await;
     assert!(!place.is_fenced().await);
-    // Ringfence waits for it no more.
+    // The BMC acts after Ringfence has stopped waiting.
     eventually(async || !fenced.host.is_on()).await;
     fenced.host.bmc().set_fault(IpmiFault::None).unwrap();
-    // It works off first what it was sent again and again.
+    // The BMC first carries out the repeated commands, then answers a read.
     eventually(async || place.power_reads().await == "off").await;
     assert!(!place.is_fenced().await);
     assert!(!place.may_be_evacuated().await);

@@ -1,4 +1,4 @@
-//! A host is switched off and cut off from its storage, and neither is enough by itself.
+//! A host is switched off and cut off from its storage, and neither suffices alone.
 
 use ringfence_lab::IpmiFault;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::place::{HOST, Place, nth_boot, stage};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn where_both_are_demanded_a_host_is_off_and_cut_off_and_its_next_boot_gets_the_disk_back() {
+async fn a_host_fenced_by_power_and_storage_gets_its_disk_back_at_the_next_boot() {
     let stages = json!([stage(&["power.off", "storage.fence"])]);
     let (place, fenced) = Place::start(stages, json!([["power.off", "storage.fence"]])).await;
     fenced.falls_silent(&place).await;
@@ -26,9 +26,9 @@ async fn where_both_are_demanded_a_host_is_off_and_cut_off_and_its_next_boot_get
     verdict.assert_nothing_landed(&fenced.boot);
 }
 
-/// No single proof by power survives such a BMC.
+/// The BMC reads off while the host runs, so that a proof by power alone would be wrong.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn where_both_are_demanded_a_bmc_that_reads_off_while_the_host_writes_does_not_suffice() {
+async fn a_bmc_that_reads_off_while_the_host_writes_does_not_suffice_for_power_and_storage() {
     let stages = json!([stage(&["power.off"]), stage(&["storage.fence"])]);
     let (place, fenced) = Place::start(stages, json!([["power.off", "storage.fence"]])).await;
     fenced.falls_silent(&place).await;

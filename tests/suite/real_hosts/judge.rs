@@ -1,4 +1,4 @@
-//! What the disk says of a fence.
+//! The judge of a fence: the records on the shared disk.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,12 +8,12 @@ use ringfence_tests::Client;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// Between two questions whether the host is FENCED.
+/// Time between two reads of the fencing state.
 const BETWEEN: Duration = Duration::from_millis(5);
-/// Many times what a fence takes on a busy machine.
+/// Many times the duration of a fence on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Asks all the time whether a host is FENCED, from before its fence is asked for.
+/// Reads the host's fencing state all the time, beginning before the fence is requested.
 pub struct Verdict {
     store: Arc<VmStore>,
     fenced: watch::Receiver<Option<Instant>>,
@@ -21,7 +21,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Begins to ask.
+    /// Starts to read.
     pub fn on(client: &Client, store: &Arc<VmStore>, host: &'static str) -> Self {
         let (found, fenced) = watch::channel(None);
         let (client, disk) = (client.clone(), Arc::clone(store));
@@ -30,7 +30,7 @@ impl Verdict {
                 tokio::time::sleep(BETWEEN).await;
             }
             let at = Instant::now();
-            // What lands from here on is told apart from what had landed, however late the next look is.
+            // Records that land from here on are told apart from earlier ones, however late they are looked at.
             disk.landed().unwrap();
             found.send_replace(Some(at));
         });
@@ -41,21 +41,21 @@ impl Verdict {
         }
     }
 
-    /// Waits for the first answer that calls it FENCED.
+    /// Waits for the first answer that shows the host FENCED.
     pub async fn until_fenced(&self) {
         let mut fenced = self.fenced.clone();
         let found = tokio::time::timeout(PATIENCE, fenced.wait_for(Option::is_some)).await;
-        assert!(matches!(found, Ok(Ok(_))), "it never became FENCED");
+        assert!(matches!(found, Ok(Ok(_))), "the host did not become FENCED");
     }
 
-    /// Fails if anything of this boot has landed since that answer.
+    /// Panics if a record of this boot has landed since the first answer that showed FENCED.
     #[track_caller]
     pub fn assert_nothing_landed(&self, boot: &str) {
         let since = self.landed_since(boot);
         assert!(since.is_empty(), "landed after FENCED: {since:?}");
     }
 
-    /// What of this boot has landed since that answer, and how long after it.
+    /// The records of this boot that have landed since that answer, and how long after it.
     pub fn landed_since(&self, boot: &str) -> Vec<(Duration, Record)> {
         let fenced = self.fenced.borrow().unwrap();
         let (since, before): (Vec<_>, Vec<_>) = self
@@ -78,7 +78,7 @@ impl Verdict {
         landed.retain(|landed| landed.record.boot == boot);
         assert!(
             !landed.is_empty(),
-            "boot {boot} has never written: nothing is judged"
+            "boot {boot} has written no record, so that nothing can be judged"
         );
         landed
     }

@@ -1,4 +1,4 @@
-//! A monitor: it watches a host over its network, and tells Ringfence what it saw.
+//! A monitor that watches a host over the network, and reports its failure state to Ringfence.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,16 +11,16 @@ use serde_json::json;
 use tokio::task::JoinHandle;
 
 const BETWEEN: Duration = Duration::from_millis(200);
-/// Questions without an answer, one after the other, until a host counts as silent.
+/// Number of unanswered questions in a row after which a host counts as silent.
 const MISSES: usize = 3;
 
-/// Asks a host which boot it is, again and again, and reports it.
+/// Asks a host for its boot id again and again, and reports the answers.
 pub struct Monitor {
     asking: JoinHandle<()>,
     reports: Arc<AtomicUsize>,
 }
 
-/// What it knows of the host from the questions before.
+/// What the monitor knows from earlier questions.
 #[derive(Default)]
 struct Heard {
     misses: usize,
@@ -28,7 +28,7 @@ struct Heard {
 }
 
 impl Monitor {
-    /// Begins to watch.
+    /// Starts to watch the host.
     pub fn of(client: &Client, host: &'static str, address: VmAddress) -> Self {
         let reports = Arc::new(AtomicUsize::new(0));
         let (client, counted) = (client.clone(), Arc::clone(&reports));
@@ -43,14 +43,14 @@ impl Monitor {
         Self { asking, reports }
     }
 
-    /// Waits until it has asked and told some times more.
+    /// Waits until the monitor has asked and reported several times more.
     pub async fn goes_on(&self) {
         let before = self.reports.load(Ordering::Relaxed);
         eventually(async || self.reports.load(Ordering::Relaxed) > before + 2 * MISSES).await;
     }
 }
 
-/// What was seen counts from before the question: by the time of the answer it may be otherwise.
+/// The observation has the time before the question: the host may have changed by the time of the answer.
 async fn watch(client: &Client, host: &str, address: VmAddress, heard: &mut Heard) {
     let observed_at = now();
     let boot = tokio::task::spawn_blocking(move || address.ask()).await.unwrap();
@@ -78,7 +78,7 @@ impl Heard {
         }
     }
 
-    /// Nothing is said of a host that has begun to miss questions.
+    /// `None` between the first unanswered question and the last: then nothing is reported.
     fn state(&self) -> Option<&'static str> {
         match self.misses {
             0 => Some("UP"),

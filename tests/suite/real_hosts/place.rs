@@ -1,4 +1,4 @@
-//! A site: an array, hosts with BMCs, a monitor, and a Ringfence that knows how to fence the first of the hosts.
+//! A site: an array, hosts with BMCs, a monitor, and a Ringfence that can fence the first host.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,13 +12,13 @@ use super::{Booted, Verdict};
 
 /// The host that is fenced.
 pub const HOST: &str = "host1";
-/// Many times what anything takes that a host boots for.
+/// Many times the duration of a boot.
 const PATIENCE: Duration = Duration::from_secs(240);
 const WORDS: [&str; 5] = ["standalone", "--listen", "127.0.0.1:0", "--data-dir", "data"];
 
 /// A running site.
 pub struct Place {
-    // They end in this order.
+    // Dropped in this order.
     pub monitor: Monitor,
     _ringfence: Service,
     pub client: Client,
@@ -28,13 +28,13 @@ pub struct Place {
 }
 
 impl Place {
-    /// One host, which is UP and writes, and whose plan is this.
+    /// A site with one host, which is UP and writes, and which has this plan.
     pub async fn start(stages: Value, sufficient_sets: Value) -> (Self, Booted) {
         let store = blocking(|| VmStore::start(&[HOST]).unwrap()).await;
         Self::on(Arc::new(store), stages, sufficient_sets).await
     }
 
-    /// One host likewise, on an array that other hosts may use as well.
+    /// A site with one such host, on an array that other hosts may use as well.
     pub async fn on(store: Arc<VmStore>, stages: Value, sufficient_sets: Value) -> (Self, Booted) {
         let host = start_host(&store, HOST).await;
         let (machine, ringfence, client) = start_ringfence().await;
@@ -58,7 +58,7 @@ impl Place {
         (place, Booted { host, boot })
     }
 
-    /// Makes this the plan of the host from now on.
+    /// Changes the plan of the host.
     pub async fn plan(&self, stages: Value, sufficient_sets: Value) {
         let plan = json!({ "name": "plan", "stages": stages, "sufficient_sets": sufficient_sets });
         let made = self.client.post("/plans", plan.clone()).await;
@@ -67,13 +67,13 @@ impl Place {
         }
     }
 
-    /// Gives the only attempt by power so many seconds from now on.
+    /// Changes the deadline of the only attempt by power.
     pub async fn set_power_attempt_s(&self, seconds: u32) {
         let method = power(&self.machine, seconds);
         self.client.put("/methods/power", method).await.ok(200);
     }
 
-    /// What the BMC says of the power; nothing if it does not answer.
+    /// The power state that the BMC reads; empty if the BMC does not answer.
     pub async fn power_reads(&self) -> String {
         let asked = json!({ "host": HOST });
         let check = self.client.post("/methods/power/check", asked).await;
@@ -81,7 +81,7 @@ impl Place {
         state.unwrap_or_default().to_owned()
     }
 
-    /// Asks for a fence; the operation, and what comes of it.
+    /// Asks for a fence; returns the operation and its judge.
     pub async fn fence(&self) -> (Value, Verdict) {
         let verdict = Verdict::on(&self.client, &self.store, HOST);
         (self.client.fence(HOST).await, verdict)
@@ -96,12 +96,12 @@ impl Place {
             .ok(202);
     }
 
-    /// Waits until the monitor has seen it so.
+    /// Waits until the monitor has reported this failure state.
     pub async fn until_seen(&self, state: &str) {
         self.until(|host| host["failure_state"] == state).await;
     }
 
-    /// Waits until the host is taken back; how it reads then.
+    /// Waits until the host is UNFENCED, and returns it.
     pub async fn until_unfenced(&self) -> Value {
         self.until(|host| host["fencing_state"] == "UNFENCED").await
     }
@@ -116,20 +116,20 @@ impl Place {
         self.client.host(HOST).await["fencing_state"] == "FENCED"
     }
 
-    /// Whether what ran on the host may be started elsewhere.
+    /// Whether the host's workloads may be started elsewhere.
     pub async fn may_be_evacuated(&self) -> bool {
         self.client.gates(HOST).await["evacuate"]["allowed"] == true
     }
 
-    /// Waits for records of this boot that were not there before.
+    /// Waits for new records of this boot.
     pub async fn until_it_writes(&self, boot: &str) {
         const SOME: usize = 10;
         let before = self.count(boot);
         eventually(async || self.count(boot) >= before + SOME).await;
     }
 
-    /// Waits so long that a host which runs writes dozens of records, and then until everything has landed that the array has accepted of
-    /// it. For the latter its way to the array is closed and opened again, which would hush a host that runs: so that comes last.
+    /// Waits long enough for dozens of writes of a running host, and then until every write that the array has accepted has landed. The
+    /// second wait closes and opens the host's path to the array, which would silence a running host, and so comes last.
     pub async fn until_all_has_landed(&self) {
         self.monitor.goes_on().await;
         let store = Arc::clone(&self.store);
@@ -159,7 +159,7 @@ impl Drop for Place {
     }
 }
 
-/// A stage with these tasks side by side: `power.off` by the BMC, `storage.fence` by the array.
+/// A stage with these tasks in parallel: `power.off` by the BMC, `storage.fence` by the array.
 pub fn stage(kinds: &[&str]) -> Value {
     let tasks = kinds.iter().map(|&kind| {
         let (method, _) = kind.split_once('.').unwrap();
@@ -168,7 +168,7 @@ pub fn stage(kinds: &[&str]) -> Value {
     json!({ "tasks": tasks.collect::<Vec<_>>() })
 }
 
-/// Switches on a host of this name.
+/// Starts a host with this name.
 pub async fn start_host(store: &Arc<VmStore>, name: &'static str) -> Arc<VmHost> {
     let Some(image) = VmImage::from_environment() else {
         panic!("RINGFENCE_TEST_VM is not set; run the tests with `cargo xtask test`");
@@ -177,12 +177,12 @@ pub async fn start_host(store: &Arc<VmStore>, name: &'static str) -> Arc<VmHost>
     Arc::new(blocking(move || VmHost::start(&image, &store, name).unwrap()).await)
 }
 
-/// Waits for its first boot.
+/// The id of the host's first boot, once the host has booted.
 pub async fn first_boot(host: &Arc<VmHost>) -> String {
     nth_boot(host, 1).await
 }
 
-/// Waits for one of its boots.
+/// The id of the host's boot with this number, once the host has booted.
 pub async fn nth_boot(host: &Arc<VmHost>, number: usize) -> String {
     let host = Arc::clone(host);
     blocking(move || host.until_boot(number).unwrap()).await
@@ -212,7 +212,7 @@ async fn add_methods(client: &Client, machine: &Machine, store: &VmStore) {
     post_until_taken(client, "/methods", storage).await;
 }
 
-/// Where a BMC never does what it should, a story has to see the end of it: one attempt, and so many seconds for it.
+/// A method with one attempt and this deadline, so that a test with a faulty BMC sees the fence end.
 fn power(machine: &Machine, attempt_s: u32) -> Value {
     let password = format!("file:{}", machine.file("bmc-password").display());
     json!({
@@ -223,7 +223,7 @@ fn power(machine: &Machine, attempt_s: u32) -> Value {
     })
 }
 
-/// What takes its time, on a thread that may wait.
+/// Runs blocking work on a thread that may wait.
 pub async fn blocking<T: Send + 'static>(wait: impl FnOnce() -> T + Send + 'static) -> T {
     tokio::task::spawn_blocking(wait).await.unwrap()
 }

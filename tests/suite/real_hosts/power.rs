@@ -5,7 +5,7 @@ use serde_json::json;
 use super::place::{Place, nth_boot, stage};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn after_a_fence_by_power_no_record_of_that_boot_lands_and_only_the_next_boot_writes() {
+async fn after_a_fence_by_power_only_the_next_boot_writes() {
     let (place, fenced) = Place::start(json!([stage(&["power.off"])]), json!([["power.off"]])).await;
     fenced.falls_silent(&place).await;
 

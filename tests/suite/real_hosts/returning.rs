@@ -8,14 +8,14 @@ use super::Booted;
 use super::place::{HOST, Place, nth_boot, stage};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_boot_that_was_cut_off_is_not_given_its_storage_back_and_the_next_one_is() {
+async fn the_next_boot_gets_the_storage_back_and_the_cut_off_boot_does_not() {
     let (place, fenced) = silent().await;
     only_the_next_boot_gets_its_storage_back(&place, &fenced, 2).await;
 }
 
-/// Its id is a new one to all who have watched the host, and says nothing of when it began.
+/// Every observer sees the boot's id for the first time after the cut, and the id does not tell when the boot began.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_boot_that_began_unseen_before_the_cut_is_not_given_its_storage_back_either() {
+async fn an_unseen_boot_from_before_the_cut_does_not_get_the_storage_back() {
     let (place, first) = silent().await;
     first.host.reset().unwrap();
     let unseen = Booted {
@@ -37,7 +37,7 @@ async fn only_the_next_boot_gets_its_storage_back(place: &Place, fenced: &Booted
     let (_, verdict) = place.fence().await;
     verdict.until_fenced().await;
 
-    // The cable is plugged in again, and the host is there as if nothing had been.
+    // The cable is plugged in again, and the boot that was cut off is seen again.
     fenced.host.plug().unwrap();
     place.until_seen("UP").await;
     place.rejoin().await;

@@ -1,4 +1,4 @@
-//! An array that is slow: what it has accepted lands when its turn has come, whatever has become of the host by then.
+//! A slow array: a write that it has accepted lands later, even if the host is off by then.
 
 use ringfence_tests::eventually;
 use serde_json::json;
@@ -6,13 +6,13 @@ use serde_json::json;
 use super::place::{Place, stage};
 use super::{Booted, Verdict};
 
-/// So few that what a host has under way takes some seconds.
+/// So slow that the writes of a host that are under way take some seconds to land.
 const WRITES_PER_S: u32 = 1;
-/// More than those seconds.
+/// More than the time that these writes take.
 const SETTLE_S: u32 = 12;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_slow_array_has_accepted_lands_before_fenced() {
+async fn writes_that_a_slow_array_has_accepted_land_before_fenced() {
     let (place, fenced, verdict) = fence_by_power(SETTLE_S).await;
     eventually(async || !fenced.host.is_on()).await;
     let when_it_was_off = place.count(&fenced.boot);
@@ -20,14 +20,14 @@ async fn what_a_slow_array_has_accepted_lands_before_fenced() {
     place.until_all_has_landed().await;
     assert!(
         place.count(&fenced.boot) > when_it_was_off,
-        "nothing was under way"
+        "no write was under way when the host was switched off"
     );
     verdict.assert_nothing_landed(&fenced.boot);
 }
 
-/// What must not be, where the segment says that nothing settles: it is seen. So it would be seen in every other story.
+/// Without a settling time the invariant is broken, and the judge sees it: so it would see it in every other test.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn where_nothing_settles_what_a_slow_array_has_accepted_lands_after_fenced() {
+async fn without_a_settling_time_writes_of_a_slow_array_land_after_fenced() {
     let (place, fenced, verdict) = fence_by_power(0).await;
     verdict.until_fenced().await;
     place.until_all_has_landed().await;

@@ -1,4 +1,4 @@
-//! A host is cut off from its storage, and runs on.
+//! A host is cut off from its storage, and goes on running.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use super::place::{HOST, Place, blocking, first_boot, stage, start_host};
 
 const OTHER: &str = "host2";
 
-/// So few that much is under way when the host is cut off.
+/// So slow that many writes are under way when the host is cut off.
 const WRITES_PER_S: u32 = 6;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_cut_is_proven_when_what_a_slow_array_has_accepted_has_landed_and_cuts_off_no_other_host() {
+async fn a_cut_is_proven_after_accepted_writes_have_landed_and_affects_no_other_host() {
     let store = Arc::new(blocking(|| VmStore::start(&[HOST, OTHER]).unwrap()).await);
     let other = start_host(&store, OTHER).await;
     let stages = json!([stage(&["storage.fence"])]);

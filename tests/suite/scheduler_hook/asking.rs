@@ -1,4 +1,4 @@
-//! Where servers may land.
+//! On which hosts servers may be placed.
 
 use ringfence_api::Role;
 use ringfence_scheduler_hook::{HookConfig, UnknownHosts};
@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use super::{add, filter, join, stack, until_allowed, until_answered};
 
 crate::on_both_grounds!(
-    a_host_is_allowed_while_it_is_up_and_left_alone,
+    a_host_is_allowed_while_it_is_up_and_has_no_operation,
     hosts_of_one_name_in_two_clouds_are_two_hosts,
-    unknown_hosts_are_refused_unless_somebody_has_said_otherwise,
-    questions_that_cannot_be_are_refused_by_field,
-    whoever_may_read_may_ask,
-    a_question_that_is_asked_again_is_answered_anew,
+    unknown_hosts_are_refused_unless_the_configuration_allows_them,
+    invalid_questions_are_refused_with_the_field,
+    a_reader_may_ask_the_hook,
+    a_repeated_question_to_the_hook_gets_a_new_answer,
 );
 
 fn reason<'a>(answer: &'a Value, host: &str) -> &'a str {
@@ -22,13 +22,13 @@ fn reason<'a>(answer: &'a Value, host: &str) -> &'a str {
     one["reason"].as_str().unwrap()
 }
 
-/// It is refused for what is known of it, and not for not being known.
+/// Waits until the hook knows the host.
 async fn until_known(client: &Client, host: &str) {
     let is_known = |answer: &Value| !reason(answer, host).contains("does not know");
     until_answered(client, "east", &[host], is_known).await;
 }
 
-async fn a_host_is_allowed_while_it_is_up_and_left_alone(ground: Ground) {
+async fn a_host_is_allowed_while_it_is_up_and_has_no_operation(ground: Ground) {
     let stack = stack(ground, HookConfig::default()).await;
     let client = &stack.client;
     stack.plan(ringfence_tests::power_plan()).await;
@@ -80,7 +80,7 @@ async fn hosts_of_one_name_in_two_clouds_are_two_hosts(ground: Ground) {
     stack.stop().await;
 }
 
-async fn unknown_hosts_are_refused_unless_somebody_has_said_otherwise(ground: Ground) {
+async fn unknown_hosts_are_refused_unless_the_configuration_allows_them(ground: Ground) {
     for (unknown_hosts, allowed) in [
         (UnknownHosts::Refused, vec!["c1"]),
         (UnknownHosts::Allowed, vec!["c1", "other"]),
@@ -105,7 +105,7 @@ async fn unknown_hosts_are_refused_unless_somebody_has_said_otherwise(ground: Gr
             of_empty["allowed"] == json!(["c1"]),
             unknown_hosts == UnknownHosts::Allowed
         );
-        // A wrong name of the cloud opens nothing, whatever is said of unknown hosts.
+        // An unknown cloud allows no host, also where unknown hosts are allowed.
         let of_nowhere = filter(client, "esat", &["c1", "other"]).await;
         assert_eq!(of_nowhere["allowed"], json!([]));
         assert!(reason(&of_nowhere, "c1").contains("cloud"), "{of_nowhere}");
@@ -113,7 +113,7 @@ async fn unknown_hosts_are_refused_unless_somebody_has_said_otherwise(ground: Gr
     }
 }
 
-async fn questions_that_cannot_be_are_refused_by_field(ground: Ground) {
+async fn invalid_questions_are_refused_with_the_field(ground: Ground) {
     let stack = stack(ground, HookConfig::default()).await;
     let client = &stack.client;
     add(client, "c1", "east", "c1").await;
@@ -177,7 +177,7 @@ async fn questions_that_cannot_be_are_refused_by_field(ground: Ground) {
     assert_eq!(most["refused"].as_array().unwrap().len(), 9_999);
     let long = json!({ "cloud": "east", "hosts": ["c".repeat(2 * 1024 * 1024)] });
     assert_eq!(client.post("/nova/filter", long).await.status, 413);
-    // Names that have to be unescaped are names all the same.
+    // Names with JSON escapes are unescaped.
     let escaped = client.request(reqwest::Method::POST, "/nova/filter");
     let escaped = escaped
         .header("Content-Type", "application/json")
@@ -186,7 +186,7 @@ async fn questions_that_cannot_be_are_refused_by_field(ground: Ground) {
     stack.stop().await;
 }
 
-async fn whoever_may_read_may_ask(ground: Ground) {
+async fn a_reader_may_ask_the_hook(ground: Ground) {
     let stack = stack(ground, HookConfig::default()).await;
     add(&stack.client, "c1", "east", "c1").await;
     until_allowed(&stack.client, "east", &["c1"], &["c1"]).await;
@@ -220,8 +220,8 @@ async fn whoever_may_read_may_ask(ground: Ground) {
     stack.stop().await;
 }
 
-/// A key is for what is done once. Nothing is done here, and the answer may be another one by now.
-async fn a_question_that_is_asked_again_is_answered_anew(ground: Ground) {
+/// An idempotency key keeps answers of changes. A question changes nothing, and its answer may be another one by now.
+async fn a_repeated_question_to_the_hook_gets_a_new_answer(ground: Ground) {
     let stack = stack(ground, HookConfig::default()).await;
     add(&stack.client, "c1", "east", "c1").await;
     until_allowed(&stack.client, "east", &["c1"], &["c1"]).await;

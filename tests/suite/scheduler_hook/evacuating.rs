@@ -1,4 +1,4 @@
-//! What may be started elsewhere, and which host may be taken for up again.
+//! Which servers may be evacuated, and which host may be unforced.
 
 use ringfence_scheduler_hook::{HookConfig, UnknownHosts};
 use ringfence_tests::Ground;
@@ -7,14 +7,14 @@ use serde_json::json;
 use super::{add, check, join, stack};
 
 crate::on_both_grounds!(
-    servers_may_leave_a_host_from_fenced_on_and_not_before,
-    a_host_may_be_unforced_while_nothing_needs_it_down,
-    without_a_host_nothing_may_leave,
+    servers_may_leave_a_host_once_it_is_fenced,
+    a_host_may_be_unforced_while_no_fence_needs_it_down,
+    no_server_may_leave_an_unknown_host,
 );
 
 const SERVER: &str = "11111111-1111-4111-8111-111111111111";
 
-async fn servers_may_leave_a_host_from_fenced_on_and_not_before(ground: Ground) {
+async fn servers_may_leave_a_host_once_it_is_fenced(ground: Ground) {
     let stack = stack(ground, HookConfig::default()).await;
     let client = &stack.client;
     stack.plan(ringfence_tests::power_plan()).await;
@@ -30,7 +30,7 @@ async fn servers_may_leave_a_host_from_fenced_on_and_not_before(ground: Ground) 
     stack.hang("h1").await;
     assert_eq!(check(client, question.clone()).await["allowed"], false);
     client.fence("h1").await;
-    // FENCED is committed at some moment: no answer from before it may be a yes, and every answer after it is one.
+    // No answer before the commit of FENCED allows the evacuation, and every answer after it does.
     let mut may_leave = false;
     while !may_leave {
         may_leave = check(client, question.clone()).await["allowed"] == true;
@@ -54,7 +54,7 @@ async fn servers_may_leave_a_host_from_fenced_on_and_not_before(ground: Ground) 
     stack.stop().await;
 }
 
-async fn a_host_may_be_unforced_while_nothing_needs_it_down(ground: Ground) {
+async fn a_host_may_be_unforced_while_no_fence_needs_it_down(ground: Ground) {
     let stack = stack(ground, HookConfig::default()).await;
     let client = &stack.client;
     stack.plan(ringfence_tests::power_plan()).await;
@@ -62,7 +62,7 @@ async fn a_host_may_be_unforced_while_nothing_needs_it_down(ground: Ground) {
     let question = json!({ "cloud": "east", "host": "h1", "action": "unforce" });
     assert_eq!(check(client, question.clone()).await["allowed"], true);
     stack.hang("h1").await;
-    // It is down and nothing proves it, nor does anything need it: Nova's own business.
+    // The host is down without a fence: whether it is unforced is Nova's decision.
     assert_eq!(check(client, question.clone()).await["allowed"], true);
 
     client.fence("h1").await;
@@ -77,7 +77,7 @@ async fn a_host_may_be_unforced_while_nothing_needs_it_down(ground: Ground) {
     stack.stop().await;
 }
 
-async fn without_a_host_nothing_may_leave(ground: Ground) {
+async fn no_server_may_leave_an_unknown_host(ground: Ground) {
     let config = HookConfig {
         unknown_hosts: UnknownHosts::Allowed,
         ..HookConfig::default()
@@ -89,7 +89,7 @@ async fn without_a_host_nothing_may_leave(ground: Ground) {
         json!({ "cloud": "east", "server": SERVER, "host": null }),
         json!({ "cloud": "east", "host": null, "action": "unforce", "service": SERVER }),
         json!({ "cloud": "east" }),
-        // Whatever is said of unknown hosts: nobody has fenced this one.
+        // Also where unknown hosts are allowed: this host has no fence.
         json!({ "cloud": "east", "server": SERVER, "host": "other" }),
         json!({ "cloud": "esat", "host": "c1", "action": "unforce" }),
     ] {

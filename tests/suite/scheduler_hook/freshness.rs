@@ -1,4 +1,4 @@
-//! How old an answer may be.
+//! The age of an answer.
 
 use std::time::{Duration, Instant};
 
@@ -9,10 +9,10 @@ use sqlx::Connection;
 
 use super::{add, join, stack, until_allowed};
 
-crate::on_both_grounds!(a_change_is_heard_of_long_before_the_next_look);
+crate::on_both_grounds!(a_change_reaches_the_hook_before_its_next_read);
 
-/// It looks by itself so seldom that only what it hears can be in time.
-async fn a_change_is_heard_of_long_before_the_next_look(ground: Ground) {
+/// The hook reads the database so seldom that only a notification brings the change in time.
+async fn a_change_reaches_the_hook_before_its_next_read(ground: Ground) {
     let config = HookConfig {
         refresh_every: Duration::from_secs(30),
         max_age: Duration::from_secs(60),
@@ -39,9 +39,9 @@ fn quick() -> HookConfig {
     }
 }
 
-/// Reads are held up while a change is committed: nothing can have seen it, and yet no answer may be open for longer than the limit.
+/// Reads are blocked while a change is committed: the hook cannot see the change, and still must not allow the host beyond the limit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_cannot_be_read_is_not_open_for_longer_than_the_limit() {
+async fn a_host_whose_state_cannot_be_read_is_not_allowed_beyond_the_age_limit() {
     let stack = stack(Ground::Distributed, quick()).await;
     add(&stack.client, "c1", "east", "c1").await;
     until_allowed(&stack.client, "east", &["c1"], &["c1"]).await;
@@ -78,7 +78,7 @@ async fn what_cannot_be_read_is_not_open_for_longer_than_the_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_the_database_nothing_is_allowed_once_the_limit_has_passed() {
+async fn without_the_database_no_host_is_allowed_beyond_the_age_limit() {
     let options = StackOptions {
         hook: quick(),
         ..StackOptions::default()

@@ -1,4 +1,4 @@
-//! The service of its own, beside an API.
+//! The hook as a separate service, beside an API.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use super::{add, filter, until_allowed};
 const MAX_AGE: Duration = Duration::from_millis(1000);
 
 struct Pair {
-    // They end in this order.
+    // Dropped in this order.
     hook: Service,
     _api: Service,
     _machine: Machine,
@@ -47,7 +47,7 @@ async fn start() -> Pair {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_answers_these_questions_and_no_others() {
+async fn the_hook_answers_only_its_own_questions() {
     let pair = start().await;
     add(&pair.api_client, "c1", "east", "c1").await;
     until_allowed(&pair.client, "east", &["c1"], &["c1"]).await;
@@ -74,16 +74,16 @@ async fn it_answers_these_questions_and_no_others() {
     );
 }
 
-/// A process that was asleep knows nothing of what came meanwhile, and does not know that it was asleep.
+/// A process that was stopped has missed changes, and does not know that it was stopped.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_that_was_stopped_for_a_while_opens_nothing_that_it_had_in_mind() {
+async fn a_hook_that_was_stopped_for_a_while_gives_no_outdated_answer() {
     let pair = start().await;
     add(&pair.api_client, "c1", "east", "c1").await;
     until_allowed(&pair.client, "east", &["c1"], &["c1"]).await;
     let pid = Pid::from_raw(i32::try_from(pair.hook.pid()).unwrap());
     kill(pid, Signal::SIGSTOP).unwrap();
     pair.api_client.seen("c1", "UNREACHABLE").await.ok(200);
-    // These wait in its socket, and are the first thing that it sees.
+    // These requests wait in the hook's socket, and are the first that it reads.
     let waiting: Vec<_> = (0..20)
         .map(|_| {
             let client = pair.client.clone();
@@ -111,7 +111,7 @@ async fn one_that_was_stopped_for_a_while_opens_nothing_that_it_had_in_mind() {
 }
 
 #[tokio::test]
-async fn ages_that_cannot_be_are_refused() {
+async fn invalid_age_limits_are_refused() {
     let machine = Machine::new()
         .set("RINGFENCE_DATABASE_URL", "postgres://nobody@127.0.0.1:1/none")
         .set("RINGFENCE_SCHEDULER_HOOK_MAX_AGE_MS", "1500")

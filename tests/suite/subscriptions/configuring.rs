@@ -9,14 +9,14 @@ use super::subscribe;
 use crate::api::refused;
 
 crate::on_both_grounds!(
-    a_secret_is_shown_once_kept_nowhere_and_changed_without_a_gap,
-    an_event_can_be_delivered_once_more_with_its_own_id,
+    a_secret_is_shown_once_is_not_stored_and_is_renewed_without_a_gap,
+    an_event_can_be_delivered_again_with_its_own_id,
     a_subscription_that_cannot_work_is_refused_with_the_reason,
-    only_admins_configure_subscriptions_and_see_where_they_lead,
-    deliveries_are_listed_page_by_page,
+    only_admins_configure_subscriptions_and_see_their_addresses,
+    deliveries_are_listed_in_pages,
 );
 
-async fn a_secret_is_shown_once_kept_nowhere_and_changed_without_a_gap(ground: Ground) {
+async fn a_secret_is_shown_once_is_not_stored_and_is_renewed_without_a_gap(ground: Ground) {
     let stack = Stack::start(ground).await;
     let client = &stack.client;
     let receiver = Receiver::start(Behaviour::Takes);
@@ -37,7 +37,7 @@ async fn a_secret_is_shown_once_kept_nowhere_and_changed_without_a_gap(ground: G
             .verify(&one.body, &one.headers)
             .unwrap();
     }
-    // Somebody else's secret does not do, nor another body.
+    // Another subscription's secret does not verify the signature, and neither does another body.
     let other = subscribe(&stack, "other", &receiver, json!({ "enabled": false })).await;
     let other = Webhook::new(other["secret"].as_str().unwrap()).unwrap();
     assert!(other.verify(&one.body, &one.headers).is_err());
@@ -49,7 +49,7 @@ async fn a_secret_is_shown_once_kept_nowhere_and_changed_without_a_gap(ground: G
     stack.stop().await;
 }
 
-async fn an_event_can_be_delivered_once_more_with_its_own_id(ground: Ground) {
+async fn an_event_can_be_delivered_again_with_its_own_id(ground: Ground) {
     let stack = Stack::start(ground).await;
     let client = &stack.client;
     let receiver = Receiver::start(Behaviour::Takes);
@@ -159,7 +159,7 @@ async fn a_subscription_that_cannot_work_is_refused_with_the_reason(ground: Grou
     stack.stop().await;
 }
 
-async fn only_admins_configure_subscriptions_and_see_where_they_lead(ground: Ground) {
+async fn only_admins_configure_subscriptions_and_see_their_addresses(ground: Ground) {
     let stack = Stack::start(ground).await;
     let receiver = Receiver::start(Behaviour::Takes);
     subscribe(&stack, "pager", &receiver, json!({})).await;
@@ -202,7 +202,7 @@ async fn only_admins_configure_subscriptions_and_see_where_they_lead(ground: Gro
     stack.stop().await;
 }
 
-async fn deliveries_are_listed_page_by_page(ground: Ground) {
+async fn deliveries_are_listed_in_pages(ground: Ground) {
     let stack = Stack::start(ground).await;
     let client = &stack.client;
     let receiver = Receiver::start(Behaviour::Takes);

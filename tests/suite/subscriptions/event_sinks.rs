@@ -1,4 +1,4 @@
-//! Events on a broker, as whoever listens there gets them.
+//! Events on a broker, as a listener gets them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn exchange(stack: &Stack) -> EventSink {
     exchange_at(stack.site.amqp_url.as_deref().unwrap(), name(stack))
 }
 
-/// The exchange of this name of a broker that may be away.
+/// The exchange with this name at a broker that need not run.
 pub fn exchange_at(url: &str, name: String) -> EventSink {
     EventSink {
         name: "exchange",
@@ -47,7 +47,7 @@ pub fn tell(stack: &mut Stack) {
     }
 }
 
-/// Listens to what matches `pattern`.
+/// Consumes messages whose routing key matches `pattern`.
 pub async fn listen(stack: &Stack, connection: &Connection, pattern: &str) -> Consumer {
     let channel = connection.create_channel().await.unwrap();
     let queue = channel
@@ -86,7 +86,7 @@ pub async fn listen(stack: &Stack, connection: &Connection, pattern: &str) -> Co
         .unwrap()
 }
 
-/// What comes until nothing has come for a second, with the routing keys.
+/// The messages until none has come for a second, with their routing keys.
 pub async fn heard(consumer: &mut Consumer) -> Vec<(String, Value)> {
     let mut heard = Vec::new();
     while let Ok(Some(delivery)) = tokio::time::timeout(Duration::from_secs(1), consumer.next()).await {
@@ -111,7 +111,7 @@ pub async fn broker(stack: &Stack) -> Connection {
         .unwrap()
 }
 
-/// How far the exchange has been told.
+/// The number of the last event that the exchange has.
 pub async fn told_up_to(stack: &Stack) -> u64 {
     let event_sinks = ringfence_db::list_event_sinks(&mut stack.api.db().reader())
         .await
@@ -123,7 +123,7 @@ pub async fn told_up_to(stack: &Stack) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn listeners_of_the_exchange_hear_what_they_chose_in_order() {
+async fn listeners_of_the_exchange_get_the_chosen_events_in_order() {
     let mut stack = Stack::start_with(
         Site::new(Ground::Distributed).await,
         StackOptions {
@@ -146,7 +146,7 @@ async fn listeners_of_the_exchange_hear_what_they_chose_in_order() {
     tell(&mut stack);
     eventually(async || told_up_to(&stack).await > 0).await;
     let begun_at = told_up_to(&stack).await;
-    // The first announcement makes the exchange.
+    // The first published event makes the exchange.
     client.seen("h2", "UP").await.ok(200);
     eventually(async || told_up_to(&stack).await > begun_at).await;
     let from = told_up_to(&stack).await;
@@ -186,7 +186,7 @@ async fn listeners_of_the_exchange_hear_what_they_chose_in_order() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_happens_while_the_broker_is_away_is_told_when_it_is_back() {
+async fn events_during_an_outage_of_the_broker_are_published_after_it() {
     let mut stack = Stack::start_with(
         Site::with_own_peers().await,
         StackOptions {
@@ -207,7 +207,7 @@ async fn what_happens_while_the_broker_is_away_is_told_when_it_is_back() {
     client.seen("h1", "UP").await.ok(200);
     let last = *all_numbers(&stack, 0).await.last().unwrap();
     eventually(async || told_up_to(&stack).await >= last).await;
-    // Kept over the restart, so that what is told meanwhile waits here.
+    // A durable queue, which keeps events that are published while no listener is connected.
     let connection = broker(&stack).await;
     let channel = connection.create_channel().await.unwrap();
     let durable = QueueDeclareOptions::durable();
@@ -232,7 +232,11 @@ async fn what_happens_while_the_broker_is_away_is_told_when_it_is_back() {
     let expected = all_numbers(&stack, last).await;
     assert_eq!(expected.len(), 3);
     tokio::time::sleep(Duration::from_secs(2)).await;
-    assert_eq!(told_up_to(&stack).await, last, "told while nobody was there");
+    assert_eq!(
+        told_up_to(&stack).await,
+        last,
+        "events count as published while the broker is away"
+    );
     let event_sink = ["event_sink=\"exchange\""];
     eventually(async || {
         let numbers = numbers_of(&stack).await;

@@ -1,4 +1,4 @@
-//! Events in the form that people's programs take.
+//! The formats of events.
 
 use ringfence_tests::{Behaviour, Ground, Receiver, Stack, eventually};
 use serde_json::{Value, json};
@@ -7,11 +7,11 @@ use super::subscribe;
 use crate::api::refused;
 
 crate::on_both_grounds!(
-    each_receiver_is_told_in_the_form_that_it_takes,
-    what_a_receiver_will_not_understand_is_refused_when_it_is_given,
+    each_receiver_gets_events_in_its_format,
+    a_format_that_does_not_fit_the_address_is_refused,
 );
 
-async fn each_receiver_is_told_in_the_form_that_it_takes(ground: Ground) {
+async fn each_receiver_gets_events_in_its_format(ground: Ground) {
     let stack = Stack::start(ground).await;
     let client = &stack.client;
     for (format, begins) in [
@@ -60,7 +60,7 @@ async fn each_receiver_is_told_in_the_form_that_it_takes(ground: Ground) {
     stack.stop().await;
 }
 
-async fn what_a_receiver_will_not_understand_is_refused_when_it_is_given(ground: Ground) {
+async fn a_format_that_does_not_fit_the_address_is_refused(ground: Ground) {
     let stack = Stack::start(ground).await;
     let client = &stack.client;
     let invalid = "fencing.request.invalid";
@@ -94,7 +94,7 @@ async fn what_a_receiver_will_not_understand_is_refused_when_it_is_given(ground:
         invalid,
         &["url: is an address of e-mail", "Alertmanager"],
     );
-    // Where the address says which it takes, it need not be said.
+    // A format that follows from the address can be left out.
     for (url, format) in [
         (slack, "slack"),
         ("https://prod-7.westeurope.logic.azure.com/workflows/x", "teams"),

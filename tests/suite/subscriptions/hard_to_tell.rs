@@ -1,4 +1,4 @@
-//! Events that do not fit a broker as they are.
+//! Events that a broker cannot take as they are.
 
 use ringfence_tests::{Ground, Site, Stack, StackOptions, eventually};
 use serde_json::json;
@@ -8,7 +8,7 @@ use super::{all_numbers, happen};
 use crate::metrics::numbers_of;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_segment_with_the_longest_name_holds_up_nobody() {
+async fn an_event_of_a_segment_with_the_longest_name_delays_no_other_event() {
     let site = Site::new(Ground::Distributed).await;
     let mut stack = Stack::start_with(site, StackOptions::default()).await;
     tell(&mut stack);
@@ -38,14 +38,14 @@ async fn a_segment_with_the_longest_name_holds_up_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_event_that_can_never_be_told_is_left_out_and_counted_and_the_others_are_told() {
+async fn an_event_that_cannot_be_published_is_left_out_and_counted() {
     let options = StackOptions {
         workers: 0,
         ..StackOptions::default()
     };
     let mut stack = Stack::start_with(Site::with_own_peers().await, options).await;
     let (program, environment) = stack.site.rabbit.as_ref().unwrap().control();
-    // As an operator who has set max_message_size.
+    // The broker has a lower max_message_size.
     let limit =
         "application:set_env(rabbit, max_message_size, 50000), persistent_term:put(max_message_size, 50000).";
     let set = std::process::Command::new(program)
@@ -61,7 +61,7 @@ async fn an_event_that_can_never_be_told_is_left_out_and_counted_and_the_others_
     eventually(async || told_up_to(&stack).await >= from).await;
     let connection = broker(&stack).await;
     let mut everything = listen(&stack, &connection, "#").await;
-    // The second is larger than the broker takes, the fourth than Ringfence sends.
+    // The second event is larger than the broker takes, the fourth larger than Ringfence sends.
     let sizes = [10, 60_000, 20, 300_000, 30];
     let data = sizes.map(|size| json!({ "text": "x".repeat(size) }));
     happen(&stack, "h1", data.to_vec()).await;

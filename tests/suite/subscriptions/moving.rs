@@ -1,4 +1,4 @@
-//! Subscriptions that change hands, begin at another event, or want less than before.
+//! Subscriptions that another engine takes over, that are moved to another event, or whose filter changes.
 
 use ringfence_db::{DeliveryKind, DeliveryRow, DeliveryStatus};
 use ringfence_tests::{Behaviour, Ground, Receiver, Site, Stack, StackOptions, eventually};
@@ -8,11 +8,11 @@ use uuid::Uuid;
 use super::{all_numbers, happen, numbers, subscribe};
 
 crate::on_both_grounds!(
-    thousands_delivered_behind_one_event_are_not_delivered_again_by_the_next_holder,
-    moved_back_it_is_told_again_of_what_it_was_told_already,
-    moved_on_past_an_event_that_is_not_taken_it_tries_it_no_more,
-    what_passes_the_filter_no_more_is_tried_no_more,
-    what_was_left_as_tried_before_the_mark_is_over,
+    the_next_holder_does_not_repeat_the_thousands_of_events_delivered_after_a_waiting_event,
+    a_subscription_that_is_moved_back_gets_earlier_events_again,
+    a_subscription_that_is_moved_past_a_waiting_event_stops_trying_it,
+    an_event_that_no_longer_passes_the_filter_is_not_tried_again,
+    a_delivery_left_pending_before_the_subscriptions_position_is_ended,
 );
 
 async fn stack_of(ground: Ground, hosts: usize) -> Stack {
@@ -43,7 +43,7 @@ async fn last_number(stack: &Stack) -> u64 {
         .unwrap()
 }
 
-/// Until the log has so many lines: what is not written down when it changes hands comes twice.
+/// Waits until the delivery log has so many lines: a delivery without a line is repeated when another engine takes over.
 async fn until_written(stack: &Stack, subscription: &Value, lines: usize) {
     let id = ringfence_core::SubscriptionId(subscription["id"].as_str().unwrap().parse().unwrap());
     eventually(async || {
@@ -53,7 +53,7 @@ async fn until_written(stack: &Stack, subscription: &Value, lines: usize) {
     .await;
 }
 
-/// The one delivery that stands so.
+/// The only delivery with this status.
 async fn the_one(stack: &Stack, status: &str) -> Value {
     let path = format!("/subscriptions/pager/deliveries?status={status}");
     let is_one = |log: &Value| log["deliveries"].as_array().unwrap().len() == 1;
@@ -65,7 +65,9 @@ fn taken_of(receiver: &Receiver, host: &str) -> usize {
     taken.iter().filter(|event| event["subject"] == host).count()
 }
 
-async fn thousands_delivered_behind_one_event_are_not_delivered_again_by_the_next_holder(ground: Ground) {
+async fn the_next_holder_does_not_repeat_the_thousands_of_events_delivered_after_a_waiting_event(
+    ground: Ground,
+) {
     let stack = stack_of(ground, 6).await;
     let receiver = Receiver::start(Behaviour::AnswersForHost(500, "h1".to_owned()));
     let made = subscribe(&stack, "pager", &receiver, json!({})).await;
@@ -74,7 +76,7 @@ async fn thousands_delivered_behind_one_event_are_not_delivered_again_by_the_nex
         happen(&stack, host, vec![json!({}); 600]).await;
     }
     until_written(&stack, &made, 2401).await;
-    // It changes hands. Whoever has it now finds all of them delivered, and goes on behind them.
+    // A new holder takes over: it finds these events delivered, and continues after them.
     stack
         .client
         .post("/subscriptions/pager/rotate-secret", json!({}))
@@ -86,14 +88,14 @@ async fn thousands_delivered_behind_one_event_are_not_delivered_again_by_the_nex
     put(&stack, &receiver, json!({ "enabled": false })).await;
     put(&stack, &receiver, json!({ "enabled": true })).await;
     until_done_up_to(&stack, last_number(&stack).await).await;
-    // What the former holder was at when it lost the subscription may have come twice, and nothing else.
+    // Only a delivery that was under way at the takeover may have come twice.
     for host in ["h2", "h3", "h4", "h5"] {
         assert_eq!(taken_of(&receiver, host), 600, "{host}");
     }
     stack.stop().await;
 }
 
-async fn moved_back_it_is_told_again_of_what_it_was_told_already(ground: Ground) {
+async fn a_subscription_that_is_moved_back_gets_earlier_events_again(ground: Ground) {
     let stack = stack_of(ground, 1).await;
     let receiver = Receiver::start(Behaviour::Takes);
     let begun = subscribe(&stack, "pager", &receiver, json!({})).await["after"]
@@ -112,10 +114,10 @@ async fn moved_back_it_is_told_again_of_what_it_was_told_already(ground: Ground)
     assert_eq!(told, [all[0], all[1], all[2], all[1], all[2]]);
     let ids = |n: usize| receiver.taken()[n]["id"].clone();
     assert_eq!((ids(1), ids(2)), (ids(3), ids(4)));
-    // The log has a line for each, which tells of the last time.
+    // The log has one line for each event, of its last delivery.
     let log = stack.client.get("/subscriptions/pager/deliveries").await.ok(200);
     assert_eq!(log["deliveries"].as_array().unwrap().len(), 3, "{log}");
-    // Said again, it is no move: nothing comes again.
+    // Setting the present position again moves nothing: no event comes again.
     put(&stack, &receiver, json!({ "after": all[2] })).await;
     stack.client.seen("h1", "UNREACHABLE").await.ok(200);
     eventually(async || receiver.taken().len() >= 6).await;
@@ -123,7 +125,7 @@ async fn moved_back_it_is_told_again_of_what_it_was_told_already(ground: Ground)
     stack.stop().await;
 }
 
-async fn moved_on_past_an_event_that_is_not_taken_it_tries_it_no_more(ground: Ground) {
+async fn a_subscription_that_is_moved_past_a_waiting_event_stops_trying_it(ground: Ground) {
     let stack = stack_of(ground, 2).await;
     let receiver = Receiver::start(Behaviour::AnswersForHost(500, "h1".to_owned()));
     subscribe(&stack, "pager", &receiver, json!({})).await;
@@ -139,7 +141,7 @@ async fn moved_on_past_an_event_that_is_not_taken_it_tries_it_no_more(ground: Gr
     let over = the_one(&stack, "failed").await;
     assert_eq!(over["id"], tried["id"]);
     assert!(over["detail"].as_str().unwrap().contains("gone past"), "{over}");
-    // What it had been told of beyond its new place does not come again, and the host goes on.
+    // Delivered events after the new position do not come again, and the host's later events come.
     receiver.behave(Behaviour::Takes);
     stack.client.seen("h1", "UNREACHABLE").await.ok(200);
     eventually(async || taken_of(&receiver, "h1") == 1).await;
@@ -150,7 +152,7 @@ async fn moved_on_past_an_event_that_is_not_taken_it_tries_it_no_more(ground: Gr
     stack.stop().await;
 }
 
-async fn what_passes_the_filter_no_more_is_tried_no_more(ground: Ground) {
+async fn an_event_that_no_longer_passes_the_filter_is_not_tried_again(ground: Ground) {
     let stack = stack_of(ground, 2).await;
     let receiver = Receiver::start(Behaviour::AnswersForHost(500, "h1".to_owned()));
     subscribe(&stack, "pager", &receiver, json!({})).await;
@@ -167,7 +169,7 @@ async fn what_passes_the_filter_no_more_is_tried_no_more(ground: Ground) {
     stack.stop().await;
 }
 
-async fn what_was_left_as_tried_before_the_mark_is_over(ground: Ground) {
+async fn a_delivery_left_pending_before_the_subscriptions_position_is_ended(ground: Ground) {
     let stack = stack_of(ground, 1).await;
     let receiver = Receiver::start(Behaviour::Takes);
     let made = subscribe(&stack, "pager", &receiver, json!({ "enabled": false })).await;

@@ -1,4 +1,4 @@
-//! Notifications, as oslo.messaging's own listener hears them.
+//! Notifications, as a listener of oslo.messaging gets them.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use super::all_numbers;
 
-/// A listener of oslo.messaging; it ends with this value.
+/// A listener of oslo.messaging; it ends when the value is dropped.
 struct Listener {
     _process: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -44,12 +44,12 @@ impl Listener {
 
     async fn next(&mut self) -> Value {
         let line = timeout(Duration::from_secs(60), self.lines.next_line()).await;
-        // A minute without a notification is a failure.
+        // A minute without a notification fails the test.
         serde_json::from_str(&line.unwrap().unwrap().unwrap()).unwrap()
     }
 }
 
-/// oslo.messaging comes with Keystone.
+/// The Python with oslo.messaging, which Keystone depends on.
 fn python() -> PathBuf {
     let Some(manage) = std::env::var_os("RINGFENCE_TEST_KEYSTONE") else {
         panic!("RINGFENCE_TEST_KEYSTONE is not set; run the tests with `cargo xtask test`");
@@ -77,7 +77,7 @@ fn event_sink(stack: &Stack, name: &str) -> EventSink {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_listener_of_oslo_messaging_hears_every_event_even_those_from_before_it_came() {
+async fn a_listener_of_oslo_messaging_gets_every_event_also_earlier_ones() {
     let site = Site::new(Ground::Distributed).await;
     let mut stack = Stack::start_with(site, StackOptions::default()).await;
     stack.plan(power_plan()).await;
@@ -99,7 +99,7 @@ async fn a_listener_of_oslo_messaging_hears_every_event_even_those_from_before_i
     stack.client.until_settled(&operation).await;
     let expected = all_numbers(&stack, from).await;
     eventually(async || told_up_to().await >= *expected.last().unwrap()).await;
-    // What was said before anybody listened has waited.
+    // The queue has kept notifications from before the listener.
     let mut listener = Listener::start(&stack, &name);
     let listed = stack
         .client

@@ -1,4 +1,4 @@
-"""Prints each notification that oslo.messaging hears, as a line of JSON, until it is ended.
+"""Prints each notification of oslo.messaging as a line of JSON, until the process is ended.
 
 Arguments: the transport's URL, the exchange, the topic, and a pool if it has a queue of its own. Then its first line says that it listens.
 """
@@ -20,7 +20,7 @@ class Endpoint:
             "message_id": metadata["message_id"],
             "timestamp": metadata["timestamp"],
         }
-        # One write: others print at the same time.
+        # One write, because other threads print as well.
         sys.stdout.write(json.dumps(line) + "\n")
         sys.stdout.flush()
 
@@ -40,7 +40,7 @@ target = oslo_messaging.Target(exchange=exchange, topic=topic)
 listener = oslo_messaging.get_notification_listener(
     transport, [target], [Endpoint()], executor="threading", pool=pool
 )
-# More threads would tell of two events in either order.
+# More threads could swap the order of two events.
 listener.start(override_pool_size=1)
 if pool:
     print(json.dumps({"listens": True}), flush=True)

@@ -1,4 +1,4 @@
-//! Receivers that do not take what they are sent.
+//! Receivers that fail.
 
 use chrono::TimeDelta;
 use ringfence_engine::ClockSource;
@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use super::subscribe;
 
 crate::on_both_grounds!(
-    every_fault_of_a_receiver_is_told_and_nothing_waits_for_it,
-    a_receiver_that_wants_nothing_more_is_left_alone_and_everybody_is_told,
-    after_a_day_of_failures_a_subscription_is_disabled_and_can_go_on_where_it_was,
+    every_fault_of_a_receiver_is_reported_and_delays_no_other_receiver,
+    a_receiver_that_answers_410_is_disabled_with_an_event,
+    a_subscription_is_disabled_after_a_day_of_failures_and_can_be_resumed,
     a_name_that_leads_to_this_machine_is_not_called,
 );
 
-/// Asks for a test call, and waits for what comes of it.
+/// Asks for a test delivery, and waits for its result.
 async fn test(stack: &Stack, name: &str) -> Value {
     let answer = stack
         .client
@@ -28,7 +28,7 @@ async fn test(stack: &Stack, name: &str) -> Value {
         .await
 }
 
-async fn every_fault_of_a_receiver_is_told_and_nothing_waits_for_it(ground: Ground) {
+async fn every_fault_of_a_receiver_is_reported_and_delays_no_other_receiver(ground: Ground) {
     let stack = Stack::start(ground).await;
     let elsewhere = Receiver::start(Behaviour::Takes);
     let faults = [
@@ -54,7 +54,7 @@ async fn every_fault_of_a_receiver_is_told_and_nothing_waits_for_it(ground: Grou
     subscribe(&stack, "closed", &closed, json!({})).await;
     drop(closed);
     stack.client.seen("h1", "UP").await.ok(200);
-    // Those that work have it while the others still fail.
+    // Working receivers have their event while the others still fail.
     eventually(async || receivers[4].taken().len() == 1 && receivers[3].taken().len() == 1).await;
     for (name, _, status, detail) in &faults {
         let delivery = test(&stack, name).await;
@@ -74,7 +74,7 @@ async fn every_fault_of_a_receiver_is_told_and_nothing_waits_for_it(ground: Grou
     stack.stop().await;
 }
 
-async fn a_receiver_that_wants_nothing_more_is_left_alone_and_everybody_is_told(ground: Ground) {
+async fn a_receiver_that_answers_410_is_disabled_with_an_event(ground: Ground) {
     let stack = Stack::start(ground).await;
     let client = &stack.client;
     let gone = Receiver::start(Behaviour::Answers(410));
@@ -111,7 +111,7 @@ async fn a_receiver_that_wants_nothing_more_is_left_alone_and_everybody_is_told(
     let body = json!({ "name": "gone", "url": gone.url(), "enabled": true });
     let shown = client.put("/subscriptions/gone", body).await.ok(200);
     assert_eq!(shown["disabled_reason"], Value::Null);
-    // From where it stopped: nothing is lost.
+    // Deliveries continue where they stopped: no event is lost.
     eventually(async || gone.taken().len() >= 3).await;
     let kinds: Vec<_> = gone.taken().iter().map(|event| event["type"].clone()).collect();
     let expected = [
@@ -125,7 +125,7 @@ async fn a_receiver_that_wants_nothing_more_is_left_alone_and_everybody_is_told(
     stack.stop().await;
 }
 
-async fn after_a_day_of_failures_a_subscription_is_disabled_and_can_go_on_where_it_was(ground: Ground) {
+async fn a_subscription_is_disabled_after_a_day_of_failures_and_can_be_resumed(ground: Ground) {
     let start = chrono::DateTime::parse_from_rfc3339("2026-01-31T12:00:00Z")
         .unwrap()
         .to_utc();
@@ -144,7 +144,7 @@ async fn after_a_day_of_failures_a_subscription_is_disabled_and_can_go_on_where_
             engine.clock().advance(by);
         }
     };
-    // Ten minutes at a time, and a little of real time for what they make due.
+    // Ten minutes at a time, with some real time for the tries that become due.
     for _ in 0..200 {
         if is_disabled(&stack).await {
             break;
@@ -161,7 +161,7 @@ async fn after_a_day_of_failures_a_subscription_is_disabled_and_can_go_on_where_
     );
     let tried = receiver.received().len();
     assert!((10..=60).contains(&tried), "{tried}");
-    // It has a day again.
+    // The subscription has another day.
     let body = json!({ "name": "pager", "url": receiver.url() });
     stack.client.put("/subscriptions/pager", body).await.ok(200);
     eventually(async || receiver.received().len() > tried).await;

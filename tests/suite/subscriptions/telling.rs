@@ -1,4 +1,4 @@
-//! What is told, and in which order.
+//! Which events are delivered, and in which order.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use standardwebhooks::Webhook;
 use super::{all_numbers, numbers, subscribe};
 
 crate::on_both_grounds!(
-    a_subscriber_is_told_of_a_fence_signed_and_as_cloud_events,
-    only_what_passes_the_filter_is_told,
-    a_host_whose_event_is_not_taken_holds_up_no_other,
-    what_an_engine_leaves_behind_another_delivers,
-    an_engine_that_dies_takes_no_event_with_it,
+    a_subscriber_gets_the_events_of_a_fence_as_signed_cloud_events,
+    only_events_that_pass_the_filter_are_delivered,
+    an_undelivered_event_of_one_host_delays_no_other_host,
+    another_engine_delivers_the_events_of_a_stopped_engine,
+    no_event_is_lost_when_engines_die,
 );
 
-async fn a_subscriber_is_told_of_a_fence_signed_and_as_cloud_events(ground: Ground) {
+async fn a_subscriber_gets_the_events_of_a_fence_as_signed_cloud_events(ground: Ground) {
     let stack = Stack::start(ground).await;
     stack.plan(power_plan()).await;
     let receiver = Receiver::start(Behaviour::Takes);
@@ -32,7 +32,7 @@ async fn a_subscriber_is_told_of_a_fence_signed_and_as_cloud_events(ground: Grou
     let expected = all_numbers(&stack, after).await;
     assert!(expected.len() >= 5, "{expected:?}");
     eventually(async || receiver.taken().len() >= expected.len()).await;
-    // One host: in the order of its events, each once.
+    // Each event of the one host comes once, in order.
     assert_eq!(numbers(&receiver.taken()), expected);
     let listed = stack.client.get("/events?limit=1000").await.ok(200);
     for one in receiver.received() {
@@ -72,7 +72,7 @@ async fn a_subscriber_is_told_of_a_fence_signed_and_as_cloud_events(ground: Grou
     stack.stop().await;
 }
 
-async fn only_what_passes_the_filter_is_told(ground: Ground) {
+async fn only_events_that_pass_the_filter_are_delivered(ground: Ground) {
     let stack = Stack::start_with(
         Site::new(ground).await,
         StackOptions {
@@ -146,7 +146,7 @@ async fn only_what_passes_the_filter_is_told(ground: Ground) {
     stack.stop().await;
 }
 
-async fn a_host_whose_event_is_not_taken_holds_up_no_other(ground: Ground) {
+async fn an_undelivered_event_of_one_host_delays_no_other_host(ground: Ground) {
     let stack = Stack::start_with(
         Site::new(ground).await,
         StackOptions {
@@ -172,7 +172,7 @@ async fn a_host_whose_event_is_not_taken_holds_up_no_other(ground: Ground) {
     assert_eq!(
         waiting.as_array().unwrap().len(),
         1,
-        "only the first of the host is tried: {waiting}"
+        "only the host's first waiting event is tried: {waiting}"
     );
     assert_eq!(waiting[0]["answer"], 500);
     assert!(
@@ -194,7 +194,7 @@ async fn a_host_whose_event_is_not_taken_holds_up_no_other(ground: Ground) {
     for numbers in by_host.values() {
         assert!(numbers.is_sorted() && numbers.len() == 3, "{by_host:?}");
     }
-    // Every try of an event has the same id.
+    // Every try of an event has one id.
     let ids: Vec<_> = receiver
         .received()
         .iter()
@@ -206,7 +206,7 @@ async fn a_host_whose_event_is_not_taken_holds_up_no_other(ground: Ground) {
     stack.stop().await;
 }
 
-async fn what_an_engine_leaves_behind_another_delivers(ground: Ground) {
+async fn another_engine_delivers_the_events_of_a_stopped_engine(ground: Ground) {
     let options = StackOptions::default();
     let mut stack = Stack::start_with(Site::new(ground).await, options.clone()).await;
     let receiver = Receiver::start(Behaviour::Answers(503));
@@ -228,8 +228,8 @@ async fn what_an_engine_leaves_behind_another_delivers(ground: Ground) {
     stack.stop().await;
 }
 
-/// Two engines; the one that holds the subscription stops as if its process had been killed, again and again.
-async fn an_engine_that_dies_takes_no_event_with_it(ground: Ground) {
+/// Two engines; the engine that holds the subscription is stopped like a killed process, again and again.
+async fn no_event_is_lost_when_engines_die(ground: Ground) {
     let start = chrono::DateTime::parse_from_rfc3339("2026-01-31T12:00:00Z")
         .unwrap()
         .to_utc();
@@ -253,7 +253,7 @@ async fn an_engine_that_dies_takes_no_event_with_it(ground: Ground) {
                     .ok(200);
             }
         }
-        // What it was told last may or may not be written down.
+        // The last delivery may or may not be in the log.
         eventually(async || receiver.taken().len() > usize::try_from(round).unwrap()).await;
         let (engine, running) = stack.engines.remove(0);
         drop(running);

@@ -1,4 +1,4 @@
-//! The engine's side of the bus, played by the test.
+//! The engine's side of the bus, in the place of an engine.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Answers claims by the script; `None` is no answer.
+    /// Answers claims with the script; `None` for no answer.
     pub async fn start(script: impl Fn(&ClaimRequest) -> Option<ClaimReply> + Send + Sync + 'static) -> Self {
         let bus = InProcessBus::new();
         let keys = keys(1);
@@ -85,7 +85,7 @@ impl Engine {
         }
     }
 
-    /// A bus that nobody but workers uses.
+    /// A bus without an engine.
     pub fn absent() -> Self {
         let (_, results) = mpsc::unbounded_channel();
         Self {
@@ -96,7 +96,7 @@ impl Engine {
         }
     }
 
-    /// A worker whose `simulated` driver is the given one.
+    /// A worker with this driver under the name `simulated`.
     pub async fn worker(&self, driver: impl Driver + 'static, concurrency: usize) -> WorkerHandle {
         self.worker_on(self.bus.clone(), driver, concurrency).await
     }
@@ -114,7 +114,7 @@ impl Engine {
         let drivers = Drivers::default().with("simulated", Arc::new(driver));
         let new_id = Arc::new(Uuid::new_v4);
         let worker = Worker::start(config, Arc::new(bus), self.keys.clone(), drivers, new_id).unwrap();
-        // The queues of the worker have to be there before anything can be put on them.
+        // The worker's queues must exist before a task is published.
         tokio::time::sleep(Duration::from_millis(50)).await;
         worker
     }
@@ -154,7 +154,7 @@ impl Engine {
             .unwrap()
     }
 
-    /// Whether nothing is said for a while.
+    /// Whether no message comes for a while.
     pub async fn stays_silent(&mut self) -> bool {
         timeout(Duration::from_millis(700), self.results.recv())
             .await
@@ -190,7 +190,7 @@ impl Flaky {
     }
 }
 
-/// Whether this is one of the first so many.
+/// Whether this is one of the first uses that must fail.
 fn is_due(left: &AtomicU32) -> bool {
     left.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1))
         .is_ok()
@@ -279,11 +279,11 @@ pub fn tasks() -> Queue {
 pub fn method_of(task: &mut TaskMessage) -> &mut FrozenMethod {
     match &mut task.job {
         Job::Fencing { method, .. } => method,
-        Job::Step { .. } => panic!("it is a workload step"),
+        Job::Step { .. } => panic!("the job is a workload step"),
     }
 }
 
-/// The first attempt of an operation at `device`; the method is named like the device.
+/// The first attempt of an operation on `device`; the method has the device's name.
 pub fn task(number: u32, device: &str) -> TaskMessage {
     let method = FrozenMethod {
         name: device.to_owned(),

@@ -1,4 +1,4 @@
-//! Real ClusterLabs agents, and a few that misbehave.
+//! Real ClusterLabs agents, and agents with faults.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -73,7 +73,7 @@ async fn for_storage_and_network_off_means_fenced() {
 }
 
 #[tokio::test]
-async fn what_is_off_already_the_agents_library_leaves_alone_by_itself() {
+async fn the_agents_library_sends_no_off_to_a_device_that_is_off() {
     let dummy = Dummy::new("off");
     let untouched = || std::fs::metadata(dummy.file()).unwrap().modified().unwrap();
     let before = untouched();
@@ -97,7 +97,7 @@ async fn a_status_check_changes_nothing() {
 }
 
 #[tokio::test]
-async fn an_agent_that_never_gets_there_is_unknown_and_stopped_within_the_budget() {
+async fn an_agent_that_runs_out_of_time_is_unknown_and_stopped_within_the_budget() {
     let failing = method(
         "fence-agent",
         Resource::Power,
@@ -180,7 +180,7 @@ async fn a_parameter_that_could_change_the_action_is_refused_before_the_agent_ru
     }
 }
 
-/// An agent of our own making, which does what `body` says after its input was read into `$input`.
+/// An agent of these tests, which runs `body` after its input was read into `$input`.
 struct OwnAgent {
     dir: TempDir,
 }
@@ -214,7 +214,7 @@ impl OwnAgent {
 }
 
 #[tokio::test]
-async fn an_agent_that_says_success_and_stays_on_is_unknown() {
+async fn an_agent_that_reports_success_and_stays_on_is_unknown() {
     let agent =
         OwnAgent::new("case $action in status) echo 'Status: ON'; exit 0;; *) echo Success; exit 0;; esac");
     assert_outcome(
@@ -225,7 +225,7 @@ async fn an_agent_that_says_success_and_stays_on_is_unknown() {
 }
 
 #[tokio::test]
-async fn an_agent_is_told_off_before_it_is_asked() {
+async fn an_agent_runs_the_off_before_the_status() {
     let agent = OwnAgent::new(
         "echo $action >> \"$folder/log\"; case $action in status) echo 'Status: OFF'; exit 2;; *) exit 0;; esac",
     );
@@ -246,7 +246,7 @@ async fn a_usage_error_that_ends_with_2_is_not_off() {
 }
 
 #[tokio::test]
-async fn an_agent_that_fails_but_leaves_the_device_off_is_confirmed_by_what_is_read() {
+async fn an_agent_that_fails_and_leaves_the_device_off_is_confirmed_by_its_status() {
     let agent = OwnAgent::new(
         "case $action in status) [ -f \"$folder/off\" ] && { echo 'Status: OFF'; exit 2; }; echo 'Status: ON'; exit 0;; \
          off) touch \"$folder/off\"; exit 1;; esac",
@@ -258,7 +258,7 @@ async fn an_agent_that_fails_but_leaves_the_device_off_is_confirmed_by_what_is_r
 }
 
 #[tokio::test]
-async fn a_secret_that_an_agent_repeats_does_not_come_out() {
+async fn a_secret_that_an_agent_prints_is_masked() {
     let agent = OwnAgent::new("echo \"bad input: $input\" >&2; exit 1");
     let report = agent.act(FencingKind::PowerOff, "hunter2 and more", 3).await;
     assert_outcome(&report, Outcome::Unknown, "password=[secret]");
@@ -266,7 +266,7 @@ async fn a_secret_that_an_agent_repeats_does_not_come_out() {
 }
 
 #[tokio::test]
-async fn an_agent_that_ignores_being_told_to_stop_is_killed_within_the_budget() {
+async fn an_agent_that_ignores_sigterm_is_killed_within_the_budget() {
     let agent = OwnAgent::new("echo $$ >> \"$folder/pids\"; trap '' TERM; sleep 60; sleep 60");
     let started = Instant::now();
     let report = agent.act(FencingKind::PowerOff, "x", 4).await;
@@ -276,6 +276,6 @@ async fn an_agent_that_ignores_being_told_to_stop_is_killed_within_the_budget() 
         .unwrap()
         .lines()
     {
-        assert!(!Path::new("/proc").join(pid).exists(), "{pid} is still there");
+        assert!(!Path::new("/proc").join(pid).exists(), "process {pid} still runs");
     }
 }

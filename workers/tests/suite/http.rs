@@ -1,4 +1,4 @@
-//! A small HTTP server that answers as a test tells it to.
+//! A small HTTP server with scripted answers.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub struct Answer {
     pub status: u16,
     pub headers: Vec<(&'static str, String)>,
     pub body: String,
-    /// Never answers at all.
+    /// Never answers.
     pub silent: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The driver `ipmi` against a real controller that can be told to misbehave.
+//! The driver `ipmi` with a real BMC that can have faults.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::Instant;
@@ -54,7 +54,7 @@ async fn a_chassis_that_is_on_already_is_not_commanded_on() {
 }
 
 #[tokio::test]
-async fn a_bmc_that_says_ok_and_stays_on_is_unknown() {
+async fn a_bmc_that_reports_success_and_stays_on_is_unknown() {
     let sim = IpmiSim::start();
     sim.fault("lie");
     let report = act(&sim, FencingKind::PowerOff, 5).await;
@@ -79,7 +79,7 @@ async fn a_bmc_that_refuses_the_command_is_unknown() {
 }
 
 #[tokio::test]
-async fn a_silent_bmc_is_unknown_and_left_alone_within_the_budget() {
+async fn a_silent_bmc_is_unknown_within_the_budget() {
     let sim = IpmiSim::start();
     sim.silence();
     let started = Instant::now();
@@ -115,7 +115,7 @@ async fn a_wrong_password_looks_like_silence_and_is_unknown() {
 }
 
 #[tokio::test]
-async fn a_cipher_that_the_bmc_does_not_speak_is_refused() {
+async fn a_cipher_that_the_bmc_lacks_is_refused() {
     let sim = IpmiSim::start();
     let mut method = bmc(&sim);
     method.parameters.insert("cipher".to_owned(), "17".to_owned());
@@ -127,7 +127,7 @@ async fn a_cipher_that_the_bmc_does_not_speak_is_refused() {
 }
 
 #[tokio::test]
-async fn without_ipmitool_everything_is_refused() {
+async fn without_ipmitool_every_task_is_refused() {
     let ipmi = Ipmi::new("/nonexistent/ipmitool".into(), clock());
     let parameters = [("address", "127.0.0.1"), ("username", "admin")];
     let method = method("ipmi", Resource::Power, &parameters);

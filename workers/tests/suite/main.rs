@@ -1,10 +1,10 @@
-//! The worker against real devices, and against a bus with the engine's side played by the test.
+//! The worker with real devices, and with a bus whose engine is simulated by the test.
 
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "helpers of tests fail as tests do"
+    reason = "a test fails by panicking"
 )]
 
 mod declared;
@@ -29,7 +29,7 @@ use ringfence_core::{FrozenMethod, MethodId, MethodTimes, ObservedState, Outcome
 use ringfence_workers::{Clock, DriverSettings, Drivers, Report, Secrets, catalogue};
 use uuid::Uuid;
 
-/// A clock that stands still: nothing here depends on the time of day.
+/// A clock that stands still: no test depends on the time of day.
 fn clock() -> Clock {
     Arc::new(|| Timestamp::UNIX_EPOCH)
 }

@@ -1,4 +1,4 @@
-//! Methods held against what agents say of themselves.
+//! Methods compared with the metadata of agents.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ async fn problems(resource: Resource, parameters: &[(&str, &str)], secrets: &[&s
 }
 
 #[tokio::test]
-async fn a_right_method_for_a_real_agent_has_no_problem() {
+async fn a_valid_method_for_a_real_agent_has_no_problem() {
     let ipmilan = [
         ("agent", "fence_ipmilan"),
         ("ip", "10.0.0.1"),
@@ -57,7 +57,7 @@ async fn a_right_method_for_a_real_agent_has_no_problem() {
 }
 
 #[tokio::test]
-async fn a_wrong_method_for_a_real_agent_is_told_what_is_wrong() {
+async fn a_wrong_method_for_a_real_agent_is_refused_with_its_problems() {
     let found = problems(
         Resource::Power,
         &[
@@ -85,7 +85,7 @@ async fn a_wrong_method_for_a_real_agent_is_told_what_is_wrong() {
 }
 
 #[tokio::test]
-async fn an_agent_that_is_not_there_is_told_with_the_nearest_that_is() {
+async fn an_agent_that_is_not_installed_is_refused_with_the_nearest_installed_one() {
     assert_eq!(
         problems(Resource::Power, &[("agent", "fence_impilan")], &[]).await,
         ["parameters.agent: fence_impilan is not installed on the worker; did you mean fence_ipmilan?"]
@@ -97,7 +97,7 @@ async fn an_agent_that_is_not_there_is_told_with_the_nearest_that_is() {
 }
 
 #[tokio::test]
-async fn an_agent_is_refused_for_what_it_cannot_prove() {
+async fn an_agent_that_cannot_prove_a_task_is_refused() {
     for (agent, resource, words) in [
         ("fence_scsi", Resource::Storage, "must run on the host itself"),
         ("fence_mpath", Resource::Storage, "must run on the host itself"),
@@ -116,8 +116,8 @@ async fn an_agent_is_refused_for_what_it_cannot_prove() {
     assert_eq!(found, Vec::<String>::new());
 }
 
-/// Every agent that is installed tells its parameters, or is refused with a reason; with all its parameters at their defaults
-/// nothing is wrong with a value.
+/// Every installed agent is understood, or refused with a reason; with the defaults of all its parameters a method has no problem with
+/// a value.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_installed_agent_is_understood_or_refused_with_a_reason() {
     let driver = drivers().get("fence-agent").unwrap();

@@ -1,4 +1,4 @@
-//! Real management controllers, on free ports of this machine, gone with the test.
+//! Real BMCs on free ports of this machine, removed with the test.
 
 use std::net::{TcpListener, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
@@ -45,7 +45,7 @@ impl Drop for Peer {
     }
 }
 
-/// An IPMI controller (OpenIPMI's `ipmi_sim`), user `admin`, password `secret`, cipher 3.
+/// An IPMI BMC (OpenIPMI's `ipmi_sim`), user `admin`, password `secret`, cipher 3.
 pub struct IpmiSim {
     peer: Peer,
     dir: TempDir,
@@ -53,7 +53,7 @@ pub struct IpmiSim {
 }
 
 impl IpmiSim {
-    /// Powered on, and answering.
+    /// Starts a BMC that is powered on, and waits until it answers.
     pub fn start() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let port = UdpSocket::bind("127.0.0.1:0")
@@ -114,7 +114,7 @@ impl IpmiSim {
         panic!("ipmi_sim does not answer");
     }
 
-    /// `lie` (says ok, stays as it is), `slow` (8 s for everything) or `fail`; an empty word ends it.
+    /// Sets a fault: `lie` (reports success, stays as it is), `slow` (8 s for everything) or `fail`; an empty word for none.
     pub fn fault(&self, fault: &str) {
         std::fs::write(self.dir.path().join("fault"), fault).unwrap();
     }
@@ -130,13 +130,13 @@ impl IpmiSim {
         std::fs::write(self.dir.path().join("power"), if on { "1\n" } else { "0\n" }).unwrap();
     }
 
-    /// How often its chassis was told to change its power.
+    /// How often the BMC told its chassis to change the power.
     pub fn commands(&self) -> usize {
         let log = std::fs::read_to_string(self.dir.path().join("chassis.log")).unwrap_or_default();
         log.lines().filter(|line| line.contains(" set power ")).count()
     }
 
-    /// It hears nothing and says nothing.
+    /// Stops the BMC, so that it answers nothing.
     pub fn silence(&self) {
         kill(self.peer.pid(), Signal::SIGSTOP).unwrap();
     }
@@ -152,7 +152,7 @@ pub struct Sushy {
 impl Sushy {
     pub const SYSTEM: &str = "/redfish/v1/Systems/27946b59-9e44-4fa7-8e91-f3527a1ef001";
 
-    /// With the system in this power state, and answering.
+    /// Starts the service with the system in this power state, and waits until it answers.
     pub fn start(power_state: &str) -> Self {
         let program = sushy_emulator();
         let dir = tempfile::tempdir().unwrap();
@@ -214,7 +214,7 @@ fn wait_until_open(port: u16) {
         }
         std::thread::sleep(Duration::from_millis(100));
     }
-    panic!("nothing listens on port {port}");
+    panic!("no service listens on port {port}");
 }
 
 /// From `RINGFENCE_TEST_SUSHY`, or installed once into the build folder.

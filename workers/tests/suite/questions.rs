@@ -1,4 +1,4 @@
-//! Questions about devices, outside any operation.
+//! Checks of devices, outside any operation.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ async fn a_check_reads_the_device_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_check_of_a_silent_device_ends_in_time_and_says_so() {
+async fn a_check_of_a_silent_device_fails_in_time() {
     let engine = Engine::start(|_| None).await;
     let _worker = engine.worker(Scripted::new(Does::Hangs), 1).await;
     match engine.ask(&DeviceRequest::Check(check(300))).await {
@@ -47,7 +47,7 @@ async fn a_check_of_a_silent_device_ends_in_time_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_worker_that_is_shut_down_does_not_wait_for_a_silent_device_that_it_only_asks() {
+async fn a_shutdown_does_not_wait_for_the_check_of_a_silent_device() {
     let engine = Engine::start(|_| None).await;
     let driver = Scripted::new(Does::Hangs);
     let worker = engine.worker(driver.clone(), 1).await;
@@ -64,7 +64,7 @@ async fn a_worker_that_is_shut_down_does_not_wait_for_a_silent_device_that_it_on
 }
 
 #[tokio::test]
-async fn a_check_whose_secret_is_not_there_names_the_reference() {
+async fn a_check_with_a_missing_secret_names_the_reference() {
     let engine = Engine::start(|_| None).await;
     let _worker = engine.worker(Scripted::new(Does::Hangs), 1).await;
     let mut request = check(1000);
@@ -79,7 +79,7 @@ async fn a_check_whose_secret_is_not_there_names_the_reference() {
 }
 
 #[tokio::test]
-async fn parameters_are_validated_by_the_driver_and_a_driver_that_is_not_there_is_named() {
+async fn parameters_are_validated_by_the_driver_and_a_missing_driver_is_named() {
     let engine = Engine::start(|_| None).await;
     let _worker = engine.worker(Scripted::new(Does::Hangs), 1).await;
     let request = |driver: &str| {

@@ -1,4 +1,4 @@
-//! The driver `redfish` against a real service over TLS.
+//! The driver `redfish` with a real service over TLS.
 
 use ringfence_core::{FencingKind, FrozenMethod, ObservedState, Outcome, Resource};
 use ringfence_workers::{Driver as _, Redfish, Report};
@@ -46,7 +46,7 @@ async fn a_system_that_is_off_already_is_confirmed() {
 }
 
 #[tokio::test]
-async fn a_wrong_password_an_unknown_system_and_an_untrusted_certificate_are_told_apart() {
+async fn wrong_passwords_unknown_systems_and_untrusted_certificates_have_different_errors() {
     let sushy = Sushy::start("On");
     let trusted = bmc(&sushy, &[("ca_file", &sushy.ca_file())]);
     let report = act(FencingKind::PowerOff, &trusted, "wr0ng-one").await;

@@ -1,4 +1,4 @@
-//! The driver `redfish` against services that do what real ones were seen to do.
+//! The driver `redfish` with services that have the faults of real ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -50,7 +50,7 @@ async fn fixed(state: Value, reset: u16) -> Server {
 }
 
 #[tokio::test]
-async fn what_is_not_exactly_off_is_not_off() {
+async fn a_power_state_other_than_off_is_not_off() {
     for state in [
         json!("PoweringOff"),
         json!("Paused"),
@@ -67,14 +67,14 @@ async fn what_is_not_exactly_off_is_not_off() {
 }
 
 #[tokio::test]
-async fn a_service_that_says_ok_and_stays_on_is_unknown() {
+async fn a_service_that_reports_success_and_stays_on_is_unknown() {
     let report = act(&fixed(json!("On"), 204).await, FencingKind::PowerOff, 3).await;
     assert_outcome(&report, Outcome::Unknown, "it last read as on");
     assert_eq!(seen(&report), Some(ObservedState::On));
 }
 
 #[tokio::test]
-async fn a_reset_that_is_refused_because_it_is_off_by_now_is_confirmed_by_reading_again() {
+async fn a_reset_refused_by_a_system_that_is_off_is_confirmed_by_reading_again() {
     for status in [400, 409] {
         let reads = AtomicU32::new(0);
         let server = Server::start(move |asked| match asked.method.as_str() {
@@ -88,7 +88,7 @@ async fn a_reset_that_is_refused_because_it_is_off_by_now_is_confirmed_by_readin
     }
 }
 
-/// What was commanded shows two seconds later only, and a later command takes its place.
+/// A command shows its effect two seconds later, and a later command replaces it.
 struct Lagging {
     power: &'static str,
     coming: Option<(Instant, &'static str)>,
@@ -109,7 +109,7 @@ impl Lagging {
 }
 
 #[tokio::test]
-async fn an_off_that_finds_it_off_because_an_on_has_not_come_true_yet_is_commanded_all_the_same() {
+async fn an_off_is_commanded_to_a_system_that_reads_off_before_an_on_takes_effect() {
     let state = Arc::new(Mutex::new(Lagging {
         power: "Off",
         coming: None,
@@ -187,7 +187,7 @@ async fn a_session_is_opened_used_and_closed() {
 }
 
 #[tokio::test]
-async fn an_on_that_answers_409_shortly_after_an_off_is_asked_again() {
+async fn an_on_that_is_answered_409_shortly_after_an_off_is_repeated() {
     let posts = AtomicU32::new(0);
     let power = Mutex::new("Off");
     let server = Server::start(move |asked: &Asked| {
@@ -266,7 +266,7 @@ async fn a_silent_service_and_an_endless_answer_are_unknown_within_the_budget() 
 }
 
 #[tokio::test]
-async fn an_answer_that_repeats_the_password_does_not_bring_it_out() {
+async fn a_password_in_an_answer_is_masked() {
     let server = Server::start(|_| Answer::new(403, json!({ "error": "bad password secret" }))).await;
     let report = act(&server, FencingKind::PowerOff, 3).await;
     assert_outcome(&report, Outcome::Refused, "bad password [secret]");

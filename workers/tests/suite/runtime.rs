@@ -19,7 +19,7 @@ pub async fn until(mut is_so: impl FnMut() -> bool) {
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    panic!("it never came to be");
+    panic!("the condition did not become true in time");
 }
 
 fn only_claims(engine: &Engine) -> Vec<ClaimRequest> {
@@ -31,7 +31,7 @@ fn only_claims(engine: &Engine) -> Vec<ClaimRequest> {
 }
 
 #[tokio::test]
-async fn a_task_is_claimed_done_and_reported_with_what_was_claimed() {
+async fn a_task_is_claimed_carried_out_and_reported_with_its_claim() {
     let mut engine = Engine::start(|_| Some(granted(5000))).await;
     let driver = Scripted::new(AT_ONCE);
     let worker = engine.worker(driver.clone(), 4).await;
@@ -50,7 +50,7 @@ async fn a_task_is_claimed_done_and_reported_with_what_was_claimed() {
 }
 
 #[tokio::test]
-async fn a_refused_claim_never_acts_and_the_task_is_gone() {
+async fn a_worker_with_a_refused_claim_never_acts_and_drops_the_task() {
     let mut engine = Engine::start(|_| Some(refused("it has ended"))).await;
     let driver = Scripted::new(AT_ONCE);
     let worker = engine.worker(driver.clone(), 4).await;
@@ -63,7 +63,7 @@ async fn a_refused_claim_never_acts_and_the_task_is_gone() {
 }
 
 #[tokio::test]
-async fn a_forged_task_is_counted_kept_for_a_look_and_never_acted_upon() {
+async fn a_forged_task_is_counted_becomes_a_dead_letter_and_is_never_carried_out() {
     let mut engine = Engine::start(|_| Some(granted(5000))).await;
     let driver = Scripted::new(AT_ONCE);
     let worker = engine.worker(driver.clone(), 4).await;
@@ -75,7 +75,7 @@ async fn a_forged_task_is_counted_kept_for_a_look_and_never_acted_upon() {
 }
 
 #[tokio::test]
-async fn a_task_delivered_twice_asks_twice_and_acts_as_often_as_it_may() {
+async fn a_task_that_is_delivered_twice_is_claimed_twice_and_carried_out_once() {
     let claims = AtomicU32::new(0);
     let mut engine = Engine::start(move |request| match request {
         ClaimRequest::Claim(_) if claims.fetch_add(1, SeqCst) == 0 => Some(granted(5000)),
@@ -95,11 +95,11 @@ async fn a_task_delivered_twice_asks_twice_and_acts_as_often_as_it_may() {
             ClaimRequest::Claim(claim) | ClaimRequest::Renew(claim) => claim.claim_id,
         })
         .collect();
-    assert_ne!(ids[0], ids[1], "a delivery has a claim of its own");
+    assert_ne!(ids[0], ids[1], "each delivery has a claim of its own");
 }
 
 #[tokio::test]
-async fn a_claim_that_gets_no_answer_is_asked_again_with_the_same_id() {
+async fn a_claim_without_an_answer_is_repeated_with_its_id() {
     let asked = AtomicU32::new(0);
     let mut engine = Engine::start(move |_| (asked.fetch_add(1, SeqCst) > 0).then(|| granted(5000))).await;
     let worker = engine.worker(Scripted::new(AT_ONCE), 4).await;
@@ -112,7 +112,7 @@ async fn a_claim_that_gets_no_answer_is_asked_again_with_the_same_id() {
 }
 
 #[tokio::test]
-async fn a_busy_device_is_asked_for_again() {
+async fn the_claim_of_a_busy_device_is_repeated() {
     let asked = AtomicU32::new(0);
     let mut engine = Engine::start(move |_| {
         Some(if asked.fetch_add(1, SeqCst) < 3 {
@@ -130,7 +130,7 @@ async fn a_busy_device_is_asked_for_again() {
 }
 
 #[tokio::test]
-async fn one_device_gets_one_command_at_a_time_and_others_do_not_wait_for_it() {
+async fn a_device_gets_one_command_at_a_time_and_other_devices_do_not_wait() {
     let mut engine = Engine::start(|_| Some(granted(20_000))).await;
     let slow = Scripted::new(Does::Succeeds(Duration::from_millis(300)));
     let _worker = engine.worker(slow.clone(), 8).await;
@@ -151,7 +151,7 @@ async fn one_device_gets_one_command_at_a_time_and_others_do_not_wait_for_it() {
 }
 
 #[tokio::test]
-async fn no_more_attempts_act_at_once_than_the_worker_has_places() {
+async fn no_more_attempts_run_at_once_than_the_workers_concurrency() {
     let mut engine = Engine::start(|_| Some(granted(20_000))).await;
     let driver = Scripted::new(Does::Succeeds(Duration::from_millis(100)));
     let _worker = engine.worker(driver.clone(), 2).await;
@@ -165,7 +165,7 @@ async fn no_more_attempts_act_at_once_than_the_worker_has_places() {
 }
 
 #[tokio::test]
-async fn a_driver_that_does_not_end_is_stopped_when_the_granted_time_is_up() {
+async fn a_driver_that_does_not_end_is_stopped_at_the_end_of_the_granted_time() {
     let mut engine = Engine::start(|_| Some(granted(1000))).await;
     let driver = Scripted::new(Does::Hangs);
     let _worker = engine.worker(driver.clone(), 4).await;
@@ -181,7 +181,7 @@ async fn a_driver_that_does_not_end_is_stopped_when_the_granted_time_is_up() {
 }
 
 #[tokio::test]
-async fn a_driver_that_dies_is_unknown_and_its_device_is_free_again() {
+async fn a_driver_that_panics_is_unknown_and_its_device_is_free_again() {
     let mut engine = Engine::start(|_| Some(granted(5000))).await;
     let worker = engine.worker(Scripted::new(Does::Panics), 1).await;
     for number in 1..=2 {
@@ -203,7 +203,7 @@ async fn a_success_that_was_not_read_back_is_unknown() {
 }
 
 #[tokio::test]
-async fn signs_of_life_are_shown_and_a_refused_one_stops_the_driver() {
+async fn a_worker_renews_its_lease_and_a_refused_renewal_stops_the_driver() {
     let renewals = AtomicU32::new(0);
     let mut engine = Engine::start(move |request| match request {
         ClaimRequest::Renew(_) if renewals.fetch_add(1, SeqCst) >= 2 => {
@@ -231,7 +231,7 @@ async fn signs_of_life_are_shown_and_a_refused_one_stops_the_driver() {
 }
 
 #[tokio::test]
-async fn an_engine_that_is_away_while_a_driver_acts_does_not_stop_it() {
+async fn an_engine_that_is_away_does_not_stop_a_running_driver() {
     let mut engine = Engine::start(|request| match request {
         ClaimRequest::Claim(_) => Some(ClaimReply::Granted {
             budget_ms: 10_000,
@@ -246,7 +246,7 @@ async fn an_engine_that_is_away_while_a_driver_acts_does_not_stop_it() {
 }
 
 #[tokio::test]
-async fn what_a_driver_says_is_cut_and_holds_no_secret() {
+async fn the_detail_of_a_driver_is_cut_and_its_secrets_are_masked() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("password");
     std::fs::write(&file, "hunter2\n").unwrap();
@@ -272,7 +272,7 @@ async fn what_a_driver_says_is_cut_and_holds_no_secret() {
 }
 
 #[tokio::test]
-async fn a_secret_that_is_not_there_is_refused_before_the_driver_is_asked() {
+async fn a_missing_secret_is_refused_before_the_driver_runs() {
     let mut engine = Engine::start(|_| Some(granted(5000))).await;
     let driver = Scripted::new(AT_ONCE);
     let _worker = engine.worker(driver.clone(), 1).await;
@@ -304,7 +304,7 @@ async fn a_worker_that_is_shut_down_lets_its_attempts_end_and_report() {
 }
 
 #[tokio::test]
-async fn a_worker_whose_time_to_shut_down_is_up_stops_its_drivers_and_says_so() {
+async fn a_worker_stops_its_drivers_at_the_end_of_its_shutdown_time_and_reports_it() {
     let mut engine = Engine::start(|_| Some(granted(20_000))).await;
     let driver = Scripted::new(Does::Hangs);
     let worker = engine.worker(driver.clone(), 1).await;
@@ -340,8 +340,8 @@ async fn a_task_of_a_worker_that_died_goes_to_the_next_and_is_refused_there() {
 }
 
 #[tokio::test]
-async fn a_task_that_nobody_answers_for_goes_back_to_the_bus_undone() {
-    // There is no queue for claims: the question fails at once, which is as good as silence and takes less time.
+async fn a_task_whose_claim_has_no_answer_returns_to_the_bus() {
+    // Without a queue for claims the claim fails at once, which has the effect of silence and takes less time.
     let engine = Engine::absent();
     let driver = Scripted::new(AT_ONCE);
     let worker = engine.worker(driver.clone(), 1).await;
@@ -368,10 +368,10 @@ async fn a_result_is_published_once_the_engines_are_back() {
 }
 
 #[tokio::test]
-async fn a_grant_that_was_lost_with_the_broker_is_asked_for_until_it_is_heard() {
+async fn a_claim_whose_grant_was_lost_with_the_broker_is_repeated_until_it_is_answered() {
     let mut engine = Engine::start(|_| Some(granted(5000))).await;
     let driver = Scripted::new(AT_ONCE);
-    // More often than a claim is asked that engines do not answer.
+    // More lost answers than the number of tries for silent engines.
     let bus = Flaky::losing_answers(engine.bus.clone(), 4);
     let worker = engine.worker_on(bus, driver.clone(), 1).await;
     engine.send(&task(1, "a")).await;
@@ -384,7 +384,7 @@ async fn a_grant_that_was_lost_with_the_broker_is_asked_for_until_it_is_heard() 
 }
 
 #[tokio::test]
-async fn who_heard_of_its_grant_too_late_says_that_nothing_was_done() {
+async fn a_worker_that_gets_its_grant_too_late_reports_that_nothing_was_done() {
     let asked = AtomicU32::new(0);
     let mut engine = Engine::start(move |_| match asked.fetch_add(1, SeqCst) {
         0 => Some(granted(5000)),

@@ -1,4 +1,4 @@
-//! A driver that does what a test tells it to, and notes what it was asked.
+//! A driver with scripted results that records its calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -12,11 +12,11 @@ use ringfence_workers::{Driver, Report, Secrets, WorkerError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Does {
-    /// Succeeds after a while.
+    /// Succeeds after this time.
     Succeeds(Duration),
-    /// Claims success without having read anything.
+    /// Reports success without an observation.
     Boasts,
-    /// Repeats its password.
+    /// Reports its password.
     Babbles,
     /// Never ends.
     Hangs,
@@ -37,7 +37,7 @@ pub struct Scripted {
     seen: Arc<Seen>,
 }
 
-/// Counts those at work, and notes an end that came from outside.
+/// Counts the running calls, and records a call that is stopped from outside.
 struct AtWork<'a>(&'a Seen, bool);
 
 impl Drop for AtWork<'_> {
@@ -62,7 +62,7 @@ impl Scripted {
         self.seen.acts.lock().clone()
     }
 
-    /// The most that were at work at once.
+    /// The largest number of calls that ran at once.
     pub fn most_at_once(&self) -> usize {
         self.seen.most.load(SeqCst)
     }
@@ -71,7 +71,7 @@ impl Scripted {
         self.seen.now.load(SeqCst)
     }
 
-    /// How many were stopped before they had ended.
+    /// The number of calls that were stopped before their end.
     pub fn stopped(&self) -> usize {
         self.seen.stopped.load(SeqCst)
     }

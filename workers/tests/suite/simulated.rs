@@ -38,7 +38,7 @@ async fn obedient(first: &'static str) -> Server {
 }
 
 #[tokio::test]
-async fn what_is_taken_is_commanded_and_then_read_whatever_the_device_shows() {
+async fn a_fencing_task_is_commanded_and_then_read_in_every_state_of_the_device() {
     for (first, kind, last) in [
         ("on", FencingKind::PowerOff, ObservedState::Off),
         ("off", FencingKind::PowerOff, ObservedState::Off),
@@ -52,7 +52,7 @@ async fn what_is_taken_is_commanded_and_then_read_whatever_the_device_shows() {
 }
 
 #[tokio::test]
-async fn what_is_given_back_is_read_first_and_left_alone_where_it_is_so_already() {
+async fn a_release_is_read_first_and_not_commanded_if_it_is_done_already() {
     for (first, kind, last, methods) in [
         (
             "off",
@@ -87,7 +87,7 @@ fn asked(methods: &[&str], kind: FencingKind) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_device_that_says_it_is_off_already_is_read_all_the_same() {
+async fn a_device_that_answers_already_off_is_still_read() {
     for status in [400, 409] {
         let server = Server::start(move |asked| match asked.method.as_str() {
             "PUT" => Answer::new(status, json!({ "error": "already off" })),
@@ -99,7 +99,7 @@ async fn a_device_that_says_it_is_off_already_is_read_all_the_same() {
 }
 
 #[tokio::test]
-async fn an_observation_says_how_long_after_the_call_it_began_to_be_read() {
+async fn an_observation_has_the_time_from_the_call_to_the_start_of_its_reading() {
     let server = Server::start(|asked| match asked.method.as_str() {
         "PUT" => {
             std::thread::sleep(Duration::from_millis(120));
@@ -116,7 +116,7 @@ async fn an_observation_says_how_long_after_the_call_it_began_to_be_read() {
 }
 
 #[tokio::test]
-async fn a_device_that_says_ok_and_stays_on_is_unknown() {
+async fn a_device_that_reports_success_and_stays_on_is_unknown() {
     let server = Server::start(|asked| match asked.method.as_str() {
         "PUT" => Answer::empty(204),
         _ => Answer::new(200, json!({ "state": "on" })),

@@ -9,6 +9,6 @@ mod shrink;
 
 pub use action::{Action, Theme};
 pub use mail::{Ear, Letter};
-pub use run::{Ending, History, Reached, live_through, pull_and_say, release};
+pub use run::{Ending, History, Reached, live_through, release, unplug_and_confirm};
 pub use setting::{Setting, SimSource};
 pub use shrink::shrink;

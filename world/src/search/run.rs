@@ -212,7 +212,7 @@ impl Life {
             Action::Fence => drop(world.fence()),
             Action::Rejoin => drop(world.rejoin(false)),
             Action::Evacuate => drop(world.evacuate()),
-            Action::PullAndSay => pull_and_say(world),
+            Action::PullAndSay => unplug_and_confirm(world),
             Action::PlugIn => world.site.plug(true),
             Action::Release(of) => release(world, of),
             Action::Cancel => drop(world.cancel()),
@@ -389,7 +389,7 @@ fn work(world: &mut World) -> bool {
 /// A person pulls the plugs and says so.
 ///
 /// What another one is doing to the power this moment would make the word untrue: then it has to be refused.
-pub fn pull_and_say(world: &mut World) {
+pub fn unplug_and_confirm(world: &mut World) {
     world.site.plug(false);
     world.settle();
     let is_hearsay = world.is_hearsay;

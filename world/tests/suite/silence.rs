@@ -132,7 +132,7 @@ fn a_source_that_does_not_say_when_it_last_saw_the_host_is_no_witness() {
 }
 
 #[test]
-fn every_source_that_has_heard_the_host_has_to_report_its_silence() {
+fn every_source_that_has_heard_the_host_must_report_its_silence() {
     let mut world = World::new(plan(Vec::new()), with_watchdog(60));
     world.say("platform", FailureState::Up, 0, None).unwrap();
     world.see(FailureState::Up).unwrap();

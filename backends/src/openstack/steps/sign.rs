@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_administrator_sets_is_no_sign_of_life() {
+    fn a_setting_by_an_administrator_is_no_sign_of_life() {
         let known = sign(10, "fenced");
         assert!(sign(11, "fenced").came_after(&known));
         assert!(!sign(10, "fenced").came_after(&known));

@@ -1,4 +1,4 @@
-//! Drivers of these tests: the rules know a driver by its declaration alone.
+//! Drivers for these tests: the rules know a driver only by its declaration.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ static AGENT: Declaration = Declaration {
     name: "agent",
     parameters: &[Parameter::required("agent", "its name").says_where()],
     others: Some(Others {
-        about: "what the agent says",
+        about: "the agent's option",
         refusal: |name, _| (name == "action").then_some("must not be given"),
         tells_apart: |name| name != "login",
         telling: "a parameter that says which",
@@ -39,12 +39,12 @@ static AGENT: Declaration = Declaration {
 
 static PORTS: Declaration = Declaration {
     name: "ports",
-    about: "ports of a cloud",
+    about: "the ports of a cloud",
     resources: &[Resource::Network],
     parameters: &[
         Parameter::optional("cloud", "the cloud").says_where(),
-        Parameter::optional("host", "the host there").tells_apart(),
-        Parameter::optional("trusted", "whether they are").flag(),
+        Parameter::optional("host", "the host in the cloud").tells_apart(),
+        Parameter::optional("trusted", "whether the ports are trusted").flag(),
     ],
     place: Some(Place {
         platform: "cloud",
@@ -87,7 +87,7 @@ fn a_driver_that_does_not_exist_is_named_with_those_that_do() {
 }
 
 #[test]
-fn what_is_not_declared_of_a_driver_is_refused_with_what_is() {
+fn an_undeclared_parameter_is_refused_with_the_declared_ones() {
     let odd = method(
         "m",
         "ports",
@@ -111,7 +111,7 @@ fn what_is_not_declared_of_a_driver_is_refused_with_what_is() {
 }
 
 #[test]
-fn what_its_driver_declares_is_frozen_with_a_method() {
+fn a_frozen_method_has_what_its_driver_declares() {
     let mut host = ringfence_world::plans::host();
     host.cloud = Some("east".to_owned());
     let freeze = |method| FrozenMethod::new(&drivers(), &method, &host).unwrap();

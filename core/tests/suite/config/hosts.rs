@@ -22,7 +22,7 @@ fn host<'a>(parameters: &'a BTreeMap<String, Parameters>) -> HostDescription<'a>
 }
 
 #[test]
-fn a_host_that_is_right_is_taken() {
+fn a_valid_host_is_accepted() {
     let parameters = given("bmc", "address", "10.0.0.1");
     let full = HostDescription {
         host_type: Some("blade"),
@@ -35,7 +35,7 @@ fn a_host_that_is_right_is_taken() {
 }
 
 #[test]
-fn each_name_is_checked_and_said_to_be_wrong_by_its_own_name() {
+fn each_name_of_a_host_is_checked_and_a_refusal_names_its_field() {
     let check = |name, zone, host_type| {
         validate_host(&HostDescription {
             name,
@@ -81,7 +81,7 @@ fn a_cloud_is_checked_and_needs_a_backend() {
 }
 
 #[test]
-fn what_a_host_gives_to_methods_keeps_the_rules_of_parameters() {
+fn parameters_of_a_host_obey_the_rules_of_parameters() {
     let check = |parameters| validate_host(&host(&parameters));
     expect_fault(
         check(given("bmc", "ip", "a\nb")),

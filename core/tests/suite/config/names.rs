@@ -1,7 +1,7 @@
 use ringfence_core::*;
 
 #[test]
-fn names_are_what_a_path_and_a_log_line_can_hold() {
+fn names_fit_into_a_path_and_a_log_line() {
     for name in ["a", "compute1", "Compute-1.rack_7.example", "9", &"x".repeat(255)] {
         assert_eq!(validate_name("name", name), Ok(()), "{name}");
     }
@@ -66,7 +66,7 @@ fn a_secret_in_the_wrong_place_is_not_repeated() {
 }
 
 #[test]
-fn a_reference_survives_being_written_down() {
+fn a_reference_is_read_as_it_was_written() {
     for text in ["env:A", "file:/a b"] {
         let reference = SecretReference::parse(text).unwrap();
         assert_eq!(reference.to_string(), text);
@@ -138,7 +138,7 @@ fn a_policy_with_an_unknown_field_is_refused() {
 }
 
 #[test]
-fn words_are_the_same_both_ways() {
+fn words_are_read_as_they_are_written() {
     for kind in ProofKind::ALL {
         assert_eq!(ProofKind::from_word(kind.as_str()), Some(*kind));
         assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());

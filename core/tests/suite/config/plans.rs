@@ -57,7 +57,7 @@ fn check(plan: &Plan) -> Result<(), Problems> {
 }
 
 #[test]
-fn plans_that_are_right_are_taken() {
+fn valid_plans_are_accepted() {
     let cut_off = vec![
         spec(FencingKind::StorageFence, &[(1, &["ceph"])]),
         spec(FencingKind::NetworkFence, &[(1, &["switch"])]),
@@ -91,7 +91,7 @@ fn a_method_that_is_missing_or_acts_on_something_else_is_named() {
 }
 
 #[test]
-fn an_empty_set_would_fence_without_proof() {
+fn an_empty_sufficient_set_is_refused() {
     let mut wrong = plan(vec![vec![off()]]);
     wrong.sufficient_sets = vec![SufficientSet::new(), [ProofKind::PowerOff].into()];
     expect_fault(check(&wrong), "sufficient_sets[0]", &["without any proof"]);
@@ -113,7 +113,7 @@ fn a_plan_that_could_never_prove_anything_is_refused() {
 }
 
 #[test]
-fn levels_are_one_to_nine_each_once_and_none_is_empty() {
+fn levels_are_one_to_nine_without_duplicates_and_none_is_empty() {
     let at = "stages[0].tasks[0].levels";
     let of = |levels: &[(u8, &[&str])]| check(&plan(vec![vec![spec(FencingKind::PowerOff, levels)]]));
     expect_fault(of(&[]), at, &["empty"]);
@@ -133,7 +133,7 @@ fn levels_are_one_to_nine_each_once_and_none_is_empty() {
 }
 
 #[test]
-fn power_comes_back_only_after_it_was_taken() {
+fn a_power_on_is_planned_only_after_a_power_off() {
     let on = || spec(FencingKind::PowerOn, &[]);
     for wrong in [plan(vec![vec![on()], vec![off()]]), plan(vec![vec![off(), on()]])] {
         assert!(
@@ -157,7 +157,7 @@ fn power_comes_back_only_after_it_was_taken() {
 }
 
 #[test]
-fn what_belongs_to_a_rejoin_or_an_evacuation_is_not_planned() {
+fn tasks_of_a_rejoin_or_an_evacuation_are_refused_in_a_plan() {
     for kind in [FencingKind::StorageUnfence, FencingKind::NetworkUnfence] {
         let wrong = plan(vec![vec![off()], vec![spec(kind, &[])]]);
         expect_fault(check(&wrong), "stages[1].tasks[0].kind", &["which no plan names"]);
@@ -165,7 +165,7 @@ fn what_belongs_to_a_rejoin_or_an_evacuation_is_not_planned() {
 }
 
 #[test]
-fn stages_have_tasks_and_bounds() {
+fn stages_have_tasks_and_limits() {
     expect_fault(
         check(&plan(vec![vec![off()], Vec::new()])),
         "stages[1].tasks",
@@ -192,7 +192,7 @@ fn an_unknown_field_is_refused() {
 }
 
 #[test]
-fn a_plan_that_rests_on_what_nobody_trusts_is_refused() {
+fn a_plan_that_rests_on_untrusted_methods_is_refused() {
     let mut methods = methods();
     let ports = method("ports", "ports", Resource::Network, &[]);
     methods.insert("ports".to_owned(), ports);

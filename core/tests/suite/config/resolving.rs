@@ -50,7 +50,7 @@ fn a_method_with_a_zone_of_its_own_keeps_it() {
 }
 
 #[test]
-fn what_cannot_be_filled_in_is_said_with_what_can() {
+fn an_unknown_placeholder_is_refused_with_the_known_ones() {
     for (value, words) in [("${host.nme}", "${host.name}"), ("${host.name", "without a")] {
         let bad = method("sim", "outlet", Resource::Power, &[("device", value)]);
         let problems = FrozenMethod::new(&drivers(), &bad, &host()).unwrap_err();
@@ -66,7 +66,7 @@ fn a_method_that_was_deleted_is_a_problem_of_the_plan() {
 }
 
 #[test]
-fn a_host_cannot_tell_an_agent_what_to_do() {
+fn a_host_cannot_set_the_action_of_an_agent() {
     let agent = method("dummy", "agent", Resource::Power, &[("agent", "fence_dummy")]);
     for (key, value) in [("action", "on"), ("action", "off")] {
         let mut host = host();

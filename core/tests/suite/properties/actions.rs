@@ -1,4 +1,4 @@
-//! Arbitrary histories: what people, monitors, workers, messages and clocks may do to a host, in any order.
+//! Arbitrary histories: actions of people, monitors, workers, messages and clocks on a host, in any order.
 
 use chrono::TimeDelta;
 use proptest::prelude::*;
@@ -8,10 +8,10 @@ use ringfence_core::*;
 use ringfence_world::plans::person;
 use ringfence_world::{Heard, Manner, World};
 
-/// The sources that speak the truth.
+/// The sources whose reports are true.
 const SOURCES: [&str; 2] = ["monitor", "probe"];
 
-/// One thing that happens.
+/// One action.
 #[derive(Clone, Debug)]
 pub enum Action {
     Fence,
@@ -19,21 +19,21 @@ pub enum Action {
         boot_confirmed: bool,
     },
     Evacuate,
-    /// So many of the nine others are silent.
+    /// Makes this number of the nine other hosts silent.
     OthersFail(u8),
-    /// The backend stops answering, or answers again.
+    /// Stops or starts the backend's answers.
     CloudGoesAway(bool),
-    /// The other hosts fill up, or have room again.
+    /// Fills the other hosts up, or makes room on them.
     RoomGoes(bool),
-    /// A person says so, whether it is true or not.
+    /// A person confirms the fence, truly or not.
     Say {
         generation_off_by: i8,
         is_admin: bool,
         override_up: bool,
     },
-    /// A person pulls the plugs and says so.
+    /// A person unplugs the host and confirms the fence.
     PullAndSay,
-    /// A person gives something back by hand, as far as that is possible, and an admin (or somebody who is none) says so.
+    /// A person gives something back by hand, as far as possible, and an admin or another user confirms it.
     Release {
         of: Index,
         is_admin: bool,
@@ -41,40 +41,40 @@ pub enum Action {
     Cancel,
     CancelAnOldOne,
     Retry,
-    /// A source can hear the host, or not, and reports what it hears. Its report may take a while.
+    /// Opens or cuts a source's link to the host. The source reports what it hears, possibly late.
     SeeTruly {
         by: u8,
         link: bool,
         boot: Told,
         late_ms: u32,
     },
-    /// Every source that has ever reported says every five seconds what it hears, so many times.
+    /// Every source that has reported before reports every five seconds, this number of times.
     Watch(u8),
-    /// A source reports anything, observed some seconds ago.
+    /// A source reports any state, observed some seconds ago.
     Report {
         state: FailureState,
         age_s: i8,
         boot: Option<u8>,
     },
-    /// A person strikes off a source.
+    /// A person removes a source.
     ForgetSource(u8),
-    /// Some message reaches some worker, which claims it and does no more.
+    /// Any message reaches a worker, which claims it and does no more.
     Deliver(Index),
     Busy(Index),
     Renew(Index),
-    /// A worker commands its device.
+    /// A worker sends its command to the device.
     Command(Index),
-    /// A worker reads back and sends its result.
+    /// A worker reads the device and sends its result.
     Finish(Index),
-    /// Some result arrives, for the first time or again.
+    /// Any result arrives, for the first time or again.
     Arrive(Index),
     /// The newest message reaches a worker, which claims it and does no more.
     Take,
-    /// The newest message goes the whole way.
+    /// The newest message is claimed and carried out, and its result arrives.
     Work,
-    /// Whatever is wanted is done, honestly, until nothing more is.
+    /// Honest workers carry out all messages until none is left.
     WorkOff,
-    /// Someone makes a result up.
+    /// A forged or wrong result arrives.
     Forge {
         of: Index,
         lie: Lie,
@@ -82,28 +82,28 @@ pub enum Action {
     Pass(u32),
     PassUnseen(u32),
     Tick,
-    /// Workers begin to take tasks from the queue of power, or stop.
+    /// Workers start or stop taking tasks from the queue of power.
     LineMoves(bool),
     BrokerGoesAway,
     MoveClock(i32),
-    /// A stranger switches the host on.
+    /// A person switches the host on.
     PowerReturns,
-    /// The host's kernel dies; it starts again by itself, or not.
+    /// The host's kernel crashes; the host starts again by itself, or not.
     Crash(bool),
 }
 
-/// What a source says about the boot that it hears.
+/// What a source reports about the boot that it hears.
 #[derive(Clone, Copy, Debug)]
 pub enum Told {
     Nothing,
     Id,
-    /// With the date by the host's clock, which is so many seconds ahead.
+    /// The id, and the date by the host's clock, which is this number of seconds ahead.
     Dated(i8),
-    /// A date and no id.
+    /// The date without an id.
     DateAlone(i8),
 }
 
-/// What is wrong with a result.
+/// The error of a wrong result.
 #[derive(Clone, Copy, Debug)]
 pub enum Lie {
     Host,
@@ -113,9 +113,9 @@ pub enum Lie {
     Kind,
     Worker,
     ClaimId,
-    /// Everything is right, but for what is said: success without anything read back.
+    /// Only the observation is wrong: success without an observation.
     NothingRead,
-    /// Success with another state read back.
+    /// Success with another observed state.
     WrongState,
 }
 
@@ -131,12 +131,12 @@ impl Lie {
     ];
 }
 
-/// Which actions a property is about.
+/// Which actions a property needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Truthfulness {
-    /// Anything goes.
+    /// All actions.
     Any,
-    /// Monitors and people speak the truth, and clocks run.
+    /// Monitors and people are truthful, and no clock is set.
     Truthful,
 }
 
@@ -147,7 +147,7 @@ pub fn history(truthfulness: Truthfulness) -> BoxedStrategy<Vec<Action>> {
         .boxed()
 }
 
-/// Places from which it gets interesting, and which chance alone seldom reaches.
+/// Starts in interesting states, which random actions rarely reach.
 fn beginnings() -> Vec<Vec<Action>> {
     let see = |link, boot| Action::SeeTruly {
         by: 0,
@@ -204,7 +204,7 @@ fn beginnings() -> Vec<Vec<Action>> {
 }
 
 fn told() -> impl Strategy<Value = Told> + Clone {
-    // As far as the rules allow a host's clock to be wrong.
+    // The largest error of a host's clock that the rules allow for.
     let skew_s = || -9..10_i8;
     prop_oneof![
         2 => Just(Told::Nothing),
@@ -287,7 +287,7 @@ fn action(truthfulness: Truthfulness) -> BoxedStrategy<Action> {
     .boxed()
 }
 
-/// Does it. What cannot be done is left.
+/// Carries out an action. An impossible action does nothing.
 pub fn act(world: &mut World, action: &Action) {
     match action {
         Action::Fence => drop(world.fence()),
@@ -321,7 +321,7 @@ pub fn act(world: &mut World, action: &Action) {
             };
             drop(world.confirm(u32::try_from(generation).unwrap_or(99), actor, *override_up));
         }
-        Action::PullAndSay => pull_and_say(world),
+        Action::PullAndSay => unplug_and_confirm(world),
         Action::Release { of, is_admin } => release(world, of, *is_admin),
         Action::Cancel => drop(world.cancel()),
         Action::CancelAnOldOne => cancel_an_old_one(world),
@@ -371,7 +371,7 @@ pub fn act(world: &mut World, action: &Action) {
         }
         Action::Take => drop(take(world)),
         Action::Work => drop(work(world)),
-        // Devices that lie are tried again and again: an end has to be set.
+        // Tasks of lying devices would be repeated without end.
         Action::WorkOff => drop((0..20).take_while(|_| work(world)).count()),
         Action::Forge { of, lie } => forge(world, of, *lie),
         Action::Pass(milliseconds) => world.pass(i64::from(*milliseconds)),
@@ -395,9 +395,9 @@ fn name_of_boot(boot: u32) -> String {
     format!("boot-{boot}")
 }
 
-/// The word is true, but for what has yet to land, which the segment waits for, and for what is being given back at this moment: then
-/// it has to be refused.
-fn pull_and_say(world: &mut World) {
+/// The confirmation is true, except for accepted writes, for which the segment waits, and except while something is being given back to
+/// the host: then the rules must refuse it.
+fn unplug_and_confirm(world: &mut World) {
     world.site.plug(false);
     world.settle();
     let before = world.is_hearsay;
@@ -405,8 +405,8 @@ fn pull_and_say(world: &mut World) {
     world.is_hearsay = before || (said.is_ok() && world.site.running);
 }
 
-/// What a source that speaks the truth reports now, and the sign of life that it tells of. One that says nothing about boots does not
-/// say either when it last heard the host.
+/// The present report of a truthful source, and the sign of life in it. A source without boots does not report when it last heard the
+/// host either.
 fn look(world: &World, source: &str, boot: Told) -> (Report, Option<Heard>) {
     let offset = world.now - world.real;
     let is_up = world.site.is_heard_by(source);
@@ -444,7 +444,7 @@ fn tell(world: &mut World, (report, heard): (Report, Option<Heard>)) {
     drop(world.report(report));
 }
 
-/// Two things that are seen are never seen in one moment. The first word of a source is never late: before it nothing is known of it.
+/// Two observations never have equal times. A source's first report is never late: it has no earlier report that would count meanwhile.
 fn see_truly(world: &mut World, (source, link): (&str, bool), boot: Told, late_ms: u32) {
     world.pass(1);
     world.site.link(source, link);
@@ -473,13 +473,13 @@ fn forget_source(world: &mut World, of: u8) {
     let names = ["monitor", "probe", "gossip"];
     let input = Input::ForgetSource {
         source: names[usize::from(of)].to_owned(),
-        reason: "it is gone".to_owned(),
+        reason: "the source is gone".to_owned(),
         actor: person("otto"),
     };
     drop(world.give(input));
 }
 
-/// Done by hand before it is said, if the word will be heard.
+/// Gives back by hand first, if the rules will accept the confirmation.
 fn release(world: &mut World, of: &Index, is_admin: bool) {
     let standing = &world.state.host.applied.fencing;
     if standing.is_empty() {
@@ -501,8 +501,8 @@ fn release(world: &mut World, of: &Index, is_admin: bool) {
     drop(world.released(generation, &[&name], actor));
 }
 
-/// A worker reports once, after it has stopped; from then on it does nothing more. It never reads what it has not commanded: a device
-/// that shows an old state would deceive it.
+/// A worker reports once, when it has stopped. It reads only after its command: a device that shows an old state would mislead it
+/// otherwise.
 fn finish(world: &mut World, job: usize) -> Option<usize> {
     if let Manner::Stale(_) = world.site.manner(&world.jobs[job].work.by()) {
         world.command(job);
@@ -512,13 +512,13 @@ fn finish(world: &mut World, job: usize) -> Option<usize> {
     message
 }
 
-/// The newest message that can be claimed is claimed.
+/// Claims the newest message that can be claimed.
 fn take(world: &mut World) -> Option<usize> {
     let mut newest_first = (0..world.sent.len()).rev();
     newest_first.find_map(|index| world.deliver(index, "worker-1").ok())
 }
 
-/// The newest message that can be claimed goes the whole way.
+/// Claims and carries out the newest message that can be claimed, and delivers the result.
 fn work(world: &mut World) -> bool {
     let Some(job) = take(world) else { return false };
     world.command(job);
@@ -597,7 +597,7 @@ fn forge(world: &mut World, of: &Index, lie: Lie) {
     drop(world.give(Input::Result(result)));
 }
 
-/// What has to be read back, by the book and not by the code.
+/// The state that must be read back, independent of the code under test.
 pub fn wanted(kind: TaskKind) -> ObservedState {
     match kind {
         TaskKind::Fencing(FencingKind::PowerOff) => ObservedState::Off,
@@ -610,7 +610,7 @@ pub fn wanted(kind: TaskKind) -> ObservedState {
     }
 }
 
-/// The world after all of it.
+/// The world after these actions.
 pub fn live_through(mut world: World, actions: &[Action]) -> World {
     for action in actions {
         act(&mut world, action);

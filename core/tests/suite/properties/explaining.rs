@@ -1,4 +1,4 @@
-//! An explanation: what it says of a fence is what a fence then comes to.
+//! An explanation's statements about a fence come true in the fence.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ fn told(decision: &Decision) -> Vec<(TaskKind, String)> {
     jobs.collect()
 }
 
-/// A world in which every device does at once what it is told and shows it, and no watchdog strikes.
+/// A world in which every device obeys at once and shows it, and no watchdog strikes.
 fn honest(mut setting: Setting) -> World {
     setting
         .manners
@@ -46,7 +46,7 @@ fn honest(mut setting: Setting) -> World {
 
 proptest! {
     #[test]
-    fn a_dry_run_says_what_the_request_is_answered(setting in setting(), actions in history(Truthfulness::Any), has_plan in any::<bool>()) {
+    fn a_dry_run_shows_the_answer_to_the_request(setting in setting(), actions in history(Truthfulness::Any), has_plan in any::<bool>()) {
         let world = live_through(setting.world(), &actions);
         let facts = facts(&world.plan);
         for (_, moment, _) in decisions(&world) {
@@ -65,9 +65,9 @@ proptest! {
         }
     }
 
-    /// As long as the host is seen as it was seen when the fence began.
+    /// While the host's failure state is that of the fence's beginning.
     #[test]
-    fn the_gates_once_fenced_are_those_that_were_told(setting in setting(), actions in history(Truthfulness::Any)) {
+    fn the_gates_once_fenced_are_those_of_the_explanation(setting in setting(), actions in history(Truthfulness::Any)) {
         let world = live_through(setting.world(), &actions);
         let facts = facts(&world.plan);
         let mut expected = BTreeMap::new();
@@ -89,9 +89,9 @@ proptest! {
         }
     }
 
-    /// Where every device is well, a set that can be completed without a person is completed, and without such a set a person is asked.
+    /// If every device obeys, a set that can be completed without a person is completed, and without such a set a person is asked.
     #[test]
-    fn a_set_that_can_be_completed_is_completed_where_all_devices_are_well(setting in setting()) {
+    fn a_set_that_can_be_completed_is_completed_if_all_devices_obey(setting in setting()) {
         let mut world = honest(setting);
         drop(world.see(FailureState::Unreachable));
         let request = a_fence(Some(world.plan.clone()));
@@ -106,9 +106,9 @@ proptest! {
         prop_assert_eq!(world.is_fenced(), alone, "{:?}", sets);
     }
 
-    /// The proofs that nothing keeps from being won are those that the plan can win where only some zones have workers.
+    /// The proofs without hindrances are those that the plan can win if only some zones have workers.
     #[test]
-    fn what_an_unserved_zone_keeps_from_being_won_is_what_the_plan_cannot_prove(setting in setting(), unserved in proptest::collection::vec(any::<bool>(), 12)) {
+    fn proofs_without_hindrances_are_those_that_served_zones_can_win(setting in setting(), unserved in proptest::collection::vec(any::<bool>(), 12)) {
         let mut plan = setting.plan.clone();
         let methods = plan.stages.iter_mut().flat_map(|stage| &mut stage.tasks).flat_map(|task| task.levels.iter_mut().flatten());
         for (method, is_unserved) in methods.zip(&unserved) {

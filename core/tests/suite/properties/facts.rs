@@ -1,4 +1,4 @@
-//! What can be read out of a record without asking the code under test what it thinks.
+//! Facts from a record, independent of the code under test.
 
 use std::collections::BTreeSet;
 
@@ -8,37 +8,37 @@ use ringfence_core::*;
 use super::actions::wanted;
 use ringfence_world::{Moment, World};
 
-/// Seconds for which a simulated device, or a platform, may still do what it was told, where its method says nothing else.
+/// Seconds for which a simulated device, or a platform, may still carry out a command, unless its method has another number.
 const LINGERS_S: u32 = 10;
 
-/// A claim that was granted.
+/// A granted claim.
 #[derive(Clone, Debug)]
 pub struct Grant {
     pub at: usize,
     pub claim: Claim,
     /// None for a workload step.
     pub method: Option<FrozenMethod>,
-    /// By the engine's clock.
+    /// The time by the engine's clock.
     pub now: Timestamp,
-    /// By the clock that nobody moves.
+    /// The time by a clock that is never set.
     pub real: Timestamp,
     pub budget_ms: u64,
-    /// When its own result first arrived, and whether that shows that nothing more can come of it.
+    /// When the claim's own result first arrived, and whether it shows that the command has no effect any more.
     pub over: Option<(Timestamp, bool)>,
 }
 
-/// A device that was read in the wanted state for this claim.
+/// An observation of the wanted state for this claim.
 #[derive(Clone, Debug)]
 pub struct Reading {
     pub at: usize,
-    /// Where its claim was granted.
+    /// The moment in which the claim was granted.
     pub granted: usize,
     pub operation_id: OperationId,
     pub generation: Generation,
     pub kind: TaskKind,
     /// None for a workload step.
     pub method: Option<FrozenMethod>,
-    /// When it was read, by the engine's clock.
+    /// The time of the observation, by the engine's clock.
     pub read_at: Timestamp,
 }
 
@@ -63,12 +63,12 @@ pub fn has_note(decision: &Decision, action: &str) -> bool {
     decision.effects.iter().any(is_it)
 }
 
-/// The generation that a host is FENCED at.
+/// The generation at which a host is FENCED.
 pub fn fenced_generation(host: &Host) -> Option<Generation> {
     host.fence.as_ref().map(|fence| fence.generation)
 }
 
-/// Every claim that was granted for the first time.
+/// Every claim that was granted, once.
 pub fn grants(world: &World) -> Vec<Grant> {
     let mut grants: Vec<Grant> = Vec::new();
     for (at, moment, decision) in decisions(world) {
@@ -81,7 +81,7 @@ pub fn grants(world: &World) -> Vec<Grant> {
                     at,
                     claim: claim.clone(),
                     method: sent
-                        .expect("only what was sent can be claimed")
+                        .expect("only a sent attempt can be claimed")
                         .job
                         .method()
                         .cloned(),
@@ -105,7 +105,7 @@ pub fn grants(world: &World) -> Vec<Grant> {
     grants
 }
 
-/// It was refused, or it has come true.
+/// Whether the attempt was refused, or its wanted state was read.
 fn leaves_nothing(result: &TaskResult) -> bool {
     let read = result.observation.as_ref().map(|o| o.state);
     match result.outcome {
@@ -116,7 +116,7 @@ fn leaves_nothing(result: &TaskResult) -> bool {
 }
 
 impl Grant {
-    /// By the clock that nobody moves: something may still come of it until then.
+    /// The time, by the clock that is never set, until which the command may still take effect.
     pub fn may_act_until(&self) -> Timestamp {
         let deadline = self.real + TimeDelta::milliseconds(i64::try_from(self.budget_ms).unwrap());
         let lingers = TimeDelta::seconds(i64::from(
@@ -133,7 +133,7 @@ impl Grant {
     }
 }
 
-/// Every result that came first for its claim, said "confirmed", and had the wanted state read back.
+/// The first result of every claim, if it is "confirmed" with the wanted state read back.
 pub fn readings(world: &World) -> Vec<Reading> {
     let mut open = grants(world);
     let mut readings = Vec::new();
@@ -145,7 +145,7 @@ pub fn readings(world: &World) -> Vec<Reading> {
             continue;
         };
         let grant = open.remove(index);
-        // What is known to be no proof shows nothing of a fence.
+        // An observation that is marked as no proof shows nothing about the fence.
         let counts = |o: &&Observation| o.proves || grant.claim.kind.proof_kind().is_none();
         let Some(seen) = result.observation.as_ref().filter(counts) else {
             continue;
@@ -166,14 +166,14 @@ pub fn readings(world: &World) -> Vec<Reading> {
     readings
 }
 
-/// A moment that was noted at one decision as it is known at a later one: a clock that was moved back takes a moment of the future
-/// with it.
+/// A time that was noted at one decision, as known at a later one: setting the clock back also sets back a noted time that is in the
+/// future.
 pub fn as_seen(world: &World, moment: Timestamp, noted: usize, at: usize) -> Timestamp {
     let since = world.trace[noted..=at].iter().filter(|later| later.said.is_ok());
     since.fold(moment, |known, later| known.min(later.now))
 }
 
-/// By the book: what gives something back to a host.
+/// Whether a task of this kind gives something back to a host, by the design.
 pub fn releases(kind: TaskKind) -> bool {
     use {FencingKind as F, StepKind as S};
     match kind {
@@ -182,7 +182,7 @@ pub fn releases(kind: TaskKind) -> bool {
     }
 }
 
-/// By the book: what takes something from a host.
+/// Whether a task of this kind takes something from a host, by the design.
 pub fn takes(kind: TaskKind) -> bool {
     use {FencingKind as F, StepKind as S};
     match kind {
@@ -191,7 +191,7 @@ pub fn takes(kind: TaskKind) -> bool {
     }
 }
 
-/// Every report that was taken down, in the order in which they arrived.
+/// Every accepted report, in the order of arrival.
 pub fn reports(world: &World) -> impl Iterator<Item = (usize, &Moment, &Report)> {
     decisions(world).filter_map(|(at, moment, _)| match &moment.input {
         Input::FailureState { report, .. } => Some((at, moment, report)),
@@ -199,17 +199,22 @@ pub fn reports(world: &World) -> impl Iterator<Item = (usize, &Moment, &Report)>
     })
 }
 
-/// Operations that began and have not ended, after the decision.
+/// Updates the live operations with the events of a decision.
 pub fn live_after(live: &mut BTreeSet<OperationId>, decision: &Decision) {
     let id_of = |event: &Event| -> OperationId {
         let id = event.data.get("operation_id").and_then(|id| id.as_str());
-        id.expect("it names its operation").parse().expect("by its id")
+        id.expect("the event names no operation")
+            .parse()
+            .expect("the event's operation is no id")
     };
     for event in events(decision) {
         match event.kind {
-            EventKind::OperationStarted => assert!(live.insert(id_of(event)), "it began twice"),
+            EventKind::OperationStarted => assert!(live.insert(id_of(event)), "the operation began twice"),
             EventKind::OperationSucceeded | EventKind::OperationCancelled => {
-                assert!(live.remove(&id_of(event)), "it ended twice, or before it began");
+                assert!(
+                    live.remove(&id_of(event)),
+                    "the operation ended twice, or before it began"
+                );
             }
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! What was known of a host from all that its sources had said, worked out by the book: whether it was UP, and how long it had been
+//! What all sources' reports together say about a host, worked out by the design: whether the host was UP, and how long it had been
 //! silent while it was watched.
 
 use std::collections::BTreeMap;
@@ -9,57 +9,57 @@ use ringfence_core::*;
 use super::facts::releases;
 use ringfence_world::{Moment, World};
 
-/// Between two reports of one source; after it its silence counts anew.
+/// The largest gap between two reports of one source; after a larger gap its silence counts anew.
 const GAP: TimeDelta = TimeDelta::seconds(30);
-/// For so long a sign of life speaks against a source that was deaf to it.
+/// How long a sign of life counts against a source that missed it.
 const CONTESTED: TimeDelta = TimeDelta::seconds(120);
-/// What is known of the lateness of a source is forgotten by a millisecond in so many.
+/// The part of a source's known lateness that is forgotten: one millisecond in this number.
 const LEARNT_PER_MS: i64 = 100;
 
-/// A silence that was watched by every source that had ever heard the host: from when on, and until when it is known.
+/// A silence that was watched by every source that had ever heard the host: its beginning, and its end so far.
 #[derive(Clone, Copy, Debug)]
 pub struct Silent {
     pub from: Timestamp,
     pub to: Timestamp,
 }
 
-/// What was known after one moment.
+/// What is known after one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
     pub state: FailureState,
     pub silence: Option<Silent>,
-    /// By when, at the latest, a sign of life came that was told of in this moment, and that is not known already: a source that hears
-    /// nothing repeats its last one.
+    /// The latest possible time of a new sign of life in this moment. A source that hears nothing repeats its last sign, which is not
+    /// new.
     pub sign: Option<Timestamp>,
 }
 
-/// What one source has said.
+/// What one source has reported.
 #[derive(Clone, Copy, Debug)]
 struct Ear {
     state: FailureState,
     observed_at: Timestamp,
     reported_at: Timestamp,
     alive_at: Option<Timestamp>,
-    /// The least by which its reports have been late, lately: its clock may be behind.
+    /// The least lateness of its recent reports: its clock may be behind.
     late: TimeDelta,
-    /// Whether it says when it last heard the host.
+    /// Whether it reports when it last heard the host.
     is_dated: bool,
-    /// Since when, by what it saw, it hears nothing.
+    /// The beginning of its silence, by its own observations.
     silent_since: Option<Timestamp>,
-    /// Since when, by the engine's clock, its reports of that have come without a gap.
+    /// The time since which it has reported silence without a gap, by the engine's clock.
     watched_from: Timestamp,
 }
 
-/// What all sources have said, and what breaks a silence.
+/// What all sources have reported, and what ends a silence.
 struct Listening<'a> {
     ears: BTreeMap<&'a str, Ear>,
-    /// The last sign of life, and the last time that anything may have been given back.
+    /// The last sign of life, or the last time that something may have been given back.
     broken_at: Option<Timestamp>,
-    /// Claims of what gives something back whose results have not arrived.
+    /// Claims that give something back and have no result yet.
     giving: Vec<Claim>,
 }
 
-/// What was known after each moment of a record.
+/// What is known after each moment of a record.
 pub fn heard(world: &World) -> Vec<Known> {
     let mut listening = Listening {
         ears: BTreeMap::new(),
@@ -83,7 +83,7 @@ pub fn heard(world: &World) -> Vec<Known> {
 }
 
 impl<'a> Listening<'a> {
-    /// A clock that was moved back takes the moments of the future with it.
+    /// Setting the clock back also sets back times that are in the future.
     fn pull_back(&mut self, now: Timestamp) {
         for ear in self.ears.values_mut() {
             ear.observed_at = ear.observed_at.min(now);
@@ -95,7 +95,7 @@ impl<'a> Listening<'a> {
         self.broken_at = self.broken_at.map(|at| at.min(now));
     }
 
-    /// Gives the sign of life that it tells of.
+    /// Takes a moment in, and returns its new sign of life.
     fn take(&mut self, moment: &'a Moment, decision: &Decision) -> Option<Timestamp> {
         let now = moment.now;
         match (&moment.input, &decision.answer) {
@@ -157,7 +157,7 @@ impl<'a> Listening<'a> {
         sign.map(|at| (at + late).min(now))
     }
 
-    /// By the table: a silence that no sign of another source speaks against; else whoever says UP; and a sign that is old speaks no more.
+    /// By the design: silence, if no sign of life of another source counts against it; otherwise UP, until the sign is too old.
     fn state(&self, now: Timestamp) -> FailureState {
         let says_up = self.ears.values().any(|ear| ear.state == FailureState::Up);
         let otherwise = if says_up {
@@ -186,7 +186,7 @@ impl<'a> Listening<'a> {
         }
     }
 
-    /// Every source that has ever heard the host says that it hears nothing, and since when.
+    /// The silence that every source which has ever heard the host reports.
     fn silence(&self) -> Option<Silent> {
         let witnesses = || self.ears.values().filter(|ear| ear.alive_at.is_some());
         if witnesses().any(|ear| ear.silent_since.is_none() || !ear.is_dated) {
@@ -201,7 +201,7 @@ impl<'a> Listening<'a> {
 }
 
 impl Ear {
-    /// By how much the clock of its source may be behind.
+    /// The most that the source's clock may be behind.
     fn lateness(&self, observed_at: Timestamp, now: Timestamp) -> TimeDelta {
         let forgotten = (now - self.reported_at).num_milliseconds() / LEARNT_PER_MS;
         (now - observed_at).min(self.late + TimeDelta::milliseconds(forgotten))
@@ -224,7 +224,7 @@ impl Ear {
             (FailureState::Up | FailureState::Unknown, _) => self.silent_since = None,
         }
         if let Some(last_seen) = last_seen {
-            // By its own clock it tells for how long it has heard nothing.
+            // By its own clock the source reports how long it has heard nothing.
             self.watched_from = self.watched_from.max(now - (observed_at - last_seen));
         }
         self.is_dated = last_seen.is_some();

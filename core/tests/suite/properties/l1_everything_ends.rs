@@ -9,14 +9,14 @@ use super::facts::decisions;
 use super::settings::{methods, setting};
 use ringfence_world::World;
 
-/// More ticks than any operation of these settings can need.
+/// More ticks than any operation with these settings needs.
 const MAX_TICKS: usize = 2_000;
 
 proptest! {
     #[test]
     fn l1_everything_ends(setting in setting(), actions in history(Truthfulness::Any)) {
         let mut world = live_through(setting.world(), &actions);
-        // What is in a line that moves waits as long as it does.
+        // A message in a queue that moves waits as long as the queue moves.
         world.line_moves(false);
         world.tick();
         let began_at = world.now;
@@ -24,26 +24,26 @@ proptest! {
         while is_running(&world.state) || has_restarts(&world.state) {
             let wake_at = world.wake_at;
             prop_assert!(wake_at.is_some(), "stranded: {:#?}", world.state.operation);
-            prop_assert!(wake_at > Some(world.now), "asks for the same moment again");
+            prop_assert!(wake_at > Some(world.now), "the wake time does not advance");
             world.now = wake_at.unwrap();
             world.tick();
             ticks += 1;
-            prop_assert!(ticks < MAX_TICKS, "does not end: {:#?}", world.state.operation);
+            prop_assert!(ticks < MAX_TICKS, "the operation does not end: {:#?}", world.state.operation);
         }
         prop_assert!(world.now - began_at <= longest(&world), "took {}", world.now - began_at);
     }
 
     #[test]
-    fn l1_what_runs_is_never_left_without_a_time(setting in setting(), actions in history(Truthfulness::Any)) {
+    fn l1_a_running_operation_always_has_a_wake_time(setting in setting(), actions in history(Truthfulness::Any)) {
         let world = live_through(setting.world(), &actions);
         for (_, _, decision) in decisions(&world) {
             prop_assert!(decision.wake_at.is_some() || !is_running(&decision.state));
             for operation in decision.superseded.iter().chain(decision.state.operation.iter()) {
                 let is_over = operation.status != OperationStatus::Running;
-                prop_assert!(!is_over || !operation.detail.is_empty(), "it does not say why");
+                prop_assert!(!is_over || !operation.detail.is_empty(), "the ended operation has no detail");
                 prop_assert_eq!(operation.finished_at.is_some(), !operation.status.is_live());
                 let open = operation.attempts().any(Attempt::is_open);
-                prop_assert!(operation.status.is_live() || !open, "an attempt is left open");
+                prop_assert!(operation.status.is_live() || !open, "the ended operation has an open attempt");
             }
         }
     }
@@ -60,16 +60,16 @@ fn has_restarts(state: &HostState) -> bool {
     state.operation.as_ref().is_some_and(|o| o.restart_at.is_some())
 }
 
-/// Everything that can follow each other, each at its longest, for a fence, the evacuation and the rejoin after it.
+/// The sum of the longest durations of a fence, its evacuation and its rejoin.
 fn longest(world: &World) -> TimeDelta {
-    // The gate may be closed for an hour; then every server with every spare host, and five other tasks.
+    // The gate may be closed for an hour; then every server is moved with every spare host, and five other tasks follow.
     let servers = u32::try_from(world.cloud.servers.len()).unwrap();
     let spares = u32::try_from(world.state.policy.evacuation.spare_hosts.len()).unwrap();
     let evacuation = 2 * 3_600 + (servers * (spares + 1) + 5) * 2 * 1_500;
     let policy = &world.state.policy;
     let of_method = |m: &FrozenMethod| 2 * (m.times.timeout_s + 600) + (m.times.retries + 1) * 700;
     let stages: u32 = world.plan.stages.iter().map(|stage| stage.delay_s).sum();
-    // A worker that fell silent, and its device, at their longest.
+    // The longest durations of a worker that fell silent, and of its device.
     let given_up = 302 + 3_600;
     let round = stages + methods(&world.plan).map(of_method).sum::<u32>() + given_up + policy.settle_s;
     let waits =

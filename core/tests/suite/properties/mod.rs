@@ -1,5 +1,5 @@
-//! The invariants, each over arbitrary histories. What should be is worked out from the record, not from the code's own
-//! answers. `PROPTEST_CASES` sets the number of cases; 256 is the default.
+//! The invariants, each over arbitrary histories. The expected states come from the record, independent of the code under test.
+//! `PROPTEST_CASES` sets the number of cases; 256 is the default.
 
 mod actions;
 mod explaining;

@@ -1,4 +1,4 @@
-//! Which proofs a record holds, and which of them still stand.
+//! The proofs in a record, and which of them still hold.
 
 use std::collections::BTreeSet;
 
@@ -11,25 +11,25 @@ use super::facts::{
 use super::hearing::{Known, heard};
 use ringfence_world::World;
 
-/// What the clocks of two engines may differ by: a sign of life that came so shortly before a reading may have come after it.
+/// The largest difference of two engines' clocks: a sign of life this shortly before a reading may have come after it.
 const CLOCKS_APART: TimeDelta = TimeDelta::seconds(1);
 
 /// A sign of life that was reported.
 #[derive(Clone, Copy, Debug)]
 struct Sign {
     at: usize,
-    /// It came by then.
+    /// The latest possible time of the sign.
     by: Timestamp,
 }
 
-/// A person's word that was heard.
+/// A person's confirmation that was accepted.
 #[derive(Clone, Copy, Debug)]
 struct Word {
     at: usize,
     generation: Generation,
 }
 
-/// What a record says about proofs.
+/// The proofs of a record.
 pub struct Record<'a> {
     world: &'a World,
     grants: Vec<Grant>,
@@ -52,23 +52,23 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// The kinds of proof that a generation had at the moment `at`, won by then and ended by nothing.
+    /// The kinds of proof that a generation has at the moment `at`: won by then, and not ended.
     pub fn standing(&self, at: usize, generation: Generation) -> BTreeSet<ProofKind> {
         self.proven(at, generation, false)
     }
 
-    /// As before, and what the storage had accepted has landed.
+    /// The proofs of `standing` after which all accepted writes have landed.
     pub fn settled(&self, at: usize, generation: Generation) -> BTreeSet<ProofKind> {
         self.proven(at, generation, true)
     }
 
-    /// Whether one of the plan's sets is whole in these proofs.
+    /// Whether these proofs complete one of the plan's sets.
     pub fn suffices(&self, proven: &BTreeSet<ProofKind>) -> bool {
         let mut sets = self.world.plan.sufficient_sets.iter();
         sets.any(|set| !set.is_empty() && set.is_subset(proven))
     }
 
-    /// What all sources came to after the moment `at`.
+    /// The failure state of all sources together after the moment `at`.
     pub fn failure_state(&self, at: usize) -> FailureState {
         self.heard[at].state
     }
@@ -91,7 +91,7 @@ impl<'a> Record<'a> {
         proven
     }
 
-    /// Whether every task of the kind has a level whose every device was read in the wanted state, by readings that still stand.
+    /// Whether every task of the kind has a level of which every device was read in the wanted state, by readings that still hold.
     fn tasks_done(&self, kind: FencingKind, at: usize, generation: Generation, settled: bool) -> bool {
         let is_it = |r: &&Reading| r.at <= at && r.generation == generation && r.kind == kind;
         let stands = |r: &&Reading| {
@@ -113,7 +113,7 @@ impl<'a> Record<'a> {
         tasks.peek().is_some() && tasks.all(|task| task.levels.iter().any(is_done))
     }
 
-    /// No claim of its opposite was granted since its own, and where it says that the host had stopped, no sign of life came after it.
+    /// Whether no claim of the opposite was granted since the reading's own, and no sign of life came after a reading of a stopped host.
     pub fn stands(&self, reading: &Reading, at: usize) -> bool {
         let resource = reading.kind.resource();
         let undoes = |kind: TaskKind| releases(kind) && kind.resource() == resource;
@@ -122,7 +122,7 @@ impl<'a> Record<'a> {
         !is_contradicted && !self.was_undone(undoes, reading.granted, at)
     }
 
-    /// Whether a sign of life was reported, between `since` and `at`, that may have come after a moment which was noted at `noted`.
+    /// Whether a report between `since` and `at` has a sign of life that may be newer than a time that was noted at `noted`.
     fn was_heard(&self, moment: Timestamp, noted: usize, since: usize, at: usize) -> bool {
         let mut signs = self.signs.iter().filter(|sign| (since..=at).contains(&sign.at));
         signs.any(|sign| {
@@ -137,7 +137,7 @@ impl<'a> Record<'a> {
         grants.any(|g| undoes(g.claim.kind))
     }
 
-    /// Long enough, and while the fence of this generation was under way; neither heard nor given anything since.
+    /// Whether the host was silent long enough during this generation's fence, and neither heard nor given anything since.
     fn was_silent(&self, at: usize, generation: Generation, settled: bool) -> bool {
         let Some(timeout_s) = self.world.state.policy.self_fencing_timeout_s else {
             return false;
@@ -158,7 +158,7 @@ impl<'a> Record<'a> {
         })
     }
 
-    /// Where the host became FENCED at this generation: from there on silence proves nothing more.
+    /// The moment in which the host turned FENCED at this generation: later silence is no proof of it.
     fn fenced_at(&self, generation: Generation) -> Option<usize> {
         let is_it = |decision: &Decision| {
             has_event(decision, EventKind::HostFenced)
@@ -169,7 +169,7 @@ impl<'a> Record<'a> {
             .map(|(at, _, _)| at)
     }
 
-    /// The generation of the fence that was under way at a moment, or began or ended in it.
+    /// The generation of the fence that was live at a moment, or began or ended in it.
     fn live_fence(&self, at: usize) -> Option<Generation> {
         let moment = &self.world.trace[at];
         let after = moment.said.as_ref().ok().and_then(|d| d.state.operation.as_ref());

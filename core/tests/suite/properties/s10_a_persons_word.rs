@@ -9,7 +9,7 @@ use super::facts::{decisions, events};
 use super::record::Record;
 use super::settings::setting;
 
-/// More is said than usually.
+/// Histories with more confirmations than usual.
 fn talk() -> impl Strategy<Value = Vec<Action>> {
     let say =
         (-1..2_i8, any::<bool>(), any::<bool>()).prop_map(|(generation_off_by, is_admin, override_up)| {
@@ -40,7 +40,7 @@ proptest! {
             });
             for event in words {
                 let Input::Confirm { generation, actor, reason, override_up, .. } = &moment.input else {
-                    prop_assert!(false, "nobody said it");
+                    prop_assert!(false, "no accepted confirmation is in the record");
                     continue;
                 };
                 let host = &moment.before.host;
@@ -50,16 +50,16 @@ proptest! {
                 prop_assert!(detail.starts_with(reason.as_str()));
                 if record.failure_state(at) == FailureState::Up {
                     prop_assert!(*override_up && actor.is_admin);
-                    prop_assert!(detail.contains("UP"), "the override is on record");
+                    prop_assert!(detail.contains("UP"), "the proof does not mention the override");
                 }
                 let is_undoing = |f: &InFlight| f.until > moment.now && f.kind.releases();
-                prop_assert!(!host.in_flight.iter().any(is_undoing), "it could be undone at this moment");
+                prop_assert!(!host.in_flight.iter().any(is_undoing), "the proof may be undone at this moment");
             }
         }
     }
 
     #[test]
-    fn s10_a_word_that_does_not_count_changes_nothing(setting in setting(), actions in talk()) {
+    fn s10_a_refused_confirmation_changes_nothing(setting in setting(), actions in talk()) {
         let world = live_through(setting.world(), &actions);
         for pair in world.trace.windows(2) {
             if let (Input::Confirm { .. }, Err(_)) = (&pair[0].input, &pair[0].said) {

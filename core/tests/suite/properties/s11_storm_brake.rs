@@ -1,4 +1,4 @@
-//! S11: automatic fencing stops and asks when too much fails at once; and it is for hosts that are silent, and that nobody has answered.
+//! S11: automatic fencing stops and asks when too much fails at once; it starts only for a silence that no earlier fence has answered.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ fn sends_for(decision: &Decision, id: OperationId) -> bool {
 
 proptest! {
     #[test]
-    fn s11_what_the_brake_holds_does_nothing_until_a_person_says_so(setting in setting(), actions in history(Truthfulness::Any)) {
+    fn s11_a_held_operation_does_nothing_until_a_person_releases_it(setting in setting(), actions in history(Truthfulness::Any)) {
         let world = live_through(setting.world(), &actions);
         let mut held = BTreeSet::new();
         for (_, moment, decision) in decisions(&world) {
@@ -50,7 +50,7 @@ proptest! {
     }
 
     #[test]
-    fn s11_only_a_silence_that_nobody_has_answered_begins_a_fence(setting in setting(), actions in history(Truthfulness::Any)) {
+    fn s11_only_an_unanswered_silence_begins_an_automatic_fence(setting in setting(), actions in history(Truthfulness::Any)) {
         let world = live_through(setting.world(), &actions);
         let mut is_answered = false;
         for (_, moment, decision) in decisions(&world) {
@@ -63,7 +63,7 @@ proptest! {
                 prop_assert!(silent_for >= TimeDelta::seconds(i64::from(policy.after_s)));
             }
             is_answered |= matches!(decision.answer, Reply::Started(_)) && decision.state.host.failure_state == FailureState::Unreachable;
-            // Whatever it reports now: a sign of life that ended a proof ended the silence before it.
+            // A sign of life that ended a proof also ended the silence before it, whatever is reported now.
             let is_life = matches!(&moment.input, Input::FailureState { report, .. }
                 if report.state == FailureState::Up || has_note(decision, "fence.proof_ended"));
             is_answered &= !is_life;

@@ -12,12 +12,12 @@ use super::settings::setting;
 
 proptest! {
     #[test]
-    fn s12_an_open_gate_rests_on_proofs_that_nothing_has_ended(setting in setting(), actions in history(Truthfulness::Any)) {
+    fn s12_an_open_gate_rests_on_proofs_that_have_not_ended(setting in setting(), actions in history(Truthfulness::Any)) {
         let world = live_through(setting.world(), &actions);
         let record = Record::of(&world);
         for (at, moment, decision) in decisions(&world) {
             if gates(&decision.state, moment.now).evacuate.allowed {
-                let generation = fenced_generation(&decision.state.host).expect("an open gate has its fence");
+                let generation = fenced_generation(&decision.state.host).expect("an open evacuate gate has a fence");
                 let standing = record.standing(at, generation);
                 prop_assert!(record.suffices(&standing), "only {standing:?} still stands: {:#?}", world.log);
             }
@@ -34,14 +34,14 @@ proptest! {
             }
             for ended in before.proofs.iter().filter(|proof| proof.ended.is_some()) {
                 let now = after.proofs.iter().find(|proof| proof.kind == ended.kind);
-                let now = now.expect("a proof stays on record with its fence");
+                let now = now.expect("a proof is kept as long as its fence");
                 let is_won_anew = now.operation_id != ended.operation_id || now.read_at > ended.read_at;
                 prop_assert!(now.ended.is_some() || is_won_anew, "{ended:?} came back as {now:?}");
             }
         }
     }
 
-    /// What the world itself says of a gate that is open.
+    /// The judge is the physical world.
     #[test]
     fn s12_no_gate_is_open_over_a_host_that_can_run_and_write(setting in setting(), actions in history(Truthfulness::Truthful)) {
         let world = live_through(setting.world(), &actions);

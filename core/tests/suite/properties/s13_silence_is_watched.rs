@@ -8,7 +8,7 @@ use super::facts::{decisions, events};
 use super::record::Record;
 use super::settings::{Setting, setting};
 
-/// More is watched than usually.
+/// Histories with more reports than usual.
 fn vigil() -> impl Strategy<Value = Vec<Action>> {
     let watch = (1..20_u8).prop_map(Action::Watch);
     (

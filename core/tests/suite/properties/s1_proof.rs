@@ -18,7 +18,7 @@ proptest! {
         for (at, moment, decision) in decisions(&world) {
             let (before, after) = (&moment.before.host, &decision.state.host);
             let is_new = after.fence.is_some() && fenced_generation(before) != fenced_generation(after);
-            prop_assert_eq!(is_new, has_event(decision, EventKind::HostFenced), "FENCED is an event, always and only");
+            prop_assert_eq!(is_new, has_event(decision, EventKind::HostFenced), "a host turns FENCED exactly with the event");
             for event in events(decision).filter(|event| event.kind == EventKind::HostFenced) {
                 let generation = fenced_generation(after).unwrap();
                 prop_assert_eq!(event.data["generation"].as_u64(), Some(u64::from(generation.0)));
@@ -28,7 +28,7 @@ proptest! {
         }
     }
 
-    /// The worst that can happen, looked for in the world itself.
+    /// The judge is the physical world.
     #[test]
     fn s1_no_host_is_called_fenced_while_its_workloads_can_run_and_write(
         setting in setting(),

@@ -11,7 +11,7 @@ use ringfence_world::Manner;
 use ringfence_world::World;
 use ringfence_world::plans::cut_off_plan;
 
-/// All that can go wrong, and nobody who helps by hand.
+/// Histories with all faults, and without a person's help.
 fn misfortunes() -> impl Strategy<Value = Vec<Action>> {
     history(Truthfulness::Any).prop_map(|mut actions| {
         actions.retain(|action| {
@@ -44,7 +44,7 @@ proptest! {
     }
 
     #[test]
-    fn s2_what_was_taken_is_not_given_back_by_silence(
+    fn s2_a_silent_release_does_not_end_applied_fencing(
         manners in proptest::collection::vec(proptest::sample::select(vec![Manner::Silent, Manner::Lies, Manner::Refuses]), 2),
         actions in misfortunes(),
     ) {

@@ -30,12 +30,12 @@ proptest! {
                 if gates.evacuate.allowed {
                     prop_assert_eq!(host.fencing_state(), FencingState::Fenced);
                     prop_assert_eq!(host.failure_state, FailureState::Unreachable);
-                    prop_assert_eq!(fenced_generation(host), Some(host.generation), "no rejoin has begun since");
+                    prop_assert_eq!(fenced_generation(host), Some(host.generation), "a rejoin has begun since the fence");
                 }
                 if gates.schedule.allowed {
                     prop_assert_eq!(host.fencing_state(), FencingState::Unfenced);
                     prop_assert_eq!(host.failure_state, FailureState::Up);
-                    prop_assert!(host.applied.fencing.iter().all(|s| s.kind == FencingKind::PowerOff), "nothing is cut off");
+                    prop_assert!(host.applied.fencing.iter().all(|s| s.kind == FencingKind::PowerOff), "storage or network is still cut off");
                 }
                 prop_assert!(!(gates.evacuate.allowed && gates.schedule.allowed));
             }
@@ -44,7 +44,7 @@ proptest! {
             }
             if gates(&decision.state, moment.now).evacuate.allowed {
                 prop_assert_eq!(was_committed, Some(decision.state.host.generation));
-                prop_assert_eq!(record.failure_state(at), FailureState::Unreachable, "by what the sources have said");
+                prop_assert_eq!(record.failure_state(at), FailureState::Unreachable, "by the sources' reports");
             }
         }
     }
@@ -73,7 +73,7 @@ proptest! {
         let world = live_through(setting.world(), &actions);
         for (_, moment, decision) in decisions(&world) {
             let is_move = matches!(&moment.input, Input::Claim(claim) if claim.kind == StepKind::Move);
-            // Asked again, a claim gets the answer that it has got.
+            // A repeated claim gets its first answer.
             let is_new = decision.effects.iter().any(|e| matches!(e, Effect::Event(e) if e.kind == EventKind::WorkloadMoving));
             if is_move && is_new {
                 prop_assert!(gates(&moment.before, moment.now).evacuate.allowed, "{:#?}", world.log);

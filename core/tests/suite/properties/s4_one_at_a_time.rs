@@ -11,7 +11,7 @@ use super::facts::{Grant, decisions, events, fenced_generation, grants, live_aft
 use super::record::Record;
 use super::settings::setting;
 
-/// Without the moment until which it may have been taken, which every worker that stops makes known.
+/// Applied fencing without the time until which it may have been taken: every worker that stops sets this time.
 fn what_stands(state: &HostState) -> Vec<(FencingKind, &FrozenMethod, AttemptId)> {
     let standing = state.host.applied.fencing.iter();
     standing.map(|s| (s.kind, &s.method, s.attempt)).collect()
@@ -44,12 +44,12 @@ proptest! {
                 match (&decision.answer, running) {
                     (Reply::Joined(id), Some(operation)) => prop_assert_eq!(*id, operation.id),
                     (Reply::Started(_), None) | (Reply::AlreadySo, _) => {}
-                    // It was proven, and what had proven it has ended.
+                    // The task was proven, and its proof has ended.
                     (Reply::Started(_), Some(operation)) => {
                         prop_assert_eq!(fenced_generation(&moment.before.host), Some(operation.generation));
                         prop_assert!(!record.suffices(&record.standing(at, operation.generation)));
                     }
-                    other => prop_assert!(false, "{other:?}, and before {before:?}"),
+                    other => prop_assert!(false, "{other:?} after {before:?}"),
                 }
             }
         }
@@ -61,13 +61,13 @@ proptest! {
         let grants = grants(&world);
         for (at, moment, decision) in decisions(&world) {
             let Input::Result(result) = &moment.input else { continue };
-            // The id of a claim is its worker's own; a name beside it says nothing more.
+            // The claim's id decides; a worker's name beside it changes nothing.
             let claim = |g: &Grant| Claim { worker: result.claim.worker.clone(), ..g.claim.clone() };
             let grant = grants.iter().find(|g| g.at < at && claim(g) == result.claim);
             let tick = decide(&moment.before, Input::tick(), moment.now).unwrap();
             if grant.is_none() {
                 prop_assert!(matches!(decision.answer, Reply::Ignored(_)));
-                prop_assert_eq!(&decision.state, &tick.state, "as if only time had passed");
+                prop_assert_eq!(&decision.state, &tick.state, "the result has changed the state");
                 let is_record = |effect: &Effect| matches!(effect, Effect::Note(note) if note.action == "result.ignored");
                 let (record, others): (Vec<_>, Vec<_>) = decision.effects.iter().cloned().partition(is_record);
                 prop_assert_eq!(record.len(), 1);

@@ -9,7 +9,7 @@ use super::facts::{grants, releases, takes};
 use super::settings::setting;
 
 proptest! {
-    /// In both directions: an `off` that an `on` could overtake would prove nothing. What was given up may still be carried out.
+    /// In both directions: an `off` that an `on` could overtake would prove nothing. An attempt that was given up may still take effect.
     #[test]
     fn s5_off_beats_on(setting in setting(), actions in history(Truthfulness::Truthful)) {
         let world = live_through(setting.world(), &actions);
@@ -27,7 +27,7 @@ proptest! {
     }
 
     #[test]
-    fn s5_only_the_present_attempt_is_granted_and_only_to_one(setting in setting(), actions in history(Truthfulness::Any)) {
+    fn s5_only_the_present_attempt_is_granted_and_to_one_worker(setting in setting(), actions in history(Truthfulness::Any)) {
         let world = live_through(setting.world(), &actions);
         let grants = grants(&world);
         for (i, grant) in grants.iter().enumerate() {

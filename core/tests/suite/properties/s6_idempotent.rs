@@ -1,5 +1,5 @@
-//! S6: every message may arrive twice, late, or out of order. Late and out of order is what the histories are made of; here
-//! everything happens twice.
+//! S6: every message may arrive twice, late, or out of order. The histories have late messages in any order; here every input comes
+//! twice.
 
 use proptest::prelude::*;
 use ringfence_core::*;
@@ -20,7 +20,7 @@ proptest! {
     fn s6_idempotent(setting in setting(), actions in history(Truthfulness::Any)) {
         let world = live_through(setting.world(), &actions);
         for (_, moment, decision) in decisions(&world) {
-            // To ask for another round is a new wish each time, not a message that came twice.
+            // A second retry is a new request, not a repeated message.
             if matches!(moment.input, Input::Retry { .. }) {
                 continue;
             }
@@ -30,7 +30,7 @@ proptest! {
             let sends = again.effects.iter().any(|effect| matches!(effect, Effect::Dispatch(_)));
             prop_assert!(!sends, "{:?}", again.effects);
             prop_assert_eq!(&again.state, &after);
-            // The first answer may name a moment that it has itself made pointless; never one that is too late.
+            // The first decision may set a wake time that the second drops, but never a wake time that is too late.
             match (decision.wake_at, again.wake_at) {
                 (Some(first), Some(second)) => prop_assert!(first <= second),
                 (first, second) => prop_assert!(second.is_none(), "{first:?}, then {second:?}"),
@@ -38,7 +38,7 @@ proptest! {
         }
     }
 
-    /// The same arguments give the same answer, and nothing happens before the time that was asked for.
+    /// Equal inputs give equal decisions, and nothing happens before the wake time.
     #[test]
     fn s6_time_alone_changes_nothing_before_it_is_due(setting in setting(), actions in history(Truthfulness::Any)) {
         let world = live_through(setting.world(), &actions);

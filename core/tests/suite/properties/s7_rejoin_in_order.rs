@@ -1,5 +1,5 @@
 //! S7: UNFENCED only after every rejoin task was observed done and no newer fence has begun. S14: the boot that was cut off never gets
-//! back what was taken from it.
+//! its storage or network back.
 
 use chrono::TimeDelta;
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use super::facts::{Reading, decisions, grants, has_event, readings, reports, tak
 use super::settings::setting;
 use ringfence_world::World;
 
-/// How far a host's clock may be from the engine's.
+/// The largest difference of a host's clock and the engine's.
 const CLOCKS_APART: TimeDelta = TimeDelta::seconds(10);
 
 proptest! {
@@ -24,12 +24,12 @@ proptest! {
             }
             let operation = decision.state.operation.as_ref().unwrap();
             prop_assert_eq!(operation.kind(), OperationKind::Rejoin);
-            prop_assert_eq!(operation.generation, decision.state.host.generation, "no newer fence has begun");
+            prop_assert_eq!(operation.generation, decision.state.host.generation, "a newer fence has begun");
             let fenced = fence_before(&world, at);
             for standing in standing_at_the_start(&world, operation.id) {
                 prop_assert!(was_given_back(&world, &standing, &readings, operation.id, at), "{standing:?}");
             }
-            prop_assert_eq!(decision.state.host.applied.marked_down_by, None, "its platform takes it for down");
+            prop_assert_eq!(decision.state.host.applied.marked_down_by, None, "the platform still has the host marked down");
             prop_assert!(was_seen_up_since(&world, fenced, at), "{:#?}", world.log);
             let watchdog = world.state.policy.self_fencing_timeout_s.unwrap_or(0);
             let waited = world.trace[fenced].now + TimeDelta::seconds(i64::from(watchdog)) <= moment.now;
@@ -37,7 +37,7 @@ proptest! {
             prop_assert!(waited || has_once_booted, "the watchdog may still strike");
             let taking = grants(&world).into_iter().filter(|g| g.at < at && takes(g.claim.kind));
             for grant in taking {
-                prop_assert!(grant.may_act_until() <= moment.real, "{grant:?} may still take it away");
+                prop_assert!(grant.may_act_until() <= moment.real, "{grant:?} may still take something from the host");
             }
         }
         prop_assert_eq!(world.violation, None, "{:#?}", world.log);
@@ -63,15 +63,15 @@ proptest! {
         }
     }
 
-    /// Nothing goes back to a host that has neither been read off, nor fenced itself, nor shown a newer boot, nor has a person's word.
+    /// A host gets storage or network back only if it was read off, fenced itself, showed a newer boot, or a person confirmed its boot.
     #[test]
-    fn s14_what_was_cut_comes_back_to_a_newer_boot_alone(setting in setting(), actions in history(Truthfulness::Truthful)) {
+    fn s14_storage_and_network_come_back_only_to_a_newer_boot(setting in setting(), actions in history(Truthfulness::Truthful)) {
         let world = live_through(setting.world(), &actions);
         for grant in grants(&world) {
             if grant.claim.kind != FencingKind::StorageUnfence && grant.claim.kind != FencingKind::NetworkUnfence {
                 continue;
             }
-            let operation = world.trace[grant.at].before.operation.as_ref().expect("it is of an operation");
+            let operation = world.trace[grant.at].before.operation.as_ref().expect("the granted claim has an operation");
             let cut_at = last_cut(&world, grant.at);
             let has_stopped = was_proven_to_stop(&world, grant.at);
             let is_new = has_booted_since(&world, cut_at, grant.at);
@@ -81,12 +81,12 @@ proptest! {
     }
 }
 
-/// The moment at which the host last became FENCED.
+/// The moment in which the host last turned FENCED.
 fn fence_before(world: &World, at: usize) -> usize {
     last_fence_before(world, at).expect("only a FENCED host becomes UNFENCED")
 }
 
-/// As before, where a fence may have been given up: what was taken from the host until then is given back all the same.
+/// The moment of the last fence that turned FENCED or was given up: what such a fence took from the host is given back as well.
 fn last_fence_before(world: &World, at: usize) -> Option<usize> {
     let fenced = decisions(world).filter(|(i, _, d)| *i < at && has_event(d, EventKind::HostFenced));
     fenced.last().map(|(i, _, _)| i)
@@ -101,7 +101,7 @@ fn standing_at_the_start(world: &World, id: OperationId) -> Vec<AppliedFencing> 
     begun.expect("it began").1.before.host.applied.fencing.clone()
 }
 
-/// Read back as given back; a power supply may fail as long as the host itself shows that it has power.
+/// Whether the release was read back; a power supply may fail while the host itself shows that it has power.
 fn was_given_back(
     world: &World,
     standing: &AppliedFencing,
@@ -117,7 +117,7 @@ fn was_given_back(
     was_read || was_said(world, standing, at) || (by == FencingKind::PowerOn && is_back())
 }
 
-/// An admin named it, with the generation that the host has, and was heard; counts until the next fence takes it again.
+/// Whether an admin confirmed the release with the host's generation; it counts until the next fence takes it again.
 fn was_said(world: &World, standing: &AppliedFencing, at: usize) -> bool {
     let fenced = last_fence_before(world, at).unwrap_or_default();
     let now = world.trace[at].before.host.generation;
@@ -139,7 +139,7 @@ fn was_said(world: &World, standing: &AppliedFencing, at: usize) -> bool {
         })
 }
 
-/// Seen at the time of the fence or later, and no source that was not deaf to it has called the host silent since.
+/// Whether the host was seen UP since the fence, and no source reports silence that begins after the last sign of life.
 fn was_seen_up_since(world: &World, fenced: usize, at: usize) -> bool {
     let fenced_at = world.trace[fenced].now;
     let until_now = || reports(world).filter(|(i, _, _)| *i <= at);
@@ -151,11 +151,11 @@ fn was_seen_up_since(world: &World, fenced: usize, at: usize) -> bool {
     heard_at >= fenced_at && !is_gone
 }
 
-/// When the source of this report first said what it says there without having said anything else in between. Who calls the host silent
-/// from before another one's sign of life on is deaf to it.
+/// The beginning of the unbroken series of equal states that ends in this report, of this report's source. A source whose silence begins
+/// before another source's sign of life has missed that sign.
 fn silent_since(world: &World, said: usize) -> Timestamp {
     let Input::FailureState { report: last, .. } = &world.trace[said].input else {
-        unreachable!("it is a report");
+        unreachable!("the moment is a report");
     };
     let own: Vec<_> = reports(world)
         .filter(|(i, _, report)| *i <= said && report.source == last.source)
@@ -165,7 +165,7 @@ fn silent_since(world: &World, said: usize) -> Timestamp {
     row.last().map_or(last.observed_at, |first| first.observed_at)
 }
 
-/// Its source has said nothing else since.
+/// Whether the source has reported nothing but silence since.
 fn is_last_word(world: &World, said: usize, at: usize) -> bool {
     let source = |i: usize| match &world.trace[i].input {
         Input::FailureState { report, .. } => Some(report.source.clone()),
@@ -177,7 +177,7 @@ fn is_last_word(world: &World, said: usize, at: usize) -> bool {
     })
 }
 
-/// By any report: it names a boot that the host dates after the moment, or one that has replaced another since.
+/// Whether a report names a boot with a date after this time, or a boot that has replaced another since.
 fn has_booted_since(world: &World, moment: Timestamp, at: usize) -> bool {
     let since = reports(world).filter(|(i, _, report)| *i <= at && report.observed_at > moment);
     let seen: Vec<(&str, &Boot)> = since
@@ -195,7 +195,7 @@ fn has_booted_since(world: &World, moment: Timestamp, at: usize) -> bool {
         .any(|(source, boot)| is_dated(boot) || has_replaced(source, boot))
 }
 
-/// When storage or network was last allowed to be cut, of what a person has not given back by hand: that is the person's word.
+/// The last time that a cut of storage or network was allowed, except a cut that a person has given back by hand.
 fn last_cut(world: &World, at: usize) -> Timestamp {
     let standing = &world.trace[at].before.host.applied.fencing;
     let mut cuts = vec![FencingKind::StorageFence, FencingKind::NetworkFence];
@@ -206,7 +206,7 @@ fn last_cut(world: &World, at: usize) -> Timestamp {
     grants.map(|g| g.now).max().unwrap_or(world.trace[0].now)
 }
 
-/// The fence that it is given back from had a proof that the host had stopped.
+/// Whether the fence had a proof that the host had stopped.
 fn was_proven_to_stop(world: &World, at: usize) -> bool {
     let stops = ["power.off", "self-fencing", "operator"];
     let mut proofs = decisions(world)

@@ -24,17 +24,17 @@ proptest! {
             }
             let is_settled = !has_event(decision, EventKind::HostFenced) && !has_event(decision, EventKind::HostUnfenced);
             if let Some(known) = before.fence.as_ref().filter(|_| is_settled) {
-                let fence = after.fence.as_ref().expect("a later proof changes no state");
-                // A clock that was moved back takes a moment of the future with it.
+                let fence = after.fence.as_ref().expect("a later proof has ended the fence");
+                // Setting the clock back also sets back times that are in the future.
                 prop_assert_eq!(fence.at, known.at.min(moment.now));
                 prop_assert_eq!(fence.generation, known.generation);
                 prop_assert_eq!(fence.operation_id, known.operation_id);
                 prop_assert_eq!(&fence.sets, &known.sets);
                 let kinds = |fence: &Fence| fence.proofs.iter().map(|proof| proof.kind).collect::<BTreeSet<_>>();
-                prop_assert!(kinds(fence).is_superset(&kinds(known)), "a later proof adds to those before");
+                prop_assert!(kinds(fence).is_superset(&kinds(known)), "a later proof has removed an earlier one");
             }
             for ended in [decision.superseded.as_ref(), decision.state.operation.as_ref()].into_iter().flatten() {
-                // Only who takes the host back, or proves anew what has ended, ends a proven fence before its time.
+                // A proven fence ends before its time only for a rejoin, or for a new proof of an ended one.
                 let has_ended = || fenced_generation(before).is_some_and(|g| !record.suffices(&record.standing(at, g)));
                 let is_proven_anew = matches!(moment.input, Input::Fence { .. } | Input::Confirm { .. }) && has_ended();
                 let is_taken_back = matches!(moment.input, Input::Rejoin { .. }) || is_proven_anew;
@@ -48,7 +48,7 @@ proptest! {
         }
     }
 
-    /// Not one moment later than it is known and has settled.
+    /// The host turns FENCED as soon as the completing reading is known and has settled.
     #[test]
     fn s8_fenced_comes_with_the_reading_that_completes_a_set(setting in plain_setting(), actions in history(Truthfulness::Any)) {
         let world = live_through(setting.world(), &actions);
@@ -68,13 +68,13 @@ proptest! {
             if fenced_generation(&decision.state.host) == Some(reading.generation) {
                 continue;
             }
-            prop_assert!(settle_s > 0, "it has nothing to wait for");
-            prop_assert!(decision.wake_at.is_some_and(|at| at <= settled_at), "it is not looked at when it has settled");
+            prop_assert!(settle_s > 0, "no settling time is left, and the host is not FENCED");
+            prop_assert!(decision.wake_at.is_some_and(|at| at <= settled_at), "the wake time is later than the end of the settling time");
         }
     }
 }
 
-/// An evacuation has taken over what the fence had left to do. Power that is still being taken away does not come back within it.
+/// An evacuation takes over the tasks that the fence had left. Power that is still being taken away does not come back within it.
 fn goes_on(kind: TaskKind, fence: &Operation, now: &HostState) -> bool {
     let Some(evacuation) = now
         .operation

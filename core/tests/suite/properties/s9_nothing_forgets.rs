@@ -10,7 +10,7 @@ use super::settings::setting;
 use ringfence_world::World;
 use ringfence_world::plans::{person, power_plan};
 
-/// The device said no to the only attempt that was allowed to take it since it stands.
+/// Whether the device refused the only attempt that could have taken this since it stands.
 fn was_refused(world: &World, at: usize, standing: &AppliedFencing) -> bool {
     let Input::Result(result) = &world.trace[at].input else {
         return false;
@@ -39,7 +39,7 @@ fn an_admin_said_so(input: &Input, standing: &AppliedFencing) -> bool {
     actor.is_admin && standing.kind != FencingKind::PowerOff && methods.contains(&standing.method.name)
 }
 
-/// Its platform was seen to believe it again, had refused the first that may have told it, or an admin said so.
+/// Whether the platform showed the host up again, or had refused the first mark-down, or an admin confirmed it.
 fn may_be_marked_up(input: &Input, marked_down_by: AttemptId) -> bool {
     match input {
         Input::Result(result) => {
@@ -68,11 +68,11 @@ proptest! {
             if let (Some(before), Some(after)) = (&before.fence, &after.fence) {
                 let is_newer = after.generation > before.generation;
                 let is_kept = |proof: &Proof| after.proofs.iter().any(|known| known.kind == proof.kind);
-                prop_assert!(is_newer || before.proofs.iter().all(is_kept), "a proof was forgotten");
+                prop_assert!(is_newer || before.proofs.iter().all(is_kept), "a proof was lost");
                 prop_assert!(is_newer || after.is_evacuation_begun || !before.is_evacuation_begun);
             }
             if let Some(marked) = before.applied.marked_down_by.filter(|by| after.applied.marked_down_by != Some(*by)) {
-                prop_assert!(may_be_marked_up(&moment.input, marked), "that it was marked down was forgotten");
+                prop_assert!(may_be_marked_up(&moment.input, marked), "the mark-down was lost");
             }
             let still = |s: &&AppliedFencing| after.applied.fencing.iter().any(|a| a.kind == s.kind && a.method == s.method);
             for standing in before.applied.fencing.iter().filter(|s| !still(s)) {
@@ -103,12 +103,12 @@ proptest! {
                 match own {
                     None => prop_assert!(is_over || known == Some(f)),
                     Some(result) if result.outcome == Outcome::Unknown && (takes(f.kind) || releases(f.kind)) => {
-                        let sent = world.sent.iter().find(|sent| sent.attempt == f.attempt).expect("it was sent");
+                        let sent = world.sent.iter().find(|sent| sent.attempt == f.attempt).expect("the attempt was sent");
                         let lingers_s = sent.job.method().and_then(|method| method.times.lingers_s).unwrap_or(10);
                         let lingers_until = moment.now + chrono::TimeDelta::seconds(i64::from(lingers_s));
                         let until = f.until.min(lingers_until);
                         let is_waited_for = lasts.is_some_and(|lasts| lasts >= until);
-                        prop_assert!(is_over || lingers_s == 0 || is_waited_for, "its device may still do it");
+                        prop_assert!(is_over || lingers_s == 0 || is_waited_for, "an attempt that may still take effect is not waited for");
                     }
                     Some(_) => {}
                 }
@@ -117,7 +117,7 @@ proptest! {
         prop_assert_eq!(world.violation, None, "{:#?}", world.log);
     }
 
-    /// The world reads every state back as a service that was just started would.
+    /// The world reads every state back from its stored form, as a restarted service would.
     #[test]
     fn s9_a_restart_at_any_moment_changes_nothing(setting in setting(), actions in history(Truthfulness::Any)) {
         let mut world = setting.world();
@@ -129,14 +129,14 @@ proptest! {
             let Some(decision) = decision else { continue };
             let live = decision.state.operation.as_ref().filter(|o| o.status.is_live());
             prop_assert_eq!(live, next.operation.as_ref());
-            // When it was last written is for the one who writes it to say.
+            // The time of the last write is not part of the stored form.
             let written = Host { updated_at: next.host.updated_at, ..decision.state.host.clone() };
             prop_assert_eq!(&written, &next.host);
         }
     }
 
     #[test]
-    fn s9_an_edited_plan_changes_nothing_that_has_begun(setting in setting(), actions in history(Truthfulness::Any)) {
+    fn s9_an_edited_plan_changes_no_running_operation(setting in setting(), actions in history(Truthfulness::Any)) {
         let mut world = live_through(setting.world(), &actions);
         let tick = decide(&world.state, Input::tick(), world.now).unwrap();
         let edited = Input::Fence {
@@ -145,13 +145,13 @@ proptest! {
             reason: "again".to_owned(),
             actor: person("anna"),
         };
-        // One that the brake holds is let go of by such a request.
+        // The request releases an operation that the storm brake holds.
         let is_fencing = world.state.operation.as_ref().is_some_and(|o| o.kind() == OperationKind::Fence && !o.is_held_by_brake());
-        // One that was proven and is spent makes way for a new one.
+        // A fence that was proven and whose proofs have ended is replaced by a new one.
         if is_fencing && world.state.host.current_fence().is_none_or(|f| f.holds()) {
             let joined = decide(&world.state, edited, world.now).unwrap();
             prop_assert_eq!(&joined.state, &tick.state);
-            // A request that joins is put on record, once; nothing else comes of any.
+            // A joining request is recorded in the audit trail once, and changes nothing.
             let is_record = |effect: &Effect| matches!(effect, Effect::Note(note) if note.action == "fence.joined");
             let (record, others): (Vec<_>, Vec<_>) = joined.effects.into_iter().partition(is_record);
             let expected = match joined.answer {

@@ -1,4 +1,4 @@
-//! Arbitrary plans, segments and device manners.
+//! Arbitrary plans, segments and devices.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use ringfence_world::Manner;
 use ringfence_world::World;
 use ringfence_world::plans::task_with;
 
-/// Everything about a world that is settled before it begins.
+/// The fixed parts of a world.
 #[derive(Clone, Debug)]
 pub struct Setting {
     pub plan: FrozenPlan,
     pub policy: SegmentPolicy,
     pub backend: Backend,
-    /// Whether the host says in which cloud it is, and how many servers it has there.
+    /// Whether the host names its cloud, and the number of its servers there.
     pub servers: Option<usize>,
     pub manners: BTreeMap<String, Manner>,
-    /// Milliseconds for which what the storage has accepted still lands; never longer than the segment waits.
+    /// Milliseconds until accepted writes have landed; never longer than the segment's settling time.
     pub lands_ms: i64,
 }
 
@@ -59,7 +59,7 @@ pub fn setting() -> impl Strategy<Value = Setting> {
     })
 }
 
-/// No device is later than its method says.
+/// Limits a device's delay to what its method allows.
 fn in_time(manner: Manner, method: &FrozenMethod) -> Manner {
     let lingers_ms = method.times.lingers_s.unwrap_or(10) * 1_000;
     match manner {
@@ -69,7 +69,7 @@ fn in_time(manner: Manner, method: &FrozenMethod) -> Manner {
     }
 }
 
-/// As [`setting`], with the default sufficient sets.
+/// A [`setting`] with the default sufficient sets.
 pub fn plain_setting() -> impl Strategy<Value = Setting> {
     setting().prop_map(|mut setting| {
         setting.plan.sufficient_sets = default_sufficient_sets();
@@ -165,7 +165,7 @@ fn times() -> impl Strategy<Value = MethodTimes> {
     )
 }
 
-/// Levels as numbers of devices: one level of two, two levels of one, ...
+/// Levels as numbers of devices: one level with two devices, two levels with one device each, ...
 fn shape() -> impl Strategy<Value = Vec<usize>> {
     proptest::collection::vec(1..3_usize, 1..3)
 }
@@ -186,7 +186,7 @@ fn fencing_task(kind: FencingKind, prefix: &'static str) -> impl Strategy<Value 
     })
 }
 
-/// Power, storage and network or some of them, in one stage or several, with delays, with or without a reboot.
+/// Power, storage and network, or some of them, in one stage or several, with or without delays and a reboot.
 fn plan() -> impl Strategy<Value = FrozenPlan> {
     let power = proptest::option::weighted(0.6, fencing_task(FencingKind::PowerOff, "power"));
     let storage = proptest::option::weighted(0.6, fencing_task(FencingKind::StorageFence, "storage"));

@@ -1,4 +1,4 @@
-//! Which attempts may be claimed, how many there are, and which results count.
+//! Which attempts can be claimed, how many there are, and which results count.
 
 use ringfence_core::*;
 
@@ -7,7 +7,7 @@ use ringfence_world::Manner;
 use ringfence_world::plans::*;
 
 #[test]
-fn an_attempt_that_its_task_goes_on_without_is_not_claimed() {
+fn an_attempt_that_has_ended_cannot_be_claimed() {
     let mut world = lost(plan(vec![vec![task(
         FencingKind::PowerOff,
         &[&["left", "right"], &["bmc"]],
@@ -47,7 +47,7 @@ fn an_attempt_is_not_claimed_while_its_opposite_may_be_acting() {
 }
 
 #[test]
-fn a_success_without_the_wanted_state_is_none() {
+fn a_success_without_the_wanted_state_is_no_success() {
     let mut world = lost(power_plan());
     world.site.manners.insert("bmc".to_owned(), Manner::Lies);
     world.fence().unwrap();
@@ -56,7 +56,7 @@ fn a_success_without_the_wanted_state_is_none() {
     let result = world.finish(job).unwrap();
     world.results[result].outcome = Outcome::Confirmed;
     world.deliver_result(result);
-    assert!(!world.is_fenced(), "it reads on");
+    assert!(!world.is_fenced(), "the device reads on");
     assert_eq!(world.violation, None);
 }
 

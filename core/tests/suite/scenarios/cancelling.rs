@@ -1,4 +1,4 @@
-//! Operations that are stopped, and what is left of them.
+//! Cancelled operations and their effects.
 
 use ringfence_core::*;
 
@@ -6,7 +6,7 @@ use super::{comes_back, expect, lost};
 use ringfence_world::plans::*;
 
 #[test]
-fn cancelled_before_a_claim_nobody_acts() {
+fn an_attempt_cancelled_before_its_claim_is_refused() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     world.cancel().unwrap();
@@ -26,7 +26,7 @@ fn cancelled_before_a_claim_nobody_acts() {
 }
 
 #[test]
-fn cancelled_during_an_attempt_its_worker_is_waited_for() {
+fn a_cancelled_operation_waits_for_the_worker_of_its_attempt() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     let job = world.deliver(0, "worker-1").unwrap();
@@ -40,7 +40,7 @@ fn cancelled_during_an_attempt_its_worker_is_waited_for() {
         world.deliver_result(result),
         Reply::Ignored("its operation has ended")
     );
-    assert!(!world.is_fenced(), "a fence that was cancelled proves nothing");
+    assert!(!world.is_fenced(), "a cancelled fence proves nothing");
     world.pass(1_000);
     world.see(FailureState::Unreachable).unwrap();
     expect(
@@ -55,7 +55,7 @@ fn cancelled_during_an_attempt_its_worker_is_waited_for() {
             "2.0 host.failure_state UNREACHABLE",
         ],
     );
-    // The host is off: what was taken is remembered and can be given back.
+    // The host is off: the applied fencing is recorded and can be given back.
     world.rejoin(false).unwrap();
     world.work(1);
     world.pass(5_000);
@@ -73,7 +73,7 @@ fn cancelled_during_an_attempt_its_worker_is_waited_for() {
 }
 
 #[test]
-fn a_host_that_was_heard_before_it_was_switched_off_is_not_back() {
+fn a_host_heard_only_before_its_power_off_is_not_taken_back() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     let job = world.deliver(0, "worker-1").unwrap();
@@ -84,7 +84,7 @@ fn a_host_that_was_heard_before_it_was_switched_off_is_not_back() {
     let result = world.finish(job).unwrap();
     world.deliver_result(result);
     world.take_log();
-    // The monitor has not looked again yet.
+    // The monitor has not reported since.
     world.rejoin(false).unwrap();
     world.work(1);
     let rejoin = world.state.operation.as_ref().unwrap();
@@ -95,7 +95,7 @@ fn a_host_that_was_heard_before_it_was_switched_off_is_not_back() {
 }
 
 #[test]
-fn a_silent_worker_of_a_cancelled_off_holds_the_on_until_its_device_does_nothing_more() {
+fn an_on_waits_until_the_off_of_a_silent_worker_has_no_effect_any_more() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     let job = world.deliver(0, "worker-1").unwrap();
@@ -103,9 +103,12 @@ fn a_silent_worker_of_a_cancelled_off_holds_the_on_until_its_device_does_nothing
     world.take_log();
     world.rejoin(false).unwrap();
     world.pass(19_999);
-    assert!(world.command(job), "it acts at the last moment");
+    assert!(
+        world.command(job),
+        "the worker commands the device just before its deadline"
+    );
     world.pass(15_000);
-    // Its deadline, and the ten seconds that a simulated device lingers.
+    // The attempt's deadline, and the ten seconds in which a simulated device may still act.
     expect(
         &mut world,
         &["0.0 operation.started rejoin 2", "32.0 send 1 power.on bmc"],
@@ -113,7 +116,7 @@ fn a_silent_worker_of_a_cancelled_off_holds_the_on_until_its_device_does_nothing
 }
 
 #[test]
-fn cancelled_after_the_proof_the_host_stays_fenced() {
+fn a_fence_cancelled_after_its_proof_keeps_the_host_fenced() {
     let mut world = lost(reboot_plan());
     world.fence().unwrap();
     world.work(0);
@@ -125,7 +128,7 @@ fn cancelled_after_the_proof_the_host_stays_fenced() {
 }
 
 #[test]
-fn what_has_ended_cannot_be_cancelled() {
+fn an_ended_operation_cannot_be_cancelled() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     let operation_id = world.live_id();
@@ -171,7 +174,7 @@ fn a_result_that_comes_twice_counts_once() {
 }
 
 #[test]
-fn the_result_of_another_claim_frees_nobody() {
+fn the_result_of_another_claim_does_not_end_the_attempt() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     world.deliver(0, "worker-1").unwrap();
@@ -186,11 +189,15 @@ fn the_result_of_another_claim_frees_nobody() {
         detail: "my claim was refused".to_owned(),
     };
     world.give(Input::Result(stranger)).unwrap();
-    assert_eq!(world.state.host.in_flight.len(), 1, "worker-1 is still at it");
+    assert_eq!(
+        world.state.host.in_flight.len(),
+        1,
+        "worker-1's attempt is still under way"
+    );
 }
 
 #[test]
-fn one_message_at_two_workers_is_one_attempt() {
+fn a_message_that_reaches_two_workers_is_one_attempt() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     world.deliver(0, "worker-1").unwrap();
@@ -198,7 +205,7 @@ fn one_message_at_two_workers_is_one_attempt() {
         world.deliver(0, "worker-2").unwrap_err().code(),
         "attempt.refused"
     );
-    // The first one asks again, because the answer was lost, and is told how much time is left.
+    // The first worker repeats its claim, because the answer was lost, and gets the time that is left.
     world.pass(4_000);
     let claim = world.jobs[0].claim.clone();
     let again = world.give(Input::Claim(claim)).unwrap();

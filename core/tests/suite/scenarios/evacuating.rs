@@ -7,7 +7,7 @@ use super::on_nova::{automatic, fenced, manual, on_nova};
 use ringfence_world::plans::*;
 
 #[test]
-fn the_backend_is_told_once_the_host_is_fenced_and_never_before() {
+fn the_host_is_marked_down_once_it_is_fenced_and_not_before() {
     let mut world = on_nova(power_plan(), 2, manual());
     world.fence().unwrap();
     assert!(!world.cloud.forced_down);
@@ -27,7 +27,7 @@ fn the_backend_is_told_once_the_host_is_fenced_and_never_before() {
 }
 
 #[test]
-fn the_backend_is_told_while_a_slow_device_is_still_being_asked() {
+fn the_host_is_marked_down_while_a_slow_device_is_still_being_fenced() {
     let both = plan(vec![vec![
         task(FencingKind::PowerOff, &[&["bmc"]]),
         task(FencingKind::NetworkFence, &[&["switch"]]),
@@ -50,7 +50,7 @@ fn the_backend_is_told_while_a_slow_device_is_still_being_asked() {
 }
 
 #[test]
-fn a_fence_whose_backend_is_away_is_a_fence_all_the_same() {
+fn a_fence_succeeds_although_the_backend_is_away() {
     let mut world = on_nova(power_plan(), 2, manual());
     world.cloud.is_away = true;
     world.fence().unwrap();
@@ -65,7 +65,7 @@ fn a_fence_whose_backend_is_away_is_a_fence_all_the_same() {
 }
 
 #[test]
-fn every_workload_is_started_elsewhere_and_the_backend_is_asked_what_is_left() {
+fn every_workload_is_moved_and_the_backend_is_asked_for_the_rest() {
     let mut world = fenced(2, manual());
     world.evacuate().unwrap();
     world.work_off();
@@ -89,7 +89,7 @@ fn every_workload_is_started_elsewhere_and_the_backend_is_asked_what_is_left() {
 }
 
 #[test]
-fn a_closed_gate_is_told_with_its_reason() {
+fn a_closed_gate_refuses_an_evacuation_with_its_reason() {
     let mut world = on_nova(power_plan(), 1, manual());
     let refusal = world.evacuate().unwrap_err();
     assert_eq!(
@@ -107,7 +107,7 @@ fn a_closed_gate_is_told_with_its_reason() {
 }
 
 #[test]
-fn a_host_whose_backend_nobody_speaks_to_cannot_be_evacuated() {
+fn a_host_without_a_platform_cannot_be_evacuated() {
     let mut world = fenced(1, manual());
     world.state.host.cloud = None;
     assert_eq!(world.evacuate().unwrap_err().code(), "backend.missing");
@@ -123,7 +123,7 @@ fn a_second_request_joins_the_first() {
 }
 
 #[test]
-fn the_most_important_go_first_and_few_are_on_their_way_at_once() {
+fn workloads_with_the_highest_priority_move_first_and_few_at_once() {
     let policy = EvacuationPolicy {
         at_once: 1,
         ..manual()
@@ -153,7 +153,7 @@ fn the_most_important_go_first_and_few_are_on_their_way_at_once() {
 }
 
 #[test]
-fn what_its_owner_or_the_segment_wants_left_is_left() {
+fn workloads_that_owner_or_segment_opt_out_are_left() {
     let policy = EvacuationPolicy {
         stopped: false,
         ..manual()
@@ -173,7 +173,7 @@ fn what_its_owner_or_the_segment_wants_left_is_left() {
 }
 
 #[test]
-fn a_move_that_fails_is_tried_again_and_then_told() {
+fn a_failed_move_is_repeated_and_then_reported() {
     let policy = EvacuationPolicy {
         retries: 1,
         ..manual()
@@ -232,7 +232,7 @@ fn a_spare_host_is_opened_when_there_is_no_room() {
 }
 
 #[test]
-fn a_workload_that_appears_in_the_middle_is_moved_too() {
+fn a_workload_that_appears_during_the_evacuation_is_moved_too() {
     let mut world = fenced(1, manual());
     world.evacuate().unwrap();
     world.work(2);
@@ -247,7 +247,7 @@ fn a_workload_that_appears_in_the_middle_is_moved_too() {
 }
 
 #[test]
-fn an_evacuation_begins_by_itself_when_the_fence_is_over() {
+fn an_evacuation_begins_automatically_after_the_fence() {
     let mut world = on_nova(power_plan(), 1, automatic());
     world.fence().unwrap();
     world.work_off();
@@ -261,11 +261,15 @@ fn an_evacuation_begins_by_itself_when_the_fence_is_over() {
         "0.0 operation.succeeded: 1 of 1 workloads moved"
     );
     world.pass(600_000);
-    assert_eq!(world.take_log(), Vec::<String>::new(), "once for each fence");
+    assert_eq!(
+        world.take_log(),
+        Vec::<String>::new(),
+        "there is one automatic evacuation for each fence"
+    );
 }
 
 #[test]
-fn a_host_with_more_workloads_than_can_be_told_is_not_called_empty() {
+fn a_host_with_more_workloads_than_a_list_holds_is_not_called_empty() {
     let mut world = fenced(0, manual());
     for number in 0..MAX_LISTED {
         world

@@ -1,4 +1,4 @@
-//! What befalls a host while its workloads are on their way: power, silence, devices that hang, and its return.
+//! Changes of a host during its evacuation: power, silence, devices that hang, and its return.
 
 use ringfence_core::*;
 
@@ -7,9 +7,9 @@ use super::{comes_back, expect, old_boot};
 use ringfence_world::World;
 use ringfence_world::plans::*;
 
-/// It would start what it had before.
+/// A host with power would start its guests again.
 #[test]
-fn a_host_has_power_again_when_its_workloads_are_elsewhere_and_not_before() {
+fn a_host_gets_power_back_once_its_workloads_have_moved() {
     let mut world = on_nova(reboot_plan(), 1, automatic());
     world.fence().unwrap();
     world.work_off();
@@ -72,7 +72,7 @@ fn a_host_whose_workloads_cannot_be_moved_stays_off_until_a_person_has_looked() 
 }
 
 #[test]
-fn a_host_whose_workloads_nobody_moves_has_power_again_with_its_fence() {
+fn a_host_without_an_evacuation_gets_power_back_within_its_fence() {
     let mut world = on_nova(reboot_plan(), 1, manual());
     world.fence().unwrap();
     world.work_off();
@@ -80,7 +80,7 @@ fn a_host_whose_workloads_nobody_moves_has_power_again_with_its_fence() {
 }
 
 #[test]
-fn an_evacuation_does_not_wait_for_a_device_that_hangs_and_goes_on_with_it() {
+fn an_evacuation_does_not_wait_for_a_hung_device_and_continues_its_task() {
     let both = plan(vec![vec![
         task(FencingKind::PowerOff, &[&["bmc"]]),
         task(FencingKind::StorageFence, &[&["ceph"]]),
@@ -112,12 +112,12 @@ fn an_evacuation_does_not_wait_for_a_device_that_hangs_and_goes_on_with_it() {
             "3.0 operation.succeeded: 1 of 1 workloads moved",
         ],
     );
-    assert_eq!(old_boot(&world), None, "it was seen off after all");
-    assert!(world.command(hung), "the first attempt is at it still");
+    assert_eq!(old_boot(&world), None, "the host was read off in the end");
+    assert!(world.command(hung), "the first attempt is still under way");
 }
 
 #[test]
-fn a_host_that_comes_back_ends_its_evacuation_and_what_is_on_its_way_arrives() {
+fn a_host_that_comes_back_ends_its_evacuation_and_begun_moves_are_completed() {
     let policy = EvacuationPolicy {
         at_once: 1,
         ..manual()
@@ -148,7 +148,7 @@ fn a_host_that_comes_back_ends_its_evacuation_and_what_is_on_its_way_arrives() {
 }
 
 #[test]
-fn nothing_begins_while_nobody_can_tell_whether_the_host_is_silent() {
+fn an_evacuation_does_not_begin_while_the_host_is_unknown() {
     let policy = EvacuationPolicy {
         at_once: 1,
         ..manual()
@@ -176,7 +176,7 @@ fn nothing_begins_while_nobody_can_tell_whether_the_host_is_silent() {
 }
 
 #[test]
-fn a_gate_that_stays_closed_needs_an_operator_at_last() {
+fn an_evacuation_whose_gate_stays_closed_needs_an_operator() {
     let mut world = fenced(1, manual());
     world.evacuate().unwrap();
     world.work(2);
@@ -191,7 +191,7 @@ fn a_gate_that_stays_closed_needs_an_operator_at_last() {
 }
 
 #[test]
-fn nobody_takes_a_workload_up_while_a_silent_worker_may_still_be_at_it() {
+fn a_move_is_not_repeated_while_a_silent_worker_may_carry_it_out() {
     let mut world = fenced(1, manual());
     world.evacuate().unwrap();
     world.work(2);
@@ -203,10 +203,14 @@ fn nobody_takes_a_workload_up_while_a_silent_worker_may_still_be_at_it() {
         world.sent.iter().filter(asks).count()
     };
     world.pass(60_000);
-    assert_eq!(asked(&world), 1, "its lease has run out, and its time has not");
+    assert_eq!(
+        asked(&world),
+        1,
+        "the worker's lease has run out, and its deadline is ahead"
+    );
     world.pass(243_000);
     world.work_off();
-    assert_eq!(asked(&world), 1, "a look was under way when its time was over");
+    assert_eq!(asked(&world), 1, "another worker looks when the deadline is over");
     world.pass(5_000);
     assert_eq!(asked(&world), 2);
     world.work_off();
@@ -225,7 +229,7 @@ fn a_second_evacuation_waits_for_the_workers_of_the_first() {
     world.work(5);
     world.work(6);
     world.work(7);
-    assert_eq!(world.cloud.started.len(), 0, "nothing is moved yet");
+    assert_eq!(world.cloud.started.len(), 0, "a workload was moved too early");
     let result = world.finish(job).unwrap();
     world.deliver_result(result);
     world.pass(5_000);

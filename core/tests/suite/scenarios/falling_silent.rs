@@ -1,4 +1,4 @@
-//! Hosts that are fenced without being asked, and the brake.
+//! Automatic fences, and the storm brake.
 
 use ringfence_core::{
     FailureState, FencingPolicy, FrozenPlan, Neighbourhood, OperationKind, OperationStatus, Reply,
@@ -23,7 +23,7 @@ fn silent(plan: FrozenPlan) -> World {
     lost_under(plan, automatic())
 }
 
-/// So many others of the nine have just failed too.
+/// This number of the nine other hosts has just failed, too.
 fn with_others(world: &mut World, failed: u64) {
     world.others.out_of_service = failed;
     world.others.lately = failed;
@@ -33,7 +33,7 @@ const ASKS: &str = "6 hosts of the segment fell silent or were fenced within 600
                     look why, then retry this operation to fence the host, or cancel it";
 
 #[test]
-fn a_silent_host_is_fenced_after_its_time_and_not_before() {
+fn a_silent_host_is_fenced_after_the_segments_waiting_time() {
     let mut world = silent(power_plan());
     world.pass(14_999);
     expect(&mut world, &[]);
@@ -52,7 +52,7 @@ fn a_silent_host_is_fenced_after_its_time_and_not_before() {
 }
 
 #[test]
-fn who_asks_and_why_is_on_record() {
+fn an_automatic_fence_records_its_actor_and_reason() {
     let mut world = silent(power_plan());
     world.pass(15_000);
     let operation = world.state.operation.unwrap();
@@ -64,7 +64,7 @@ fn who_asks_and_why_is_on_record() {
 }
 
 #[test]
-fn nobody_is_fenced_unasked_where_the_segment_does_not_want_it() {
+fn no_host_is_fenced_automatically_unless_its_segment_says_so() {
     let mut world = lost_under(power_plan(), ringfence_world::plans::policy());
     world.pass(3_600_000);
     assert_eq!(fence_due(&world.state), None);
@@ -72,12 +72,12 @@ fn nobody_is_fenced_unasked_where_the_segment_does_not_want_it() {
 }
 
 #[test]
-fn a_host_that_is_seen_again_in_time_is_left_alone() {
+fn a_host_that_is_seen_again_in_time_is_not_fenced() {
     let mut world = silent(power_plan());
     world.pass(10_000);
     comes_back(&mut world);
     world.pass(60_000);
-    // Its time begins anew.
+    // The waiting time begins again.
     world.see(FailureState::Unreachable).unwrap();
     world.pass(14_000);
     assert!(world.state.operation.is_none());
@@ -85,7 +85,7 @@ fn a_host_that_is_seen_again_in_time_is_left_alone() {
     world.pass(60_000);
     assert!(
         world.state.operation.is_none(),
-        "what nobody can see is not fenced"
+        "a host that no source can see is not fenced"
     );
     world.see(FailureState::Unreachable).unwrap();
     world.pass(15_000);
@@ -93,7 +93,7 @@ fn a_host_that_is_seen_again_in_time_is_left_alone() {
 }
 
 #[test]
-fn a_fence_that_a_person_has_cancelled_is_not_begun_again_in_the_same_silence() {
+fn a_cancelled_automatic_fence_is_not_repeated_within_one_silence() {
     let mut world = silent(power_plan());
     world.pass(15_000);
     world.cancel().unwrap();
@@ -128,7 +128,7 @@ fn a_host_that_falls_silent_again_after_its_fence_is_fenced_again_when_it_has_ha
 }
 
 #[test]
-fn when_too_much_fails_at_once_a_person_is_asked_and_nothing_is_done() {
+fn the_storm_brake_holds_a_fence_and_asks_a_person() {
     let mut world = silent(power_plan());
     with_others(&mut world, 5);
     world.pass(600_000);
@@ -146,9 +146,9 @@ fn when_too_much_fails_at_once_a_person_is_asked_and_nothing_is_done() {
 }
 
 #[test]
-fn one_more_than_the_share_that_may_be_out_of_service_is_too_much_as_well() {
+fn the_storm_brake_counts_hosts_that_are_out_of_service() {
     let mut world = silent(power_plan());
-    // Broken for weeks.
+    // The other hosts have been out of service for weeks.
     world.others.out_of_service = 4;
     world.pass(15_000);
     let operation = world.state.operation.unwrap();
@@ -161,7 +161,7 @@ fn one_more_than_the_share_that_may_be_out_of_service_is_too_much_as_well() {
 }
 
 #[test]
-fn who_asks_for_a_fence_lets_go_of_the_brake_for_that_host() {
+fn a_requested_fence_releases_the_storm_brake_for_that_host() {
     let mut world = silent(power_plan());
     with_others(&mut world, 5);
     world.pass(15_000);
@@ -172,7 +172,7 @@ fn who_asks_for_a_fence_lets_go_of_the_brake_for_that_host() {
 }
 
 #[test]
-fn a_host_that_answers_again_needs_nobody() {
+fn a_held_fence_ends_when_the_host_answers_again() {
     let mut world = silent(power_plan());
     with_others(&mut world, 5);
     world.pass(15_000);
@@ -188,7 +188,7 @@ fn a_host_that_answers_again_needs_nobody() {
 }
 
 #[test]
-fn while_the_brake_holds_not_even_the_hosts_own_watchdog_proves_anything() {
+fn a_held_fence_is_not_proven_by_the_hosts_watchdog() {
     let policy = SegmentPolicy {
         self_fencing_timeout_s: Some(30),
         restarts: 3,
@@ -206,7 +206,7 @@ fn while_the_brake_holds_not_even_the_hosts_own_watchdog_proves_anything() {
 }
 
 #[test]
-fn a_persons_word_counts_while_the_brake_holds() {
+fn a_persons_confirmation_counts_while_the_storm_brake_holds() {
     let mut world = silent(power_plan());
     with_others(&mut world, 5);
     world.pass(15_000);
@@ -216,7 +216,7 @@ fn a_persons_word_counts_while_the_brake_holds() {
 }
 
 #[test]
-fn without_a_plan_a_person_is_asked() {
+fn an_automatic_fence_without_a_plan_asks_a_person() {
     let mut world = silent(power_plan());
     world.pass_unseen(15_000);
     world.auto_fence(Err("method bmc does not exist".to_owned()));
@@ -233,7 +233,7 @@ fn without_a_plan_a_person_is_asked() {
 }
 
 #[test]
-fn a_host_that_has_died_while_its_rejoin_waited_for_a_person_is_fenced_again() {
+fn a_host_that_dies_while_its_rejoin_waits_for_a_person_is_fenced_again() {
     let policy = SegmentPolicy {
         rejoin_wait_s: 60,
         ..automatic()
@@ -259,7 +259,7 @@ fn a_host_that_has_died_while_its_rejoin_waited_for_a_person_is_fenced_again() {
 }
 
 #[test]
-fn one_that_comes_too_early_or_twice_changes_nothing() {
+fn an_automatic_fence_that_comes_too_early_or_twice_changes_nothing() {
     let mut world = silent(power_plan());
     let plan = world.plan.clone();
     assert_eq!(world.auto_fence(Ok(plan.clone())), Reply::AlreadySo);
@@ -271,7 +271,7 @@ fn one_that_comes_too_early_or_twice_changes_nothing() {
 }
 
 #[test]
-fn one_host_always_may_fail() {
+fn one_failed_host_never_triggers_the_storm_brake() {
     let policy = FencingPolicy::default();
     let alone = Neighbourhood {
         hosts: 1,
@@ -280,7 +280,7 @@ fn one_host_always_may_fail() {
         ..Neighbourhood::default()
     };
     assert_eq!(policy.brake(alone), None);
-    // Each is alone in its segment, and the cloud is dark.
+    // Each host is alone in its segment, and the whole cloud fails.
     let dark = Neighbourhood {
         in_cloud: 30,
         out_of_service_in_cloud: 13,
@@ -302,7 +302,7 @@ fn one_host_always_may_fail() {
 }
 
 #[test]
-fn in_a_small_segment_two_may_fail_while_a_third_one_is_in_service() {
+fn two_hosts_of_a_small_segment_may_fail_while_a_third_is_in_service() {
     let policy = FencingPolicy::default();
     let of = |hosts, out_of_service| Neighbourhood {
         hosts,

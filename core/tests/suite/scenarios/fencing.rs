@@ -1,4 +1,4 @@
-//! From the request to FENCED.
+//! From the request for a fence to FENCED.
 
 use ringfence_core::*;
 
@@ -7,7 +7,7 @@ use ringfence_world::Manner;
 use ringfence_world::plans::*;
 
 #[test]
-fn power_alone_is_enough() {
+fn power_alone_suffices() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     world.pass(1_000);
@@ -28,7 +28,7 @@ fn power_alone_is_enough() {
 }
 
 #[test]
-fn storage_and_network_are_enough_without_power() {
+fn storage_and_network_suffice_without_power() {
     let mut world = lost(cut_off_plan());
     world.fence().unwrap();
     world.work(1);
@@ -47,11 +47,11 @@ fn storage_and_network_are_enough_without_power() {
         ],
     );
     assert_eq!(old_boot(&world), Some(OldBoot::CutOff));
-    assert!(world.site.running, "it runs, but it can reach nothing");
+    assert!(world.site.running, "the host runs without storage and network");
 }
 
 #[test]
-fn the_other_tasks_go_on_after_the_first_success() {
+fn other_tasks_continue_after_the_first_success() {
     let mut world = lost(plan(vec![vec![
         task(FencingKind::StorageFence, &[&["ceph"]]),
         task(FencingKind::NetworkFence, &[&["switch"]]),
@@ -72,15 +72,11 @@ fn the_other_tasks_go_on_after_the_first_success() {
             "2.0 operation.succeeded: FENCED, proven by power.off, storage.fence, network.fence",
         ],
     );
-    assert_eq!(
-        old_boot(&world),
-        None,
-        "a host that was seen off has forgotten everything"
-    );
+    assert_eq!(old_boot(&world), None, "a host that was read off keeps no cut");
 }
 
 #[test]
-fn a_level_that_fails_makes_way_for_the_next() {
+fn a_failed_level_is_followed_by_the_next() {
     let mut world = lost(plan(vec![vec![task(
         FencingKind::PowerOff,
         &[&["bmc"], &["pdu"]],
@@ -102,7 +98,7 @@ fn a_level_that_fails_makes_way_for_the_next() {
 }
 
 #[test]
-fn a_late_success_of_a_level_that_was_left_proves_nothing() {
+fn a_late_success_of_a_former_level_proves_nothing() {
     let mut world = lost(plan(vec![vec![task(
         FencingKind::PowerOff,
         &[&["left", "right"], &["bmc"]],
@@ -129,7 +125,7 @@ fn a_late_success_of_a_level_that_was_left_proves_nothing() {
 }
 
 #[test]
-fn two_power_supplies_are_all_off_before_any_is_on() {
+fn both_power_supplies_are_off_before_either_is_on() {
     let mut world = lost(plan(vec![
         vec![task(FencingKind::PowerOff, &[&["left", "right"]])],
         vec![task(FencingKind::PowerOn, &[])],
@@ -155,12 +151,12 @@ fn two_power_supplies_are_all_off_before_any_is_on() {
     );
     assert!(
         world.state.host.applied.fencing.is_empty(),
-        "the power has been given back"
+        "the power is on again"
     );
 }
 
 #[test]
-fn a_reboot_is_fenced_at_the_off_and_its_gate_closes_when_a_worker_may_switch_it_on() {
+fn a_reboot_fences_at_the_off_and_the_gate_closes_when_the_on_is_claimed() {
     let mut world = lost(reboot_plan());
     world.fence().unwrap();
     world.work(0);
@@ -181,10 +177,13 @@ fn a_reboot_is_fenced_at_the_off_and_its_gate_closes_when_a_worker_may_switch_it
             "1.0 operation.succeeded: FENCED, proven by power.off; the host may stay off: power.on failed (every level failed; last bmc: refused)",
         ],
     );
-    assert!(world.is_fenced(), "nothing was taken back");
+    assert!(
+        world.is_fenced(),
+        "the proof had ended, and the host is still FENCED"
+    );
     assert!(
         !world.gates().evacuate.allowed,
-        "a worker has held its power in its hands"
+        "a worker may have switched the power on"
     );
 }
 
@@ -210,7 +209,7 @@ fn power_does_not_come_back_before_the_host_is_fenced() {
              ceph: refused)",
         ],
     );
-    // A stranger switches it on meanwhile: the old observation must not complete the set.
+    // A person switches the host on meanwhile: the old observation must not complete the set.
     world.pass(60_000);
     world.site.restore_power();
     world.pass(60_000);
@@ -222,7 +221,7 @@ fn power_does_not_come_back_before_the_host_is_fenced() {
         .rposition(|d| d.job.kind() == FencingKind::StorageFence)
         .unwrap();
     world.work(storage);
-    assert!(!world.is_fenced(), "power has to be read again");
+    assert!(!world.is_fenced(), "the power must be read again");
     world.work_off();
     expect(
         &mut world,
@@ -237,7 +236,7 @@ fn power_does_not_come_back_before_the_host_is_fenced() {
             "120.0 host.fenced 1",
         ],
     );
-    // What was read as off may be the doing of the first command, and the second one may come yet.
+    // The first command may have caused the off that was read, and the second one may still take effect.
     world.pass(10_000);
     world.work_off();
     expect(
@@ -278,7 +277,7 @@ fn a_stage_waits_for_the_one_before_and_for_its_delay() {
 }
 
 #[test]
-fn a_bmc_that_says_ok_and_stays_on_is_tried_again_and_never_believed() {
+fn a_bmc_that_reports_success_and_stays_on_is_tried_again_and_proves_nothing() {
     let mut world = lost(power_plan());
     world.site.manners.insert("bmc".to_owned(), Manner::Lies);
     world.fence().unwrap();
@@ -301,7 +300,7 @@ fn a_bmc_that_says_ok_and_stays_on_is_tried_again_and_never_believed() {
 }
 
 #[test]
-fn no_worker_at_all_ends_in_a_call_for_help() {
+fn a_fence_without_workers_needs_an_operator() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     world.pass(300_000);
@@ -321,7 +320,7 @@ fn no_worker_at_all_ends_in_a_call_for_help() {
 }
 
 #[test]
-fn a_worker_that_dies_is_noticed_and_its_task_goes_on_elsewhere() {
+fn the_task_of_a_dead_worker_continues_with_another_worker() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     let dead = world.deliver(0, "worker-1").unwrap();
@@ -338,7 +337,7 @@ fn a_worker_that_dies_is_noticed_and_its_task_goes_on_elsewhere() {
             "11.0 operation.succeeded: FENCED, proven by power.off",
         ],
     );
-    // It was only silent; what it says now is too late, and known to be so.
+    // The worker was only silent; its result is too late.
     let late = world.finish(dead).unwrap();
     assert_eq!(
         world.deliver_result(late),
@@ -348,7 +347,7 @@ fn a_worker_that_dies_is_noticed_and_its_task_goes_on_elsewhere() {
 }
 
 #[test]
-fn a_worker_that_shows_that_it_lives_keeps_its_attempt() {
+fn a_worker_that_renews_its_lease_keeps_its_attempt() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     let job = world.deliver(0, "worker-1").unwrap();
@@ -365,7 +364,7 @@ fn a_worker_that_shows_that_it_lives_keeps_its_attempt() {
 }
 
 #[test]
-fn waiting_for_a_busy_device_takes_nothing_from_the_time_of_its_method() {
+fn waiting_for_a_busy_device_does_not_use_up_the_methods_time() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     for _ in 0..20 {
@@ -415,7 +414,7 @@ fn a_device_that_stays_busy_for_ten_minutes_is_given_up() {
 fn five_equal_requests_are_one_operation() {
     let mut world = lost(power_plan());
     let Reply::Started(id) = world.fence().unwrap() else {
-        panic!("the first request begins it");
+        panic!("the first request begins the fence");
     };
     for _ in 0..4 {
         assert_eq!(world.fence(), Ok(Reply::Joined(id)));
@@ -435,7 +434,7 @@ fn a_host_that_is_seen_up_is_not_fenced() {
 }
 
 #[test]
-fn a_heartbeat_before_anything_was_done_stops_the_fence() {
+fn a_heartbeat_before_the_first_claim_stops_the_fence() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     world.see(FailureState::Up).unwrap();
@@ -448,7 +447,10 @@ fn a_heartbeat_before_anything_was_done_stops_the_fence() {
             "0.0 operation.cancelled: the host was seen UP before anything was done to it",
         ],
     );
-    assert!(world.deliver(0, "worker-1").is_err(), "nobody may act any more");
+    assert!(
+        world.deliver(0, "worker-1").is_err(),
+        "the attempt can no longer be claimed"
+    );
     assert!(world.gates().schedule.allowed);
 }
 
@@ -465,7 +467,10 @@ fn a_heartbeat_in_the_middle_of_an_off_does_not_stop_it() {
     let result = world.finish(job).unwrap();
     world.deliver_result(result);
     assert!(world.is_fenced());
-    assert!(!world.gates().evacuate.allowed, "it is not known to be gone");
+    assert!(
+        !world.gates().evacuate.allowed,
+        "the host is not proven to have stopped"
+    );
     assert!(!world.gates().schedule.allowed);
     world.pass(1_000);
     world.see(FailureState::Unreachable).unwrap();
@@ -495,7 +500,7 @@ fn power_that_was_read_as_off_before_the_host_was_heard_is_read_again() {
 }
 
 #[test]
-fn a_device_whose_off_is_contradicted_each_time_is_given_up() {
+fn a_device_whose_off_is_contradicted_every_time_is_given_up() {
     let mut both = plan(vec![vec![
         task(FencingKind::PowerOff, &[&["bmc"]]),
         task(FencingKind::StorageFence, &[&["ceph"]]),
@@ -522,7 +527,7 @@ fn a_device_whose_off_is_contradicted_each_time_is_given_up() {
 }
 
 #[test]
-fn a_proof_counts_once_what_the_storage_had_accepted_has_landed() {
+fn a_proof_counts_once_accepted_writes_have_landed() {
     let policy = SegmentPolicy {
         settle_s: 5,
         ..ringfence_world::plans::policy()
@@ -566,7 +571,7 @@ fn a_sign_of_life_ends_a_proof_that_has_not_settled_yet() {
 }
 
 #[test]
-fn an_engine_that_was_away_for_an_hour_has_used_up_no_method() {
+fn an_engine_that_was_away_for_an_hour_has_used_up_no_methods_time() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     world.pass_unseen(3_600_000);
@@ -586,7 +591,7 @@ fn an_engine_that_was_away_for_an_hour_has_used_up_no_method() {
 }
 
 #[test]
-fn restarts_come_by_themselves_as_often_as_the_segment_says() {
+fn failed_fences_restart_automatically_as_often_as_the_segment_says() {
     let policy = SegmentPolicy {
         restarts: 1,
         restart_delay_s: 30,
@@ -630,7 +635,7 @@ fn a_level_without_devices_proves_nothing() {
 }
 
 #[test]
-fn what_stands_on_paper_alone_proves_nothing() {
+fn a_task_done_by_an_untrusted_method_proves_nothing() {
     let mut world = lost(cut_off_plan());
     world.site.manners.insert("switch".to_owned(), Manner::OnPaper);
     world.fence().unwrap();
@@ -651,12 +656,12 @@ fn what_stands_on_paper_alone_proves_nothing() {
     assert_eq!(
         standing,
         [FencingKind::StorageFence, FencingKind::NetworkFence],
-        "both have to be given back"
+        "both devices must be released"
     );
 }
 
 #[test]
-fn a_worker_cannot_make_a_proof_of_what_its_method_is_not_trusted_with() {
+fn a_worker_cannot_prove_by_an_untrusted_method() {
     let mut ports = task(FencingKind::NetworkFence, &[&["ports"]]);
     ports.levels[0][0].can_prove = false;
     let both = |ports: FrozenTask| plan(vec![vec![task(FencingKind::StorageFence, &[&["ceph"]]), ports]]);
@@ -675,7 +680,7 @@ fn a_worker_cannot_make_a_proof_of_what_its_method_is_not_trusted_with() {
 }
 
 #[test]
-fn what_is_done_and_proves_nothing_is_done_by_the_next_level_too() {
+fn a_task_that_was_done_without_proof_is_done_by_the_next_level_too() {
     let plan = plan(vec![vec![
         task(FencingKind::StorageFence, &[&["ceph"]]),
         task(FencingKind::NetworkFence, &[&["cloud"], &["fabric"]]),
@@ -697,12 +702,12 @@ fn what_is_done_and_proves_nothing_is_done_by_the_next_level_too() {
     assert_eq!(
         standing.collect::<Vec<_>>(),
         ["ceph", "cloud", "fabric"],
-        "all of it is given back"
+        "every device is released"
     );
 }
 
 #[test]
-fn a_retry_does_again_what_has_proven_nothing() {
+fn a_retry_repeats_a_task_that_was_done_without_proof() {
     let mut world = lost(cut_off_plan());
     world.site.manners.insert("switch".to_owned(), Manner::OnPaper);
     world.fence().unwrap();

@@ -1,11 +1,11 @@
-//! Moves that another worker may have begun, and a platform that cannot be asked.
+//! Moves that another worker may have begun, and a platform that does not answer.
 
 use ringfence_core::*;
 
 use super::on_nova::{fenced, manual};
 use ringfence_world::World;
 
-/// All that is known of the only workload is what the worker says.
+/// A world whose only workload's move has ended with this report.
 fn with_a_move_that_ends(report: MoveReport) -> World {
     let mut world = fenced(1, manual());
     world.evacuate().unwrap();
@@ -20,7 +20,7 @@ fn with_a_move_that_ends(report: MoveReport) -> World {
     world
 }
 
-/// What the messages to workers about the only workload may do, in order: `true` where nothing may be asked for.
+/// The messages about the only workload, in order: `true` for one that may only look.
 fn moves(world: &World) -> Vec<bool> {
     let steps = world.sent.iter().filter_map(|sent| match &sent.job {
         Job::Step {
@@ -39,7 +39,7 @@ fn is_moved(world: &World) -> bool {
         .any(|line| line.ends_with("operation.succeeded: 1 of 1 workloads moved"))
 }
 
-/// Workers do at once what they are sent.
+/// Workers carry out every message at once.
 fn wait(world: &mut World, seconds: u32) {
     for _ in 0..seconds {
         world.work_off();
@@ -49,7 +49,7 @@ fn wait(world: &mut World, seconds: u32) {
 }
 
 #[test]
-fn what_a_platform_has_not_answered_is_looked_at_and_not_asked_for_again_before_its_time() {
+fn a_move_without_an_answer_is_only_looked_at_before_its_deadline() {
     let mut world = with_a_move_that_ends(MoveReport {
         unanswered: true,
         ..MoveReport::default()
@@ -62,7 +62,7 @@ fn what_a_platform_has_not_answered_is_looked_at_and_not_asked_for_again_before_
         world.pass(5_000);
     }
     let asked = |world: &World| moves(world).iter().filter(|only_look| !**only_look).count();
-    assert_eq!(asked(&world), 1, "a second request would wreck the first");
+    assert_eq!(asked(&world), 1, "a second request would destroy the first move");
     assert!(moves(&world).len() > 20);
     world.work_off();
     world.pass(5_000);
@@ -74,7 +74,7 @@ fn what_a_platform_has_not_answered_is_looked_at_and_not_asked_for_again_before_
 }
 
 #[test]
-fn what_a_worker_that_died_had_begun_is_found_as_soon_as_its_lease_has_run_out() {
+fn a_dead_workers_move_is_found_as_soon_as_its_lease_has_run_out() {
     let policy = EvacuationPolicy {
         retries: 0,
         ..manual()
@@ -84,7 +84,7 @@ fn what_a_worker_that_died_had_begun_is_found_as_soon_as_its_lease_has_run_out()
     world.work(2);
     world.work(3);
     let job = world.deliver(4, "worker-1").unwrap();
-    assert!(world.command(job), "and it is killed before it can say so");
+    assert!(world.command(job), "the worker is killed before it can report");
     world.pass(9_999);
     assert_eq!(moves(&world), [false]);
     world.pass(1);
@@ -95,7 +95,7 @@ fn what_a_worker_that_died_had_begun_is_found_as_soon_as_its_lease_has_run_out()
 }
 
 #[test]
-fn a_look_that_finds_nothing_is_no_try_and_one_that_dies_is_made_again() {
+fn a_look_that_finds_nothing_is_no_try_and_a_look_of_a_dead_worker_is_repeated() {
     let policy = EvacuationPolicy {
         retries: 1,
         timeout_s: 60,
@@ -109,9 +109,9 @@ fn a_look_that_finds_nothing_is_no_try_and_one_that_dies_is_made_again() {
     world.pass(10_000);
     world
         .deliver(5, "worker-2")
-        .expect("a look, whose worker dies too");
+        .expect("the next message is a look, whose worker dies too");
     world.pass(10_000);
-    assert_eq!(moves(&world), [false, true], "its lease has run out");
+    assert_eq!(moves(&world), [false, true], "the lease has run out");
     world.pass(5_000);
     assert_eq!(moves(&world), [false, true, true]);
     for _ in 0..20 {
@@ -125,7 +125,7 @@ fn a_look_that_finds_nothing_is_no_try_and_one_that_dies_is_made_again() {
 }
 
 #[test]
-fn a_platform_that_is_away_costs_no_try_and_the_evacuation_goes_on_when_it_is_back() {
+fn a_platform_that_is_away_costs_no_try_and_the_evacuation_continues_when_it_returns() {
     let policy = EvacuationPolicy {
         retries: 0,
         timeout_s: 10,
@@ -142,7 +142,7 @@ fn a_platform_that_is_away_costs_no_try_and_the_evacuation_goes_on_when_it_is_ba
         world.log
     );
     let asked = world.sent.len();
-    assert!(asked < 40, "the pauses grow: {asked}");
+    assert!(asked < 40, "{asked} questions: the pauses do not grow");
     world.cloud.is_away = false;
     wait(&mut world, 33);
     assert!(is_moved(&world), "{:#?}", world.log);
@@ -196,7 +196,7 @@ fn a_platform_that_stays_away_for_an_hour_asks_a_person() {
 }
 
 #[test]
-fn a_move_to_a_host_that_is_dead_is_not_waited_for_by_the_next_try() {
+fn the_next_try_does_not_wait_for_a_move_to_a_dead_host() {
     let mut world = with_a_move_that_ends(MoveReport {
         given_up: Some("7".to_owned()),
         ..MoveReport::default()
@@ -206,7 +206,7 @@ fn a_move_to_a_host_that_is_dead_is_not_waited_for_by_the_next_try() {
             step: WorkloadStep::Move(step),
             ..
         } => step.given_up.clone(),
-        other => panic!("it is a move: {other:?}"),
+        other => panic!("not a move: {other:?}"),
     };
     assert_eq!(given_up(&world, 4), None);
     world.pass(1_000);
@@ -214,7 +214,7 @@ fn a_move_to_a_host_that_is_dead_is_not_waited_for_by_the_next_try() {
 }
 
 #[test]
-fn a_workload_that_ran_and_arrives_stopped_is_told_by_the_operation() {
+fn an_operation_reports_a_running_workload_that_arrives_stopped() {
     let mut world = fenced(1, manual());
     world.evacuate().unwrap();
     world.work(2);

@@ -1,4 +1,4 @@
-//! Power that is given back after a fence that went on to another level.
+//! Power that is given back after a fence that went to a second level.
 
 use ringfence_core::*;
 
@@ -6,7 +6,7 @@ use super::on_nova::{manual, on_nova};
 use ringfence_world::plans::*;
 use ringfence_world::{Manner, World};
 
-/// The supply is switched off where the host's own controller does not answer, and then switched on again.
+/// The power supply is switched off, because the BMC does not answer, and then switched on again.
 fn two_levels(controller: Manner) -> World {
     let times = MethodTimes {
         attempt_timeout_s: 5,
@@ -29,7 +29,7 @@ fn two_levels(controller: Manner) -> World {
         world.work_off();
         world.pass(1_000);
         if world.is_fenced() && controller != Manner::Silent {
-            // What is slow is read until it is so; this worker reads once.
+            // This worker reads only once: from here on the slow BMC shows its state at once.
             world.site.manners.insert("bmc".to_owned(), Manner::Honest);
         }
     }
@@ -46,8 +46,8 @@ fn told(world: &World, what: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_a_silent_controller_may_have_switched_off_is_switched_on_as_well() {
-    // It does what it was told when its worker no longer looks.
+fn a_bmc_that_may_have_switched_off_late_is_switched_on_as_well() {
+    // The BMC carries out the command after its worker has stopped looking.
     let world = two_levels(Manner::Slow(4_000));
     assert!(world.is_fenced());
     assert!(world.site.is_powered(), "{:#?}", world.log);
@@ -60,7 +60,7 @@ fn what_a_silent_controller_may_have_switched_off_is_switched_on_as_well() {
 }
 
 #[test]
-fn a_controller_that_stays_silent_leaves_the_host_off_for_all_that_is_known_and_that_is_told() {
+fn a_bmc_that_stays_silent_may_leave_the_host_off_which_is_reported() {
     let world = two_levels(Manner::Silent);
     assert!(world.is_fenced());
     let left_off = told(&world, "host.left_off");
@@ -79,11 +79,11 @@ fn a_controller_that_stays_silent_leaves_the_host_off_for_all_that_is_known_and_
         .iter()
         .map(|one| one.method.name.as_str())
         .collect();
-    assert_eq!(left, ["bmc"], "and the next rejoin tries it again");
+    assert_eq!(left, ["bmc"], "the next rejoin tries the BMC again");
 }
 
 #[test]
-fn a_controller_that_has_refused_is_left_alone() {
+fn a_bmc_that_has_refused_the_off_gets_no_on() {
     let world = two_levels(Manner::Refuses);
     assert!(world.site.is_powered());
     let on: Vec<String> = told(&world, "power.on")
@@ -94,7 +94,7 @@ fn a_controller_that_has_refused_is_left_alone() {
 }
 
 #[test]
-fn an_evacuation_takes_over_each_device_that_is_to_be_switched_on_once() {
+fn an_evacuation_takes_over_each_device_to_switch_on_once() {
     let times = MethodTimes {
         attempt_timeout_s: 5,
         timeout_s: 20,
@@ -117,7 +117,7 @@ fn an_evacuation_takes_over_each_device_that_is_to_be_switched_on_once() {
         world.work_off();
         world.pass(1_000);
     }
-    assert!(is_on_sent(&world), "and no worker has claimed it");
+    assert!(is_on_sent(&world), "no worker has claimed the attempt");
     world.evacuate().unwrap();
     let live = world.state.operation.as_ref().unwrap();
     assert_eq!(live.kind(), OperationKind::Evacuation);

@@ -1,5 +1,5 @@
-//! Short scripts with exact logs. A line is seconds since the start, then an event, a message to a worker (`send`), or a
-//! note for the audit trail.
+//! Short scripts with exact logs. A line has the seconds since the start, then an event, a message to a worker (`send`), or a note in
+//! the audit trail.
 
 mod attempts;
 mod cancelling;
@@ -22,7 +22,7 @@ use ringfence_core::{Boot, FailureState, FrozenPlan, OldBoot, SegmentPolicy, Tim
 
 use ringfence_world::World;
 
-/// A host that the monitor has heard until a moment ago, and hears no more.
+/// A host that the monitor has heard until now, and hears no more.
 fn lost(plan: FrozenPlan) -> World {
     lost_under(plan, ringfence_world::plans::policy())
 }
@@ -33,7 +33,7 @@ fn lost_under(plan: FrozenPlan, policy: SegmentPolicy) -> World {
     world
 }
 
-/// The monitor hears it for the last time five seconds before the story begins, and not when it does.
+/// The monitor hears the host for the last time five seconds before the script begins.
 fn falls_silent(world: &mut World) {
     world.pass_unseen(-5_000);
     let last = boot("boot-1", world.site.booted_at);
@@ -43,7 +43,7 @@ fn falls_silent(world: &mut World) {
     world.take_log();
 }
 
-/// A boot as a host tells of it.
+/// A boot as a host reports it.
 fn boot(id: &str, booted_at: Timestamp) -> Boot {
     Boot {
         id: Some(id.to_owned()),
@@ -51,7 +51,7 @@ fn boot(id: &str, booted_at: Timestamp) -> Boot {
     }
 }
 
-/// The monitor hears the host again, and the host says which boot it runs.
+/// The monitor hears the host again, and the host reports its boot.
 #[track_caller]
 fn comes_back(world: &mut World) {
     world.site.link("monitor", true);
@@ -63,20 +63,20 @@ fn comes_back(world: &mut World) {
     world.say("monitor", FailureState::Up, 0, Some(boot)).unwrap();
 }
 
-/// Its kernel dies, the machine starts again by itself, and five seconds later it is heard.
+/// The host's kernel crashes, the machine starts again by itself, and the monitor hears it five seconds later.
 #[track_caller]
-fn boots_anew(world: &mut World) {
+fn reboots(world: &mut World) {
     world.site.crash(true);
     world.pass(5_000);
     comes_back(world);
 }
 
-/// Why the boot that the host runs may not have back what was taken from it.
+/// Why the host's boot may not get back what was taken from the host.
 fn old_boot(world: &World) -> Option<OldBoot> {
     world.state.host.old_boot(world.state.clock_set_at)
 }
 
-/// Compares what was logged since the last call, and asks the world whether anything was that must never be.
+/// Compares the log since the last call, and checks that the world has seen no violation.
 #[track_caller]
 fn expect(world: &mut World, lines: &[&str]) {
     assert_eq!(world.violation, None);

@@ -20,7 +20,7 @@ pub fn on_nova(plan: FrozenPlan, servers: usize, policy: EvacuationPolicy) -> Wo
     world
 }
 
-/// Power is off, and the backend was told.
+/// A world with a host that is FENCED by power and marked down.
 pub fn fenced(servers: usize, policy: EvacuationPolicy) -> World {
     let mut world = on_nova(power_plan(), servers, policy);
     world.fence().unwrap();

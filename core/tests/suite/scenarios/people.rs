@@ -1,4 +1,4 @@
-//! What a person's word does, and what it cannot do.
+//! What a person's confirmation does, and what it cannot do.
 
 use ringfence_core::*;
 
@@ -7,7 +7,7 @@ use ringfence_world::Manner;
 use ringfence_world::plans::*;
 
 #[test]
-fn when_everything_failed_a_person_has_the_last_word() {
+fn a_person_can_confirm_a_fence_whose_tasks_have_failed() {
     let mut world = lost(power_plan());
     world.site.manners.insert("bmc".to_owned(), Manner::Refuses);
     world.fence().unwrap();
@@ -28,7 +28,7 @@ fn when_everything_failed_a_person_has_the_last_word() {
 }
 
 #[test]
-fn a_word_without_an_operation_is_an_operation() {
+fn a_confirmation_without_an_operation_makes_one() {
     let mut world = lost(power_plan());
     world.site.plug(false);
     assert_eq!(world.confirm(0, person("anna"), false), Ok(Reply::Done));
@@ -45,7 +45,7 @@ fn a_word_without_an_operation_is_an_operation() {
 }
 
 #[test]
-fn a_plan_that_does_nothing_waits_for_a_person() {
+fn a_plan_without_tasks_waits_for_a_person() {
     let mut world = lost(plan(Vec::new()));
     world.fence().unwrap();
     world.site.plug(false);
@@ -63,7 +63,7 @@ fn a_plan_that_does_nothing_waits_for_a_person() {
 }
 
 #[test]
-fn a_word_for_another_generation_is_refused() {
+fn a_confirmation_of_another_generation_is_refused() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     for generation in [0, 2] {
@@ -73,7 +73,7 @@ fn a_word_for_another_generation_is_refused() {
 }
 
 #[test]
-fn a_word_for_a_host_that_is_up_needs_an_admin_who_insists() {
+fn a_confirmation_for_a_host_that_is_up_needs_an_admins_override() {
     let mut world = lost(power_plan());
     world.see(FailureState::Up).unwrap();
     let code = |said: Result<Reply, Refusal>| said.unwrap_err().code();
@@ -85,11 +85,11 @@ fn a_word_for_a_host_that_is_up_needs_an_admin_who_insists() {
     assert_eq!(code(world.confirm(0, admin("root"), false)), "host.up");
     assert_eq!(world.confirm(0, admin("root"), true), Ok(Reply::Done));
     assert!(world.is_fenced());
-    assert!(!world.gates().evacuate.allowed, "the host still answers");
+    assert!(!world.gates().evacuate.allowed, "the host is still seen UP");
 }
 
 #[test]
-fn a_word_that_the_plan_does_not_count_is_refused() {
+fn a_confirmation_that_completes_no_set_is_refused() {
     let mut strict = power_plan();
     strict.sufficient_sets = vec![[ProofKind::PowerOff].into()];
     let mut world = lost(strict);
@@ -101,7 +101,7 @@ fn a_word_that_the_plan_does_not_count_is_refused() {
 }
 
 #[test]
-fn a_word_waits_until_nothing_is_being_given_back() {
+fn a_confirmation_is_refused_while_something_is_being_given_back() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     world.work(0);
@@ -112,14 +112,14 @@ fn a_word_waits_until_nothing_is_being_given_back() {
     assert_eq!(refusal.code(), "host.undoing");
     world.pass(31_999);
     let refusal = world.confirm(2, person("anna"), false).unwrap_err();
-    assert_eq!(refusal.code(), "host.undoing", "its device may still do it");
+    assert_eq!(refusal.code(), "host.undoing", "the device may still switch on");
     world.pass(1);
     world.site.plug(false);
     assert_eq!(world.confirm(2, person("anna"), false), Ok(Reply::Done));
 }
 
 #[test]
-fn only_what_waits_for_a_person_can_be_tried_again() {
+fn only_an_operation_that_waits_for_a_person_can_be_retried() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     assert_eq!(world.retry().unwrap_err().code(), "operation.not_waiting");
@@ -128,7 +128,7 @@ fn only_what_waits_for_a_person_can_be_tried_again() {
 }
 
 #[test]
-fn the_override_is_on_record_only_where_something_was_overridden() {
+fn an_override_is_recorded_only_for_a_host_that_was_seen_up() {
     let detail = |world: &ringfence_world::World| {
         let last = world.trace.last().unwrap().said.clone().unwrap();
         last.state.operation.unwrap().proofs[0].detail.clone()

@@ -1,13 +1,13 @@
-//! Taking hosts back.
+//! Rejoins.
 
 use ringfence_core::*;
 
-use super::{boot, boots_anew, comes_back, expect, lost, lost_under, old_boot};
+use super::{boot, comes_back, expect, lost, lost_under, old_boot, reboots};
 use ringfence_world::Manner;
 use ringfence_world::World;
 use ringfence_world::plans::*;
 
-/// FENCED by power.
+/// A host that is FENCED by power.
 fn off() -> World {
     let mut world = lost(power_plan());
     world.fence().unwrap();
@@ -16,7 +16,7 @@ fn off() -> World {
     world
 }
 
-/// FENCED by storage and network; it runs on in the boot that was cut off.
+/// A host that is FENCED by storage and network, and runs on in the boot that was cut off.
 fn cut_off() -> World {
     let mut world = lost(cut_off_plan());
     world.fence().unwrap();
@@ -26,11 +26,14 @@ fn cut_off() -> World {
 }
 
 #[test]
-fn after_power_it_is_switched_on_and_waited_for() {
+fn a_rejoin_after_a_fence_by_power_switches_on_and_waits_for_the_host() {
     let mut world = off();
     world.pass(60_000);
     world.rejoin(false).unwrap();
-    assert!(!world.gates().evacuate.allowed, "from now on it may come back");
+    assert!(
+        !world.gates().evacuate.allowed,
+        "the host may come back from now on"
+    );
     world.work(1);
     world.pass(90_000);
     comes_back(&mut world);
@@ -49,7 +52,7 @@ fn after_power_it_is_switched_on_and_waited_for() {
 }
 
 #[test]
-fn a_heartbeat_from_before_the_fence_does_not_bring_it_back() {
+fn a_heartbeat_from_before_the_fence_does_not_take_the_host_back() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     world.pass(5_000);
@@ -64,7 +67,7 @@ fn a_heartbeat_from_before_the_fence_does_not_bring_it_back() {
 }
 
 #[test]
-fn what_was_heard_before_a_person_confirmed_the_fence_does_not_bring_it_back() {
+fn a_heartbeat_from_before_the_confirmation_does_not_take_the_host_back() {
     let mut world = lost(plan(Vec::new()));
     world.fence().unwrap();
     world.pass(5_000);
@@ -74,7 +77,10 @@ fn what_was_heard_before_a_person_confirmed_the_fence_does_not_bring_it_back() {
     world.rejoin(false).unwrap();
     world.say("slow monitor", FailureState::Up, 9_000, None).unwrap();
     assert_eq!(world.state.host.failure_state, FailureState::Up);
-    assert!(world.is_fenced(), "it was heard a second after the fence began");
+    assert!(
+        world.is_fenced(),
+        "the host was heard a second after the fence began"
+    );
     assert_eq!(world.violation, None);
 }
 
@@ -89,7 +95,7 @@ fn an_off_that_does_not_suffice_shows_no_newer_boot() {
     ]);
     not_alone.sufficient_sets = vec![[ProofKind::StorageFence, ProofKind::NetworkFence].into()];
     let mut world = lost(not_alone);
-    // It says that the host is off, and the host runs on.
+    // The BMC reads off, and the host runs on.
     world.site.manners.insert("bmc".to_owned(), Manner::Ghost);
     world.fence().unwrap();
     world.work(0);
@@ -106,7 +112,7 @@ fn an_off_that_does_not_suffice_shows_no_newer_boot() {
 }
 
 #[test]
-fn after_storage_and_network_it_needs_a_newer_boot() {
+fn a_rejoin_after_a_fence_by_storage_and_network_needs_a_newer_boot() {
     let mut world = cut_off();
     world.pass(10_000);
     comes_back(&mut world);
@@ -116,7 +122,7 @@ fn after_storage_and_network_it_needs_a_newer_boot() {
         &mut world,
         &["10.0 host.failure_state UP", "10.0 operation.started rejoin 2"],
     );
-    boots_anew(&mut world);
+    reboots(&mut world);
     world.work_off();
     expect(
         &mut world,
@@ -134,7 +140,7 @@ fn after_storage_and_network_it_needs_a_newer_boot() {
 }
 
 #[test]
-fn without_a_newer_boot_it_ends_with_a_person_whose_word_is_enough() {
+fn a_rejoin_without_a_newer_boot_waits_for_a_persons_confirmation() {
     let mut world = cut_off();
     world.pass(1_000);
     comes_back(&mut world);
@@ -160,7 +166,7 @@ fn is_given_back(world: &World) -> bool {
 }
 
 #[test]
-fn another_boot_that_began_before_the_fence_or_close_to_it_is_not_a_newer_one() {
+fn a_boot_that_began_before_the_fence_or_close_to_it_is_not_newer() {
     let mut world = cut_off();
     world.pass(20_000);
     let fenced_at = world.state.host.fence.as_ref().unwrap().at;
@@ -173,9 +179,12 @@ fn another_boot_that_began_before_the_fence_or_close_to_it_is_not_a_newer_one() 
     assert!(!is_given_back(&world));
     let ahead = world.now + chrono::TimeDelta::hours(1);
     up(&mut world, ahead);
-    assert!(!is_given_back(&world), "its clock is wrong");
+    assert!(!is_given_back(&world), "the host's clock is wrong");
     up(&mut world, fenced_at + BOOT_CLOCK_MARGIN);
-    assert!(!is_given_back(&world), "its clock may be behind by so much");
+    assert!(
+        !is_given_back(&world),
+        "the host's clock may be behind by this much"
+    );
     up(
         &mut world,
         fenced_at + BOOT_CLOCK_MARGIN + chrono::TimeDelta::milliseconds(1),
@@ -184,7 +193,7 @@ fn another_boot_that_began_before_the_fence_or_close_to_it_is_not_a_newer_one() 
 }
 
 #[test]
-fn without_a_date_the_first_boot_seen_after_the_fence_may_be_the_one_that_was_cut_off() {
+fn the_first_undated_boot_after_the_fence_may_be_the_one_that_was_cut_off() {
     let mut world = cut_off();
     world.pass(1_000);
     world.see_boot(FailureState::Up, Some("a")).unwrap();
@@ -200,17 +209,17 @@ fn without_a_date_the_first_boot_seen_after_the_fence_may_be_the_one_that_was_cu
 }
 
 #[test]
-fn a_source_whose_clock_is_ahead_may_have_seen_the_boot_that_was_replaced_before_the_fence() {
+fn a_source_with_a_fast_clock_may_have_seen_a_boot_that_was_replaced_before_the_fence() {
     let mut world = World::new(cut_off_plan(), policy());
     world.see(FailureState::Up).unwrap();
     world.pass(60_000);
     world.see(FailureState::Unreachable).unwrap();
-    // The other source sees this boot now, and dates that by a clock that is 2.5 s ahead.
+    // The other source sees this boot now, by a clock that is 2.5 s ahead.
     let seen_at = world.now + chrono::TimeDelta::milliseconds(2_500);
     world.pass(1_000);
     world.site.crash(true);
     world.pass(1_000);
-    // The boot that is cut off has begun.
+    // The boot that is cut off has started.
     world.fence().unwrap();
     world.work_off();
     world.pass(1_000);
@@ -237,7 +246,7 @@ fn a_source_whose_clock_is_ahead_may_have_seen_the_boot_that_was_replaced_before
 fn the_network_waits_for_storage_and_unfenced_waits_for_both() {
     let mut world = cut_off();
     world.pass(15_000);
-    boots_anew(&mut world);
+    reboots(&mut world);
     world.site.manners.insert("ceph".to_owned(), Manner::Refuses);
     world.rejoin(false).unwrap();
     world.work_off();
@@ -259,10 +268,10 @@ fn the_network_waits_for_storage_and_unfenced_waits_for_both() {
 }
 
 #[test]
-fn a_host_that_has_gone_again_is_not_taken_back() {
+fn a_host_that_falls_silent_again_is_not_taken_back() {
     let mut world = cut_off();
     world.pass(15_000);
-    boots_anew(&mut world);
+    reboots(&mut world);
     world.rejoin(false).unwrap();
     world.take_log();
     world.work(2);
@@ -281,12 +290,12 @@ fn a_host_that_has_gone_again_is_not_taken_back() {
             "621.0 operation.needs_operator: the host is UNREACHABLE, not UP",
         ],
     );
-    assert!(!world.gates().evacuate.allowed, "it has its storage again");
+    assert!(!world.gates().evacuate.allowed, "the host has its storage again");
     assert!(matches!(world.fence(), Ok(Reply::Started(_))));
 }
 
 #[test]
-fn the_watchdog_is_waited_for_unless_the_host_was_booted_anew() {
+fn a_rejoin_waits_for_the_watchdog_unless_the_host_has_a_new_boot() {
     let policy = SegmentPolicy {
         self_fencing_timeout_s: Some(120),
         ..ringfence_world::plans::policy()
@@ -334,7 +343,7 @@ fn a_rejoin_overtaken_by_a_fence_holds_the_off_until_the_on_is_over() {
     assert!(world.is_fenced(), "FENCED is not dropped");
     assert!(
         !world.gates().evacuate.allowed,
-        "but it does not hold for this generation"
+        "the fence is of an older generation"
     );
     world.pass(5_000);
     world.command(on);
@@ -359,7 +368,7 @@ fn a_rejoin_overtaken_by_a_fence_holds_the_off_until_the_on_is_over() {
 }
 
 #[test]
-fn an_on_whose_worker_is_silent_holds_the_off_until_its_device_does_nothing_more() {
+fn an_off_waits_until_the_on_of_a_silent_worker_has_no_effect_any_more() {
     let mut world = off();
     world.rejoin(false).unwrap();
     let on = world.deliver(1, "worker-1").unwrap();
@@ -367,8 +376,8 @@ fn an_on_whose_worker_is_silent_holds_the_off_until_its_device_does_nothing_more
     world.pass(19_999);
     world.command(on);
     world.pass(13_000);
-    assert!(!world.command(on), "its time is up");
-    // Its deadline, and the ten seconds that a simulated device lingers.
+    assert!(!world.command(on), "the attempt's deadline is over");
+    // The attempt's deadline, and the ten seconds in which a simulated device may still act.
     expect(
         &mut world,
         &[
@@ -385,7 +394,7 @@ fn an_on_whose_worker_is_silent_holds_the_off_until_its_device_does_nothing_more
 }
 
 #[test]
-fn an_off_waits_for_what_an_on_that_was_given_up_may_still_do() {
+fn an_off_waits_for_the_effect_of_an_on_that_was_given_up() {
     let mut world = off();
     world.site.manners.insert("bmc".to_owned(), Manner::Slow(8_000));
     world.rejoin(false).unwrap();
@@ -397,7 +406,7 @@ fn an_off_waits_for_what_an_on_that_was_given_up_may_still_do() {
     world.fence().unwrap();
     world.take_log();
     world.pass(9_999);
-    assert!(world.site.is_powered(), "it came eight seconds late");
+    assert!(world.site.is_powered(), "the on takes effect eight seconds late");
     expect(&mut world, &[]);
     world.pass(1);
     expect(&mut world, &["10.0 send 1 power.off bmc"]);
@@ -416,12 +425,12 @@ fn a_rejoin_that_is_cancelled_leaves_the_host_fenced_and_the_gate_shut() {
     assert!(!world.gates().evacuate.allowed);
     assert!(
         matches!(world.fence(), Ok(Reply::Started(_))),
-        "it can be fenced again"
+        "the host can be fenced again"
     );
 }
 
 #[test]
-fn where_the_segment_says_so_it_comes_back_without_being_asked() {
+fn a_host_is_taken_back_automatically_if_the_segment_says_so() {
     let policy = SegmentPolicy {
         auto_rejoin: true,
         ..ringfence_world::plans::policy()
@@ -432,7 +441,7 @@ fn where_the_segment_says_so_it_comes_back_without_being_asked() {
     let on = world.deliver(1, "worker-1").unwrap();
     world.command(on);
     world.pass(6_000);
-    // It is back before the worker has said so; no second report comes.
+    // The host is UP before the worker has reported; no second report comes.
     comes_back(&mut world);
     world.take_log();
     let result = world.finish(on).unwrap();
@@ -449,7 +458,7 @@ fn where_the_segment_says_so_it_comes_back_without_being_asked() {
 }
 
 #[test]
-fn a_rejoin_that_a_person_cancelled_does_not_begin_again_by_itself() {
+fn a_cancelled_rejoin_does_not_begin_again_automatically() {
     let policy = SegmentPolicy {
         auto_rejoin: true,
         ..ringfence_world::plans::policy()
@@ -481,7 +490,7 @@ fn a_method_that_was_edited_between_two_fences_is_given_back_in_both_forms() {
     assert_eq!(world.state.host.applied.fencing.len(), 2);
     world.cancel().unwrap();
     world.pass(15_000);
-    boots_anew(&mut world);
+    reboots(&mut world);
     world.rejoin(false).unwrap();
     let devices: Vec<_> = world.sent[2..]
         .iter()
@@ -489,7 +498,10 @@ fn a_method_that_was_edited_between_two_fences_is_given_back_in_both_forms() {
         .collect();
     assert_eq!(devices, ["ceph", "another"]);
     world.work(2);
-    assert!(!world.gates().schedule.allowed, "half of it still stands");
+    assert!(
+        !world.gates().schedule.allowed,
+        "one of the two cuts still stands"
+    );
     world.work(3);
     assert!(world.state.host.applied.fencing.is_empty());
 }
@@ -503,7 +515,7 @@ fn a_host_from_which_nothing_was_taken_is_not_rejoined() {
 }
 
 #[test]
-fn a_device_that_said_no_has_taken_nothing() {
+fn a_device_that_refused_has_taken_nothing() {
     let mut world = lost(cut_off_plan());
     world.site.manners.insert("ceph".to_owned(), Manner::Refuses);
     world.fence().unwrap();
@@ -513,7 +525,7 @@ fn a_device_that_said_no_has_taken_nothing() {
 }
 
 #[test]
-fn a_no_after_an_attempt_of_which_nothing_is_known_proves_nothing() {
+fn a_refusal_after_an_attempt_with_an_unknown_outcome_proves_nothing() {
     let mut world = lost(cut_off_plan());
     world.fence().unwrap();
     world.deliver(0, "worker-1").unwrap();
@@ -528,12 +540,12 @@ fn a_no_after_an_attempt_of_which_nothing_is_known_proves_nothing() {
     assert_eq!(
         world.state.host.applied.fencing.len(),
         1,
-        "the first one may have cut it off"
+        "the first attempt may have cut the host off"
     );
 }
 
 #[test]
-fn whoever_takes_a_fenced_host_back_does_not_wait_for_what_the_fence_still_tries() {
+fn a_rejoin_does_not_wait_for_tasks_that_the_fence_still_tries() {
     let mut world = lost(plan(vec![vec![
         task(FencingKind::PowerOff, &[&["bmc"]]),
         task(FencingKind::StorageFence, &[&["ceph"]]),
@@ -557,11 +569,14 @@ fn whoever_takes_a_fenced_host_back_does_not_wait_for_what_the_fence_still_tries
         ],
     );
     world.pass(14_000);
-    assert!(world.command(storage), "the old worker is still at it");
+    assert!(
+        world.command(storage),
+        "the old worker's attempt is still under way"
+    );
     world.pass(28_000);
-    // It has cut off a boot that had begun since.
+    // The attempt has cut off a boot that had started since.
     expect(&mut world, &[]);
-    boots_anew(&mut world);
+    reboots(&mut world);
     world.work_off();
     expect(
         &mut world,
@@ -574,7 +589,7 @@ fn whoever_takes_a_fenced_host_back_does_not_wait_for_what_the_fence_still_tries
     assert_eq!(world.violation, None);
 }
 
-/// Power, and storage beside it.
+/// A plan by power and storage.
 fn off_and_cut_plan() -> FrozenPlan {
     plan(vec![vec![
         task(FencingKind::PowerOff, &[&["bmc"]]),
@@ -582,7 +597,7 @@ fn off_and_cut_plan() -> FrozenPlan {
     ]])
 }
 
-/// The host boots and is heard, without a word about when it booted.
+/// The host boots and is heard, without the date of its boot.
 fn boots_undated(world: &mut World) {
     world.pass(5_000);
     world.site.link("monitor", true);
@@ -596,11 +611,11 @@ fn boots_undated(world: &mut World) {
 }
 
 #[test]
-fn what_was_shown_as_taken_a_late_command_does_not_take_again() {
+fn a_boot_after_a_confirmed_cut_is_newer_despite_a_late_repeated_command() {
     let mut world = lost(off_and_cut_plan());
     world.fence().unwrap();
     world.work(0);
-    // This worker is killed, and nothing is known of its command.
+    // This worker is killed, and the result of its command is unknown.
     world.deliver(1, "worker-1").unwrap();
     world.pass(11_000);
     world.work(2);
@@ -609,7 +624,7 @@ fn what_was_shown_as_taken_a_late_command_does_not_take_again() {
     world.work(3);
     world.take_log();
     boots_undated(&mut world);
-    // Until then the killed worker's command may come.
+    // Until then the killed worker's command may take effect.
     world.pass(16_000);
     world.work_off();
     expect(
@@ -625,7 +640,7 @@ fn what_was_shown_as_taken_a_late_command_does_not_take_again() {
 }
 
 #[test]
-fn what_was_shown_as_taken_in_an_earlier_fence_may_be_taken_late_in_this_one() {
+fn a_cut_confirmed_in_an_earlier_fence_may_be_taken_late_in_this_one() {
     let mut world = lost(off_and_cut_plan());
     world.fence().unwrap();
     world.work_off();
@@ -634,7 +649,7 @@ fn what_was_shown_as_taken_in_an_earlier_fence_may_be_taken_late_in_this_one() {
     world.work(2);
     world.pass(15_000);
     comes_back(&mut world);
-    // Its storage is given back, and nothing is heard of that.
+    // The storage is released, and the result is lost.
     let back = world.deliver(world.sent.len() - 1, "worker-1").unwrap();
     world.command(back);
     world.cancel().unwrap();
@@ -656,12 +671,12 @@ fn what_was_shown_as_taken_in_an_earlier_fence_may_be_taken_late_in_this_one() {
     expect(&mut world, &[]);
 }
 
-/// FENCED by storage and network; the switch was thrown away since, and the rejoin waits for a person because of that.
+/// A host that is FENCED by storage and network, and whose switch no longer exists: its rejoin waits for a person.
 fn without_its_switch() -> World {
     let mut world = cut_off();
     world.site.manners.insert("switch".to_owned(), Manner::Refuses);
     world.pass(15_000);
-    boots_anew(&mut world);
+    reboots(&mut world);
     world.rejoin(false).unwrap();
     world.work_off();
     assert_eq!(
@@ -672,7 +687,7 @@ fn without_its_switch() -> World {
 }
 
 #[test]
-fn what_no_device_can_give_back_an_admin_can_say_was_given_back() {
+fn an_admin_can_confirm_the_release_of_a_device_that_is_gone() {
     let mut world = without_its_switch();
     world.site.reconnect("switch");
     assert_eq!(world.released(2, &["switch"], admin("anna")), Ok(Reply::Done));
@@ -689,7 +704,7 @@ fn what_no_device_can_give_back_an_admin_can_say_was_given_back() {
 }
 
 #[test]
-fn that_word_needs_an_admin_the_generation_and_the_name_of_what_stands() {
+fn a_confirmed_release_needs_an_admin_the_generation_and_the_methods_name() {
     let mut world = without_its_switch();
     let refusals = [
         world.released(2, &["switch"], person("otto")),
@@ -712,7 +727,7 @@ fn that_word_needs_an_admin_the_generation_and_the_name_of_what_stands() {
 }
 
 #[test]
-fn nobody_gives_back_what_a_fence_rests_on() {
+fn a_release_that_a_fence_rests_on_is_refused() {
     let mut world = cut_off();
     let refusal = world.released(1, &["switch"], admin("anna")).unwrap_err();
     assert!(refusal.to_string().contains("begin a rejoin first"), "{refusal}");
@@ -724,7 +739,7 @@ fn nobody_gives_back_what_a_fence_rests_on() {
 }
 
 #[test]
-fn what_may_still_be_taken_is_not_given_back() {
+fn a_release_is_refused_while_the_cut_may_still_be_made() {
     let mut world = lost(cut_off_plan());
     world.fence().unwrap();
     let storage = world.deliver(0, "worker-1").unwrap();
@@ -735,15 +750,19 @@ fn what_may_still_be_taken_is_not_given_back() {
     world.deliver_result(result);
     world.pass(31_999);
     let refusal = world.released(1, &["ceph"], admin("anna")).unwrap_err();
-    assert_eq!(refusal.code(), "host.fencing", "the array may still do it");
+    assert_eq!(
+        refusal.code(),
+        "host.fencing",
+        "the array may still cut the host off"
+    );
     world.pass(1);
     assert_eq!(world.released(1, &["ceph"], admin("anna")), Ok(Reply::Done));
     comes_back(&mut world);
-    assert!(world.gates().schedule.allowed, "nothing stands any more");
+    assert!(world.gates().schedule.allowed, "no applied fencing is left");
 }
 
 #[test]
-fn a_device_beside_the_one_that_is_gone_is_still_given_back_by_itself() {
+fn a_device_beside_one_that_is_gone_is_still_released_by_the_rejoin() {
     let mut world = lost(plan(vec![vec![task(
         FencingKind::StorageFence,
         &[&["array-a", "array-b"]],
@@ -752,12 +771,15 @@ fn a_device_beside_the_one_that_is_gone_is_still_given_back_by_itself() {
     world.work_off();
     world.cancel().unwrap();
     world.pass(15_000);
-    boots_anew(&mut world);
+    reboots(&mut world);
     world.rejoin(false).unwrap();
     world.take_log();
     world.site.reconnect("array-b");
     world.released(2, &["array-b"], admin("anna")).unwrap();
-    assert!(!world.gates().schedule.allowed, "the other still stands");
+    assert!(
+        !world.gates().schedule.allowed,
+        "the cut of the other array still stands"
+    );
     world.work_off();
     expect(
         &mut world,

@@ -1,4 +1,4 @@
-//! The way back of a host whose workloads are in a cloud.
+//! The rejoin of a host whose workloads are in a cloud.
 
 use ringfence_core::*;
 
@@ -7,7 +7,7 @@ use super::{comes_back, expect};
 use ringfence_world::plans::*;
 
 #[test]
-fn the_way_back_waits_for_a_worker_that_may_still_be_starting_a_workload_elsewhere() {
+fn a_rejoin_waits_for_a_worker_that_may_still_be_moving_a_workload() {
     let mut world = fenced(1, manual());
     world.evacuate().unwrap();
     world.work(2);
@@ -53,7 +53,7 @@ fn a_host_is_taken_back_in_its_backends_order() {
 }
 
 #[test]
-fn a_host_whose_workloads_cannot_be_started_is_taken_back_and_asks_a_person() {
+fn a_host_whose_workloads_cannot_be_started_is_taken_back_and_a_person_is_asked() {
     let mut world = fenced(1, manual());
     world.rejoin(false).unwrap();
     world.work_off();
@@ -82,7 +82,7 @@ fn a_host_whose_workloads_cannot_be_started_is_taken_back_and_asks_a_person() {
         "{}",
         rejoin.detail
     );
-    assert!(world.gates().schedule.allowed, "it is UNFENCED and UP");
+    assert!(world.gates().schedule.allowed, "the host is UNFENCED and UP");
     world.cloud.is_away = false;
     world.retry().unwrap();
     world.work_off();
@@ -90,7 +90,7 @@ fn a_host_whose_workloads_cannot_be_started_is_taken_back_and_asks_a_person() {
 }
 
 #[test]
-fn a_workload_takes_along_what_its_own_cloud_has_taken_from_it() {
+fn a_move_has_the_volumes_and_ports_that_the_workloads_own_cloud_cut_off() {
     let by = |kind: FencingKind, driver: &str, cloud: &str, host: &str| {
         let mut task = task(kind, &[&[driver]]);
         task.levels[0][0].driver = driver.to_owned();
@@ -116,18 +116,21 @@ fn a_workload_takes_along_what_its_own_cloud_has_taken_from_it() {
         at,
     } = &sent.unwrap().job
     else {
-        panic!("it is a move");
+        panic!("not a move");
     };
     assert_eq!(at.host, "compute1");
     let [by] = &step.cut_off_by[..] else {
-        panic!("the volumes are another cloud's: {:?}", step.cut_off_by);
+        panic!("unexpected devices: {:?}", step.cut_off_by);
     };
     assert_eq!(by.driver, "neutron");
-    assert_eq!(by.parameters["host"], "compute1.rack", "as neutron calls it");
+    assert_eq!(
+        by.parameters["host"], "compute1.rack",
+        "the host's name in Neutron"
+    );
 }
 
 #[test]
-fn the_backend_believes_a_host_again_before_it_is_asked_to_connect_anything_there() {
+fn a_host_is_marked_up_before_storage_and_network_are_released() {
     let both = plan(vec![vec![
         task(FencingKind::PowerOff, &[&["bmc"]]),
         task(FencingKind::StorageFence, &[&["ceph"]]),

@@ -1,4 +1,4 @@
-//! A host that was proven to have stopped, and that runs again.
+//! A host that was proven to have stopped, and runs again.
 
 use ringfence_core::*;
 
@@ -7,7 +7,7 @@ use ringfence_world::Manner;
 use ringfence_world::World;
 use ringfence_world::plans::*;
 
-/// FENCED by power, seen UP since, and silent again.
+/// A host that is FENCED by power, was seen UP since, and is silent again.
 fn up_and_gone_again() -> World {
     let mut world = lost(power_plan());
     world.fence().unwrap();
@@ -24,7 +24,7 @@ fn up_and_gone_again() -> World {
 }
 
 #[test]
-fn what_proved_that_it_had_stopped_opens_nothing_any_more() {
+fn a_proof_that_the_host_had_stopped_opens_no_gate_after_a_sign_of_life() {
     let mut world = up_and_gone_again();
     expect(
         &mut world,
@@ -34,14 +34,14 @@ fn what_proved_that_it_had_stopped_opens_nothing_any_more() {
             "125.0 host.failure_state UNREACHABLE",
         ],
     );
-    assert!(world.is_fenced(), "nothing was given back");
+    assert!(world.is_fenced(), "the host is still FENCED");
     let gate = world.gates().evacuate;
     assert!(!gate.allowed);
     assert!(gate.reason.contains("fence the host again"), "{}", gate.reason);
 }
 
 #[test]
-fn it_is_fenced_again_with_a_proof_of_its_own() {
+fn a_host_that_ran_again_is_fenced_again_with_a_new_proof() {
     let mut world = up_and_gone_again();
     world.take_log();
     assert!(matches!(world.fence(), Ok(Reply::Started(_))));
@@ -62,7 +62,7 @@ fn it_is_fenced_again_with_a_proof_of_its_own() {
 }
 
 #[test]
-fn a_person_can_prove_it_again_too() {
+fn a_person_can_confirm_the_new_fence_too() {
     let mut world = up_and_gone_again();
     world.site.plug(false);
     assert_eq!(world.confirm(1, person("anna"), false), Ok(Reply::Done));
@@ -71,7 +71,7 @@ fn a_person_can_prove_it_again_too() {
 }
 
 #[test]
-fn a_boot_that_outlived_its_stop_shows_that_the_device_may_lie_and_a_person_has_to_look() {
+fn a_boot_that_outlived_its_power_off_needs_a_person() {
     let mut world = lost(power_plan());
     world.site.manners.insert("bmc".to_owned(), Manner::Ghost);
     world.fence().unwrap();
@@ -105,12 +105,12 @@ fn a_report_from_before_the_fence_ends_no_proof() {
     world.pass(5_000);
     world.work(0);
     world.say("slow monitor", FailureState::Up, 2_000, None).unwrap();
-    assert!(!world.gates().evacuate.allowed, "it is seen UP");
+    assert!(!world.gates().evacuate.allowed, "the host is seen UP");
     world.pass(1_000);
     world.see(FailureState::Unreachable).unwrap();
     assert!(
         !world.gates().evacuate.allowed,
-        "the monitor was deaf to that sign"
+        "the monitor had missed that sign of life"
     );
     world
         .say("slow monitor", FailureState::Unreachable, 0, None)
@@ -120,7 +120,7 @@ fn a_report_from_before_the_fence_ends_no_proof() {
 }
 
 #[test]
-fn a_source_whose_reports_have_always_been_late_may_have_seen_the_host_later_than_it_says() {
+fn a_source_with_a_slow_clock_may_have_seen_the_host_later_than_it_reports() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     world.pass(5_000);
@@ -139,19 +139,22 @@ fn a_source_whose_reports_have_always_been_late_may_have_seen_the_host_later_tha
 }
 
 #[test]
-fn a_sign_of_life_so_shortly_before_a_reading_that_two_clocks_cannot_tell_ends_its_proof() {
+fn a_sign_of_life_within_clock_error_of_a_reading_ends_its_proof() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     world.pass(5_000);
     world.work(0);
     world.say("monitor", FailureState::Up, 1_100, None).unwrap();
-    assert!(world.state.host.good_fence().is_some(), "it came before");
+    assert!(
+        world.state.host.good_fence().is_some(),
+        "the sign of life came before the reading"
+    );
     world.say("monitor", FailureState::Up, 900, None).unwrap();
     assert!(world.state.host.good_fence().is_none());
 }
 
 #[test]
-fn a_source_that_stops_to_report_speaks_for_two_minutes_against_one_that_was_deaf_to_it() {
+fn a_silent_sources_last_sign_counts_for_two_minutes_against_a_source_that_missed_it() {
     let mut world = lost(power_plan());
     world.say("slow monitor", FailureState::Unknown, 0, None).unwrap();
     world.fence().unwrap();
@@ -165,7 +168,7 @@ fn a_source_that_stops_to_report_speaks_for_two_minutes_against_one_that_was_dea
 }
 
 #[test]
-fn a_sign_of_life_that_arrives_late_ends_the_proof_that_it_came_after() {
+fn a_late_report_of_a_sign_of_life_ends_an_older_proof() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     world.work(0);
@@ -180,7 +183,7 @@ fn a_sign_of_life_that_arrives_late_ends_the_proof_that_it_came_after() {
 }
 
 #[test]
-fn storage_and_network_stay_cut_off_whether_it_runs_or_not() {
+fn storage_and_network_stay_cut_off_after_a_sign_of_life() {
     let mut world = lost(cut_off_plan());
     world.fence().unwrap();
     world.work_off();
@@ -194,7 +197,7 @@ fn storage_and_network_stay_cut_off_whether_it_runs_or_not() {
 }
 
 #[test]
-fn a_fence_that_only_adds_to_proofs_that_have_ended_makes_way() {
+fn a_fence_whose_proofs_have_ended_is_superseded_by_a_new_fence() {
     let mut world = lost(plan(vec![vec![
         task(FencingKind::PowerOff, &[&["bmc"]]),
         task(FencingKind::StorageFence, &[&["ceph"]]),
@@ -221,7 +224,7 @@ fn a_fence_that_only_adds_to_proofs_that_have_ended_makes_way() {
 }
 
 #[test]
-fn without_a_plan_only_a_new_fence_is_refused() {
+fn a_missing_plan_refuses_only_a_new_fence() {
     let mut world = lost(power_plan());
     let unplanned = |world: &mut World| Input::Fence {
         operation_id: OperationId(world.next_id()),

@@ -1,4 +1,4 @@
-//! Self-fencing, and clocks that are moved.
+//! Self-fencing, and clocks that are set.
 
 use chrono::TimeDelta;
 use ringfence_core::*;
@@ -18,7 +18,7 @@ fn with_watchdog(timeout_s: u32) -> SegmentPolicy {
 }
 
 #[test]
-fn a_host_that_fences_itself_is_fenced_when_its_time_is_up() {
+fn a_silent_host_is_fenced_after_the_self_fencing_timeout() {
     let mut world = lost_under(power_plan(), with_watchdog(90));
     world.site.manners.insert("bmc".to_owned(), Manner::Refuses);
     world.pass(10_000);
@@ -39,7 +39,7 @@ fn a_host_that_fences_itself_is_fenced_when_its_time_is_up() {
 }
 
 #[test]
-fn a_host_that_was_heard_meanwhile_has_all_its_time_again() {
+fn the_self_fencing_timeout_starts_again_after_a_sign_of_life() {
     let mut world = lost_under(plan(Vec::new()), with_watchdog(90));
     world.fence().unwrap();
     world.stays_silent(80);
@@ -55,7 +55,7 @@ fn a_host_that_was_heard_meanwhile_has_all_its_time_again() {
 }
 
 #[test]
-fn a_source_that_knew_nothing_meanwhile_has_watched_no_silence() {
+fn a_source_that_reported_unknown_meanwhile_has_watched_no_silence() {
     let mut world = lost_under(plan(Vec::new()), with_watchdog(90));
     world.fence().unwrap();
     world.stays_silent(80);
@@ -68,11 +68,11 @@ fn a_source_that_knew_nothing_meanwhile_has_watched_no_silence() {
 }
 
 #[test]
-fn a_clock_that_was_set_says_nothing_of_the_time_before() {
+fn a_silence_from_before_the_clock_was_set_proves_nothing() {
     let mut world = lost_under(plan(Vec::new()), with_watchdog(90));
     world.fence().unwrap();
     world.pass(10_000);
-    // Whoever decides was halted, or the database's clock was moved: it cannot be told which.
+    // The deciding process was halted, or the database's clock was set: the two look alike.
     world.move_clock(15);
     world.state.clock_set_at = Some(world.now);
     world.stays_silent(85);
@@ -83,7 +83,7 @@ fn a_clock_that_was_set_says_nothing_of_the_time_before() {
 }
 
 #[test]
-fn what_was_under_way_is_not_over_because_the_clock_was_set_forward() {
+fn an_attempt_under_way_is_not_over_because_the_clock_was_set_forward() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     let first = world.sent[0].attempt;
@@ -95,20 +95,20 @@ fn what_was_under_way_is_not_over_because_the_clock_was_set_forward() {
         let mut in_flight = world.state.host.in_flight.iter();
         in_flight.find(|f| f.attempt == first).map(|f| f.until)
     };
-    let until = of_first(&world).expect("its worker may still be acting");
+    let until = of_first(&world).expect("the worker may still be acting");
     assert_eq!(
         until - world.now,
         TimeDelta::seconds(20 + 2 + 10),
-        "as long as it was given in the beginning"
+        "the attempt has its full time again"
     );
-    // And not for longer than that.
+    // After its full time the attempt is over.
     world.pass(32_001);
     world.tick();
     assert_eq!(of_first(&world), None);
 }
 
 #[test]
-fn nobody_knows_when_an_unknown_host_has_fenced_itself() {
+fn an_unknown_host_is_not_fenced_by_the_self_fencing_timeout() {
     let mut world = lost_under(plan(Vec::new()), with_watchdog(90));
     world.see(FailureState::Unknown).unwrap();
     world.fence().unwrap();
@@ -117,7 +117,7 @@ fn nobody_knows_when_an_unknown_host_has_fenced_itself() {
 }
 
 #[test]
-fn a_host_that_was_switched_on_meanwhile_has_all_its_time_again() {
+fn the_self_fencing_timeout_starts_again_after_a_power_on() {
     let mut world = lost_under(power_plan(), with_watchdog(60));
     world.fence().unwrap();
     world.work(0);
@@ -132,7 +132,7 @@ fn a_host_that_was_switched_on_meanwhile_has_all_its_time_again() {
     world.work(2);
     assert!(
         !world.gates().evacuate.allowed,
-        "it has been up for a second, and alone for a second"
+        "the host has been silent for a second only since the power-on"
     );
     world.stays_silent(100);
     expect(
@@ -146,12 +146,12 @@ fn a_host_that_was_switched_on_meanwhile_has_all_its_time_again() {
 }
 
 #[test]
-fn a_host_that_a_person_may_have_plugged_in_has_all_its_time_again() {
+fn the_self_fencing_timeout_starts_again_after_a_rejoin_began() {
     let mut world = lost_under(plan(Vec::new()), with_watchdog(60));
     world.fence().unwrap();
     world.stays_silent(1_000);
     assert!(world.gates().evacuate.allowed);
-    // It boots, and its monitor does not hear it.
+    // The host boots, and its monitor does not hear it.
     world.rejoin(false).unwrap();
     world.site.restore_power();
     world.cancel().unwrap();
@@ -164,7 +164,7 @@ fn a_host_that_a_person_may_have_plugged_in_has_all_its_time_again() {
 }
 
 #[test]
-fn a_host_that_a_killed_worker_may_have_switched_on_has_all_its_time_again() {
+fn the_self_fencing_timeout_starts_again_after_a_power_on_of_a_killed_worker() {
     let mut world = lost_under(power_plan(), with_watchdog(60));
     world.fence().unwrap();
     world.work(0);
@@ -178,7 +178,7 @@ fn a_host_that_a_killed_worker_may_have_switched_on_has_all_its_time_again() {
     world.fence().unwrap();
     world.site.manners.insert("bmc".to_owned(), Manner::Refuses);
     world.stays_silent(30);
-    assert!(world.site.is_powered(), "it came true 8 s later");
+    assert!(world.site.is_powered(), "the command took effect 8 s later");
     world.stays_silent(55);
     assert!(
         !world.gates().evacuate.allowed,
@@ -189,7 +189,7 @@ fn a_host_that_a_killed_worker_may_have_switched_on_has_all_its_time_again() {
 }
 
 #[test]
-fn a_timeout_that_nobody_watched_is_counted_again() {
+fn an_unwatched_self_fencing_timeout_is_counted_again() {
     let mut world = lost_under(plan(Vec::new()), with_watchdog(90));
     world.fence().unwrap();
     world.pass_unseen(600_000);
@@ -212,7 +212,7 @@ fn a_host_whose_silence_was_watched_for_long_enough_is_fenced_at_once() {
 }
 
 #[test]
-fn a_silence_that_is_reported_no_more_proves_nothing_and_a_person_is_asked() {
+fn a_silence_that_is_no_longer_reported_proves_nothing_and_a_person_is_asked() {
     let mut world = lost_under(plan(Vec::new()), with_watchdog(90));
     world.fence().unwrap();
     world.stays_silent(60);
@@ -224,13 +224,13 @@ fn a_silence_that_is_reported_no_more_proves_nothing_and_a_person_is_asked() {
             "90.0 operation.needs_operator: the plan does nothing by itself: fence the host by hand and confirm it",
         ],
     );
-    // Time alone has not proven it; one report after a gap does not either.
+    // Time alone is no proof, and neither is one report after a gap.
     world.see(FailureState::Unreachable).unwrap();
     assert!(!world.is_fenced());
 }
 
 #[test]
-fn a_silence_that_goes_on_does_not_end_the_proof_that_it_has_given() {
+fn a_continued_silence_does_not_end_its_own_proof() {
     let mut world = World::new(plan(Vec::new()), with_watchdog(10));
     world.see(FailureState::Up).unwrap();
     world.pass(500);
@@ -246,7 +246,7 @@ fn a_silence_that_goes_on_does_not_end_the_proof_that_it_has_given() {
 }
 
 #[test]
-fn a_fence_that_begins_when_nobody_watches_any_more_is_not_proven_by_the_silence_before() {
+fn an_earlier_silence_does_not_prove_a_fence_that_begins_unwatched() {
     let mut world = lost_under(plan(Vec::new()), with_watchdog(10));
     world.stays_silent(60);
     world.pass(3_600_000);
@@ -255,7 +255,7 @@ fn a_fence_that_begins_when_nobody_watches_any_more_is_not_proven_by_the_silence
 }
 
 #[test]
-fn a_source_that_is_struck_off_takes_no_sign_of_life_along() {
+fn the_sign_of_life_of_a_removed_source_still_counts() {
     let mut world = lost_under(plan(Vec::new()), with_watchdog(30));
     world.stays_silent(25);
     world.say("gossip", FailureState::Up, 0, None).unwrap();
@@ -268,13 +268,13 @@ fn a_source_that_is_struck_off_takes_no_sign_of_life_along() {
         .unwrap();
     world.fence().unwrap();
     world.stays_silent(25);
-    assert!(!world.is_fenced(), "it was heard 25 s ago");
+    assert!(!world.is_fenced(), "the host was heard 25 s ago");
     world.stays_silent(5);
     assert!(world.is_fenced());
 }
 
 #[test]
-fn reports_that_come_seldom_watch_no_silence() {
+fn infrequent_reports_watch_no_silence() {
     let mut world = lost_under(plan(Vec::new()), with_watchdog(90));
     world.fence().unwrap();
     for _ in 0..20 {
@@ -299,13 +299,13 @@ fn a_source_that_has_never_heard_the_host_is_no_witness_of_its_silence() {
 }
 
 #[test]
-fn every_source_that_has_heard_the_host_has_to_report_its_silence() {
+fn every_source_that_has_heard_the_host_must_report_its_silence() {
     let mut world = World::new(plan(Vec::new()), with_watchdog(30));
     world.say("probe", FailureState::Up, 5_000, None).unwrap();
     falls_silent(&mut world);
     world.fence().unwrap();
     world.stays_silent(100);
-    assert!(!world.is_fenced(), "the probe might hear it");
+    assert!(!world.is_fenced(), "the probe might hear the host");
     world.say("probe", FailureState::Unreachable, 0, None).unwrap();
     for _ in 0..6 {
         world.stays_silent(5);
@@ -316,7 +316,7 @@ fn every_source_that_has_heard_the_host_has_to_report_its_silence() {
 }
 
 #[test]
-fn a_sign_of_life_that_arrives_late_begins_the_silence_anew() {
+fn a_late_report_of_a_sign_of_life_restarts_the_silence() {
     let mut world = lost_under(plan(Vec::new()), with_watchdog(30));
     world.fence().unwrap();
     world.stays_silent(25);
@@ -328,7 +328,7 @@ fn a_sign_of_life_that_arrives_late_begins_the_silence_anew() {
 }
 
 #[test]
-fn a_clock_moved_forward_by_a_day_makes_no_watchdog_strike() {
+fn a_clock_set_forward_by_a_day_proves_no_self_fencing() {
     let mut world = lost_under(plan(Vec::new()), with_watchdog(90));
     world.fence().unwrap();
     world.pass(10_000);
@@ -344,7 +344,7 @@ fn a_clock_moved_forward_by_a_day_makes_no_watchdog_strike() {
 }
 
 #[test]
-fn a_clock_moved_forward_by_a_day_costs_one_try() {
+fn a_clock_set_forward_by_a_day_costs_one_try() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     world.deliver(0, "worker-1").unwrap();
@@ -356,7 +356,7 @@ fn a_clock_moved_forward_by_a_day_costs_one_try() {
 }
 
 #[test]
-fn a_clock_moved_back_by_a_day_strands_nothing() {
+fn a_clock_set_back_by_a_day_strands_no_operation() {
     let mut world = lost_under(power_plan(), with_watchdog(90));
     world.fence().unwrap();
     world.deliver(0, "worker-1").unwrap();
@@ -364,23 +364,23 @@ fn a_clock_moved_back_by_a_day_strands_nothing() {
     world.tick();
     assert!(
         world.wake_at.unwrap() <= world.now + TimeDelta::seconds(10),
-        "the lease is short again"
+        "the lease is longer than before the clock was set"
     );
     world.pass(11_000);
     world.work(1);
     assert!(world.is_fenced());
     world.rejoin(false).unwrap();
-    // The silent worker has no more time ahead of it than it had in the beginning.
+    // The silent worker has no more time than at its claim.
     world.pass(33_000);
     world.work(2);
-    // Its watchdog may have been running.
+    // The host's watchdog may have been running.
     world.pass(95_000);
     comes_back(&mut world);
     assert!(!world.is_fenced());
 }
 
 #[test]
-fn a_clock_moved_back_never_frees_the_off_too_early() {
+fn a_clock_set_back_never_sends_the_off_too_early() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     world.work(0);
@@ -389,14 +389,14 @@ fn a_clock_moved_back_never_frees_the_off_too_early() {
     world.move_clock(-DAY_S);
     world.fence().unwrap();
     world.pass(19_000);
-    assert!(world.command(on), "the worker's own watch was not moved");
+    assert!(world.command(on), "the worker's own clock was not set");
     assert!(world.deliver(2.min(world.sent.len() - 1), "worker-2").is_err());
     world.pass(4_000_000);
-    assert!(world.sent.len() > 2, "the off comes in the end");
+    assert!(world.sent.len() > 2, "the off was not sent");
 }
 
 #[test]
-fn a_monitor_whose_watch_is_ahead_does_not_shut_out_the_others() {
+fn a_monitor_with_a_fast_clock_does_not_shut_out_the_others() {
     let mut world = lost(power_plan());
     world
         .say("hasty", FailureState::Up, -31_536_000_000, None)
@@ -407,7 +407,7 @@ fn a_monitor_whose_watch_is_ahead_does_not_shut_out_the_others() {
 }
 
 #[test]
-fn a_report_of_silence_that_is_older_than_the_last_of_its_source_is_refused() {
+fn a_report_of_silence_that_is_older_than_its_sources_last_is_refused() {
     let mut world = lost(power_plan());
     let old = world.say("monitor", FailureState::Unreachable, 1_000, None);
     assert_eq!(old.unwrap_err().code(), "observation.stale");
@@ -416,7 +416,7 @@ fn a_report_of_silence_that_is_older_than_the_last_of_its_source_is_refused() {
 }
 
 #[test]
-fn a_silence_that_was_broken_counts_anew_beside_another_proof() {
+fn a_broken_silence_counts_again_beside_another_proof() {
     let both = SufficientSet::from([ProofKind::StorageFence, ProofKind::SelfFencing]);
     let plan = FrozenPlan {
         sufficient_sets: vec![both],
@@ -434,7 +434,10 @@ fn a_silence_that_was_broken_counts_anew_beside_another_proof() {
     world.retry().unwrap();
     world.work_off();
     world.stays_silent(5);
-    assert!(!world.is_fenced(), "it has been silent for less than the timeout");
+    assert!(
+        !world.is_fenced(),
+        "the host has been silent for less than the timeout"
+    );
     world.stays_silent(5);
-    assert!(world.is_fenced(), "it did not have to be asked for");
+    assert!(world.is_fenced(), "the proof needs no further request");
 }

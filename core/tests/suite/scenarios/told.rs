@@ -1,4 +1,4 @@
-//! What an operation says of itself while somebody waits for it.
+//! The detail of an operation while it waits.
 
 use ringfence_core::*;
 
@@ -13,7 +13,7 @@ fn told(world: &World) -> String {
 }
 
 #[test]
-fn a_power_on_that_failed_is_the_reason_why_the_host_is_not_up() {
+fn the_detail_names_a_failed_power_on_as_the_reason() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     world.work(0);
@@ -30,7 +30,7 @@ fn a_power_on_that_failed_is_the_reason_why_the_host_is_not_up() {
 }
 
 #[test]
-fn a_task_that_is_under_way_is_told_with_who_does_it() {
+fn the_detail_names_the_task_under_way_and_its_worker() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     assert_eq!(
@@ -45,7 +45,7 @@ fn a_task_that_is_under_way_is_told_with_who_does_it() {
 }
 
 #[test]
-fn a_workload_step_is_told_and_not_what_was_waited_for_before() {
+fn the_detail_names_a_workload_step_instead_of_an_earlier_wait() {
     let mut world = fenced(2, manual());
     world.pass(60_000);
     world.rejoin(false).unwrap();
@@ -60,7 +60,7 @@ fn a_workload_step_is_told_and_not_what_was_waited_for_before() {
 }
 
 #[test]
-fn the_hosts_own_watchdog_and_a_delay_of_the_plan_are_told() {
+fn the_detail_names_the_hosts_watchdog_and_a_delay_of_the_plan() {
     let policy = SegmentPolicy {
         self_fencing_timeout_s: Some(120),
         ..ringfence_world::plans::policy()

@@ -1,15 +1,15 @@
-//! Attempts that no worker has claimed yet: they wait in a line that moves, or for the broker.
+//! Attempts that no worker has claimed yet: they wait in a queue that moves, or for the broker.
 
 use super::{expect, lost};
 use ringfence_world::plans::*;
 
 #[test]
-fn what_waits_in_a_line_that_moves_waits_for_its_turn() {
+fn an_attempt_in_a_queue_that_moves_waits_for_its_turn() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     world.line_moves(true);
     world.pass(200_000);
-    // Its one message is as good as ever.
+    // The first message is still valid.
     world.work(0);
     expect(
         &mut world,
@@ -24,7 +24,7 @@ fn what_waits_in_a_line_that_moves_waits_for_its_turn() {
 }
 
 #[test]
-fn a_message_that_was_lost_in_a_line_is_sent_again_and_a_line_that_stops_is_no_line() {
+fn a_lost_message_is_sent_again_once_the_queue_stops_moving() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     world.line_moves(true);
@@ -47,13 +47,13 @@ fn a_message_that_was_lost_in_a_line_is_sent_again_and_a_line_that_stops_is_no_l
 }
 
 #[test]
-fn a_broker_that_is_away_for_an_hour_costs_a_method_none_of_its_time() {
+fn an_hours_outage_of_the_broker_costs_a_method_none_of_its_time() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     world.broker_goes_away();
     world.pass(3_600_000);
     world.line_moves(false);
-    // Its message was lost with the broker.
+    // The message was lost with the broker.
     world.pass(16_000);
     world.work(1);
     expect(
@@ -70,7 +70,7 @@ fn a_broker_that_is_away_for_an_hour_costs_a_method_none_of_its_time() {
 }
 
 #[test]
-fn what_waited_for_the_broker_goes_on_with_the_first_message() {
+fn an_attempt_that_waited_for_the_broker_continues_with_its_first_message() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     world.broker_goes_away();
@@ -90,7 +90,7 @@ fn what_waited_for_the_broker_goes_on_with_the_first_message() {
 }
 
 #[test]
-fn what_was_lost_with_its_bus_is_sent_again_at_once_and_costs_a_method_none_of_its_time() {
+fn a_message_lost_with_its_bus_is_sent_again_at_once_without_cost_to_the_methods_time() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     world.pass(12_000);
@@ -116,7 +116,7 @@ fn what_was_lost_with_its_bus_is_sent_again_at_once_and_costs_a_method_none_of_i
 }
 
 #[test]
-fn what_was_lost_from_a_queue_that_is_empty_is_sent_again_and_costs_a_method_none_of_its_time() {
+fn a_message_lost_from_an_empty_queue_is_sent_again_without_cost_to_the_methods_time() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     world.line_is_empty();
@@ -137,7 +137,7 @@ fn what_was_lost_from_a_queue_that_is_empty_is_sent_again_and_costs_a_method_non
 }
 
 #[test]
-fn what_a_worker_had_claimed_is_not_lost_with_the_bus() {
+fn a_claimed_attempt_is_not_lost_with_the_bus() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     world.deliver(0, "worker-1").unwrap();

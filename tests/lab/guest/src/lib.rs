@@ -1,24 +1,24 @@
-//! What a virtual host and the reader of its disk agree on: where a record lies, and what it says.
+//! The format of the records that a virtual host writes to its disk and that the tests read from it.
 
 use std::fmt::Write as _;
 
-/// One write, in bytes: the smallest that a disk takes.
+/// Bytes of one write: the smallest that a disk takes.
 pub const BLOCK_BYTES: usize = 512;
 /// The writers of one host, each with one write under way at a time.
 pub const LANES: usize = 8;
-/// Records of one lane before the first is written over.
+/// Records of one lane before the first is overwritten.
 pub const RING: usize = 32;
-/// What one host has of the disk.
+/// Bytes of the disk that belong to one host.
 pub const AREA_BYTES: usize = LANES * RING * BLOCK_BYTES;
-/// The port in the host at which it answers which boot it is.
+/// The port in the host where the guest program answers with the boot's id.
 pub const ANSWER_PORT: u16 = 7000;
 
-/// Who wrote, and how much it had written before.
+/// One write: its writer and its number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Record {
     /// The number of the host, from 0.
     pub host: usize,
-    /// The kernel's id of the boot: another one after each start, and no other however often the machine stood still.
+    /// The kernel's id of the boot: different after each start, and unchanged however often the machine is frozen.
     pub boot: String,
     /// From 0 to [`LANES`] - 1.
     pub lane: usize,
@@ -27,14 +27,14 @@ pub struct Record {
 }
 
 impl Record {
-    /// Where it is written, in bytes from the beginning of the disk.
+    /// The record's place, in bytes from the beginning of the disk.
     #[must_use]
     pub fn offset(&self) -> u64 {
         let slot = self.sequence % RING as u64;
         (self.host * AREA_BYTES + self.lane * RING * BLOCK_BYTES) as u64 + slot * BLOCK_BYTES as u64
     }
 
-    /// What is written.
+    /// The record as a block of the disk.
     #[must_use]
     pub fn to_block(&self) -> [u8; BLOCK_BYTES] {
         let mut text = String::new();
@@ -44,7 +44,7 @@ impl Record {
             lane,
             sequence,
         } = self;
-        // A String takes everything.
+        // Writing to a String cannot fail.
         let _ = writeln!(text, "record {host} {boot} {lane} {sequence}");
         let mut block = [0; BLOCK_BYTES];
         let length = text.len().min(BLOCK_BYTES);
@@ -52,7 +52,7 @@ impl Record {
         block
     }
 
-    /// The record in a block, if there is a whole one.
+    /// The record in a block, if the block holds a complete record.
     #[must_use]
     pub fn from_block(block: &[u8]) -> Option<Self> {
         let end = block.iter().position(|&byte| byte == b'\n')?;
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_whole_record_is_none() {
+    fn an_incomplete_block_is_no_record() {
         let whole = record(0, 0, 1).to_block();
         let text = whole.iter().position(|&byte| byte == b'\n').unwrap();
         for block in [&[0; BLOCK_BYTES][..], &whole[..text], &[], b"record 1 x 2\n"] {
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn no_host_and_no_lane_writes_over_another() {
+    fn no_host_and_no_lane_overwrites_another() {
         let last = |host, lane| record(host, lane, RING as u64 - 1).offset() + BLOCK_BYTES as u64;
         assert_eq!(last(0, 0), record(0, 1, 0).offset());
         assert_eq!(last(0, LANES - 1), record(1, 0, 0).offset());

@@ -1,4 +1,4 @@
-//! All that runs in a virtual host: workloads that never cease to write to the shared disk, and an answer to the question which boot it is.
+//! The program of a virtual host: workloads that write to the shared disk all the time, and an answer with the boot's id to each caller.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Write, stdout};
@@ -12,31 +12,32 @@ use std::time::Duration;
 use ringfence_guest::{ANSWER_PORT, BLOCK_BYTES, LANES, Record};
 
 const DISK: &str = "/dev/vda";
-/// `O_DIRECT | O_DSYNC`: a write that has returned is on the disk, and no page cache keeps one back.
+/// `O_DIRECT | O_DSYNC`: a write that has returned is on the disk, and not in the page cache.
 const STRAIGHT_TO_DISK: i32 = 0o40_000 | 0o10_000;
 const BETWEEN_WRITES: Duration = Duration::from_millis(250);
 const BETWEEN_REPORTS: Duration = Duration::from_millis(500);
 const UNTIL_THERE: Duration = Duration::from_millis(50);
 
-/// How often a write was tried, and how often it was taken.
+/// Numbers of tried and of successful writes.
 #[derive(Default)]
 struct Count {
     tried: AtomicU64,
     taken: AtomicU64,
 }
 
-/// `O_DIRECT` wants an aligned buffer.
+/// A buffer with the alignment that `O_DIRECT` needs.
 #[repr(C, align(4096))]
 struct Aligned([u8; BLOCK_BYTES]);
 
 fn main() -> std::io::Result<()> {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
     let boot = boot.trim().to_owned();
-    // The kernel hands on to us what it does not know of its command line.
+    // The kernel passes words of its command line that it does not know to its first program.
     let host = std::env::var("number")
         .ok()
         .and_then(|number| number.parse().ok());
-    let host = host.ok_or_else(|| std::io::Error::other("the kernel's command line names no number"))?;
+    let host =
+        host.ok_or_else(|| std::io::Error::other("the kernel's command line has no number of the host"))?;
     let count = Arc::new(Count::default());
     for lane in 0..LANES {
         let (boot, count) = (boot.clone(), Arc::clone(&count));
@@ -53,7 +54,7 @@ fn main() -> std::io::Result<()> {
     }
 }
 
-/// Writes for ever. A write that failed is tried again, as a workload would that has not heard that it is fenced.
+/// Writes for ever. A failed write is tried again, as by a workload that does not know that its host is fenced.
 fn work(host: usize, boot: &str, lane: usize, count: &Count) {
     let disk = disk();
     let mut record = Record {
@@ -73,7 +74,7 @@ fn work(host: usize, boot: &str, lane: usize, count: &Count) {
     }
 }
 
-/// The shared disk, once it is there.
+/// The shared disk, once the machine has it.
 fn disk() -> File {
     loop {
         let disk = OpenOptions::new()
@@ -100,7 +101,7 @@ fn answer_callers(answer: &str) {
 }
 
 fn answer_one(mut caller: std::net::TcpStream, answer: &str) {
-    // A caller that has gone away hears nothing, and asks again.
+    // The answer may fail: a caller that has gone asks again.
     let _ = caller.set_write_timeout(Some(Duration::from_secs(1)));
     let _ = caller.write_all(answer.as_bytes());
 }

@@ -39,40 +39,40 @@ impl Api {
         }
     }
 
-    /// The microversion that is asked for, where there are any. Nova's leaves evacuated servers running.
+    /// The microversion of requests, for services with microversions. Nova's lets the guests of evacuated servers start.
     pub(crate) fn version(self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::Compute => Some(("OpenStack-API-Version", "compute 2.93")),
             Self::Placement => Some(("OpenStack-API-Version", "placement 1.39")),
             Self::Volume => Some(("OpenStack-API-Version", "volume 3.70")),
             Self::Baremetal => Some(("X-OpenStack-Ironic-API-Version", "1.80")),
-            // From 1.1 on Masakari tells of its workflow's steps as well, for which it needs a store that is not set up.
+            // From 1.1 on Masakari also reports its workflow's steps, for which it needs a store that is not set up.
             Self::Identity | Self::Network | Self::InstanceHa => None,
         }
     }
 }
 
-/// Something to ask a service for.
+/// A request to a service.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// Who asks.
+    /// The user.
     pub user: User,
-    /// Which service.
+    /// The service.
     pub api: Api,
-    /// Another address than the catalogue's, such as that of a [`NovaApi`](crate::NovaApi).
+    /// An address instead of the catalogue's, such as that of a [`NovaApi`](crate::NovaApi).
     pub base: Option<String>,
     /// The HTTP method.
     pub method: &'static str,
-    /// What follows the service's address.
+    /// The path after the service's address.
     pub path: String,
-    /// The JSON to send.
+    /// The JSON body.
     pub body: Option<Value>,
-    /// Shows a second token, by which a service says that it acts for the user. It is `fencing`'s.
+    /// Sends the token of `fencing` as a service token, by which a service acts for the user.
     pub with_service_token: bool,
 }
 
 impl Call {
-    /// A call by `admin`.
+    /// A request of `admin`.
     #[must_use]
     pub fn new(method: &'static str, api: Api, path: &str) -> Self {
         Self {
@@ -86,7 +86,7 @@ impl Call {
         }
     }
 
-    /// The same with this body.
+    /// Sets the body.
     #[must_use]
     pub fn json(self, body: Value) -> Self {
         Self {
@@ -95,7 +95,7 @@ impl Call {
         }
     }
 
-    /// The same by this user.
+    /// Sets the user.
     #[must_use]
     pub fn by(self, user: User) -> Self {
         Self { user, ..self }
@@ -106,7 +106,7 @@ impl Call {
     }
 }
 
-/// What a service answered.
+/// A service's answer.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The HTTP status.
@@ -116,10 +116,10 @@ pub struct Answer {
 }
 
 impl Cloud {
-    /// Asks, and takes any status for an answer.
+    /// Sends a request, and returns an answer with any status.
     ///
     /// # Errors
-    /// The service cannot be reached, or there is no token to be had.
+    /// If the service cannot be reached, or Keystone gives no token.
     pub fn ask(&self, call: &Call) -> Result<Answer, LabError> {
         self.send(call).map(|(status, text)| Answer {
             status,
@@ -127,10 +127,10 @@ impl Cloud {
         })
     }
 
-    /// Asks, and takes nothing but a success.
+    /// Sends a request, and returns the body of a successful answer.
     ///
     /// # Errors
-    /// The service cannot be reached, refuses, or answers with something that is not JSON.
+    /// If the service cannot be reached, refuses the request, or answers with something that is not JSON.
     pub fn demand(&self, call: &Call) -> Result<Value, LabError> {
         let (status, text) = self.send(call)?;
         if !(200..300).contains(&status) {
@@ -146,7 +146,7 @@ impl Cloud {
         read(call, &text)
     }
 
-    /// Reads.
+    /// Sends a GET request.
     ///
     /// # Errors
     /// As [`demand`](Self::demand).
@@ -154,7 +154,7 @@ impl Cloud {
         self.demand(&Call::new("GET", api, path))
     }
 
-    /// Makes something, or sets something off.
+    /// Sends a POST request.
     ///
     /// # Errors
     /// As [`demand`](Self::demand).
@@ -162,7 +162,7 @@ impl Cloud {
         self.demand(&Call::new("POST", api, path).json(body))
     }
 
-    /// Changes something.
+    /// Sends a PUT request.
     ///
     /// # Errors
     /// As [`demand`](Self::demand).
@@ -170,7 +170,7 @@ impl Cloud {
         self.demand(&Call::new("PUT", api, path).json(body))
     }
 
-    /// Removes something; what is gone already is fine.
+    /// Sends a DELETE request; a resource that does not exist counts as deleted.
     ///
     /// # Errors
     /// As [`demand`](Self::demand).
@@ -181,7 +181,7 @@ impl Cloud {
         }
     }
 
-    /// Reads what is under a name in the answer.
+    /// Reads the value of `name` in the answer.
     pub(crate) fn find<T: DeserializeOwned>(&self, api: Api, path: &str, name: &str) -> Result<T, LabError> {
         let call = Call::new("GET", api, path);
         let mut answer = self.demand(&call)?;

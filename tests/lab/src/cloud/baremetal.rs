@@ -10,7 +10,7 @@ use crate::error::LabError;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A machine that Ironic imagines and switches. Dropping it removes it, as far as that can be done.
+/// A machine that Ironic simulates. Dropping the value removes the machine, as far as possible.
 #[derive(Debug)]
 pub struct BaremetalNode {
     cloud: Cloud,
@@ -18,10 +18,10 @@ pub struct BaremetalNode {
 }
 
 impl Cloud {
-    /// Enrols a machine of this name and switches it on.
+    /// Enrols a machine with this name and switches it on.
     ///
     /// # Errors
-    /// Ironic cannot be reached, refuses, or takes more than a minute.
+    /// If Ironic cannot be reached, refuses, or takes more than a minute.
     pub fn enrol(&self, name: &str) -> Result<BaremetalNode, LabError> {
         let body = json!({"name": name, "driver": "fake-hardware"});
         let made = self.post(Api::Baremetal, "/v1/nodes", body)?;
@@ -29,7 +29,7 @@ impl Cloud {
             cloud: self.clone(),
             id: made["uuid"].as_str().unwrap_or_default().to_owned(),
         };
-        // Ironic keeps no account of the power of a machine that it has not looked at.
+        // Ironic has no power state for a machine until it has read one.
         node.change("provision", "manage")?;
         node.wait("manageable", |node| node["provision_state"] == "manageable")?;
         node.change("power", "power on")?;
@@ -39,51 +39,51 @@ impl Cloud {
 }
 
 impl BaremetalNode {
-    /// Its id.
+    /// The node's id.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// All that Ironic tells of it: `power_state`, `target_power_state`, `last_error`, `maintenance` and more.
+    /// Everything that Ironic shows of the node: `power_state`, `target_power_state`, `last_error`, `maintenance` and more.
     ///
     /// # Errors
-    /// Ironic cannot be reached.
+    /// If Ironic cannot be reached.
     pub fn read(&self) -> Result<Value, LabError> {
         self.cloud.get(Api::Baremetal, &format!("/v1/nodes/{}", self.id))
     }
 
-    /// `power on`, `power off` or nothing.
+    /// `power on`, `power off` or empty.
     ///
     /// # Errors
-    /// Ironic cannot be reached.
+    /// If Ironic cannot be reached.
     pub fn power_state(&self) -> Result<String, LabError> {
         let node = self.read()?;
         Ok(node["power_state"].as_str().unwrap_or_default().to_owned())
     }
 
-    /// Whether Ironic keeps its hands off it.
+    /// Whether the node is in maintenance, so that Ironic leaves its power alone.
     ///
     /// # Errors
-    /// Ironic cannot be reached.
+    /// If Ironic cannot be reached.
     pub fn is_in_maintenance(&self) -> Result<bool, LabError> {
         Ok(self.read()?["maintenance"] == true)
     }
 
-    /// Switches it and waits until it is so.
+    /// Switches the node and waits for the new state.
     ///
     /// # Errors
-    /// Ironic cannot be reached, refuses, or takes more than a minute.
+    /// If Ironic cannot be reached, refuses, or takes more than a minute.
     pub fn set_powered(&self, powered: bool) -> Result<(), LabError> {
         let target = if powered { "power on" } else { "power off" };
         self.change("power", target)?;
         self.wait_power(target)
     }
 
-    /// Waits until its power is `power on` or `power off` and nothing is being done about it.
+    /// Waits until the power is `state` (`power on` or `power off`) and no change is under way.
     ///
     /// # Errors
-    /// That takes more than a minute.
+    /// If that takes more than a minute.
     pub fn wait_power(&self, state: &str) -> Result<(), LabError> {
         self.wait(state, |node| {
             node["power_state"] == state && node["target_power_state"].is_null()

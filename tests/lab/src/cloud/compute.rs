@@ -1,4 +1,4 @@
-//! A test's own hosts.
+//! Hosts of one test.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,28 +15,28 @@ use crate::leash::Leash;
 use crate::openstack::program::Program;
 
 const READY_LIMIT: Duration = Duration::from_secs(120);
-/// A new host has been up for so long, so that its first boot under a test's eyes shows in its uptime, which has minutes only.
+/// The uptime of a new host, so that its first boot during a test shows in the uptime, which counts only minutes.
 const UP_BEFORE: Duration = Duration::from_secs(3 * 24 * 3600);
 
 /// A host: a real nova-compute with a driver that keeps its guests in files, and a network agent.
 ///
-/// Dropping it removes it from the cloud, with every server that is on it, as far as that can be done.
+/// Dropping the value removes the host from the cloud, with every server on it, as far as possible.
 #[derive(Debug)]
 pub struct Compute {
     name: String,
     cloud: Cloud,
     leash: Option<Leash>,
-    /// When Nova last heard of it before it was started; its record says no more.
+    /// Nova's last heartbeat of the host before the last start.
     heard_before: Option<String>,
     is_removed: bool,
     home: Home,
 }
 
 impl Cloud {
-    /// Starts a host of this name, which nobody else may use, and does not wait for it.
+    /// Starts a host with a name that no other test uses, and does not wait for it.
     ///
     /// # Errors
-    /// Nova is not installed, or its files cannot be written.
+    /// If Nova is not installed, or its files cannot be written.
     pub fn compute(&self, name: &str) -> Result<Compute, LabError> {
         let mut compute = Compute {
             name: name.to_owned(),
@@ -52,10 +52,10 @@ impl Cloud {
         Ok(compute)
     }
 
-    /// Starts hosts of these names and waits until all can be used.
+    /// Starts hosts with these names and waits until all can be used.
     ///
     /// # Errors
-    /// As [`compute`](Self::compute), or one does not become ready within two minutes.
+    /// As [`compute`](Self::compute), or if a host does not become ready within two minutes.
     pub fn computes<const N: usize>(&self, names: [&str; N]) -> Result<[Compute; N], LabError> {
         let mut computes = Vec::with_capacity(N);
         for name in names {
@@ -71,50 +71,50 @@ impl Cloud {
         })
     }
 
-    /// Removes a host with all that is on it.
+    /// Removes a host and every server on it.
     ///
     /// # Errors
-    /// A service cannot be reached or refuses.
+    /// If a service cannot be reached or refuses.
     pub fn remove(&self, mut compute: Compute) -> Result<(), LabError> {
         compute.take_away()
     }
 }
 
 impl Compute {
-    /// Its name, for Nova and for Neutron.
+    /// The host's name in Nova and Neutron.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its log so far.
+    /// The log of nova-compute so far.
     #[must_use]
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.log_file()).unwrap_or_default()
     }
 
-    /// Whether nova-compute runs, or hangs.
+    /// Whether nova-compute runs or hangs, and has not ended.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.leash.as_ref().is_some_and(Leash::is_running)
     }
 
-    /// Ends nova-compute at once. The guests run on, and so does the network agent.
+    /// Kills nova-compute. The guests and the network agent go on running.
     pub fn kill(&mut self) {
         if let Some(mut leash) = self.leash.take() {
             leash.crash();
         }
     }
 
-    /// Ends nova-compute in good order. The guests run on.
+    /// Stops nova-compute in order. The guests go on running.
     pub fn stop(&mut self) {
         self.leash = None;
     }
 
-    /// Starts nova-compute where it does not run. The host has not booted meanwhile.
+    /// Starts nova-compute if it does not run. The host's boot stays the one before.
     ///
     /// # Errors
-    /// It cannot be started.
+    /// If nova-compute cannot be started.
     pub fn start_again(&mut self) -> Result<(), LabError> {
         if self.is_running() {
             return Ok(());
@@ -129,81 +129,81 @@ impl Compute {
         Ok(())
     }
 
-    /// Makes the host hang: nova-compute and the network agent stand still, and the guests run on as they do in a half-dead host.
+    /// Makes the host hang: nova-compute and the network agent stand still, and the guests go on running.
     ///
     /// # Errors
-    /// The signal could not be sent.
+    /// If the signal could not be sent.
     pub fn pause(&self) -> Result<(), LabError> {
         self.set_agent(false)?;
         self.signal(Signal::SIGSTOP)
     }
 
-    /// Lets a host that hangs go on.
+    /// Ends a hang of the host.
     ///
     /// # Errors
-    /// The signal could not be sent.
+    /// If the signal could not be sent.
     pub fn resume(&self) -> Result<(), LabError> {
         self.set_agent(true)?;
         self.signal(Signal::SIGCONT)
     }
 
-    /// From now on the driver does not come back from starting a guest, for five minutes or until it is released.
+    /// From now on the driver's call that starts a guest does not return, for five minutes or until `release_spawns`.
     ///
     /// # Errors
-    /// The file that says so cannot be written.
+    /// If the file that holds the driver cannot be written.
     pub fn hold_spawns(&self) -> Result<(), LabError> {
         let file = self.state().join("hold");
         std::fs::write(&file, "").during(|| format!("writing {}", file.display()))
     }
 
-    /// Lets the driver come back from what it has started.
+    /// Lets held calls of the driver return.
     ///
     /// # Errors
-    /// The file that holds it cannot be removed.
+    /// If the file that holds the driver cannot be removed.
     pub fn release_spawns(&self) -> Result<(), LabError> {
         let file = self.state().join("hold");
         std::fs::remove_file(&file).during(|| format!("removing {}", file.display()))
     }
 
-    /// Cuts the host's power: nova-compute, the network agent and every guest are off at once, and stay so.
+    /// Cuts the host's power: nova-compute, the network agent and every guest end at once, and stay off.
     ///
     /// # Errors
-    /// The guests' file cannot be written.
+    /// If the guests' file cannot be written.
     pub fn power_off(&mut self) -> Result<(), LabError> {
         self.kill();
         self.set_agent(false)?;
         domains::stop_all(&self.state(), now())
     }
 
-    /// Boots the host anew. Guests stay off until somebody starts them.
+    /// Boots the host. Guests stay off until they are started.
     ///
     /// # Errors
-    /// nova-compute cannot be started.
+    /// If nova-compute cannot be started.
     pub fn power_on(&mut self) -> Result<(), LabError> {
         self.set_boot_time(now())?;
         self.start_again()
     }
 
-    /// The guests that are on the host, by their servers' ids.
+    /// The guests on the host, by their servers' ids.
     ///
     /// # Errors
-    /// The driver's file cannot be read.
+    /// If the driver's file cannot be read.
     pub fn domains(&self) -> Result<BTreeMap<String, Domain>, LabError> {
         domains::read(&self.state())
     }
 
-    /// Whether this guest runs here, whatever Nova believes.
+    /// Whether this server's guest runs on the host, by the driver's file and not by Nova.
     ///
     /// # Errors
-    /// The driver's file cannot be read.
+    /// If the driver's file cannot be read.
     pub fn runs(&self, server: &str) -> Result<bool, LabError> {
         Ok(self.domains()?.get(server).is_some_and(|domain| domain.running))
     }
 
-    /// All that was done to guests on the host, the oldest first.
+    /// Every change of the host's guests, the oldest first.
     ///
     /// # Errors
-    /// The driver's file cannot be read.
+    /// If the driver's file cannot be read.
     pub fn history(&self) -> Result<Vec<Change>, LabError> {
         domains::read_history(&self.state())
     }
@@ -211,15 +211,15 @@ impl Compute {
     /// Waits for a heartbeat that is newer than the last start; the service may be forced down.
     ///
     /// # Errors
-    /// There is none within two minutes, or nova-compute has ended.
+    /// If no heartbeat comes within two minutes, or nova-compute has ended.
     pub fn wait_heard(&self) -> Result<(), LabError> {
         self.wait(|| self.is_heard())
     }
 
-    /// Waits until Nova and Placement take the host for ready: heard since its start, up, in a cell, with an inventory.
+    /// Waits until the host is ready in Nova and Placement: a heartbeat since its start, up, in a cell, with an inventory.
     ///
     /// # Errors
-    /// That takes more than two minutes, or nova-compute has ended.
+    /// If that takes more than two minutes, or nova-compute has ended.
     pub fn wait_ready(&self) -> Result<(), LabError> {
         self.wait(|| self.is_heard() && self.is_ready().unwrap_or(false))
     }
@@ -229,7 +229,7 @@ impl Compute {
             return Err(LabError::NotSeen {
                 what: format!("readiness of {}", self.name),
                 seconds: 0,
-                seen: "it does not run".to_owned(),
+                seen: "nova-compute does not run".to_owned(),
             });
         };
         wait_ready("nova-compute", leash, &self.log_file(), READY_LIMIT, || {
@@ -250,7 +250,7 @@ impl Compute {
 
     fn is_ready(&self) -> Result<bool, LabError> {
         let service = self.cloud.compute_service(&self.name)?;
-        // Nova counts only those hosts among its hypervisors that are in a cell.
+        // Nova lists a host among its hypervisors only once the host is in a cell.
         Ok(service.is_up() && self.cloud.hypervisor(&self.name)?.is_some() && self.has_inventory()?)
     }
 
@@ -294,7 +294,7 @@ impl Compute {
             .map(|_| ())
     }
 
-    /// Whether Neutron hears of an agent on the host.
+    /// Makes Neutron's agent on the host alive or dead.
     fn set_agent(&self, alive: bool) -> Result<(), LabError> {
         let file = self.cloud.description().folder.join("agents").join(&self.name);
         if alive {
@@ -320,7 +320,7 @@ impl Compute {
 impl Drop for Compute {
     fn drop(&mut self) {
         if !self.is_removed {
-            // The test has failed, or does not care: a host that is left must at least not be given work.
+            // After a failed test the host may be left: then it must at least not get servers.
             let _ = self.take_away();
         }
     }
@@ -328,7 +328,7 @@ impl Drop for Compute {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "what befalls a real process has a real time"
+    reason = "real processes are measured by real time"
 )]
 fn now() -> SystemTime {
     SystemTime::now()

@@ -1,4 +1,4 @@
-//! What a test has to know of an OpenStack that somebody else has started.
+//! The addresses and files of an OpenStack, for the tests of its run.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -8,40 +8,40 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{During, LabError};
 
-/// The variable that names the description's file.
+/// The variable with the path of the description's file.
 pub const OPENSTACK: &str = "RINGFENCE_TEST_OPENSTACK";
 
-/// Where everything is.
+/// Addresses and files of an OpenStack.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Description {
-    /// Keystone's address, with `/v3`.
+    /// The address of Keystone, with `/v3`.
     pub auth_url: String,
-    /// The region that everything is in.
+    /// The region of all services.
     pub region: String,
-    /// The services' RabbitMQ, where their notifications are as well.
+    /// The address of the services' RabbitMQ, which also has their notifications.
     pub broker_url: String,
-    /// The services' files: `etc/nova.conf` and others like it, `log/`.
+    /// The folder of the services' files: `etc/nova.conf` and others like it, `log/`.
     pub folder: PathBuf,
-    /// Where a hook has to listen for Nova's scheduler and API to ask it; they show [`HOOK_TOKEN`](crate::HOOK_TOKEN).
+    /// Where a scheduler hook must listen so that Nova's scheduler and API ask it; they send [`HOOK_TOKEN`](crate::HOOK_TOKEN).
     pub hook: SocketAddr,
     /// The addresses in Keystone's catalogue by type, such as `compute`.
     pub endpoints: BTreeMap<String, String>,
 }
 
 impl Description {
-    /// Writes it for [`read`](Self::read).
+    /// Writes the description to a file.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// If the file cannot be written.
     pub fn write(&self, file: &Path) -> Result<(), LabError> {
         let text = serde_json::to_string_pretty(self).map_err(|source| unreadable(file, source))?;
         std::fs::write(file, text).during(|| format!("writing {}", file.display()))
     }
 
-    /// Reads what [`write`](Self::write) wrote.
+    /// Reads a description that [`write`](Self::write) wrote.
     ///
     /// # Errors
-    /// The file cannot be read, or says something else.
+    /// If the file cannot be read, or is no description.
     pub fn read(file: &Path) -> Result<Self, LabError> {
         let text = std::fs::read_to_string(file).during(|| format!("reading {}", file.display()))?;
         serde_json::from_str(&text).map_err(|source| unreadable(file, source))

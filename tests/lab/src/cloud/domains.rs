@@ -1,4 +1,4 @@
-//! What really runs on a host: the files of its virtualization driver.
+//! The guests that really run on a host, by the files of its virtualization driver.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -12,25 +12,25 @@ use crate::error::{During, LabError};
 const DOMAINS: &str = "domains.json";
 const HISTORY: &str = "history.jsonl";
 
-/// A guest on a host, whatever Nova believes.
+/// A guest on a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Domain {
-    /// The hypervisor's name for it.
+    /// The hypervisor's name of the guest.
     pub name: String,
-    /// Whether it runs.
+    /// Whether the guest runs.
     pub running: bool,
-    /// Its processors, its memory in MiB and its disk in GiB.
+    /// The guest's processors, memory in MiB and disk in GiB.
     pub size: [u64; 3],
 }
 
-/// Something that was done to a guest.
+/// A change of a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// When, to the millisecond.
+    /// The time, to the millisecond.
     pub at: SystemTime,
     /// `spawn`, `destroy`, `power_off`, `power_on`, or `power_lost` with the host's power.
     pub what: String,
-    /// The server's id.
+    /// The id of the guest's server.
     pub server: String,
 }
 
@@ -50,15 +50,15 @@ pub(crate) fn read(state: &Path) -> Result<BTreeMap<String, Domain>, LabError> {
     parse(&text, DOMAINS)
 }
 
-/// All that was done, the oldest first.
+/// Every change, the oldest first.
 pub(crate) fn read_history(state: &Path) -> Result<Vec<Change>, LabError> {
     let text = read_if_there(&state.join(HISTORY))?.unwrap_or_default();
-    // A driver that was killed while it wrote leaves half a line.
+    // A driver that was killed during a write leaves half a line.
     let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
     whole.lines().map(read_line).collect()
 }
 
-/// What a loss of power does to guests: they are there, and none runs. Their host's driver must not run either.
+/// Stops all guests, as a loss of power does; they stay on the host. The host's driver must not run.
 pub(crate) fn stop_all(state: &Path, now: SystemTime) -> Result<(), LabError> {
     let mut domains = read(state)?;
     let at = since_epoch(now).as_secs_f64();
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_loss_of_power_stops_what_runs_and_is_told_of_that_alone() {
+    fn a_loss_of_power_stops_running_guests_and_is_recorded_for_these_only() {
         let folder = tempfile::tempdir().unwrap();
         let guests = r#"{"a": {"name": "one", "running": true, "size": [1, 64, 1]},
                          "b": {"name": "two", "running": false, "size": [1, 64, 1]}}"#;

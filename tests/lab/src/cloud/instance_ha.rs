@@ -11,10 +11,10 @@ use crate::cloud::wait::{Seen, wait_for};
 use crate::cloud::{Api, Call, Cloud};
 use crate::error::{During, LabError};
 
-/// What Masakari makes of the news that a host is dead.
+/// A notification that a host is dead, as Masakari handles it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Notification {
-    /// Its id.
+    /// The notification's id.
     #[serde(rename = "notification_uuid")]
     pub id: String,
     /// `new`, `running`, `finished`, `error`, `failed`, `ignored`.
@@ -22,10 +22,10 @@ pub struct Notification {
 }
 
 impl Cloud {
-    /// Puts hosts into a segment of Masakari's; the segment's id.
+    /// Makes a segment in Masakari with these hosts; returns the segment's id.
     ///
     /// # Errors
-    /// Masakari cannot be reached or refuses.
+    /// If Masakari cannot be reached or refuses.
     pub fn make_segment(&self, name: &str, hosts: &[&str]) -> Result<String, LabError> {
         let segment =
             json!({"segment": {"name": name, "recovery_method": "auto", "service_type": "COMPUTE"}});
@@ -39,18 +39,18 @@ impl Cloud {
         Ok(segment)
     }
 
-    /// Tells Masakari that a host is dead.
+    /// Notifies Masakari of a dead host.
     ///
     /// # Errors
-    /// Masakari cannot be reached or refuses.
+    /// If Masakari cannot be reached or refuses.
     pub fn notify_of_dead_host(&self, host: &str) -> Result<Notification, LabError> {
         self.notify(host, "STOPPED", "OFFLINE")
     }
 
-    /// Tells Masakari that a host is alive, of which it takes note and no more.
+    /// Notifies Masakari of a living host, which Masakari only records.
     ///
     /// # Errors
-    /// Masakari cannot be reached or refuses.
+    /// If Masakari cannot be reached or refuses.
     pub fn notify_of_living_host(&self, host: &str) -> Result<Notification, LabError> {
         self.notify(host, "STARTED", "ONLINE")
     }
@@ -67,10 +67,10 @@ impl Cloud {
         understand(&call, made["notification"].take())
     }
 
-    /// Waits until Masakari is done with it, well or not.
+    /// Waits until Masakari has finished or failed with the notification.
     ///
     /// # Errors
-    /// That takes longer than the limit.
+    /// If that takes longer than the limit.
     pub fn follow(&self, notification: &str, limit: Duration) -> Result<Notification, LabError> {
         wait_for(
             || format!("the end of notification {notification}"),
@@ -87,10 +87,10 @@ impl Cloud {
         )
     }
 
-    /// Deletes a segment with its hosts.
+    /// Deletes a segment and its hosts.
     ///
     /// # Errors
-    /// Masakari cannot be reached, or refuses because it is busy with one of them.
+    /// If Masakari cannot be reached, or refuses because it handles a notification of a host.
     pub fn delete_segment(&self, segment: &str) -> Result<(), LabError> {
         self.delete(Api::InstanceHa, &format!("/segments/{segment}"))
     }

@@ -1,4 +1,4 @@
-//! Nova's records of what has moved.
+//! Nova's records of moved servers.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use crate::error::LabError;
 
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// One move of one server.
+/// A record of one move of one server.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Migration {
-    /// Its id.
+    /// The record's id.
     pub uuid: String,
     /// The server.
     pub instance_uuid: String,
-    /// Where it was.
+    /// The host before the move.
     pub source_compute: String,
-    /// Where it goes, once that is known.
+    /// The destination, once Nova has chosen it.
     pub dest_compute: Option<String>,
     /// `accepted`, `pre-migrating`, `done`, `completed`, `error`, `failed`.
     pub status: String,
@@ -29,16 +29,16 @@ impl Cloud {
     /// The evacuations from a host.
     ///
     /// # Errors
-    /// Nova cannot be reached.
+    /// If Nova cannot be reached.
     pub fn evacuations(&self, host: &str) -> Result<Vec<Migration>, LabError> {
         let path = format!("/os-migrations?source_compute={host}&migration_type=evacuation");
         self.find(Api::Compute, &path, "migrations")
     }
 
-    /// Waits until as many evacuations from a host have this status, and no other has another.
+    /// Waits until so many evacuations from a host have this status, and none has another.
     ///
     /// # Errors
-    /// That takes more than two minutes.
+    /// If that takes more than two minutes.
     pub fn wait_evacuations(
         &self,
         host: &str,
@@ -46,7 +46,7 @@ impl Cloud {
         status: &str,
     ) -> Result<Vec<Migration>, LabError> {
         wait_for(
-            || format!("{count} evacuations of {host} {status}"),
+            || format!("{count} evacuations of {host} with the status {status}"),
             LIMIT,
             || {
                 let all = self.evacuations(host)?;

@@ -10,27 +10,27 @@ use crate::error::LabError;
 /// A port as Neutron sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Port {
-    /// Its id.
+    /// The port's id.
     pub id: String,
-    /// Whether it is meant to carry anything.
+    /// Whether the port is enabled.
     pub admin_state_up: bool,
     /// `ACTIVE`, `DOWN` and others.
     pub status: String,
-    /// The server that has it, or nothing.
+    /// The id of the port's server, or empty.
     pub device_id: String,
-    /// The host that it is bound to, or nothing.
+    /// The host that the port is bound to, or empty.
     #[serde(rename = "binding:host_id")]
     pub host: String,
-    /// `ovs` where an agent could bind it, `binding_failed` where none was alive.
+    /// `ovs` if an agent could bind the port, `binding_failed` if no agent was alive.
     #[serde(rename = "binding:vif_type")]
     pub vif_type: String,
 }
 
 impl Cloud {
-    /// Makes a network with a subnet; its id.
+    /// Makes a network with a subnet; returns its id.
     ///
     /// # Errors
-    /// Neutron cannot be reached or refuses.
+    /// If Neutron cannot be reached or refuses.
     pub fn make_network(&self, name: &str) -> Result<String, LabError> {
         let call = Call::new("POST", Api::Network, "/v2.0/networks").json(json!({"network": {"name": name}}));
         let mut made = self.demand(&call)?;
@@ -43,7 +43,7 @@ impl Cloud {
     /// Makes a port.
     ///
     /// # Errors
-    /// Neutron cannot be reached or refuses.
+    /// If Neutron cannot be reached or refuses.
     pub fn make_port(&self, network: &str) -> Result<Port, LabError> {
         let body = json!({"port": {"network_id": network}});
         let call = Call::new("POST", Api::Network, "/v2.0/ports").json(body);
@@ -51,26 +51,26 @@ impl Cloud {
         understand(&call, made["port"].take())
     }
 
-    /// One port.
+    /// The port with this id.
     ///
     /// # Errors
-    /// Neutron cannot be reached, or does not know it.
+    /// If Neutron cannot be reached, or does not know the port.
     pub fn port(&self, id: &str) -> Result<Port, LabError> {
         self.find(Api::Network, &format!("/v2.0/ports/{id}"), "port")
     }
 
-    /// The ports of a host.
+    /// The ports that are bound to a host.
     ///
     /// # Errors
-    /// Neutron cannot be reached.
+    /// If Neutron cannot be reached.
     pub fn ports_on(&self, host: &str) -> Result<Vec<Port>, LabError> {
         self.ports(&format!("binding:host_id={host}"))
     }
 
-    /// The ports that are such, as `tags=NAME` or `network_id=ID`. This Neutron gives two at a time, whatever it is asked for.
+    /// The ports that match a query such as `tags=NAME` or `network_id=ID`. This Neutron gives two in each page at most.
     ///
     /// # Errors
-    /// Neutron cannot be reached.
+    /// If Neutron cannot be reached.
     pub fn ports(&self, such: &str) -> Result<Vec<Port>, LabError> {
         let mut all: Vec<Port> = Vec::new();
         loop {
@@ -87,28 +87,28 @@ impl Cloud {
         }
     }
 
-    /// Says whether a port is meant to carry anything.
+    /// Enables or disables a port.
     ///
     /// # Errors
-    /// Neutron cannot be reached or refuses.
+    /// If Neutron cannot be reached or refuses.
     pub fn set_port_up(&self, id: &str, up: bool) -> Result<(), LabError> {
         let body = json!({"port": {"admin_state_up": up}});
         self.put(Api::Network, &format!("/v2.0/ports/{id}"), body)
             .map(|_| ())
     }
 
-    /// The agents of a host, as Neutron's API tells of them.
+    /// The agents of a host, as Neutron's API shows them.
     ///
     /// # Errors
-    /// Neutron cannot be reached.
+    /// If Neutron cannot be reached.
     pub fn network_agents(&self, host: &str) -> Result<Vec<Value>, LabError> {
         self.find(Api::Network, &format!("/v2.0/agents?host={host}"), "agents")
     }
 
-    /// Deletes a network with its ports.
+    /// Deletes a network and its ports.
     ///
     /// # Errors
-    /// Neutron cannot be reached or refuses.
+    /// If Neutron cannot be reached or refuses.
     pub fn delete_network(&self, id: &str) -> Result<(), LabError> {
         for port in self.ports(&format!("network_id={id}"))? {
             self.delete(Api::Network, &format!("/v2.0/ports/{}", port.id))?;

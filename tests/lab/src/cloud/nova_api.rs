@@ -1,4 +1,4 @@
-//! A Nova API of a test's own.
+//! A Nova API that belongs to one test.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,32 +12,32 @@ use crate::openstack::gate;
 use crate::openstack::program::Program;
 
 const READY_LIMIT: Duration = Duration::from_secs(120);
-/// After so long it is started once more: every now and then it stops for ever on its way up.
+/// A start that takes longer is tried once more: sometimes the process hangs for ever during its start.
 const HANGS_AFTER: Duration = Duration::from_secs(60);
-/// The end of the pipeline: who asks is known there, and nothing has been done yet.
+/// The end of the pipeline: the caller is known at this point, and the request has changed nothing yet.
 const APPLICATION: &str = " keystonecontext ringfence osapi_compute_app_v21";
 
-/// Middleware of one's own, right before Nova itself.
+/// Middleware of a test, right before Nova itself.
 #[derive(Clone, Debug)]
 pub struct WsgiFilter {
-    /// Its factory, as `package.module:factory`.
+    /// The factory, as `package.module:factory`.
     pub factory: String,
-    /// The folder that the package is in.
+    /// The folder of the package.
     pub python_path: PathBuf,
-    /// What the factory is told.
+    /// The factory's settings.
     pub settings: Vec<(String, String)>,
 }
 
-/// How a Nova API differs from the shared one.
+/// The differences between a Nova API and the shared one.
 #[derive(Clone, Debug, Default)]
 pub struct NovaApiOptions {
-    /// Middleware of one's own.
+    /// Middleware of the test.
     pub filter: Option<WsgiFilter>,
-    /// Sections of its configuration that differ from the shared one's, where those of the process itself do not.
+    /// Sections of the configuration that replace the shared one's.
     pub settings: String,
 }
 
-/// One more API process on a port of its own. It has the database and the broker of the shared one, and can be killed.
+/// One more API process on a port of its own. It uses the database and the broker of the shared one, and can be killed.
 #[derive(Debug)]
 pub struct NovaApi {
     leash: Option<Leash>,
@@ -48,10 +48,10 @@ pub struct NovaApi {
 }
 
 impl Cloud {
-    /// Starts one.
+    /// Starts a Nova API.
     ///
     /// # Errors
-    /// It does not answer within two minutes.
+    /// If the API does not answer within two minutes.
     pub fn nova_api(&self, options: NovaApiOptions) -> Result<NovaApi, LabError> {
         let mut api = NovaApi {
             leash: None,
@@ -67,29 +67,29 @@ impl Cloud {
 }
 
 impl NovaApi {
-    /// Its address, with `/v2.1`.
+    /// The API's address, with `/v2.1`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}/v2.1", self.port)
     }
 
-    /// Its log so far.
+    /// The API's log so far.
     #[must_use]
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.log_file()).unwrap_or_default()
     }
 
-    /// Ends it at once.
+    /// Kills the API.
     pub fn kill(&mut self) {
         if let Some(mut leash) = self.leash.take() {
             leash.crash();
         }
     }
 
-    /// Starts it on the same port and waits until it answers.
+    /// Starts the API on its former port and waits until it answers.
     ///
     /// # Errors
-    /// It does not within two minutes.
+    /// If the API does not answer within two minutes.
     pub fn start_again(&mut self) -> Result<(), LabError> {
         let description = self.cloud.description();
         let shared = ["nova.conf", "nova-db.conf"].map(|name| description.etc(name));
@@ -140,7 +140,7 @@ impl NovaApi {
         if !text.contains(APPLICATION) {
             return Err(LabError::Failed {
                 program: file,
-                output: format!("no pipeline ends in{APPLICATION}"),
+                output: format!("nova-api's paste file has no pipeline that ends in{APPLICATION}"),
             });
         }
         let with_filter = " keystonecontext ringfence of_the_test osapi_compute_app_v21";

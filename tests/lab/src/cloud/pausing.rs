@@ -1,4 +1,4 @@
-//! Services that stand still.
+//! Services that hang.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use nix::unistd::Pid;
 use crate::cloud::Cloud;
 use crate::error::LabError;
 
-/// A service that answers nobody, and whose requests wait for it. It goes on when this value goes.
+/// A hung service: it answers no request, and requests wait. Dropping the value ends the hang.
 #[derive(Debug)]
 pub struct Paused(Vec<Pid>);
 
@@ -16,7 +16,7 @@ impl Cloud {
     /// Makes a service of this cloud hang, such as `cinder-volume`.
     ///
     /// # Errors
-    /// It does not run.
+    /// If the service does not run.
     pub fn pause(&self, service: &str) -> Result<Paused, LabError> {
         let script = self.description().folder.join("programs").join("run.py");
         let script = script.display().to_string();
@@ -44,7 +44,7 @@ impl Cloud {
 impl Paused {
     fn signal(&self, signal: Signal) {
         for pid in &self.0 {
-            // One that has ended meanwhile is none of ours any more.
+            // A process that has ended meanwhile needs no signal.
             let _ = kill(*pid, signal);
         }
     }
@@ -56,7 +56,7 @@ impl Drop for Paused {
     }
 }
 
-/// All processes with their words.
+/// All processes with their command lines.
 fn processes() -> impl Iterator<Item = (Pid, Vec<String>)> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| {

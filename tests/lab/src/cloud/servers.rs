@@ -17,39 +17,39 @@ const BOOT_LIMIT: Duration = Duration::from_secs(120);
 /// A server as Nova sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Server {
-    /// Its id.
+    /// The server's id.
     pub id: String,
-    /// Its name.
+    /// The server's name.
     pub name: String,
     /// `ACTIVE`, `SHUTOFF`, `ERROR`, `REBUILD` and others.
     pub status: String,
-    /// The host that it is on.
+    /// The server's host.
     #[serde(rename = "OS-EXT-SRV-ATTR:host")]
     pub host: Option<String>,
-    /// What is being done with it.
+    /// The task that is under way, if any.
     #[serde(rename = "OS-EXT-STS:task_state")]
     pub task_state: Option<String>,
-    /// What its owner has noted.
+    /// The owner's metadata.
     pub metadata: BTreeMap<String, String>,
 }
 
-/// A server to be.
+/// A server to boot.
 #[derive(Clone, Debug)]
 pub struct NewServer<'a> {
-    /// Its name.
+    /// The server's name.
     pub name: &'a str,
-    /// Whose it is. Only an administrator chooses the host.
+    /// The server's owner. Only an administrator can choose the host.
     pub owner: User,
-    /// The host, if it is not for the scheduler to find one.
+    /// The host, if the scheduler is not to choose one.
     pub host: Option<&'a Compute>,
-    /// What its owner notes.
+    /// The owner's metadata.
     pub metadata: &'a [(&'a str, &'a str)],
-    /// Its ports; none leaves it without a network.
+    /// The server's ports; without ports it has no network.
     pub ports: &'a [&'a Port],
 }
 
 impl<'a> NewServer<'a> {
-    /// A server of `admin`'s without a network.
+    /// A server of `admin` without a network.
     #[must_use]
     pub fn new(name: &'a str) -> Self {
         Self {
@@ -79,7 +79,7 @@ impl<'a> NewServer<'a> {
 }
 
 impl Cloud {
-    /// Boots a server of each name on a host, all with the same metadata, and waits until they are active.
+    /// Boots a server of each name on a host, with this metadata, and waits until they are active.
     ///
     /// # Errors
     /// As [`boot_all`](Self::boot_all).
@@ -103,7 +103,7 @@ impl Cloud {
     /// Boots servers and waits until they are active.
     ///
     /// # Errors
-    /// Nova refuses one, or one fails or is not active within two minutes.
+    /// If Nova refuses a server, or a server fails or is not active within two minutes.
     pub fn boot_all(&self, servers: &[NewServer<'_>]) -> Result<Vec<Server>, LabError> {
         let mut ids = Vec::with_capacity(servers.len());
         for server in servers {
@@ -116,20 +116,20 @@ impl Cloud {
         ids.iter().map(|id| self.wait_active(id)).collect()
     }
 
-    /// Waits until a server is active and nothing is being done with it.
+    /// Waits until a server is active and no task is under way.
     ///
     /// # Errors
-    /// It is in error, or not active within two minutes.
+    /// If the server is in error, or is not active within two minutes.
     pub fn wait_active(&self, id: &str) -> Result<Server, LabError> {
         self.wait_server(id, "active", |server| {
             server.status == "ACTIVE" && server.task_state.is_none()
         })
     }
 
-    /// Waits until a server is as it should be. A server in error is not waited for.
+    /// Waits until `is_so` is true for a server, or the server is in error.
     ///
     /// # Errors
-    /// It is not within two minutes, or is in error.
+    /// If that takes more than two minutes, or the server is in error.
     pub fn wait_server(
         &self,
         id: &str,
@@ -162,45 +162,45 @@ impl Cloud {
         }
     }
 
-    /// One server.
+    /// The server with this id.
     ///
     /// # Errors
-    /// Nova cannot be reached, or does not know it.
+    /// If Nova cannot be reached, or does not know the server.
     pub fn server(&self, id: &str) -> Result<Server, LabError> {
         self.find(Api::Compute, &format!("/servers/{id}"), "server")
     }
 
-    /// The servers on a host, everybody's.
+    /// The servers on a host, of all projects.
     ///
     /// # Errors
-    /// Nova cannot be reached.
+    /// If Nova cannot be reached.
     pub fn servers_on(&self, host: &str) -> Result<Vec<Server>, LabError> {
         let path = format!("/servers/detail?all_tenants=1&host={host}");
         self.find(Api::Compute, &path, "servers")
     }
 
-    /// Starts a server anew on another host; which one is for the scheduler to find if none is named.
+    /// Evacuates a server to this host, or to one that the scheduler chooses.
     ///
     /// # Errors
-    /// Nova cannot be reached or refuses.
+    /// If Nova cannot be reached or refuses.
     pub fn evacuate(&self, id: &str, to: Option<&Compute>) -> Result<(), LabError> {
         let order = to.map_or_else(|| json!({}), |host| json!({"host": host.name()}));
         self.act(id, json!({"evacuate": order}))
     }
 
-    /// Does something with a server, such as `{"os-stop": null}`.
+    /// Runs an action on a server, such as `{"os-stop": null}`.
     ///
     /// # Errors
-    /// Nova cannot be reached or refuses.
+    /// If Nova cannot be reached or refuses.
     pub fn act(&self, id: &str, action: Value) -> Result<(), LabError> {
         self.post(Api::Compute, &format!("/servers/{id}/action"), action)
             .map(|_| ())
     }
 
-    /// Deletes a server and does not wait until it has gone.
+    /// Deletes a server without waiting for its end.
     ///
     /// # Errors
-    /// Nova cannot be reached or refuses.
+    /// If Nova cannot be reached or refuses.
     pub fn delete_server(&self, id: &str) -> Result<(), LabError> {
         self.delete(Api::Compute, &format!("/servers/{id}"))
     }

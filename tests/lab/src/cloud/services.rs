@@ -11,10 +11,10 @@ use crate::error::LabError;
 
 const REMOVAL_LIMIT: Duration = Duration::from_secs(60);
 
-/// What Nova says of a host's nova-compute.
+/// Nova's record of a host's nova-compute.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ComputeService {
-    /// Its id.
+    /// The record's id.
     pub id: String,
     /// The host.
     pub host: String,
@@ -22,16 +22,16 @@ pub struct ComputeService {
     pub state: String,
     /// `enabled` or `disabled`.
     pub status: String,
-    /// Whether somebody has said that it is down.
+    /// Whether the service is forced down.
     pub forced_down: bool,
-    /// Why it is disabled.
+    /// The reason for which the service is disabled.
     pub disabled_reason: Option<String>,
-    /// The last heartbeat, in UTC to the microsecond; also any other change of the record.
+    /// The time of the last heartbeat, in UTC to the microsecond; any other change of the record sets it, too.
     pub updated_at: Option<String>,
 }
 
 impl ComputeService {
-    /// Whether Nova takes it for alive.
+    /// Whether Nova sees the service up.
     #[must_use]
     pub fn is_up(&self) -> bool {
         self.state == "up"
@@ -42,7 +42,7 @@ impl Cloud {
     /// Nova's record of a host.
     ///
     /// # Errors
-    /// Nova cannot be reached, or does not know the host.
+    /// If Nova cannot be reached, or does not know the host.
     pub fn compute_service(&self, host: &str) -> Result<ComputeService, LabError> {
         self.find_compute_service(host)?.ok_or_else(|| LabError::NotSeen {
             what: format!("a compute service of {host}"),
@@ -51,10 +51,10 @@ impl Cloud {
         })
     }
 
-    /// Every host's record.
+    /// The records of all hosts.
     ///
     /// # Errors
-    /// Nova cannot be reached.
+    /// If Nova cannot be reached.
     pub fn compute_services(&self) -> Result<Vec<ComputeService>, LabError> {
         self.find(Api::Compute, "/os-services?binary=nova-compute", "services")
     }
@@ -65,10 +65,10 @@ impl Cloud {
         Ok(found.pop())
     }
 
-    /// Says that a host is down and may not be given work, in one call: Nova would ask the host otherwise, and wait a minute.
+    /// Disables a host and forces it down, in one call: Nova would ask the host otherwise, and wait a minute.
     ///
     /// # Errors
-    /// Nova cannot be reached or refuses.
+    /// If Nova cannot be reached or refuses.
     pub fn force_down(&self, host: &str, reason: &str) -> Result<(), LabError> {
         self.change_service(
             host,
@@ -76,26 +76,26 @@ impl Cloud {
         )
     }
 
-    /// Takes back that a host is down. Nova refuses while an evacuation from it is `done` and not `completed`.
+    /// Ends the forcing down of a host. Nova refuses while an evacuation from the host is `done` and not `completed`.
     ///
     /// # Errors
-    /// Nova cannot be reached or refuses.
+    /// If Nova cannot be reached or refuses.
     pub fn unforce(&self, host: &str) -> Result<(), LabError> {
         self.change_service(host, json!({"forced_down": false}))
     }
 
-    /// Lets a host have work.
+    /// Enables a host.
     ///
     /// # Errors
-    /// Nova cannot be reached or refuses.
+    /// If Nova cannot be reached or refuses.
     pub fn enable(&self, host: &str) -> Result<(), LabError> {
         self.change_service(host, json!({"status": "enabled"}))
     }
 
-    /// Gives a host no more work.
+    /// Disables a host.
     ///
     /// # Errors
-    /// Nova cannot be reached or refuses.
+    /// If Nova cannot be reached or refuses.
     pub fn disable(&self, host: &str, reason: &str) -> Result<(), LabError> {
         self.change_service(host, json!({"status": "disabled", "disabled_reason": reason}))
     }
@@ -106,10 +106,10 @@ impl Cloud {
             .map(|_| ())
     }
 
-    /// Waits until Nova takes a host for down, or for up.
+    /// Waits until Nova sees a host up or down.
     ///
     /// # Errors
-    /// That takes more than a minute.
+    /// If that takes more than a minute.
     pub fn wait_state(&self, host: &str, up: bool) -> Result<ComputeService, LabError> {
         let state = if up { "up" } else { "down" };
         wait_for(
@@ -126,10 +126,10 @@ impl Cloud {
         )
     }
 
-    /// Nova's record of a hypervisor, if the host is in a cell; `uptime` is in it.
+    /// Nova's record of a hypervisor with its `uptime`, if the host is in a cell.
     ///
     /// # Errors
-    /// Nova cannot be reached.
+    /// If Nova cannot be reached.
     pub fn hypervisor(&self, host: &str) -> Result<Option<Value>, LabError> {
         let all: Vec<Value> = self.find(Api::Compute, "/os-hypervisors/detail", "hypervisors")?;
         Ok(all.into_iter().find(|one| one["hypervisor_hostname"] == host))
@@ -138,7 +138,7 @@ impl Cloud {
     /// The id of a host's resource provider, if there is one.
     ///
     /// # Errors
-    /// Placement cannot be reached.
+    /// If Placement cannot be reached.
     pub fn provider(&self, host: &str) -> Result<Option<String>, LabError> {
         let path = format!("/resource_providers?name={host}");
         let found: Vec<Value> = self.find(Api::Placement, &path, "resource_providers")?;
@@ -151,19 +151,19 @@ impl Cloud {
     /// The traits of a host's resource provider; `COMPUTE_STATUS_DISABLED` keeps work away.
     ///
     /// # Errors
-    /// Placement cannot be reached, or does not know the host.
+    /// If Placement cannot be reached, or does not know the host.
     pub fn traits(&self, host: &str) -> Result<Vec<String>, LabError> {
         let provider = self.provider(host)?.unwrap_or_default();
         let path = format!("/resource_providers/{provider}/traits");
         self.find(Api::Placement, &path, "traits")
     }
 
-    /// Removes a host whose nova-compute runs no more, with its servers.
+    /// Removes a host whose nova-compute has ended, and its servers.
     pub(crate) fn forget_host(&self, host: &str) -> Result<(), LabError> {
         let Some(service) = self.find_compute_service(host)? else {
             return Ok(());
         };
-        // Nobody waits for it then, and the servers are deleted without it.
+        // A host that is forced down is not asked, so that its servers are deleted at once.
         self.force_down(host, "removed")?;
         wait_for(
             || format!("removing the servers of {host}"),

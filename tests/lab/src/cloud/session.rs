@@ -12,7 +12,7 @@ use crate::cloud::{Call, Cloud, User};
 use crate::error::LabError;
 use crate::openstack::OPENSTACK_PASSWORD;
 
-/// Nova waits a minute for a host that does not answer before it says so.
+/// Longer than the minute that Nova waits for a host that does not answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(90);
 
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ struct Session {
     project: String,
 }
 
-/// The connections and the tokens that were had so far. They live for a day.
+/// The open connections, and the tokens so far. Tokens live for a day.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     agent: Agent,
@@ -46,7 +46,7 @@ impl Cloud {
     /// A token of the user for its project.
     ///
     /// # Errors
-    /// Keystone cannot be reached or refuses.
+    /// If Keystone cannot be reached or refuses.
     pub fn token(&self, user: User) -> Result<String, LabError> {
         self.session(user).map(|session| session.token)
     }
@@ -59,7 +59,7 @@ impl Cloud {
         self.session(user).map(|session| session.project)
     }
 
-    /// Asks, and gives back the status and the text.
+    /// Sends a request, and returns the status and the text of the answer.
     pub(crate) fn send(&self, call: &Call) -> Result<(u16, String), LabError> {
         let session = self.session(call.user)?;
         let mut request = Request::builder()

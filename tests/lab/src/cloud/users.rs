@@ -1,6 +1,6 @@
-//! Who uses the cloud.
+//! The users of the cloud.
 
-/// A user, each with a project.
+/// A user with a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum User {
     /// `admin` in the project `admin`, with the role `admin`.
@@ -14,7 +14,7 @@ pub enum User {
 }
 
 impl User {
-    /// The name to sign in with; everybody's password is [`OPENSTACK_PASSWORD`](crate::OPENSTACK_PASSWORD).
+    /// The name to sign in with; the password of every user is [`OPENSTACK_PASSWORD`](crate::OPENSTACK_PASSWORD).
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -25,7 +25,7 @@ impl User {
         }
     }
 
-    /// The project to sign in to. It and the user are in the domain `Default`.
+    /// The project to sign in to. User and project are in the domain `Default`.
     #[must_use]
     pub fn project(self) -> &'static str {
         match self {

@@ -14,22 +14,22 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// A volume as Cinder sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Volume {
-    /// Its id.
+    /// The volume's id.
     pub id: String,
     /// `available`, `in-use`, `error` and others.
     pub status: String,
-    /// Who has it.
+    /// The volume's attachments.
     pub attachments: Vec<VolumeAttachment>,
 }
 
-/// That a server has a volume.
+/// A volume's attachment to a server.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct VolumeAttachment {
-    /// Its id.
+    /// The attachment's id.
     pub attachment_id: String,
     /// The server.
     pub server_id: String,
-    /// The host that the server was on when it got the volume.
+    /// The server's host when the attachment was made.
     pub host_name: Option<String>,
 }
 
@@ -37,7 +37,7 @@ impl Cloud {
     /// Makes a volume of 1 GiB and waits until it can be used.
     ///
     /// # Errors
-    /// Cinder refuses, or the volume is not available within a minute.
+    /// If Cinder refuses, or the volume is not available within a minute.
     pub fn make_volume(&self, name: &str) -> Result<Volume, LabError> {
         let body = json!({"volume": {"name": name, "size": 1}});
         let made = self.post(Api::Volume, "/volumes", body)?;
@@ -45,10 +45,10 @@ impl Cloud {
         self.wait_volume(id, "available")
     }
 
-    /// Gives a volume to a server and waits until it has it.
+    /// Attaches a volume to a server and waits until it is in use.
     ///
     /// # Errors
-    /// Nova refuses, or the volume is not in use within a minute.
+    /// If Nova refuses, or the volume is not in use within a minute.
     pub fn attach(&self, server: &str, volume: &str) -> Result<Volume, LabError> {
         let body = json!({"volumeAttachment": {"volumeId": volume}});
         self.post(
@@ -62,7 +62,7 @@ impl Cloud {
     /// Waits until a volume has this status.
     ///
     /// # Errors
-    /// That takes more than a minute.
+    /// If that takes more than a minute.
     pub fn wait_volume(&self, id: &str, status: &str) -> Result<Volume, LabError> {
         wait_for(
             || format!("volume {id} {status}"),
@@ -78,18 +78,18 @@ impl Cloud {
         )
     }
 
-    /// One volume.
+    /// The volume with this id.
     ///
     /// # Errors
-    /// Cinder cannot be reached, or does not know it.
+    /// If Cinder cannot be reached, or does not know the volume.
     pub fn volume(&self, id: &str) -> Result<Volume, LabError> {
         self.find(Api::Volume, &format!("/volumes/{id}"), "volume")
     }
 
-    /// Takes a volume from a server behind Nova's back. Without a service's token Cinder refuses that with 409.
+    /// Deletes an attachment without Nova. Without a service token Cinder refuses that with 409.
     ///
     /// # Errors
-    /// Cinder cannot be reached.
+    /// If Cinder cannot be reached.
     pub fn delete_attachment(&self, attachment: &str, with_service_token: bool) -> Result<Answer, LabError> {
         self.ask(&Call {
             with_service_token,
@@ -97,10 +97,10 @@ impl Cloud {
         })
     }
 
-    /// Deletes a volume that nobody has, and waits until it has gone.
+    /// Deletes a volume without attachments, and waits until it is gone.
     ///
     /// # Errors
-    /// Cinder cannot be reached, refuses, or takes more than a minute.
+    /// If Cinder cannot be reached, refuses, or takes more than a minute.
     pub fn delete_volume(&self, id: &str) -> Result<(), LabError> {
         let path = format!("/volumes/{id}");
         self.delete(Api::Volume, &path)?;

@@ -1,13 +1,13 @@
-//! Waiting for what the services do in their own time.
+//! Waiting for a state of the services.
 
 use std::time::{Duration, Instant};
 
 use crate::error::LabError;
 
-/// A question costs the services tens of milliseconds of a core, which they need for what is waited for.
+/// Time between two looks: each costs the services tens of milliseconds of a core.
 pub(crate) const POLL: Duration = Duration::from_millis(250);
 
-/// Looks again and again until `look` finds something. What it has seen instead is told if that takes too long.
+/// Looks again and again until `look` finds something. A timeout's error has what was seen last.
 pub(crate) fn wait_for<T>(
     what: impl Fn() -> String,
     limit: Duration,
@@ -30,10 +30,10 @@ pub(crate) fn wait_for<T>(
     }
 }
 
-/// What a look has shown.
+/// The result of one look.
 pub(crate) enum Seen<T> {
-    /// What was waited for.
+    /// The state that was waited for.
     Enough(T),
-    /// Something else.
+    /// Another state.
     NotYet(String),
 }

@@ -1,11 +1,11 @@
-//! Cinder with volumes that exist in its log.
+//! Cinder with volumes that exist only in its log.
 
 use crate::error::LabError;
 use crate::openstack::daemon::Daemon;
 use crate::openstack::program::Program;
 use crate::openstack::site::Site;
 
-/// The driver's calls are in the log, and of the rest what is there by default.
+/// Log levels: calls of the driver at debug, everything else at the default.
 const LOG_LEVELS: &str = "cinder.tests.fake_driver=DEBUG,amqp=WARN,sqlalchemy=WARN,oslo_messaging=INFO,urllib3=WARN,\
                           keystonemiddleware=WARN,stevedore=WARN,taskflow=WARN,oslo_policy=INFO";
 

@@ -10,12 +10,12 @@ use crate::net::is_open;
 use crate::openstack::program::Program;
 use crate::openstack::site::Site;
 
-/// Two cores may have a dozen services to start, and tests to build.
+/// The time limit of a start: two cores may have a dozen services to start, and tests to build.
 const READY_LIMIT: Duration = Duration::from_secs(180);
-/// After so long it is started once more: every now and then one of Nova's stops for ever on its way up, before its first word.
+/// A start that takes longer is tried once more: sometimes one of Nova's services hangs for ever before its first log line.
 const HANGS_AFTER: Duration = Duration::from_secs(90);
 
-/// A service under its name.
+/// A service with a name.
 #[derive(Debug)]
 pub(crate) struct Daemon {
     name: &'static str,
@@ -41,7 +41,7 @@ impl Daemon {
         })
     }
 
-    /// Says where it will listen.
+    /// Sets the port on which the service will listen.
     pub(crate) fn at(mut self, port: u16) -> Self {
         self.port = Some(port);
         self
@@ -51,7 +51,7 @@ impl Daemon {
         self.name
     }
 
-    /// Waits until it listens, if it does so at all.
+    /// Waits until the service listens, if it has a port.
     pub(crate) fn wait_open(&mut self) -> Result<(), LabError> {
         let port = self.port;
         self.wait(|| port.is_none_or(is_open))

@@ -1,5 +1,5 @@
-//! Ringfence's filter in the scheduler and its gate in the API of Nova. They ask a hook that a test may start, and are open while there
-//! is none.
+//! Ringfence's filter in Nova's scheduler and its gate in Nova's API. They ask a scheduler hook that a test may start, and allow
+//! everything while no hook runs.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -7,12 +7,12 @@ use crate::error::{During, LabError};
 use crate::openstack::program::Program;
 use crate::openstack::site::Site;
 
-/// What they show to the hook.
+/// The token that filter and gate send to the hook.
 pub const HOOK_TOKEN: &str = "token-of-nova";
-/// By what name they know the cloud.
+/// The name of the cloud in their questions.
 pub const HOOK_CLOUD: &str = "lab";
 
-/// The section of `nova.conf`, read by the programs that ask.
+/// The section of `nova.conf` that they read.
 pub(crate) const SETTINGS: &str = "nova-ringfence.conf";
 pub(crate) const FILTER: &str = "ringfence_nova.filter.RingfenceFilter";
 /// The Python package's folder.
@@ -22,13 +22,13 @@ const PORT: u16 = 8791;
 const BEFORE: &str = " keystonecontext ";
 const BEHIND: &str = " keystonecontext ringfence ";
 
-/// Where a test's hook listens. It is free until then, and nobody else can come upon it: it is on no address that others use.
+/// The address of a test's hook. No other program listens there: the address belongs to this OpenStack alone.
 pub(crate) fn address(nova: u16) -> SocketAddr {
     let [high, low] = nova.to_be_bytes();
     SocketAddr::from((Ipv4Addr::new(127, 79, high, low), PORT))
 }
 
-/// What is asked, and how; the token in a file of its own.
+/// Writes the configuration of filter and gate, with the token in a separate file.
 pub(crate) fn configure(site: &Site) -> Result<(), LabError> {
     let token = site.configure("ringfence.token", HOOK_TOKEN)?;
     let (address, token) = (address(site.ports.nova), token.display());
@@ -43,7 +43,7 @@ pub(crate) fn configure(site: &Site) -> Result<(), LabError> {
     site.configure("nova-api-paste.ini", &text).map(|_| ())
 }
 
-/// A program that asks.
+/// A program with the filter or the gate.
 pub(crate) fn asking(program: Program, settings: String) -> Program {
     program
         .configured([settings])

@@ -1,4 +1,4 @@
-//! Ironic, API and conductor in one process, with hardware that it imagines.
+//! Ironic, API and conductor in one process, with simulated hardware.
 
 use crate::error::LabError;
 use crate::openstack::daemon::Daemon;

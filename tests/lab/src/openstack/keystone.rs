@@ -1,4 +1,4 @@
-//! Keystone on MariaDB, with everybody who uses the cloud.
+//! Keystone on MariaDB, with all users of the cloud.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE;
@@ -50,7 +50,7 @@ password_hash_rounds = 4
     site.configure("keystone.conf", &text).map(|_| ())
 }
 
-/// Makes the tables, the users and the catalogue, whose addresses [`point_catalogue`] fills in.
+/// Makes the tables, the users and the catalogue. [`point_catalogue`] adds the catalogue's addresses.
 pub(crate) fn seed(site: &Site) -> Result<(), LabError> {
     let services: Vec<_> = site
         .endpoints()

@@ -16,7 +16,7 @@ use crate::programs::find_program;
 const SERVER_PACKAGE: &str = "mariadb-server-core";
 const READY_LIMIT: Duration = Duration::from_secs(60);
 
-/// A MariaDB that listens on a socket alone. Nothing in it has to survive a loss of power.
+/// A MariaDB that listens only on a Unix socket. Its data need not survive a loss of power.
 #[derive(Debug)]
 pub(crate) struct MariaDb {
     leash: Leash,
@@ -98,7 +98,7 @@ impl MariaDb {
         })
     }
 
-    /// Ends it in good order, so that its files can be copied.
+    /// Stops the server in order, so that its files can be copied.
     pub(crate) fn stop(mut self) {
         self.leash.stop();
     }
@@ -108,7 +108,7 @@ impl MariaDb {
     }
 }
 
-/// All tables in one small file: a data folder is made and copied in no time. Root has to say that it means it.
+/// Options that keep all tables in one small file, which is copied fast, and that allow root to run the server.
 fn storage() -> Vec<String> {
     let mut words = [
         "--innodb-file-per-table=OFF",

@@ -1,4 +1,4 @@
-//! Masakari, for something to measure beside.
+//! Masakari, for comparison in benchmarks.
 
 use crate::error::LabError;
 use crate::openstack::daemon::Daemon;
@@ -6,7 +6,7 @@ use crate::openstack::options::MasakariSettings;
 use crate::openstack::program::Program;
 use crate::openstack::site::Site;
 
-/// What reads the settings that a test may change.
+/// The service that reads the settings which a test may change.
 pub(crate) const ENGINE: &str = "masakari-engine";
 
 pub(crate) fn configure(site: &Site, settings: MasakariSettings) -> Result<(), LabError> {
@@ -76,7 +76,7 @@ pub(crate) fn start(site: &Site) -> Result<Vec<Daemon>, LabError> {
     ])
 }
 
-/// It takes what it is told from its queue, and so also what it was told before it ran.
+/// Starts the engine, which also handles notifications that were queued before its start.
 pub(crate) fn start_engine(site: &Site) -> Result<Daemon, LabError> {
     Daemon::start(site, ENGINE, program(site, ENGINE, "masakari.cmd.engine"))
 }

@@ -6,8 +6,8 @@ use crate::openstack::gate;
 use crate::openstack::program::Program;
 use crate::openstack::site::Site;
 
-/// Heartbeats every second, and down after six that are missing: stories stay short, and a machine that is busy with a build
-/// as well delays a heartbeat by less than that.
+/// A heartbeat every second, and down after six missing ones: tests stay short, and a machine that is busy with a build delays
+/// heartbeats by less than that.
 const REPORT_S: u32 = 1;
 const DOWN_S: u32 = 6;
 
@@ -21,7 +21,7 @@ pub(crate) fn configure(site: &Site) -> Result<(), LabError> {
     site.configure("nova-db.conf", &text).map(|_| ())
 }
 
-/// What computes read as well: they must not know a database.
+/// Settings that computes read as well, without a database.
 fn common(site: &Site) -> Result<String, LabError> {
     let port = site.ports.nova;
     let broker = &site.broker;

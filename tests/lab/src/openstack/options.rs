@@ -1,18 +1,18 @@
-//! What an OpenStack consists of.
+//! The options of an OpenStack.
 
 use std::path::{Path, PathBuf};
 
-/// Everybody's password.
+/// The password of every user.
 pub const OPENSTACK_PASSWORD: &str = "secret";
 
-/// Which services there are.
+/// The services to start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Services {
     /// Keystone, Placement and Nova.
     Core,
     /// With Cinder, Neutron and Ironic.
     All,
-    /// With Masakari as well, for something to measure beside.
+    /// With Masakari as well, for comparison in benchmarks.
     WithMasakari,
 }
 
@@ -34,37 +34,37 @@ impl Services {
     }
 }
 
-/// How Masakari recovers a host. The rest is as it comes.
+/// Settings of Masakari's recovery. Other settings have their defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MasakariSettings {
-    /// Seconds that it sleeps after it has disabled a host, so that Nova takes it for down by itself
+    /// Seconds that Masakari sleeps after it has disabled a host, so that Nova sees the host down
     /// (`wait_period_after_service_update`).
     pub wait_s: u32,
-    /// Servers that it moves at a time (`host_failure_recovery_threads`).
+    /// Servers that Masakari moves at a time (`host_failure_recovery_threads`).
     pub at_once: u32,
 }
 
 impl MasakariSettings {
-    /// Masakari's own.
+    /// Masakari's own defaults.
     pub const DEFAULT: Self = Self {
         wait_s: 180,
         at_once: 3,
     };
 }
 
-/// How an OpenStack is started.
+/// Options of an OpenStack.
 #[derive(Clone, Debug)]
 pub struct OpenStackOptions {
-    /// Which services there are.
+    /// The services to start.
     pub services: Services,
-    /// A folder with Debian's `api-paste.ini` of each service in `paste/`; initialised databases are kept here as well.
+    /// A folder with Debian's `api-paste.ini` of each service in `paste/`; initialised databases are cached here as well.
     pub parts: PathBuf,
-    /// How Masakari recovers, where there is one.
+    /// Settings of Masakari's recovery, if there is a Masakari.
     pub masakari: MasakariSettings,
 }
 
 impl OpenStackOptions {
-    /// Everything but Masakari.
+    /// All services but Masakari.
     #[must_use]
     pub fn new(parts: &Path) -> Self {
         Self {

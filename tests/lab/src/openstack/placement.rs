@@ -16,7 +16,7 @@ auth_strategy = keystone
 connection = {database}
 {auth}"
     );
-    // It looks for a file of this name in a folder that is told.
+    // Placement reads the file of this name in a folder that it gets.
     site.home.make_folder("etc/placement")?;
     site.configure("placement/placement.conf", &text).map(|_| ())
 }

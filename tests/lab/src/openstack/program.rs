@@ -1,4 +1,4 @@
-//! The programs that an OpenStack consists of.
+//! Programs of an OpenStack.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use crate::leash::{Leash, Start};
 
 /// Debian's own Python; another one in `PATH` lacks its packages.
 const PYTHON: &str = "/usr/bin/python3";
-/// What this process inherits from its environment must not redirect a service.
+/// Variables that would redirect a service, and are removed from its environment.
 const NOT_INHERITED: &[&str] = &[
     "PYTHONPATH",
     "PYTHONHOME",
@@ -24,7 +24,7 @@ const NOT_INHERITED: &[&str] = &[
     "ALL_PROXY",
 ];
 
-/// The scripts that run the services, and what stands in for some.
+/// The scripts that run services or take the place of services.
 pub(crate) const SCRIPTS: [(&str, &str); 7] = [
     ("run.py", include_str!("programs/run.py")),
     ("compute.py", include_str!("programs/compute.py")),
@@ -48,7 +48,7 @@ impl Program {
     pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
         let environment = [
             ("LC_ALL", "C.UTF-8"),
-            // An embedded Python takes its libraries from where it finds a python3 in PATH.
+            // An embedded Python finds its libraries by the python3 in PATH.
             ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"),
             ("PYTHONWARNINGS", "ignore"),
             ("PYTHONDONTWRITEBYTECODE", "1"),
@@ -61,13 +61,13 @@ impl Program {
         }
     }
 
-    /// A script of [`SCRIPTS`] in this folder.
+    /// The script of [`SCRIPTS`] with this name, in this folder.
     pub(crate) fn script(folder: &Path, name: &str) -> Self {
         let script = folder.join("programs").join(name);
         Self::new(PYTHON).arguments([script.display().to_string()])
     }
 
-    /// The `main` in a module, under the name that it is known by.
+    /// The `main` of a module, run under this name.
     pub(crate) fn python(folder: &Path, name: &str, module: &str) -> Self {
         Self::script(folder, "run.py").arguments([name.to_owned(), module.to_owned()])
     }
@@ -90,7 +90,7 @@ impl Program {
         self
     }
 
-    /// Makes it end at once: it has nothing to keep, and would look for others that end as well.
+    /// Makes the program's stop a kill: it has no data to keep, and would wait for services that end as well.
     pub(crate) fn with_nothing_to_keep(self) -> Self {
         Self {
             stop_signal: Signal::SIGKILL,
@@ -98,7 +98,7 @@ impl Program {
         }
     }
 
-    /// Starts it; it ends with its leash, and its owner's `home` with the owner.
+    /// Starts the program; it ends with its leash. The owner's `home` is removed when the owner dies.
     pub(crate) fn start(self, log: &Path, home: &Path) -> Result<Leash, LabError> {
         Leash::start(Start {
             program: &self.path,
@@ -112,7 +112,7 @@ impl Program {
         })
     }
 
-    /// Runs it to its end.
+    /// Runs the program to its end.
     pub(crate) fn run(self, what: &str) -> Result<(), LabError> {
         let mut command = Command::new(&self.path);
         for name in NOT_INHERITED {

@@ -1,4 +1,4 @@
-//! When a cloud can be used.
+//! Waits until a cloud can be used.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::cloud::{Api, Cloud};
 use crate::error::LabError;
 use crate::openstack::daemon::Daemon;
 
-/// Waits until all answer, and those that only the others talk to have shown a heartbeat.
+/// Waits until all services answer, and those without an API have reported a heartbeat.
 pub(crate) fn wait(daemons: &mut [Daemon], cloud: &Cloud) -> Result<(), LabError> {
     for daemon in daemons.iter_mut() {
         daemon.wait_open()?;
@@ -28,7 +28,7 @@ pub(crate) fn wait(daemons: &mut [Daemon], cloud: &Cloud) -> Result<(), LabError
     Ok(())
 }
 
-/// Its own log may be that of a program in good health: then somebody else is not.
+/// Adds what other services show of the one that is not ready: its own log may show no error.
 fn with_what_was_seen(error: LabError, seen: &str) -> LabError {
     match error {
         LabError::NotReady {
@@ -40,13 +40,13 @@ fn with_what_was_seen(error: LabError, seen: &str) -> LabError {
             peer,
             seconds,
             log,
-            tail: format!("{tail}\nwhat was heard of it last: {seen}"),
+            tail: format!("{tail}\nlast seen in the APIs: {seen}"),
         },
         other => other,
     }
 }
 
-/// If not, what is heard of it instead.
+/// Whether the service has reported itself, or what its API shows instead.
 fn has_shown_itself(name: &str, cloud: &Cloud) -> Result<(), String> {
     match name {
         "nova-conductor" | "nova-scheduler" => reports(cloud, Api::Compute, name),

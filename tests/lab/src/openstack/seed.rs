@@ -1,4 +1,4 @@
-//! Databases as they are when everything has been installed and nothing has run: made once, and copied for every start.
+//! Databases of installed services that have never run: made once, and copied for every start.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use crate::openstack::program::SCRIPTS;
 use crate::openstack::site::Site;
 use crate::openstack::{cinder, configure, ironic, keystone, masakari, neutron, nova, placement};
 
-/// Counts up when what is sown changes without a change of the packages.
+/// Increased when the seeded data change without a change of the packages.
 const EDITION: u32 = 1;
 
-/// The data folder of a MariaDB with every table and user, made anew if it is not of these packages.
+/// The data folder of a MariaDB with every table and user. It is made anew if it is of other packages.
 pub(crate) fn provide(options: &OpenStackOptions) -> Result<PathBuf, LabError> {
     let folder = options.parts.join("seed").join(options.services.name());
     std::fs::create_dir_all(&folder).during(|| format!("making {}", folder.display()))?;
@@ -52,7 +52,7 @@ fn make(site: &Site, options: &OpenStackOptions) -> Result<(), LabError> {
     let server = MariaDb::start(site.folder())?;
     server.run(&databases(options.services))?;
     std::thread::scope(|scope| {
-        // As many lanes as there are cores at least; the two take about as long.
+        // Two lanes, because there are two cores at least; both take about equally long.
         let first = scope.spawn(|| first_lane(site));
         let second = second_lane(site, &server);
         first
@@ -100,7 +100,7 @@ fn databases(services: Services) -> String {
     names.iter().map(make).collect()
 }
 
-/// All that the seed depends on.
+/// Everything that the seed depends on, as a text.
 fn ingredients(services: Services) -> Result<String, LabError> {
     let packages = [
         "mariadb-server-core",
@@ -117,7 +117,7 @@ fn ingredients(services: Services) -> Result<String, LabError> {
         .args(packages)
         .output()
         .during(|| "running dpkg-query".to_owned())?;
-    // It fails if one is missing, which is fine where that one is not wanted.
+    // dpkg-query fails if a package is missing, which may be one that these services do not need.
     let versions = String::from_utf8_lossy(&done.stdout);
     let scripts: String = SCRIPTS
         .iter()
@@ -141,7 +141,7 @@ fn run(command: &mut Command, what: &str) -> Result<(), LabError> {
     })
 }
 
-/// Waits until no other run makes the same. The turn ends with the value.
+/// Waits until no other run makes the seed. The lock ends with the value.
 fn take_turn(folder: &Path) -> Result<File, LabError> {
     let path = folder.join("lock");
     File::create(&path)

@@ -1,4 +1,4 @@
-//! What the services of one cloud know of each other.
+//! Names and addresses that the services of one cloud share.
 
 use std::path::{Path, PathBuf};
 
@@ -8,10 +8,10 @@ use crate::net::free_tcp_ports;
 use crate::openstack::options::OPENSTACK_PASSWORD;
 use crate::openstack::options::Services;
 
-/// The region that everything is in.
+/// The region of all services.
 pub(crate) const REGION: &str = "RegionOne";
 
-/// Where the services listen.
+/// The ports of the services.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ports {
     pub keystone: u16,
@@ -63,12 +63,12 @@ impl Site {
                 masakari,
             },
             services,
-            // A seed is sown without one; nobody tries to reach it there.
-            broker: "rabbit://nobody@127.0.0.1:1/".to_owned(),
+            // Seeding needs no broker, and no service connects to this address.
+            broker: "rabbit://unused@127.0.0.1:1/".to_owned(),
         })
     }
 
-    /// Takes the broker's address as everybody else writes it.
+    /// Sets the broker's address from a URL.
     pub(crate) fn set_broker(&mut self, url: &str) {
         let address = url.trim_start_matches("amqp").trim_end_matches("%2f");
         self.broker = format!("rabbit{address}");
@@ -107,7 +107,7 @@ impl Site {
         format!("http://127.0.0.1:{}/v3", self.ports.keystone)
     }
 
-    /// A section by which a service signs in as a user, and checks what others show.
+    /// A configuration section by which a service signs in as a user, and validates callers' tokens.
     pub(crate) fn auth(&self, section: &str, user: &str) -> String {
         let url = self.keystone_url();
         let password = OPENSTACK_PASSWORD;

@@ -1,4 +1,4 @@
-//! What stands in for Glance, and for Neutron where there is none.
+//! Small programs in the place of Glance, and of Neutron in a cloud without it.
 
 use crate::error::LabError;
 use crate::openstack::daemon::Daemon;

@@ -15,7 +15,7 @@ pub(crate) fn program(application: &str, port: u16) -> Program {
         "--buffer-size",
         "65535",
         "--disable-logging",
-        // It would keep a connection without saying so, and a client's next request finds it closed.
+        // A kept connection would be closed without notice, and the client's next request would fail.
         "--add-header",
         "Connection: close",
         "--http-socket",

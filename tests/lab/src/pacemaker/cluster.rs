@@ -1,4 +1,4 @@
-//! A cluster of one node for the fencer: without one it knows no topology. Its configuration is a file, since nobody changes it elsewhere.
+//! A cluster of one node for the fencer: a fencer without a cluster has no topology. The cluster's configuration is a file of this test.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// The variable by which Pacemaker's programs find the configuration.
+    /// The variable with the path of the configuration, for Pacemaker's programs.
     pub(super) fn environment(home: &Home) -> (&'static str, String) {
         ("CIB_file", home.text(CIB))
     }
@@ -114,7 +114,7 @@ impl Cluster {
     }
 }
 
-/// One node on loopback. Others on this machine keep their share of its time.
+/// One node on loopback, without realtime priority, so that other processes are not starved.
 fn configuration(home: &Home, port: u16) -> String {
     let state = home.text("state");
     format!(

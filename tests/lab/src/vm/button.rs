@@ -1,4 +1,4 @@
-//! The wire from a BMC to its machine's power button.
+//! Connects a BMC to its machine's power button.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -11,12 +11,12 @@ use nix::sys::stat::Mode;
 use super::machine::Machine;
 use crate::error::{During, LabError};
 
-/// The pipe in which `chassis.sh` asks, by lines of a verb and a number; the answer is in the file `answer.NUMBER`.
+/// The pipe to which `chassis.sh` writes lines of a verb and a number; the answer is in the file `answer.NUMBER`.
 const PIPE: &str = "button";
 /// The line that ends the thread.
 const END: &str = "end\n";
 
-/// Does what the BMC asks of the machine, for as long as it lives.
+/// Carries out the BMC's requests to the machine until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Button {
     machine: Arc<Machine>,
@@ -25,12 +25,12 @@ pub(crate) struct Button {
 }
 
 impl Button {
-    /// Lays the wire into the folder of a BMC.
+    /// Connects the folder of a BMC to the machine.
     pub(super) fn wire(folder: &Path, machine: Arc<Machine>) -> Result<Self, LabError> {
         let path = folder.join(PIPE);
         let laying = || format!("making {}", path.display());
         nix::unistd::mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR).during(laying)?;
-        // Held open for both, it neither ends nor makes anybody wait.
+        // Open for reading and writing, so that the pipe has no end and no open blocks.
         let pipe = OpenOptions::new().read(true).write(true).open(&path);
         let pipe = pipe.during(laying)?;
         let asked = BufReader::new(pipe.try_clone().during(laying)?);
@@ -61,7 +61,7 @@ impl Drop for Button {
         if self.pipe.write_all(END.as_bytes()).is_ok()
             && let Some(thread) = self.thread.take()
         {
-            // Whatever it died of, no BMC asks any more.
+            // A panic of the thread is ignored.
             let _ = thread.join();
         }
     }
@@ -74,7 +74,7 @@ fn serve(asked: BufReader<File>, folder: &Path, machine: &Machine) {
             return;
         };
         let answer = folder.join(format!("answer.{number}"));
-        // An answer that is not there leaves the BMC without one, which is what its clients are then told.
+        // Without an answer file the BMC reports an error to its client.
         let _ = put(&answer, &carry_out(machine, verb));
     }
 }
@@ -96,7 +96,7 @@ fn carry_out(machine: &Machine, verb: &str) -> String {
     }
 }
 
-/// At once as a whole, so that no reader sees half of it.
+/// Writes a file in one step, so that no reader sees half of it.
 fn put(path: &PathBuf, text: &str) -> std::io::Result<()> {
     let beside = path.with_extension("new");
     std::fs::write(&beside, format!("{text}\n"))?;

@@ -1,4 +1,4 @@
-//! Puts the shared disk into a machine as soon as there is a way to it.
+//! Plugs the shared disk into a machine as soon as the machine's export is open.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use super::machine::Machine;
 
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
-/// Looks for the disk for as long as it lives.
+/// Tries to plug the disk in until it is dropped.
 #[derive(Debug)]
 pub(super) struct DiskSlot {
     over: Arc<AtomicBool>,
@@ -22,7 +22,7 @@ impl DiskSlot {
         let until = Arc::clone(&over);
         let thread = std::thread::spawn(move || {
             while !until.load(Ordering::Relaxed) {
-                // The way may be closed between the question and the use, and the machine may go off: it is tried again.
+                // The export may close between the check and the use, and the machine may go off: then the next round tries again.
                 let _ = machine.look_for_disk();
                 std::thread::sleep(BETWEEN_LOOKS);
             }
@@ -38,7 +38,7 @@ impl Drop for DiskSlot {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // Whatever it died of, it looks no more.
+            // A panic of the thread is ignored.
             let _ = thread.join();
         }
     }

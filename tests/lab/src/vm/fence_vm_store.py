@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """A fence agent for the array of virtual hosts (VmStore): off closes the export of one host, on opens it again.
 
-It is spoken to as fence agents are, by lines of key=value on its standard input. "off" succeeds only after the event that tells that the
-export is gone: the array answers the command at once, and what it has accepted lands until then. "status" reads OFF only of an export
-that is not there any more; one that is still closing reads ON.
+The agent reads lines of key=value on its standard input, like every fence agent. "off" succeeds only after the event that reports the
+deletion of the export: the array answers the command at once, and accepted writes land until then. "status" is OFF only for a
+deleted export, and ON for one that is still closing.
 """
 
 import json
@@ -25,7 +25,7 @@ METADATA = """<?xml version="1.0" ?>
 
 
 class Array:
-    """One conversation with the array."""
+    """A connection to the array."""
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX)
@@ -38,7 +38,7 @@ class Array:
     def read(self):
         line = self.lines.readline()
         if not line:
-            sys.exit("Failed: the array has hung up")
+            sys.exit("Failed: the array has closed the connection")
         said = json.loads(line)
         if said.get("event") == "BLOCK_EXPORT_DELETED":
             self.deleted.add(said["data"]["id"])

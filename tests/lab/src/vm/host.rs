@@ -1,4 +1,4 @@
-//! One host: a machine, its BMC, and what is to be known of it.
+//! A virtual host: a machine and its BMC.
 
 use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -14,33 +14,33 @@ use super::{VmImage, VmStore};
 use crate::error::LabError;
 use crate::ipmi::IpmiBmc;
 
-/// A boot takes 5 s of a core, and has it for itself only on a quiet machine.
+/// The time limit of a boot, which takes 5 s of a core, on a busy machine.
 const BOOT_LIMIT: Duration = Duration::from_secs(180);
 const POLL: Duration = Duration::from_millis(50);
 /// How long a caller waits for a host's answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(1);
-/// What a host prints once in each boot, before the boot's id.
+/// The text that a host prints once in each boot, before the boot's id.
 const BOOT: &str = "boot ";
 
-/// A host that writes to the disk of a [`VmStore`] for as long as it runs and is let. Dropping it ends it, and so does the death of the
-/// process that owns it.
+/// A host that writes to the disk of a [`VmStore`] while it runs and its export is open. It ends when the value is dropped or the owning
+/// process dies.
 #[derive(Debug)]
 pub struct VmHost {
-    // They end in this order.
+    // Dropped in this order.
     bmc: IpmiBmc,
     _disk: DiskSlot,
     machine: Arc<Machine>,
 }
 
 impl VmHost {
-    /// Switches on a host of this name, which the store was started for. It takes its time until it writes.
+    /// Switches on a host of this name, with which the store was started. The host writes some seconds later.
     ///
     /// # Errors
-    /// QEMU or the BMC is not installed, or does not become ready.
+    /// If QEMU or the BMC is not installed, or does not become ready.
     pub fn start(image: &VmImage, store: &VmStore, name: &str) -> Result<Self, LabError> {
         let way = store.way(name).ok_or_else(|| LabError::Failed {
             program: name.to_owned(),
-            output: "the store was not started for it".to_owned(),
+            output: "the store was not started with this host".to_owned(),
         })?;
         let machine = Arc::new(Machine::new(image, way)?);
         machine.switch_on()?;
@@ -53,94 +53,94 @@ impl VmHost {
         })
     }
 
-    /// Its BMC.
+    /// The host's BMC.
     #[must_use]
     pub fn bmc(&self) -> &IpmiBmc {
         &self.bmc
     }
 
-    /// Whether the machine has power, whatever its BMC says.
+    /// Whether the machine really has power.
     #[must_use]
     pub fn is_on(&self) -> bool {
         self.machine.is_on()
     }
 
-    /// Presses its power button, past the BMC.
+    /// Presses the power button, without the BMC.
     ///
     /// # Errors
-    /// QEMU does not start.
+    /// If QEMU does not start.
     pub fn switch_on(&self) -> Result<(), LabError> {
         self.machine.switch_on()
     }
 
-    /// Pulls its power cord.
+    /// Unplugs the power cord.
     pub fn switch_off(&self) {
         self.machine.switch_off();
     }
 
-    /// Presses its reset button: a new boot begins.
+    /// Presses the reset button: a new boot begins.
     ///
     /// # Errors
-    /// It is off.
+    /// If the machine is off.
     pub fn reset(&self) -> Result<(), LabError> {
         self.machine.reset()
     }
 
-    /// Makes the host stand still, and its clocks with it: it will not know that time has passed.
+    /// Freezes the host and its clocks, so that the host does not know that time has passed.
     ///
     /// # Errors
-    /// It is off.
+    /// If the machine is off.
     pub fn freeze(&self) -> Result<(), LabError> {
         self.machine.stop()
     }
 
-    /// Lets a frozen host go on.
+    /// Thaws a frozen host.
     ///
     /// # Errors
-    /// It is off.
+    /// If the machine is off.
     pub fn thaw(&self) -> Result<(), LabError> {
         self.machine.go_on()
     }
 
-    /// Makes the whole machine stand still. Its clocks will jump.
+    /// Makes the whole machine hang. Its clocks jump when it goes on.
     ///
     /// # Errors
-    /// It is off.
+    /// If the machine is off.
     pub fn hang(&self) -> Result<(), LabError> {
         self.machine.signal(Signal::SIGSTOP)
     }
 
-    /// Lets a machine that hangs go on.
+    /// Ends a hang of the machine.
     ///
     /// # Errors
-    /// It is off.
+    /// If the machine is off.
     pub fn wake(&self) -> Result<(), LabError> {
         self.machine.signal(Signal::SIGCONT)
     }
 
-    /// Pulls the cable of its network card. Its disk is not reached over it.
+    /// Unplugs the network cable. The disk does not depend on the network.
     ///
     /// # Errors
-    /// It is off.
+    /// If the machine is off.
     pub fn unplug(&self) -> Result<(), LabError> {
         self.machine.plug(false)
     }
 
-    /// Plugs the cable in again.
+    /// Plugs the network cable in again.
     ///
     /// # Errors
-    /// It is off.
+    /// If the machine is off.
     pub fn plug(&self) -> Result<(), LabError> {
         self.machine.plug(true)
     }
 
-    /// Where it answers; copies of it can be asked from anywhere.
+    /// The address at which the host answers; copies of it can be used anywhere.
     #[must_use]
     pub fn address(&self) -> VmAddress {
         VmAddress(self.machine.port())
     }
 
-    /// The ids of its boots so far, as its console shows them, the present one last.
+    /// The ids of the host's boots so far, by its console, the present one last.
     #[must_use]
     pub fn boots(&self) -> Vec<String> {
         let console = self.machine.console();
@@ -148,10 +148,10 @@ impl VmHost {
         lines.map(str::to_owned).collect()
     }
 
-    /// Waits for its first boot, second boot, ..., and tells its id.
+    /// Waits for the boot with this number, from 1, and returns its id.
     ///
     /// # Errors
-    /// It does not come within three minutes.
+    /// If the boot does not come within three minutes.
     pub fn until_boot(&self, number: usize) -> Result<String, LabError> {
         let begun = Instant::now();
         while begun.elapsed() < BOOT_LIMIT {
@@ -168,7 +168,7 @@ impl VmHost {
         })
     }
 
-    /// How many writes it has begun in its present boot, those that failed included, as its console shows it.
+    /// The number of writes that the host has tried in its present boot, also of failed ones, by its console.
     #[must_use]
     pub fn tried(&self) -> u64 {
         let console = self.machine.console();
@@ -180,13 +180,13 @@ impl VmHost {
     }
 }
 
-/// Where a host answers.
+/// The address at which a host answers.
 #[derive(Clone, Copy, Debug)]
 pub struct VmAddress(u16);
 
 impl VmAddress {
-    /// Asks which boot it is. `None` if there is no answer within a second: that the call is taken is none, since QEMU does so for a
-    /// host that is dead.
+    /// Asks the host for its boot's id. `None` if no answer comes within a second; an accepted connection is no answer, since QEMU also
+    /// accepts connections for a dead host.
     #[must_use]
     pub fn ask(self) -> Option<String> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.0));

@@ -1,4 +1,4 @@
-//! The machine of a host: what its power button and its cables do.
+//! The machine of a host: its power button and its cables.
 
 use std::path::Path;
 use std::time::Duration;
@@ -20,14 +20,14 @@ use crate::rope::Rope;
 const PACKAGE: &str = "qemu-system-x86";
 const READY_LIMIT: Duration = Duration::from_secs(60);
 
-/// One machine. Its power is the QEMU process.
+/// A machine. The machine is on while its QEMU process runs.
 #[derive(Debug)]
 pub(super) struct Machine {
     image: VmImage,
     way: Way,
     port: u16,
     power: Mutex<Option<Running>>,
-    /// While it is off no leash holds its files.
+    /// Keeps the machine's files from outliving the test process while the machine is off.
     _rope: Rope,
     home: Home,
 }
@@ -39,7 +39,7 @@ struct Running {
 }
 
 impl Machine {
-    /// One that is off.
+    /// A machine that is off.
     pub(super) fn new(image: &VmImage, way: Way) -> Result<Self, LabError> {
         let home = Home::new("vm")?;
         Ok(Self {
@@ -61,7 +61,7 @@ impl Machine {
         if power.as_ref().is_some_and(Running::is_still) {
             return Ok(());
         }
-        // What is left of a machine that went off by itself ends first.
+        // The rest of a machine that went off by itself ends first.
         *power = None;
         *power = Some(Running {
             leash: self.start()?,
@@ -70,8 +70,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Puts the disk into a machine that lacks it, once there is a way to it. A machine that starts while it is cut off gets it later, as
-    /// one would for which a disk is shared again.
+    /// Plugs the disk into a machine that lacks it, once its export is open. A machine that starts while it is cut off gets its disk later,
+    /// as with a disk that is exported again.
     pub(super) fn look_for_disk(&self) -> Result<(), LabError> {
         let mut power = self.power();
         let lacks_it = |running: &&mut Running| running.is_still() && !running.has_disk;
@@ -88,7 +88,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Returns when nothing of it runs any more, not even a thread in the middle of a write.
+    /// Returns when no thread of the machine runs any more, not even one in the middle of a write.
     pub(super) fn switch_off(&self) {
         if let Some(mut running) = self.power().take() {
             running.leash.crash();
@@ -111,7 +111,7 @@ impl Machine {
         self.tell("set_link", &json!({ "name": CARD, "up": plugged }))
     }
 
-    /// To the process itself.
+    /// Sends a signal to the QEMU process.
     pub(super) fn signal(&self, signal: Signal) -> Result<(), LabError> {
         match self.power().as_ref() {
             Some(running) => running.leash.signal(signal),
@@ -123,7 +123,7 @@ impl Machine {
         self.port
     }
 
-    /// The lines that the host has printed since it was made, over all its boots. One that it has begun only is not among them.
+    /// The complete lines that the host has printed since it was made, over all its boots.
     pub(super) fn console(&self) -> String {
         let mut bytes = std::fs::read(self.home.join(CONSOLE)).unwrap_or_default();
         let end = bytes.iter().rposition(|&byte| byte == b'\n');
@@ -154,7 +154,7 @@ impl Machine {
             home: &self.home,
         };
         let socket = self.home.join(QMP);
-        // That of the boot before would be taken for the new one.
+        // The socket of the boot before would be taken for the new one.
         let _ = std::fs::remove_file(&socket);
         let libraries = libraries.map(|folder| ("LD_LIBRARY_PATH", folder.display().to_string()));
         self.leash(
@@ -178,7 +178,7 @@ impl Machine {
             arguments,
             environment,
             without: &[],
-            // One that is stopped hears no other.
+            // A stopped process hears only SIGKILL.
             stop_signal: Signal::SIGKILL,
             log: &log,
             home: self.home.path(),

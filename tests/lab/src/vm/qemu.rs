@@ -1,4 +1,4 @@
-//! How QEMU is started for a host.
+//! The arguments of QEMU for a host.
 
 use ringfence_guest::ANSWER_PORT;
 use serde_json::{Value, json};
@@ -7,13 +7,13 @@ use super::store::Way;
 use super::{VmImage, quoted};
 use crate::home::Home;
 
-/// Where the host's console writes to.
+/// The file of the host's console.
 pub(super) const CONSOLE: &str = "console.log";
-/// Where QEMU is told what to do.
+/// The socket for QEMU's commands.
 pub(super) const QMP: &str = "qmp.sock";
-/// The host's network card, for its cable.
+/// The id of the host's network card, for its cable.
 pub(super) const CARD: &str = "card";
-/// Mebibytes: with less the kernel does not start.
+/// Mebibytes of memory: with fewer the kernel does not start.
 const MEMORY: &str = "96";
 
 /// A host that is about to be started.
@@ -31,12 +31,12 @@ impl Qemu<'_> {
         let file = |name| quoted(&self.home.join(name));
         let kernel = self.image.kernel().display().to_string();
         let initrd = self.image.initrd().display().to_string();
-        // On a busy machine the kernel takes its timer for a broken one, and panics, unless it is told not to look.
+        // On a busy machine the kernel's timer check fails and the kernel panics, unless it is told to skip the check.
         let append =
             format!("console=ttyS0 quiet mitigations=off random.trust_cpu=on no_timer_check number={number}");
         let console = format!("file,id=console,path={},append=on", file(CONSOLE));
         let qmp = format!("unix:{},server=on,wait=off", file(QMP));
-        // It reaches nothing outside; callers are let through to it.
+        // The guest reaches no other network; callers are forwarded to it.
         let net = format!(
             "user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:{}-:{ANSWER_PORT}",
             self.port
@@ -64,9 +64,9 @@ impl Qemu<'_> {
     }
 }
 
-/// What QEMU is told when the host's disk is put in, a command each: the way to it, and the disk in the host.
+/// The commands that plug the host's disk in: the export as a block device, and the disk in the host.
 ///
-/// A write that is lost fails in the host at once. None is kept until the array is back, and none waits in a cache.
+/// A lost write fails in the host at once: none waits until the array is back, and none waits in a cache.
 pub(super) fn put_in_disk(way: &Way) -> [(&'static str, Value); 2] {
     let server = json!({ "type": "unix", "path": way.nbd });
     let node = json!({ "driver": "nbd", "node-name": "disk", "server": server, "export": way.host });
@@ -77,7 +77,7 @@ pub(super) fn put_in_disk(way: &Way) -> [(&'static str, Value); 2] {
     [("blockdev-add", node), ("device_add", disk)]
 }
 
-/// `/dev/kvm` may be there without the processor's help, and then hosts never start.
+/// `/dev/kvm` may exist without hardware virtualization, and then hosts never start.
 fn accelerator() -> &'static str {
     let processor = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let helps = processor

@@ -1,4 +1,4 @@
-//! QMP, the language in which QEMU and its storage daemon are told what to do.
+//! QMP, the protocol for commands to QEMU and its storage daemon.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -9,19 +9,19 @@ use serde_json::{Value, json};
 
 use crate::error::{During, LabError};
 
-/// How long an answer may take. The other end serves one caller at a time, and others wait for their turn.
+/// The time limit of an answer. The server serves one client at a time, and others wait.
 const PATIENCE: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(10);
 
-/// One conversation.
+/// A connection.
 pub(super) struct Qmp {
     reader: BufReader<UnixStream>,
-    /// What has happened while something else was waited for.
+    /// Events that came before they were waited for.
     events: Vec<Value>,
 }
 
 impl Qmp {
-    /// Connects, and waits for the other's turn.
+    /// Connects, and waits until the server serves this client.
     pub(super) fn connect(socket: &Path) -> Result<Self, LabError> {
         let speaking = || format!("speaking QMP at {}", socket.display());
         let stream = dial(socket).during(speaking)?;
@@ -31,13 +31,13 @@ impl Qmp {
             reader: BufReader::new(stream),
             events: Vec::new(),
         };
-        // It greets first.
+        // The server sends a greeting first.
         qmp.read()?;
         qmp.execute("qmp_capabilities", &json!({}))?;
         Ok(qmp)
     }
 
-    /// Carries out a command, and tells what it answered.
+    /// Executes a command, and returns its answer.
     pub(super) fn execute(&mut self, command: &str, arguments: &Value) -> Result<Value, LabError> {
         let mut line = json!({ "execute": command, "arguments": arguments }).to_string();
         line.push('\n');
@@ -57,7 +57,7 @@ impl Qmp {
         }
     }
 
-    /// Waits for an event of this name and about this.
+    /// Waits for the event with this name and about this object.
     pub(super) fn until_event(&mut self, name: &str, about: &str) -> Result<(), LabError> {
         let is_it = |said: &Value| said["event"] == name && said["data"]["id"] == about;
         while !self.events.iter().any(is_it) {
@@ -71,7 +71,7 @@ impl Qmp {
         let mut line = String::new();
         let read = self.reader.read_line(&mut line);
         if read.during(|| "reading QMP".to_owned())? == 0 {
-            return Err(refused("QMP", "it has ended"));
+            return Err(refused("QMP", "the connection has ended"));
         }
         serde_json::from_str(&line).map_err(|source| LabError::Json {
             what: "an answer in QMP".to_owned(),
@@ -80,7 +80,7 @@ impl Qmp {
     }
 }
 
-/// While others wait as well the system may say that it cannot take us yet.
+/// While other clients wait as well the system may refuse a connection for a moment.
 fn dial(socket: &Path) -> std::io::Result<UnixStream> {
     let begun = Instant::now();
     loop {

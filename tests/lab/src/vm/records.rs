@@ -1,4 +1,4 @@
-//! What lands on the shared disk, seen from outside of all hosts.
+//! The records on the shared disk, read from outside the hosts.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -13,21 +13,21 @@ use ringfence_guest::{BLOCK_BYTES, Record};
 
 use crate::error::{During, LabError};
 
-/// Much less than it takes a host to write as many records as have room side by side.
+/// Time between two looks: much less than a host needs to fill all places of its records.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
-/// A record that has landed, and when: by the clock of this machine, not by that of the host, which may stand still.
+/// A record that has landed, and when: by this machine's clock, not by that of the host, which may be frozen.
 #[derive(Clone, Debug)]
 pub struct Landed {
-    /// Who wrote it.
+    /// The record.
     pub record: Record,
-    /// It was not there yet when the look before began.
+    /// When the look before began, which did not find the record.
     pub not_before: Instant,
-    /// It was there when this look had ended.
+    /// When the look ended that found the record.
     pub not_after: Instant,
 }
 
-/// Looks at the disk all the time.
+/// Reads the disk all the time.
 #[derive(Debug)]
 pub(super) struct Watch {
     seen: Arc<Mutex<Seen>>,
@@ -44,7 +44,7 @@ struct Seen {
 }
 
 impl Watch {
-    /// Begins with a disk on which nothing is.
+    /// Starts with an empty disk.
     pub(super) fn start(disk: &Path, bytes: usize) -> Result<Self, LabError> {
         let disk = File::open(disk).during(|| format!("opening {}", disk.display()))?;
         let seen = Arc::new(Mutex::new(Seen {
@@ -67,7 +67,7 @@ impl Watch {
         })
     }
 
-    /// Looks now, and tells all that has landed so far, in the order of the looks.
+    /// Reads the disk now, and returns all records that have landed so far, in the order of the looks.
     pub(super) fn landed(&self) -> Result<Vec<Landed>, LabError> {
         let mut seen = lock(&self.seen);
         seen.look().during(|| "reading the shared disk".to_owned())?;
@@ -79,7 +79,7 @@ impl Drop for Watch {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // Whatever it died of, it looks no more.
+            // A panic of the thread is ignored.
             let _ = thread.join();
         }
     }
@@ -96,7 +96,7 @@ impl Seen {
             if known == block {
                 continue;
             }
-            // One that is being written at this moment is looked at again.
+            // A record that is being written is read again at the next look.
             if let Some(record) = Record::from_block(block) {
                 known.copy_from_slice(block);
                 self.landed.push(Landed {
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_record_is_told_once_and_when_it_can_have_landed() {
+    fn every_record_is_reported_once_with_the_time_of_its_landing() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let bytes = ringfence_guest::AREA_BYTES;
         file.as_file().set_len(bytes as u64).unwrap();
@@ -151,11 +151,14 @@ mod tests {
         let landed = watch.landed().unwrap();
         assert_eq!(landed.len(), 2);
         assert_eq!(landed[1].record, second);
-        assert!(landed[1].not_before >= between, "it was not there at {between:?}");
+        assert!(
+            landed[1].not_before >= between,
+            "the record had not landed at {between:?}"
+        );
     }
 
     #[test]
-    fn half_a_record_is_none_and_is_looked_at_again() {
+    fn an_incomplete_record_is_read_again() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let bytes = ringfence_guest::AREA_BYTES;
         file.as_file().set_len(bytes as u64).unwrap();

@@ -1,4 +1,4 @@
-//! The storage array: one disk, and a way to it for each host that can be closed.
+//! The storage array: one disk, with an export for each host that can be closed.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,14 +19,14 @@ const PROGRAM: &str = "qemu-storage-daemon";
 const PACKAGE: &str = "qemu-utils";
 const READY_LIMIT: Duration = Duration::from_secs(20);
 const DISK: &str = "disk.img";
-/// Where hosts reach their disk.
+/// The socket of the hosts' exports.
 const NBD: &str = "nbd.sock";
-/// Where the array is told what to do.
+/// The socket for commands to the array.
 const QMP: &str = "qmp.sock";
-/// A fence agent that closes and opens the way of one host.
+/// A fence agent that closes and opens the export of one host.
 const AGENT: &str = include_str!("fence_vm_store.py");
 
-/// An array with one disk, which all its hosts write to. Each has an export of its own (NBD, on a socket in a folder of the array's).
+/// An array with one disk, to which all its hosts write. Each has an export of its own (NBD, on a socket in a folder of the array's).
 #[derive(Debug)]
 pub struct VmStore {
     watch: Watch,
@@ -36,13 +36,13 @@ pub struct VmStore {
 }
 
 impl VmStore {
-    /// The name of the fence agent for it.
+    /// The name of the fence agent for this array.
     pub const AGENT: &'static str = "fence_vm_store";
 
-    /// Starts an array with an empty disk, open to these hosts.
+    /// Starts an array with an empty disk and an open export for each of these hosts.
     ///
     /// # Errors
-    /// QEMU's storage daemon is not installed, or does not become ready within 20 s.
+    /// If QEMU's storage daemon is not installed, or does not become ready within 20 s.
     pub fn start(hosts: &[&str]) -> Result<Self, LabError> {
         let program = find_program(PROGRAM).ok_or(LabError::Missing {
             program: PROGRAM,
@@ -76,59 +76,59 @@ impl VmStore {
         Ok(store)
     }
 
-    /// Closes the way of one host, and returns when it is closed: the array answers at once, but what it has accepted still lands until then.
+    /// Closes the export of one host, and returns when it is closed: writes that the array has accepted may land until then.
     ///
     /// # Errors
-    /// It is closed already, or the array does not answer.
+    /// If the export is closed already, or the array does not answer.
     pub fn cut(&self, host: &str) -> Result<(), LabError> {
         let mut qmp = self.qmp()?;
-        // "safe" would refuse for as long as the host is connected.
+        // "safe" would refuse while the host is connected.
         qmp.execute("block-export-del", &json!({ "id": host, "mode": "hard" }))?;
         qmp.until_event("BLOCK_EXPORT_DELETED", host)
     }
 
-    /// Opens the way of one host.
+    /// Opens the export of one host.
     ///
     /// # Errors
-    /// It is open already, or the array does not answer.
+    /// If the export is open already, or the array does not answer.
     pub fn restore(&self, host: &str) -> Result<(), LabError> {
         let export =
             json!({ "type": "nbd", "id": host, "name": host, "node-name": "disk", "writable": true });
         self.qmp()?.execute("block-export-add", &export).map(|_| ())
     }
 
-    /// Whether the host has a way to the disk, which may be closing.
+    /// Whether the host has an export, which may be closing.
     ///
     /// # Errors
-    /// The array does not answer.
+    /// If the array does not answer.
     pub fn is_open(&self, host: &str) -> Result<bool, LabError> {
         is_open(&self.control(), host)
     }
 
-    /// Makes the array slow: so many writes a second, of all hosts. `None`: as fast as it can.
+    /// Limits the writes of all hosts per second; `None` for no limit.
     ///
-    /// What it has accepted lands when its turn has come, whatever has become of the host by then.
+    /// An accepted write lands in its turn, also if the host is off by then.
     ///
     /// # Errors
-    /// The array does not answer.
+    /// If the array does not answer.
     pub fn set_writes_per_s(&self, limit: Option<u32>) -> Result<(), LabError> {
         let limits = json!({ "iops-total": limit.unwrap_or(0) });
         let property = json!({ "path": "/objects/speed", "property": "limits", "value": limits });
         self.qmp()?.execute("qom-set", &property).map(|_| ())
     }
 
-    /// Every record that has landed so far, up to this moment.
+    /// Every record that has landed up to now.
     ///
     /// # Errors
-    /// The disk cannot be read.
+    /// If the disk cannot be read.
     pub fn landed(&self) -> Result<Vec<Landed>, LabError> {
         self.watch.landed()
     }
 
-    /// Puts the [fence agent](Self::AGENT) into a folder. Its parameters are `plug`, the host, and `socket`, the [control](Self::control).
+    /// Writes the [fence agent](Self::AGENT) into a folder. Its parameters are `plug`, the host, and `socket`, the [control](Self::control).
     ///
     /// # Errors
-    /// It cannot be written there.
+    /// If the agent cannot be written.
     pub fn install_agent(folder: &Path) -> Result<(), LabError> {
         let path = folder.join(Self::AGENT);
         let executable = std::os::unix::fs::PermissionsExt::from_mode(0o700);
@@ -137,13 +137,13 @@ impl VmStore {
             .during(|| format!("writing {}", path.display()))
     }
 
-    /// The socket at which the array is told what to do.
+    /// The socket for commands to the array.
     #[must_use]
     pub fn control(&self) -> PathBuf {
         self.home.join(QMP)
     }
 
-    /// The way of a host to its disk, if the array was started for it.
+    /// The export of a host, if the array was started with the host.
     pub(super) fn way(&self, host: &str) -> Option<Way> {
         let number = self.hosts.iter().position(|known| known == host)?;
         Some(Way {
@@ -159,13 +159,13 @@ impl VmStore {
     }
 }
 
-/// The way of one host to the disk, open or not.
+/// The export of one host, open or not.
 #[derive(Debug)]
 pub(super) struct Way {
     pub host: String,
-    /// Of the host's part of the disk.
+    /// The first byte of the host's part of the disk.
     pub number: usize,
-    /// The socket at which the disk is reached.
+    /// The socket of the export.
     pub nbd: PathBuf,
     control: PathBuf,
 }
@@ -188,7 +188,7 @@ fn make_disk(path: &Path, bytes: usize) -> Result<(), LabError> {
         .during(|| format!("making {}", path.display()))
 }
 
-/// Through the page cache: a record is seen from here as soon as the host has heard that it is written.
+/// Through the page cache, so that a record can be read here as soon as the host's write has returned.
 fn arguments(home: &Home) -> Vec<String> {
     let file = |name| quoted(&home.join(name));
     let disk = format!(

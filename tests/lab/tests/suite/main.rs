@@ -1,4 +1,4 @@
-//! The peers start, misbehave and come back as the tests of the other crates expect.
+//! The peers start, misbehave and come back as the tests of other crates expect.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! A shared OpenStack, and what a test does with computes of its own there.
+//! A shared OpenStack, and computes of one test in it.
 
 mod baremetal;
 mod compute;
@@ -12,13 +12,13 @@ use std::path::PathBuf;
 
 use ringfence_lab::Cloud;
 
-/// The cloud of this run.
+/// The cloud of this test run.
 fn cloud() -> Cloud {
     let cloud = Cloud::from_environment().unwrap();
     cloud.expect("RINGFENCE_TEST_OPENSTACK is not set; run this through `cargo xtask test`, with OpenStack")
 }
 
-/// What a cloud of a test's own is made of.
+/// The parts of an OpenStack, for a test that starts one.
 fn parts() -> PathBuf {
     let parts = std::env::var_os("RINGFENCE_TEST_OPENSTACK_PARTS");
     parts

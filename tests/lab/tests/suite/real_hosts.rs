@@ -1,4 +1,4 @@
-//! Virtual hosts run, write, stand still and die as stories expect of them.
+//! Virtual hosts run, write, freeze and die as other tests expect.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use ringfence_lab::{IpmiFault, VmHost, VmImage, VmStore};
 use super::ipmi_power;
 
 const PATIENCE: Duration = Duration::from_secs(60);
-/// In which a host that runs and is let writes dozens of records.
+/// Time in which a host that runs and has its export writes dozens of records.
 const A_WHILE: Duration = Duration::from_secs(3);
 
 fn image() -> VmImage {
@@ -33,7 +33,7 @@ fn until_it_writes(store: &VmStore, boot: &str) {
     until("new records", || landed(store, boot) > before + 10);
 }
 
-/// A host that was stopped in the middle of a write has sent it already.
+/// Waits until the writes that a stopped host has already sent have landed.
 fn until_all_has_landed(store: &VmStore, boot: &str) {
     until("stillness", || {
         let before = landed(store, boot);
@@ -49,7 +49,7 @@ fn assert_quiet(store: &VmStore, boot: &str) {
 }
 
 #[test]
-fn a_host_writes_for_as_long_as_it_runs_and_is_let() {
+fn a_host_writes_while_it_runs_and_its_export_is_open() {
     let store = VmStore::start(&["host1"]).unwrap();
     let host = VmHost::start(&image(), &store, "host1").unwrap();
     let boot = host.until_boot(1).unwrap();
@@ -116,14 +116,14 @@ fn the_bmc_of_a_host_kills_and_starts_it_or_lies_about_it() {
     assert_ne!(second, boot);
     until_it_writes(&store, &second);
 
-    // Also one that stands still has to go.
+    // A frozen machine can be switched off, too.
     host.hang().unwrap();
     power("off");
     assert!(!host.is_on());
 }
 
 #[test]
-fn a_host_that_boots_while_it_is_cut_off_finds_its_disk_when_it_is_given_back() {
+fn a_host_that_boots_while_it_is_cut_off_gets_its_disk_when_the_export_opens() {
     let store = VmStore::start(&["host1"]).unwrap();
     store.cut("host1").unwrap();
     let host = VmHost::start(&image(), &store, "host1").unwrap();
@@ -135,7 +135,7 @@ fn a_host_that_boots_while_it_is_cut_off_finds_its_disk_when_it_is_given_back() 
 }
 
 #[test]
-fn what_a_slow_array_has_accepted_lands_after_the_host_is_dead_and_a_cut_waits_for_it() {
+fn accepted_writes_of_a_slow_array_land_after_the_hosts_death_and_a_cut_waits_for_them() {
     let store = VmStore::start(&["host1"]).unwrap();
     let host = VmHost::start(&image(), &store, "host1").unwrap();
     let boot = host.until_boot(1).unwrap();
@@ -151,6 +151,6 @@ fn what_a_slow_array_has_accepted_lands_after_the_host_is_dead_and_a_cut_waits_f
     assert!(!host.is_on());
     let before = landed(&store, &boot);
     store.cut("host1").unwrap();
-    assert!(landed(&store, &boot) > before, "nothing was under way");
+    assert!(landed(&store, &boot) > before, "no write was under way");
     assert_quiet(&store, &boot);
 }

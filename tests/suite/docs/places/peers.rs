@@ -1,4 +1,4 @@
-//! A database and a broker of one place's own, and the commands with which they are looked after.
+//! A database and a broker that belong to one place, and the commands of their administrator.
 
 use std::net::UdpSocket;
 
@@ -28,7 +28,8 @@ impl OwnPeers {
         Site::on(&self.postgres.url("postgres"), self.rabbit.url()).await
     }
 
-    /// Leaves them as Debian's packages do: the administrator is `postgres`, and the name `ringfence` is free.
+    /// Changes the peers to the state after the installation of Debian's packages: the administrator is `postgres`, and no role is
+    /// named `ringfence`.
     pub async fn as_installed(&self) -> String {
         let url = self.postgres.url("postgres");
         statement(&url, "CREATE ROLE postgres SUPERUSER LOGIN PASSWORD 'postgres'").await;
@@ -42,7 +43,7 @@ impl OwnPeers {
         admin
     }
 
-    /// `rabbitmqctl`, and `runuser -u postgres`, which needs no other user here.
+    /// Installs `rabbitmqctl`, and a `runuser -u postgres` that needs no such user here.
     pub fn give_commands(&self, machine: &Machine, admin_url: &str) {
         let url = Url::parse(admin_url).unwrap();
         let variables = format!(
@@ -51,7 +52,7 @@ impl OwnPeers {
             url.username(),
             url.password().unwrap_or_default(),
         );
-        let only = "[ \"$1 $2 $3\" = '-u postgres --' ] || { echo \"runuser $*: not foreseen\"; exit 1; }\nshift 3\n";
+        let only = "[ \"$1 $2 $3\" = '-u postgres --' ] || { echo \"runuser $*: not supported here\"; exit 1; }\nshift 3\n";
         script(
             machine,
             "runuser",

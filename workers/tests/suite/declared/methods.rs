@@ -39,7 +39,7 @@ fn with(mut method: Method, key: &str, value: &str) -> Method {
 }
 
 #[test]
-fn methods_that_are_right_are_taken() {
+fn valid_methods_are_accepted() {
     let simulated = method("sim", "simulated", Resource::Network, &[("device", "a")]);
     for method in [ipmi(), redfish(), agent(), simulated] {
         assert_eq!(validate_method(&method), Ok(()), "{}", method.driver);
@@ -47,7 +47,7 @@ fn methods_that_are_right_are_taken() {
 }
 
 #[test]
-fn a_parameter_that_does_not_exist_is_named_with_those_that_do() {
+fn an_unknown_parameter_is_refused_with_the_known_ones() {
     let method = with(ipmi(), "adress", "10.0.0.1");
     expect_fault(
         validate_method(&method),
@@ -57,7 +57,7 @@ fn a_parameter_that_does_not_exist_is_named_with_those_that_do() {
 }
 
 #[test]
-fn a_parameter_that_is_missing_is_named() {
+fn a_missing_parameter_is_named() {
     let mut method = redfish();
     method.parameters.remove("system");
     expect_fault(validate_method(&method), "parameters.system", &["missing"]);
@@ -80,7 +80,7 @@ fn a_line_break_never_reaches_an_agent() {
 }
 
 #[test]
-fn a_secret_in_plain_text_is_refused_and_not_repeated() {
+fn a_secret_in_plain_text_is_refused_and_not_shown() {
     for name in [
         "password",
         "passwd",
@@ -105,7 +105,7 @@ fn a_secret_in_plain_text_is_refused_and_not_repeated() {
 }
 
 #[test]
-fn a_secret_that_the_driver_needs_is_asked_for() {
+fn a_missing_secret_is_named() {
     let mut method = ipmi();
     method.secrets.clear();
     expect_fault(
@@ -120,7 +120,7 @@ fn a_secret_that_the_driver_needs_is_asked_for() {
 }
 
 #[test]
-fn nobody_tells_an_agent_what_to_do_but_the_task() {
+fn only_the_task_sets_the_action_of_an_agent() {
     expect_fault(
         validate_method(&with(agent(), "action", "reboot")),
         "parameters.action",
@@ -150,14 +150,14 @@ fn an_agent_is_a_name_and_not_a_path() {
 }
 
 #[test]
-fn a_driver_acts_only_on_what_it_can() {
+fn a_driver_acts_only_on_its_resources() {
     let mut method = ipmi();
     method.resource = Resource::Storage;
     expect_fault(validate_method(&method), "resource", &["storage", "power"]);
 }
 
 #[test]
-fn values_that_can_only_be_mistakes_are_refused() {
+fn impossible_values_are_refused() {
     expect_fault(
         validate_method(&with(redfish(), "address", "bmc.example")),
         "parameters.address",
@@ -193,7 +193,7 @@ fn values_that_can_only_be_mistakes_are_refused() {
 }
 
 #[test]
-fn everything_has_a_bound() {
+fn every_value_has_a_limit() {
     let mut many = agent();
     for i in 0..70 {
         many.parameters.insert(format!("p{i}"), String::new());
@@ -241,7 +241,7 @@ fn everything_has_a_bound() {
 }
 
 #[test]
-fn all_faults_are_told_at_once() {
+fn all_problems_are_reported_at_once() {
     let mut method = with(with(ipmi(), "port", "x"), "cipher", "1");
     method.name = "no name".to_owned();
     method.zone = Some("no zone".to_owned());
@@ -250,7 +250,7 @@ fn all_faults_are_told_at_once() {
 }
 
 #[test]
-fn the_same_device_has_the_same_key_whatever_the_method() {
+fn one_device_has_one_key_in_all_methods() {
     let drivers = ringfence_workers::catalogue();
     let key = |method: &Method| (drivers.get(&method.driver).unwrap().device)(&method.parameters);
     assert_eq!(key(&agent()).unwrap(), "fence_apc/10.0.0.2:");
@@ -275,7 +275,7 @@ fn of_a_cloud(driver: &str, resource: Resource) -> Method {
 }
 
 #[test]
-fn methods_of_a_cloud_need_nothing_and_take_no_odd_values() {
+fn methods_of_a_cloud_need_no_parameters_and_accept_no_invalid_values() {
     let cinder = of_a_cloud("cinder", Resource::Storage);
     let neutron = of_a_cloud("neutron", Resource::Network);
     let ironic = of_a_cloud("ironic", Resource::Power);

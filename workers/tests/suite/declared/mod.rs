@@ -1,4 +1,4 @@
-//! What the drivers declare of themselves: which methods are taken, which device each is, and what tells devices apart.
+//! Declarations of the drivers: which methods are accepted, which device each method means, and which parameters tell devices apart.
 
 mod methods;
 mod own_devices;
@@ -29,7 +29,7 @@ fn method(name: &str, driver: &str, resource: Resource, parameters: &[(&str, &st
     }
 }
 
-/// The method, filled in for a host of the cloud `east` that gives these values.
+/// The method with its placeholders filled in for a host of the cloud `east` with these values.
 fn frozen(scope: Option<&PlanScope>, method: &Method, host: &Host) -> Result<FrozenMethod, Problems> {
     let drivers = ringfence_workers::catalogue();
     match scope {

@@ -1,4 +1,4 @@
-//! A plan for several hosts takes only methods that tell one host's device from another's.
+//! A plan for several hosts accepts only methods that tell one host's device from another's.
 
 use ringfence_core::*;
 
@@ -21,7 +21,7 @@ fn giving(method: &str, values: &[(&str, &str)]) -> Host {
     host
 }
 
-/// Methods that are the same device for every host, by driver.
+/// Methods that mean one device for every host, by driver.
 fn fixed() -> Vec<Method> {
     let power = Resource::Power;
     let bmc = [("address", "10.0.0.1"), ("username", "root-${host.name}")];
@@ -48,7 +48,7 @@ fn fixed() -> Vec<Method> {
 }
 
 #[test]
-fn a_device_that_is_the_same_for_all_is_refused_in_a_plan_for_many() {
+fn a_device_of_all_hosts_is_refused_in_a_plan_for_many() {
     for method in fixed() {
         for scope in scopes_of_many() {
             let problems = frozen(Some(&scope), &method, &giving("other", &[])).unwrap_err();
@@ -59,15 +59,15 @@ fn a_device_that_is_the_same_for_all_is_refused_in_a_plan_for_many() {
                 method.driver
             );
         }
-        // A plan for one host cannot mean another.
+        // A plan for one host is about one device only.
         frozen(Some(&own_plan()), &method, &giving("other", &[])).unwrap();
-        // Nor is anything proven by asking for the state.
+        // Reading the state proves nothing.
         frozen(None, &method, &giving("other", &[])).unwrap();
     }
 }
 
 #[test]
-fn the_fault_names_the_parameters_and_what_is_allowed() {
+fn the_refusal_names_the_parameters_that_tell_devices_apart() {
     let telling = [
         "address or port",
         "address or system",
@@ -86,7 +86,7 @@ fn the_fault_names_the_parameters_and_what_is_allowed() {
 }
 
 #[test]
-fn the_hosts_name_or_a_value_of_its_own_makes_a_device_the_hosts() {
+fn the_hosts_name_or_its_own_value_tells_its_device_apart() {
     let power = Resource::Power;
     let agent = |name: &str, value: &str| {
         method(
@@ -118,7 +118,7 @@ fn the_hosts_name_or_a_value_of_its_own_makes_a_device_the_hosts() {
 }
 
 #[test]
-fn a_value_that_tells_nothing_apart_does_not() {
+fn other_values_of_a_host_do_not_tell_its_device_apart() {
     let outlet = [
         ("agent", "fence_apc"),
         ("ip", "10.0.0.2"),
@@ -138,13 +138,13 @@ fn a_value_that_tells_nothing_apart_does_not() {
         let found = frozen(Some(&PlanScope::Default), &bmc, &host);
         assert!(found.is_err(), "{values:?}: {found:?}");
     }
-    // Beside something that does, it is allowed.
+    // Together with a parameter that tells devices apart, it is allowed.
     let host = giving("m", &[("power_timeout", "30")]);
     assert!(frozen(Some(&PlanScope::Default), &outlet, &host).is_ok());
 }
 
 #[test]
-fn what_is_acted_on_is_told_apart_from_the_manner() {
+fn a_devices_key_has_only_the_parameters_that_tell_devices_apart() {
     let key = |method: &Method, values: &[(&str, &str)]| {
         target_key(
             &ringfence_workers::catalogue(),
@@ -185,7 +185,7 @@ fn what_is_acted_on_is_told_apart_from_the_manner() {
         key(&redfish, &[])
     );
 
-    // The name in one cloud is another's in the next.
+    // A host's name in one cloud may be another host's in the next.
     let node = method("m", "ironic", power, &[]);
     assert_ne!(key(&node, &[("cloud", "west")]), key(&node, &[]));
 }

@@ -1,5 +1,5 @@
 #!/bin/bash
-# A fence agent that misbehaves in its own way.
+# A fence agent with a fault.
 input=$(cat)
 while IFS='=' read -r name value; do
   case $name in

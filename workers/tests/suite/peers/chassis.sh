@@ -1,5 +1,5 @@
 #!/bin/bash
-# Called by ipmi_sim as: NAME get|set|check WHAT [VALUE] ...; the file "fault" makes it misbehave.
+# Called by ipmi_sim as: NAME get|set|check WHAT [VALUE] ...; the file "fault" names a fault.
 state=@DIR@/power
 fault=$(cat @DIR@/fault 2>/dev/null)
 echo "$*" >> @DIR@/chassis.log

@@ -9,8 +9,8 @@ from nova.cmd.compute import main
 from nova.servicegroup import api as servicegroup
 import nova.virt
 
-# Nova takes drivers from this package only.
+# Nova only loads drivers of this package.
 nova.virt.__path__.append(here)
-# Seconds to the first heartbeat. It is no setting, and five of them are most of a host's start.
+# Seconds to the first heartbeat. Nova has no setting for them, and five seconds are most of a host's start.
 servicegroup.INITIAL_REPORTING_DELAY = 1
 sys.exit(main())

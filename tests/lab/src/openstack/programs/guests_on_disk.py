@@ -1,7 +1,7 @@
 """Nova's fake driver with guests that live on when nova-compute ends, as libvirt's do.
 
-The guests are in `domains.json` in the host's state folder, and what was done to them in `history.jsonl`. The same guest
-running in the files of two hosts is a split brain.
+The guests are in `domains.json` in the host's state folder, and their changes in `history.jsonl`. A guest that runs in the files
+of two hosts is a split brain.
 """
 
 import json
@@ -40,7 +40,7 @@ class GuestsOnDisk(fake.FakeDriver):
             self.resources.claim(*domain["size"])
 
     def get_host_uptime(self):
-        """As `uptime` prints it, which is what libvirt's driver answers. A restart of nova-compute is no boot."""
+        """The uptime in the format of the command `uptime`, as libvirt's driver has it. A restart of nova-compute is no boot."""
         with open(_file("boot_time")) as file:
             minutes = int((time.time() - float(file.read())) // 60)
         days, minutes = divmod(minutes, 24 * 60)
@@ -55,7 +55,7 @@ class GuestsOnDisk(fake.FakeDriver):
         flavor = instance.flavor
         self._sizes[instance.uuid] = [flavor.vcpus, flavor.memory_mb, flavor.root_gb]
         self._record("spawn", instance.uuid)
-        # The guest runs, and the driver has not said so yet.
+        # The guest runs, and the driver has not returned yet.
         until = time.time() + MOST_HELD_S
         while os.path.exists(_file("hold")) and time.time() < until:
             time.sleep(0.1)

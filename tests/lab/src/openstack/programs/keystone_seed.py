@@ -27,7 +27,7 @@ role = {"id": "service", "name": "service", "options": {}}
 roles["service"] = providers.role_api.create_role(role["id"], role)["id"]
 projects = {}
 for name in specification["projects"]:
-    # Nova takes nothing but hexadecimal digits for a project.
+    # Nova only accepts a project's id of hexadecimal digits.
     id = projects[name] = uuid.uuid4().hex
     project = {"id": id, "name": name, "domain_id": "default", "description": "", "enabled": True, "tags": [], "options": {}}
     providers.resource_api.create_project(id, project)

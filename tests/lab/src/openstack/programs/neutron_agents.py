@@ -1,6 +1,7 @@
 """neutron_agents.py CONFIGURATION FOLDER: for each file in FOLDER an Open vSwitch agent on the host of that name.
 
-The agents report to the real Neutron over the bus as theirs do, and have no switch. When a file goes, its agent falls silent.
+The agents report to the real Neutron over the broker as Neutron's own agents do, and have no switch. When a file is removed, its
+agent falls silent.
 """
 
 import os

@@ -1,5 +1,5 @@
-# run_masakari.py NAME MODULE ARGUMENT...: as run.py, with what Debian's Masakari lacks beside its oslo.messaging: that one makes a
-# context again without saying whether deleted rows are read, which Masakari refuses.
+# run_masakari.py NAME MODULE ARGUMENT...: runs a service as run.py does, with a fix: Debian's oslo.messaging restores a context without
+# saying whether deleted rows are read, which Masakari refuses.
 import importlib
 import sys
 

@@ -1,4 +1,4 @@
-"""stand_in.py image|network PORT: what Nova needs of Glance (one image) or of Neutron (there are no networks)."""
+"""stand_in.py image|network PORT: the calls that Nova makes to Glance (one image) or to Neutron (no networks)."""
 
 import json
 import sys

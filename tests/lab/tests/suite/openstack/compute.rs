@@ -35,7 +35,7 @@ fn a_killed_compute_goes_down_and_its_servers_can_be_evacuated() {
     for server in &servers {
         let moved = cloud.wait_active(&server.id).unwrap();
         assert_eq!(moved.host.as_deref(), Some("evac-b"));
-        // Nobody has cut the old host's power: this is a split brain, and it can be seen.
+        // The old host still has power: this is a split brain, and the guests' records show it.
         assert!(old.runs(&server.id).unwrap() && new.runs(&server.id).unwrap());
     }
 
@@ -73,7 +73,7 @@ fn a_killed_compute_goes_down_and_its_servers_can_be_evacuated() {
 }
 
 #[test]
-fn a_host_that_was_powered_off_runs_no_guest_and_has_booted_anew_when_it_is_back() {
+fn a_host_that_was_powered_off_runs_no_guest_and_returns_with_a_new_boot() {
     let cloud = cloud();
     let [mut host] = cloud.computes(["power-a"]).unwrap();
     let servers = cloud.boot(&host, &["power-1"], &[]).unwrap();
@@ -100,7 +100,7 @@ fn instance_number(host: &Compute, id: &str) -> String {
 }
 
 #[test]
-fn guests_survive_the_death_of_nova_compute_and_a_host_that_hangs() {
+fn guests_survive_the_death_of_nova_compute_and_a_hang_of_the_host() {
     let cloud = cloud();
     let [mut host] = cloud.computes(["alive-a"]).unwrap();
     let id = cloud.boot(&host, &["alive-1"], &[]).unwrap()[0].id.clone();
@@ -131,7 +131,7 @@ fn guests_survive_the_death_of_nova_compute_and_a_host_that_hangs() {
 }
 
 #[test]
-fn a_host_that_a_test_forgets_is_given_no_more_work() {
+fn a_host_that_a_test_leaves_behind_gets_no_servers() {
     let cloud = cloud();
     let [host] = cloud.computes(["forgotten-a"]).unwrap();
     cloud.boot(&host, &["forgotten-1"], &[]).unwrap();

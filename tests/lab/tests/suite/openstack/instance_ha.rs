@@ -1,4 +1,4 @@
-//! What Ringfence is measured beside.
+//! Masakari, with which Ringfence is compared.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ fn masakari_moves_the_servers_of_a_host_that_is_reported_dead() {
     assert_eq!(ended.status, "finished");
     assert!(new.runs(&server).unwrap());
 
-    // Its engine can be started anew with other settings.
+    // The engine can be started again with other settings.
     let settings = MasakariSettings::DEFAULT;
     openstack.change_masakari(settings).unwrap();
     let notification = cloud.notify_of_living_host("ha-b").unwrap();

@@ -5,7 +5,7 @@ use ringfence_lab::NewServer;
 use super::cloud;
 
 #[test]
-fn a_port_is_bound_to_its_servers_host_and_can_be_set_down() {
+fn a_port_is_bound_to_its_servers_host_and_can_be_disabled() {
     let cloud = cloud();
     let [host] = cloud.computes(["port-a"]).unwrap();
     let network = cloud.make_network("port-net").unwrap();

@@ -1,4 +1,4 @@
-//! A Nova API of a test's own, with middleware.
+//! A Nova API of one test, with middleware.
 
 use ringfence_lab::{Api, Call, LabError, NovaApiOptions, WsgiFilter};
 use serde_json::json;
@@ -21,7 +21,7 @@ def factory(_, **settings):
 "#;
 
 #[test]
-fn an_api_of_ones_own_can_be_killed_and_started_and_has_middleware() {
+fn a_private_api_can_be_killed_and_started_and_has_middleware() {
     let cloud = cloud();
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("story_middleware.py"), MIDDLEWARE).unwrap();

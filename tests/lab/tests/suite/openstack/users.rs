@@ -1,11 +1,11 @@
-//! Who may do what.
+//! The users' roles.
 
 use ringfence_lab::{Api, Call, User};
 
 use super::cloud;
 
 #[test]
-fn everybody_signs_in_and_administrators_alone_see_hosts() {
+fn every_user_signs_in_and_only_administrators_see_hosts() {
     let cloud = cloud();
     let status = |user, path| {
         let call = Call::new("GET", Api::Compute, path).by(user);

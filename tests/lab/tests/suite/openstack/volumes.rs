@@ -3,7 +3,7 @@
 use super::cloud;
 
 #[test]
-fn a_volume_is_taken_from_a_dead_hosts_server_by_a_service_alone() {
+fn only_a_service_can_detach_a_volume_from_a_server_on_a_dead_host() {
     let cloud = cloud();
     let [mut host] = cloud.computes(["volume-a"]).unwrap();
     let volume = cloud.make_volume("volume-1").unwrap();

@@ -1,5 +1,5 @@
-//! Stands before a PostgreSQL. One statement is carried out there, and whoever sent it hears nothing but the end of the connection: as
-//! where a network is cut between a commit and its answer. A database that is stopped from outside never stops at that moment.
+//! A proxy before a PostgreSQL. The database carries out one statement, and the proxy closes the connection instead of passing on the
+//! answer: as if the network were cut between a commit and its answer. A test cannot stop a real database at that moment.
 
 use std::sync::Arc;
 
@@ -10,15 +10,15 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use url::Url;
 
-/// Lives as long as the runtime that it was started on.
-pub struct UnheardDatabase {
+/// Runs until the runtime that started it ends.
+pub struct DatabaseProxy {
     url: String,
-    /// What stands in the statement that nobody hears of.
+    /// A text of the statement whose answer is dropped.
     marker: Arc<Mutex<Option<String>>>,
 }
 
-impl UnheardDatabase {
-    /// Before the database of this URL.
+impl DatabaseProxy {
+    /// Starts a proxy before the database of this URL.
     pub async fn before(url: &str) -> Self {
         let mut url = Url::parse(url).unwrap();
         let database = format!("{}:{}", url.host_str().unwrap(), url.port().unwrap_or(5432));
@@ -43,12 +43,12 @@ impl UnheardDatabase {
         &self.url
     }
 
-    /// The next statement that holds this is not heard of.
+    /// Drops the answer to the next statement that contains `marker`.
     pub fn hide(&self, marker: &str) {
         *self.marker.lock() = Some(marker.to_owned());
     }
 
-    /// Whether it has come.
+    /// Whether such a statement has been sent.
     pub fn has_hidden(&self) -> bool {
         self.marker.lock().is_none()
     }
@@ -59,7 +59,7 @@ async fn pass(client: TcpStream, server: TcpStream, marker: Arc<Mutex<Option<Str
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
     let hidden = Arc::new(Notify::new());
-    // Either end closes both.
+    // The end of either connection closes both.
     tokio::select! {
         () = ask(from_client, to_server, &marker, &hidden) => {}
         () = answer(from_server, to_client, &hidden) => {}
@@ -84,7 +84,7 @@ async fn ask(
     }
 }
 
-/// Whether it is the one; once.
+/// Whether this is the marked statement; true once only.
 fn holds(part: &[u8], marker: &Mutex<Option<String>>) -> bool {
     let mut marker = marker.lock();
     let is_in_it = |marker: &String| {
@@ -101,7 +101,7 @@ fn holds(part: &[u8], marker: &Mutex<Option<String>>) -> bool {
 async fn answer(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, hidden: &Notify) {
     let mut bytes = vec![0; 1 << 16];
     while let Ok(count @ 1..) = from.read(&mut bytes).await {
-        // It is told only before the statement goes on, so that what comes next is its answer: the database has committed.
+        // Notified only before the marked statement goes on, so that the next bytes are its answer: the database has committed.
         let is_hidden = tokio::time::timeout(std::time::Duration::ZERO, hidden.notified()).await;
         if is_hidden.is_ok() || to.write_all(&bytes[..count]).await.is_err() {
             return;
