@@ -49,10 +49,7 @@ fn absolute(path: &Path) -> Result<PathBuf, CliError> {
 }
 
 fn damaged(file: &Path, why: impl Into<String>) -> CliError {
-    CliError::Content {
-        path: file.to_owned(),
-        why: format!("cannot be restored: {}", why.into()),
-    }
+    CliError::content(file, format!("cannot be restored: {}", why.into()))
 }
 
 fn unpack(file: &Path, content: File, into: &Path) -> Result<Manifest, CliError> {

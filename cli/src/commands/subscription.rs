@@ -185,7 +185,7 @@ pub async fn run(command: SubscriptionCommand, session: &mut Session) -> Result<
 /// The URL that was given, or that a file holds: the path of one may be a secret, which others see among the arguments.
 fn url_of(given: Option<String>, file: Option<&Path>) -> Result<Option<String>, CliError> {
     let Some(file) = file else { return Ok(given) };
-    let text = document::text(file)?;
+    let text = document::text(file, 1)?;
     Ok(Some(text.trim().to_owned()))
 }
 

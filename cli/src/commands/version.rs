@@ -12,7 +12,7 @@ const OWN: &str = env!("CARGO_PKG_VERSION");
 
 /// Prints the version of this program, and which versions of the API the service has, if one is named or runs here.
 pub async fn run(remote: &RemoteArgs, environment: &Environment) -> Result<(), CliError> {
-    let mut screen = Screen::new(remote.output);
+    let mut screen = Screen::new(remote.output.format);
     let place = match Place::find(remote, environment) {
         Ok(place) => Some(place),
         Err(CliError::Nowhere { .. }) => None,

@@ -8,7 +8,7 @@ use clap::Args;
 use ringfence_core::{Backend, Census, Listed, Newcomer, census, validate_name};
 
 use super::entry::{Entry, Sheet, Wish};
-use super::known::Known;
+use crate::client::view::Host;
 use crate::commands::session::Session;
 use crate::error::CliError;
 use crate::platforms;
@@ -39,7 +39,7 @@ pub struct CloudArgs {
 /// Asks the cloud, and compares.
 pub async fn sheet(
     args: &CloudArgs,
-    hosts: &HashMap<String, Known>,
+    hosts: &HashMap<String, Host>,
     session: &mut Session,
 ) -> Result<Sheet, CliError> {
     let name = args.cloud.as_deref().unwrap_or_default();
@@ -94,7 +94,7 @@ async fn check(args: &CloudArgs, name: &str, session: &Session) -> Result<(), Cl
     )))
 }
 
-fn listed(host: &Known) -> Listed<'_> {
+fn listed(host: &Host) -> Listed<'_> {
     Listed {
         name: &host.name,
         cloud: host.cloud.as_deref(),

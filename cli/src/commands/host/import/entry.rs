@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ringfence_core::{Backend, DEFAULT_ZONE, HostDescription, Parameters, validate_host, validate_name};
 use serde_json::{Map, Value, json};
 
-use super::known::Known;
+use crate::client::view::Host;
 
 /// What can be said of a host beside its parameters.
 pub const FIELDS: [&str; 7] = ["name", "segment", "type", "backend", "cloud", "known_as", "zone"];
@@ -116,7 +116,7 @@ impl Entry {
     }
 
     /// What would have to be changed of a host that is there. What the file does not mention stays.
-    pub fn changes(&self, host: &Known) -> Map<String, Value> {
+    pub fn changes(&self, host: &Host) -> Map<String, Value> {
         let mut changes = Map::new();
         for (field, value) in &self.fields {
             let now = match *field {
