@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::error::XtaskError;
+use crate::error::{XtaskError, at};
 use crate::python::take_turn;
 use crate::say::say;
 use crate::workspace::{Workspace, cargo, carry_out};
@@ -29,6 +29,6 @@ pub fn provide(workspace: &Workspace) -> Result<PathBuf, XtaskError> {
         .arg("cargo-deb");
     carry_out(&mut command, "cargo install cargo-deb")?;
     // Hundreds of megabytes that nobody needs any more.
-    std::fs::remove_dir_all(&target).map_err(|source| XtaskError::File { path: target, source })?;
+    std::fs::remove_dir_all(&target).map_err(at(&target))?;
     Ok(program)
 }
